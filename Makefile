@@ -1,0 +1,62 @@
+# make figures   every figure at quick scale, and the gallery figures/index.html
+# make test      the tests
+# make lint      ruff and mypy
+# make bench     the benchmarks (installs JAX on first use)
+# make env       only the environment, in .venv
+# make clean     remove the environment and all caches, not the figures
+#
+# PYTHON=python3.12 chooses the interpreter; PYTEST_ARGS and REPRODUCE_ARGS are passed on.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+REPRODUCE_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH_STAMP := $(VENV)/.installed-bench
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
+
+# BLAS threads only fight with the engine's own
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: help figures test lint bench env clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+
+env: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; \
+	sys.exit(f"fedsim needs Python 3.11 or later, $(PYTHON) is {v}; try make PYTHON=python3.12") \
+	if sys.version_info < (3, 11) else print(f"environment: .venv with Python {v}")'
+	@test -e $@ || $(PYTHON) -m venv --clear $(VENV)
+	@echo "environment: installing the versions of constraints.txt"
+	@$(PIP) setuptools
+	@$(PIP) --no-build-isolation -e '.[test]'
+	@touch $@
+
+$(BENCH_STAMP): $(STAMP)
+	@echo "environment: installing JAX for the comparison"
+	@$(PIP) --no-build-isolation -e '.[test,bench]'
+	@touch $@
+
+figures: $(STAMP)
+	$(BIN)/python -m reproduce $(REPRODUCE_ARGS)
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(BENCH_STAMP)
+	$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,200 @@
+"""Compiled code: the one decorator, compile-time dispatch, and the cache folder.
+
+No other module names a numba option. Options of `compiled` and why:
+
+- ``nogil``: threads run blocks of replicas side by side.
+- a disk cache: a second process starts in well under a second.
+- ``error_model="numpy"``: Python's zero-division check keeps loops from vectorising.
+- no ``fastmath``: strict arithmetic gives the same bits on every x86-64 machine.
+- no ``parallel``: threads come from the engine, so that Ctrl-C and exact reproducibility work.
+
+numba's disk cache looks for edits only in the file of the cached function itself; an edit in a callee
+would silently run old code. The cache folder is therefore keyed by a hash of all fedsim sources.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.caching import FunctionCache
+from numba.extending import intrinsic, overload
+
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # never called from Python: compiles faster
+_KEEP_SECONDS = 30 * 86400
+
+
+@functools.cache
+def source_hash() -> str:
+    """Hash of every fedsim source file: the version of the compiled code."""
+    root = Path(__file__).resolve().parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _prune(parent: Path, current: str) -> None:
+    """Remove cache folders of other source versions that were not used for a month."""
+    for folder in parent.glob("*"):
+        try:
+            old = time.time() - folder.stat().st_mtime > _KEEP_SECONDS
+            if folder.name != current and len(folder.name) == 16 and old:
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            continue
+
+
+@functools.cache
+def cache_folder() -> Path:
+    """Folder of compiled code: NUMBA_CACHE_DIR, the user's cache, or a temporary folder."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    parents = [Path(given) / "fedsim"] if given else [Path(home) / "fedsim"]
+    parents.append(Path(tempfile.gettempdir()) / f"fedsim-{os.getuid() if hasattr(os, 'getuid') else 0}")
+    for parent in parents:
+        if _writable(parent / source_hash()):
+            os.utime(parent / source_hash())
+            _prune(parent, source_hash())
+            return parent / source_hash()
+    return parents[-1] / source_hash()
+
+
+def _is_own(kind: Any) -> bool:
+    """True when a type names no class from outside this package."""
+    cls = getattr(kind, "instance_class", None)
+    if cls is not None and cls.__module__.partition(".")[0] != __package__:
+        return False
+    return all(_is_own(part) for part in getattr(kind, "types", ()))
+
+
+class _OwnCache(FunctionCache):  # type: ignore[misc]
+    """A disk cache that keeps only code for types of this package.
+
+    A user's registered class is pickled by name into the shared index, which no process without the
+    user's module could then read; nor would an edit of that module be noticed.
+    """
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if all(_is_own(kind) for kind in data.signature.args):
+            super().save_overload(sig, data)
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a kernel on first call (never at import), with the options explained above."""
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(cache_folder())  # read at decoration; put back for other packages
+    try:
+        kernel = numba.njit(**_OPTIONS)(function)
+        kernel._cache = _OwnCache(function)  # what cache=True does, with our cache
+        return kernel
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile a function that only compiled code calls; it is cached with its callers."""
+    return numba.njit(**_OPTIONS, **_INNER)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a function of scalars that is always inlined, so that the loop around it vectorises."""
+    return numba.njit(forceinline=True, **_OPTIONS)(function)
+
+
+def dispatched(stub: Callable[..., Any]) -> Any:
+    """Make `stub` a compiled function whose body is chosen by the class of its first argument.
+
+    ``@stub.register(SomeNamedTuple)`` adds a body. The choice is made while compiling and costs
+    nothing at run time; unlike function arguments or closures it keeps the disk cache valid.
+    """
+    bodies: dict[type, Callable[..., Any]] = {}
+
+    def choose(*args: Any) -> Callable[..., Any] | None:
+        return bodies.get(getattr(args[0], "instance_class", None))  # type: ignore[arg-type]
+
+    overload(stub, jit_options=_OPTIONS | _INNER, strict=False)(choose)
+
+    def register(cls: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def add(body: Callable[..., Any]) -> Callable[..., Any]:
+            bodies[cls] = body
+            return body
+
+        return add
+
+    stub.register = register  # type: ignore[attr-defined]
+    return stub
+
+
+class Gathered(NamedTuple):
+    """A table with one row per client and the client of each lane: what `entry` gives for those."""
+
+    table: Any
+    clients: Any
+
+
+def entry(table: Any, client: Any) -> Any:
+    """`table[client]` for a client number; a `Gathered` to be read lane by lane otherwise."""
+    return table[client] if np.ndim(client) == 0 else Gathered(table, client)
+
+
+def per_lane(value: Any, lane: int) -> Any:
+    """The value in this lane: of a scalar, an array over lanes, or a `Gathered`."""
+    if isinstance(value, Gathered):
+        return value.table[value.clients[lane]]
+    return value if np.ndim(value) == 0 else value[lane]
+
+
+@overload(entry, jit_options=_OPTIONS | _INNER, strict=False)
+def _entry(table: Any, client: Any) -> Callable[..., Any]:
+    if isinstance(client, types.Array):
+        return lambda table, client: Gathered(table, client)
+    return lambda table, client: table[client]
+
+
+@overload(per_lane, jit_options=_OPTIONS | _INNER, strict=False)
+def _per_lane(value: Any, lane: int) -> Callable[..., Any]:
+    if isinstance(value, types.BaseNamedTuple):  # type: ignore[attr-defined]
+        return lambda value, lane: value.table[value.clients[lane]]
+    if isinstance(value, types.Array):
+        return lambda value, lane: value[lane]
+    return lambda value, lane: value
+
+
+def _bitcast(source: Any, target: Any, llvm: Any) -> Any:
+    @intrinsic
+    def cast(typingctx: Any, value: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.bitcast(args[0], llvm)
+
+        return target(source), build
+
+    return cast
+
+
+float64_bits = _bitcast(types.float64, types.uint64, ir.IntType(64))
+bits_float64 = _bitcast(types.uint64, types.float64, ir.DoubleType())
+float32_bits = _bitcast(types.float32, types.uint32, ir.IntType(32))
+bits_float32 = _bitcast(types.uint32, types.float32, ir.FloatType())

@@ -1,0 +1,167 @@
+"""Loops over lanes: small functions of contiguous rows (B,), which LLVM vectorises.
+
+Each inner loop is its own function of one-dimensional rows on purpose: writing several rows of one
+array inside an outer loop makes the compiler fall back to scalar code.
+
+Coefficients may be a scalar, a row with one value per lane, or what `compile.entry` returned.
+"""
+
+from __future__ import annotations
+
+from .compile import inner, per_lane
+
+
+@inner
+def affine_pair(out, a0, x0, c0, a1, x1, c1):
+    """out = a0 (x0 - c0) + a1 (x1 - c1)"""
+    for b in range(out.shape[0]):
+        out[b] = (per_lane(a0, b) * (x0[b] - per_lane(c0, b))
+                  + per_lane(a1, b) * (x1[b] - per_lane(c1, b)))
+
+
+@inner
+def add_affine_pair(out, a0, x0, c0, a1, x1, c1):
+    """out += a0 (x0 - c0) + a1 (x1 - c1)"""
+    for b in range(out.shape[0]):
+        out[b] += (per_lane(a0, b) * (x0[b] - per_lane(c0, b))
+                   + per_lane(a1, b) * (x1[b] - per_lane(c1, b)))
+
+
+@inner
+def fill(out, value):
+    """out = value"""
+    for b in range(out.shape[0]):
+        out[b] = value
+
+
+@inner
+def copy(out, x):
+    """out = x"""
+    for b in range(out.shape[0]):
+        out[b] = x[b]
+
+
+@inner
+def scale(out, a, x):
+    """out = a x"""
+    for b in range(out.shape[0]):
+        out[b] = per_lane(a, b) * x[b]
+
+
+@inner
+def scale_product(out, a, private, x):
+    """out = a private x"""
+    for b in range(out.shape[0]):
+        out[b] = a * per_lane(private, b) * x[b]
+
+
+@inner
+def axpy(out, a, x):
+    """out += a x"""
+    for b in range(out.shape[0]):
+        out[b] += per_lane(a, b) * x[b]
+
+
+@inner
+def damp(x, a):
+    """x *= a"""
+    for b in range(x.shape[0]):
+        x[b] *= a
+
+
+@inner
+def scale_pair(out, a0, x0, a1, x1):
+    """out = a0 x0 + a1 x1"""
+    for b in range(out.shape[0]):
+        out[b] = per_lane(a0, b) * x0[b] + per_lane(a1, b) * x1[b]
+
+
+@inner
+def axpy_pair(out, a0, x0, a1, x1):
+    """out += a0 x0 + a1 x1"""
+    for b in range(out.shape[0]):
+        out[b] += per_lane(a0, b) * x0[b] + per_lane(a1, b) * x1[b]
+
+
+@inner
+def axpy_eight(out, a0, x0, a1, x1, a2, x2, a3, x3, a4, x4, a5, x5, a6, x6, a7, x7):
+    """out += a0 x0 + ... + a7 x7: an eighth of the traffic on `out`"""
+    for b in range(out.shape[0]):
+        low = ((per_lane(a0, b) * x0[b] + per_lane(a1, b) * x1[b])
+               + (per_lane(a2, b) * x2[b] + per_lane(a3, b) * x3[b]))
+        high = ((per_lane(a4, b) * x4[b] + per_lane(a5, b) * x5[b])
+                + (per_lane(a6, b) * x6[b] + per_lane(a7, b) * x7[b]))
+        out[b] += low + high
+
+
+@inner
+def shift(out, x, centre):
+    """out = x - centre"""
+    for b in range(out.shape[0]):
+        out[b] = x[b] - per_lane(centre, b)
+
+
+@inner
+def scaled_shift(out, a, x, centre):
+    """out = a (x - centre)"""
+    for b in range(out.shape[0]):
+        out[b] = per_lane(a, b) * (x[b] - per_lane(centre, b))
+
+
+@inner
+def langevin(x, step, gradient, size, private, noise):
+    """x += -step gradient + size private noise"""
+    for b in range(x.shape[0]):
+        x[b] += size * per_lane(private, b) * noise[b] - step * gradient[b]
+
+
+@inner
+def langevin_shared(x, step, gradient, size, private, noise, shared_size, shared):
+    """x += -step gradient + size private noise + shared_size shared"""
+    for b in range(x.shape[0]):
+        x[b] += (size * per_lane(private, b) * noise[b] + shared_size * shared[b]) - step * gradient[b]
+
+
+@inner
+def count_beyond(x, radius):
+    """Number of lanes that are not within the radius (NaN counts)."""
+    bad = 0
+    for b in range(x.shape[0]):
+        bad += not (abs(x[b]) < radius)
+    return bad
+
+
+@inner
+def dot(x, y, first, last):
+    """Sum of x y over lanes first..last-1, in a fixed order of eight interleaved partial sums."""
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+    whole = first + (last - first) // 8 * 8
+    for b in range(first, whole, 8):
+        s0 += x[b] * y[b]
+        s1 += x[b + 1] * y[b + 1]
+        s2 += x[b + 2] * y[b + 2]
+        s3 += x[b + 3] * y[b + 3]
+        s4 += x[b + 4] * y[b + 4]
+        s5 += x[b + 5] * y[b + 5]
+        s6 += x[b + 6] * y[b + 6]
+        s7 += x[b + 7] * y[b + 7]
+    rest = 0.0
+    for b in range(whole, last):
+        rest += x[b] * y[b]
+    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7)) + rest
+
+
+@inner
+def total(x, first, last):
+    """Sum of x over lanes first..last-1, in the order of `dot`."""
+    s0 = s1 = s2 = s3 = 0.0
+    whole = first + (last - first) // 4 * 4
+    for b in range(first, whole, 4):
+        s0 += x[b]
+        s1 += x[b + 1]
+        s2 += x[b + 2]
+        s3 += x[b + 3]
+    rest = 0.0
+    for b in range(whole, last):
+        rest += x[b]
+    return ((s0 + s1) + (s2 + s3)) + rest

@@ -1,0 +1,214 @@
+"""Standard normals in lanes: Philox words through the Box-Muller transform.
+
+numba has no vector mathematics, so logarithm, sine and cosine are written here from + * / sqrt and
+bit operations, without a branch; all loops over lanes then vectorise. The coefficients are Chebyshev
+interpolants in the squared argument; the tests compare the transform with libm.
+
+With ``noise="single"`` the variates are float32 and one Philox call gives four of them: twice as
+fast, accurate to about 1e-6, and no draw exceeds 6.7 in size.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .compile import (
+    bits_float32,
+    bits_float64,
+    dispatched,
+    float32_bits,
+    float64_bits,
+    inlined,
+    inner,
+    per_lane,
+)
+from .streams import CoordinateLaneSet, LaneSet, philox
+from .validation import Array
+
+_2, _12, _52, _62 = np.uint64(2), np.uint64(12), np.uint64(52), np.uint64(62)
+_16, _32 = np.uint64(16), np.uint64(32)
+_ONE, _ONE64 = np.uint64(1), np.uint64(0x3FF0000000000000)
+_FRACTION = np.uint64(0x000FFFFFFFFFFFFF)
+_ROOT_HALF = np.uint64(0x3FE6A09E667F3BCD)  # bits of sqrt(1/2)
+_TWO52 = np.uint64(0x4330000000000000)  # bits of 2^52: turns a small integer into a double
+_LN2_HIGH = int(np.log(2.0) * 2.0**40) / 2.0**40  # exact times any exponent
+_LN2_LOW = 7.371002565167799e-13
+_HALF_PI = np.pi / 2
+
+_1F, _2F, _HALF = np.float32(1.0), np.float32(2.0), np.float32(0.5)
+_ROOT_HALF_F, _ONE_F, _FRACTION_F = np.uint32(0x3F3504F3), np.uint32(0x3F800000), np.uint32(0x007FFFFF)
+
+
+class SingleLaneSet(NamedTuple):
+    """A `LaneSet` whose normals are float32, with room for the words they are made of."""
+
+    key0: Any
+    key1: Any
+    replicas: Any
+    words: Any
+    spare: Any
+
+
+@dispatched
+def normals(lane_set: Any, tag: int, position: int, client: Any, out: Array) -> None:
+    """Fill `out` (rows, B) with independent standard normals, two (four) rows from one Philox call.
+
+    The numbers belong to (seed, tag, position, client, row, replica) and to nothing else; `client`
+    is a number, or one number per lane.
+    """
+
+
+@inlined
+def box_muller(word0, word1, word2, word3):
+    """Two standard normals (float64) from four 32-bit words held in uint64."""
+    high = (word0 << _32) | word1
+    uniform = 2.0 - bits_float64((high >> _12) | _ONE64)  # in (0, 1], 52 bits
+    # log(uniform): split into 2^k m with m in [sqrt(1/2), sqrt(2)), then 2 atanh(f / (2 + f))
+    shifted = float64_bits(uniform) + (_ONE64 - _ROOT_HALF)
+    exponent = bits_float64((shifted >> _52) | _TWO52) - (4503599627370496.0 + 1023.0)
+    f = bits_float64((shifted & _FRACTION) + _ROOT_HALF) - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    series = z * (0.66666666666666696862 + z * (0.3999999999989950449 + z * (
+        0.28571428625975484946 + z * (0.22222211134795077031 + z * (
+            0.18182889125261882073 + z * (0.15331721600551690549 + z * 0.14616449685088905054))))))
+    half_square = 0.5 * f * f
+    logarithm = exponent * _LN2_HIGH - (
+        (half_square - (s * (half_square + series) + exponent * _LN2_LOW)) - f)
+    radius = np.sqrt(-2.0 * logarithm)
+    # angle: two bits choose the quadrant, 52 bits an angle in [-pi/4, pi/4)
+    low = (word2 << _32) | word3
+    quadrant = low >> _62
+    angle = (bits_float64(((low << _2) >> _12) | _ONE64) - 1.5) * _HALF_PI
+    q = angle * angle
+    sine = angle + angle * q * (-0.16666666666666664624 + q * (0.0083333333333309484855 + q * (
+        -0.00019841269836758574323 + q * (2.7557316102552440095e-6 + q * (
+            -2.5051131845003620553e-8 + q * 1.5918129294866380937e-10)))))
+    cosine = 1.0 - (0.5 * q - q * q * (0.041666666666666665389 + q * (-0.0013888888888887397237 + q * (
+        0.000024801587298765687927 + q * (-2.7557317271729792867e-7 + q * (
+            2.0876146268403195477e-9 - q * 1.1382632425521575557e-11))))))
+    swap = (quadrant & _ONE) != 0
+    first = sine if swap else cosine
+    second = cosine if swap else sine
+    first_sign = ((quadrant + _ONE) & _2) << (_62)
+    second_sign = (quadrant & _2) << _62
+    return (radius * bits_float64(float64_bits(first) ^ first_sign),
+            radius * bits_float64(float64_bits(second) ^ second_sign))
+
+
+@inner
+def _pair_rows(out0, out1, key0, key1, replicas, client, step, pair, tag):
+    for b in range(replicas.shape[0]):
+        place = (np.uint64(per_lane(client, b)) << _16) | per_lane(pair, b)
+        w0, w1, w2, w3 = philox(place, step, replicas[b], tag, key0, key1)
+        first, second = box_muller(w0, w1, w2, w3)
+        out0[b] = first
+        out1[b] = second
+
+
+@inner
+def _last_row(out, key0, key1, replicas, client, step, pair, tag):
+    for b in range(replicas.shape[0]):
+        place = (np.uint64(per_lane(client, b)) << _16) | pair
+        w0, w1, w2, w3 = philox(place, step, replicas[b], tag, key0, key1)
+        first, _ = box_muller(w0, w1, w2, w3)
+        out[b] = first
+
+
+@normals.register(LaneSet)
+def _normals_double(lane_set, tag, position, client, out):
+    rows = out.shape[0]
+    step, word = np.uint64(position), np.uint64(tag)
+    for pair in range(rows // 2):
+        _pair_rows(out[2 * pair], out[2 * pair + 1], lane_set.key0, lane_set.key1, lane_set.replicas,
+                   client, step, np.uint64(pair), word)
+    if rows % 2:
+        _last_row(out[rows - 1], lane_set.key0, lane_set.key1, lane_set.replicas, client, step,
+                  np.uint64(rows // 2), word)
+
+
+@normals.register(CoordinateLaneSet)
+def _normals_by_coordinates(lane_set, tag, position, client, out):
+    _pair_rows(out[0], out[1], lane_set.key0, lane_set.key1, lane_set.replicas, client,
+               np.uint64(position), lane_set.pairs, np.uint64(tag))
+
+
+@inlined
+def box_muller_single(word0, word1):
+    """Two standard normals (float32) from two 32-bit words (uint32)."""
+    # (0, 1]: 31 bits, rounded to 24; the half keeps zero away
+    uniform = (np.float32(np.int32(word0 >> np.uint32(1))) + _HALF) * np.float32(2.0**-31)
+    shifted = np.uint32(float32_bits(uniform) + (_ONE_F - _ROOT_HALF_F))
+    exponent = np.float32(np.int32(shifted >> np.uint32(23))) - np.float32(127.0)
+    f = bits_float32(np.uint32((shifted & _FRACTION_F) + _ROOT_HALF_F)) - _1F
+    s = f / (_2F + f)
+    z = s * s
+    series = z * (np.float32(0.666666850396) + z * (
+        np.float32(0.39988780566) + z * np.float32(0.29579949392)))
+    half_square = _HALF * f * f
+    logarithm = exponent * np.float32(0.69314718056) - ((half_square - s * (half_square + series)) - f)
+    radius = np.sqrt(max(np.float32(0.0), -_2F * logarithm))
+    quadrant = np.uint32(word1 >> np.uint32(30))
+    part = np.float32(np.int32(word1 & np.uint32(0x3FFFFFFF)))
+    angle = (part * np.float32(2.0**-30) - _HALF) * np.float32(1.5707963267948966)
+    q = angle * angle
+    sine = angle + angle * q * (np.float32(-0.166666646623) + q * (
+        np.float32(0.00833274827063) - q * np.float32(0.000195878908804)))
+    cosine = _1F - (_HALF * q - q * q * (np.float32(0.0416666646595) + q * (
+        np.float32(-0.00138883030359) + q * np.float32(2.45479420851e-5))))
+    swap = (quadrant & np.uint32(1)) != 0
+    first = sine if swap else cosine
+    second = cosine if swap else sine
+    first_sign = np.uint32(((quadrant + np.uint32(1)) & np.uint32(2)) << np.uint32(30))
+    second_sign = np.uint32((quadrant & np.uint32(2)) << np.uint32(30))
+    return (radius * bits_float32(np.uint32(float32_bits(first) ^ first_sign)),
+            radius * bits_float32(np.uint32(float32_bits(second) ^ second_sign)))
+
+
+@inner
+def _philox_rows(words0, words1, words2, words3, key0, key1, replicas, client, step, quad, tag):
+    for b in range(replicas.shape[0]):
+        place = (np.uint64(per_lane(client, b)) << _16) | quad
+        w0, w1, w2, w3 = philox(place, step, replicas[b], tag, key0, key1)
+        words0[b] = np.uint32(w0)
+        words1[b] = np.uint32(w1)
+        words2[b] = np.uint32(w2)
+        words3[b] = np.uint32(w3)
+
+
+@inner
+def _transform_rows(out0, out1, words0, words1):
+    for b in range(words0.shape[0]):
+        first, second = box_muller_single(words0[b], words1[b])
+        out0[b] = first
+        out1[b] = second
+
+
+@normals.register(SingleLaneSet)
+def _normals_single(lane_set, tag, position, client, out):
+    rows = out.shape[0]
+    step, word = np.uint64(position), np.uint64(tag)
+    words = lane_set.words
+    for quad in range((rows + 3) // 4):
+        _philox_rows(words[0], words[1], words[2], words[3], lane_set.key0, lane_set.key1,
+                     lane_set.replicas, client, step, np.uint64(quad), word)
+        for half in range(2):
+            row = 4 * quad + 2 * half
+            if row + 1 < rows:
+                _transform_rows(out[row], out[row + 1], words[2 * half], words[2 * half + 1])
+            elif row < rows:
+                _transform_rows(out[row], lane_set.spare, words[2 * half], words[2 * half + 1])
+
+
+def steps_per_draw(dim: int, dtype: Any) -> int:
+    """Consecutive steps whose noise is drawn together, so that no normal of a call is wasted."""
+    per_call = 4 if dtype == np.float32 else 2
+    return per_call // int(np.gcd(dim, per_call))
+
+
+def as_single(lane_set: LaneSet) -> SingleLaneSet:
+    """The same lanes with float32 normals."""
+    n_lanes = len(lane_set.replicas)
+    return SingleLaneSet(*lane_set, np.empty((4, n_lanes), np.uint32), np.empty(n_lanes, np.float32))

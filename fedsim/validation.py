@@ -1,0 +1,210 @@
+"""Checks of arguments: every message names the argument, its value and the condition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+class UnstableStepSize(ValueError):
+    """The step size lies outside the region where mean and second moment contract.
+
+    Attributes
+    ----------
+    step_size, limit : float
+        The refused value and the largest stable one (NaN where it is not known).
+    """
+
+    def __init__(self, message: str, step_size: float, limit: float) -> None:
+        super().__init__(message)
+        self.step_size = step_size
+        self.limit = limit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.step_size, self.limit)
+
+
+def real(name: str, value: object) -> float:
+    """A finite real number, or a ValueError naming `name`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise ValueError(f"{name}={value!r} must be a real number")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name}={value!r} is too large for a float64") from None
+    if not np.isfinite(number):
+        raise ValueError(f"{name}={value!r} must be finite")
+    return number
+
+
+def positive(name: str, value: object) -> float:
+    """A finite real number greater than zero."""
+    number = real(name, value)
+    if number <= 0.0:
+        raise ValueError(f"{name}={value!r} must be greater than 0")
+    return number
+
+
+def nonnegative(name: str, value: object) -> float:
+    """A finite real number, zero or more."""
+    number = real(name, value)
+    if number < 0.0:
+        raise ValueError(f"{name}={value!r} must be at least 0")
+    return number
+
+
+def fraction(name: str, value: object) -> float:
+    """A real number in [0, 1]."""
+    number = real(name, value)
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{name}={value!r} must lie in [0, 1]")
+    return number
+
+
+def whole(name: str, value: object, at_least: int = 0, at_most: int = 2**64 - 1) -> int:
+    """An integer within limits (a float is refused even when it is whole)."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise ValueError(f"{name}={value!r} must be an integer")
+    if value < at_least:
+        raise ValueError(f"{name}={value!r} must be at least {at_least}")
+    if value > at_most:
+        raise ValueError(f"{name}={value!r} must be at most {at_most}")
+    return int(value)
+
+
+def one_of(name: str, value: object, choices: tuple[object, ...]) -> Any:
+    """One of a few allowed values."""
+    if not any(value is choice or (type(value) is type(choice) and value == choice)
+               for choice in choices):
+        raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}")
+    return value
+
+
+def array(name: str, value: object, *dims: tuple[int, ...] | int) -> Array:
+    """A finite C-ordered float64 array; `dims` are the allowed numbers of axes.
+
+    The result is a read-only copy, so that a problem cannot change under a run.
+    """
+    try:
+        given = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name} must be a rectangular array of numbers ({error})") from None
+    if given.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be an array of real numbers, got dtype {given.dtype}")
+    if dims and given.ndim not in dims:
+        wanted = " or ".join(map(str, dims))
+        raise ValueError(f"{name} has shape {given.shape}; it must have {wanted} axes")
+    if given.size == 0:
+        raise ValueError(f"{name} has shape {given.shape}; it must not be empty")
+    result = np.array(given, dtype=np.float64, order="C")
+    if not np.isfinite(result).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(result))[0])
+        raise ValueError(f"{name}[{', '.join(map(str, where))}]={result[where]} must be finite")
+    result.setflags(write=False)
+    return result
+
+
+def shape(name: str, value: Array, wanted: tuple[int, ...], why: str = "") -> Array:
+    """Exactly this shape."""
+    if value.shape != wanted:
+        raise ValueError(f"{name} has shape {value.shape}; it must be {wanted}{why}")
+    return value
+
+
+def symmetric(name: str, value: Array) -> Array:
+    """Symmetric matrices up to rounding; the result is exactly symmetric. Shape (..., d, d)."""
+    with np.errstate(over="ignore"):
+        gap = np.abs(value - np.swapaxes(value, -1, -2))
+    scale = np.abs(value).max(axis=(-1, -2), keepdims=True)
+    if (gap > 1e-10 * scale).any():
+        worst = np.unravel_index(int(np.argmax(gap - 1e-10 * scale)), value.shape)
+        index = ", ".join(str(int(i)) for i in worst)
+        raise ValueError(f"{name}[{index}]={value[worst]:g} differs from its transpose by "
+                         f"{gap[worst]:g}; {name} must be symmetric")
+    result = 0.5 * value + 0.5 * np.swapaxes(value, -1, -2)
+    result.setflags(write=False)
+    return result
+
+
+def definite(name: str, smallest: Array, strictly: bool = True) -> None:
+    """Check the smallest eigenvalue of each of a stack of matrices, shape (N,)."""
+    worst = int(np.argmin(smallest))
+    condition = "positive definite" if strictly else "positive semidefinite"
+    if smallest[worst] < 0.0 or (strictly and smallest[worst] == 0.0):
+        raise ValueError(f"{name}[{worst}] has smallest eigenvalue {smallest[worst]:g}; "
+                         f"it must be {condition}")
+
+
+def client_weights(value: object, n_clients: int) -> Array:
+    """Client weights: positive, summing to one within 1e-9; uniform when None."""
+    if value is None:
+        weights = np.full(n_clients, 1.0 / n_clients)
+    else:
+        given = shape("weights", array("weights", value, 1), (n_clients,), " (one per client)")
+        worst = int(np.argmin(given))
+        if given[worst] <= 0.0:
+            raise ValueError(f"weights[{worst}]={given[worst]:g} must be greater than 0")
+        with np.errstate(over="ignore"):
+            total = given.sum()
+        if abs(total - 1.0) > 1e-9:
+            raise ValueError(f"weights sum to {total:.12g}; they must sum to 1")
+        weights = given / total
+    weights.setflags(write=False)
+    return weights
+
+
+def validate(problem: Any, algorithm: Any, start: object = None) -> None:
+    """Every check that needs two objects: sizes, participation, stability, start.
+
+    Parameters
+    ----------
+    problem : a problem, e.g. `fedsim.Quadratic`
+    algorithm : an algorithm, e.g. `fedsim.FALD`
+    start : point (d,) or `fedsim.Gaussian`, optional
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; `UnstableStepSize` beyond stability.
+    """
+    validate_sizes(problem, algorithm, start)
+    if not algorithm.radius(problem) < 1.0:  # the limit is dearer than the radius
+        algorithm.stability(problem).require()
+
+
+def validate_sizes(problem: Any, algorithm: Any, start: object = None) -> None:
+    """`validate` without the stability check (for ``allow_unstable=True``)."""
+    for name, value, method in (("problem", problem, "dim"),
+                                ("algorithm", algorithm, "stability")):
+        if not hasattr(value, method) or isinstance(value, type):
+            raise ValueError(f"{name}={value!r} must be a fedsim {name}")
+    algorithm.check(problem)
+    start_of(problem, algorithm, start)
+
+
+def start_moments(start: Any, dim: int, n_clients: int | None = None) -> tuple[Array, Array | None]:
+    """Mean (d,) and covariance (d, d) (None for a point) of a start; the origin when None.
+
+    With `n_clients` (decentralized algorithms) a point per client (N, d) is allowed too.
+    """
+    if start is None:
+        return np.zeros(dim), None
+    if hasattr(start, "mean") and hasattr(start, "cov") and not isinstance(start, np.ndarray):
+        if start.dim != dim:
+            raise ValueError(f"start has dimension {start.dim}; it must be {dim}")
+        return start.mean, start.cov
+    given = array("start", start, 1) if n_clients is None else array("start", start, 1, 2)
+    wanted = (dim,) if given.ndim == 1 else (n_clients or 0, dim)
+    return shape("start", given, wanted, " (the problem's dimension)"), None
+
+
+def start_of(problem: Any, algorithm: Any, start: Any) -> tuple[Array, Array | None]:
+    """`start_moments` for this problem and algorithm."""
+    clients = problem.n_clients if getattr(algorithm, "client_starts", False) else None
+    return start_moments(start, problem.dim, clients)

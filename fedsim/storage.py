@@ -1,0 +1,42 @@
+"""Files: arrays written atomically without pickle, and read back with a clear error when damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def write_atomically(path: Path, data: dict[str, Any]) -> None:
+    """Write arrays to `path` so that a reader sees the old file or the whole new one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **data)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def read_payload(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrays and meta data of a saved law; a ValueError for a damaged or foreign file."""
+    import zipfile
+
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            data = {name: stored[name] for name in stored.files}
+        meta = json.loads(bytes(data.pop("meta")).decode())
+        if meta["version"] != 1 or meta["kind"] not in ("Law", "Run"):
+            raise KeyError("version or kind")
+    except FileNotFoundError:
+        raise
+    except (KeyError, ValueError, OSError, EOFError, TypeError, AttributeError,
+            zipfile.BadZipFile) as error:
+        raise ValueError(f"path={str(path)!r} must be a file written by Law.save "
+                         f"({type(error).__name__}: {error})") from None
+    return data, meta

@@ -1,0 +1,90 @@
+"""A checkpoint: a folder of finished blocks, written atomically, refused when damaged or foreign."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from ..storage import write_atomically
+from .block import BlockResult
+from .kernel import LEAF
+from .plan import Plan
+
+_FIELDS = ("mean", "square", "sums", "final")
+
+
+class Checkpoint:
+    """Finished blocks of one plan in one folder.
+
+    Raises
+    ------
+    ValueError
+        When the folder belongs to another simulation or code version, or a block is damaged.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], plan: Plan) -> None:
+        if not isinstance(folder, (str, os.PathLike)):
+            raise ValueError(f"checkpoint={folder!r} must be a folder")
+        self.folder, self.plan = Path(folder), plan
+        self.key = plan.key()
+        manifest = self.folder / "manifest.json"
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"checkpoint={str(folder)!r} must be a folder")
+        if manifest.exists():
+            try:
+                found = json.loads(manifest.read_text())["key"]
+            except (ValueError, KeyError, TypeError):
+                raise ValueError(f"checkpoint={str(folder)!r}: manifest.json is damaged; "
+                                 "remove the folder to start again") from None
+            if found != self.key:
+                raise ValueError(
+                    f"checkpoint={str(folder)!r} belongs to another simulation (other problem, algorithm, "
+                    "seed, sizes or fedsim version); use another folder or remove this one")
+        elif self.folder.exists() and any(self.folder.iterdir()):
+            raise ValueError(f"checkpoint={str(folder)!r} is not empty and has no manifest.json; "
+                             "use an empty or new folder")
+        else:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            part = manifest.with_suffix(f".{os.getpid()}.part")
+            part.write_text(json.dumps({"key": self.key}))
+            os.replace(part, manifest)
+
+    def _digest(self, block: BlockResult) -> str:
+        digest = hashlib.sha256(f"{self.key} {block.first} {block.last}".encode())
+        for name in _FIELDS:
+            value = np.ascontiguousarray(getattr(block, name))
+            digest.update(repr(value.shape).encode() + value.tobytes())
+        return digest.hexdigest()
+
+    def write(self, block: BlockResult) -> None:
+        """Keep a finished block."""
+        data = {name: getattr(block, name) for name in _FIELDS}
+        data["digest"] = np.frombuffer(self._digest(block).encode(), dtype=np.uint8)
+        write_atomically(self.folder / f"block-{block.first}-{block.last}.npz", data)
+
+    def read(self) -> list[BlockResult]:
+        """All kept blocks of the plan's range, each leaf once, checked."""
+        result: list[BlockResult] = []
+        seen: set[int] = set()
+        for path in sorted(self.folder.glob("block-*.npz")):
+            try:
+                first, last = (int(part) for part in path.stem.split("-")[1:])
+                with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+                    block = BlockResult(first, last, *(stored[name] for name in _FIELDS))
+                    digest = bytes(stored["digest"]).decode()
+                if digest != self._digest(block):
+                    raise ValueError("its digest does not match")
+            except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+                raise ValueError(f"checkpoint block {path.name} is damaged or foreign ({error}); "
+                                 "remove it to compute it again") from None
+            leaves = set(range(first // LEAF, -(-last // LEAF)))
+            inside = self.plan.first <= first and last <= self.plan.last
+            if inside and not leaves & seen:
+                seen |= leaves
+                result.append(block)
+        return result

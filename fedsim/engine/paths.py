@@ -1,0 +1,72 @@
+"""`sample_path`: whole trajectories of a few chains, for time averages."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ..validation import Array, whole
+from .block import RADIUS, diverged, lane_state
+from .kernel import LEAF, trace_rounds
+from .plan import make_plan, refuse_memory
+
+
+def sample_path(problem: Any, algorithm: Any, n_rounds: int, *, seed: int, every: int = 1,
+                n_chains: int = 1, start: Any = None) -> Array:
+    """The average iterate after rounds every, 2 every, ... of `n_chains` independent chains.
+
+    Chain i is replica i of `simulate` with the same seed.
+
+    Parameters
+    ----------
+    problem, algorithm, n_rounds, seed, start : as in `simulate`
+    every : int
+        Keep one round in `every`.
+    n_chains : int
+
+    Returns
+    -------
+    (n_chains, n_rounds // every, d) float64; the start is not included.
+
+    Raises
+    ------
+    ValueError
+        For bad arguments; `DivergedError` names the round.
+    """
+    every = whole("every", every, 1)
+    n_chains = whole("n_chains", n_chains, 1)
+    plan = make_plan(problem, algorithm, n_rounds, n_chains, seed=seed, start=start, record=(),
+                     covariance="none", average=None, keep_final=False, noise="double",
+                     allow_unstable=False, replicas=None, block_size=LEAF, threads=1)
+    n_rounds = plan.n_rounds
+    refuse_memory(16.0 * n_chains * (n_rounds // every) * problem.dim,
+                  f"n_rounds={n_rounds} with every={every}, n_chains={n_chains} and dimension {problem.dim}",
+                  "use a larger every")
+    problem, algorithm = plan.problem, plan.algorithm
+    paths = np.empty((n_chains, n_rounds // every, problem.dim))
+    stop: list[bool] = []
+
+    def trace(block: tuple[int, int]) -> None:
+        state = lane_state(plan, *block)
+        kept = np.empty((paths.shape[1], *state.wide.shape))
+        for first in range(0, n_rounds, _SEGMENT):
+            if stop:
+                return
+            bad = trace_rounds(state.kernel, state.arrays, state.lanes, state.work, state.seen,
+                               state.wide, first, min(first + _SEGMENT, n_rounds), every, kept, RADIUS)
+            if bad >= 0:
+                raise diverged(problem, algorithm, bad)
+        paths[block[0]:block[1]] = kept.transpose(2, 0, 1)[:block[1] - block[0]]
+
+    with ThreadPoolExecutor() as pool:
+        try:
+            list(pool.map(trace, plan.blocks(set())))
+        except BaseException:
+            stop.append(True)  # Ctrl-C: the threads end after their segment
+            raise
+    return paths
+
+
+_SEGMENT = 256

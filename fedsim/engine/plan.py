@@ -1,0 +1,205 @@
+"""What is to be run: every argument checked once, cut into blocks, and named by a hash."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..compile import source_hash
+from ..law import recorded_rounds
+from ..streams import MAX_CLIENTS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
+from ..validation import (
+    Array,
+    one_of,
+    start_of,
+    validate,
+    validate_sizes,
+    whole,
+)
+from .kernel import LEAF, TEST_FUNCTIONS, NoFunction
+
+_CACHE_BYTES = 2**19
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A checked simulation. Blocks are pairs (first replica, one past the last)."""
+
+    problem: Any
+    algorithm: Any
+    n_rounds: int
+    n_replicas: int
+    seed: int
+    start_mean: Array
+    start_cov: Array | None
+    rounds: np.ndarray
+    covariance: str
+    average: str | None
+    keep_final: bool
+    noise: str
+    first: int
+    last: int
+    block_size: int
+
+    @property
+    def n_views(self) -> int:
+        """Laws recorded: the average, and the clients where they differ."""
+        return int(getattr(self.algorithm, "n_views", lambda problem: 1)(self.problem))
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the normals."""
+        return np.float32 if self.noise == "single" else np.float64
+
+    @property
+    def function(self) -> Any:
+        """The test function that is averaged, compiled form."""
+        return NoFunction(0) if self.average is None else TEST_FUNCTIONS[self.average]
+
+    @property
+    def width(self) -> int:
+        """Numbers kept per second moment."""
+        dim = self.problem.dim
+        return {"full": dim * dim, "diagonal": dim, "none": 0}[self.covariance]
+
+    def blocks(self, done: set[int]) -> list[tuple[int, int]]:
+        """Blocks of whole leaves covering all leaves that are not done yet."""
+        result: list[tuple[int, int]] = []
+        for leaf in range(self.first // LEAF, -(-self.last // LEAF)):
+            if leaf in done:
+                continue
+            begin, end = leaf * LEAF, min((leaf + 1) * LEAF, self.last)
+            if result and result[-1][1] == begin and end - result[-1][0] <= self.block_size:
+                result[-1] = (result[-1][0], end)
+            else:
+                result.append((begin, end))
+        return result
+
+    def key(self) -> str:
+        """Hash of everything that decides the numbers, and of the code version."""
+        digest = hashlib.sha256(source_hash().encode())
+        _feed(digest, (self.problem.arrays(), self.algorithm.kernel(self.problem), self.n_rounds,
+                       self.n_replicas, self.seed, self.start_mean, self.start_cov, self.rounds,
+                       self.covariance, self.average, self.keep_final, self.noise))
+        return digest.hexdigest()[:32]
+
+
+def _feed(digest: Any, value: Any) -> None:
+    """Add a value (nested tuples of arrays and scalars) to a hash."""
+    digest.update(type(value).__name__.encode())
+    if isinstance(value, tuple):
+        for part in value:
+            _feed(digest, part)
+    elif isinstance(value, np.ndarray):
+        digest.update(repr((value.shape, value.dtype.str)).encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    else:
+        digest.update(repr(value).encode())
+
+
+def _memory_limit() -> float:
+    """Half of the machine's memory, in bytes (4 GB where it is unknown)."""
+    try:
+        return 0.5 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 4e9
+
+
+def _check_memory(plan: Plan, threads: int) -> None:
+    views, n, dim = plan.n_views, len(plan.rounds), plan.problem.dim
+    per_node = 8.0 * views * n * (dim + 3 * plan.width)
+    leaves_in_flight = 3 * threads * (plan.block_size // LEAF) + np.log2(max(2, plan.last / LEAF))
+    # of every replica, in blocks and then joined
+    kept = dim * plan.keep_final + (plan.average is not None)
+    needed = per_node * (leaves_in_flight + 2) + 16.0 * (plan.last - plan.first) * kept
+    active = getattr(plan.algorithm, "n_active", lambda problem: problem.n_clients)(plan.problem)
+    needed += 8.0 * threads * plan.block_size * dim * (plan.problem.n_clients + active + 8)
+    refuse_memory(
+        needed, f"covariance={plan.covariance!r} with {n} recorded rounds, dimension {dim}, {views} recorded "
+        f"laws, {active} active clients, n_replicas={plan.n_replicas}, average={plan.average!r} and "
+        f"keep_final={plan.keep_final}", "use covariance='diagonal' or 'none', or fewer rounds in record")
+
+
+def refuse_memory(needed: float, what: str, advice: str) -> None:
+    """Raise ValueError for arrays of more than half of the machine's memory, before they are made."""
+    if needed > _memory_limit():
+        raise ValueError(f"{what} needs about {needed / 1e9:.1f} GB, more than half of this machine's "
+                         f"memory; {advice}")
+
+
+def _check_fields(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int) -> None:
+    """Sizes that the counters of the random streams can hold."""
+    active = getattr(algorithm, "n_active", lambda problem: 0)(problem)
+    steps = algorithm.steps(n_rounds)
+    if steps > MAX_STEPS:
+        raise ValueError(f"n_rounds={n_rounds} makes {steps} steps; the random streams number {MAX_STEPS}")
+    for name, value, limit in (("n_active", active, MAX_CLIENTS), ("n_replicas", n_replicas, MAX_REPLICAS),
+                               ("n_clients", problem.n_clients, MAX_CLIENTS),
+                               ("dim", problem.dim, MAX_PAIRS // 2)):
+        if value > limit:
+            raise ValueError(f"{name}={value} must be at most {limit}, what the random streams can number")
+    end = getattr(algorithm, "schedule", None) and algorithm.schedule.n_steps
+    if end is not None and algorithm.steps(n_rounds) > end:
+        raise ValueError(f"step_size has {end} entries; n_rounds={n_rounds} needs "
+                         f"{algorithm.steps(n_rounds)} local steps")
+
+
+def make_plan(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, seed: int, start: object,
+              record: object, covariance: str, average: str | None, keep_final: bool, noise: str,
+              allow_unstable: bool, replicas: tuple[int, int] | None, block_size: int | None,
+              threads: int) -> Plan:
+    """Check every argument of `simulate` before anything is compiled or run."""
+    n_rounds = whole("n_rounds", n_rounds, 0)
+    n_replicas = whole("n_replicas", n_replicas, 1)
+    seed = whole("seed", seed, 0, 2**64 - 1)
+    covariance = one_of("covariance", covariance, ("full", "diagonal", "none"))
+    noise = one_of("noise", noise, ("double", "single"))
+    if average is not None:
+        average = one_of("average", average, tuple(TEST_FUNCTIONS))
+    rounds = recorded_rounds(n_rounds, record)
+    unchecked = one_of("allow_unstable", allow_unstable, (True, False))
+    (validate_sizes if unchecked else validate)(problem, algorithm, start)
+    _check_fields(problem, algorithm, n_rounds, n_replicas)
+    if hasattr(algorithm, "bind"):
+        problem, algorithm = algorithm.bind(problem, n_rounds)
+    first, last = (0, n_replicas) if replicas is None else _shard(replicas, n_replicas)
+    if covariance != "none" and last - first < 2:
+        raise ValueError(f"n_replicas={last - first} must be at least 2 to estimate a covariance; "
+                         "use covariance='none' for a single replica")
+    if block_size is None:
+        size = _block_size(problem, last - first, threads)
+    else:
+        size = whole("block_size", block_size, LEAF)
+        if size % LEAF:
+            raise ValueError(f"block_size={block_size} must be a multiple of {LEAF}")
+    mean, cov = start_of(problem, algorithm, start)
+    plan = Plan(problem, algorithm, n_rounds, n_replicas, seed, mean, cov, rounds, covariance, average,
+                bool(one_of("keep_final", keep_final, (True, False))), noise, first, last, size)
+    _check_memory(plan, threads)
+    return plan
+
+
+def _block_size(problem: Any, n_replicas: int, threads: int) -> int:
+    """Long rows, as long as the clients' states fit a processor's cache and all threads have work.
+
+    Threads take turns on the blocks, so three blocks are enough to keep two threads busy.
+    """
+    leaves = -(-n_replicas // LEAF)
+    by_work = leaves if threads == 1 else -(-2 * leaves // (3 * threads))
+    by_cache = _CACHE_BYTES // (8 * LEAF * problem.n_clients * problem.dim)
+    return LEAF * max(1, min(4, by_work, by_cache))
+
+
+def _shard(replicas: object, n_replicas: int) -> tuple[int, int]:
+    """A range of replicas made of whole leaves."""
+    if not isinstance(replicas, (tuple, list)) or len(replicas) != 2:
+        raise ValueError(f"replicas={replicas!r} must be a pair (first, last)")
+    first, last = whole("replicas[0]", replicas[0], 0), whole("replicas[1]", replicas[1], 1, n_replicas)
+    if first >= last or first % LEAF or (last % LEAF and last != n_replicas):
+        raise ValueError(f"replicas={replicas!r} must be a non-empty range whose ends are multiples of "
+                         f"{LEAF} (or n_replicas={n_replicas})")
+    return first, last

@@ -1,0 +1,241 @@
+"""Quadratic clients with additive Gaussian gradient noise: the posterior is known in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...law import Gaussian
+from ...validation import (
+    Array,
+    array,
+    client_weights,
+    definite,
+    nonnegative,
+    positive,
+    shape,
+    symmetric,
+)
+from .kernels import (
+    CoordinateQuadratic,
+    DenseQuadratic,
+    DiagonalQuadratic,
+    IsotropicallyNoisyQuadratic,
+    LargeDenseQuadratic,
+    NoisyQuadratic,
+)
+
+
+def _semidefinite_factor(cov: Array) -> Array:
+    """Lower triangular F with F F' = cov, also for singular cov. Shape (N, d, d)."""
+    values, vectors = np.linalg.eigh(cov)
+    root = vectors * np.sqrt(np.clip(values, 0.0, None))[..., None, :]
+    return np.ascontiguousarray(np.swapaxes(np.linalg.qr(np.swapaxes(root, -1, -2), mode="r"), -1, -2))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quadratic:
+    """Clients' potentials f_c(x) = (x - b_c)' A_c (x - b_c) / 2, global f = sum_c w_c f_c.
+
+    Parameters
+    ----------
+    hessians : (N, d, d), or (N, d) diagonal, or (N,) isotropic
+        A_c, symmetric positive definite.
+    minimizers : (N, d)
+        b_c.
+    weights : (N,), optional
+        w_c, positive, summing to one; uniform by default.
+    gradient_noise : None, float or (N, d, d)
+        Additive Gaussian noise of every evaluation of grad f_c: standard deviation per coordinate,
+        or covariances S_c (positive semidefinite).
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition.
+
+    Examples
+    --------
+    >>> problem = Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> problem.target().mean, problem.target().cov
+    (array([0.75]), array([[0.5]]))
+    """
+
+    hessians: Array
+    minimizers: Array
+    weights: Any = None
+    gradient_noise: Any = None
+    structure: str = field(init=False, default="dense")
+
+    def __post_init__(self) -> None:
+        hessians = array("hessians", self.hessians, 1, 2, 3)
+        minimizers = array("minimizers", self.minimizers, 2)
+        n_clients, dim = minimizers.shape
+        wanted = (n_clients, dim, dim)[: hessians.ndim]
+        shape("hessians", hessians, wanted, f" to match minimizers of shape {minimizers.shape}")
+        if hessians.ndim == 3:
+            hessians = symmetric("hessians", hessians)
+            values = np.linalg.eigvalsh(hessians)
+            # eigenvalues are known to about d eps ||A||: below that a matrix is not seen to be definite
+            smallest = np.where(values[:, 0] > 1e-15 * dim * values[:, -1], values[:, 0],
+                                np.minimum(values[:, 0], 0.0))
+            definite("hessians", smallest)
+        else:
+            definite("hessians", hessians.reshape(n_clients, -1).min(axis=1))
+        noise = self.gradient_noise
+        if noise is not None:
+            if not isinstance(noise, (list, tuple, np.ndarray)):
+                noise = nonnegative("gradient_noise", noise) or None
+                if noise is not None and noise > 1e150:
+                    raise ValueError(f"gradient_noise={noise:g} must be at most 1e150: its square would "
+                                     "overflow")
+            else:
+                noise = symmetric("gradient_noise", shape(
+                    "gradient_noise", array("gradient_noise", noise, 3), (n_clients, dim, dim)))
+                least = np.linalg.eigvalsh(noise)[:, 0]
+                scale = np.abs(noise).max(axis=(1, 2))
+                definite("gradient_noise", least + 1e-12 * scale, strictly=False)
+        object.__setattr__(self, "hessians", hessians)
+        object.__setattr__(self, "minimizers", minimizers)
+        object.__setattr__(self, "weights", client_weights(self.weights, n_clients))
+        object.__setattr__(self, "gradient_noise", noise)
+        object.__setattr__(self, "structure", {1: "isotropic", 2: "diagonal", 3: "dense"}[hessians.ndim])
+
+    @classmethod
+    def from_components(cls, hessians: Any, minimizers: Any, gradient_noise: Any = None) -> Quadratic:
+        """The decentralized convention f = sum_i f_i, all arguments in units of f_i.
+
+        Stored as weights 1/N, Hessians N A_i, noise standard deviation N sigma or covariance N^2 G_i.
+
+        Parameters
+        ----------
+        hessians : (N, d, d), (N, d) or (N,)
+        minimizers : (N, d)
+        gradient_noise : None, float or (N, d, d)
+            Noise of an evaluation of grad f_i.
+        """
+        given = array("hessians", hessians, 1, 2, 3)
+        n_clients = len(given)
+        noise: Any = None
+        with np.errstate(over="ignore"):  # infinite entries are refused below
+            if isinstance(gradient_noise, (list, tuple, np.ndarray)):
+                noise = n_clients**2 * array("gradient_noise", gradient_noise, 3)
+            elif gradient_noise is not None:
+                noise = n_clients * nonnegative("gradient_noise", gradient_noise)
+            given = n_clients * given
+        return cls(given, minimizers, None, noise)
+
+    @property
+    def n_clients(self) -> int:
+        """Number of clients N."""
+        return self.minimizers.shape[0]
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+        return self.minimizers.shape[1]
+
+    @cached_property
+    def dense_hessians(self) -> Array:
+        """A_c as (N, d, d), whatever was given."""
+        if self.structure == "dense":
+            return self.hessians
+        return self.diagonal_hessians[:, :, None] * np.eye(self.dim)
+
+    @cached_property
+    def diagonal_hessians(self) -> Array:
+        """Diagonals of A_c as (N, d); only for diagonal and isotropic problems."""
+        if self.structure == "dense":
+            raise ValueError("hessians are dense; diagonal_hessians exists for (N, d) and (N,) input only")
+        full = self.hessians if self.hessians.ndim == 2 else np.repeat(self.hessians[:, None], self.dim, 1)
+        return np.ascontiguousarray(full)
+
+    @cached_property
+    def noise_covariances(self) -> Array | None:
+        """S_c as (N, d, d), or None without gradient noise."""
+        if self.gradient_noise is None:
+            return None
+        if np.ndim(self.gradient_noise) == 0:
+            return np.broadcast_to(self.gradient_noise**2 * np.eye(self.dim),
+                                   (self.n_clients, self.dim, self.dim))
+        return self.gradient_noise
+
+    @cached_property
+    def mean_hessian(self) -> Array:
+        """sum_c w_c A_c, (d, d), or its diagonal (d,) for diagonal and isotropic problems."""
+        tables = self.dense_hessians if self.structure == "dense" else self.diagonal_hessians
+        return np.tensordot(self.weights, tables, axes=1)
+
+    @cached_property
+    def minimizer(self) -> Array:
+        """Global minimizer of f, (d,)."""
+        if self.structure == "dense":
+            pull = np.einsum("c,cij,cj->i", self.weights, self.hessians, self.minimizers)
+            return np.linalg.solve(self.mean_hessian, pull)
+        pull = np.einsum("c,ci,ci->i", self.weights, self.diagonal_hessians, self.minimizers)
+        return pull / self.mean_hessian
+
+    def target(self, temperature: float = 1.0) -> Gaussian:
+        """The law proportional to exp(-f / temperature)."""
+        tau = positive("temperature", temperature)
+        if self.structure == "dense":
+            inverse = np.linalg.inv(self.mean_hessian)
+            return Gaussian(self.minimizer, tau * 0.5 * (inverse + inverse.T))
+        return Gaussian(self.minimizer, tau / self.mean_hessian)
+
+    def pooled(self) -> Quadratic:
+        """f itself as a problem of one client: the same target, and the noise of sum_c w_c grad f_c."""
+        noise: Any = self.gradient_noise
+        if isinstance(noise, np.ndarray):
+            noise = np.einsum("c,cij->ij", self.weights**2, noise)[None]
+        elif noise is not None:
+            noise = noise * float(np.sqrt((self.weights**2).sum()))
+        return Quadratic(self.mean_hessian[None], self.minimizer[None], None, noise)
+
+    def gradient(self, client: int, x: Array) -> Array:
+        """Exact grad f_c at points `x` (..., d), in NumPy."""
+        difference = np.asarray(x) - self.minimizers[client]
+        if self.structure == "dense":
+            return difference @ self.hessians[client]
+        return difference * self.diagonal_hessians[client]
+
+    def arrays(self) -> Any:
+        """The NamedTuple that compiled code sees."""
+        exact: Any
+        if self.structure == "dense":
+            form = DenseQuadratic if self.dim < 8 else LargeDenseQuadratic
+            exact = form(self.hessians, self.minimizers)
+        else:
+            exact = DiagonalQuadratic(self.diagonal_hessians, self.minimizers)
+        return self._with_noise(exact)
+
+    def coordinate_arrays(self, n_replicas: int) -> Any:
+        """The compiled form with pairs of coordinates as lanes, or None where coordinates mix.
+
+        For even dimension, diagonal Hessians and isotropic noise: then coordinates are independent,
+        and long rows of coordinates make a few replicas as fast as many.
+        """
+        if self.structure == "dense" or self.dim % 2 or np.ndim(self.gradient_noise) > 0:
+            return None
+
+        def fold(table: Array) -> Array:
+            pairs = table.reshape(self.n_clients, self.dim // 2, 2).transpose(0, 2, 1)
+            return np.ascontiguousarray(np.repeat(pairs, n_replicas, axis=2))
+
+        return self._with_noise(CoordinateQuadratic(fold(self.diagonal_hessians), fold(self.minimizers)))
+
+    def _with_noise(self, exact: Any) -> Any:
+        if self.gradient_noise is None:
+            return exact
+        if np.ndim(self.gradient_noise) == 0:
+            return IsotropicallyNoisyQuadratic(exact, float(self.gradient_noise))
+        return NoisyQuadratic(exact, _semidefinite_factor(self.gradient_noise))
+
+    def __repr__(self) -> str:
+        noise = self.gradient_noise
+        shown = "covariances" if isinstance(noise, np.ndarray) else noise
+        return (f"Quadratic(n_clients={self.n_clients}, dim={self.dim}, {self.structure} hessians, "
+                f"gradient_noise={shown})")

@@ -1,0 +1,241 @@
+"""Data on clients: its checks, and what linear and logistic regression share."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...validation import Array, array, client_weights, one_of, positive, shape, whole
+from ..quadratic import Quadratic
+from .kernels import Data, regression_scratch
+from .minibatch import MAX_DATA, Minibatch
+
+CONVENTIONS = ("federated", "components", "global")
+
+
+def client_numbers(value: object, n_data: int) -> np.ndarray:
+    """Integers 0, ..., N-1 (n,), each of which occurs."""
+    given = np.asarray(value)
+    if given.dtype.kind not in "iu":
+        raise ValueError(f"clients must be an array of integers, got dtype {given.dtype}")
+    if given.shape != (n_data,):
+        raise ValueError(f"clients has shape {given.shape}; it must be ({n_data},), one per row of features")
+    low = int(np.argmin(given))
+    if given[low] < 0:
+        raise ValueError(f"clients[{low}]={given[low]} must be at least 0")
+    missing = np.setdiff1d(np.arange(min(int(given.max()) + 1, n_data + 1)), given)
+    if len(missing):
+        raise ValueError(f"clients={int(given.max())} occurs but client {missing[0]} has no data; clients "
+                         "must be numbered 0, ..., N-1 and each must have data")
+    numbers = given.astype(np.int64)
+    numbers.setflags(write=False)
+    return numbers
+
+
+class Regression:
+    """Clients that hold rows of data and follow f_(c) = f_c / w_c.
+
+    f_c = sum over the client's rows of loss(x'X_r, y_r) + |x|^2 / (2 lambda N), lambda = `prior_variance`, so
+    that f = sum_c w_c f_(c) is minus the log posterior whatever the weights.
+    """
+
+    features: Array
+    clients: np.ndarray
+    prior_variance: float
+    weights: Any
+    batch_size: int | None
+    replace: bool
+    grad_scale: str
+    gradient_noise: float | None = None
+    targets_name = "targets"
+    unit = 1.0
+    """Factor of the sum of `slopes` over data in a gradient."""
+    steepest = 1.0
+    """Largest second derivative of the loss in its score."""
+
+    def _normalise(self) -> None:
+        """Check and convert the fields; called by ``__post_init__``."""
+        features, name = array("features", self.features, 2), self.targets_name
+        targets = array(name, getattr(self, name), 1)
+        n_data = len(features)
+        shape(name, targets, (n_data,), " (one per row of features)")
+        clients = client_numbers(self.clients, n_data)
+        sizes = np.bincount(clients)
+        weights = sizes / n_data if self.weights is None else self.weights
+        put = object.__setattr__
+        put(self, "features", features)
+        put(self, name, targets)
+        put(self, "clients", clients)
+        put(self, "prior_variance", positive("prior_variance", self.prior_variance))
+        put(self, "weights", client_weights(weights, len(sizes)))
+        put(self, "replace", bool(one_of("replace", self.replace, (True, False))))
+        one_of("grad_scale", self.grad_scale, ("unbiased", "batch_sum"))
+        if self.batch_size is None:
+            if self.grad_scale != "unbiased":
+                raise ValueError(f"grad_scale={self.grad_scale!r} must be 'unbiased' when batch_size=None")
+            return
+        size, least = whole("batch_size", self.batch_size, 1), int(np.argmin(sizes))
+        if size > sizes[least]:
+            raise ValueError(f"batch_size={size} must be at most {sizes[least]}, the number of data of "
+                             f"client {least}")
+        if sizes.max() > MAX_DATA:
+            raise ValueError(f"clients: client {int(np.argmax(sizes))} has {sizes.max()} data; with a "
+                             f"batch_size it must have at most {MAX_DATA} (the random streams' numbers)")
+        put(self, "batch_size", size)
+
+    def slopes(self, scores: Array, targets: Array) -> Array:
+        """Derivative of the loss in the score x'X_r, in units of `unit`."""
+        raise NotImplementedError
+
+    def losses(self, scores: Array, targets: Array) -> Array:
+        """The loss of each datum, in units of `unit`."""
+        raise NotImplementedError
+
+    def model(self) -> Any:
+        """Compiled form with full gradients, for minibatches to be drawn from."""
+        raise NotImplementedError
+
+    @property
+    def n_clients(self) -> int:
+        """Number of clients N."""
+        return len(self.sizes)
+
+    @property
+    def dim(self) -> int:
+        """Dimension d, the number of features."""
+        return self.features.shape[1]
+
+    def pooled(self) -> Any:
+        """f as a problem of one client that holds all data; minibatches are then drawn from all of them."""
+        changes: dict[str, Any] = {"clients": np.zeros(len(self.clients), np.int64), "weights": None}
+        if self.gradient_noise is not None:
+            changes["gradient_noise"] = self.gradient_noise * float(np.sqrt((self.weights**2).sum()))
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Number of data of each client, (N,)."""
+        return np.bincount(self.clients)
+
+    @property
+    def has_minibatches(self) -> bool:
+        """True with a `batch_size`: then gradient noise depends on the point."""
+        return self.batch_size is not None
+
+    @cached_property
+    def data(self) -> Data:
+        """The data sorted by client, as compiled code sees it."""
+        order = np.argsort(self.clients, kind="stable")
+        first = np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
+        return Data(np.ascontiguousarray(self.features[order].T), getattr(self, self.targets_name)[order],
+                    first, self.sizes.astype(np.int64))
+
+    @property
+    def prior_pull(self) -> Array:
+        """Factors (N,) of x in the prior's part of grad f_(c): 1 / (lambda N w_c)."""
+        return 1.0 / (self.prior_variance * self.n_clients * self.weights)
+
+    def _rows(self, client: int | None) -> tuple[Array, Array, float]:
+        """Features, targets and weight of one client, or of all together."""
+        if client is None:
+            return self.features, getattr(self, self.targets_name), 1.0
+        mine = self.clients == whole("client", client, 0, self.n_clients - 1)
+        return self.features[mine], getattr(self, self.targets_name)[mine], float(self.weights[client])
+
+    def potential(self, client: int | None, x: Any) -> Array:
+        """f_(c), or f with client=None, at points `x` (..., d), in NumPy; without the laws' normalisers."""
+        points = np.asarray(x, dtype=np.float64)
+        features, targets, weight = self._rows(client)
+        share = 1.0 if client is None else 1.0 / self.n_clients
+        fit = self.unit * self.losses(points @ features.T, targets).sum(axis=-1)
+        return (fit + 0.5 * share / self.prior_variance * (points**2).sum(axis=-1)) / weight
+
+    def gradient(self, client: int | None, x: Any) -> Array:
+        """Exact grad f_(c), or grad f with client=None, at points `x` (..., d), in NumPy."""
+        points = np.asarray(x, dtype=np.float64)
+        features, targets, weight = self._rows(client)
+        share = 1.0 if client is None else 1.0 / self.n_clients
+        fit = self.unit * self.slopes(points @ features.T, targets) @ features
+        return (fit + share / self.prior_variance * points) / weight
+
+    def curvature_bounds(self, convention: str = "federated") -> tuple[float, float]:
+        """Strong convexity and smoothness of the potentials that an algorithm follows.
+
+        Parameters
+        ----------
+        convention : "federated", "components" or "global"
+            Of the f_(c) = f_c / w_c; of the components f_c; or of f. The least and the largest over clients.
+
+        Source: DE-SGLD appendix E. It prints 2 max_i sum_j |X_j|^2 for the largest eigenvalue of
+        X_i'X_i, which belongs to losses without the factor 1/2 and bounds an eigenvalue by a trace.
+        """
+        one_of("convention", convention, CONVENTIONS)
+        low, high = (values / self.weights for values in self._component_bounds) if (
+            convention == "federated") else self._component_bounds
+        if convention == "global":
+            spectrum = np.linalg.eigvalsh(self.features.T @ self.features)
+            low, high = (np.atleast_1d(value) for value in self._bounds(spectrum, 1.0 / self.prior_variance))
+        return float(low.min()), float(high.max())
+
+    def _bounds(self, spectrum: Any, prior: Any, factor: Any = 1.0) -> tuple[Any, Any]:
+        """Bounds on the Hessian from the spectrum (.., d) of X'X."""
+        high = factor * self.unit * self.steepest * spectrum[..., -1] + prior
+        return self._least(factor * self.unit * np.clip(spectrum[..., 0], 0.0, None)) + prior, high
+
+    def _least(self, curvature: Any) -> Any:
+        """Least curvature of the losses where those of their squares have this one."""
+        raise NotImplementedError
+
+    @cached_property
+    def _spectra(self) -> Array:
+        grams = [self._rows(c)[0].T @ self._rows(c)[0] for c in range(self.n_clients)]
+        return np.linalg.eigvalsh(np.array(grams))
+
+    @cached_property
+    def _component_bounds(self) -> tuple[Array, Array]:
+        return self._bounds(self._spectra, 1.0 / (self.prior_variance * self.n_clients))
+
+    @property
+    def strong_convexity(self) -> float:
+        """Of the f_(c); see `curvature_bounds` for other conventions."""
+        return self.curvature_bounds()[0]
+
+    @property
+    def smoothness(self) -> float:
+        """Of the f_(c); see `curvature_bounds` for other conventions."""
+        return self.curvature_bounds()[1]
+
+    @property
+    def followed_share(self) -> Array:
+        """Share (N,) of the likelihood in the mean gradient: 1, or b/n_c with grad_scale="batch_sum"."""
+        if self.batch_size is None or self.grad_scale == "unbiased":
+            return np.ones(self.n_clients)
+        return self.batch_size / self.sizes
+
+    def with_minibatches(self, model: Any) -> Any:
+        """The compiled form of gradients estimated from `batch_size` data."""
+        assert self.batch_size is not None
+        scales = self.unit / self.weights * (
+            self.sizes / self.batch_size if self.grad_scale == "unbiased" else 1.0)
+        return Minibatch(model, self.batch_size, self.replace, scales)
+
+    def coordinate_arrays(self, n_replicas: int) -> None:
+        """None: data mix the coordinates."""
+        return None
+
+    def scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
+        """What a gradient of this problem needs to work in."""
+        return regression_scratch(dim, n_lanes, dtype, self.batch_size or 0)
+
+    def curvature_problem(self) -> Quadratic:
+        """The quadratic problem that stability is judged on."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        batches = "" if self.batch_size is None else (
+            f", batch_size={self.batch_size}, replace={self.replace}, grad_scale={self.grad_scale!r}")
+        return (f"{type(self).__name__}(n_clients={self.n_clients}, dim={self.dim}, "
+                f"{len(self.features)} data{batches})")

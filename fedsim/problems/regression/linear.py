@@ -1,0 +1,141 @@
+"""Bayesian linear regression on clients: quadratic potentials, with minibatches as gradient noise."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...law import Gaussian
+from ...validation import Array, positive
+from ..quadratic import Quadratic
+from .data import Regression
+from .kernels import LinearModel
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearRegression(Regression):
+    """Normal errors of variance xi^2 and a normal prior of variance lambda per coefficient.
+
+    Component of client c: f_c(x) = |y_c - X_c x|^2 / (2 xi^2) + |x|^2 / (2 lambda N). Federated algorithms
+    follow f_(c) = f_c / w_c, decentralized ones f_c itself.
+
+    Parameters
+    ----------
+    features : (n, d)
+    targets : (n,)
+    clients : (n,) integers
+        Who holds each row; numbered 0, ..., N-1, each with data.
+    noise_std : float
+        xi, standard deviation of an error, in units of `targets`.
+    prior_variance : float
+        lambda.
+    weights : (N,), optional
+        w_c, positive, summing to one; by default n_c / n.
+    batch_size : int, optional
+        b data for each gradient evaluation, drawn anew for every step, evaluation, client and replica; at
+        most the least n_c. All data by default.
+    replace : bool
+        Draw them with replacement.
+    grad_scale : "unbiased" or "batch_sum"
+        Multiply the minibatch's sum by n_c / b, or by 1. With "batch_sum" the mean gradient is that of a
+        posterior with b data a client, not of `target`.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition.
+
+    Notes
+    -----
+    Without `batch_size` gradients are those of `as_quadratic`, computed from X_c'X_c. Stability is judged
+    on the mean gradient; the noise of minibatches grows with the distance and makes the limit of the
+    second moment smaller than that.
+
+    Source: DE-SGLD section 5.1, with the factors 1 / (2 xi^2) that its density has and its f_i lacks, and
+    with the sign and the factor X_j that its stochastic gradient lacks.
+
+    Examples
+    --------
+    >>> problem = LinearRegression([[1.0], [2.0]], [1.0, 2.0], [0, 1], noise_std=1.0, prior_variance=1.0)
+    >>> problem.target().mean.round(12).tolist(), problem.target().cov.round(12).tolist()
+    ([0.833333333333], [[0.166666666667]])
+    """
+
+    features: Array
+    targets: Array
+    clients: Any
+    _: KW_ONLY
+    noise_std: float
+    prior_variance: float
+    weights: Any = None
+    batch_size: int | None = None
+    replace: bool = True
+    grad_scale: str = "unbiased"
+
+    def __post_init__(self) -> None:
+        self._normalise()
+        object.__setattr__(self, "noise_std", positive("noise_std", self.noise_std))
+
+    @property
+    def unit(self) -> float:  # type: ignore[override]
+        """1 / xi^2."""
+        return 1.0 / self.noise_std**2
+
+    def losses(self, scores: Array, targets: Array) -> Array:
+        """(x'X_r - y_r)^2 / 2."""
+        return 0.5 * (scores - targets) ** 2
+
+    def slopes(self, scores: Array, targets: Array) -> Array:
+        """x'X_r - y_r."""
+        return scores - targets
+
+    def _least(self, curvature: Any) -> Any:
+        return curvature
+
+    def _quadratic(self, share: Array) -> Quadratic:
+        """Quadratic clients with this share (N,) of the likelihood."""
+        precisions = np.empty((self.n_clients, self.dim, self.dim))
+        pulls = np.empty((self.n_clients, self.dim))
+        prior = np.eye(self.dim) / (self.prior_variance * self.n_clients)
+        for c in range(self.n_clients):
+            features, targets, _ = self._rows(c)
+            precisions[c] = share[c] * self.unit * (features.T @ features) + prior
+            pulls[c] = share[c] * self.unit * (features.T @ targets)
+        minimizers = np.asarray(np.linalg.solve(precisions, pulls[..., None])[..., 0], dtype=np.float64)
+        return Quadratic(precisions / self.weights[:, None, None], minimizers, self.weights)
+
+    @cached_property
+    def _full(self) -> Quadratic:
+        return self._quadratic(np.ones(self.n_clients))
+
+    @cached_property
+    def _followed(self) -> Quadratic:
+        return self._quadratic(self.followed_share)
+
+    def as_quadratic(self) -> Quadratic:
+        """The quadratic problem with the same potentials f_(c) and weights, and exact gradients."""
+        return self._full
+
+    def curvature_problem(self) -> Quadratic:
+        """The quadratic problem whose gradients are the means of this problem's; see Notes."""
+        return self._followed
+
+    def target(self, temperature: float = 1.0) -> Gaussian:
+        """The posterior, tempered: proportional to exp(-f / temperature)."""
+        return self._full.target(temperature)
+
+    def model(self) -> LinearModel:
+        """The data, and the quadratic form of the full gradients."""
+        return LinearModel(self.data, self.prior_pull, self._full.arrays())
+
+    def arrays(self) -> Any:
+        """The NamedTuple that compiled code sees."""
+        return self._full.arrays() if self.batch_size is None else self.with_minibatches(self.model())
+
+    @property
+    def keeps_gaussian(self) -> bool:
+        """True where gradients are affine with noise that does not depend on the point."""
+        return not self.has_minibatches

@@ -1,0 +1,157 @@
+"""Bayesian logistic regression on clients."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from ...law import Gaussian, NoTarget
+from ...validation import Array, nonnegative, positive
+from ..quadratic import Quadratic
+from .data import Regression
+from .kernels import LogisticModel, NoisyGradients
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogisticRegression(Regression):
+    """Labels y in {0, 1} with P(y = 1) = 1 / (1 + exp(-x'X)), a normal prior of variance lambda.
+
+    Component of client c: f_c(x) = sum of log(1 + exp(-(2 y_r - 1) x'X_r)) over its rows r
+    + |x|^2 / (2 lambda N). Federated algorithms follow f_(c) = f_c / w_c, decentralized ones f_c itself.
+
+    Parameters
+    ----------
+    features : (n, d)
+        With a column of ones for an intercept, where one is wanted.
+    labels : (n,) of 0 and 1
+    clients : (n,) integers
+        Who holds each row; numbered 0, ..., N-1, each with data.
+    prior_variance : float
+        lambda.
+    weights : (N,), optional
+        w_c, positive, summing to one; by default n_c / n.
+    batch_size : int, optional
+        b data for each gradient evaluation, drawn anew for every step, evaluation, client and replica; at
+        most the least n_c. All data by default.
+    replace : bool
+        Draw them with replacement.
+    grad_scale : "unbiased" or "batch_sum"
+        Multiply the minibatch's sum by n_c / b, or by 1. With "batch_sum" the mean gradient is that of a
+        posterior with b data a client, not of this one.
+    gradient_noise : float, optional
+        Standard deviation per coordinate of additional normal noise in every evaluation of grad f_(c).
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition.
+
+    Notes
+    -----
+    Stability is judged on clients of constant curvature `smoothness`, the upper bound on all Hessians. For
+    FA-LD that is sufficient (every local step of every client contracts), so larger steps may be stable
+    too; for FA-HMC it is the stability of the leapfrog at that curvature.
+
+    Source: FA-HMC section 7; DE-SGLD section 5.2 with the labels' sign that its equation (55) lacks.
+
+    Examples
+    --------
+    >>> problem = LogisticRegression([[1.0], [2.0], [1.0]], [1, 1, 0], [0, 0, 1], prior_variance=4.0)
+    >>> problem.mode().round(6).tolist(), problem.smoothness
+    ([0.615321], 2.0625)
+    """
+
+    features: Array
+    labels: Array
+    clients: Any
+    _: KW_ONLY
+    prior_variance: float
+    weights: Any = None
+    batch_size: int | None = None
+    replace: bool = True
+    grad_scale: str = "unbiased"
+    gradient_noise: float | None = None
+
+    targets_name = "labels"
+    steepest = 0.25
+    keeps_gaussian = False
+
+    def __post_init__(self) -> None:
+        if np.asarray(self.labels).dtype == bool:
+            object.__setattr__(self, "labels", np.asarray(self.labels).astype(np.float64))
+        self._normalise()
+        wrong = np.flatnonzero((self.labels != 0.0) & (self.labels != 1.0))
+        if len(wrong):
+            raise ValueError(f"labels[{wrong[0]}]={self.labels[wrong[0]]:g} must be 0 or 1")
+        if self.gradient_noise is not None:
+            noise = nonnegative("gradient_noise", self.gradient_noise)
+            object.__setattr__(self, "gradient_noise", noise or None)
+
+    def losses(self, scores: Array, targets: Array) -> Array:
+        """log(1 + exp(-(2 y_r - 1) x'X_r))."""
+        return np.logaddexp(0.0, (1.0 - 2.0 * targets) * scores)
+
+    def slopes(self, scores: Array, targets: Array) -> Array:
+        """P(y = 1) - y_r."""
+        return expit(scores) - targets
+
+    def _least(self, curvature: Any) -> Any:
+        return 0.0 * curvature  # far out the losses are straight
+
+    def hessian(self, x: Any) -> Array:
+        """Hessian of f at one point `x` (d,), in NumPy."""
+        scores = self.features @ np.asarray(x, dtype=np.float64)
+        spread = expit(scores) * expit(-scores)
+        return (self.features.T * spread) @ self.features + np.eye(self.dim) / self.prior_variance
+
+    @cached_property
+    def _mode(self) -> Array:
+        found, value, gain = np.zeros(self.dim), self.potential(None, np.zeros(self.dim)), np.inf
+        while gain > 1e-10 * (1.0 + value):  # Newton's steps, halved until they gain what they promise
+            slope = self.gradient(None, found)
+            step = np.linalg.solve(self.hessian(found), slope)
+            gain, size = float(slope @ step), 1.0
+            while self.potential(None, found - size * step) > value - 0.25 * size * gain and size > 1e-12:
+                size *= 0.5
+            found = found - size * step
+            value = self.potential(None, found)
+        for _ in range(2):  # from here on each step doubles the digits, beyond those of the potential
+            found = found - np.linalg.solve(self.hessian(found), self.gradient(None, found))
+        found.setflags(write=False)
+        return found
+
+    def mode(self) -> Array:
+        """The posterior's mode (d,): the minimizer of f."""
+        return self._mode
+
+    def laplace(self, temperature: float = 1.0) -> Gaussian:
+        """The normal law at the mode with the posterior's curvature there; an approximation of it."""
+        inverse = np.linalg.inv(self.hessian(self._mode))
+        return Gaussian(self._mode, positive("temperature", temperature) * 0.5 * (inverse + inverse.T))
+
+    def target(self, temperature: float = 1.0) -> Gaussian:
+        """Always raises: the posterior has no closed form."""
+        raise NoTarget(f"problem={self!r}: the posterior has no closed form, so there is no target law; "
+                       "use problem.laplace() for an approximation, or a reference sample")
+
+    def curvature_problem(self) -> Quadratic:
+        """Clients of constant curvature: the largest that any Hessian of a mean gradient can have."""
+        prior = 1.0 / (self.prior_variance * self.n_clients)
+        _, high = self._bounds(self._spectra, prior, self.followed_share)
+        largest = float((high / self.weights).max())
+        return Quadratic(np.full(self.n_clients, largest), np.zeros((self.n_clients, self.dim)), self.weights)
+
+    def model(self) -> LogisticModel:
+        """The data."""
+        return LogisticModel(self.data, 1.0 / self.weights, self.prior_pull, int(self.sizes.max()))
+
+    def arrays(self) -> Any:
+        """The NamedTuple that compiled code sees."""
+        model: Any = self.model()
+        if self.batch_size is not None:
+            model = self.with_minibatches(model)
+        return model if self.gradient_noise is None else NoisyGradients(model, float(self.gradient_noise))

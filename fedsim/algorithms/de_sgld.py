@@ -1,0 +1,143 @@
+"""DE-SGLD: decentralized stochastic gradient Langevin dynamics.
+
+With mixing matrix W and components f_i, all clients at once make
+
+    x_i <- sum_j W_ij x_j - eta g_i(x_i) + sqrt(2 eta) xi_i
+
+from the old states, g_i an unbiased gradient of f_i at the client's own old point. The average is an
+Euler step of size eta/N on f = sum_i f_i with gradients taken elsewhere; it targets exp(-f), while each
+client keeps a spread of order sqrt(eta) of its own.
+
+Source: DE-SGLD equations (2) and (13).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from .. import lanes
+from ..engine.kernel import advance
+from ..network import smallest_eigenvalue
+from ..schedules import step_size
+from ..stability import Stability, curvature_problem, symmetric_extremes
+from ..validation import Array
+from .decentralized import (
+    Decentralized,
+    client_update,
+    component_product,
+    gossip_round,
+    mixed,
+    shared_curvatures,
+)
+
+
+class DESGLDKernel(NamedTuple):
+    """Compiled parameters."""
+
+    schedule: Any
+    weights: Array
+    gossip: Any
+
+
+advance.register(DESGLDKernel)(gossip_round)
+
+
+@client_update.register(DESGLDKernel)
+def _langevin_step(kernel, work, step, row, client, weight, own, new):
+    eta = step_size(kernel.schedule, step)
+    for i in range(new.shape[0]):
+        lanes.langevin(new[i], eta * weight, work.gradient[i], np.sqrt(2.0 * eta), 1.0, own[row + i])
+
+
+@dataclass(frozen=True, eq=False)
+class DESGLD(Decentralized):
+    """Parameters of DE-SGLD.
+
+    Parameters
+    ----------
+    step_size : float, array (n_steps,) or schedule
+        eta, in units of 1/Hessian of the components f_i.
+    mixing : (N, N)
+        Symmetric, doubly stochastic, positive diagonal; see `fedsim.network`.
+
+    Examples
+    --------
+    >>> from fedsim import network
+    >>> DESGLD(0.01, network.ring(4)).n_clients
+    4
+    """
+
+    step_size: Any
+    mixing: Array
+
+    def __post_init__(self) -> None:
+        self._normalise()
+
+    @classmethod
+    def from_paper(cls, eta: Any, W: Any) -> DESGLD:
+        """The paper's symbols."""
+        return cls(eta, W)
+
+    def radius(self, problem: Any) -> float:
+        """Radius of the map of all clients at the largest step size."""
+        self.check(problem)
+        problem = curvature_problem(problem)
+        return self._radius(problem, self.schedule.largest)
+
+    def _radius(self, problem: Any, step: float) -> float:
+        curvatures = shared_curvatures(problem)
+        if curvatures is not None:
+            modes = np.linalg.eigvalsh(self.mixing)
+            return float(np.abs(modes[:, None] - step * curvatures).max())
+        return max(max(abs(low), abs(high)) for low, high in self._extremes(problem, step))
+
+    def _extremes(self, problem: Any, step: float | None) -> list[tuple[float, float]]:
+        """Extreme eigenvalues of W - step A, or with None of A^(-1/2) (W + 1) A^(-1/2).
+
+        One pair for dense Hessians; one for each coordinate where coordinates do not mix.
+        """
+        if problem.structure == "dense":
+            sparse, size = csr_array(self.mixing), problem.n_clients * problem.dim
+            if step is not None:
+                return [symmetric_extremes(lambda columns: mixed(sparse, columns)
+                                           - step * component_product(problem, columns), size)]
+
+            def scaled(columns: Array) -> Array:
+                inner = component_product(problem, columns, power=-0.5)
+                return component_product(problem, mixed(sparse, inner) + inner, power=-0.5)
+
+            return [symmetric_extremes(scaled, size)]
+        result = []
+        for curvature in (problem.weights[:, None] * problem.diagonal_hessians).T:
+            if step is None:
+                root = 1.0 / np.sqrt(curvature)
+                matrix = root[:, None] * (self.mixing + np.eye(len(root))) * root
+            else:
+                matrix = self.mixing - step * np.diag(curvature)
+            values = np.linalg.eigvalsh(matrix)
+            result.append((float(values[0]), float(values[-1])))
+        return result
+
+    def stability(self, problem: Any) -> Stability:
+        """Radius of the map of all clients, and the limit: (1 + lambda_N) / L for equal curvature L.
+
+        W - eta A stays above -1 up to the smallest eigenvalue of A^(-1/2) (W + 1) A^(-1/2), and it
+        stays below 1 for every eta.
+        """
+        self.check(problem)
+        problem = curvature_problem(problem)
+        step, value = self.schedule.largest, self.radius(problem)
+        curvatures = shared_curvatures(problem)
+        if curvatures is not None:
+            limit = (1.0 + smallest_eigenvalue(self.mixing)) / float(curvatures.max())
+        else:
+            limit = min(low for low, _ in self._extremes(problem, None))
+        return Stability(value, bool(value < 1.0 or step < limit), limit, step, "DE-SGLD map of all clients")
+
+    def kernel(self, problem: Any) -> DESGLDKernel:
+        """The NamedTuple that compiled code sees."""
+        return DESGLDKernel(self.schedule.arrays(), problem.weights, self.gossip())

@@ -1,0 +1,196 @@
+"""What decentralized algorithms share: every client keeps its own state and gossips synchronously.
+
+A round is one iteration. All clients read the old states of their neighbours, and their gradients
+are taken at their own old point. They follow the components f_i = w_i f_(i).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import lanes
+from ..compile import compiled, dispatched
+from ..engine.kernel import observe
+from ..gradients import gradient_scratch, stochastic_gradient
+from ..law import Gaussian
+from ..network import check_mixing
+from ..noise import normals, steps_per_draw
+from ..schedules import Schedule, as_schedule
+from ..streams import OWN_NOISE
+from ..validation import Array
+
+
+class Gossip(NamedTuple):
+    """A sparse mixing matrix: row i has neighbours columns[first[i]:first[i+1]] with these weights."""
+
+    first: Any
+    columns: Any
+    weights: Array
+
+
+class DecentralizedWork(NamedTuple):
+    """State of a block of B lanes: positions (2, N, d, B), the old ones at ``turn[0]``."""
+
+    positions: Array
+    velocities: Array
+    turn: Any
+    own: Any
+    gradient: Array
+    scratch: Any
+
+
+@dispatched
+def client_update(kernel: Any, work: Any, step: int, row: int, client: int, weight: float, own: Any,
+                  new: Any) -> None:
+    """Add gradient and noise to `new` (d, B), which holds the mixed positions of the neighbours.
+
+    ``work.gradient`` is the client's gradient of f_(i) at its old point, `weight` its w_i; its normals
+    are rows `row`, ... of `own`.
+    """
+
+
+@compiled
+def _mix(gossip, old, client, new):
+    """new = sum_j W_ij old_j"""
+    start, end = gossip.first[client], gossip.first[client + 1]
+    for i in range(new.shape[0]):
+        lanes.scale(new[i], gossip.weights[start], old[gossip.columns[start], i])
+        for k in range(start + 1, end):
+            lanes.axpy(new[i], gossip.weights[k], old[gossip.columns[k], i])
+
+
+def gossip_round(kernel, problem, lane_set, work, round):
+    """Body of `advance` for decentralized algorithms: one iteration of every client."""
+    turn = work.turn[0]
+    dim = work.gradient.shape[0]
+    per_draw = work.own.shape[1] // dim
+    for client in range(work.positions.shape[1]):
+        x, new = work.positions[turn, client], work.positions[1 - turn, client]
+        own = work.own[min(client, work.own.shape[0] - 1)]
+        if round % per_draw == 0:
+            normals(lane_set, OWN_NOISE, round // per_draw, client, own)
+        stochastic_gradient(problem, lane_set, client, round, 0, x, work.scratch, work.gradient)
+        _mix(kernel.gossip, work.positions[turn], client, new)
+        client_update(kernel, work, round, round % per_draw * dim, client, kernel.weights[client], own, new)
+    work.turn[0] = 1 - turn
+
+
+@observe.register(DecentralizedWork)
+def _observe(work, view, out):
+    turn, n_clients = work.turn[0], work.positions.shape[1]
+    for i in range(out.shape[0]):
+        if view > 0:
+            lanes.copy(out[i], work.positions[turn, view - 1, i])
+        else:
+            lanes.scale(out[i], 1.0 / n_clients, work.positions[turn, 0, i])
+            for client in range(1, n_clients):
+                lanes.axpy(out[i], 1.0 / n_clients, work.positions[turn, client, i])
+
+
+class Decentralized:
+    """Base of the decentralized algorithms' parameter classes."""
+
+    convention = "components"
+    client_starts = True
+    step_size: Any
+    mixing: Array
+
+    def _normalise(self) -> None:
+        schedule = as_schedule(self.step_size)
+        number = schedule.is_constant and not isinstance(self.step_size, Schedule)
+        object.__setattr__(self, "step_size", schedule.largest if number else schedule)
+        object.__setattr__(self, "mixing", check_mixing(self.mixing))
+
+    @property
+    def schedule(self) -> Schedule:
+        """The step size as a schedule."""
+        return as_schedule(self.step_size)
+
+    @property
+    def n_clients(self) -> int:
+        """Number of clients that the mixing matrix connects."""
+        return len(self.mixing)
+
+    def target(self, problem: Any) -> Gaussian:
+        """The law that the average is meant to sample on `problem`."""
+        return problem.target()
+
+    def check(self, problem: Any) -> None:
+        """Raise ValueError unless this algorithm can run on this problem."""
+        if problem.n_clients != self.n_clients:
+            raise ValueError(f"mixing has shape {self.mixing.shape}; it must be "
+                             f"{(problem.n_clients, problem.n_clients)} for the problem's clients")
+
+    def separates(self, problem: Any) -> bool:
+        """True: a step treats each coordinate alone, given a problem that does."""
+        return True
+
+    def is_gaussian(self, problem: Any) -> bool:
+        """True unless the problem's gradients are not affine or their noise depends on the state."""
+        return getattr(problem, "keeps_gaussian", True)
+
+    def steps(self, n_rounds: int) -> int:
+        """Iterations in `n_rounds` rounds: one each."""
+        return n_rounds
+
+    def n_views(self, problem: Any) -> int:
+        """Laws recorded: the average and every client."""
+        return 1 + problem.n_clients
+
+    def costs(self, problem: Any, n_rounds: int) -> dict[str, int]:
+        """What one replica of `n_rounds` costs; a number is sent along every edge in both directions."""
+        links = int(np.count_nonzero(self.mixing)) - self.n_clients
+        return {"communications": n_rounds, "gradient_evaluations": n_rounds * self.n_clients,
+                "floats_sent": n_rounds * problem.dim * links}
+
+    def gossip(self) -> Gossip:
+        """The mixing matrix as compiled code sees it: only its nonzero entries."""
+        rows, columns = np.nonzero(self.mixing)
+        first = np.searchsorted(rows, np.arange(self.n_clients + 1)).astype(np.int64)
+        return Gossip(first, columns.astype(np.int64), self.mixing[rows, columns])
+
+    def start_velocity_rows(self, problem: Any, dim: int, n_lanes: int) -> Array:
+        """Velocities at the start (N, d, B); empty for algorithms without any."""
+        return np.zeros((0, dim, n_lanes))
+
+    def workspace(self, problem: Any, start: Array, dtype: Any) -> DecentralizedWork:
+        """Room for one block, beginning at `start`: (d, B), or (N, d, B) with a start per client."""
+        dim, n_lanes = start.shape[-2:]
+        per_draw = steps_per_draw(dim, dtype)
+        positions = np.empty((2, self.n_clients, dim, n_lanes))
+        positions[0] = start
+        buffers = self.n_clients if per_draw > 1 else 1
+        return DecentralizedWork(
+            positions=positions, velocities=self.start_velocity_rows(problem, dim, n_lanes),
+            turn=np.zeros(1, np.int64), own=np.empty((buffers, per_draw * dim, n_lanes), dtype),
+            gradient=np.empty((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))
+
+
+def component_product(problem: Any, columns: Array, power: float = 1.0) -> Array:
+    """blkdiag(w_i A_i)^power times columns (N d, k), in the problem's own structure."""
+    blocks = columns.reshape(problem.n_clients, problem.dim, -1)
+    scale = problem.weights[:, None, None] ** power
+    if problem.structure != "dense":
+        return (scale * problem.diagonal_hessians[:, :, None] ** power * blocks).reshape(columns.shape)
+    if power == 1.0:
+        return (scale * (problem.hessians @ blocks)).reshape(columns.shape)
+    values, vectors = np.linalg.eigh(problem.hessians)
+    turned = values[:, :, None] ** power * (np.swapaxes(vectors, 1, 2) @ blocks)
+    return (scale * (vectors @ turned)).reshape(columns.shape)
+
+
+def mixed(mixing: Any, columns: Array) -> Array:
+    """(W x I) times columns (N d, k)."""
+    return (mixing @ columns.reshape(mixing.shape[0], -1)).reshape(columns.shape)
+
+
+def shared_curvatures(problem: Any) -> Array | None:
+    """Eigenvalues of the components' common Hessian, or None where they differ."""
+    tables = problem.hessians.reshape(problem.n_clients, -1) * problem.weights[:, None]
+    if np.ptp(tables, axis=0).max() > 1e-14 * np.abs(tables).max():
+        return None
+    if problem.structure == "dense":
+        return np.linalg.eigvalsh(problem.hessians[0]) * problem.weights[0]
+    return tables[0]

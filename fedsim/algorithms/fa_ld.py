@@ -1,0 +1,142 @@
+"""FA-LD: federated averaging Langevin dynamics.
+
+With eta_k the step size of local step k, K local steps a round, temperature tau, shared_noise s
+(the paper's rho squared) and client weights p_c, client c makes K local steps
+
+    theta_c <- theta_c - eta_k g_c(theta_c) + sqrt(2 eta_k tau s) xi_k + sqrt(2 eta_k tau (1-s)/p_c) xi_k^c
+
+from the server's value, where xi_k is common to all clients and g_c is an unbiased gradient of f_(c).
+The server then takes theta = sum_c p_c theta_c, or with participation (1/S) sum over the drawn clients.
+
+Source: FA-LD Algorithms 1 to 4, equations (7) and (11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import lanes
+from ..engine.kernel import advance
+from ..gradients import stochastic_gradient
+from ..participation import Participation
+from ..schedules import step_size
+from ..stability import Stability, curvature_problem, largest_stable, round_radius, scalar_round_radius
+from ..validation import Array, fraction, positive
+from .federated import Federated, begin_round, curvatures, federated_round, local_update
+
+
+class FALDKernel(NamedTuple):
+    """Compiled parameters."""
+
+    schedule: Any
+    local_steps: int
+    temperature: float
+    shared_noise: float
+    clients: Any
+
+
+advance.register(FALDKernel)(federated_round)
+
+
+@begin_round.register(FALDKernel)
+def _begin_round(kernel, problem, lane_set, work, round):
+    pass
+
+
+@local_update.register(FALDKernel)
+def _langevin_step(kernel, problem, lane_set, work, slot, step, row, client, private, own):
+    x = work.local[slot]
+    stochastic_gradient(problem, lane_set, client, step, 0, x, work.scratch, work.gradient)
+    eta = step_size(kernel.schedule, step)
+    own_size = np.sqrt(2.0 * eta * kernel.temperature * (1.0 - kernel.shared_noise))
+    if kernel.shared_noise > 0.0:
+        shared_size = np.sqrt(2.0 * eta * kernel.temperature * kernel.shared_noise)
+        for i in range(x.shape[0]):
+            lanes.langevin_shared(x[i], eta, work.gradient[i], own_size, private, own[row + i],
+                                  shared_size, work.shared[row + i])
+    else:
+        for i in range(x.shape[0]):
+            lanes.langevin(x[i], eta, work.gradient[i], own_size, private, own[row + i])
+
+
+@dataclass(frozen=True)
+class FALD(Federated):
+    """Parameters of FA-LD.
+
+    Parameters
+    ----------
+    step_size : float, array (n_steps,) or schedule
+        eta, in units of 1/Hessian; a schedule is indexed by the local step.
+    local_steps : int
+        K, local steps between communications.
+    temperature : float
+        tau of the target exp(-f/tau).
+    shared_noise : float
+        Fraction of the averaged noise's variance that is common to all clients, the paper's rho^2.
+    participation : Participation, optional
+        Clients drawn each round; all by default.
+
+    Examples
+    --------
+    >>> FALD.from_paper(eta=1e-3, K=10, rho=0.5).shared_noise
+    0.25
+    """
+
+    step_size: Any
+    local_steps: int = 1
+    temperature: float = 1.0
+    shared_noise: float = 0.0
+    participation: Participation | None = None
+
+    def __post_init__(self) -> None:
+        self._normalise()
+        object.__setattr__(self, "temperature", positive("temperature", self.temperature))
+
+    @classmethod
+    def from_paper(cls, eta: Any, K: int = 1, tau: float = 1.0, rho: float = 0.0,
+                   S: int | None = None, scheme: str | None = None) -> FALD:
+        """The paper's symbols: eta, K, tau, rho (squared into shared_noise), S and scheme I or II."""
+        if (S is None) != (scheme is None):
+            raise ValueError(f"S={S!r} and scheme={scheme!r} must be given together")
+        chosen = None if S is None else Participation.from_paper(S, str(scheme))
+        return cls(eta, K, tau, fraction("rho", rho) ** 2, chosen)
+
+    def kernel(self, problem: Any) -> FALDKernel:
+        """The NamedTuple that compiled code sees."""
+        return FALDKernel(self.schedule.arrays(), self.local_steps, self.temperature, self.shared_noise,
+                          self.clients(problem))
+
+    def radius(self, problem: Any) -> float:
+        """Radius of the round map at the largest step size, see `Stability.radius`."""
+        self.check(problem)
+        problem = curvature_problem(problem)
+        return _radius(self, problem, curvatures(problem), self.schedule.largest)
+
+    def stability(self, problem: Any) -> Stability:
+        """Radius of the round map (of its second moment with participation) and step-size limit.
+
+        A schedule is judged at its largest step size.
+        """
+        self.check(problem)
+        problem = curvature_problem(problem)
+        step, modes = self.schedule.largest, curvatures(problem)
+        value, largest = _radius(self, problem, modes, step), float(modes[0].max())
+        # at 1/L every client's map is a contraction; with equal Hessians the limit is 2/L
+        limit = largest_stable(lambda eta: _radius(self, problem, modes, eta), 1.0 / largest)
+        stable = value < 1.0 or step < limit  # a tiny step's radius rounds to one
+        return Stability(value, bool(stable), limit, step,
+                         f"FA-LD round map, largest client curvature {largest:g}")
+
+
+def _radius(algorithm: FALD, problem: Any, modes: tuple[Array, Array | None], step: float) -> float:
+    """Radius of the round map for a constant step size."""
+    values, vectors = modes
+    with np.errstate(over="ignore", invalid="ignore"):
+        powers = (1.0 - step * values) ** algorithm.local_steps
+        if vectors is None:
+            return scalar_round_radius(powers, problem.weights, algorithm.variance_factor(problem))
+        maps = (vectors * powers[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+        return round_radius(maps, problem.weights, algorithm.variance_factor(problem))

@@ -1,0 +1,267 @@
+"""What federated algorithms share: broadcast, local steps, and the server's average.
+
+A round copies the server's value to the active clients, makes `local_steps` local updates on each,
+and replaces the server's value by sum_c w_c theta_c, or with participation by (1/S) sum over the
+drawn clients. An algorithm supplies `local_update`, its parameters, and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import lanes
+from ..compile import dispatched, entry, inner
+from ..engine.kernel import observe
+from ..gradients import gradient_scratch
+from ..law import Gaussian
+from ..noise import normals, steps_per_draw
+from ..participation import Participation, draw_clients
+from ..schedules import Schedule, as_schedule
+from ..streams import OWN_NOISE, SHARED_NOISE
+from ..validation import Array, fraction, whole
+
+
+class AllClients(NamedTuple):
+    """Every client takes part; `private` is 1/sqrt(w_c)."""
+
+    weights: Array
+    private: Array
+
+
+class DrawnClients(NamedTuple):
+    """Clients are drawn each round; `replace` is scheme I."""
+
+    cumulative_weights: Array
+    private: Array
+    replace: bool
+
+
+class FederatedWork(NamedTuple):
+    """State of a block of B lanes: rows are (d, B). `extra` belongs to the algorithm."""
+
+    server: Array
+    local: Array
+    own: Any
+    shared: Any
+    gradient: Array
+    scratch: Any
+    drawn: Any
+    pool: Any
+    extra: Any
+
+
+class NoExtra(NamedTuple):
+    """An algorithm without further state."""
+
+    unused: int
+
+
+@dispatched
+def begin_round(kernel: Any, problem: Any, lane_set: Any, work: Any, round: int) -> None:
+    """What an algorithm does at a round's start, after the broadcast."""
+
+
+@dispatched
+def local_update(kernel: Any, problem: Any, lane_set: Any, work: Any, slot: int, step: int, row: int,
+                 client: Any, private: Any, own: Any) -> None:
+    """One local step of the client in `slot`: updates ``work.local[slot]``.
+
+    Its own normals are rows `row`, ..., row + d - 1 of `own`, the shared ones the same rows of
+    ``work.shared``. `client` is a number, or one number per lane; `private` is 1/sqrt(w_c) of it.
+    """
+
+
+@dispatched
+def _choose(clients: Any, lane_set: Any, work: Any, round: int) -> None:
+    """Draw who takes part."""
+
+
+@dispatched
+def _step_clients(clients: Any, kernel: Any, problem: Any, lane_set: Any, work: Any, step: int,
+                  fresh: bool) -> None:
+    """A local step of every active client."""
+
+
+@dispatched
+def _average(clients: Any, work: Any) -> None:
+    """The server's new value."""
+
+
+@_choose.register(AllClients)
+def _choose_all(clients, lane_set, work, round):
+    pass
+
+
+@_choose.register(DrawnClients)
+def _choose_drawn(clients, lane_set, work, round):
+    draw_clients(lane_set, round, clients.replace, clients.cumulative_weights, work.drawn, work.pool)
+
+
+@inner
+def _step_client(kernel, problem, lane_set, work, slot, step, fresh, client, private):
+    dim = work.server.shape[0]
+    per_draw = work.shared.shape[0] // dim
+    own = work.own[min(slot, work.own.shape[0] - 1)]
+    if fresh and kernel.shared_noise < 1.0:  # otherwise the rows stay zero
+        normals(lane_set, OWN_NOISE, step // per_draw, client, own)
+    local_update(kernel, problem, lane_set, work, slot, step, step % per_draw * dim, client, private, own)
+
+
+@_step_clients.register(AllClients)
+def _step_all(clients, kernel, problem, lane_set, work, step, fresh):
+    for client in range(work.local.shape[0]):
+        _step_client(kernel, problem, lane_set, work, client, step, fresh, client,
+                     clients.private[client])
+
+
+@_step_clients.register(DrawnClients)
+def _step_drawn(clients, kernel, problem, lane_set, work, step, fresh):
+    for slot in range(work.local.shape[0]):
+        drawn = work.drawn[slot]
+        _step_client(kernel, problem, lane_set, work, slot, step, fresh, drawn,
+                     entry(clients.private, drawn))
+
+
+@_average.register(AllClients)
+def _average_all(clients, work):
+    for i in range(work.server.shape[0]):
+        lanes.scale(work.server[i], clients.weights[0], work.local[0, i])
+        for client in range(1, work.local.shape[0]):
+            lanes.axpy(work.server[i], clients.weights[client], work.local[client, i])
+
+
+@_average.register(DrawnClients)
+def _average_drawn(clients, work):
+    share = 1.0 / work.local.shape[0]
+    for i in range(work.server.shape[0]):
+        lanes.scale(work.server[i], share, work.local[0, i])
+        for slot in range(1, work.local.shape[0]):
+            lanes.axpy(work.server[i], share, work.local[slot, i])
+
+
+def federated_round(kernel, problem, lane_set, work, round):
+    """Body of `advance` for federated algorithms: one communication round."""
+    _choose(kernel.clients, lane_set, work, round)
+    for slot in range(work.local.shape[0]):
+        for i in range(work.server.shape[0]):
+            lanes.copy(work.local[slot, i], work.server[i])
+    begin_round(kernel, problem, lane_set, work, round)
+    per_draw = work.shared.shape[0] // work.server.shape[0]
+    first = round * kernel.local_steps
+    for step in range(first, first + kernel.local_steps):
+        fresh = step % per_draw == 0 or step == first
+        if fresh and kernel.shared_noise > 0.0:
+            normals(lane_set, SHARED_NOISE, step // per_draw, 0, work.shared)
+        _step_clients(kernel.clients, kernel, problem, lane_set, work, step, fresh)
+    _average(kernel.clients, work)
+
+
+@observe.register(FederatedWork)
+def _observe_server(work, view, out):
+    for i in range(out.shape[0]):
+        lanes.copy(out[i], work.server[i])
+
+
+class Federated:
+    """Base of the federated algorithms' parameter classes."""
+
+    step_size: Any
+    local_steps: int
+    shared_noise: float
+    participation: Participation | None
+
+    def _normalise(self) -> None:
+        """Check and convert the common fields; called by ``__post_init__``."""
+        schedule = as_schedule(self.step_size)
+        number = schedule.is_constant and not isinstance(self.step_size, Schedule)
+        object.__setattr__(self, "step_size", schedule.largest if number else schedule)
+        object.__setattr__(self, "local_steps", whole("local_steps", self.local_steps, 1))
+        object.__setattr__(self, "shared_noise", fraction("shared_noise", self.shared_noise))
+        if self.participation is not None and not isinstance(self.participation, Participation):
+            raise ValueError(f"participation={self.participation!r} must be a fedsim.Participation or None")
+
+    @property
+    def schedule(self) -> Schedule:
+        """The step size as a schedule."""
+        return as_schedule(self.step_size)
+
+    def target(self, problem: Any) -> Gaussian:
+        """The law that this algorithm is meant to sample on `problem`."""
+        return problem.target(getattr(self, "temperature", 1.0))
+
+    def check(self, problem: Any) -> None:
+        """Raise ValueError unless this algorithm can run on this problem."""
+        if self.participation is not None:
+            self.participation.check(problem)
+
+    def n_active(self, problem: Any) -> int:
+        """Clients that work in a round."""
+        return problem.n_clients if self.participation is None else self.participation.n_active
+
+    def variance_factor(self, problem: Any) -> float:
+        """`Participation.variance_factor`, 0 when all clients take part."""
+        return 0.0 if self.participation is None else self.participation.variance_factor(problem.n_clients)
+
+    def separates(self, problem: Any) -> bool:
+        """True when a step treats each coordinate alone, given a problem that does."""
+        return self.participation is None
+
+    def is_gaussian(self, problem: Any) -> bool:
+        """False for mixtures over who was drawn, and where the problem's gradients are not affine."""
+        chosen = self.participation
+        whoever = chosen is None or chosen.variance_factor(problem.n_clients) == 0.0
+        return whoever and getattr(problem, "keeps_gaussian", True)
+
+    def steps(self, n_rounds: int) -> int:
+        """Local steps in `n_rounds` rounds: what schedules and streams count."""
+        return n_rounds * self.local_steps
+
+    def gradients_per_step(self, problem: Any) -> int:
+        """Gradient evaluations of a client in a local step."""
+        return 1
+
+    def costs(self, problem: Any, n_rounds: int) -> dict[str, int]:
+        """What one replica of `n_rounds` costs: communications, gradient evaluations, floats sent.
+
+        Each round every client receives the server's d numbers and every active client sends d.
+        """
+        active = self.n_active(problem)
+        return {"communications": n_rounds,
+                "gradient_evaluations": self.steps(n_rounds) * active * self.gradients_per_step(problem),
+                "floats_sent": n_rounds * problem.dim * (active + problem.n_clients)}
+
+    def clients(self, problem: Any) -> AllClients | DrawnClients:
+        """Who takes part, as compiled code sees it."""
+        private = 1.0 / np.sqrt(problem.weights)
+        if self.participation is None:
+            return AllClients(problem.weights, private)
+        return DrawnClients(np.cumsum(problem.weights), private, self.participation.replace)
+
+    def extra(self, active: int, dim: int, n_lanes: int) -> Any:
+        """Further state of the algorithm."""
+        return NoExtra(0)
+
+    def workspace(self, problem: Any, start: Array, dtype: Any) -> FederatedWork:
+        """Room for one block, beginning at `start` (d, B); `dtype` is that of the normals."""
+        dim, n_lanes = start.shape
+        active = self.n_active(problem)
+        pool = 0 if self.participation is None else problem.n_clients
+        per_draw = steps_per_draw(dim, dtype)
+        return FederatedWork(
+            server=start.copy(), local=np.empty((active, dim, n_lanes)),
+            own=np.zeros((active if per_draw > 1 else 1, per_draw * dim, n_lanes), dtype),
+            shared=np.empty((per_draw * dim, n_lanes), dtype),
+            gradient=np.empty((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype),
+            drawn=np.empty((active, n_lanes), np.int64), pool=np.empty((pool, n_lanes), np.int64),
+            extra=self.extra(active, dim, n_lanes))
+
+
+def curvatures(problem: Any) -> tuple[Array, Array | None]:
+    """Curvatures (N, d) of the clients and their eigenvectors (None when coordinates do not mix)."""
+    if problem.structure == "isotropic":
+        return problem.hessians[:, None], None
+    if problem.structure == "diagonal":
+        return problem.hessians, None
+    return np.linalg.eigh(problem.hessians)

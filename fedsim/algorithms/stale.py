@@ -1,0 +1,203 @@
+"""Stale SGLD and SGHMC: the whole stochastic gradient is taken at an old iterate.
+
+With g an unbiased gradient of f, tau_l the age at update l and z standard normal,
+
+    stale SGLD    theta_{l+1} = theta_l - h g(theta_{l - tau_l}) + sqrt(2 h) z
+    stale SGHMC   q_{l+1} = (1 - B h) q_l - h g(theta_{l - tau_l}) + sqrt(2 B h) z
+                  theta_{l+1} = theta_l + h q_{l+1}
+
+There is one chain, on the pooled problem f = sum_c w_c f_(c); a round is one update.
+
+Source: stale-gradient paper, equation (3) and Algorithm 1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..gradients import gradient_scratch
+from ..law import Gaussian
+from ..noise import steps_per_draw
+from ..schedules import Schedule, as_schedule
+from ..stability import Stability
+from ..staleness import Fixed, Sequence, Several, Workers, as_staleness
+from ..validation import Array, positive
+from .stale_kernels import (
+    FixedAges,
+    Hamiltonian,
+    Langevin,
+    ListedAges,
+    SeveralAges,
+    StaleKernel,
+    StaleWork,
+)
+from .stale_stability import radius_of, step_limit
+
+
+class Stale:
+    """What both stale algorithms share."""
+
+    convention = "global"
+    step_size: Any
+    staleness: Any
+
+    def _normalise(self) -> None:
+        schedule = as_schedule(self.step_size)
+        number = schedule.is_constant and not isinstance(self.step_size, Schedule)
+        object.__setattr__(self, "step_size", schedule.largest if number else schedule)
+        staleness = as_staleness(self.staleness)
+        object.__setattr__(self, "staleness", staleness.tau if isinstance(staleness, Fixed) else staleness)
+
+    @property
+    def schedule(self) -> Schedule:
+        """The step size as a schedule."""
+        return as_schedule(self.step_size)
+
+    def ages(self, n_rounds: int) -> np.ndarray:
+        """Age of the gradient at updates 0, ..., n_rounds - 1."""
+        return as_staleness(self.staleness).ages(n_rounds)
+
+    def bind(self, problem: Any, n_rounds: int) -> tuple[Any, Any]:
+        """The pooled problem, and this algorithm with the ages of so many updates worked out."""
+        staleness = as_staleness(self.staleness)
+        if isinstance(staleness, Fixed):
+            return problem.pooled(), self
+        known = staleness.worked_out(n_rounds) if isinstance(staleness, Workers) else staleness
+        if not isinstance(known, Several):
+            known = Sequence(known.ages(n_rounds))
+        return problem.pooled(), dataclasses.replace(self, staleness=known)  # type: ignore[type-var]
+
+    def _worked_out(self) -> Fixed | Sequence | Several:
+        staleness = as_staleness(self.staleness)
+        if not isinstance(staleness, (Fixed, Sequence, Several)):
+            raise TypeError("bind() first: the ages of a simulated server depend on the number of updates")
+        return staleness
+
+    def target(self, problem: Any) -> Gaussian:
+        """The law that this algorithm is meant to sample on `problem`."""
+        return problem.target()
+
+    def check(self, problem: Any) -> None:
+        """Raise ValueError unless this algorithm can run on this problem."""
+        if not hasattr(problem, "pooled"):
+            raise ValueError(f"problem={problem!r} has no pooled form, which stale gradients follow")
+
+    def separates(self, problem: Any) -> bool:
+        """True: a step treats each coordinate alone, given a problem that does."""
+        return True
+
+    def is_gaussian(self, problem: Any) -> bool:
+        """False for real minibatches, and for mixtures over several schedules."""
+        staleness = as_staleness(self.staleness)
+        mixed = isinstance(staleness, Several) or getattr(staleness, "schedules", 1) > 1
+        return not mixed and getattr(problem, "keeps_gaussian", True)
+
+    def steps(self, n_rounds: int) -> int:
+        """Updates in `n_rounds` rounds: one each."""
+        return n_rounds
+
+    def costs(self, problem: Any, n_rounds: int) -> dict[str, int]:
+        """What one replica costs: every update is one gradient, one upload and one download."""
+        return {"communications": n_rounds, "gradient_evaluations": n_rounds,
+                "floats_sent": 2 * n_rounds * problem.dim}
+
+    def radius(self, problem: Any) -> float:
+        """Growth per update of the slowest or least stable mode."""
+        return radius_of(self, problem, self.schedule.largest)
+
+    def stability(self, problem: Any) -> Stability:
+        """Growth per update, and the step-size limit."""
+        step, value = self.schedule.largest, self.radius(problem)
+        limit = step_limit(self, problem)
+        return Stability(value, bool(value < 1.0), limit, step, f"{type(self).__name__} with stale gradients")
+
+    def workspace(self, problem: Any, start: Array, dtype: Any) -> StaleWork:
+        """Room for one block, beginning at `start` (d, B)."""
+        dim, n_lanes = start.shape
+        staleness = self._worked_out()
+        oldest = staleness.tau if isinstance(staleness, Fixed) else int(staleness.values.max(initial=0))
+        ring = np.empty((oldest + 3, dim, n_lanes))
+        ring[0] = start
+        return StaleWork(
+            ring=ring, velocity=np.zeros((dim, n_lanes)), made=np.zeros(1, np.int64),
+            own=np.empty((steps_per_draw(dim, dtype) * dim, n_lanes), dtype),
+            gradient=np.empty((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))
+
+    def _kernel(self, dynamics: Any) -> StaleKernel:
+        staleness = self._worked_out()
+        ages: Any
+        if isinstance(staleness, Fixed):
+            ages = FixedAges(staleness.tau)
+        else:
+            form = SeveralAges if isinstance(staleness, Several) else ListedAges
+            ages = form(staleness.values)
+        return StaleKernel(self.schedule.arrays(), ages, dynamics)
+
+
+@dataclass(frozen=True, eq=False)
+class StaleSGLD(Stale):
+    """Parameters of stale SGLD.
+
+    Parameters
+    ----------
+    step_size : float, array (n_steps,) or schedule
+        h, in units of 1/Hessian of f.
+    staleness : int, sequence of int, or `Workers`
+        tau: the age min(l, tau) at update l; or an age for every update; or a simulated server.
+
+    Examples
+    --------
+    >>> StaleSGLD(0.01, staleness=4).ages(6).tolist()
+    [0, 1, 2, 3, 4, 4]
+    """
+
+    step_size: Any
+    staleness: Any = 0
+
+    def __post_init__(self) -> None:
+        self._normalise()
+
+    @classmethod
+    def from_paper(cls, h: Any, tau: Any = 0) -> StaleSGLD:
+        """The paper's symbols."""
+        return cls(h, tau)
+
+    def kernel(self, problem: Any) -> StaleKernel:
+        """The NamedTuple that compiled code sees."""
+        return self._kernel(Langevin(0))
+
+
+@dataclass(frozen=True, eq=False)
+class StaleSGHMC(Stale):
+    """Parameters of stale SGHMC; velocities start at zero.
+
+    Parameters
+    ----------
+    step_size : float, array (n_steps,) or schedule
+        h.
+    friction : float
+        B, positive.
+    staleness : int, sequence of int, or `Workers`
+        As in `StaleSGLD`.
+    """
+
+    step_size: Any
+    friction: float
+    staleness: Any = 0
+
+    def __post_init__(self) -> None:
+        self._normalise()
+        object.__setattr__(self, "friction", positive("friction", self.friction))
+
+    @classmethod
+    def from_paper(cls, h: Any, B: float, tau: Any = 0) -> StaleSGHMC:
+        """The paper's symbols."""
+        return cls(h, B, tau)
+
+    def kernel(self, problem: Any) -> StaleKernel:
+        """The NamedTuple that compiled code sees."""
+        return self._kernel(Hamiltonian(self.friction))

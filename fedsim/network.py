@@ -1,0 +1,140 @@
+"""Mixing matrices of gossip: symmetric, doubly stochastic, with positive diagonal.
+
+Degrees count the node itself: without that, two nodes would give [[0, 1], [1, 0]], whose smallest
+eigenvalue is -1, which no theorem allows.
+
+Source: Decentralized SGLD and SGHMC, section 2 and footnote 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from .validation import Array, array, shape, symmetric, whole
+
+
+def metropolis(graph: Any) -> Array:
+    """Metropolis weights of a graph: W_ij = 1 / max(d_i, d_j) on edges, rows summing to one.
+
+    Parameters
+    ----------
+    graph : networkx graph, or adjacency matrix (N, N)
+        Undirected. Edge weights other than zero and self loops do not matter.
+
+    Returns
+    -------
+    (N, N) mixing matrix. Degrees d_i count the node itself.
+    """
+    if hasattr(graph, "adjacency") and hasattr(graph, "nodes"):
+        if graph.is_directed():
+            raise ValueError("graph is directed; it must be undirected")
+        place = {node: i for i, node in enumerate(graph.nodes)}
+        adjacency = np.zeros((len(place), len(place)))
+        for node, neighbours in graph.adjacency():
+            adjacency[place[node], [place[other] for other in neighbours]] = 1.0
+    else:
+        adjacency = array("graph", graph, 2)
+        shape("graph", adjacency, (len(adjacency), len(adjacency)), " (an adjacency matrix)")
+    links = symmetric("graph", array("graph", adjacency, 2)) != 0.0
+    np.fill_diagonal(links, False)
+    degree = links.sum(axis=1) + 1
+    weights = np.where(links, 1.0 / np.maximum.outer(degree, degree), 0.0)
+    np.fill_diagonal(weights, 1.0 - weights.sum(axis=1))
+    return weights
+
+
+def _from_edges(n: int, edges: Any) -> Array:
+    links = np.zeros((n, n))
+    for i, j in edges:
+        if i != j:
+            links[i, j] = links[j, i] = 1.0
+    return metropolis(links)
+
+
+def complete(n: int) -> Array:
+    """Every node talks to every other: W = 1 1' / N.
+
+    >>> complete(2)
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    size = whole("n", n, 1)
+    return np.full((size, size), 1.0 / size)
+
+
+def ring(n: int) -> Array:
+    """A cycle; eigenvalues (1 + 2 cos(2 pi j / N)) / 3 from three nodes on."""
+    size = whole("n", n, 1)
+    return _from_edges(size, ((i, (i + 1) % size) for i in range(size)))
+
+
+def path(n: int) -> Array:
+    """A line of nodes."""
+    size = whole("n", n, 1)
+    return _from_edges(size, ((i, i + 1) for i in range(size - 1)))
+
+
+def star(n: int) -> Array:
+    """One hub (node 0) and N - 1 leaves; second eigenvalue 1 - 1/N."""
+    size = whole("n", n, 1)
+    return _from_edges(size, ((0, i) for i in range(1, size)))
+
+
+def grid(a: int, b: int) -> Array:
+    """An a-by-b grid, node i * b + j at row i and column j."""
+    rows, columns = whole("a", a, 1), whole("b", b, 1)
+    along = [(i * columns + j, i * columns + j + 1) for i in range(rows) for j in range(columns - 1)]
+    down = [(i * columns + j, (i + 1) * columns + j) for i in range(rows - 1) for j in range(columns)]
+    return _from_edges(rows * columns, along + down)
+
+
+def disconnected(n: int) -> Array:
+    """Nobody talks: W = I. Theorems that need a connected network do not apply."""
+    return np.eye(whole("n", n, 1))
+
+
+def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:
+    """A mixing matrix that gossip and the theorems allow, or a ValueError saying what is wrong."""
+    given = array("mixing", mixing, 2)
+    size = len(given) if n_clients is None else n_clients
+    matrix = symmetric("mixing", shape("mixing", given, (size, size), " (one row per client)"))
+    if (matrix < 0.0).any():
+        i, j = np.argwhere(matrix < 0.0)[0]
+        raise ValueError(f"mixing[{i}, {j}]={matrix[i, j]:g} must be at least 0")
+    sums = matrix.sum(axis=1)
+    worst = int(np.argmax(np.abs(sums - 1.0)))
+    if abs(sums[worst] - 1.0) > 1e-9:
+        raise ValueError(f"mixing: row {worst} sums to {sums[worst]:.12g}; rows must sum to 1")
+    diagonal = np.diagonal(matrix)
+    if (diagonal <= 0.0).any():
+        worst = int(np.argmin(diagonal))
+        raise ValueError(f"mixing[{worst}, {worst}]={diagonal[worst]:g} must be greater than 0")
+    smallest = smallest_eigenvalue(matrix)
+    if smallest <= -1.0 + 1e-12:
+        raise ValueError(f"mixing has smallest eigenvalue {smallest:g}; it must be greater than -1")
+    return matrix
+
+
+def is_connected(mixing: Array) -> bool:
+    """True when every node can be reached from every other."""
+    return bool(connected_components(csr_array(mixing != 0.0), directed=False)[0] == 1)
+
+
+def smallest_eigenvalue(mixing: Any) -> float:
+    """lambda_N of a symmetric mixing matrix."""
+    return float(np.linalg.eigvalsh(np.asarray(mixing, dtype=np.float64))[0])
+
+
+def second_eigenvalue(mixing: Any) -> float:
+    """max(|lambda_2|, |lambda_N|), the paper's gamma-bar; 0 for a single node."""
+    values = np.linalg.eigvalsh(np.asarray(mixing, dtype=np.float64))
+    return float(max(abs(values[-2]), abs(values[0]))) if len(values) > 1 else 0.0
+
+
+def spectral_gap(mixing: Any) -> float:
+    """1 - `second_eigenvalue`."""
+    return 1.0 - second_eigenvalue(mixing)

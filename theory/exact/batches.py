@@ -1,0 +1,77 @@
+"""Noise of minibatches of linear regression, as a function of the first two moments of the state.
+
+Given x, the gradient of f_i from b of its n_i data has covariance
+
+    G_i(x) = (b/n) k [ sum_r g_r g_r' - (sum_r g_r)(sum_r g_r)' / n ],   g_r = s (X_r'x - y_r) X_r / xi^2,
+
+with s = n/b (or 1 for "batch_sum"), and k = 1 with replacement, (n - b)/(n - 1) without. For moments m and
+S of x its mean has rho_r = (X_r'm - y_r)^2 + X_r'S X_r for the squared residuals, and
+A S A + (A m - X'y)(A m - X'y)' with A = X'X for the outer product.
+
+Source: DE-SGLD section 5.1 and appendix D; FA-LD appendix G; the moments are derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from fedsim.problems.regression import LinearRegression
+from fedsim.validation import Array, UnstableStepSize
+
+
+def has_minibatches(problem: Any) -> bool:
+    """Is this a problem whose gradient noise is treated here?"""
+    return isinstance(problem, LinearRegression) and problem.has_minibatches
+
+
+def second_moment_limit(step: float, contracts: Callable[[float], bool],
+                        radius: Callable[[float], float]) -> UnstableStepSize:
+    """The error that names the step size at which `radius` is one, given that it is more at `step`."""
+    low = 0.5 * step
+    while not contracts(low):
+        low *= 0.5
+    limit = float(brentq(lambda size: np.log(radius(size)), low, 2.0 * low, rtol=1e-5))
+    return UnstableStepSize(
+        f"step_size={step:g} must be less than the stability limit {limit:.6g} of the second moment: with "
+        "minibatches noise grows with the distance from the minimizers; pass allow_unstable=True to follow "
+        "it all the same, or use larger batches", step, limit)
+
+
+class MinibatchNoise:
+    """Covariances of the gradient noise of a `fedsim.LinearRegression`'s components."""
+
+    def __init__(self, problem: Any) -> None:
+        sizes, batch, dim = problem.sizes, problem.batch_size, problem.dim
+        longest = int(sizes.max())
+        self.features = np.zeros((problem.n_clients, longest, dim))  # rows of zeros weigh nothing
+        self.targets = np.zeros((problem.n_clients, longest))
+        for client, size in enumerate(sizes):
+            mine = problem.clients == client
+            self.features[client, :size] = problem.features[mine]
+            self.targets[client, :size] = problem.targets[mine]
+        scale = sizes / batch if problem.grad_scale == "unbiased" else np.ones(len(sizes))
+        finite = 1.0 if problem.replace else (sizes - batch) / np.maximum(sizes - 1, 1)
+        self.factor = (finite * batch / sizes * (scale / problem.noise_std**2) ** 2)[:, None, None]
+        self.sizes = sizes[:, None, None]
+        self.grams = self.features.swapaxes(1, 2) @ self.features
+        self.pulls = np.einsum("crd,cr->cd", self.features, self.targets)
+
+    def mean(self, mean: Array, cov: Array) -> Array:
+        """E G_i for means (N, d) and covariances (N, d, d) of the clients, (N, d, d)."""
+        residual = np.einsum("crd,cd->cr", self.features, mean) - self.targets
+        total = (self.grams @ mean[..., None])[..., 0] - self.pulls
+        fixed = self._weighted(residual**2) - total[:, :, None] * total[:, None, :] / self.sizes
+        return self.factor * fixed + self.linear(cov)
+
+    def linear(self, cov: Array) -> Array:
+        """The part of E G_i that is linear in the covariances."""
+        squares = np.einsum("crd,crd->cr", self.features @ cov, self.features)
+        return self.factor * (self._weighted(squares) - self.grams @ cov @ self.grams / self.sizes)
+
+    def _weighted(self, weights: Array) -> Array:
+        """sum_r weights_r X_r X_r' of each client."""
+        return (self.features * weights[:, :, None]).swapaxes(1, 2) @ self.features

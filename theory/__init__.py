@@ -1,0 +1,31 @@
+"""theory: what the papers prove, and the exact laws it is checked against.
+
+``theory.<paper>`` holds the theorems of one algorithm. Every module or package beside this file is
+found by itself, so that a new paper is one new file.
+"""
+
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING, Any
+
+for _found in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_found.name}")
+
+# after the modules, because some functions have their module's name and are meant to hide it
+from . import exact, privacy, tuning
+from .bound import Assumption, Bound
+from .catalogue import Theorem, catalogue, theorems
+from .check import Verdict, check, examine, quantities
+from .constants import Constants, constants
+from .errata import Erratum, Evidence, errata, errata_frame
+from .exact import NoExactLaw, exact_law, stationary_law
+
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> Any:
+        """The papers' modules are found at run time, where a type checker does not see them."""
+
+__all__ = [
+    "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "Theorem", "Verdict",
+    "catalogue", "check", "constants", "errata", "errata_frame", "exact", "exact_law", "examine", "privacy",
+    "quantities", "stationary_law", "theorems", "tuning",
+]

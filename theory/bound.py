@@ -1,0 +1,221 @@
+"""Bound: what a theorem says about one setting. Theorems themselves are listed by `theory.catalogue`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from fedsim.law import Gaussian
+from fedsim.validation import Array, array, one_of, real, shape
+
+KINDS = ("upper", "lower", "rate")
+INDICES = ("round", "local_step", "leapfrog_step")
+ROUNDING = 1e-12
+"""Relative slack of a hypothesis: a step size of exactly 1/(2L) must count as within it."""
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One hypothesis of a theorem, judged in one setting.
+
+    Attributes
+    ----------
+    name : str
+        The condition, e.g. ``"step_size <= 1/(2 smoothness)"``.
+    holds : bool
+    margin : float
+        At least 0 exactly when it holds. For a limit it is the relative room (limit - value) / limit,
+        so that 1 is far inside and -1 is twice the limit; for a yes-or-no condition it is 1 or -1.
+    """
+
+    name: str
+    holds: bool
+    margin: float
+
+    def __post_init__(self) -> None:
+        margin = real("margin", self.margin)
+        if bool(self.holds) != (margin >= 0.0):
+            raise ValueError(f"holds={self.holds!r} contradicts margin={margin:g} in {self.name!r}; "
+                             "an assumption holds exactly when its margin is at least 0")
+        object.__setattr__(self, "margin", margin)
+        object.__setattr__(self, "holds", margin >= 0.0)
+
+    def __iter__(self) -> Iterator[str | bool | float]:
+        """So that ``name, holds, margin = assumption`` works."""
+        return iter((self.name, self.holds, self.margin))
+
+    @classmethod
+    def at_most(cls, name: str, value: float, limit: float) -> Assumption:
+        """``value <= limit`` for a positive limit, with margin (limit - value) / limit.
+
+        >>> Assumption.at_most("step_size <= 1/(2 smoothness)", 0.25, 0.5)
+        Assumption(name='step_size <= 1/(2 smoothness)', holds=True, margin=0.5)
+        """
+        margin = (limit - value) / limit
+        if abs(margin) <= ROUNDING:
+            margin = 0.0
+        return cls(name, margin >= 0.0, float(np.clip(margin, -1e300, 1e300)))
+
+    @classmethod
+    def yes(cls, name: str, holds: bool) -> Assumption:
+        """A condition that holds or not: margin 1 or -1."""
+        return cls(name, bool(holds), 1.0 if holds else -1.0)
+
+
+def _frozen(value: Any) -> Array:
+    result = np.array(value, dtype=np.float64)
+    result.setflags(write=False)
+    return result
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bound:
+    """What a theorem says about `quantity` at the recorded rounds.
+
+    Attributes
+    ----------
+    value : (n,)
+        The bound.
+    rounds : (n,) int
+        Communications, or what `index` says.
+    terms : mapping name -> (n,)
+        Named parts that add up to `value`.
+    assumptions : tuple of Assumption
+        Each hypothesis with its margin.
+    quantity : str
+        What is bounded; `theory.check` compares it with the same quantity only. See
+        `theory.check.quantities`.
+    kind : "upper", "lower" or "rate"
+    source : str
+        Paper, theorem and equation.
+    variant : str
+        "corrected", "printed", ...
+    target : Gaussian or None
+        The law to which a distance is measured.
+    start_distance : float or None
+        The quantity at the start, for distances: what a useful bound must be below.
+    floor : float or None
+        Limit of the bound as the rounds go to infinity, where it has one.
+    index : "round", "local_step" or "leapfrog_step"
+        What `rounds` counts.
+    inputs : mapping
+        What the exact quantity depends on besides the law (e.g. the minimizer).
+    theorem : str
+        Its id in the catalogue.
+    """
+
+    value: Array
+    rounds: np.ndarray
+    terms: Mapping[str, Array]
+    assumptions: tuple[Assumption, ...]
+    quantity: str
+    kind: str
+    source: str
+    variant: str = "corrected"
+    target: Gaussian | None = None
+    start_distance: float | None = None
+    floor: float | None = None
+    index: str = "round"
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    theorem: str = ""
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, KINDS)
+        one_of("index", self.index, INDICES)
+        value = array("value", self.value, 1)
+        rounds = np.array(self.rounds, dtype=np.int64)
+        rounds.setflags(write=False)
+        shape("rounds", rounds, value.shape, " (one per value)")  # type: ignore[arg-type]
+        if not self.terms:
+            raise ValueError("terms must name at least one part of the bound")
+        terms = {name: _frozen(np.broadcast_to(np.asarray(part, dtype=np.float64), value.shape))
+                 for name, part in self.terms.items()}
+        total = np.sum(list(terms.values()), axis=0)
+        gap = np.abs(total - value)
+        if not (gap <= 1e-12 * np.abs(value)).all():
+            raise ValueError(f"terms {sorted(terms)} differ from value by up to {gap.max():g}; "
+                             "they must add up to it")
+        if (value < 0.0).any():
+            raise ValueError(f"value has a negative entry {value.min():g}; a bound must be at least 0")
+        object.__setattr__(self, "value", value)
+        object.__setattr__(self, "rounds", rounds)
+        object.__setattr__(self, "terms", MappingProxyType(terms))
+        object.__setattr__(self, "assumptions", tuple(self.assumptions))
+        object.__setattr__(self, "inputs", MappingProxyType(dict(self.inputs)))
+
+    @classmethod
+    def from_terms(cls, terms: Mapping[str, Any], rounds: np.ndarray, **rest: Any) -> Bound:
+        """The bound whose value is the sum of its terms (numbers or (n,) arrays)."""
+        parts = {name: np.broadcast_to(np.asarray(part, dtype=np.float64), np.shape(rounds))
+                 for name, part in terms.items()}
+        return cls(value=np.sum(list(parts.values()), axis=0), rounds=rounds, terms=parts, **rest)
+
+    @property
+    def hypotheses_hold(self) -> bool:
+        """True when every assumption holds."""
+        return all(assumption.holds for assumption in self.assumptions)
+
+    @property
+    def violated(self) -> tuple[str, ...]:
+        """Names of the assumptions that do not hold."""
+        return tuple(assumption.name for assumption in self.assumptions if not assumption.holds)
+
+    @property
+    def vacuous_at(self) -> np.ndarray:
+        """(n,) bool: an upper bound that is not below the distance at the start says nothing there.
+
+        False everywhere where there is no distance at the start to compare with (moments, lemmas).
+        """
+        if self.kind != "upper" or self.start_distance is None:
+            return np.zeros(self.value.shape, dtype=bool)
+        return self.value >= self.start_distance
+
+    @property
+    def is_vacuous(self) -> bool:
+        """True when the bound is below the distance at the start at none of its rounds.
+
+        This is so for good when `always_vacuous`, and up to the last recorded round otherwise.
+        """
+        return bool(self.vacuous_at.all())
+
+    @property
+    def always_vacuous(self) -> bool:
+        """True when even the limit of the bound (`floor`) is not below the distance at the start."""
+        return (self.kind == "upper" and self.start_distance is not None and self.floor is not None
+                and self.floor >= self.start_distance)
+
+    @property
+    def remark(self) -> str:
+        """One sentence on what limits the bound: failed hypotheses or vacuity; "" when nothing does."""
+        parts = []
+        if not self.hypotheses_hold:
+            parts.append("hypotheses fail: " + "; ".join(self.violated))
+        if self.always_vacuous:
+            parts.append(f"bound vacuous: floor {self.floor:.4g} > initial distance "
+                         f"{self.start_distance:.4g}")
+        elif self.is_vacuous:
+            parts.append(f"bound vacuous up to {self.index} {self.rounds[-1]}: "
+                         f"it stays above the initial distance {self.start_distance:.4g}")
+        return ". ".join(parts)
+
+    def summary(self) -> str:
+        """Several lines of text: value, terms at the last round, assumptions, vacuity."""
+        lines = [f"{self.source} ({self.variant}): {self.kind} bound on {self.quantity}",
+                 f"  {self.index} {self.rounds[0]}: {self.value[0]:.6g}, "
+                 f"{self.index} {self.rounds[-1]}: {self.value[-1]:.6g}"]
+        lines += [f"    {name:<16} {part[-1]:.6g}" for name, part in self.terms.items()]
+        lines += [f"  [{'holds' if a.holds else 'FAILS'}] {a.name} (margin {a.margin:.3g})"
+                  for a in self.assumptions]
+        if self.remark:
+            lines.append(f"  {self.remark}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        state = f", {self.remark}" if self.remark else ""
+        return (f"Bound({self.quantity}, {self.kind}, {self.source}, {self.variant}: "
+                f"{self.value[0]:.4g} -> {self.value[-1]:.4g} at {self.index}s "
+                f"{self.rounds[0]}..{self.rounds[-1]}{state})")

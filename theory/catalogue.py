@@ -1,0 +1,128 @@
+"""The catalogue of all theorems.
+
+A theorem is a plain function that returns a `Bound`, registered by the decorator `theorem`:
+
+    @theorem(id="fa_ld.w2_bound", paper="FA-LD", number="Theorem 4.7", kind="upper", quantity="w2",
+             hypotheses=("...",), algorithm=FALD, convention="federated")
+    def w2_bound(constants, algorithm, *, n_rounds, record=None, variant="corrected"): ...
+
+The decorator checks what every theorem checks (type and convention of the constants, class of the
+algorithm, name of the variant) and puts the theorem in the catalogue; nothing else has to be edited.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fedsim.validation import one_of
+
+from .bound import INDICES, KINDS, Bound
+from .constants import Constants
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """An entry of the catalogue.
+
+    Attributes
+    ----------
+    id, paper, number : str
+    kind, quantity : as in `Bound`
+    hypotheses : tuple of str
+    variants : tuple of str
+        The first is the default.
+    function : callable
+        The decorated theorem.
+    algorithm : type
+        Class of the algorithms it speaks about.
+    index : "round" or "local_step"
+    applies : callable(algorithm) -> bool
+        Whether the theorem speaks about this algorithm's settings (participation, schedule).
+    inputs : callable(problem, algorithm, constants, n_rounds, start) -> dict, or None
+        Further arguments of the theorem where it needs any (e.g. the distances it starts from).
+    """
+
+    id: str
+    paper: str
+    number: str
+    kind: str
+    quantity: str
+    hypotheses: tuple[str, ...]
+    variants: tuple[str, ...]
+    function: Callable[..., Bound]
+    algorithm: type
+    index: str = "round"
+    applies: Callable[[Any], bool] = lambda algorithm: True
+    inputs: Callable[..., dict[str, Any]] | None = None
+
+
+_THEOREMS: dict[str, Theorem] = {}
+
+
+def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypotheses: tuple[str, ...],
+            algorithm: type, convention: str, variants: tuple[str, ...] = ("corrected", "printed"),
+            index: str = "round", applies: Callable[[Any], bool] | None = None,
+            inputs: Callable[..., dict[str, Any]] | None = None,
+            ) -> Callable[[Callable[..., Bound]], Callable[..., Bound]]:
+    """Decorator that enters a bound in the catalogue and checks the arguments all bounds share.
+
+    Parameters
+    ----------
+    convention : str
+        Of the potentials the theorem speaks about; constants of another one are refused.
+    others
+        As the attributes of `Theorem`.
+    """
+    one_of("kind", kind, KINDS)
+    one_of("index", index, INDICES)
+
+    def register(function: Callable[..., Bound]) -> Callable[..., Bound]:
+        @functools.wraps(function)
+        def checked(constants: Constants, chosen: Any, **arguments: Any) -> Bound:
+            if not isinstance(constants, Constants):
+                raise ValueError(f"constants={constants!r} must be a theory.Constants")
+            if constants.convention != convention:
+                raise ValueError(f"convention={constants.convention!r} of the constants must be "
+                                 f"{convention!r} ({paper} {number}); use theory.constants(problem, "
+                                 "algorithm)")
+            if not isinstance(chosen, algorithm):
+                raise ValueError(f"algorithm={chosen!r} must be a {algorithm.__name__} ({paper} {number})")
+            one_of("variant", arguments.get("variant", variants[0]), variants)
+            bound = function(constants, chosen, **arguments)
+            object.__setattr__(bound, "theorem", id)
+            return bound
+
+        if id in _THEOREMS:
+            raise ValueError(f"id={id!r} is in the catalogue already; ids must be unique")
+        entry = Theorem(id, paper, number, kind, quantity, tuple(hypotheses), tuple(variants), checked,
+                        algorithm, index, applies or (lambda algorithm: True), inputs)
+        _THEOREMS[id] = entry
+        return checked
+
+    return register
+
+
+def theorems() -> tuple[Theorem, ...]:
+    """Every theorem, in the order of the catalogue."""
+    return tuple(_THEOREMS[id] for id in sorted(_THEOREMS))
+
+
+def catalogue() -> pd.DataFrame:
+    """A table of every theorem.
+
+    Returns
+    -------
+    DataFrame with columns id, paper, number, kind, quantity, index, hypotheses, variants, function.
+    """
+    import pandas as pd
+
+    return pd.DataFrame([{
+        "id": t.id, "paper": t.paper, "number": t.number, "kind": t.kind, "quantity": t.quantity,
+        "index": t.index, "hypotheses": "; ".join(t.hypotheses), "variants": "/".join(t.variants),
+        "function": f"theory.{t.id.split('.')[0]}.{t.function.__name__}"} for t in theorems()])

@@ -1,0 +1,29 @@
+"""FA-LD's theorems: W2 bounds, lemmas, planning rule and errata.
+
+Source: "On convergence of federated averaging Langevin dynamics".
+"""
+
+from . import errata, quantities
+from .bounds import w2_bound, w2_bound_decreasing, w2_bound_partial
+from .lemmas import (
+    divergence_bound,
+    gradient_moment_bound,
+    participation_gap_bound,
+    second_moment_bound,
+)
+from .one_step import (
+    contraction_bound,
+    discretization_bound,
+    gradient_noise_bound,
+    initial_bound,
+    one_step_bound,
+)
+from .planning import Plan, best_plan, optimal_local_steps, plan
+from .setting import Setting, setting
+
+__all__ = [
+    "Plan", "Setting", "best_plan", "contraction_bound", "discretization_bound", "divergence_bound",
+    "errata", "gradient_moment_bound", "gradient_noise_bound", "initial_bound", "one_step_bound",
+    "optimal_local_steps", "participation_gap_bound", "plan", "quantities", "second_moment_bound",
+    "setting", "w2_bound", "w2_bound_decreasing", "w2_bound_partial",
+]

@@ -1,0 +1,131 @@
+"""The numbers that all FA-LD statements share (Definition A.4 and section 4.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedsim.algorithms.fa_ld import FALD
+from fedsim.law import recorded_rounds
+from fedsim.validation import Array, whole
+
+from ..bound import Assumption
+from ..constants import Constants
+
+PAPER = "FA-LD"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Constants and parameters under the paper's own letters.
+
+    Attributes
+    ----------
+    m, L, kappa : float
+    d, N, K : int
+    tau : float
+        Temperature.
+    eta : float
+        The (largest) step size.
+    D : float
+        sqrt(E||theta_0 - theta_*||^2 / d).
+    gamma : float
+        Heterogeneity, max_c ||grad f_c(theta_*)||.
+    sigma : float
+        From E||noise_c||^2 <= sigma^2 d for every client: sqrt(max_c trace / d).
+    client_temperature : float
+        max_c T_{c,rho} = tau (rho^2 + (1-rho^2) / min_c p_c).
+    mean_temperature : float
+        sum_c p_c T_{c,rho} = tau (rho^2 + N (1-rho^2)), whatever the weights are.
+    H : float
+        H_rho = D^2 + client_temperature/m + gamma^2/(m^2 d) + sigma^2/m^2.
+    """
+
+    m: float
+    L: float
+    kappa: float
+    d: int
+    N: int
+    K: int
+    tau: float
+    eta: float
+    D: float
+    gamma: float
+    sigma: float
+    client_temperature: float
+    mean_temperature: float
+    H: float
+
+    @property
+    def start(self) -> float:
+        """sqrt(2 d) (D + sqrt(tau / m)), Lemma F.1's bound of W2 at the start."""
+        return float(np.sqrt(2 * self.d) * (self.D + np.sqrt(self.tau / self.m)))
+
+
+def setting(constants: Constants, algorithm: FALD) -> Setting:
+    """Collect what the statements need; a ValueError names a constant that is not known."""
+    m, L, d = constants.strong_convexity, constants.smoothness, constants.dim
+    tau, shared = algorithm.temperature, algorithm.shared_noise
+    N = constants.need("n_clients")
+    gamma = 0.0 if N == 1 and constants.heterogeneity is None else constants.need("heterogeneity")
+    D = constants.need("initial_distance") / np.sqrt(d)
+    sigma_sq = float(constants.gradient_noise_traces.max()) / d
+    hottest = tau * (shared + (1.0 - shared) / constants.weights.min())
+    with np.errstate(over="ignore"):
+        H = D**2 + hottest / m + np.square(gamma / m) / d + sigma_sq / m / m
+    if not np.isfinite(H):
+        raise ValueError(f"initial_distance={constants.initial_distance:g}, heterogeneity={gamma:g} and "
+                         f"gradient_noise_traces up to {sigma_sq * d:g} at strong_convexity={m:g} make H_rho "
+                         "too large for a float64")
+    return Setting(m, L, constants.condition_number, d, N, algorithm.local_steps, tau,
+                   algorithm.schedule.largest, float(D), gamma, float(np.sqrt(sigma_sq)), float(hottest),
+                   tau * (shared + N * (1.0 - shared)), float(H))
+
+
+def decay(rate: float, steps: Any) -> Array:
+    """(1 - rate)^steps for rate in [0, 1], without loss for tiny rates; rates above 1 count as 1."""
+    steps = np.asarray(steps, dtype=np.float64)
+    if rate >= 1.0:
+        return np.where(steps == 0.0, 1.0, 0.0)
+    return np.exp(steps * np.log1p(-rate))
+
+
+def local_steps_recorded(algorithm: FALD, n_rounds: int, record: Any) -> np.ndarray:
+    """The local steps 0..n_rounds*K at which a statement about clients is evaluated."""
+    return recorded_rounds(whole("n_rounds", n_rounds) * algorithm.local_steps, record)
+
+
+def largest_step_of_round(algorithm: FALD, steps: np.ndarray, before: bool = False) -> Array:
+    """Largest step size used between the last synchronization and each local step, (n,).
+
+    `before` looks at the round that ends at the step, for steps where clients synchronize.
+    """
+    schedule, K = algorithm.schedule, algorithm.local_steps
+    if schedule.is_constant:
+        return np.full(len(steps), schedule.largest)
+    if schedule.n_steps is not None and steps.max() > schedule.n_steps:
+        raise ValueError(f"step_size has {schedule.n_steps} entries; it must have at least {steps.max()}, "
+                         "one per local step")
+    result = np.empty(len(steps))
+    for i, step in enumerate(steps):
+        first = (step - 1) // K * K if before and step > 0 else step // K * K
+        last = max(step - 1, first)
+        if schedule.n_steps is not None:
+            first, last = min(first, schedule.n_steps - 1), min(last, schedule.n_steps - 1)
+        result[i] = schedule.at(np.arange(first, last + 1)).max()
+    return result
+
+
+def within(s: Setting, limit: str) -> Assumption:
+    """The step-size range of a statement.
+
+    Parameters
+    ----------
+    limit : "1/(2L)", "1/(L+m)" or "2/m"
+    """
+    value = {"1/(2L)": 0.5 / s.L, "1/(L+m)": 1.0 / (s.L + s.m), "2/m": 2.0 / s.m}[limit]
+    words = {"1/(2L)": "1/(2 smoothness)", "1/(L+m)": "1/(smoothness + strong_convexity)",
+             "2/m": "2/strong_convexity"}[limit]
+    return Assumption.at_most(f"step_size <= {words}", s.eta, value)

@@ -1,0 +1,182 @@
+"""What a privacy guarantee of FA-LD depends on, the step size apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedsim.participation import Participation
+from fedsim.validation import Array, array, client_weights, fraction, positive, real, shape, whole
+
+from .terms import drawn_probability
+
+MOST = 2**53
+
+
+def below_one(name: str, value: object, *, zero: bool) -> float:
+    """A probability below one; zero only where allowed."""
+    number = real(name, value)
+    if not (0.0 <= number < 1.0 if zero else 0.0 < number < 1.0):
+        raise ValueError(f"{name}={value!r} must lie in {'[' if zero else '('}0, 1)")
+    return number
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PrivacySetting:
+    """Data, noise and schedule of an FA-LD run, as its privacy analysis sees them.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Delta_l, the largest norm of grad l(theta; x) - grad l(theta; x') over theta and records x, x'
+        (Assumption G.1); units of the gradient of one record's loss.
+    batch_fraction : float
+        Share of a client's records in a minibatch, drawn without replacement, in (0, 1] (the paper's
+        gamma, Assumption G.2).
+    delta0 : float
+        Failure probability of one noisy step, in (0, 1).
+    delta1, delta2 : float
+        Spent on composing the local steps and the rounds, in [0, 1). Zero leaves basic composition.
+    local_steps, n_rounds : int
+        K and T/K.
+    n_clients : int, optional
+        N; may be left out when `weights` is given.
+    weights : (N,), optional
+        p_c; uniform by default.
+    participation : fedsim.Participation, optional
+        Clients drawn each round. All by default, which is scheme II with S = N for any weights.
+    temperature, shared_noise : float
+        tau, and rho^2: only the private share 1 - shared_noise of the noise protects.
+    client_sizes : int or (N,) of ints, optional
+        Records of every client. Without it a client may hold any number.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition.
+
+    Source: FA-LD section 5, assumptions G.1 and G.2, Theorems 5.1 and G.3.
+    """
+
+    sensitivity: float
+    batch_fraction: float
+    delta0: float
+    delta1: float
+    delta2: float
+    local_steps: int
+    n_rounds: int
+    n_clients: Any = None
+    weights: Any = None
+    participation: Participation | None = None
+    temperature: float = 1.0
+    shared_noise: float = 0.0
+    client_sizes: Any = None
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        put("sensitivity", positive("sensitivity", self.sensitivity))
+        put("batch_fraction", fraction("batch_fraction", positive("batch_fraction", self.batch_fraction)))
+        put("delta0", below_one("delta0", self.delta0, zero=False))
+        put("delta1", below_one("delta1", self.delta1, zero=True))
+        put("delta2", below_one("delta2", self.delta2, zero=True))
+        put("local_steps", whole("local_steps", self.local_steps, 1, MOST))
+        put("n_rounds", whole("n_rounds", self.n_rounds, 1, MOST))
+        put("temperature", positive("temperature", self.temperature))
+        put("shared_noise", fraction("shared_noise", self.shared_noise))
+        if self.n_clients is None and self.weights is None:
+            raise ValueError("n_clients=None must be given when weights is None")
+        n_clients = len(array("weights", self.weights, 1)) if self.n_clients is None else whole(
+            "n_clients", self.n_clients, 1)
+        put("weights", client_weights(self.weights, n_clients))
+        put("n_clients", n_clients)
+        if self.participation is not None:
+            if not isinstance(self.participation, Participation):
+                raise ValueError(
+                    f"participation={self.participation!r} must be a fedsim.Participation or None")
+            self.participation.check(self)
+        put("client_sizes", self._checked_sizes(n_clients))
+
+    def _checked_sizes(self, n_clients: int) -> Array | None:
+        if self.client_sizes is None:
+            return None
+        if np.ndim(self.client_sizes) == 0:
+            return np.full(n_clients, whole("client_sizes", self.client_sizes, 1, MOST), dtype=np.float64)
+        sizes = shape("client_sizes", array("client_sizes", self.client_sizes, 1), (n_clients,),
+                      " (one per client)")
+        worst = int(np.argmin(sizes))
+        if sizes[worst] < 1.0 or (sizes != np.floor(sizes)).any():
+            raise ValueError(f"client_sizes={np.array2string(sizes, threshold=6)} must be whole numbers, "
+                             "at least 1")
+        return sizes
+
+    @property
+    def n_active(self) -> int:
+        """S."""
+        return self.n_clients if self.participation is None else self.participation.n_active
+
+    @property
+    def scheme(self) -> str:
+        """The paper's name of the participation scheme; full participation counts as "II"."""
+        return "II" if self.participation is None else self.participation.scheme
+
+    @property
+    def everyone_is_drawn(self) -> bool:
+        """True when no client is left out of a round, so that drawing clients hides nothing."""
+        return self.scheme == "II" and self.n_active == self.n_clients
+
+    @property
+    def smallest_weight(self) -> float:
+        """min_c p_c: the client with the largest sensitivity relative to its noise."""
+        return float(np.min(self.weights))
+
+    @property
+    def largest_weight(self) -> float:
+        """max_c p_c."""
+        return float(np.max(self.weights))
+
+    def chance(self, variant: str) -> float:
+        """Probability that scheme I's single draw takes the client: 1/N as printed, else max_c p_c."""
+        return 1.0 / self.n_clients if variant == "printed" else self.largest_weight
+
+    def drawn(self, variant: str) -> float:
+        """Probability that a round draws the client that holds the changed record."""
+        if self.scheme == "II":
+            return self.n_active / self.n_clients
+        return drawn_probability(self.chance(variant), self.n_active)
+
+    @property
+    def fewest_records(self) -> float:
+        """Number of records in all; N, the fewest possible, when `client_sizes` is not given."""
+        return float(self.n_clients if self.client_sizes is None else self.client_sizes.sum())
+
+    @property
+    def largest_client(self) -> float:
+        """Records of the largest client; infinite when `client_sizes` is not given."""
+        return math.inf if self.client_sizes is None else float(self.client_sizes.max())
+
+
+def setting_of(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: float, batch_fraction: float,
+               delta0: float, delta1: float, delta2: float, client_sizes: Any = None) -> PrivacySetting:
+    """The setting of an FA-LD run.
+
+    Parameters
+    ----------
+    problem : a fedsim problem (its weights are used), or the weights (N,) themselves
+    algorithm : fedsim.FALD
+    n_rounds : int
+    sensitivity, batch_fraction, delta0, delta1, delta2, client_sizes
+        As in `PrivacySetting`.
+    """
+    for name in ("step_size", "local_steps", "temperature", "shared_noise", "participation"):
+        if not hasattr(algorithm, name) or isinstance(algorithm, type):
+            raise ValueError(f"algorithm={algorithm!r} must be a fedsim.FALD")
+    return PrivacySetting(
+        sensitivity=sensitivity, batch_fraction=batch_fraction, delta0=delta0, delta1=delta1, delta2=delta2,
+        local_steps=algorithm.local_steps, n_rounds=n_rounds, weights=getattr(problem, "weights", problem),
+        participation=algorithm.participation, temperature=algorithm.temperature,
+        shared_noise=algorithm.shared_noise, client_sizes=client_sizes)

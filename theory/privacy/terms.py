@@ -1,0 +1,192 @@
+"""The quantities of FA-LD appendix G one by one, as plain functions of plain numbers.
+
+Everything is evaluated so that no intermediate result can overflow before the answer does: products of
+extreme numbers are sums of logarithms, and e^eps is never formed on its own. A value too large for a
+float64 is `inf`; nothing here returns NaN.
+
+Source: FA-LD section 5 and appendix G, equations (54) to (65).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.stats import binom
+
+MAX_DRAWS = 10_000_000
+_LARGEST = 709.0  # e^709 still fits a float64
+_TINY = math.ulp(0.0)
+
+
+class Composition(NamedTuple):
+    """An epsilon, its two candidates, and which of them is the smaller."""
+
+    epsilon: float
+    advanced: float
+    basic: float
+    branch: str
+
+
+def exp(log_value: float) -> float:
+    """e^x, `inf` instead of an overflow."""
+    return math.exp(log_value) if log_value <= _LARGEST else math.inf
+
+
+def exp_minus_one(x: float) -> float:
+    """e^x - 1, `inf` instead of an overflow."""
+    return math.expm1(x) if x <= _LARGEST else math.inf
+
+
+def log_inverse(delta: float) -> float:
+    """log(1 / delta), infinite at zero."""
+    return -math.log(delta) if delta > 0.0 else math.inf
+
+
+def log_noise_scale(*, step_size: float, weight: float, temperature: float, shared_noise: float,
+                    delta0: float) -> float:
+    """log of step_size log(1.25/delta0) / (temperature (1 - shared_noise) weight); inf if shared_noise=1."""
+    if shared_noise == 1.0:
+        return math.inf
+    return (math.log(step_size) + math.log(math.log(1.25) - math.log(delta0)) - math.log(temperature)
+            - math.log1p(-shared_noise) - math.log(weight))
+
+
+def base_epsilon(*, sensitivity: float, batch_fraction: float, step_size: float, weight: float,
+                 temperature: float, shared_noise: float, delta0: float) -> float:
+    """Equation (54): epsilon of one noisy step on a given minibatch (Gaussian mechanism).
+
+    sqrt(2 log(1.25/delta0)) (sensitivity / batch_fraction) sqrt(step_size / (2 weight tau (1-shared_noise))).
+    """
+    scale = log_noise_scale(step_size=step_size, weight=weight, temperature=temperature,
+                            shared_noise=shared_noise, delta0=delta0)
+    return max(exp(math.log(sensitivity) - math.log(batch_fraction) + 0.5 * scale), _TINY)
+
+
+def step_epsilon(*, sensitivity: float, step_size: float, weight: float, temperature: float,
+                 shared_noise: float, delta0: float) -> float:
+    """Equation (56): epsilon_1 of one local step once the minibatch is random.
+
+    2 sensitivity sqrt(step_size log(1.25/delta0) / (tau (1 - shared_noise) weight)), with the smallest
+    weight of all clients. It is twice batch_fraction times (54), and holds while (54) is at most one.
+
+    >>> round(step_epsilon(sensitivity=1.0, step_size=1e-4, weight=0.5, temperature=1.0,
+    ...                    shared_noise=0.0, delta0=1e-6), 6)
+    0.105976
+    """
+    scale = log_noise_scale(step_size=step_size, weight=weight, temperature=temperature,
+                            shared_noise=shared_noise, delta0=delta0)
+    return max(exp(math.log(2.0) + math.log(sensitivity) + 0.5 * scale), _TINY)
+
+
+def compose(epsilon: float, times: int, delta: float) -> Composition:
+    """Equations (58) and (64): epsilon of `times` repetitions, the smaller of two composition rules.
+
+    advanced: sqrt(2 times log(1/delta)) epsilon + times epsilon (e^epsilon - 1), at the price of `delta`;
+    basic: times epsilon, the only one left when delta = 0.
+
+    >>> compose(0.01, 10_000, 1e-6).branch, compose(0.01, 10, 1e-6).branch
+    ('advanced', 'basic')
+    """
+    basic = times * epsilon
+    root = math.sqrt(2.0 * times) * math.sqrt(log_inverse(delta))
+    advanced = root * epsilon + times * (epsilon * exp_minus_one(epsilon))
+    if basic <= advanced:
+        return Composition(basic, advanced, basic, "basic")
+    return Composition(advanced, advanced, basic, "advanced")
+
+
+def compose_as_printed(epsilon: float, inner: float, times: int, fraction: float,
+                       delta: float) -> Composition:
+    """Theorem 5.1's display, whose root covers both terms: epsilon min(sqrt(A + B), times).
+
+    A = 2 times log(1/delta), B = times fraction (e^inner - 1), inner being epsilon_K.
+    """
+    basic = times * epsilon
+    inside = 2.0 * times * log_inverse(delta) + times * fraction * exp_minus_one(inner)
+    advanced = epsilon * math.sqrt(inside)
+    if basic <= advanced:
+        return Composition(basic, advanced, basic, "basic")
+    return Composition(advanced, advanced, basic, "advanced")
+
+
+def drawn_probability(chance: float, draws: int) -> float:
+    """1 - (1 - chance)^draws: a client's chance to be drawn at least once in scheme I."""
+    return 1.0 if chance == 1.0 else -math.expm1(draws * math.log1p(-chance))
+
+
+def amplified(epsilon: float, fraction: float) -> float:
+    """Equation (62): log(1 + fraction (e^epsilon - 1)).
+
+    >>> amplified(3.0, 1.0), round(amplified(10_000.0, 0.5), 6)
+    (3.0, 9999.306853)
+    """
+    if fraction == 1.0 or epsilon == math.inf:
+        return epsilon
+    if epsilon <= _LARGEST:
+        return max(math.log1p(fraction * math.expm1(epsilon)), _TINY)
+    return epsilon + math.log(fraction + (1.0 - fraction) * math.exp(-epsilon))
+
+
+def log_profile_ratio(epsilon: float, copies: np.ndarray) -> np.ndarray:
+    """log of (e^epsilon - 1) / (e^(epsilon/copies) - 1), for copies = 1, 2, ..."""
+    if epsilon == math.inf:
+        return np.where(copies == 1.0, 0.0, math.inf)
+    if epsilon < 1e-8:  # the quotient of the two series; both could underflow
+        return np.log(copies) + 0.5 * epsilon * (1.0 - 1.0 / copies)
+    part = epsilon / copies
+    return epsilon - part + math.log(-math.expm1(-epsilon)) - np.log(-np.expm1(-part))
+
+
+def with_replacement_delta(*, epsilon: float, n_active: int, chance: float, local_steps: int,
+                           batch_fraction: float, delta0: float, delta1: float) -> float:
+    """Equation (63), scheme I: sum over s copies of Binomial(n_active, chance) weights times delta_{K,s}.
+
+    delta_{K,s} = (e^eps_K - 1) / (e^(eps_K/s) - 1) * (1.25 K g (delta0/1.25)^(1/s^2) + delta1). The power
+    1/s^2 takes delta0 towards one, so that the sum is large for any n_active >= 2.
+
+    Parameters
+    ----------
+    epsilon : float
+        eps_K of (58).
+    chance : float
+        A client's chance at each draw: 1/N as printed.
+
+    Raises
+    ------
+    ValueError
+        When n_active is above ten million (the sum has that many terms).
+    """
+    if n_active > MAX_DRAWS:
+        raise ValueError(f"n_active={n_active} must be at most {MAX_DRAWS} "
+                         "(scheme I's delta is a sum of n_active terms)")
+    copies = np.arange(1.0, n_active + 1.0)
+    local = (math.log(1.25 * local_steps) + math.log(batch_fraction)
+             + (math.log(delta0) - math.log(1.25)) / copies**2)
+    if delta1 > 0.0:
+        local = np.logaddexp(local, math.log(delta1))
+    chances = binom.logpmf(copies, n_active, chance)
+    possible = chances > -math.inf  # an impossible count must not meet an infinite ratio
+    logs = chances[possible] + log_profile_ratio(epsilon, copies[possible]) + local[possible]
+    if (logs == math.inf).any():
+        return math.inf
+    return exp(float(logsumexp(logs)))
+
+
+def gaussian_delta(epsilon: float, shift: float) -> float:
+    """Smallest delta for which N(0,1) against N(shift,1) is (epsilon, delta)-private: the exact profile.
+
+    Phi(shift/2 - epsilon/shift) - e^epsilon Phi(-shift/2 - epsilon/shift). Not in the paper: it is what the
+    theorem can be judged by, because releasing n noisy steps whose mean moves by `shift` standard
+    deviations each is one release with shift * sqrt(n).
+
+    >>> round(gaussian_delta(1.0, 1.0), 6)
+    0.126937
+    """
+    if shift == 0.0 or epsilon == math.inf:
+        return 0.0
+    first = float(ndtr(0.5 * shift - epsilon / shift))
+    second = exp(epsilon + float(log_ndtr(-0.5 * shift - epsilon / shift)))
+    return max(first - second, 0.0)

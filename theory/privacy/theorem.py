@@ -1,0 +1,238 @@
+"""Theorems 5.1 and G.3 of FA-LD: how private a run is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from fedsim.validation import one_of, positive
+
+from ..bound import Assumption
+from .setting import PrivacySetting, setting_of
+from .terms import (
+    amplified,
+    base_epsilon,
+    compose,
+    compose_as_printed,
+    exp,
+    log_noise_scale,
+    step_epsilon,
+    with_replacement_delta,
+)
+
+VARIANTS = ("corrected", "printed", "record_level")
+SOURCE = "FA-LD Theorems 5.1 and G.3, equations (54) to (65)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivacyGuarantee:
+    """(epsilon, delta)-differential privacy of a run when one record of one client is replaced.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The guarantee; epsilon is infinite without private noise, and delta may exceed one.
+    terms : mapping of str to float
+        epsilon_batch (54), epsilon_step (56), epsilon_client (58), delta_client (59), drawn (a client's
+        chance to be drawn), epsilon_round (62), delta_round (63), and both candidates of (58) and (64).
+    branches : mapping of str to str
+        "local" and "rounds": which composition rule is the smaller, "advanced" or "basic".
+    assumptions : tuple of theory.bound.Assumption
+        Hypotheses that can be read off the numbers. Assumptions G.1 and G.2 (bounded sensitivity,
+        minibatches without replacement) are properties of data and code, and are not among them.
+    setting, step_size, variant, source, kind
+        What it was computed from and by.
+    """
+
+    epsilon: float
+    delta: float
+    step_size: float
+    setting: PrivacySetting
+    variant: str
+    terms: Mapping[str, float]
+    branches: Mapping[str, str]
+    assumptions: tuple[Assumption, ...]
+    source: str = SOURCE
+    kind: str = field(default="upper")
+
+    @property
+    def protected(self) -> bool:
+        """False when all the noise is shared: nothing random then hides a client's gradient."""
+        return self.setting.shared_noise < 1.0
+
+    @property
+    def hypotheses_hold(self) -> bool:
+        """True when every hypothesis in `assumptions` holds."""
+        return all(one.holds for one in self.assumptions)
+
+    @property
+    def vacuous_delta(self) -> float:
+        """1 / (number of records): the delta from which a guarantee says nothing.
+
+        Publishing one record drawn at random satisfies (0, 1/n)-differential privacy, so a delta of 1/n
+        or more allows a leak of a whole record. Without `client_sizes` n is taken as N, the fewest
+        records that N clients can hold, which never calls vacuous what is not.
+        """
+        return 1.0 / self.setting.fewest_records
+
+    @property
+    def why_vacuous(self) -> tuple[str, ...]:
+        """Reasons why the guarantee says nothing, in words; empty when it says something."""
+        reasons = []
+        if not self.protected:
+            reasons.append("shared_noise=1 leaves no private noise")
+        elif self.epsilon == math.inf:
+            reasons.append("epsilon is too large for a float64")
+        if self.delta >= 1.0:
+            reasons.append(f"delta={self.delta:.3g} is 1 or more")
+        elif self.delta >= self.vacuous_delta:
+            reasons.append(f"delta={self.delta:.3g} is at least 1/records={self.vacuous_delta:.3g}")
+        return tuple(reasons)
+
+    @property
+    def is_vacuous(self) -> bool:
+        """True when epsilon is infinite, or delta is at least 1 / (number of records)."""
+        return bool(self.why_vacuous)
+
+    def __repr__(self) -> str:
+        notes = [*self.why_vacuous, *(f"NOT MET: {one.name}" for one in self.assumptions if not one.holds)]
+        return (f"PrivacyGuarantee(epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, {self.variant}"
+                + "".join(f"; {note}" for note in notes) + ")")
+
+
+def validity_ceiling(given: PrivacySetting) -> float:
+    """Equation (57): the largest step size at which (54) is at most one; 0 without private noise.
+
+    tau (1 - shared_noise) batch_fraction^2 min_c p_c / (sensitivity^2 log(1.25/delta0)).
+    """
+    scale = log_noise_scale(step_size=1.0, weight=given.smallest_weight, temperature=given.temperature,
+                            shared_noise=given.shared_noise, delta0=given.delta0)
+    return exp(2.0 * (math.log(given.batch_fraction) - math.log(given.sensitivity)) - scale)
+
+
+def guarantee_at(given: PrivacySetting, step_size: float, *, variant: str = "corrected") -> PrivacyGuarantee:
+    """The guarantee of a setting at one (constant) step size; see `fa_ld_guarantee`."""
+    eta = positive("step_size", step_size)
+    variant = one_of("variant", variant, VARIANTS)
+    rounds, steps = given.n_rounds, given.local_steps
+    noise = {"step_size": eta, "weight": given.smallest_weight, "temperature": given.temperature,
+             "shared_noise": given.shared_noise, "delta0": given.delta0}
+    one_step = step_epsilon(sensitivity=given.sensitivity, **noise)
+    local = compose(one_step, steps, given.delta1)
+    delta_client = steps * given.batch_fraction * given.delta0 + given.delta1
+    drawn = given.drawn(variant)
+    fraction = 1.0 if variant == "record_level" else drawn
+    round_epsilon = amplified(local.epsilon, fraction)
+    if variant != "record_level" and given.scheme == "I":
+        round_delta = with_replacement_delta(
+            epsilon=local.epsilon, n_active=given.n_active, chance=given.chance(variant), local_steps=steps,
+            batch_fraction=given.batch_fraction, delta0=given.delta0, delta1=given.delta1)
+    else:
+        round_delta = drawn * delta_client
+    if variant == "printed" and given.scheme == "II":
+        total = compose_as_printed(round_epsilon, local.epsilon, rounds, fraction, given.delta2)
+    else:
+        total = compose(round_epsilon, rounds, given.delta2)
+    terms = {
+        "epsilon_batch": base_epsilon(sensitivity=given.sensitivity, batch_fraction=given.batch_fraction,
+                                      **noise),
+        "epsilon_step": one_step, "epsilon_client": local.epsilon, "epsilon_client_advanced": local.advanced,
+        "epsilon_client_basic": local.basic, "delta_client": delta_client, "drawn": drawn,
+        "epsilon_round": round_epsilon, "delta_round": round_delta,
+        "epsilon_advanced": total.advanced, "epsilon_basic": total.basic,
+    }
+    return PrivacyGuarantee(
+        total.epsilon, rounds * round_delta + given.delta2, eta, given, variant, MappingProxyType(terms),
+        MappingProxyType({"local": local.branch, "rounds": total.branch}), _assumptions(given, eta, variant))
+
+
+def _assumptions(given: PrivacySetting, eta: float, variant: str) -> tuple[Assumption, ...]:
+    """The hypotheses that numbers decide."""
+    ceiling = validity_ceiling(given)
+    name = f"step_size <= {ceiling:.6g}, equation (57)"
+    valid = Assumption.at_most(name, eta, ceiling) if 0.0 < ceiling < math.inf else Assumption.yes(
+        name, eta <= ceiling)
+    if variant == "record_level" or given.everyone_is_drawn:
+        return (valid,)
+    alone = Assumption.yes("one record per client (else drawing clients does not hide a record)",
+                           given.largest_client == 1.0)
+    if given.scheme == "II":
+        return valid, alone
+    equal = given.largest_weight <= given.smallest_weight * (1.0 + 1e-9)
+    return valid, alone, Assumption.yes("equal weights (else clients are not exchangeable)", equal)
+
+
+def fa_ld_guarantee(*, step_size: float, sensitivity: float, batch_fraction: float, delta0: float,
+                    delta1: float, delta2: float, local_steps: int, n_rounds: int,
+                    n_clients: int | None = None, weights: Any = None, participation: Any = None,
+                    temperature: float = 1.0, shared_noise: float = 0.0, client_sizes: Any = None,
+                    variant: str = "corrected") -> PrivacyGuarantee:
+    """(epsilon, delta) of FA-LD after n_rounds rounds of local_steps noisy gradient steps.
+
+    The private share of a client's noise protects each step (Gaussian mechanism, then a random
+    minibatch); local steps compose; drawing S of N clients amplifies; rounds compose. Of each
+    composition the smaller of the advanced and the basic rule is taken.
+
+    Parameters
+    ----------
+    step_size : float
+        eta; of a schedule give the largest, epsilon increases with it.
+    sensitivity, batch_fraction, delta0, delta1, delta2, local_steps, n_rounds, n_clients, weights,
+    participation, temperature, shared_noise, client_sizes
+        As in `PrivacySetting`.
+    variant : {"corrected", "printed", "record_level"}
+        "printed": Theorem 5.1's display for scheme II, whose root covers both terms, and for scheme I the
+        draw probability 1/N. "corrected": the root covers its first term only, as in Theorem G.3, and
+        scheme I draws with probability max_c p_c. Both let client sampling reduce epsilon, (62), which
+        needs that a drawn client can be exchanged for another by changing one record: true for one
+        record per client (or when every client is drawn), false otherwise; `assumptions` says so.
+        "record_level" does without: per round epsilon_K stays as it is and delta_K is multiplied by the
+        client's chance to be drawn. That holds for any client sizes and both schemes, because an upload
+        that is drawn twice is the same upload.
+
+    Returns
+    -------
+    PrivacyGuarantee
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition.
+
+    Source: FA-LD Theorems 5.1 and G.3.
+
+    Examples
+    --------
+    >>> found = fa_ld_guarantee(step_size=1e-8, sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
+    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> round(found.epsilon, 4), round(found.delta, 6), found.branches["rounds"]
+    (3.0737, 0.000201, 'advanced')
+    """
+    given = PrivacySetting(
+        sensitivity=sensitivity, batch_fraction=batch_fraction, delta0=delta0, delta1=delta1, delta2=delta2,
+        local_steps=local_steps, n_rounds=n_rounds, n_clients=n_clients, weights=weights,
+        participation=participation, temperature=temperature, shared_noise=shared_noise,
+        client_sizes=client_sizes)
+    return guarantee_at(given, step_size, variant=variant)
+
+
+def guarantee(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: float, batch_fraction: float,
+              delta0: float, delta1: float, delta2: float, client_sizes: Any = None,
+              variant: str = "corrected") -> PrivacyGuarantee:
+    """`fa_ld_guarantee` of an FA-LD run; a schedule counts with its largest step size.
+
+    Parameters
+    ----------
+    problem : a fedsim problem, or its weights (N,)
+    algorithm : fedsim.FALD
+    n_rounds : int
+    sensitivity, batch_fraction, delta0, delta1, delta2, client_sizes
+        As in `PrivacySetting`.
+    variant : {"corrected", "printed", "record_level"}
+    """
+    given = setting_of(problem, algorithm, n_rounds, sensitivity=sensitivity, batch_fraction=batch_fraction,
+                       delta0=delta0, delta1=delta1, delta2=delta2, client_sizes=client_sizes)
+    return guarantee_at(given, algorithm.schedule.largest, variant=variant)

@@ -1,0 +1,273 @@
+"""What a bound-optimal step size costs against the true optimum, by exact laws.
+
+`rounds_to` is the exact hitting time of an accuracy, `best_step_size` minimises it over the step size,
+`compare` puts the step size that a paper's planning rule asks for beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fedsim.law import Law
+from fedsim.validation import UnstableStepSize, positive, validate, whole
+
+from .constants import Constants, constants
+from .exact import exact_law, stationary_law
+
+DENSE = 1024
+"""Every round is looked at up to here; beyond it on a grid that is refined around the crossing."""
+GRID = 32
+"""Rounds looked at per doubling beyond `DENSE`, and per refinement."""
+
+_PLANNERS: dict[type, Callable[[Constants, Any, float], tuple[float, int]]] = {}
+
+
+def planner(algorithm: type) -> Callable[[Callable], Callable]:
+    """Decorator for a paper's planning rule: (constants, algorithm, eps) -> (step_size, n_rounds)."""
+    def register(function: Callable[[Constants, Any, float], tuple[float, int]]) -> Callable:
+        _PLANNERS[algorithm] = function
+        return function
+
+    return register
+
+
+def _distances(problem: Any, algorithm: Any, rounds: np.ndarray, start: Any) -> tuple[np.ndarray, np.ndarray]:
+    diagonal = getattr(problem, "structure", "dense") != "dense"
+    law: Law = exact_law(problem, algorithm, int(rounds[-1]), start=start, record=rounds,
+                         covariance="diagonal" if diagonal else "full")
+    return law.rounds, law.w2()
+
+
+def rounds_to(problem: Any, algorithm: Any, eps: float, *, start: Any = None,
+              max_rounds: int = 10**9) -> int | None:
+    """First round at which the exact W2 is at most `eps`.
+
+    Parameters
+    ----------
+    problem, algorithm, start
+        As for `theory.exact_law`; a constant step size.
+    eps : float
+        In the problem's units.
+    max_rounds : int
+        Look no further.
+
+    Returns
+    -------
+    int, or None when W2 stays above `eps` up to `max_rounds` or for good.
+
+    Every round up to 1,024 is looked at, and beyond it 32 rounds per doubling, refined to single rounds
+    around the first of them within `eps`. A dip below `eps` between two of those is not seen.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; `UnstableStepSize` beyond stability.
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> rounds_to(problem, fs.FALD(0.01, local_steps=5), 0.05)
+    29
+    """
+    eps = positive("eps", eps)
+    limit = whole("max_rounds", max_rounds, 0, 2**53)
+    validate(problem, algorithm, start)
+    low = 0
+    high = min(DENSE, limit)
+    grid = np.arange(high + 1)
+    floor: float | None = None
+    while True:
+        rounds, w2 = _distances(problem, algorithm, grid, start)
+        rounds, w2 = rounds[rounds >= low], w2[rounds >= low]
+        inside = np.flatnonzero(w2 <= eps)
+        if len(inside):
+            return _refine(problem, algorithm, eps, start, rounds, int(inside[0]))
+        if high >= limit:
+            return None
+        if floor is None:
+            floor = stationary_law(problem, algorithm).w2(algorithm.target(problem))
+        if floor > eps and abs(w2[-1] - floor) <= 0.5 * (floor - eps) and _settled(w2, floor):
+            return None
+        low, high = high, min(8 * high, limit)
+        spaced = np.geomspace(low, high, 1 + max(1, round(GRID * np.log2(high / low))))
+        grid = np.unique(np.rint(spaced).astype(np.int64))
+
+
+def _settled(w2: np.ndarray, floor: float) -> bool:
+    """The second half of these distances only moves towards the stationary one."""
+    gaps = np.abs(w2[len(w2) // 2:] - floor)
+    return bool((np.diff(gaps) <= 1e-12 * max(floor, float(gaps[0]))).all())
+
+
+def _refine(problem: Any, algorithm: Any, eps: float, start: Any, rounds: np.ndarray, first: int) -> int:
+    """The first round within eps between the grid round before `first` and it."""
+    if first == 0:
+        return int(rounds[0])
+    before, inside = int(rounds[first - 1]), int(rounds[first])
+    while inside - before > 1:
+        grid = np.unique(np.linspace(before, inside, GRID + 1).astype(np.int64))
+        found, w2 = _distances(problem, algorithm, grid, start)
+        found, w2 = found[found >= before], w2[found >= before]
+        place = int(np.flatnonzero(w2 <= eps)[0])
+        if place == 0:
+            return before
+        before, inside = int(found[place - 1]), int(found[place])
+    return inside
+
+
+@dataclass(frozen=True)
+class TunedStep:
+    """The step size with the fewest exact rounds to an accuracy.
+
+    Attributes
+    ----------
+    step_size : float
+    n_rounds : int
+    eps : float
+    step_sizes, rounds : tuple
+        Everything tried, with None where the accuracy is not reached.
+    """
+
+    step_size: float
+    n_rounds: int
+    eps: float
+    step_sizes: tuple[float, ...]
+    rounds: tuple[int | None, ...]
+
+
+def best_step_size(problem: Any, algorithm: Any, eps: float, *, start: Any = None,
+                   smallest: float | None = None, n_grid: int = 25, n_refine: int = 3,
+                   max_rounds: int = 10**9) -> TunedStep | None:
+    """Step size with the fewest exact rounds to W2 <= `eps`.
+
+    A logarithmic grid of step sizes up to the stability limit, refined around its best entry. Among
+    equal numbers of rounds the smallest step size wins, the one with least bias.
+
+    Parameters
+    ----------
+    problem, algorithm, eps, start
+        As for `rounds_to`; the algorithm's step size is replaced.
+    smallest : float, optional
+        Smallest step size tried, default 1e-6 of the stability limit.
+    n_grid, n_refine : int
+        Entries per grid and refinements.
+    max_rounds : int
+
+    Returns
+    -------
+    TunedStep, or None when no step size that was tried reaches `eps`.
+    """
+    eps = positive("eps", eps)
+    whole("n_grid", n_grid, 5)
+    limit = replace(algorithm, step_size=1.0).stability(problem).max_step_size
+    if not np.isfinite(limit):
+        raise ValueError("max_step_size of this problem is not known; give step sizes to rounds_to instead")
+    low = limit * 1e-6 if smallest is None else positive("smallest", smallest)
+    high = limit * (1.0 - 1e-9)
+    if low >= high:
+        raise ValueError(f"smallest={low:g} must be less than the stability limit {limit:g}")
+    tried: dict[float, int | None] = {}
+    cutoff = max_rounds
+    for _ in range(whole("n_refine", n_refine) + 1):
+        for step in np.geomspace(low, high, n_grid)[::-1].tolist():
+            if step in tried:
+                continue
+            try:
+                tried[step] = rounds_to(problem, replace(algorithm, step_size=step), eps, start=start,
+                                        max_rounds=cutoff)
+            except UnstableStepSize:  # a window of instability below the limit
+                tried[step] = None
+            found = tried[step]
+            if found is not None:  # smaller steps need not be followed much further than the best
+                cutoff = min(cutoff, max(found, 1))
+        good = {step: n for step, n in tried.items() if n is not None}
+        if not good:
+            break
+        best = min(good, key=lambda step: (good[step], step))
+        steps = sorted(tried)
+        place = steps.index(best)
+        low, high = steps[max(place - 1, 0)], steps[min(place + 1, len(steps) - 1)]
+    if not good:
+        return None
+    order = sorted(tried)
+    return TunedStep(best, good[best], eps, tuple(order), tuple(tried[step] for step in order))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A planned step size beside the best one.
+
+    Attributes
+    ----------
+    eps : float
+    planned_step_size : float
+    predicted_rounds : int
+        What the bound asks for.
+    planned_rounds : int or None
+        What that step size really needs; None beyond `max_rounds`, or where it is so small that a step
+        cannot be told from standing still in float64.
+    best_step_size : float or None
+    best_rounds : int or None
+    """
+
+    eps: float
+    planned_step_size: float
+    predicted_rounds: int
+    planned_rounds: int | None
+    best_step_size: float | None
+    best_rounds: int | None
+
+    @property
+    def prediction_ratio(self) -> float:
+        """Predicted rounds over rounds really needed at the planned step size (NaN when not reached)."""
+        if self.planned_rounds is None:
+            return np.nan
+        return self.predicted_rounds / max(self.planned_rounds, 1)
+
+    @property
+    def cost(self) -> float:
+        """Rounds at the planned step size over rounds at the best one (NaN when not reached)."""
+        if self.planned_rounds is None or self.best_rounds is None:
+            return np.nan
+        return max(self.planned_rounds, 1) / max(self.best_rounds, 1)
+
+
+def compare(problem: Any, algorithm: Any, eps: float, *, start: Any = None, max_rounds: int = 2**53,
+            **search: Any) -> Comparison:
+    """The paper's planned step size for W2 <= `eps` against the best, both by the exact law.
+
+    Parameters
+    ----------
+    problem, algorithm, eps, start
+        As for `best_step_size`.
+    max_rounds : int
+        For the planned step size, which may need very many.
+    **search
+        Passed to `best_step_size`.
+
+    Returns
+    -------
+    Comparison
+    """
+    for cls in type(algorithm).__mro__:
+        if cls in _PLANNERS:
+            break
+    else:
+        raise ValueError(f"algorithm={algorithm!r} has no planning rule; there is one for "
+                         f"{', '.join(sorted(c.__name__ for c in _PLANNERS))}")
+    step, predicted = _PLANNERS[cls](constants(problem, algorithm, start), algorithm, eps)
+    chosen = replace(algorithm, step_size=step)
+    try:
+        planned = rounds_to(problem, chosen, eps, start=start, max_rounds=max_rounds)
+    except UnstableStepSize as error:
+        if not step < error.limit:
+            raise
+        planned = None  # its contraction rounds to 1
+    best = best_step_size(problem, algorithm, eps, start=start, **search)
+    return Comparison(eps, step, predicted, planned, None if best is None else best.step_size,
+                      None if best is None else best.n_rounds)

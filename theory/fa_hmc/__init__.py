@@ -1,0 +1,30 @@
+"""FA-HMC's theorems: the explicit recursion, lemmas, lower bound, rates, planning and errata.
+
+Source: "Bayesian federated learning with Hamiltonian Monte Carlo: algorithm and theory", arXiv version with
+supplement.
+"""
+
+from . import errata, errata_lower, misprints, quantities
+from .bounds import coupling_bound, one_step_bound, steady_state, w2_bound
+from .clients import client_gradient_bound, client_moment_bound, client_step_bound
+from .coupling import CouplingLaw, coupling_law
+from .dynamic import DynamicPlan, dynamic_plan
+from .lower import TwoGroups, fewest_rounds, lower_bound
+from .moments import (
+    divergence_bound,
+    leapfrog_deviation_bound,
+    leapfrog_gradient_deviation_bound,
+    main_part_bound,
+)
+from .planning import Plan, plan, theorem_step_size, u_curve, vanilla_algorithm
+from .rates import error_rate, lower_rate, rounds_rate, vanilla_rate
+from .setting import Setting, setting
+from .trajectories import (
+    displacement_bound,
+    flow_distance_bound,
+    maxima_bound,
+    oracle_deviation_bound,
+    oracle_gradient_bound,
+    oracle_reach_bound,
+    target_moment_bound,
+)

@@ -1,0 +1,266 @@
+"""FA-HMC's lower bound, Theorem C.1 (I.1): two kinds of clients along exact trajectories.
+
+Half of the clients have f_c = L ||theta - theta_L||^2/2, half mu ||theta - theta_mu||^2/2, coordinatewise,
+and each update follows the exact trajectory of length x (`theory.exact.FAHMCFlow`). With
+c_a = cos(sqrt(a) x) and gamma = (c_L^T + c_mu^T)/2 the mean after n *rounds* is
+gamma^n m_0 + (1 - gamma^n) theta_eta, with a fixed point theta_eta that is not the target's mean theta_*:
+
+    theta_eta = [theta_L (1 - c_L^T) + theta_mu (1 - c_mu^T)] / (2 (1 - gamma)),
+    theta_eta - theta_* = -(T/4 - 1/6) x^2 L mu (L - mu) (theta_L - theta_mu) / (L + mu)^2 + O(x^4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedsim.law import Gaussian, recorded_rounds
+from fedsim.problems.quadratic import Quadratic
+from fedsim.validation import Array, positive, real, start_moments, whole
+
+from ..bound import Assumption, Bound
+from ..catalogue import theorem
+from ..constants import Constants
+from ..exact import FAHMCFlow, two_group_law
+from .setting import PAPER
+
+
+@dataclass(frozen=True)
+class TwoGroups:
+    """The problem of Theorem C.1.
+
+    Parameters
+    ----------
+    L, mu : float
+        Curvatures, L >= mu > 0.
+    theta_L, theta_mu : float
+        Minimizers, the same in every coordinate.
+    dim : int
+    start_mean, start_variance : float
+        Of the start, per coordinate.
+
+    Examples
+    --------
+    >>> TwoGroups(L=1.0, mu=0.25, theta_L=2.0, theta_mu=1.0, dim=10).theta_star
+    1.8
+    """
+
+    L: float
+    mu: float
+    theta_L: float
+    theta_mu: float
+    dim: int = 1
+    start_mean: float = 0.0
+    start_variance: float = 0.0
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        for name in ("L", "mu"):
+            put(self, name, positive(name, getattr(self, name)))
+        if self.L < self.mu:
+            raise ValueError(f"L={self.L!r} must be at least mu={self.mu!r}")
+        for name in ("theta_L", "theta_mu", "start_mean"):
+            put(self, name, real(name, getattr(self, name)))
+        put(self, "dim", whole("dim", self.dim, 1))
+
+    @classmethod
+    def of(cls, problem: Any, start: Any = None) -> TwoGroups:
+        """Read off a problem, or a ValueError saying why it is not of this kind."""
+        if not isinstance(problem, Quadratic):
+            raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic of two kinds of clients")
+        mean, cov = start_moments(start, problem.dim)
+        spread = np.zeros((problem.dim, problem.dim)) if cov is None else cov
+        curved = problem.dense_hessians[:, 0, 0]
+        first = curved == curved.max()
+        share = float(problem.weights[first].sum())
+        kinds = [(problem.dense_hessians[side], problem.minimizers[side]) for side in (first, ~first)]
+        alike = abs(share - 0.5) <= 1e-12 and np.ptp(mean) == 0.0 and np.array_equal(
+            spread, spread[0, 0] * np.eye(problem.dim))
+        for hessians, minimizers in kinds if alike else ():
+            unit = hessians[0, 0, 0] * np.eye(problem.dim)
+            alike = alike and bool((hessians == unit).all()) and float(np.ptp(minimizers)) == 0.0
+        if not alike:
+            raise ValueError(f"problem={problem!r} must have two kinds of clients of weight 1/2 each, with "
+                             "isotropic Hessians and minimizers (and a start) equal in every coordinate")
+        (high, theta_L), (low, theta_mu) = kinds
+        return cls(float(high[0, 0, 0]), float(low[0, 0, 0]), float(theta_L[0, 0]), float(theta_mu[0, 0]),
+                   problem.dim, float(mean[0]), float(spread[0, 0]))
+
+    @property
+    def theta_star(self) -> float:
+        """The target's mean in each coordinate."""
+        return (self.L * self.theta_L + self.mu * self.theta_mu) / (self.L + self.mu)
+
+    @property
+    def problem(self) -> Quadratic:
+        """Two clients; more of each kind give the same law when shared_noise is 1."""
+        minimizers = np.repeat([[self.theta_L], [self.theta_mu]], self.dim, axis=1)
+        return Quadratic(np.array([self.L, self.mu]), minimizers)
+
+    def target(self) -> Gaussian:
+        """The target, in `dim` dimensions."""
+        return self.problem.target()
+
+    def fixed_point(self, length: float, local_steps: int) -> tuple[float, float]:
+        """gamma and theta_eta of trajectories of this length."""
+        gone = 1.0 - np.cos(np.sqrt([self.L, self.mu]) * length) ** local_steps
+        return float(1.0 - 0.5 * gone.sum()), float(gone @ [self.theta_L, self.theta_mu] / gone.sum())
+
+    def law(self, rounds: Any, length: float, local_steps: int,
+            shared_noise: float = 1.0) -> tuple[Array, Array]:
+        """Exact mean and variance of a coordinate, `theory.exact.two_group_law`."""
+        return two_group_law(rounds, curvatures=(self.L, self.mu), minimizers=(self.theta_L, self.theta_mu),
+                             trajectory_length=length, local_steps=local_steps, shared_noise=shared_noise,
+                             start_mean=self.start_mean, start_variance=self.start_variance)
+
+    def w2(self, rounds: Any, length: float, local_steps: int, shared_noise: float = 1.0) -> Array:
+        """Exact W2 to the target after n rounds, for an array of n."""
+        mean, variance = self.law(rounds, length, local_steps, shared_noise)
+        goal = 2.0 / (self.L + self.mu)
+        return np.sqrt(self.dim * ((mean - self.theta_star) ** 2 + (np.sqrt(variance) - np.sqrt(goal)) ** 2))
+
+    def printed_variance(self, rounds: Any, length: float, local_steps: int) -> Array:
+        """Variance as in the proof of Theorem I.1, which takes one Gaussian for two correlated sums."""
+        n = np.asarray(rounds, dtype=np.float64)
+        a = np.array([self.L, self.mu])
+        gone = 1.0 - np.cos(np.sqrt(a) * length) ** (2 * local_steps)
+        gamma, _ = self.fixed_point(length, local_steps)
+        jump = 0.25 * np.sqrt(gone / a).sum() ** 2
+        return gamma ** (2 * n) * self.start_variance + jump * (1.0 - gamma ** (2 * n)) / (1.0 - gamma**2)
+
+
+def _groups(problem: Any, algorithm: Any, constants: Constants, n_rounds: int, start: Any) -> dict[str, Any]:
+    return {"groups": TwoGroups.of(problem, start)}
+
+
+@theorem(id="fa_hmc.lower_bound", paper=PAPER, number="Theorem C.1 (I.1)", kind="lower", quantity="w2",
+         algorithm=FAHMCFlow, convention="federated",
+         hypotheses=("trajectory_length <= 1/sqrt(L)", "0 < theta_mu <= theta_L", "start of mean zero"),
+         variants=("corrected", "printed", "mean"), inputs=_groups,
+         applies=lambda algorithm: algorithm.participation is None)
+def lower_bound(constants: Constants, algorithm: FAHMCFlow, *, groups: TwoGroups, n_rounds: int,
+                record: Any = None, variant: str = "corrected") -> Bound:
+    """Lower bound of W2 on the problem of two kinds of clients, whatever the shared noise.
+
+    Guarantee, after n rounds from a start of mean zero:
+
+        W2^2 >= d (theta_eta - theta_*)^2 + d theta_eta^2 gamma^(2n)
+
+    Source: FA-HMC Theorem C.1 (I.1), whose proof drops the covariances and a cross term of right sign
+    (0 < theta_eta <= theta_*). Its display counts iterations t in the exponent where gamma is the factor
+    of a round.
+
+    Parameters
+    ----------
+    constants : Constants
+        Convention "federated".
+    algorithm : theory.exact.FAHMCFlow
+        All clients.
+    groups : TwoGroups
+    n_rounds, record
+        As in `fedsim.recorded_rounds`.
+    variant : "corrected", "printed" or "mean"
+        "printed" has the exponent 2 n T, weaker but true; "mean" is the exact gap of means,
+        d (gamma^n m_0 + (1 - gamma^n) theta_eta - theta_*)^2, which needs none of the hypotheses.
+
+    Returns
+    -------
+    Bound with terms "bias" and "contraction", their shares of the root.
+
+    Examples
+    --------
+    >>> from theory.constants import constants
+    >>> groups = TwoGroups(L=1.0, mu=0.25, theta_L=2.0, theta_mu=1.0, dim=10)
+    >>> algorithm = FAHMCFlow(0.5, local_steps=10)
+    >>> bound = lower_bound(constants(groups.problem, algorithm), algorithm, groups=groups, n_rounds=30)
+    >>> round(float(bound.value[-1]), 3), round(float(groups.w2(30, 0.5, 10)), 3)
+    (0.224, 0.314)
+    """
+    if not isinstance(groups, TwoGroups):
+        raise ValueError(f"groups={groups!r} must be a theory.fa_hmc.TwoGroups")
+    if algorithm.participation is not None:
+        raise ValueError(f"participation={algorithm.participation!r} must be None: the theorem is about all "
+                         "clients")
+    rounds = recorded_rounds(n_rounds, record)
+    x, T = algorithm.trajectory_length, algorithm.local_steps
+    gamma, fixed = groups.fixed_point(x, T)
+    hypotheses: tuple[Assumption, ...] = ()
+    if variant == "mean":
+        mean, _ = groups.law(rounds, x, T)
+        bias, gone = (mean - groups.theta_star) ** 2, np.zeros(len(rounds))
+    else:
+        power = 2 * rounds * (T if variant == "printed" else 1)
+        bias = np.full(len(rounds), (fixed - groups.theta_star) ** 2)
+        gone = fixed**2 * np.abs(gamma) ** power
+        hypotheses = (
+            Assumption.at_most("trajectory_length <= 1/sqrt(L)", x, 1.0 / np.sqrt(groups.L)),
+            Assumption.yes("0 < theta_mu <= theta_L", 0.0 < groups.theta_mu <= groups.theta_L),
+            Assumption.yes("start of mean zero", groups.start_mean == 0.0))
+    root = np.sqrt(groups.dim * (bias + gone))
+    parts = {name: np.divide(groups.dim * part, root, out=np.zeros_like(root), where=root > 0.0)
+             for name, part in (("bias", bias), ("contraction", gone))}
+    return Bound.from_terms(
+        parts, rounds, assumptions=hypotheses, quantity="w2", kind="lower",
+        source="FA-HMC Theorem C.1/I.1", variant=variant, target=groups.target(),
+        start_distance=constants.initial_w2,
+        floor=float(np.sqrt(groups.dim) * abs(fixed - groups.theta_star)))
+
+
+def fewest_rounds(groups: TwoGroups, eps: float, local_steps: int, shared_noise: float = 1.0, *,
+                  n_grid: int = 400) -> tuple[int, float]:
+    """Fewest exact rounds to W2 <= eps over the trajectory length, in (0, 1/sqrt(L)].
+
+    Parameters
+    ----------
+    groups : TwoGroups
+    eps : float
+    local_steps : int
+    shared_noise : float
+    n_grid : int
+        Trajectory lengths tried, from 1e-3/sqrt(L) up; refined once around the best.
+
+    Returns
+    -------
+    rounds : int
+    trajectory_length : float
+
+    Raises
+    ------
+    ValueError
+        When no trajectory length that was tried reaches eps.
+
+    Source: FA-HMC Theorem C.1, whose claim is that these rounds grow like sqrt(d) log(d/eps)/eps.
+    """
+    eps, T = positive("eps", eps), whole("local_steps", local_steps, 1)
+    top = 1.0 / np.sqrt(groups.L)
+    lengths = np.geomspace(1e-3 * top, top, whole("n_grid", n_grid, 10))
+    best: tuple[int, float] | None = None
+    for _ in range(2):
+        for length in lengths:
+            found = _first_within(groups, eps, float(length), T, shared_noise)
+            if found is not None and (best is None or found < best[0]):
+                best = found, float(length)
+        if best is None:
+            raise ValueError(f"eps={eps:g} is not reached by any trajectory length down to {lengths[0]:g}")
+        lengths = np.linspace(best[1] * lengths[0] / lengths[1], min(best[1] * lengths[1] / lengths[0], top),
+                              n_grid)
+    return best  # type: ignore[return-value]
+
+
+def _first_within(groups: TwoGroups, eps: float, length: float, T: int, shared: float) -> int | None:
+    """First round within eps; W2 falls towards its limit where the start is far on one side."""
+    gamma, _ = groups.fixed_point(length, T)
+    if float(groups.w2(np.inf, length, T, shared)) > eps or not 0.0 < gamma < 1.0:
+        return None
+    low, high = 0, 1
+    while float(groups.w2(high, length, T, shared)) > eps:
+        low, high = high, 2 * high
+    grid = np.arange(low, high + 1) if high - low < 4096 else np.unique(
+        np.linspace(low, high, 4096).astype(np.int64))
+    while True:
+        place = int(np.argmax(groups.w2(grid, length, T, shared) <= eps))
+        if place == 0 or grid[place] - grid[place - 1] == 1:
+            return int(grid[place])
+        grid = np.unique(np.linspace(grid[place - 1], grid[place], 4096).astype(np.int64))

@@ -1,0 +1,207 @@
+"""FA-HMC's lemmas about an update: Lemmas D.4, D.6 and D.8. Notation as in `recursion`.
+
+Statements with B_c = sup_t E||grad f_c(theta_t^c)||^2 take it as `gradient_moments` (by default Lemma
+D.7's bound); those about one client take its number, by default the one of smallest weight.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedsim.algorithms.fa_hmc import FAHMC
+from fedsim.law import recorded_rounds
+from fedsim.validation import array, whole
+
+from ..bound import Assumption, Bound
+from ..catalogue import theorem
+from ..constants import Constants
+from ..exact import joint_law
+from .bounds import _along_coupling, all_clients
+from .quantities import gradient_moments as exact_gradient_moments
+from .recursion import VARIANTS, divergence, printed_divergence
+from .setting import (
+    EQUAL_STEPS,
+    FULL_TURN,
+    HALF_TURN,
+    PAPER,
+    Setting,
+    client_number,
+    equal_within_rounds,
+    known_moments,
+    setting,
+    trajectory_lengths,
+    within,
+)
+
+
+def _exact_moments(problem: Any, algorithm: Any, constants: Constants, n_rounds: int,
+                   start: Any) -> dict[str, Any]:
+    """The exact B_c up to the last round."""
+    law = joint_law(problem, algorithm, n_rounds * algorithm.local_steps, start=start)
+    return {"gradient_moments": [exact_gradient_moments(law, c).max() for c in range(problem.n_clients)]}
+
+
+@theorem(id="fa_hmc.main_part_bound", paper=PAPER, number="Lemma D.4", kind="upper",
+         quantity="main_part_sq", algorithm=FAHMC, convention="federated",
+         hypotheses=(FULL_TURN, EQUAL_STEPS), variants=VARIANTS, index="local_step",
+         inputs=_along_coupling, applies=all_clients)
+def main_part_bound(constants: Constants, algorithm: FAHMC, *, coupling: Any, gradient_moments: Any = None,
+                    n_rounds: int = 0, record: Any = None, variant: str = "corrected") -> Bound:
+    """The second-order part (I) of an update minus the oracle's.
+
+    Guarantee, with V_j the divergence bound of Lemma D.8 (see `divergence_bound`):
+
+        E||(I)||^2 <= (1 - mu X^2/2) E_t + 2 X^2 L V_j + X^6 L^2 sum_c w_c s_c d/9
+
+    Source: FA-HMC Lemma D.4. Printed with 2/9 for 1/9, both true; it needs a constant step size within
+    each round, because (K eta_i)^4 of earlier steps is replaced by the present one's.
+
+    Parameters
+    ----------
+    constants, algorithm, coupling, gradient_moments, n_rounds, record, variant
+        As for `one_step_bound`.
+
+    Returns
+    -------
+    Bound on "main_part_sq" at updates 0..n-1, terms "contraction", "divergence" and "momentum".
+    """
+    s = setting(constants, algorithm)
+    before = array("coupling", coupling, 1)
+    moments, more = known_moments(s, gradient_moments, variant)
+    lengths = trajectory_lengths(algorithm, len(before))
+    since = (np.arange(len(before)) % s.T).astype(np.float64)
+    read = s.of(variant)
+    parts = (divergence if variant == "corrected" else printed_divergence)(read, lengths, since, moments)
+    last = 2.0 / 9.0 if variant == "printed" else 1.0 / 9.0
+    return Bound.from_terms(
+        {"contraction": np.maximum(1.0 - 0.5 * s.mu * lengths**2, 0.0) * before,
+         "divergence": 2.0 * lengths**2 * s.L * np.sum([np.broadcast_to(p, lengths.shape) for p in parts], 0),
+         "momentum": last * lengths**6 * s.L**2 * (s.w @ read.s) * s.d},
+        np.arange(len(before)),
+        assumptions=(within(s, FULL_TURN), *equal_within_rounds(algorithm, len(before)), *more),
+        quantity="main_part_sq", kind="upper", source="FA-HMC Lemma D.4", variant=variant,
+        index="local_step")
+
+
+@theorem(id="fa_hmc.divergence_bound", paper=PAPER, number="Lemma D.8", kind="upper",
+         quantity="divergence", algorithm=FAHMC, convention="federated", hypotheses=(FULL_TURN, EQUAL_STEPS),
+         variants=VARIANTS, index="local_step", inputs=_exact_moments, applies=all_clients)
+def divergence_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int, record: Any = None,
+                     gradient_moments: Any = None, variant: str = "corrected") -> Bound:
+    """How far clients drift apart inside a round.
+
+    Guarantee, j updates after a communication, with X = K eta <= 1/sqrt(L):
+
+        sum_c w_c E||theta_t^c - theta_t||^2 <= V_j
+            = j^2 X^4 sum_c w_c [ (31/30) B_c + (2/9) L s_c d + sigma_g^2 d/(18 K) ]
+              + 2 j X^2 [ (1-rho)(N-1) d + (X^2/(4K)) sum_c w_c (1-w_c) sigma_g^2 d ]
+
+    Source: FA-HMC Lemma D.8. The printed T sum_i X_i^4 sum_c w_c (1-w_c) L Delta_i^c multiplies by the
+    splits (4/9, 5/9) in place of dividing, and weights the momenta's distance (1-rho)(N-1) d, which is a
+    sum over clients already, by w_c (1-w_c) once more: it is false for unequal weights.
+
+    Parameters
+    ----------
+    constants, algorithm, n_rounds, gradient_moments, variant
+        As for `coupling_bound`.
+    record : sequence of local updates, optional
+
+    Returns
+    -------
+    Bound on "divergence" with terms "gradients", "momenta", "correlation" and "gradient_noise".
+    """
+    s = setting(constants, algorithm)
+    steps = recorded_rounds(whole("n_rounds", n_rounds) * s.T, record)
+    moments, more = known_moments(s, gradient_moments, variant)
+    schedule = trajectory_lengths(algorithm, int(steps.max()))
+    lengths = schedule[np.maximum(steps - 1, 0)] if len(schedule) else np.full(len(steps), s.X)
+    parts = (divergence if variant == "corrected" else printed_divergence)(
+        s.of(variant), lengths, (steps % s.T).astype(np.float64), moments)
+    return Bound.from_terms(
+        dict(zip(("gradients", "momenta", "correlation", "gradient_noise"), parts, strict=True)), steps,
+        assumptions=(within(s, FULL_TURN), *equal_within_rounds(algorithm, int(steps.max())), *more),
+        quantity="divergence", kind="upper", source="FA-HMC Lemma D.8", variant=variant, index="local_step")
+
+
+def _deviation(constants: Constants, algorithm: FAHMC, client: Any, given: Any, bend: float,
+               variant: str) -> tuple[Setting, Setting, int, float, np.ndarray, tuple[Assumption, ...]]:
+    s = setting(constants, algorithm, bend)
+    c = client_number(s, client)
+    moments, more = known_moments(s, given, variant)
+    limit = within(s, FULL_TURN if variant == "printed" else HALF_TURN)
+    return s, s.of(variant), c, float(moments[c]), np.arange(1, s.K + 1), (limit, *more)
+
+
+@theorem(id="fa_hmc.leapfrog_deviation_bound", paper=PAPER, number="Lemma D.6 (7)", kind="upper",
+         quantity="leapfrog_deviation", algorithm=FAHMC, convention="federated", hypotheses=(HALF_TURN,),
+         index="leapfrog_step", inputs=_exact_moments, applies=all_clients)
+def leapfrog_deviation_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int = 0, record: Any = None,
+                             client: int | None = None, gradient_moments: Any = None,
+                             variant: str = "corrected") -> Bound:
+    """Leapfrog against a straight line.
+
+    Guarantee, for k = 1..K leapfrog steps of client c at any update t:
+
+        E||theta_{t,k}^c - theta_t^c - k eta p||^2 <= (1/3) (k eta)^4 L (B_c/L + s_c d + sigma_g^2 d/(L k))
+
+    Source: FA-HMC Lemma D.6 (7). Printed for X <= 1/sqrt(L), with splits (18/19, 1/19) that give larger
+    constants than 1/3; triangle inequalities in L2 give 1/3 for X <= 1/(2 sqrt(L)).
+
+    Parameters
+    ----------
+    constants, algorithm, gradient_moments
+        As for `coupling_bound`; the largest step size counts.
+    n_rounds, record
+        Of no influence.
+    client : int, optional
+        The one of smallest weight by default.
+    variant : "corrected" or "printed"
+
+    Returns
+    -------
+    Bound at leapfrog steps 1..K with terms "gradient", "momentum" and "gradient_noise".
+    """
+    s, read, c, moment, k, limits = _deviation(constants, algorithm, client, gradient_moments, 0.0, variant)
+    scale = (k * s.X / s.K) ** 4 / 3.0
+    return Bound.from_terms(
+        {"gradient": scale * moment, "momentum": scale * s.L * read.s[c] * s.d,
+         "gradient_noise": scale * read.sigma_sq * s.d / k}, k, assumptions=limits,
+        quantity="leapfrog_deviation", kind="upper", source="FA-HMC Lemma D.6 (7)", variant=variant,
+        index="leapfrog_step", inputs={"client": c})
+
+
+@theorem(id="fa_hmc.leapfrog_gradient_deviation_bound", paper=PAPER, number="Lemma D.6 (8)", kind="upper",
+         quantity="leapfrog_gradient_deviation", algorithm=FAHMC, convention="federated",
+         hypotheses=(HALF_TURN,), index="leapfrog_step", inputs=_exact_moments, applies=all_clients)
+def leapfrog_gradient_deviation_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int = 0,
+                                      record: Any = None, client: int | None = None,
+                                      gradient_moments: Any = None, hessian_smoothness: float = 0.0,
+                                      variant: str = "corrected") -> Bound:
+    """Gradients along a leapfrog against their first-order expansion.
+
+    Guarantee:  E||grad f_c(theta_{t,k}^c) - grad f_c(theta_t^c) - k eta Hess f_c p||^2
+    <= (k eta)^4 L^3 delta_k^c, with delta_k^c of (9).
+
+    Source: FA-HMC Lemma D.6 (8); the 8 in it needs X <= 1/(2 sqrt(L)), which is not printed.
+
+    Parameters
+    ----------
+    constants, algorithm, client, gradient_moments, variant, n_rounds, record
+        As for `leapfrog_deviation_bound`.
+    hessian_smoothness : float
+
+    Returns
+    -------
+    Bound at leapfrog steps 1..K with terms "gradient", "momentum" and "gradient_noise".
+    """
+    s, read, c, moment, k, limits = _deviation(constants, algorithm, client, gradient_moments,
+                                               hessian_smoothness, variant)
+    scale = (k * s.X / s.K) ** 4 * s.L**3
+    of_moments, of_momentum, of_noise = (part[c] for part in read.client_error)
+    return Bound.from_terms(
+        {"gradient": scale * of_moments * moment, "momentum": scale * of_momentum,
+         "gradient_noise": scale * of_noise * read.sigma_sq / k}, k, assumptions=limits,
+        quantity="leapfrog_gradient_deviation", kind="upper", source="FA-HMC Lemma D.6 (8)",
+        variant=variant, index="leapfrog_step", inputs={"client": c})

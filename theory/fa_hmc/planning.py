@@ -1,0 +1,219 @@
+"""FA-HMC's rules for constant step sizes: from the explicit recursion, Theorem 4.1, Proposition 4.3.
+
+`plan` is a guarantee: it solves the recursion of Theorem 4.4 with its explicit constants.
+`theorem_step_size` and `vanilla_algorithm` are the paper's rules, which hold for *some* constant; it has
+to be given, and nothing is guaranteed for a given one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil, log, sqrt
+
+import numpy as np
+
+from fedsim.algorithms.fa_hmc import FAHMC
+from fedsim.validation import positive
+
+from ..constants import Constants
+from ..tuning import planner
+from .bounds import initial_error
+from .rates import inverse_squared_length
+from .recursion import added
+from .setting import Setting, known_moments, setting
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Constant step size and effort that the explicit recursion asks for.
+
+    Attributes
+    ----------
+    eps : float
+        W2 to be reached.
+    step_size, trajectory_length : float
+    n_steps : int
+        Local updates, a multiple of `local_steps`.
+    n_rounds : int
+    cap_binds : bool
+        True when the trajectory is as long as the hypotheses allow.
+    algorithm : fedsim.FAHMC
+        With this step size.
+    """
+
+    eps: float
+    step_size: float
+    trajectory_length: float
+    n_steps: int
+    n_rounds: int
+    cap_binds: bool
+    algorithm: FAHMC
+
+
+def prepared(constants: Constants, algorithm: FAHMC) -> Setting:
+    """The numbers of a rule, after the checks that all rules share; the step size is of no influence."""
+    if not isinstance(constants, Constants):
+        raise ValueError(f"constants={constants!r} must be a theory.Constants")
+    if constants.convention != "federated":
+        raise ValueError(f"convention={constants.convention!r} of the constants must be 'federated'")
+    if not isinstance(algorithm, FAHMC):
+        raise ValueError(f"algorithm={algorithm!r} must be a FAHMC")
+    return setting(constants, replace(algorithm, step_size=1.0))
+
+
+def longest_allowed(s: Setting) -> float:
+    """X^2 that every hypothesis allows: 1/(4 L) and Lemma D.7's mu/(4 L^2), which is smaller."""
+    return s.mu / (4.0 * s.L**2)
+
+
+def kept_error(s: Setting, g: float) -> float:
+    """Error that the recursion keeps at X^2 = g: at most 4 max_j a_j/(mu X^2)."""
+    moments, _ = known_moments(s, None, "corrected")
+    parts = added(s, np.array([sqrt(g)]), np.array([s.T - 1]), moments, "corrected")
+    return float(sum(np.sum(part) for part in parts.values())) * 4.0 / (s.mu * g)
+
+
+def rounds_to_decay(s: Setting, g: float, factor: float) -> int:
+    """Communications after which (1 - mu g/4)^t <= 1/factor."""
+    return max(ceil(log(factor) / (-s.T * np.log1p(-0.25 * s.mu * g)) - 1e-12), 0) if factor > 1.0 else 0
+
+
+def plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
+    """Constant step size and rounds after which the recursion guarantees W2 <= eps.
+
+    Parameters
+    ----------
+    constants : Constants
+        Convention "federated".
+    algorithm : fedsim.FAHMC
+        Its step size is replaced; leapfrog steps, local steps and shared noise are kept.
+    eps : float
+        W2 to be reached, positive.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition.
+
+    Source: FA-HMC section 4.2, "solving the two inequalities", with the explicit constants: both the
+    decayed start and the error that is kept are made eps^2/2, B_c by Lemma D.7.
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> from theory.constants import constants
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
+    >>> found = plan(constants(problem, algorithm), algorithm, 0.1)
+    >>> found.n_rounds, round(found.trajectory_length, 5), found.cap_binds
+    (62256, 0.00587, False)
+    """
+    eps = positive("eps", eps)
+    s = prepared(constants, algorithm)
+    cap = longest_allowed(s)
+    g = _solve(s, eps**2 / 2.0, cap) if eps > 1e-125 else 0.0
+    if g == 0.0:
+        raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
+    n_rounds = rounds_to_decay(s, g, 2.0 * initial_error(constants, s) / eps**2)
+    step = sqrt(g) / s.K
+    return Plan(eps, step, sqrt(g), n_rounds * s.T, n_rounds, g == cap, replace(algorithm, step_size=step))
+
+
+def _solve(s: Setting, error: float, cap: float) -> float:
+    """The largest X^2 up to `cap` with at most this error, which increases with X."""
+    if kept_error(s, cap) <= error:
+        return cap
+    low, high = cap, cap
+    while kept_error(s, low) > error:
+        low, high = low * 0.25, low
+        if low < 1e-250:
+            return 0.0
+    for _ in range(60):
+        middle = sqrt(low) * sqrt(high)
+        low, high = (middle, high) if kept_error(s, middle) <= error else (low, middle)
+    return low
+
+
+@planner(FAHMC)
+def _planned(constants: Constants, algorithm: FAHMC, eps: float) -> tuple[float, int]:
+    found = plan(constants, algorithm, eps)
+    return found.step_size, found.n_rounds
+
+
+def theorem_step_size(constants: Constants, algorithm: FAHMC, eps: float, *, constant: float) -> float:
+    """Step size by the rule of Theorem 4.1, for a given value of its unknown constant.
+
+    eta^2 = (C/K^2) min{ 1/L, eps/(sqrt(d) T), eps^2/(d T^2 (1-rho) N), eps^2 K/(d sum_c w_c^2 sigma_g^2) }
+
+    Parameters
+    ----------
+    constants, algorithm, eps
+        As for `plan`.
+    constant : float
+        C. The theorem says only that some value works, depending on L, L/mu and L_H^2/L^3.
+
+    Returns
+    -------
+    float : eta.
+
+    Source: FA-HMC Theorem 4.1.
+    """
+    s = prepared(constants, algorithm)
+    parts = inverse_squared_length(s, positive("eps", eps))
+    return sqrt(positive("constant", constant) / max(parts.values())) / s.K
+
+
+def vanilla_algorithm(constants: Constants, algorithm: FAHMC, eps: float, *, constant: float,
+                      correlation_constant: float = 1.0) -> FAHMC:
+    """FA-HMC in the setting of Proposition 4.3, for given values of its unknown constants.
+
+    g = C min{1/L, eps/(T sqrt(d))}, shared_noise = 1 - min(1, C' L g/N). (L makes the printed 1 - O(g/N)
+    free of units.)
+
+    Parameters
+    ----------
+    constants, algorithm, eps
+        As for `plan`; step size and shared noise are replaced.
+    constant, correlation_constant : float
+        C and C'.
+
+    Returns
+    -------
+    fedsim.FAHMC
+
+    Source: FA-HMC Proposition 4.3, equation (2). It also wants sigma_g^2 = O(K g), which is a matter of
+    the problem.
+    """
+    s = prepared(constants, algorithm)
+    accuracy = positive("eps", eps)
+    g = positive("constant", constant) * min(1.0 / s.L, accuracy / (s.T * sqrt(s.d)))
+    apart = positive("correlation_constant", correlation_constant) * s.L * g / s.N
+    return replace(algorithm, step_size=sqrt(g) / s.K, shared_noise=max(1.0 - apart, 0.0))
+
+
+def u_curve(constants: Constants, algorithm: FAHMC, eps: float) -> float:
+    """Local steps T at which Theorem 4.1's rate has its fewest rounds; infinite for shared noise 1.
+
+    With noise = d sum_c w_c^2 sigma_g^2/(K eps^2), rounds go like
+    (L + noise)/T + sqrt(d)/eps + d T (1-rho) N/eps^2, least at T = sqrt((L + noise) eps^2/(d (1-rho) N)).
+
+    Parameters
+    ----------
+    constants, algorithm, eps
+        As for `plan`; step size and local steps are of no influence.
+
+    Returns
+    -------
+    float : at least 1.
+
+    Source: FA-HMC Theorem 4.1 and the text after it ("a U curve with respect to T").
+    """
+    accuracy = positive("eps", eps)
+    s = replace(prepared(constants, algorithm), T=1)
+    parts = inverse_squared_length(s, accuracy)
+    if parts["correlation"] == 0.0:
+        return float("inf")
+    return max(sqrt((parts["smoothness"] + parts["gradient_noise"]) / parts["correlation"]), 1.0)

@@ -1,0 +1,199 @@
+"""The numbers that all FA-HMC statements share (sections 3 and D.2 of the paper).
+
+Two conventions need a word, because the paper is not of one mind about them:
+
+* sigma_g^2. Assumption 3.4 has E||gradient noise of client c||^2 <= sigma_g^2 L d, every proof uses
+  E||...||^2 <= sigma_g^2 d. Here it is the latter, except in variants "printed", which read
+  Assumption 3.4 as it stands: their sigma_g^2 is smaller by the factor L.
+* sigma^(c). Defined as (E||p^(c)||^2)^(1/2), which contains sqrt(d), and then multiplied by d once more
+  in every lemma. Here s_c = shared_noise + (1 - shared_noise)/w_c is the variance per coordinate;
+  variants "printed" have s_c d in its place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fedsim.algorithms.fa_hmc import FAHMC
+from fedsim.validation import Array, array, nonnegative, shape, whole
+
+from ..bound import Assumption
+from ..constants import Constants
+
+PAPER = "FA-HMC"
+HALF_TURN = "trajectory length <= 1/(2 sqrt(smoothness))"
+FULL_TURN = "trajectory length <= 1/sqrt(smoothness)"
+MOMENT_RANGE = "trajectory length^2 <= strong_convexity/(4 smoothness^2)"
+EQUAL_STEPS = "constant step_size within each round"
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Constants and parameters under the paper's own letters.
+
+    Attributes
+    ----------
+    mu, L, kappa : float
+    d, N, K, T : int
+    rho : float
+        Shared noise.
+    X : float
+        Trajectory length K eta, of the largest step size.
+    w : (N,)
+        Weights.
+    s : (N,)
+        Variance of a coordinate of each client's momentum, rho + (1 - rho)/w_c.
+    spread : float
+        sum_c w_c s_c - 1 = (1 - rho)(N - 1): how far momenta are apart.
+    sigma_sq : float
+        sigma_g^2, from E||noise of client c||^2 <= sigma_g^2 d for every client.
+    slopes : (N,)
+        ||grad f_c(theta_*)||.
+    D : float
+        E||theta_0 - theta_*||^2 (the paper's D is squared already).
+    L_H : float
+        Hessian smoothness of Assumption 3.3, 0 for quadratics.
+    """
+
+    mu: float
+    L: float
+    kappa: float
+    d: int
+    N: int
+    K: int
+    T: int
+    rho: float
+    X: float
+    w: Array
+    s: Array
+    spread: float
+    sigma_sq: float
+    slopes: Array
+    D: float
+    L_H: float
+
+    def of(self, variant: str) -> Setting:
+        """Read as printed: s_c d for s_c, and the sigma_g of Assumption 3.4."""
+        if variant != "printed":
+            return self
+        s = self.s * self.d
+        return replace(self, s=s, spread=float(self.w @ s) - 1.0, sigma_sq=self.sigma_sq / self.L)
+
+    @property
+    def c_d(self) -> float:
+        """Constant of the maximal inequalities, Lemma D.10."""
+        return maximal_constant(self.d)
+
+    @property
+    def client_error(self) -> tuple[Array, Array, Array]:
+        """Coefficients of B_c, of 1 and of sigma_g^2/K in delta_K^c, equation (9), each (N,)."""
+        bend = self.c_d * self.L_H**2 / self.L**3
+        return ((1.0 + bend * self.s / 8.0) / self.L, (self.s + bend * self.s**2) * self.d,
+                (1.0 + bend * self.s) * self.d / self.L)
+
+    @property
+    def target_error(self) -> float:
+        """delta_pi, equation (17)."""
+        return 1.25 * (self.kappa + self.L_H**2 * self.c_d / self.L**3) * self.d
+
+    def moment_constants(self, variant: str = "corrected") -> Array:
+        """B_a^(c) of Lemma D.7, (N,).
+
+        Corrected: 2 kappa s_c d + 4 ||grad f_c(theta_*)||^2/(3 mu) + sigma_g^2 d/(7 K mu), the printed
+        constants with the momentum's variance s_c put in. They come out of (36)-(38) with the splits
+        (c_3, c_4) = (9/10, 1/10) and (c_5, c_6) = (1/2, 1/2).
+        """
+        s = np.ones(self.N) if variant == "printed" else self.s
+        sigma_sq = self.of(variant).sigma_sq
+        return (2.0 * self.kappa * s * self.d + 4.0 * self.slopes**2 / (3.0 * self.mu)
+                + sigma_sq * self.d / (7.0 * self.K * self.mu))
+
+    def second_moments(self, variant: str = "corrected") -> Array:
+        """(11): bounds of sup_t E||theta_t^c - theta_*||^2 at the start of updates, (N,)."""
+        cost = self.moment_constants(variant)
+        return self.D + 8.0 / self.mu * (cost + self.w @ cost)
+
+    def gradient_moments(self, variant: str = "corrected") -> Array:
+        """(12): bounds of B_c = sup_t E||grad f_c(theta_t^c)||^2, (N,)."""
+        return 2.0 * self.L**2 * self.second_moments(variant) + 2.0 * self.slopes**2
+
+
+def maximal_constant(dim: int) -> float:
+    """c_d = 128 + 32 log(2 d)^2 of Lemma D.10."""
+    return float(128.0 + 32.0 * np.log(2.0 * dim) ** 2)
+
+
+def refuse_other_rounds(algorithm: FAHMC) -> None:
+    """The paper's statements are about all clients and gradients that are not debiased."""
+    if algorithm.participation is not None:
+        raise ValueError(f"participation={algorithm.participation!r} must be None: FA-HMC's theorems are "
+                         "about all clients")
+    if algorithm.debias is not None:
+        raise ValueError(f"debias={algorithm.debias!r} must be None: FA-HMC's theorems are about gradients "
+                         "that are not debiased")
+
+
+def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float = 0.0) -> Setting:
+    """Collect what the statements need; a ValueError names a constant that is not known."""
+    refuse_other_rounds(algorithm)
+    w, rho = constants.weights, algorithm.shared_noise
+    N = constants.need("n_clients")
+    slopes = np.zeros(1) if N == 1 and constants.gradient_at_minimizer is None else _slopes(constants, N)
+    s = rho + (1.0 - rho) / w
+    return Setting(
+        mu=constants.strong_convexity, L=constants.smoothness, kappa=constants.condition_number,
+        d=constants.dim, N=N, K=algorithm.leapfrog_steps, T=algorithm.local_steps, rho=rho,
+        X=algorithm.leapfrog_steps * algorithm.schedule.largest, w=w, s=s, spread=(1.0 - rho) * (N - 1.0),
+        sigma_sq=float(constants.gradient_noise_traces.max()) / constants.dim, slopes=slopes,
+        D=constants.need("initial_distance") ** 2,
+        L_H=nonnegative("hessian_smoothness", hessian_smoothness))
+
+
+def _slopes(constants: Constants, N: int) -> Array:
+    if constants.gradient_at_minimizer is not None:
+        return constants.gradient_norms
+    return np.full(N, constants.need("heterogeneity"))
+
+
+def known_moments(s: Setting, given: Any, variant: str) -> tuple[Array, tuple[Assumption, ...]]:
+    """B_c, with the hypothesis of Lemma D.7 where it stands in for a value that is not given."""
+    if given is not None:
+        moments = shape("gradient_moments", array("gradient_moments", given, 1), (s.N,))
+        if (moments < 0.0).any():
+            raise ValueError(f"gradient_moments has a negative entry {moments.min():g}; they must be at "
+                             "least 0")
+        return moments, ()
+    return s.gradient_moments(variant), (within(s, MOMENT_RANGE),)
+
+
+def within(s: Setting, name: str) -> Assumption:
+    """A limit on the trajectory length by its name."""
+    limit = {HALF_TURN: 0.5 / np.sqrt(s.L), FULL_TURN: 1.0 / np.sqrt(s.L),
+             MOMENT_RANGE: s.mu / (4.0 * s.L**2)}[name]
+    return Assumption.at_most(name, s.X**2 if name == MOMENT_RANGE else s.X, limit)
+
+
+def trajectory_lengths(algorithm: FAHMC, n_steps: int) -> Array:
+    """K eta_t of the local updates 0..n_steps-1."""
+    schedule = algorithm.schedule
+    if schedule.n_steps is not None and schedule.n_steps < n_steps:
+        raise ValueError(f"step_size has {schedule.n_steps} entries; it must have at least {n_steps}, one "
+                         "per local update")
+    return algorithm.leapfrog_steps * np.asarray(schedule.at(np.arange(n_steps)), dtype=np.float64)
+
+
+def equal_within_rounds(algorithm: FAHMC, n_steps: int) -> tuple[Assumption, ...]:
+    """The hypothesis on schedules; none is needed for a constant step size."""
+    if algorithm.schedule.is_constant:
+        return ()
+    lengths = trajectory_lengths(algorithm, n_steps)
+    firsts = lengths[np.arange(n_steps) // algorithm.local_steps * algorithm.local_steps]
+    return (Assumption.yes(EQUAL_STEPS, bool((np.abs(lengths - firsts) <= 1e-12 * firsts).all())),)
+
+
+def client_number(s: Setting, client: Any) -> int:
+    """A client's number; by default the one with the smallest weight."""
+    return int(np.argmin(s.w)) if client is None else whole("client", client, 0, s.N - 1)

@@ -1,0 +1,28 @@
+"""DE-SGHMC's theorem and lemmas, the frictions it allows, its planning rule and errata.
+
+Source: "Decentralized stochastic gradient Langevin dynamics and Hamiltonian Monte Carlo".
+"""
+
+from . import errata, quantities
+from .beginning import Beginning, beginning
+from .bounds import w2_bound, w2_clients_bound
+from .heavy_ball import Recursion, factor_bound, gradient_coefficient_bound, ratio_bound, recursion
+from .lemmas import (
+    coupling_bound,
+    damping_bound,
+    disagreement_bound,
+    extrapolation_bound,
+    gradient_error_bound,
+    velocity_bound,
+)
+from .momentum import friction_interval, largest_momentum, step_size_limit
+from .planning import least_iterations, remark_step_size
+from .setting import Chain, chain
+
+__all__ = [
+    "Beginning", "Chain", "Recursion", "beginning", "chain", "coupling_bound", "damping_bound",
+    "disagreement_bound", "errata", "extrapolation_bound", "factor_bound", "friction_interval",
+    "gradient_coefficient_bound", "gradient_error_bound", "largest_momentum", "least_iterations",
+    "quantities", "ratio_bound", "recursion", "remark_step_size", "step_size_limit", "velocity_bound",
+    "w2_bound", "w2_clients_bound",
+]

@@ -1,0 +1,158 @@
+"""DE-SGHMC's lemmas about the perturbed heavy-ball method: Lemmas 19, 20 and 21.
+
+They are about numbers, not iterations: that the recursion of the appendix contracts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedsim.algorithms.de_sghmc import DESGHMC
+
+from ..bound import Bound
+from ..catalogue import theorem
+from ..check import Measured, quantity
+from ..constants import Constants
+from ..de_sgld.quantities import one_number
+from ..de_sgld.setting import applicable
+from .bounds import HYPOTHESES
+from .setting import PAPER, Chain, chain
+
+
+@dataclass(frozen=True)
+class Recursion:
+    """The numbers of the heavy-ball recursion of a setting.
+
+    Attributes
+    ----------
+    gradient_coefficient : float
+        k_{alpha,beta}, equation (80).
+    ratio : float
+        q_1 = a/b, equation (106).
+    least_factor : float
+        The least s >= 0 for which s M - Q is positive semidefinite.
+    """
+
+    gradient_coefficient: float
+    ratio: float
+    least_factor: float
+
+
+def recursion(c: Chain) -> Recursion:
+    """Compute them; `least_factor` from the matrices, not from equation (107).
+
+    With u = s - 1 - 2 c_1, the matrix is u (1, t)(1, t)' + diag(X, t^2 Y), t = beta/(1-beta),
+    X = 2 alpha mu L_a/((1-beta)(L_a+mu)), Y = alpha mu/beta: semidefinite exactly when u >= -1/(1/X + 1/Y).
+    """
+    mu, L_a, beta = c.base.mu, c.L_alpha, c.beta
+    resistance = (1.0 - beta) * (L_a + mu) / (2.0 * c.alpha * mu * L_a) + beta / (c.alpha * mu)
+    return Recursion(c.k, c.q1, max(0.0, 1.0 + 2.0 * c.c1 - 1.0 / resistance))
+
+
+def _register(name: str, meaning: str, read: Callable[[Recursion], float]) -> None:
+    def measure(bound: Bound, law: Any, level: float) -> Measured:
+        if not isinstance(law, Recursion):
+            raise ValueError(f"law={law!r} must be a theory.de_sghmc.Recursion: the bound is about {meaning}")
+        return one_number(read(law))
+
+    quantity(name, meaning, measure,
+             lambda problem, algorithm, bound, n_rounds, start, record: bound.inputs["recursion"])
+
+
+_register("gradient_coefficient", "k_{alpha,beta} of the heavy-ball recursion",
+          lambda found: found.gradient_coefficient)
+_register("lyapunov_ratio", "q_1 = a/b of the heavy-ball recursion", lambda found: found.ratio)
+_register("least_factor", "least s with s M - Q positive semidefinite in the heavy-ball recursion",
+          lambda found: found.least_factor)
+
+
+def _number(c: Chain, value: float, name: str, about: str, number: str) -> Bound:
+    return Bound.from_terms({name: value}, np.array([0]), assumptions=c.hypotheses, quantity=about,
+                            kind="upper", source=f"DE-SGHMC {number}", variant=c.variant,
+                            inputs={"recursion": recursion(c)})
+
+
+@theorem(id="de_sghmc.gradient_coefficient_bound", paper=PAPER, number="Lemma 19", kind="upper",
+         quantity="gradient_coefficient", algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES,
+         variants=("corrected",), applies=applicable)
+def gradient_coefficient_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0,
+                               record: Any = None, variant: str = "corrected") -> Bound:
+    """The coefficient of ||grad Fbar||^2 is negative.
+
+    Guarantee: k_{alpha,beta} = alpha/(1-beta) [alpha/(1-beta) - 2/(L_a+mu) + 2 c_1 alpha/(1-beta)] < 0.
+
+    Source: DE-SGHMC Lemma 19.
+
+    Parameters
+    ----------
+    constants, algorithm
+        As for `w2_bound`.
+    n_rounds, record
+        Not used.
+    variant : "corrected"
+        As printed.
+
+    Returns
+    -------
+    Bound on "gradient_coefficient" of value 0.
+    """
+    return _number(chain(constants, algorithm), 0.0, "zero", "gradient_coefficient", "Lemma 19")
+
+
+@theorem(id="de_sghmc.ratio_bound", paper=PAPER, number="Lemma 20", kind="upper", quantity="lyapunov_ratio",
+         algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES, applies=applicable)
+def ratio_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0, record: Any = None,
+                variant: str = "corrected") -> Bound:
+    """The Lyapunov function's first part contracts.
+
+    Guarantee: q_1 = a/b < 1.
+
+    Source: DE-SGHMC Lemma 20. Its proof has 4 beta^2 (1 + 1/c_1) where the printed a gives 8; with the
+    c_2 that (79) has, 8 beta^2 (1 + 1/(2 c_1)), the proof's constant 64 suffices.
+
+    Parameters
+    ----------
+    constants, algorithm
+        As for `w2_bound`.
+    n_rounds, record
+        Not used.
+    variant : "corrected" or "printed"
+        Which c_2.
+
+    Returns
+    -------
+    Bound on "lyapunov_ratio" of value 1.
+    """
+    return _number(chain(constants, algorithm, variant), 1.0, "one", "lyapunov_ratio", "Lemma 20")
+
+
+@theorem(id="de_sghmc.factor_bound", paper=PAPER, number="Lemma 21", kind="upper", quantity="least_factor",
+         algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES, variants=("corrected",),
+         applies=applicable)
+def factor_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0, record: Any = None,
+                 variant: str = "corrected") -> Bound:
+    """The Lyapunov function's second part contracts.
+
+    Guarantee: s M - Q is positive semidefinite for s >= q_2 = max(0, 1 - 2 c_1).
+
+    Source: DE-SGHMC Lemma 21, equation (107), with L_a for the L that Q has in print.
+
+    Parameters
+    ----------
+    constants, algorithm
+        As for `w2_bound`.
+    n_rounds, record
+        Not used.
+    variant : "corrected"
+        As printed.
+
+    Returns
+    -------
+    Bound on "least_factor" of value q_2.
+    """
+    c = chain(constants, algorithm)
+    return _number(c, c.q2, "factor", "least_factor", "Lemma 21")

@@ -1,0 +1,116 @@
+"""The couplings of the proofs of Theorems 1 and 11, exactly.
+
+With the same noise w as the clients', averaged, two Euler schemes of step alpha on f start at the average:
+
+    t' = t - (alpha/N) grad f(t) + sqrt(2 (1 - beta) alpha) wbar,
+    y' = y - (alpha/N) grad f(y) + sqrt(2 alpha) wbar.
+
+DE-SGLD is the case alpha = eta, beta = 0, in which both are equations (24) of the paper; DE-SGHMC has
+alpha = eta^2 and equations (44) and (43). On quadratic components the whole is one affine recursion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from fedsim.problems.quadratic import Quadratic
+from fedsim.validation import Array, start_of
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """Second moments along the iterations 0, ..., n.
+
+    Attributes
+    ----------
+    rounds : (n + 1,) int
+    average_to_damped : (n + 1,)
+        E||average - t||^2.
+    damped_to_euler : (n + 1,)
+        E||t - y||^2.
+    average_to_euler : (n + 1,)
+        E||average - y||^2.
+    extrapolated : (n + 1,)
+        E||x + beta/(1-beta) (x - x_before)||^2 of all clients; at 0 with x - x_before = eta v.
+    """
+
+    rounds: np.ndarray
+    average_to_damped: Array
+    damped_to_euler: Array
+    average_to_euler: Array
+    extrapolated: Array
+
+
+def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, alpha: float,
+             beta: float = 0.0, velocities: Array | None = None) -> Coupling:
+    """Moments of the clients and of both schemes, driven by the same noise.
+
+    Parameters
+    ----------
+    problem : fedsim.Quadratic
+    algorithm : fedsim.DESGLD or fedsim.DESGHMC
+        Its mixing matrix is used.
+    n_rounds : int
+    start : as for `theory.exact_law`
+    alpha, beta : float
+        As above.
+    velocities : (N, d), optional
+        At the start.
+
+    Raises
+    ------
+    ValueError
+        For problems that are not quadratic.
+    """
+    if not isinstance(problem, Quadratic):
+        raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic: the coupling is affine only there")
+    N, d, W = problem.n_clients, problem.dim, algorithm.mixing
+    size, unit, eta = N * d, np.eye(d), np.sqrt(alpha)
+    blocks = problem.weights[:, None, None] * problem.dense_hessians
+    A, mean_A = block_diag(*blocks), blocks.mean(axis=0)
+    pull = np.einsum("cij,cj->ci", blocks, problem.minimizers)
+    # state: x, x before, u = eta v, average - t, t - y; the differences are carried, because they are small
+    x, before, u = slice(0, size), slice(size, 2 * size), slice(2 * size, 3 * size)
+    apart, lag = slice(3 * size, 3 * size + d), slice(3 * size + d, 3 * size + 2 * d)
+    total = 3 * size + 2 * d
+    M, c = np.zeros((total, total)), np.zeros(total)
+    M[u, u], M[u, x], c[u] = beta * np.eye(size), -alpha * A, alpha * pull.ravel()
+    M[x], c[x] = M[u], c[u]
+    M[x, x] += np.kron(W, unit)
+    M[before, x] = np.eye(size)
+    mean_of = np.tile(unit, (1, N)) / N
+    M[apart, apart] = M[lag, lag] = unit - alpha * mean_A
+    M[apart, x], M[apart, u] = alpha * (mean_A @ mean_of - mean_of @ A), beta * mean_of
+    damping = np.sqrt(1.0 - beta)
+    kick = np.zeros((total, size))
+    kick[x] = kick[u] = damping * np.eye(size)
+    kick[lag] = -beta / (1.0 + damping) * mean_of  # damping - 1
+    Q = 2.0 * alpha * kick @ kick.T
+    if problem.noise_covariances is not None:
+        rough = np.zeros((total, size))
+        rough[x] = rough[u] = np.eye(size)
+        rough[apart] = mean_of
+        G = block_diag(*(problem.weights[:, None, None] ** 2 * problem.noise_covariances))
+        Q += alpha**2 * rough @ G @ rough.T
+
+    points, cov = start_of(problem, algorithm, start)
+    points = np.broadcast_to(points, (N, d))
+    push = np.zeros((N, d)) if velocities is None else eta * np.broadcast_to(velocities, (N, d))
+    still = np.zeros(2 * d)
+    mean = np.concatenate([points.ravel(), (points - push).ravel(), push.ravel(), still])
+    rows = np.concatenate([np.tile(unit, (2 * N, 1)), np.zeros((size + 2 * d, d))])
+    S = np.zeros((total, total)) if cov is None else rows @ cov @ rows.T
+
+    pick, step = np.eye(total), beta / (1.0 - beta)
+    reads = [pick[apart], pick[lag], pick[apart] + pick[lag], (1.0 + step) * pick[x] - step * pick[before]]
+    found = np.empty((4, n_rounds + 1))
+    for k in range(n_rounds + 1):
+        if k:
+            mean, S = M @ mean + c, M @ S @ M.T + Q
+        for row, read in zip(found, reads, strict=True):
+            row[k] = ((read @ mean) ** 2).sum() + np.einsum("ij,jk,ik->", read, S, read, optimize=True)
+    return Coupling(np.arange(n_rounds + 1), *found)

@@ -1,0 +1,189 @@
+"""Step sizes that DE-SGLD's Theorem 1 asks for.
+
+Remark 2 takes eta = c log(sqrt K)/(mu K) for 2 K iterations. That is within the theorem's range exactly when
+
+    log K <= K/a,   a = c (L + mu) / (2 mu min(1, 1 + lambda_N)),
+
+for which K >= max(34, a^2/e) suffices. `plan` makes the two halves of Theorem 1 eps/2 each, numerically.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from fedsim.algorithms.de_sgld import DESGLD
+from fedsim.network import check_mixing, smallest_eigenvalue
+from fedsim.validation import one_of, positive, real, whole
+
+from ..constants import Constants
+from ..tuning import planner
+from .bounds import w2_bound
+from .target import step_size_limit
+
+
+def _ratio(strong_convexity: float, smoothness: float, mixing: Any, c: float, variant: str) -> float:
+    """a of Remark 2."""
+    mu, L = positive("strong_convexity", strong_convexity), positive("smoothness", smoothness)
+    if real("c", c) <= 1.0:
+        raise ValueError(f"c={c!r} must be greater than 1")
+    one_of("variant", variant, ("corrected", "printed"))
+    room = 1.0 + smallest_eigenvalue(check_mixing(mixing))
+    return c * (L + mu) / (2.0 * mu * (room if variant == "printed" else min(1.0, room)))
+
+
+def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c: float = 1.5, *,
+                     variant: str = "corrected") -> int:
+    """Iterations K from which on Remark 2's step size is within Theorem 1: max(34, a^2/e).
+
+    Parameters
+    ----------
+    strong_convexity, smoothness : float
+        mu and L of the components.
+    mixing : (N, N)
+    c : float
+        Greater than 1.
+    variant : "corrected" or "printed"
+        Printed max(e, a^2/e), which is not sufficient, with 1 + lambda_N for min(1, 1 + lambda_N).
+
+    Source: DE-SGLD Remark 2.
+
+    Examples
+    --------
+    >>> from fedsim import network
+    >>> least_iterations(1.0, 4.0, network.complete(4)), least_iterations(1.0, 50.0, network.complete(4))
+    (34, 539)
+    """
+    a = _ratio(strong_convexity, smoothness, mixing, c, variant)
+    return ceil(max(np.e if variant == "printed" else 34.0, a**2 / np.e))
+
+
+def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_iterations: int,
+                     c: float = 1.5) -> float:
+    """eta = c log(sqrt K)/(mu K) of Remark 2, for 2 K iterations, checked to be within Theorem 1.
+
+    Parameters
+    ----------
+    strong_convexity, smoothness, mixing, c
+        As for `least_iterations`.
+    n_iterations : int
+        K, at least 2.
+
+    Raises
+    ------
+    ValueError
+        Where log K > K/a: the step size is beyond the theorem's range.
+
+    Source: DE-SGLD Remark 2, with the condition corrected.
+
+    Examples
+    --------
+    >>> from fedsim import network
+    >>> round(remark_step_size(1.0, 4.0, network.complete(4), 1000), 6)
+    0.005181
+    """
+    K = whole("n_iterations", n_iterations, 2)
+    a = _ratio(strong_convexity, smoothness, mixing, c, "corrected")
+    if np.log(K) > K / a:
+        enough = least_iterations(strong_convexity, smoothness, mixing, c)
+        raise ValueError(f"n_iterations={K} gives log K={np.log(K):.4g} more than K/a={K / a:.4g}: the step "
+                         f"size is beyond Theorem 1; {enough} or more suffices (DE-SGLD Remark 2)")
+    return float(c * 0.5 * np.log(K) / (strong_convexity * K))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Step size and iterations that Theorem 1 asks for.
+
+    Attributes
+    ----------
+    eps : float
+        W2 of the average to be reached.
+    step_size : float
+    n_rounds : int
+        Iterations.
+    cap_binds : bool
+        True when the step size is the largest that the theorem allows.
+    algorithm : fedsim.DESGLD
+        With this step size.
+    """
+
+    eps: float
+    step_size: float
+    n_rounds: int
+    cap_binds: bool
+    algorithm: DESGLD
+
+
+def plan(constants: Constants, algorithm: DESGLD, eps: float) -> Plan:
+    """Step size and iterations after which Theorem 1 guarantees W2 <= eps of the average.
+
+    The largest step size whose floor is eps/2, then the iterations that bring the rest below eps/2.
+
+    Parameters
+    ----------
+    constants : Constants
+        Convention "components".
+    algorithm : fedsim.DESGLD
+        Its step size is replaced.
+    eps : float
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; `NotApplicable` for a network that is not connected.
+    """
+    eps = positive("eps", eps)
+    if not isinstance(algorithm, DESGLD):
+        raise ValueError(f"algorithm={algorithm!r} must be a DESGLD")
+    if not isinstance(constants, Constants):
+        raise ValueError(f"constants={constants!r} must be a theory.Constants")
+    # a hair within the range, whose end has no value where 1 + lambda_N <= 1/(1 + mu/L)
+    cap = (1.0 - 1e-6) * step_size_limit(constants.strong_convexity, constants.smoothness, algorithm.mixing)
+
+    def floor(log_step: float) -> float:
+        chosen = replace(algorithm, step_size=float(np.exp(log_step)))
+        found = w2_bound(constants, chosen, n_rounds=0).floor
+        assert found is not None
+        return float(np.log(found / (0.5 * eps)))
+
+    high = low = float(np.log(cap))
+    binds = floor(high) <= 0.0
+    while not binds and floor(low) > 0.0:
+        low -= 5.0
+        if low < -700.0:
+            raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
+    step = cap if binds else float(np.exp(brentq(floor, low, min(low + 5.0, high), xtol=1e-10) - 1e-9))
+    chosen = replace(algorithm, step_size=step)
+    return Plan(eps, step, _rounds(constants, chosen, 0.5 * eps), binds, chosen)
+
+
+def _rounds(constants: Constants, algorithm: DESGLD, wanted: float) -> int:
+    """The iteration from which what falls with the iterations is at most `wanted`."""
+    def falls(rounds: Any) -> Any:
+        last = int(np.max(rounds))
+        bound = w2_bound(constants, algorithm, n_rounds=last, record=rounds)
+        total = bound.terms["initialization"] + bound.terms["network_transient"]
+        return total[np.isin(bound.rounds, rounds)] <= wanted
+
+    grid = np.concatenate([[0], 2 ** np.arange(53)])
+    outside = np.flatnonzero(~falls(grid))
+    if not len(outside):
+        return 0
+    if outside[-1] + 1 == len(grid):
+        raise ValueError(f"eps={2 * wanted!r} is too small: more than 2^52 iterations would be planned")
+    low, high = int(grid[outside[-1]]), int(grid[outside[-1] + 1])
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if falls([middle])[-1] else (middle, high)
+    return high
+
+
+@planner(DESGLD)
+def _planned(constants: Constants, algorithm: DESGLD, eps: float) -> tuple[float, int]:
+    found = plan(constants, algorithm, eps)
+    return found.step_size, found.n_rounds

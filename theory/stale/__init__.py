@@ -1,0 +1,38 @@
+"""Theorems of stale-gradient SG-MCMC as rates, its step-size rules, speedups and errata.
+
+Every statement of the paper holds up to unknown constants, so that it gives a shape (`..._rate`), to which
+`fit_constants` and `theory.rates` fit constants that are labelled as fitted. The exact side is
+`average_law`.
+
+Source: "Stochastic gradient MCMC with stale gradients".
+"""
+
+from ..exact.stale import AverageLaw, average_law, combine_servers
+from . import errata, quantities
+from .fitting import TermFit, fit_constants
+from .rates import (
+    bias_rate,
+    generic_bias_rate,
+    generic_mse_rate,
+    mse_rate,
+    optimal_variance_rate,
+    variance_rate,
+)
+from .rules import (
+    bias_optimum,
+    bias_step_size,
+    mse_optimum,
+    mse_step_size,
+    optimal_constant,
+    variance_step_size,
+)
+from .servers import chain_terms, chains_bias_rate, chains_mse_rate, chains_variance_rate
+from .speedup import first_reaching, iteration_speedup, time_speedup
+
+__all__ = [
+    "AverageLaw", "TermFit", "average_law", "bias_optimum", "bias_rate", "bias_step_size", "chain_terms",
+    "chains_bias_rate", "chains_mse_rate", "chains_variance_rate", "combine_servers", "errata",
+    "first_reaching", "fit_constants", "generic_bias_rate", "generic_mse_rate", "iteration_speedup",
+    "mse_optimum", "mse_rate", "mse_step_size", "optimal_constant", "optimal_variance_rate", "quantities",
+    "time_speedup", "variance_rate", "variance_step_size",
+]

@@ -1,0 +1,202 @@
+"""Errors of a time average up to constants: Lemma 1, Theorems 2, 3 and 4, Corollary 5.
+
+All unknown constants are one. L counts iterations, h is the step size, tau the largest age and K the
+order of the integrator, 1 for the Euler steps simulated here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedsim.algorithms.stale import Stale
+from fedsim.validation import nonnegative, whole
+
+from ..bound import Bound
+from ..catalogue import theorem
+from ..constants import Constants
+from .setting import PAPER, fixed_step, iterations, largest_age
+
+HYPOTHESES = ("smooth Poisson equation (Assumptions 1 to 3)", "constant step size", "age at most tau")
+
+
+def _rate(terms: dict[str, Any], lengths: np.ndarray, constants: Constants, quantity: str, source: str,
+          **inputs: Any) -> Bound:
+    return Bound.from_terms(terms, lengths, assumptions=(), quantity=quantity, kind="rate",
+                            source=f"{PAPER} {source}", variant="corrected", target=constants.target,
+                            inputs=inputs)
+
+
+@theorem(id="stale.generic_bias_rate", paper=PAPER, number="Lemma 1 (bias)", kind="rate",
+         quantity="average_bias", algorithm=Stale, convention="global", hypotheses=HYPOTHESES[:2],
+         variants=("corrected",))
+def generic_bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
+                      operator_error: float = 0.0, order: int = 1, variant: str = "corrected") -> Bound:
+    """Shape of the bias of any SG-MCMC algorithm.
+
+    Guarantee: bias = O( sum_l ||E dV_l|| / L + 1/(L h) + h^K ).
+
+    Source: stale-gradient paper, Lemma 1, as printed.
+
+    Parameters
+    ----------
+    constants : Constants
+        Convention "global".
+    algorithm : fedsim.StaleSGLD or fedsim.StaleSGHMC
+        Constant step size.
+    n_rounds, record
+        Iterations L; see `fedsim.recorded_rounds`.
+    operator_error : float
+        Mean over l of ||E dV_l||, zero for unbiased gradients.
+    order : int
+        K.
+
+    Returns
+    -------
+    Bound of kind "rate" with terms "operator", "time" and "integrator".
+    """
+    lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
+    return _rate({"operator": nonnegative("operator_error", operator_error), "time": 1.0 / (lengths * h),
+                  "integrator": h ** whole("order", order, 1)}, lengths, constants, "average_bias", "Lemma 1")
+
+
+@theorem(id="stale.generic_mse_rate", paper=PAPER, number="Lemma 1 (MSE)", kind="rate",
+         quantity="average_mse", algorithm=Stale, convention="global", hypotheses=HYPOTHESES[:2],
+         variants=("corrected",))
+def generic_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
+                     operator_error: float = 0.0, order: int = 1, variant: str = "corrected") -> Bound:
+    """Shape of the mean squared error of any SG-MCMC algorithm with unbiased gradients.
+
+    Guarantee: MSE = O( (1/L) sum_l E ||dV_l||^2 / L + 1/(L h) + h^(2K) ).
+
+    Source: stale-gradient paper, Lemma 1, as printed.
+
+    Parameters
+    ----------
+    constants, algorithm, n_rounds, record, order
+        As for `generic_bias_rate`.
+    operator_error : float
+        Mean over l of E ||dV_l||^2.
+
+    Returns
+    -------
+    Bound of kind "rate" with terms "operator", "time" and "integrator".
+    """
+    lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
+    return _rate({"operator": nonnegative("operator_error", operator_error) / lengths,
+                  "time": 1.0 / (lengths * h), "integrator": h ** (2 * whole("order", order, 1))},
+                 lengths, constants, "average_mse", "Lemma 1")
+
+
+@theorem(id="stale.bias_rate", paper=PAPER, number="Theorem 2", kind="rate", quantity="average_bias",
+         algorithm=Stale, convention="global", hypotheses=HYPOTHESES, variants=("corrected",))
+def bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None, order: int = 1,
+              variant: str = "corrected") -> Bound:
+    """Shape of the bias with stale gradients, D1 = M1 = M2 = 1.
+
+    Guarantee: |E phi_L - phibar| <= D1 (1/(L h) + M1 tau h + M2 h^K).
+
+    Source: stale-gradient paper, Theorem 2, as printed.
+
+    Parameters
+    ----------
+    constants, algorithm, n_rounds, record, order
+        As for `generic_bias_rate`; tau is the largest age.
+
+    Returns
+    -------
+    Bound of kind "rate" with terms "time", "staleness" and "integrator".
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> from theory.constants import constants
+    >>> problem, algorithm = fs.Quadratic([1.0], [[0.0]]), fs.StaleSGLD(0.1, staleness=5)
+    >>> bound = bias_rate(constants(problem, algorithm), algorithm, n_rounds=100)
+    >>> bound.kind, round(float(bound.value[-1]), 12)
+    ('rate', 0.7)
+    """
+    lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
+    tau = largest_age(algorithm, n_rounds)
+    return _rate({"time": 1.0 / (lengths * h), "staleness": tau * h,
+                  "integrator": h ** whole("order", order, 1)}, lengths, constants, "average_bias",
+                 "Theorem 2", tau=tau)
+
+
+@theorem(id="stale.mse_rate", paper=PAPER, number="Theorem 3", kind="rate", quantity="average_mse",
+         algorithm=Stale, convention="global", hypotheses=HYPOTHESES, variants=("corrected",))
+def mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None, order: int = 1,
+             variant: str = "corrected") -> Bound:
+    """Shape of the mean squared error with stale gradients, all constants one.
+
+    Guarantee: E (phi_L - phibar)^2 <= D2 (1/(L h) + M1 tau^2 h^2 + M2 h^(2K)).
+
+    Source: stale-gradient paper, Theorem 3, as printed.
+
+    Parameters
+    ----------
+    constants, algorithm, n_rounds, record, order
+        As for `bias_rate`.
+
+    Returns
+    -------
+    Bound of kind "rate" with terms "time", "staleness" and "integrator".
+    """
+    lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
+    tau = largest_age(algorithm, n_rounds)
+    return _rate({"time": 1.0 / (lengths * h), "staleness": (tau * h) ** 2,
+                  "integrator": h ** (2 * whole("order", order, 1))}, lengths, constants, "average_mse",
+                 "Theorem 3", tau=tau)
+
+
+@theorem(id="stale.variance_rate", paper=PAPER, number="Theorem 4", kind="rate", quantity="average_variance",
+         algorithm=Stale, convention="global", hypotheses=HYPOTHESES, variants=("corrected",))
+def variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None, order: int = 1,
+                  variant: str = "corrected") -> Bound:
+    """Shape of the variance, D = 1. It does not contain tau.
+
+    Guarantee: Var phi_L <= D (1/(L h) + h^(2K)).
+
+    Source: stale-gradient paper, Theorem 4, as printed. The exact variance does depend on tau: D is not
+    uniform up to the stability limit (``theory.errata``, stale.variance_free_of_staleness).
+
+    Parameters
+    ----------
+    constants, algorithm, n_rounds, record, order
+        As for `bias_rate`.
+
+    Returns
+    -------
+    Bound of kind "rate" with terms "time" and "integrator".
+    """
+    lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
+    return _rate({"time": 1.0 / (lengths * h), "integrator": h ** (2 * whole("order", order, 1))}, lengths,
+                 constants, "average_variance", "Theorem 4")
+
+
+@theorem(id="stale.optimal_variance_rate", paper=PAPER, number="Corollary 5", kind="rate",
+         quantity="average_variance", algorithm=Stale, convention="global",
+         hypotheses=("step_size proportional to L^(-1/(2K+1))",), variants=("corrected",))
+def optimal_variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
+                          order: int = 1, variant: str = "corrected") -> Bound:
+    """Shape of the variance with the step size that is best for Theorem 4.
+
+    Guarantee: Var phi_L = O(L^(-2K/(2K+1))).
+
+    Source: stale-gradient paper, Corollary 5, as printed.
+
+    Parameters
+    ----------
+    constants, n_rounds, record, order
+        As for `bias_rate`.
+    algorithm : fedsim.StaleSGLD or fedsim.StaleSGHMC
+        Its step size is of no influence.
+
+    Returns
+    -------
+    Bound of kind "rate" with the term "variance".
+    """
+    lengths, K = iterations(n_rounds, record), whole("order", order, 1)
+    return _rate({"variance": lengths ** (-2.0 * K / (2.0 * K + 1.0))}, lengths, constants,
+                 "average_variance", "Corollary 5")

@@ -1,0 +1,90 @@
+"""Step sizes that are best for the rates of Theorems 2, 3 and 4, where the terms with tau dominate.
+
+Source: stale-gradient paper, sections 4 and 5.1. The rules diverge at tau = 0, where a gradient's own
+step of age 1 takes its place, because the integrator's term then has the same order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedsim.validation import nonnegative, positive, whole
+
+
+def _age(tau: float) -> float:
+    return max(nonnegative("tau", tau), 1.0)
+
+
+def bias_step_size(n_iterations: float, tau: float, constant: float = 1.0) -> float:
+    """h = (M1 tau L)^(-1/2), which minimises 1/(L h) + M1 tau h.
+
+    Parameters
+    ----------
+    n_iterations : float
+        L.
+    tau : float
+    constant : float
+        M1.
+
+    >>> bias_step_size(100, 4)
+    0.05
+    """
+    length = positive("n_iterations", n_iterations)
+    return float((positive("constant", constant) * _age(tau) * length) ** -0.5)
+
+
+def bias_optimum(n_iterations: float, tau: float, constant: float = 1.0) -> float:
+    """2 sqrt(M1 tau / L), the rate of the bias at `bias_step_size`, in units of D1."""
+    return float(2.0 * np.sqrt(positive("constant", constant) * _age(tau)
+                               / positive("n_iterations", n_iterations)))
+
+
+def mse_step_size(n_iterations: float, tau: float, constant: float = 1.0) -> float:
+    """h = C tau^(-2/3) L^(-1/3), which minimises 1/(L h) + M tau^2 h^2 for C = (2 M)^(-1/3).
+
+    Parameters
+    ----------
+    n_iterations : float
+        L.
+    tau : float
+    constant : float
+        C; see `optimal_constant` for the Gaussian model.
+
+    >>> round(mse_step_size(1000, 8), 12)
+    0.025
+    """
+    return float(positive("constant", constant) * _age(tau) ** (-2.0 / 3.0)
+                 * positive("n_iterations", n_iterations) ** (-1.0 / 3.0))
+
+
+def mse_optimum(n_iterations: float, tau: float, constant: float = 1.0) -> float:
+    """(3/2) tau^(2/3) L^(-2/3) / C, the rate of the MSE at `mse_step_size`, in units of D2."""
+    return float(1.5 / positive("constant", constant) * _age(tau) ** (2.0 / 3.0)
+                 * positive("n_iterations", n_iterations) ** (-2.0 / 3.0))
+
+
+def variance_step_size(n_iterations: float, constant: float = 1.0, order: int = 1) -> float:
+    """h = C L^(-1/(2K+1)), of the order that minimises 1/(L h) + h^(2K) (Corollary 5)."""
+    K = whole("order", order, 1)
+    length = positive("n_iterations", n_iterations)
+    return float(positive("constant", constant) * length ** (-1.0 / (2 * K + 1)))
+
+
+def optimal_constant(curvature: float, mean: float = 0.0) -> float:
+    """C of `mse_step_size` for phi = theta^2 under N(mean, 1/a): (1/a^3 + 4 mean^2/a^2)^(1/3).
+
+    At small steps the bias is tau h and the variance (2/a^3 + 8 mean^2/a^2) / (L h).
+
+    Parameters
+    ----------
+    curvature : float
+        a, the precision of the target.
+    mean : float
+
+    Source: derived from the exact law.
+
+    >>> optimal_constant(4.0)
+    0.25
+    """
+    a = positive("curvature", curvature)
+    return float(np.cbrt(1.0 / a**3 + 4.0 * float(mean) ** 2 / a**2))

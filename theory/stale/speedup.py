@@ -1,0 +1,95 @@
+"""Speedups of W workers over one, at equal precision.
+
+iteration speedup = iterations of a single worker / average iterations per worker;
+time speedup = time of a single worker / time of W workers.
+
+From a fixed start the variance of an average begins at zero, rises and falls again: "reached" means for
+the first time after its maximum. Otherwise the start itself would count as precise.
+
+Source: stale-gradient paper, section 5 for the definitions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedsim.validation import Array, array, positive, shape, whole
+
+from ..exact.stale import AverageLaw
+
+
+def first_reaching(lengths: Any, values: Any, precision: float) -> int | None:
+    """First L after the largest value at which a curve is at most `precision`.
+
+    Parameters
+    ----------
+    lengths : (n,) increasing
+    values : (n,)
+    precision : float
+
+    Returns
+    -------
+    int or None
+        None when it is not reached.
+
+    Examples
+    --------
+    >>> first_reaching([1, 2, 3, 4], [0.1, 0.9, 0.5, 0.2], 0.3)
+    4
+    """
+    counts = array("lengths", lengths, 1)
+    if (np.diff(counts) <= 0.0).any():
+        raise ValueError("lengths must increase")
+    curve = shape("values", array("values", values, 1), counts.shape, " (one per length)")
+    goal, peak = positive("precision", precision), int(np.argmax(curve))
+    below = np.flatnonzero(curve[peak:] <= goal)
+    return int(counts[peak + below[0]]) if len(below) else None
+
+
+def _reached(name: str, law: AverageLaw, precision: float) -> int:
+    found = first_reaching(law.lengths, law.variance, precision)
+    if found is None:
+        raise ValueError(f"precision={precision!r} is not reached by {name} within {law.lengths[-1]} "
+                         f"iterations (variance {law.variance[-1]:.3g})")
+    return found
+
+
+def iteration_speedup(single: AverageLaw, several: AverageLaw, n_workers: int, precision: float) -> float:
+    """L_1 / (L_W / W) at equal variance.
+
+    Parameters
+    ----------
+    single, several : AverageLaw
+        Of one worker and of W workers, by the server's iterations.
+    n_workers : int
+        W.
+    precision : float
+        Variance to be reached.
+
+    Source: stale-gradient paper, section 5. Iterations per worker at equal variance obey
+    L_1/L_2 = W_2/W_1 by Corollary 5; section 5.1 prints the inverse.
+    """
+    workers = whole("n_workers", n_workers, 1)
+    return _reached("single", single, precision) / (_reached("several", several, precision) / workers)
+
+
+def time_speedup(single: AverageLaw, several: AverageLaw, times_single: Any, times_several: Any,
+                 precision: float) -> float:
+    """Ratio of the times at which one worker and W workers reach a variance.
+
+    Parameters
+    ----------
+    single, several, precision : as for `iteration_speedup`
+    times_single, times_several : (n,)
+        Time of each update, as in ``fedsim.Workers(...).history(n).times``: simulated time.
+    """
+    moments = []
+    for name, law, times in (("single", single, times_single), ("several", several, times_several)):
+        clock: Array = array(f"times_{name}", times, 1)
+        reached = _reached(name, law, precision)
+        if reached > len(clock):
+            raise ValueError(f"times_{name} has {len(clock)} entries; update {reached} reaches the precision")
+        moments.append(positive(f"times_{name}[{reached - 1}]", float(clock[reached - 1])))
+    return moments[0] / moments[1]

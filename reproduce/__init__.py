@@ -1,0 +1,1 @@
+"""The figures: `python -m reproduce --list` shows them, `python -m reproduce` makes them."""

@@ -1,0 +1,114 @@
+"""`python -m reproduce`: list, make, redraw and check the figures."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import textwrap
+from collections.abc import Sequence
+
+from . import gallery, run, store
+from .figure import FAIL, NOT_TESTABLE, PASS, SCALES, Figure, chosen, clear_note, figures
+
+COMMANDS = ("scoreboard", "gallery", "readme")
+"""Modules of this package with a `main(arguments) -> int` of their own."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="python -m reproduce", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Make the papers' figures: tables (CSV), verdicts on the claims (JSON), pictures (PNG).",
+        epilog="python -m reproduce scoreboard   every theorem against the exact law\n"
+               "python -m reproduce gallery      figures/index.html from what is stored")
+    made.add_argument("figures", nargs="*", metavar="figure", help="ids from --list; all when none is given")
+    made.add_argument("--scale", choices=SCALES, default="quick",
+                      help="quick: seconds each (default); paper: the paper's sizes, into figures/paper/; "
+                           "tiny: for tests")
+    made.add_argument("--out", metavar="FOLDER", help="write there instead of figures/")
+    mode = made.add_mutually_exclusive_group()
+    mode.add_argument("--list", action="store_true", help="every figure: what it shows, cost per scale")
+    mode.add_argument("--draw", action="store_true", help="draw again from the stored CSV, no simulation")
+    mode.add_argument("--check", action="store_true",
+                      help=f"compute afresh and compare with the stored CSV (relative {store.RTOL:g})")
+    return made
+
+
+def listing() -> str:
+    """The text of --list."""
+    lines = []
+    for figure in figures().values():
+        lines += [f"{figure.id}", f"    {figure.paper}: {figure.title}"]
+        lines += textwrap.wrap(figure.shows, 100, initial_indent="    ", subsequent_indent="    ")
+        lines += ["    cost   " + ",  ".join(f"{scale} {figure.cost[scale]}" for scale in SCALES), ""]
+    return "\n".join(lines).rstrip()
+
+
+def counted(claims: list[dict[str, str]]) -> str:
+    """2 PASS, 1 FAIL."""
+    verdicts = [claim["verdict"] for claim in claims]
+    kinds = (verdict for verdict in (PASS, FAIL, NOT_TESTABLE) if verdict in verdicts)
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in kinds) or "none"
+
+
+def work(figure: Figure, arguments: argparse.Namespace) -> bool:
+    """One figure; False when a check found differences."""
+    folder = store.folder_for(arguments.scale, arguments.out)
+    if arguments.check:
+        found = run.check(figure, arguments.scale, folder)
+        print("same as stored" if not found else f"{len(found)} differences")
+        for text in found:
+            print(f"      {text}")
+        return not found
+    if arguments.draw:
+        result = run.redraw(figure, arguments.scale, folder)
+        print(f"drawn; claims: {counted(result['claims'])}")
+        return True
+    result, seconds = run.make(figure, arguments.scale, folder)
+    print(f"{seconds:6.1f} s   claims: {counted(result['claims'])}")
+    return True
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code, 130 after Ctrl-C."""
+    words = list(sys.argv[1:] if given is None else given)
+    running = [words[0] if words and words[0] in COMMANDS else "the work"]
+    try:
+        if running[0] in COMMANDS:
+            return importlib.import_module(f"{__package__}.{running[0]}").main(words[1:])
+        return _figures(parser().parse_args(words), running)
+    except KeyboardInterrupt:
+        clear_note()
+        print(f"\ninterrupted: {running[0]} was not finished, its previous result is intact", file=sys.stderr)
+        return 130
+
+
+def _figures(arguments: argparse.Namespace, running: list[str]) -> int:
+    """List, make, draw or check; `running` tells the caller which figure is at work."""
+    if arguments.list:
+        print(listing())
+        return 0
+    try:
+        todo = chosen(arguments.figures)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    same = True
+    for number, figure in enumerate(todo, start=1):
+        running[0] = figure.id
+        print(f"[{number}/{len(todo)}] {figure.id:<18} {figure.title[:60]:<60} ", end="", flush=True)
+        try:
+            same &= work(figure, arguments)
+        except store.MissingResult as error:
+            print(f"\nerror: {error}", file=sys.stderr)
+            return 2
+    if not arguments.check:
+        running[0] = "gallery"
+        page = gallery.write(store.folder_for(arguments.scale, arguments.out), arguments.scale)
+        print(f"gallery: {page}")
+    return 0 if same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""Shared by FA-HMC's figures: the Gaussian experiment in one coordinate, and rounds by the exact law."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+import fedsim as fs
+import theory
+
+PAPER = "Bayesian federated learning with Hamiltonian Monte Carlo: algorithm and theory"
+EPS = float(np.sqrt(0.1))
+"""W2^2 = 0.1, the threshold of section 5.2."""
+
+
+def rounds_to(problem: Any, algorithm: Any, eps: float) -> float:
+    """Rounds of the exact law to W2 <= eps; infinity when it never gets there."""
+    found = theory.tuning.rounds_to(problem, algorithm, eps)
+    return np.inf if found is None else float(found)
+
+
+def rounds_alike(one: fs.Quadratic, algorithm: Any, eps: float, dim: int) -> float:
+    """The same for `dim` independent coordinates like that of `one`: sqrt(dim) times its W2."""
+    return rounds_to(one, algorithm, eps / float(np.sqrt(dim)))
+
+
+def paper_step(dim: int, factor: float = 0.02) -> float:
+    """eta = 0.02 / d^(1/4)."""
+    return float(factor / dim**0.25)
+
+
+def groups(table: pd.DataFrame, columns: Any) -> list[tuple[Any, pd.DataFrame]]:
+    """The values of `columns` and their rows, in the table's order."""
+    return list(table.groupby(columns, sort=False))
+
+
+def row_of(table: pd.DataFrame, values: pd.Series, largest: bool = True) -> Any:
+    """The row at the largest (or smallest) of `values`, which belong to the table's rows."""
+    return table.iloc[int(np.argmax(values) if largest else np.argmin(values))]
+
+
+def deviation(run: fs.Run, law: fs.Law) -> tuple[float, int]:
+    """Largest deviation of replicas' moments from a law in standard errors, and how many were compared."""
+    scores = run.z_scores(law)
+    return scores.largest(), sum(part.size for part in scores if part is not None)
+
+
+def largest_allowed(count: int, false_alarm: float = 1e-3) -> float:
+    """What the largest of `count` normal scores exceeds with at most this probability, however dependent."""
+    return float(norm.isf(0.5 * false_alarm / count))

@@ -1,0 +1,285 @@
+"""Shared noise, gradient noise and local steps in FA-HMC: is there a U-curve?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+import fedsim as fs
+import theory
+from theory.fa_hmc.rates import rounds_rate
+from theory.rates import fit_rate
+
+from . import _fa_hmc as sim
+from . import plot
+from ._fa_hmc import groups
+from .figure import FAIL, PASS, ByScale, Claim, Drawing, Parameter, Tables, note, settings
+
+TITLE = "FA-HMC: rounds and bias against local steps, by shared noise and gradient noise"
+PAPER = "ours, for FA-HMC Theorem 4.1 and Proposition 4.3"
+SHOWS = ("Stationary W2 against T at one step size, and the fewest rounds over the step size against T, for "
+         "several levels of shared noise and gradient noise, beside the shape of Theorem 4.1.")
+COST = {"tiny": "1 s", "quick": "10 s", "paper": "about 3 min (estimated)"}
+_OURS = "the paper has no experiment on it"
+PARAMETERS = [
+    Parameter("n_clients", 10, "ours", _OURS),
+    Parameter("dim", 100, "ours", "coordinates are alike and independent: one of them is followed"),
+    Parameter("curvatures", [0.2, 5.0], "ours", "of the clients, evenly spaced on a logarithmic scale"),
+    Parameter("spread", 0.3, "ours", "standard deviation of the clients' minimizers"),
+    Parameter("problem_seed", 0, "ours", "of the minimizers"),
+    Parameter("leapfrog_steps", 5, "paper", "section 5.2: K = 5"),
+    Parameter("eps", 0.1, "ours", "gradient noise then limits the step size at T = 1"),
+    Parameter("shared", [1.0, 0.9, 0.0], "ours", "the paper's rho"),
+    Parameter("noises", [0.0, 20.0], "ours", "standard deviation per coordinate of gradient noise"),
+    Parameter("local_steps", ByScale([1, 10, 100], [1, 2, 4, 10, 30, 100, 300],
+                                     [1, 2, 3, 5, 7, 10, 15, 20, 35, 50, 100, 200, 300]), "ours", "T"),
+    Parameter("fixed_step", 0.02, "ours", "of the left panel"),
+    Parameter("n_grid", ByScale(7, 11, 25), "ours", "step sizes tried per refinement"),
+    Parameter("n_refine", ByScale(1, 1, 3), "ours", "refinements"),
+    Parameter("n_replicas", ByScale(2048, 16384, 131072), "ours", "of one coordinate, for a check at T = 10"),
+    Parameter("seed", 1, "ours", "of the replicas"),
+]
+
+
+def problem_of(p: Any, noise: float) -> fs.Quadratic:
+    """One coordinate of the clients."""
+    rng = np.random.default_rng(p.problem_seed)
+    low, high = p.curvatures
+    return fs.Quadratic(rng.permutation(np.geomspace(low, high, p.n_clients)),
+                        p.spread * rng.standard_normal((p.n_clients, 1)), gradient_noise=noise or None)
+
+
+def _algorithm(p: Any, steps: int, shared: float, step: float | None = None) -> fs.FAHMC:
+    return fs.FAHMC(p.fixed_step if step is None else step, p.leapfrog_steps, steps, shared)
+
+
+def compute(scale: str) -> Tables:
+    """Tables: bias, rounds, fits, replicas."""
+    p = settings(PARAMETERS, scale)
+    rounds = _rounds(p)
+    return {"bias": _bias(p), "rounds": rounds, "fits": _fits(rounds), "replicas": _replicas(p)}
+
+
+def _bias(p: Any) -> pd.DataFrame:
+    rows = []
+    for noise in p.noises:
+        problem = problem_of(p, noise)
+        for shared in p.shared:
+            for steps in p.local_steps:
+                law = theory.stationary_law(problem, _algorithm(p, steps, shared))
+                rows.append({"noise": noise, "shared": shared, "local_steps": steps,
+                             "w2": np.sqrt(p.dim) * law.w2(problem.target()),
+                             "mean_part": np.sqrt(p.dim) * abs(float((law.mean - problem.target().mean)[0]))})
+    return pd.DataFrame(rows)
+
+
+def _rounds(p: Any) -> pd.DataFrame:
+    """Fewest exact rounds over the step size, and the theorem's shape."""
+    rows = []
+    for noise in p.noises:
+        one = problem_of(p, noise)
+        whole = fs.Quadratic(np.repeat(one.dense_hessians[:, 0], p.dim, axis=1),
+                             np.repeat(one.minimizers, p.dim, axis=1), gradient_noise=noise or None)
+        for shared in p.shared:
+            for steps in p.local_steps:
+                note(f"best step size, noise {noise:g}, shared {shared:g}, T={steps}")
+                algorithm = _algorithm(p, steps, shared)
+                best = theory.tuning.best_step_size(one, algorithm, p.eps / np.sqrt(p.dim), smallest=1e-4,
+                                                    n_grid=p.n_grid, n_refine=p.n_refine, max_rounds=10**7)
+                if best is None:
+                    raise ValueError(f"eps={p.eps} is not reached by any step size at T={steps}")
+                rate = rounds_rate(theory.constants(whole, algorithm), algorithm, eps=p.eps)
+                rows.append({"noise": noise, "shared": shared, "local_steps": steps, "rounds": best.n_rounds,
+                             "step_size": best.step_size, "shape": float(rate.value[0])})
+    return pd.DataFrame(rows)
+
+
+def _fits(rounds: pd.DataFrame) -> pd.DataFrame:
+    """Constants of the theorem's shape, fitted so that it dominates, and the drift of the ratio with T."""
+    rows = []
+    for (noise, shared), one in groups(rounds, ["noise", "shared"]):
+        fit = fit_rate(one["local_steps"], one["shape"], one["rounds"])
+        rows.append({"noise": noise, "shared": shared, "constant": fit.constant, "spread": fit.spread,
+                     "drift": fit.drift.value if fit.drift else 0.0})
+    return pd.DataFrame(rows)
+
+
+def _replicas(p: Any) -> pd.DataFrame:
+    """W2 of replicas started in the stationary law, after 20 rounds of T = 10."""
+    rows, seed = [], p.seed
+    for noise in p.noises:
+        problem = problem_of(p, noise)
+        for shared in p.shared:
+            note(f"simulating noise {noise:g}, shared {shared:g}")
+            algorithm = _algorithm(p, 10, shared)
+            law, scale = theory.stationary_law(problem, algorithm), np.sqrt(p.dim)
+            run = fs.simulate(problem, algorithm, 20, p.n_replicas, seed=seed, record=[20], start=law)
+            seed, scores = seed + 1, sim.deviation(run, theory.exact_law(problem, algorithm, 20, start=law,
+                                                                         record=[20]))
+            low, high = scale * run.w2_interval(0.95)[-1]
+            rows.append({"noise": noise, "shared": shared, "local_steps": 10,
+                         "exact": scale * law.w2(problem.target()),
+                         "w2": scale * run.w2()[-1], "low": low, "high": high,
+                         "floor": scale * float(run.w2_floor()[-1]), "deviation": scores[0],
+                         "compared": scores[1]})
+    return pd.DataFrame(rows)
+
+
+def draw(tables: Tables) -> Drawing:
+    """Stationary W2; fewest rounds; exact rounds over the theorem's shape."""
+    drawing, ((left, middle, right),) = plot.panels(3, 5.1, 4.6)
+    _draw_bias(left, tables)
+    _draw_rounds(middle, tables)
+    _draw_ratio(right, tables)
+    for ax in (left, middle, right):
+        ax.set(xscale="log", yscale="log", xlabel="local steps T")
+    return drawing
+
+
+def _lines(table: pd.DataFrame) -> list[tuple[pd.DataFrame, dict[str, Any], str]]:
+    """Each level's rows with its looks: wide lines below narrow ones, as many curves coincide."""
+    shared, noises = list(dict.fromkeys(table["shared"])), list(dict.fromkeys(table["noise"]))
+    return [(one, {"color": plot.COLOURS[shared.index(rho)], "linestyle": "--" if noise else "-",
+                   "marker": "s" if noise else "o", "markersize": 4,
+                   "linewidth": 4.4 - 1.4 * shared.index(rho)},
+             rf"shared noise {rho:g}, gradient noise {noise:g}")
+            for noise in noises for rho in shared
+            for one in [table[(table["noise"] == noise) & (table["shared"] == rho)]]]
+
+
+def _draw_bias(ax: Axes, tables: Tables) -> None:
+    bias, seen = tables["bias"], tables["replicas"]
+    for one, looks, name in _lines(bias):
+        ax.plot(one["local_steps"], one["w2"], label=f"exact law, {name}", **looks)
+    apart = seen["local_steps"] * np.geomspace(0.8, 1.25, len(seen))
+    ax.errorbar(apart, seen["w2"], [seen["w2"] - seen["low"], seen["high"] - seen["w2"]],
+                fmt="x", color="#000000", capsize=3, zorder=5, label=plot.BAND)
+    plot.floor(ax, float(seen["floor"].mean()))
+    ax.set(ylabel=r"stationary $W_2$", title=r"bias at a fixed step size ($\eta$ = 0.02)")
+    low = min(float(bias["w2"].min()), float(seen["floor"].min()))
+    ax.set_ylim(*plot.room(low, float(bias["w2"].max()), 0.42))
+    ax.legend(loc="upper left", fontsize=7.4)
+
+
+def _draw_rounds(ax: Axes, tables: Tables) -> None:
+    rounds = tables["rounds"]
+    for one, looks, name in _lines(rounds):
+        ax.plot(one["local_steps"], one["rounds"], label=f"exact law, {name}", **looks)
+    ax.set(ylabel=r"fewest rounds to $W_2 \leq$ 0.1", title="the best step size at every T")
+    ax.set_ylim(*plot.room(float(rounds["rounds"].min()), float(rounds["rounds"].max()), 0.36))
+    ax.legend(loc="upper left", fontsize=7.4)
+
+
+def _draw_ratio(ax: Axes, tables: Tables) -> None:
+    rounds = tables["rounds"]
+    for one, looks, name in _lines(rounds):
+        ax.plot(one["local_steps"], one["rounds"] / one["shape"], label=name, **looks)
+    ratio = rounds["rounds"] / rounds["shape"]
+    ax.set(ylabel="exact rounds / shape of theorem 4.1", title="flat where the theorem's shape is right")
+    ax.set_ylim(*plot.room(float(ratio.min()), float(ratio.max()), 0.36))
+    ax.legend(loc="upper left", fontsize=7.4)
+
+
+def _level(table: pd.DataFrame, noise: float, shared: float) -> pd.DataFrame:
+    return table[(table["noise"] == noise) & (table["shared"] == shared)].set_index("local_steps")
+
+
+def _turn(rounds: pd.Series) -> tuple[float, float]:
+    """How much rounds fall to their minimum, and rise from it to the largest T, as factors."""
+    least = rounds.min()
+    return float(rounds.iloc[0] / least), float(rounds.iloc[-1] / least)
+
+
+def judge_u(tables: Tables) -> tuple[str, str]:
+    """Turns of more than 20 percent on both sides, where the theorem's shape has them."""
+    rounds, texts, seen = tables["rounds"], [], []
+    for (noise, shared), one in groups(rounds, ["noise", "shared"]):
+        if noise > 0.0 and shared < 1.0:
+            fall, rise = _turn(one.set_index("local_steps")["rounds"])
+            shape = _turn(one.set_index("local_steps")["shape"])
+            seen.append(fall > 1.2 and rise > 1.2)
+            texts.append(f"shared noise {shared:g}: exact rounds fall {fall:.2f}-fold and rise "
+                         f"{rise:.2f}-fold (the shape {shape[0]:.2f} and {shape[1]:.2f})")
+    return (PASS if all(seen) else FAIL), (
+        "With gradient noise and private momentum, step size tuned for every T, from T = "
+        f"{rounds['local_steps'].min()} to the best T to T = {rounds['local_steps'].max()}: "
+        f"{'; '.join(texts)}.")
+
+
+def judge_correlation(tables: Tables) -> tuple[str, str]:
+    """What private momentum costs."""
+    rounds, noise = tables["rounds"], tables["rounds"]["noise"].min()
+    most, least = rounds["shared"].max(), rounds["shared"].min()
+    shared, private = _level(rounds, noise, most)["rounds"], _level(rounds, noise, least)["rounds"]
+    late = private.index[-1]
+    bias = tables["bias"]
+    parts = [_level(bias, noise, level)["w2"][late] for level in (most, least)]
+    return (PASS if bool((private >= shared).all()) and private[late] > 1.05 * shared[late] else FAIL), (
+        f"Without gradient noise the fewest rounds at T = {late} are {shared[late]} with shared and "
+        f"{private[late]} with private momentum, and the stationary W2 at the fixed step size is "
+        f"{parts[0]:.3g} and {parts[1]:.3g}: private noise adds variance only as far as curvatures differ.")
+
+
+def judge_flat(tables: Tables) -> tuple[str, str]:
+    """Proposition 4.3."""
+    rounds = tables["rounds"]
+    one = _level(rounds, rounds["noise"].min(), rounds["shared"].max())["rounds"]
+    late = one[one.index >= 10]
+    factor = float(late.max() / late.min())
+    return (PASS if factor < 1.3 else FAIL), (
+        f"With shared momentum and exact gradients the fewest rounds are {one.iloc[0]} at T = "
+        f"{one.index[0]}, and from T = 10 to {one.index[-1]} they vary by a factor {factor:.2f}.")
+
+
+def judge_noise(tables: Tables) -> tuple[str, str]:
+    """Gradient noise makes local steps worth while."""
+    rounds = tables["rounds"]
+    most = rounds["shared"].max()
+    levels = rounds["noise"].min(), rounds["noise"].max()
+    exact, noisy = (_level(rounds, level, most)["rounds"] for level in levels)
+    gains = [float(one.iloc[0] / one.min()) for one in (exact, noisy)]
+    return (PASS if gains[1] > 1.2 * gains[0] else FAIL), (
+        f"The best T needs {gains[0]:.2f} times fewer rounds than T = 1 with exact gradients and "
+        f"{gains[1]:.2f} times fewer with noisy ones (best T = {exact.idxmin()} and {noisy.idxmin()}; "
+        "shared momentum).")
+
+
+def judge_shape(tables: Tables) -> tuple[str, str]:
+    """Does the shape hold with one constant?"""
+    rounds, fits = tables["rounds"], tables["fits"]
+    ratio = rounds["rounds"] / rounds["shape"]
+    top = int(rounds["local_steps"].max())
+    largest = bool((fits["constant"] < 2.0).all())
+    return (PASS if largest else FAIL), (
+        f"Exact rounds over the shape (all unknown constants one) are {ratio.min():.2g} to "
+        f"{ratio.max():.2g} over all levels and T up to {top}, so a constant of order one suffices; within "
+        f"a level the ratio varies by a factor {fits['spread'].min():.1f} to {fits['spread'].max():.1f}: "
+        "the shape is an upper bound, not the behaviour.")
+
+
+def judge_replicas(tables: Tables) -> tuple[str, str]:
+    """Replicas at T = 10."""
+    seen = tables["replicas"]
+    limit = sim.largest_allowed(int(seen["compared"].sum()))
+    return (PASS if float(seen["deviation"].max()) <= limit else FAIL), (
+        "Started in the stationary law, after 20 rounds of T = 10, their moments are at most "
+        f"{seen['deviation'].max():.1f} standard errors off; {limit:.1f} would be too many (false-alarm "
+        f"level 0.001). The finite-replica floor of W2 is {seen['floor'].mean():.2g}.")
+
+
+CLAIMS = [
+    Claim("Rounds have a U-curve in T: too few local steps waste communication, too many let clients "
+          "diverge (read with noisy gradients and private momentum).", "section 4.1, theorem 4.1", judge_u),
+    Claim("With small gradient noise and highly correlated momentum rounds vary little with T.",
+          "section 4.1, proposition 4.3", judge_flat),
+    Claim("Correlated momentum reduces communication.", "section 4.1, theorem 4.1", judge_correlation),
+    Claim("ours: noisy gradients make several local steps worth while, as the theorem's noise term d/(K T) "
+          "says.",
+          "ours, for theorem 4.1", judge_noise),
+    Claim("ours: the shape of Theorem 4.1 dominates the exact rounds with one constant of order one.",
+          "ours, for theorem 4.1", judge_shape),
+    Claim("ours: replicas agree with the exact law.", "ours", judge_replicas),
+]

@@ -1,0 +1,24 @@
+"""FA-LD figure 3(a): full participation, by step size."""
+
+from __future__ import annotations
+
+from . import _participation as panel
+from .figure import Drawing, Tables
+
+TITLE = "FA-LD: W2 against rounds, all clients"
+PAPER = "FA-LD figure 3(a)"
+SHOWS = ("Full participation (K = 100) at four step sizes: replicas and exact law; beside it the "
+         "bias that stays, against the step size.")
+COST = {"tiny": "1 s", "quick": "2 s", "paper": "about 2 min (estimated)"}
+PARAMETERS = panel.parameters(["full"], None)
+CLAIMS = panel.FULL_CLAIMS
+
+
+def compute(scale: str) -> Tables:
+    """Tables: curves (exact, replicas), bias, bounds, panel."""
+    return panel.compute(PARAMETERS, scale)
+
+
+def draw(tables: Tables) -> Drawing:
+    """The curves, and the stationary bias against the step size."""
+    return panel.draw(tables, "a")

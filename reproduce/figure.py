@@ -1,0 +1,222 @@
+"""What a figure is.
+
+A figure is one module of this package that defines
+
+    TITLE       a few words
+    PAPER       the paper and the figure's number in it ("ours" where the paper has none)
+    SHOWS       one sentence
+    COST        {"tiny": ..., "quick": ..., "paper": ...}, each a few words; an estimate says so
+    PARAMETERS  list of `Parameter`
+    CLAIMS      list of `Claim`
+    compute(scale) -> {name: DataFrame}      everything that is drawn, and nothing is drawn that is not here
+    draw(tables) -> matplotlib Figure        from the tables alone
+
+and nothing else has to be edited for it to be listed, made, checked and put into the gallery. Modules
+whose names begin with an underscore are shared parts of figures.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure as Drawing
+
+SCALES = ("tiny", "quick", "paper")
+PASS, FAIL, NOT_TESTABLE = "PASS", "FAIL", "NOT TESTABLE"
+
+Tables = dict[str, pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class ByScale:
+    """A value that depends on the scale: tiny (tests), quick (default), paper."""
+
+    tiny: Any
+    quick: Any
+    paper: Any
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One number of a figure's set-up.
+
+    Parameters
+    ----------
+    name : str
+        An identifier: `settings` makes an attribute of it.
+    value : object
+        A plain value, a list, or `ByScale`.
+    origin : "paper" or "ours"
+        Whether the paper prints it.
+    reason : str
+        Why this value; required for ours.
+    """
+
+    name: str
+    value: Any
+    origin: str
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if self.origin not in ("paper", "ours"):
+            raise ValueError(f"origin={self.origin!r} of parameter {self.name} must be 'paper' or 'ours'")
+        if self.origin == "ours" and not self.reason:
+            raise ValueError(f"reason='' of parameter {self.name} must say why, since the paper does not")
+        if not self.name.isidentifier():
+            raise ValueError(f"name={self.name!r} must be an identifier")
+
+    def at(self, scale: str) -> Any:
+        """The value at a scale."""
+        return getattr(self.value, scale) if isinstance(self.value, ByScale) else self.value
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says about the figure, and how the tables judge it.
+
+    Parameters
+    ----------
+    text : str
+        The claim in our words.
+    source : str
+        Where the paper says it.
+    judge : tables -> (verdict, why)
+        verdict is PASS, FAIL or NOT_TESTABLE; why is one sentence with the numbers that decide.
+    """
+
+    text: str
+    source: str
+    judge: Callable[[Tables], tuple[str, str]] = field(repr=False)
+
+    def verdict(self, tables: Tables) -> dict[str, str]:
+        """Text, source, verdict and why, as plain strings."""
+        verdict, why = self.judge(tables)
+        if verdict not in (PASS, FAIL, NOT_TESTABLE):
+            raise ValueError(f"verdict={verdict!r} of claim {self.text!r} must be "
+                             f"{PASS!r}, {FAIL!r} or {NOT_TESTABLE!r}")
+        return {"text": self.text, "source": self.source, "verdict": verdict, "why": why}
+
+
+def settings(parameters: Iterable[Parameter], scale: str) -> SimpleNamespace:
+    """The parameters at a scale, as attributes."""
+    check_scale(scale)
+    return SimpleNamespace(**{item.name: item.at(scale) for item in parameters})
+
+
+def check_scale(scale: str) -> str:
+    """One of the known scales."""
+    if scale not in SCALES:
+        raise ValueError(f"scale={scale!r} must be one of {', '.join(SCALES)}")
+    return scale
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure's module with its id, checked to be complete."""
+
+    id: str
+    module: ModuleType = field(repr=False)
+
+    def __post_init__(self) -> None:
+        wanted = {"TITLE": str, "PAPER": str, "SHOWS": str, "COST": Mapping, "PARAMETERS": list,
+                  "CLAIMS": list, "compute": Callable, "draw": Callable}
+        for name, kind in wanted.items():
+            if not isinstance(getattr(self.module, name, None), kind):  # type: ignore[arg-type]
+                raise ValueError(f"figure {self.id} must define {name} "
+                                 f"({getattr(kind, '__name__', kind)}); see reproduce/figure.py")
+        missing = [scale for scale in SCALES if scale not in self.module.COST]
+        if missing:
+            raise ValueError(f"COST of figure {self.id} has no entry for {', '.join(missing)}")
+
+    @property
+    def title(self) -> str:
+        """A few words."""
+        return self.module.TITLE
+
+    @property
+    def paper(self) -> str:
+        """The paper and the figure's number in it."""
+        return self.module.PAPER
+
+    @property
+    def shows(self) -> str:
+        """One sentence."""
+        return self.module.SHOWS
+
+    @property
+    def cost(self) -> Mapping[str, str]:
+        """Cost per scale in words; an estimate says so."""
+        return self.module.COST
+
+    def command(self, scale: str = "quick") -> str:
+        """The command that makes it."""
+        return f"python -m reproduce {self.id}" + ("" if scale == "quick" else f" --scale {scale}")
+
+    def compute(self, scale: str) -> Tables:
+        """All tables. Runs the simulations."""
+        return self.module.compute(check_scale(scale))
+
+    def draw(self, tables: Tables) -> Drawing:
+        """The picture, from the tables alone."""
+        return self.module.draw(tables)
+
+    def claims(self, tables: Tables) -> list[dict[str, str]]:
+        """Every claim with its verdict."""
+        return [claim.verdict(tables) for claim in self.module.CLAIMS]
+
+    def parameters(self, scale: str) -> list[dict[str, Any]]:
+        """Every parameter at a scale, as plain values."""
+        return [{"name": item.name, "value": item.at(scale), "origin": item.origin, "reason": item.reason}
+                for item in self.module.PARAMETERS]
+
+
+def _in_order(name: str) -> list[Any]:
+    """Sort key that puts fig2 before fig10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+@cache
+def figures() -> dict[str, Figure]:
+    """Every figure of this package by id, in natural order."""
+    package = importlib.import_module(__package__ or "reproduce")
+    found = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        if info.ispkg or info.name.startswith("_"):
+            continue
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        if hasattr(module, "compute") and hasattr(module, "draw"):
+            found[info.name] = Figure(info.name, module)
+    return {name: found[name] for name in sorted(found, key=_in_order)}
+
+
+def chosen(ids: Iterable[str]) -> list[Figure]:
+    """The named figures, or all when none is named; an unknown id lists the known ones."""
+    known = figures()
+    names = list(dict.fromkeys(ids)) or list(known)
+    for name in names:
+        if name not in known:
+            raise ValueError(f"figure={name!r} must be one of: {', '.join(known)}")
+    return [known[name] for name in names]
+
+
+def note(text: str) -> None:
+    """Tell what a figure is doing; shown only to a terminal, on one line that is overwritten."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[2K    {text[:100]}")
+        sys.stderr.flush()
+
+
+def clear_note() -> None:
+    """Remove the last note."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[2K")
+        sys.stderr.flush()

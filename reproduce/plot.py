@@ -1,0 +1,69 @@
+"""Drawing parts shared by the figures: what each kind of curve looks like and is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GREY = "#8C8C8C"
+EXACT, BAND, FLOOR, BOUND = ("exact law", "replicas (95% band)", "finite-replica floor", "bound")
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Inside it, everything is drawn in the house style."""
+    with matplotlib.rc_context(fname=str(Path(__file__).with_name("style.mplstyle"))):
+        yield
+
+
+def panels(n_columns: int, width: float = 5.2, height: float = 4.2, n_rows: int = 1,
+           **options: Any) -> tuple[Drawing, np.ndarray]:
+    """A drawing with a row (or rows) of panels, laid out without overlap. Axes have shape (rows, columns)."""
+    drawing = Drawing(figsize=(width * n_columns, height * n_rows), layout="constrained")
+    return drawing, drawing.subplots(n_rows, n_columns, squeeze=False, **options)
+
+
+def exact(ax: Axes, x: Any, y: Any, colour: str, label: str = EXACT, **options: Any) -> None:
+    """The exact law: a solid line."""
+    ax.plot(x, y, color=colour, label=label, solid_capstyle="butt", **options)
+
+
+def replicas(ax: Axes, x: Any, value: Any, low: Any, high: Any, colour: str,
+             label: str | None = BAND) -> None:
+    """Replicas: a thin line with its band."""
+    ax.fill_between(x, low, high, color=colour, alpha=0.22, linewidth=0, label=label)
+    ax.plot(x, value, color=colour, linewidth=0.8, alpha=0.9, linestyle=(0, (1, 1)))
+
+
+def floor(ax: Axes, level: float, label: str | None = FLOOR) -> None:
+    """The distance that a fit to this many perfect draws would show."""
+    ax.axhline(level, color="#000000", linestyle=":", linewidth=1.1, label=label)
+
+
+def bound(ax: Axes, x: Any, y: Any, vacuous: bool, outside: bool, name: str = BOUND,
+          colour: str = COLOURS[6]) -> None:
+    """A published bound; grey, and called so, where it is vacuous or outside its hypotheses."""
+    remarks = [text for text, said in (("vacuous", vacuous), ("outside its hypotheses", outside)) if said]
+    label = f"{name} ({', '.join(remarks)})" if remarks else name
+    ax.plot(x, y, color=GREY if remarks else colour, linestyle="--", label=label)
+
+
+def room(low: float, high: float, share: float = 0.26) -> tuple[float, float]:
+    """Limits of a logarithmic axis that leave the upper `share` of it to the legend."""
+    bottom, top = low / 1.6, high * 1.6
+    return bottom, top * (top / bottom) ** (share / (1.0 - share))
+
+
+def once(ax: Axes, **options: Any) -> None:
+    """A legend in which every name stands once."""
+    handles, labels = ax.get_legend_handles_labels()
+    found = dict(zip(labels, handles, strict=True))
+    ax.legend(found.values(), found.keys(), **options)

@@ -1,0 +1,105 @@
+"""`python -m reproduce readme`: the tables of README.md, from the stored results.
+
+Each table stands between two HTML comments, ``<!-- name:begin -->`` and ``<!-- name:end -->``; the
+rest of the file is written by hand and not touched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from . import store
+from .figure import FAIL, NOT_TESTABLE, PASS
+from .figure import _in_order as natural_order
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCHMARKS = ROOT / "tests" / "benchmarks" / "results.csv"
+"""Written by `make bench`: one row a contestant, the header is the table's."""
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; a bar within a cell is escaped.
+
+    >>> print(markdown(["a", "b"], [["1", "x|y"]]))
+    | a | b |
+    |---|---|
+    | 1 | x\\|y |
+    """
+    lines = [header, *rows]
+    text = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join([text[0], "|" + "---|" * len(header), *text[1:]])
+
+
+def figure_table(folder: Path = store.FOLDER) -> str:
+    """Paper figure -> command -> verdicts on its claims, from the claims JSON of every stored figure."""
+    rows = []
+    for path in sorted(folder.glob("*.json"), key=lambda path: natural_order(path.stem)):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if "claims" not in record:
+            continue
+        verdicts = [claim["verdict"] for claim in record["claims"]]
+        count = ", ".join(f"{verdicts.count(v)} {v}" for v in (PASS, FAIL, NOT_TESTABLE) if v in verdicts)
+        title = record["title"].split(": ", 1)[-1]  # the paper is in the first column
+        picture = f"[{title}](figures/{record['id']}.png)"
+        rows.append([record["paper"], picture, f"`{record['command']}`", count or "no claim"])
+    if not rows:
+        return "No figure is stored yet: `make figures`."
+    return markdown(["paper figure", "shows", "command", "claims judged"], rows)
+
+
+def benchmark_table(path: Path = BENCHMARKS) -> str:
+    """The benchmark's own output as a table."""
+    if not path.exists():
+        return "Not measured yet: `make bench`."
+    header, *rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+    return markdown(header, rows)
+
+
+PARTS: dict[str, Callable[[], str]] = {"figures": figure_table, "benchmarks": benchmark_table}
+
+
+def filled(text: str, parts: dict[str, Callable[[], str]] | None = None) -> str:
+    """`text` with every marked part replaced by what it should be now.
+
+    Raises
+    ------
+    ValueError
+        When a part is not marked exactly once.
+    """
+    for name, part in (PARTS if parts is None else parts).items():
+        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        before, opened, rest = text.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not opened or not closed or begin in after:
+            raise ValueError(f"README.md must contain {begin} ... {end} exactly once")
+        text = f"{before}{begin}\n{part()}\n{end}{after}"
+    return text
+
+
+def main(arguments: Sequence[str] = ()) -> int:
+    """Rewrite the tables of README.md, or with --check only say whether they are up to date."""
+    parser = argparse.ArgumentParser(prog="python -m reproduce readme",
+                                     description="Fill the tables of README.md from the stored results.")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 when out of date")
+    options = parser.parse_args(list(arguments))
+    path = ROOT / "README.md"
+    old = path.read_text(encoding="utf-8")
+    new = filled(old)
+    if options.check:
+        print("README.md is up to date" if new == old else
+              "README.md is out of date: python -m reproduce readme")
+        return int(new != old)
+    if new != old:
+        store.publish(ROOT, {path.name: new})
+    print("README.md: " + ("tables rewritten" if new != old else "already up to date"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""`python -m tests.benchmarks`: measure, judge, print, and keep results.json and results.csv."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from .arena import CONTESTANTS, Arena, Result, first_calls
+from .cases import CASES
+from .judge import ALLOWED
+from .report import as_csv, as_text, record
+
+HERE = Path(__file__).resolve().parent
+QUICK = 0.1
+
+
+def _chosen(text: str | None, known: tuple[str, ...], what: str) -> tuple[str, ...]:
+    wanted = known if text is None else tuple(text.split(","))
+    for name in wanted:
+        if name not in known:
+            raise SystemExit(f"{what} {name!r} is not known: {', '.join(known)}")
+    return wanted
+
+
+def main() -> int:
+    """Exit code 1 when a result does not count, or when the law test misses a wrong program."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true",
+                        help="a tenth of the work, 3 repetitions, nothing kept")
+    parser.add_argument("--cases", help="comma separated, of " + ", ".join(case.name for case in CASES))
+    parser.add_argument("--contestants", help="comma separated, of " + ", ".join(CONTESTANTS))
+    parser.add_argument("--repeats", type=int, help="repetitions, 5 by default")
+    parser.add_argument("--output", type=Path, help="folder for results.json and results.csv; by default "
+                        "this one for the full comparison, none for a part of it")
+    options = parser.parse_args()
+    repeats = options.repeats or (3 if options.quick else 5)
+    factor = QUICK if options.quick else 1.0
+    names = _chosen(options.cases, tuple(case.name for case in CASES), "case")
+    contestants = _chosen(options.contestants, CONTESTANTS, "contestant")
+    if importlib.util.find_spec("jax") is None:
+        print("JAX is not installed: it is left out (make bench installs it)")
+        contestants = tuple(name for name in contestants if not name.startswith("JAX"))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = (1, 2) if cores > 1 else (1,)
+    cases = [case.shortened(factor) if options.quick else case for case in CASES if case.name in names]
+    before = os.getloadavg()[0]
+
+    results: list[Result] = []
+    power: dict[str, dict[str, bool]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ours = tuple(name for name in contestants if name.startswith("fedsim"))
+        first = first_calls(cases[0], ours, folder)
+        for case in cases:
+            arena = Arena(case, factor, contestants, threads, folder, lambda line: print(line, flush=True))
+            results += arena.run(repeats)
+            power[case.name] = arena.power()
+    found = record(results, first, power, {case.name: case.title for case in cases},
+                   (before, os.getloadavg()[0]))
+    print(as_text(found))
+    if found["statistics_used"] > ALLOWED:
+        raise SystemExit(f"the law test used more than {ALLOWED} statistics: declare more in judge.py")
+    partial = options.quick or options.repeats or len(names) < len(CASES) or contestants != CONTESTANTS
+    output = options.output or (None if partial else HERE)
+    if output is not None:
+        (output / "results.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        (output / "results.csv").write_text(as_csv(found), encoding="utf-8")
+        print("kept results.json and results.csv; README: python -m reproduce readme")
+    good = all(result.valid for result in results) and all(all(one.values()) for one in power.values())
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

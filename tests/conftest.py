@@ -1,0 +1,53 @@
+"""What every test shares: one thread of BLAS, no display, one false-alarm level, repeatable properties."""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")  # before NumPy is imported
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import pytest
+from alarm import FALSE_ALARM, MAX_STATISTICS, Alarm
+from hypothesis import settings
+
+settings.register_profile("fedsim", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("fedsim")
+
+_ALARM = Alarm()
+_OTHERS: list[int] = []  # counts of parallel workers, where there are any
+
+
+@pytest.fixture(name="alarm", scope="session")
+def _alarm() -> Alarm:
+    """The one judge of random comparisons; see `tests/alarm.py`."""
+    return _ALARM
+
+
+def _used() -> int:
+    return _ALARM.count + sum(_OTHERS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """Collect the count of a pytest-xdist worker."""
+    _OTHERS.append(getattr(node, "workeroutput", {}).get("alarm", 0))
+
+
+def pytest_sessionfinish(session, exitstatus):
+    """Hand the count to the controller, or fail a run that compared more than it declared."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["alarm"] = _ALARM.count
+    elif _used() > MAX_STATISTICS:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how much of the budget was used."""
+    line = (f"random comparisons: {_used()} of {MAX_STATISTICS} allowed, "
+            f"false-alarm level {FALSE_ALARM:g} for the whole run")
+    if _used() > MAX_STATISTICS:
+        terminalreporter.write_line(f"ERROR: {line}: declare a larger budget in tests/alarm.py", red=True)
+    else:
+        terminalreporter.write_line(line)

@@ -1,0 +1,171 @@
+"""Slow twins of the compiled kernels: plain Python, one number at a time.
+
+Written from the papers and from the documented layout of the random streams, not from the kernels.
+Nothing here is shared with the code it judges, except the tags that say which stream is which.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fedsim.streams import GRADIENT_NOISE, OWN_NOISE, PARTICIPATION, SHARED_NOISE, START
+
+MASK = 0xFFFFFFFF
+
+
+def philox(counter, key):
+    """Philox4x32-10 (Salmon, Moraes, Dror and Shaw 2011), on Python integers."""
+    a, b, c, d = counter
+    k0, k1 = key
+    for _ in range(10):
+        p, q = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b, c, d = (q >> 32) ^ b ^ k0, q & MASK, (p >> 32) ^ d ^ k1, p & MASK
+        k0, k1 = (k0 + 0x9E3779B9) & MASK, (k1 + 0xBB67AE85) & MASK
+    return a, b, c, d
+
+
+def box_muller(w0, w1, w2, w3):
+    """Two normals: 52 bits of radius uniform in (0, 1], 2 bits of quadrant, 52 of an angle within it."""
+    uniform = 1.0 - (((w0 << 32) | w1) >> 12) * 2.0**-52
+    bits = (w2 << 32) | w3
+    quadrant, fraction = bits >> 62, ((bits >> 10) & (2**52 - 1)) * 2.0**-52
+    angle = (fraction - 0.5) * math.pi / 2
+    radius = math.sqrt(-2.0 * math.log(uniform))
+    cos, sin = math.cos(angle), math.sin(angle)
+    for _ in range(quadrant):  # turn by a quarter
+        cos, sin = -sin, cos
+    return radius * cos, radius * sin
+
+
+def box_muller_single(w0, w1):
+    """The same from two words, whose integers are first rounded to single precision."""
+    uniform = float(np.float32(np.float32(w0 >> 1) + np.float32(0.5))) * 2.0**-31
+    angle = (float(np.float32(w1 & 0x3FFFFFFF)) * 2.0**-30 - 0.5) * math.pi / 2
+    radius = math.sqrt(-2.0 * math.log(uniform))
+    cos, sin = math.cos(angle), math.sin(angle)
+    for _ in range(w1 >> 30):
+        cos, sin = -sin, cos
+    return radius * cos, radius * sin
+
+
+class Streams:
+    """The random numbers of one replica."""
+
+    def __init__(self, seed, replica, single=False):
+        self.key = (seed & MASK, seed >> 32)
+        self.replica, self.single = replica, single
+
+    def words(self, tag, position, client, place):
+        return philox(((client << 16) | place, position, self.replica, tag), self.key)
+
+    def normals(self, tag, position, client, rows):
+        """`rows` normals; a call of Philox gives two of them (four in single precision)."""
+        out, place = [], 0
+        while len(out) < rows:
+            words = self.words(tag, position, client, place)
+            if self.single:
+                out += [*box_muller_single(*words[:2]), *box_muller_single(*words[2:])]
+            else:
+                out += box_muller(*words)
+            place += 1
+        return out[:rows]
+
+    def of_step(self, tag, step, client, dim):
+        """Noise of one step. So many steps share a draw that none of its normals is wasted."""
+        per_call = 4 if self.single else 2
+        together = per_call // math.gcd(dim, per_call)
+        drawn = self.normals(tag, step // together, client, together * dim)
+        first = step % together * dim
+        return drawn[first:first + dim]
+
+    def uniform(self, round, draw):
+        """In [0, 1) with 53 bits."""
+        words = self.words(PARTICIPATION, round, draw, 0)
+        return (((words[0] << 32) | words[1]) >> 11) * 2.0**-53
+
+
+def draw_clients(streams, round, scheme, weights):
+    """The clients of a round. Scheme I inverts the cumulative weights, scheme II shuffles."""
+    drawn, n_clients = [], len(weights)
+    if scheme.replace:
+        for slot in range(scheme.n_active):
+            u, below, client = streams.uniform(round, slot), weights[0], 0
+            while u >= below and client < n_clients - 1:
+                client += 1
+                below += weights[client]
+            drawn.append(client)
+        return drawn
+    pool = list(range(n_clients))
+    for slot in range(scheme.n_active):
+        other = slot + int(streams.uniform(round, slot) * (n_clients - slot))
+        pool[slot], pool[other] = pool[other], pool[slot]
+        drawn.append(pool[slot])
+    return drawn
+
+
+def hessian(problem, client):
+    """A_c as a list of rows, from whatever was given."""
+    given, dim = problem.hessians, problem.minimizers.shape[1]
+    if given.ndim == 3:
+        return [[float(entry) for entry in row] for row in given[client]]
+    diagonal = [float(given[client])] * dim if given.ndim == 1 else [float(entry) for entry in given[client]]
+    return [[diagonal[i] if i == j else 0.0 for j in range(dim)] for i in range(dim)]
+
+
+def stochastic_gradient(problem, streams, client, step, x):
+    """A_c (x - b_c) plus noise. The factor of a covariance is not unique: the problem's own is used."""
+    dim, matrix = len(x), hessian(problem, client)
+    gap = [x[j] - float(problem.minimizers[client, j]) for j in range(dim)]
+    gradient = [sum(matrix[i][j] * gap[j] for j in range(dim)) for i in range(dim)]
+    noise = problem.gradient_noise
+    if noise is None:
+        return gradient
+    z = streams.normals(GRADIENT_NOISE, step, client, dim)
+    if np.ndim(noise) == 0:
+        return [gradient[i] + float(noise) * z[i] for i in range(dim)]
+    factor = problem.arrays().factors[client]
+    return [gradient[i] + sum(float(factor[i, j]) * z[j] for j in range(dim)) for i in range(dim)]
+
+
+def first_point(start, dim, seed, replica):
+    """The start: the origin, a point, or one draw of a Gaussian by its symmetric square root."""
+    if start is None:
+        return [0.0] * dim
+    if not hasattr(start, "cov"):
+        return [float(entry) for entry in start]
+    values, vectors = np.linalg.eigh(start.cov)
+    root = vectors @ np.diag(np.sqrt(np.clip(values, 0.0, None))) @ vectors.T
+    z = Streams(seed, replica).normals(START, 0, 0, dim)
+    return [float(start.mean[i]) + sum(float(root[i, j]) * z[j] for j in range(dim)) for i in range(dim)]
+
+
+def fa_ld(problem, algorithm, n_rounds, seed, replica, start=None, single=False):
+    """FA-LD, Algorithm 4 (Algorithms 2 and 3 without participation): server values (n_rounds + 1, d)."""
+    streams = Streams(seed, replica, single)
+    weights = [float(weight) for weight in problem.weights]
+    dim, tau, shared = problem.minimizers.shape[1], algorithm.temperature, algorithm.shared_noise
+    server = first_point(start, dim, seed, replica)
+    path = [server]
+    for round in range(n_rounds):
+        everyone = range(len(weights))
+        drawn = everyone if algorithm.participation is None else draw_clients(
+            streams, round, algorithm.participation, weights)
+        local = {client: list(server) for client in drawn}
+        for step in range(round * algorithm.local_steps, (round + 1) * algorithm.local_steps):
+            eta = float(algorithm.schedule.at(step))
+            common = streams.of_step(SHARED_NOISE, step, 0, dim)
+            for client, x in local.items():
+                gradient = stochastic_gradient(problem, streams, client, step, x)
+                own = streams.of_step(OWN_NOISE, step, client, dim)
+                local[client] = [
+                    x[i] - eta * gradient[i] + math.sqrt(2 * eta * tau * shared) * common[i]
+                    + math.sqrt(2 * eta * tau * (1 - shared) / weights[client]) * own[i]
+                    for i in range(dim)]
+        if algorithm.participation is None:
+            server = [sum(weights[c] * local[c][i] for c in everyone) for i in range(dim)]
+        else:
+            server = [sum(local[c][i] for c in drawn) / len(drawn) for i in range(dim)]
+        path.append(server)
+    return np.array(path)

@@ -1,0 +1,419 @@
+"""The simulated DE-SGLD and DE-SGHMC: their slow twins, their exact laws, mutants that must be caught."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import naive_decentralized
+import networkx
+import numpy as np
+import pytest
+from test_naive_parity import make_problem, spd
+from test_power import absolute_imports, replaced_once, with_switch
+from test_replicas_against_law import quadratic, scores
+
+import fedsim as fs
+import fedsim.compile
+import theory
+from fedsim import network
+
+SEED = 0xD1B54A32D192ED03
+LANES = (0, 63, 65)  # 64 replicas in one leaf, and two in the next, which may be laid out otherwise
+FIRST_ROUNDS = 3
+NETWORKS = {"complete": network.complete, "ring": network.ring, "path": network.path, "star": network.star,
+            "disconnected": network.disconnected}
+TWINS = {fs.DESGLD: naive_decentralized.de_sgld, fs.DESGHMC: naive_decentralized.de_sghmc}
+
+
+def assert_parity(problem, algorithm, start=None, noise="double", tolerance=1e-12, lanes=LANES):
+    """The average of a replica, and every client where it is alone in its run."""
+    run = fs.simulate(problem, algorithm, FIRST_ROUNDS, max(lanes) + 1, seed=SEED, start=start,
+                      keep_final=True, allow_unstable=True, noise=noise, threads=1)
+    twin = TWINS[type(algorithm)]
+    for replica in lanes:
+        slow = twin(problem, algorithm, FIRST_ROUNDS, SEED, replica, start, noise == "single").mean(axis=1)
+        error = np.abs(run.final[replica] - slow[-1]).max() / max(1.0, np.abs(slow).max())
+        assert error <= tolerance, f"replica {replica}: {problem}, {algorithm}, start={start}: {error:g}"
+    alone = fs.simulate(problem, algorithm, FIRST_ROUNDS, 1, seed=SEED, start=start, covariance="none",
+                        allow_unstable=True, noise=noise, threads=1)
+    slow = twin(problem, algorithm, FIRST_ROUNDS, SEED, 0, start, noise == "single")
+    for client, law in enumerate(alone.clients):
+        error = np.abs(law.mean - slow[:, client]).max() / max(1.0, np.abs(slow).max())
+        assert error <= tolerance, f"client {client}: {problem}, {algorithm}, start={start}: {error:g}"
+
+
+# one schedule for each class of problem that compiled code sees, so that there is less to compile
+SCHEDULES = dict(zip(itertools.product((True, False), (None, "std", "cov")), (
+    "constant", "listed", "harmonic", "harmonic", "constant", "listed"), strict=True))
+
+
+def make_step_size(kind):
+    if kind == "constant":
+        return 0.21
+    return fs.schedules.Harmonic(4.0, 0.3) if kind == "harmonic" else np.array([0.3, 0.05, 0.2])
+
+
+def options(kind, structure, noise, graph):
+    """Odd and even dimensions and numbers of clients; starts, weights and velocities vary along."""
+    rng = np.random.default_rng([len(structure), len(graph)])
+    step = make_step_size(SCHEDULES[structure == "dense", noise])
+    for number, (n_clients, dim) in enumerate(itertools.product((1, 2, 3, 4), (1, 2, 3))):
+        problem = make_problem(rng, structure, noise, n_clients, dim, weighted=number % 3 != 0,
+                               singular=number % 2 == 1)
+        mixing = NETWORKS[graph](n_clients)
+        velocity = (None, rng.standard_normal(dim), rng.standard_normal((n_clients, dim)))[number // 3 % 3]
+        algorithm = fs.DESGLD(step, mixing) if kind is fs.DESGLD else fs.DESGHMC(step, 1.7, mixing, velocity)
+        yield problem, algorithm, (None, rng.standard_normal(dim), rng.standard_normal((n_clients, dim)),
+                                   fs.Gaussian(rng.standard_normal(dim), spd(rng, 1, dim)[0]))[number % 4]
+
+
+PARITY = [(kind, structure, noise, graph) for kind in TWINS for (structure, noise), graph in zip(
+    itertools.product(("dense", "diagonal", "isotropic"), (None, "std", "cov")), itertools.cycle(NETWORKS))]
+
+
+@pytest.mark.parametrize(("kind", "structure", "noise", "graph"), PARITY)
+def test_kernel_is_its_slow_twin(kind, structure, noise, graph):
+    for problem, algorithm, start in options(kind, structure, noise, graph):
+        assert_parity(problem, algorithm, start)
+
+
+def test_single_precision_variates_too():
+    for case in (PARITY[1], PARITY[11]):
+        for problem, algorithm, start in options(*case):
+            assert_parity(problem, algorithm, start, "single", 1e-5)
+
+
+@pytest.mark.parametrize("kind", TWINS)
+def test_products_in_groups_of_eight_and_coordinates_as_lanes(kind):
+    """Dense dimensions from 8 on, and few replicas of many coordinates, are laid out otherwise."""
+    rng = np.random.default_rng(3)
+    mixing, extra = network.grid(2, 2), () if kind is fs.DESGLD else (1.3,)
+
+    def algorithm(**options):
+        return kind(0.1, *extra, mixing, **options)
+
+    for dim in (8, 9):
+        assert_parity(make_problem(rng, "dense", None, 4, dim, weighted=True), algorithm())
+    wide = make_problem(rng, "diagonal", "std", 4, 6, weighted=True)
+    for start in (None, rng.standard_normal((4, 6)), fs.Gaussian(np.ones(6), spd(rng, 1, 6)[0])):
+        assert_parity(wide, algorithm(), start, lanes=(0, 2))
+    if kind is fs.DESGHMC:
+        assert_parity(wide, algorithm(start_velocity=rng.standard_normal((4, 6))), lanes=(0, 2))
+
+
+@pytest.mark.parametrize("kind", TWINS)
+def test_the_twins_are_not_the_same_code(kind):
+    """A change of the slow twin is noticed: the comparison can fail."""
+    problem = make_problem(np.random.default_rng(1), "dense", None, 3, 2, weighted=True)
+    good, bad = (kind(s, *(() if kind is fs.DESGLD else (1.0,)), network.path(3)) for s in (0.2, 0.2 + 1e-9))
+    run = fs.simulate(problem, good, FIRST_ROUNDS, 64, seed=SEED, keep_final=True)
+    slow = TWINS[kind](problem, bad, FIRST_ROUNDS, SEED, 0).mean(axis=1)
+    assert np.abs(run.final[0] - slow[-1]).max() > 1e-12
+
+
+@pytest.mark.parametrize("noise", [None, "std", "cov"])
+def test_friction_one_over_the_step_is_langevin(noise):
+    """DE-SGHMC(eta, 1/eta) is DE-SGLD(eta^2) on the same noise: average and every client."""
+    problem = make_problem(np.random.default_rng(2), "dense", noise, 4, 3, weighted=True)
+    for graph, eta in itertools.product(NETWORKS.values(), (0.25, 0.4)):
+        hmc, langevin = fs.DESGHMC(eta, 1.0 / eta, graph(4)), fs.DESGLD(eta**2, graph(4))
+        one, other = (fs.simulate(problem, a, 20, 66, seed=3, keep_final=True) for a in (hmc, langevin))
+        np.testing.assert_allclose(one.final, other.final, rtol=0, atol=1e-12 * np.abs(one.final).max())
+        for first, second in zip(one.clients, other.clients, strict=True):
+            np.testing.assert_allclose(first.mean, second.mean, rtol=0, atol=1e-12 * np.abs(first.mean).max())
+            np.testing.assert_allclose(first.cov, second.cov, rtol=0, atol=1e-12 * np.abs(first.cov).max())
+
+
+def test_one_client_is_langevin():
+    """N = 1: DE-SGLD is FA-LD with one local step, on the same noise."""
+    problem = make_problem(np.random.default_rng(4), "dense", "cov", 1, 3, weighted=False)
+    one, other = (fs.simulate(problem, a, 10, 66, seed=5, keep_final=True).final
+                  for a in (fs.DESGLD(0.1, [[1.0]]), fs.FALD(0.1)))
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * np.abs(one).max())
+
+
+ROUNDS, REPLICAS, RECORD = 8, 40_000, (1, 2, 4)
+HARMONIC = fs.schedules.Harmonic(4.0, 0.3)
+GRAPHS = {**NETWORKS, "grid": lambda n: network.grid(2, n // 2),
+          "random": lambda n: network.metropolis(networkx.gnp_random_graph(n, 0.5, seed=2))}
+CASES = {f"{name}, {graph}": (quadratic(6, 2, noise=noise), make(GRAPHS[graph](6)))
+         for graph in GRAPHS for name, noise, make in (
+             ("Langevin", 2.0, lambda w: fs.DESGLD(0.3, w)),
+             ("Hamiltonian", "cov", lambda w: fs.DESGHMC(0.4, 1.5, w)))}
+CASES |= {
+    "one client": (quadratic(1), fs.DESGLD(0.2, [[1.0]])),
+    "exact gradients": (quadratic(4, 3), fs.DESGLD(0.2, network.star(4))),
+    "harmonic": (quadratic(4, noise=1.0), fs.DESGLD(HARMONIC, network.ring(4))),
+    "listed": (quadratic(4, noise="cov"), fs.DESGHMC(np.linspace(0.4, 0.1, ROUNDS), 2.0, network.path(4))),
+    "diagonal": (quadratic(4, 3, "diagonal", noise="cov"), fs.DESGLD(0.2, network.path(4))),
+    "isotropic": (quadratic(5, 2, "isotropic", noise=1.0), fs.DESGHMC(0.3, 1.0, network.star(5))),
+    "start velocities": (quadratic(3, 2), fs.DESGHMC(0.3, 1.0, network.path(3), [[3, 0], [0, -2], [1, 1]])),
+    "a start each": (quadratic(3, 2), fs.DESGLD(0.3, network.path(3))),
+    "a random start": (quadratic(3, 2), fs.DESGHMC(0.3, 1.0, network.path(3))),
+    "one dimension": (quadratic(4, 1), fs.DESGHMC(0.3, 0.5, network.star(4), [2.0])),
+    "equal clients": (fs.Quadratic(np.ones((5, 2)), np.arange(10.0).reshape(5, 2)),
+                      fs.DESGLD(1.0, network.ring(5))),
+}
+STARTS = {"a start each": [[6.0, 0.0], [-6.0, 3.0], [0.0, -6.0]],  # the average is an exact number
+          "a random start": fs.Gaussian([3.0, -1.0], [[2.0, -1.2], [-1.2, 1.0]]),
+          "equal clients": fs.Gaussian([3.0, -1.0], [2.0, 0.5])}
+
+
+def all_scores(run, law):
+    """`scores` of the average and of every client."""
+    assert len(run.clients) == len(law.clients)
+    views = zip((run, *run.clients), (law, *law.clients), strict=True)
+    return np.concatenate([scores(one, other) for one, other in views])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_replicas_follow_the_exact_law(name, alarm):
+    problem, algorithm = CASES[name]
+    start = STARTS.get(name)
+    law = theory.exact_law(problem, algorithm, ROUNDS, start=start, record=RECORD)
+    run = fs.simulate(problem, algorithm, ROUNDS, REPLICAS, seed=51, start=start, record=RECORD)
+    alarm.assert_normal(all_scores(run, law), name)
+
+
+def regression(batch_size, replace, grad_scale="unbiased", weights=None):
+    rng = np.random.default_rng(6)
+    sizes = (6, 9, 12, 7)
+    features = rng.standard_normal((sum(sizes), 2))
+    return fs.LinearRegression(features, features @ np.ones(2) + rng.standard_normal(sum(sizes)),
+                               np.repeat(np.arange(4), sizes), noise_std=0.8, prior_variance=2.0,
+                               weights=weights, batch_size=batch_size, replace=replace, grad_scale=grad_scale)
+
+
+MINIBATCHES = {
+    "with replacement": (regression(3, True), fs.DESGLD(0.012, network.ring(4))),
+    "without replacement": (regression(3, False), fs.DESGLD(0.015, network.star(4))),
+    "single data": (regression(1, True), fs.DESGLD(0.006, network.complete(4))),
+    "sums": (regression(4, False, "batch_sum"), fs.DESGLD(0.03, network.path(4))),
+    "Hamiltonian, with replacement": (regression(3, True, weights=[0.1, 0.2, 0.3, 0.4]),
+                                      fs.DESGHMC(0.1, 2.0, network.ring(4))),
+    "Hamiltonian, without replacement": (regression(5, False), fs.DESGHMC(0.12, 3.0, network.path(4))),
+    "Hamiltonian, sums": (regression(2, True, "batch_sum"), fs.DESGHMC(0.15, 1.0, network.disconnected(4))),
+}
+
+
+@pytest.mark.parametrize("name", MINIBATCHES)
+def test_replicas_with_minibatches_follow_their_moments(name, alarm):
+    """Data-dependent noise, which is not Gaussian: standard errors from leaves."""
+    problem, algorithm = MINIBATCHES[name]
+    law = theory.exact_law(problem, algorithm, ROUNDS, start=[3.0, -2.0], record=RECORD)
+    run = fs.simulate(problem, algorithm, ROUNDS, REPLICAS, seed=52, start=[3.0, -2.0], record=RECORD)
+    assert not law.is_gaussian
+    alarm.assert_normal(all_scores(run, law), name)
+
+
+def test_minibatch_noise_shows(alarm):
+    """The law with exact gradients is not that of minibatches, nor is replacement immaterial."""
+    problem, algorithm = MINIBATCHES["without replacement"]
+    run = fs.simulate(problem, algorithm, ROUNDS, REPLICAS, seed=52, start=[3.0, -2.0])
+    for other in (regression(3, True), regression(4, False)):
+        law = theory.exact_law(other, algorithm, ROUNDS, start=[3.0, -2.0])
+        alarm.must_fail(all_scores(run, law), "another minibatch")
+
+
+def test_sparse_networks_are_run_sparsely():
+    """A ring's kernel holds three weights a client, and a step costs by edges."""
+    algorithm = fs.DESGLD(0.1, network.ring(1000))
+    assert len(algorithm.gossip().columns) == len(algorithm.gossip().weights) == 3000
+    problem = fs.Quadratic.from_components(np.ones(1000), np.zeros((1000, 1)))
+    assert algorithm.costs(problem, 10) == {"communications": 10, "gradient_evaluations": 10_000,
+                                            "floats_sent": 20_000}
+
+
+# As in `test_power`: the sources are copied with every mutation built in, each behind its own switch.
+# name: (case, source, what is replaced, by what)
+SOURCES = ("decentralized", "de_sgld", "de_sghmc")
+GRADIENT = "        stochastic_gradient(problem, lane_set, client, round, 0, x, work.scratch"
+MUTATIONS = {
+    "Gauss-Seidel instead of synchronous gossip": (
+        "Langevin", "decentralized", "    work.turn[0] = 1 - turn",
+        "        for i in range(dim if ON(kernel) else 0):\n"
+        "            lanes.copy(work.positions[turn, client, i], new[i])\n    work.turn[0] = 1 - turn"),
+    "gradient at the mixed point": (
+        "Langevin", "decentralized", GRADIENT,
+        "        if ON(kernel):\n            _mix(kernel.gossip, work.positions[turn], client, new)\n"
+        "        stochastic_gradient(problem, lane_set, client, round, 0, "
+        "new if ON(kernel) else x, work.scratch"),
+    "gradient at a neighbour's point": (
+        "Langevin", "decentralized", "0, new if", "0, work.positions[turn, 0] if ON(kernel) else new if"),
+    "weights of the components forgotten": (
+        "Langevin", "decentralized", "kernel.weights[client], own, new)",
+        "1.0 / kernel.weights.shape[0] if ON(kernel) else kernel.weights[client], own, new)"),
+    "gradients of f_(i) instead of f_i": (
+        "Langevin", "decentralized", "1.0 / kernel.weights.shape[0] if",
+        "1.0 if ON(kernel) else 1.0 / kernel.weights.shape[0] if"),
+    "noise common to all clients": (
+        "Langevin", "decentralized", "round // per_draw, client, own)",
+        "round // per_draw, 0 if ON(kernel) else client, own)"),
+    "a neighbour too few": (
+        "Langevin", "decentralized", "range(start + 1, end)",
+        "range(start + 1, end - (1 if ON(gossip) else 0))"),
+    "no mixing": (
+        "Langevin", "de_sgld", "self.gossip(),",
+        "(self.gossip() if not ON() else type(self)(0.1, np.eye(len(self.mixing))).gossip()),"),
+    "Langevin noise too large by sqrt(2)": (
+        "Langevin", "de_sgld", "np.sqrt(2.0 * eta)", "np.sqrt((4.0 if ON(kernel) else 2.0) * eta)"),
+    "Langevin noise over the weight": (
+        "Langevin", "de_sgld", "* eta), 1.0, own", "* eta), 1.0 / (weight if ON(kernel) else 1.0), own"),
+    "Langevin schedule late": (
+        "Langevin", "de_sgld", "step_size(kernel.schedule, step)",
+        "step_size(kernel.schedule, step + (1 if ON(kernel) else 0))"),
+    "velocity mixed": (
+        "Hamiltonian", "de_sghmc", "        lanes.damp(velocity,",
+        "        if ON(kernel):\n"
+        "            for k in range(kernel.gossip.first[client], kernel.gossip.first[client + 1]):\n"
+        "                if kernel.gossip.columns[k] == client:\n"
+        "                    lanes.damp(velocity, kernel.gossip.weights[k])\n"
+        "            for k in range(kernel.gossip.first[client], kernel.gossip.first[client + 1]):\n"
+        "                if kernel.gossip.columns[k] != client:\n"
+        "                    lanes.axpy(velocity, kernel.gossip.weights[k],\n"
+        "                               work.velocities[kernel.gossip.columns[k], i])\n"
+        "        lanes.damp(velocity,"),
+    "old velocity used": (
+        "Hamiltonian", "de_sghmc", "        velocity = work.velocities[client, i]\n",
+        "        velocity = work.velocities[client, i]\n"
+        "        lanes.axpy(new[i], eta if ON(kernel) else 0.0, velocity)\n"),
+    "Hamiltonian noise too large by sqrt(2)": (
+        "Hamiltonian", "de_sghmc", "np.sqrt(2.0 * kernel.friction * eta)",
+        "np.sqrt((4.0 if ON(kernel) else 2.0) * kernel.friction * eta)"),
+    "noise without friction": (
+        "Hamiltonian", "de_sghmc", "* kernel.friction * eta)",
+        "* (1.0 if ON(kernel) else kernel.friction) * eta)"),
+    "gradient damped too": (
+        "Hamiltonian", "de_sghmc", "velocity, eta * weight,",
+        "velocity, eta * weight * (1.0 - eta * kernel.friction if ON(kernel) else 1.0),"),
+    "velocities at the start forgotten": (
+        "Hamiltonian", "de_sghmc", "        if self.start_velocity is None:\n            return np.zeros(",
+        "        if self.start_velocity is None or ON():\n            return np.zeros("),
+}
+# `old velocity used` needs its other half
+PAIRED = ("de_sghmc", "lanes.axpy(new[i], eta, velocity)",
+          "lanes.axpy(new[i], 0.0 if ON(kernel) else eta, velocity)", "old velocity used")
+CARRIERS = [("    gossip: Any\n", "    gossip: Any\n    mutant: int\n"),
+            ("self.gossip())", "self.gossip(), SWITCH.value)"),
+            ("_mix(gossip, old, client, new):", "_mix(gossip, old, client, new, mutant):")]
+PROBLEM = quadratic(4, 2, noise="cov")
+MUTANT_CASES = {
+    "Langevin": ("de_sgld", lambda module: module.DESGLD(HARMONIC, network.path(4))),
+    "Hamiltonian": ("de_sghmc", lambda module: module.DESGHMC(0.4, 2.0, network.path(4), [2.0, -1.0])),
+}
+
+
+def mutated(file):
+    """The source of a kernel with every mutation behind its switch."""
+    text = (Path(fs.__file__).parent / f"algorithms/{file}.py").read_text()
+    carriers = CARRIERS[2:] if file == "decentralized" else CARRIERS[:2]
+    for old, new in carriers:
+        text = replaced_once(text, old, new, f"carrier in {file}")
+    if file == "decentralized":
+        text = replaced_once(text, "turn], client, new)", "turn], client, new, kernel.mutant)", "carrier")
+    if file == PAIRED[0]:
+        number = 1 + list(MUTATIONS).index(PAIRED[3])
+        text = replaced_once(text, PAIRED[1], with_switch(PAIRED[2], number), "pair")
+    for number, (title, (_, home, old, new)) in enumerate(MUTATIONS.items(), start=1):
+        if home == file:
+            new = new.replace("ON(gossip)", f"(mutant == {number})").replace(
+                "_mix(kernel.gossip, work.positions[turn], client, new)",
+                "_mix(kernel.gossip, work.positions[turn], client, new, kernel.mutant)")
+            text = replaced_once(text, old, with_switch(new, number), title)
+    return text
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory):
+    """The mutated modules, with `.switch` to choose one mutation (0: none)."""
+    folder = tmp_path_factory.mktemp("mutants")
+    modules = SimpleNamespace(switch=SimpleNamespace(value=0))
+    swapped = {"fedsim.algorithms.decentralized": "fedsim_mutant_decentralized"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fedsim.compile, "cache_folder", lambda: folder)  # their machine code goes there
+        for file in SOURCES:
+            name = f"fedsim_mutant_{file}"
+            (folder / f"{name}.py").write_text(absolute_imports(mutated(file), "algorithms", swapped))
+            spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+            module = importlib.util.module_from_spec(spec)
+            module.SWITCH = modules.switch
+            sys.modules[name] = module
+            spec.loader.exec_module(module)
+            setattr(modules, file, module)
+    yield modules
+    for file in SOURCES:
+        del sys.modules[f"fedsim_mutant_{file}"]
+
+
+def run_copy(copies, case, number):
+    """A run of the copy, and the exact law of the program."""
+    home, make = MUTANT_CASES[case]
+    copies.switch.value = number
+    algorithm = make(getattr(copies, home))
+    assert not isinstance(algorithm, tuple(TWINS))
+    start = [3.0, -2.0]
+    return (fs.simulate(PROBLEM, algorithm, 4, 60_000, seed=61, start=start),
+            theory.exact_law(PROBLEM, make(fs), 4, start=start))
+
+
+@pytest.mark.parametrize("case", MUTANT_CASES)
+def test_without_a_mutation_the_copy_is_the_program(case, copies, alarm):
+    run, law = run_copy(copies, case, 0)
+    program = fs.simulate(PROBLEM, MUTANT_CASES[case][1](fs), 4, 60_000, seed=61, start=[3.0, -2.0])
+    for one, other in zip((run, *run.clients), (program, *program.clients), strict=True):
+        assert one.mean.tobytes() == other.mean.tobytes()
+        assert one.cov.tobytes() == other.cov.tobytes()
+    alarm.assert_normal(all_scores(run, law), case)
+
+
+@pytest.mark.parametrize("number", range(1, len(MUTATIONS) + 1), ids=list(MUTATIONS))
+def test_the_mutation_is_caught(number, copies, alarm):
+    title = list(MUTATIONS)[number - 1]
+    alarm.must_fail(all_scores(*run_copy(copies, MUTATIONS[title][0], number)), title)
+
+
+def test_degrees_without_the_node_itself_are_refused():
+    """Metropolis weights that forget the node itself leave the best connected ones no weight of their own."""
+    text = (Path(fs.__file__).parent / "network.py").read_text()
+    wrong = replaced_once(text, "links.sum(axis=1) + 1", "links.sum(axis=1)", "degree")
+    wrong = absolute_imports(wrong, "", {})
+    scope = {"__name__": "mutant"}
+    exec(compile(wrong, "mutant", "exec"), scope)
+    for graph in (networkx.cycle_graph(4), networkx.path_graph(3), networkx.star_graph(5)):
+        network.check_mixing(network.metropolis(graph))
+        with pytest.raises(ValueError, match="must be greater than 0"):
+            network.check_mixing(scope["metropolis"](graph))
+
+
+BAD = {
+    "step_size": (lambda w: fs.DESGLD(0.0, w), "step_size=0.0 must be greater than 0"),
+    "step_size nan": (lambda w: fs.DESGHMC(np.nan, 1.0, w), "step_size=nan must be finite"),
+    "friction": (lambda w: fs.DESGHMC(0.1, 0.0, w), "friction=0.0 must be greater than 0"),
+    "too much friction": (lambda w: fs.DESGHMC(0.5, 3.0, w), "friction=3 must be at most 1/step_size=2"),
+    "velocity": (lambda w: fs.DESGHMC(0.1, 1.0, w, [np.inf, 0.0]), r"start_velocity\[0\]=inf"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_parameters_are_refused(name):
+    make, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        make(network.ring(3))
+
+
+def test_bad_starts_are_refused():
+    problem, mixing = quadratic(3, 2), network.ring(3)
+    for start in (np.zeros((2, 2)), np.zeros((3, 3)), np.zeros(3), np.zeros((1, 3, 2))):
+        with pytest.raises(ValueError, match="start has shape"):
+            fs.simulate(problem, fs.DESGLD(0.1, mixing), 2, 64, seed=0, start=start)
+    for velocity in (np.zeros(3), np.zeros((2, 2)), np.zeros((3, 3))):
+        with pytest.raises(ValueError, match="start_velocity has shape"):
+            fs.simulate(problem, fs.DESGHMC(0.1, 1.0, mixing, velocity), 2, 64, seed=0)
+    with pytest.raises(ValueError, match="start has shape"):
+        fs.simulate(problem, fs.FALD(0.1), 2, 64, seed=0, start=np.zeros((3, 2)))
+    with pytest.raises(fs.UnstableStepSize, match="DE-SGLD map of all clients"):
+        fs.simulate(problem, fs.DESGLD(50.0, mixing), 2, 64, seed=0)

@@ -1,0 +1,271 @@
+"""The figures: every one at the tiny scale, and the machinery that stores, draws, checks and lists them."""
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure as Drawing
+
+import fedsim as fs
+import theory
+from reproduce import __main__ as command
+from reproduce import figure, gallery, plot, run, scoreboard, store
+from reproduce._fa_ld import floor_of
+from reproduce.figure import FAIL, NOT_TESTABLE, PASS, SCALES, ByScale, Claim, Figure, Parameter
+
+FIGURES = figure.figures()
+
+
+@pytest.fixture(scope="module", name="made")
+def _made(tmp_path_factory):
+    """Every figure, made once at the tiny scale: folder and tables as computed."""
+    folder = tmp_path_factory.mktemp("figures")
+    tables = {}
+    for name, one in FIGURES.items():
+        tables[name] = one.compute("tiny")
+        run.publish(one, tables[name], "tiny", folder)
+    return folder, tables
+
+
+def test_the_fa_ld_figures_are_found_in_order():
+    ids = [name for name in FIGURES if name.startswith("fa_ld_fig")]
+    assert ids == ["fa_ld_fig1a", "fa_ld_fig1b", "fa_ld_fig1c", "fa_ld_fig1de", "fa_ld_fig3a", "fa_ld_fig3b",
+                   "fa_ld_fig3c", "fa_ld_fig3d", "fa_ld_fig3e"]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_tables_are_finite_and_survive_storing(made, name):
+    tables = made[1][name]
+    assert tables
+    for key, table in tables.items():
+        assert len(table) > 0, key
+        numbers = table.select_dtypes("number")
+        assert not numbers.isna().any().any(), f"{name}: NaN in table {key}"
+    stored = store.load_tables(made[0], name)
+    assert store.differences(stored, tables) == []
+    assert store.to_csv(stored) == (made[0] / f"{name}.csv").read_text()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_claims_are_judged_with_reasons(made, name):
+    record = store.load_record(made[0], name)
+    assert record["claims"]
+    for claim in record["claims"]:
+        assert claim["verdict"] in (PASS, FAIL, NOT_TESTABLE)
+        assert len(claim["why"]) > 20 and claim["why"].endswith(".")
+        assert "nan" not in claim["why"].lower() and claim["source"]
+    for item in record["parameters"]:
+        assert item["origin"] in ("paper", "ours")
+        assert item["origin"] == "paper" or item["reason"]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_drawing_needs_the_tables_only(made, name, monkeypatch):
+    one = FIGURES[name]
+
+    def refuse(scale):
+        raise AssertionError("drawing must not compute")
+
+    monkeypatch.setattr(one.module, "compute", refuse)
+    before = (made[0] / f"{name}.png").stat().st_size
+    run.redraw(one, "tiny", made[0])
+    assert before > 5_000 and abs((made[0] / f"{name}.png").stat().st_size - before) < 0.02 * before
+    with plot.style():
+        drawing = one.draw(store.load_tables(made[0], name))
+    assert isinstance(drawing, Drawing)
+    panels = [ax for ax in drawing.axes if ax.get_label() != "<colorbar>"]
+    assert panels and all(ax.get_xlabel() for ax in panels)
+    assert any(ax.get_ylabel() for ax in panels) and all(ax.get_title(loc="left") for ax in panels)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_of_this_machine_is_written(made, name):
+    text = (made[0] / f"{name}.json").read_text() + (made[0] / f"{name}.csv").read_text()
+    assert str(made[0]) not in text and str(store.FOLDER.parent) not in text
+    assert json.loads((made[0] / f"{name}.json").read_text())["scale"] == "tiny"
+
+
+def test_check_passes_on_the_same_and_fails_on_other_numbers(made, tmp_path):
+    one, tables = FIGURES["fa_ld_fig1b"], made[1]["fa_ld_fig1b"]
+    run.publish(one, tables, "tiny", tmp_path)
+    assert run.check(one, "tiny", tmp_path) == []
+    moved = {**tables, "curves": tables["curves"].assign(w2=tables["curves"]["w2"] * (1 + 1e-5))}
+    run.publish(one, moved, "tiny", tmp_path)
+    found = run.check(one, "tiny", tmp_path)
+    assert len(found) == 1 and "curves, column w2" in found[0]
+
+
+def test_same_seed_same_tables(made):
+    again = FIGURES["fa_ld_fig1c"].compute("tiny")
+    assert store.to_csv(again) == store.to_csv(made[1]["fa_ld_fig1c"])
+
+
+def test_paper_scale_values_of_the_paper():
+    """What the paper prints is what the paper scale uses."""
+    values = {name: {p["name"]: p["value"] for p in one.parameters("paper") if p["origin"] == "paper"}
+              for name, one in FIGURES.items() if name.startswith("fa_ld_fig")}
+    for name in ("fa_ld_fig1a", "fa_ld_fig1b", "fa_ld_fig1c", "fa_ld_fig3a", "fa_ld_fig3e"):
+        assert values[name]["n_replicas"] == 300 and values[name]["n_clients"] == 50
+    assert values["fa_ld_fig1a"]["eps"] == 1e-3 and values["fa_ld_fig1a"]["step_size"] == 1e-7
+    assert values["fa_ld_fig1b"]["local_steps"] == 10 and values["fa_ld_fig1c"]["local_steps"] == 100
+    assert values["fa_ld_fig1b"]["alphas"] == [0.0, 1.0, 10.0, 100.0, 1000.0]
+
+
+def test_verdicts_that_the_exact_law_decides_at_any_scale(made):
+    """Equal Hessians: the average is centralised Langevin, whatever K, rho and alpha."""
+    tables = made[1]
+    equal = tables["fa_ld_fig1a"]["equal"]
+    assert (equal.groupby("alpha")["rounds"].diff().dropna() <= 0).all()
+    bias = tables["fa_ld_fig1a"]["bias"].query("spread == 0.0")["w2"]
+    np.testing.assert_allclose(bias, 1.384e-5, rtol=1e-3)
+    curves = tables["fa_ld_fig1c"]["curves"].query("kind == 'exact'")
+    table = curves.pivot(index="round", columns="rho", values="w2")
+    np.testing.assert_allclose(table, np.repeat(table.to_numpy()[:, :1], table.shape[1], axis=1), rtol=1e-9)
+    moved = tables["fa_ld_fig1b"]["equal_start"].pivot(index="round", columns="alpha", values="w2")
+    np.testing.assert_allclose(moved, np.repeat(moved.to_numpy()[:, :1], moved.shape[1], axis=1), rtol=1e-6)
+    for name in ("fa_ld_fig1b", "fa_ld_fig1c", "fa_ld_fig3e"):
+        assert tables[name]["bounds"]["vacuous"].all()
+    np.testing.assert_allclose(floor_of(fs.papers.fa_ld_simulation(), 300), 7.82e-4, rtol=2e-3)
+
+
+@pytest.mark.parametrize("scheme", ["I", "II"])
+def test_bias_of_partial_participation_has_its_closed_form_limit(made, scheme):
+    bias = made[1]["fa_ld_fig3d"]["bias"].query("scheme == @scheme and rho == 0.0")
+    smallest = bias[bias["step_size"] == bias["step_size"].min()]
+    np.testing.assert_allclose(smallest["w2"], smallest["limit"], rtol=1e-4)
+    n_active = smallest["n_active"].to_numpy()
+    extra = (50 - n_active if scheme == "II" else 49) / n_active
+    np.testing.assert_allclose(smallest["limit"], (np.sqrt(1 + extra) - 1) * np.sqrt(6 / 5e4), rtol=1e-9)
+
+
+# ---- the machinery ----------------------------------------------------------------------------------
+
+
+def a_figure(**changes):
+    """A small figure that is not in the package."""
+    parameters = [Parameter("slope", ByScale(1.0, 2.0, 3.0), "ours", "a choice")]
+
+    def compute(scale):
+        slope = figure.settings(parameters, scale).slope
+        return {"line": pd.DataFrame({"x": [0, 1], "y": [0.0, slope]})}
+
+    def draw(tables):
+        drawing, ((ax,),) = plot.panels(1)
+        plot.exact(ax, tables["line"]["x"], tables["line"]["y"], plot.COLOURS[0])
+        return drawing
+
+    parts = {"TITLE": "a title", "PAPER": "ours", "SHOWS": "a line", "COST": dict.fromkeys(SCALES, "0 s"),
+             "PARAMETERS": parameters, "compute": compute, "draw": draw,
+             "CLAIMS": [Claim("It rises.", "nowhere", lambda tables: (PASS, "Because it does, as we see."))]}
+    return Figure("a_figure", SimpleNamespace(**parts | changes))
+
+
+def test_an_interrupted_figure_leaves_the_previous_one_intact(tmp_path, monkeypatch, capsys):
+    one = a_figure()
+    run.make(one, "tiny", tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert sorted(before) == ["a_figure.csv", "a_figure.json", "a_figure.png"]
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "chosen", lambda ids: [a_figure(compute=interrupted)])
+    assert command.main(["--scale", "tiny", "--out", str(tmp_path)]) == 130
+    assert "previous result is intact" in capsys.readouterr().err
+    monkeypatch.setattr(command, "chosen", lambda ids: [a_figure(draw=interrupted)])
+    assert command.main(["--scale", "tiny", "--out", str(tmp_path)]) == 130
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_failed_publication_replaces_nothing(tmp_path):
+    store.publish(tmp_path, {"a": "old", "b": "old"})
+    with pytest.raises(TypeError):
+        store.publish(tmp_path, {"a": "new", "b": 5})
+    assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_csv_keeps_types_and_values():
+    tables = {"a": pd.DataFrame({"n": [1, 2], "x": [1.0, np.nan], "s": ["u", "v, w"], "b": [True, False]}),
+              "c": pd.DataFrame({"x": [np.inf, 1e-300], "n": [3, 4]})}
+    found = store.from_csv(store.to_csv(tables))
+    assert store.differences(tables, found) == []
+    assert [str(found["a"][c].dtype) for c in "nxb"] == ["int64", "float64", "bool"]
+    assert store.differences(tables, {"a": found["a"]}) == ["table c: only in the stored result"]
+
+
+@pytest.mark.parametrize("bad", [{"a": pd.DataFrame({"x": []})}, {"a": pd.DataFrame({"table": [1]})},
+                                 {"a": pd.DataFrame({"x": [""]})}, {"a": pd.DataFrame({"x": [None]})}])
+def test_tables_that_cannot_be_stored_are_refused(bad):
+    with pytest.raises(ValueError):
+        store.to_csv(bad)
+
+
+@pytest.mark.parametrize("text", ["", "x,y\n1,2\n", "table,x\na,1,2\n"])
+def test_a_damaged_csv_is_refused(text):
+    with pytest.raises(ValueError, match="csv"):
+        store.from_csv(text)
+
+
+@pytest.mark.parametrize("name", ["TITLE", "COST", "PARAMETERS", "CLAIMS", "draw"])
+def test_an_incomplete_figure_is_named(name):
+    with pytest.raises(ValueError, match=f"figure a_figure must define {name}"):
+        a_figure(**{name: None})
+
+
+def test_parameters_and_claims_are_checked():
+    with pytest.raises(ValueError, match="origin"):
+        Parameter("x", 1, "theirs", "because")
+    with pytest.raises(ValueError, match="reason"):
+        Parameter("x", 1, "ours")
+    with pytest.raises(ValueError, match="verdict"):
+        Claim("It rises.", "nowhere", lambda tables: ("MAYBE", "who knows")).verdict({})
+    with pytest.raises(ValueError, match="scale"):
+        figure.settings([], "large")
+
+
+def test_listing_names_every_figure_with_cost_and_paper():
+    text = command.listing()
+    for name, one in FIGURES.items():
+        assert name in text and one.paper in text
+    assert text.count("cost   tiny") == len(FIGURES)
+
+
+def test_unknown_figure_lists_the_known_ones(capsys):
+    assert command.main(["fa_ld_fig9"]) == 2
+    message = capsys.readouterr().err
+    assert "fa_ld_fig9" in message and all(name in message for name in FIGURES)
+
+
+def test_draw_before_make_says_what_to_do(tmp_path, capsys):
+    assert command.main(["fa_ld_fig1b", "--draw", "--out", str(tmp_path)]) == 2
+    assert "python -m reproduce fa_ld_fig1b" in capsys.readouterr().err
+
+
+def test_gallery_links_only_to_files_beside_it(made):
+    page = gallery.write(made[0], "tiny").read_text()
+    for name in FIGURES:
+        assert f'src="{name}.png"' in page and f'href="{name}.csv"' in page
+    assert "http" not in page and str(made[0]) not in page
+    assert page.count("<section") == len(FIGURES) + 1
+
+
+def test_scoreboard_covers_the_catalogue_and_nothing_is_violated():
+    found = scoreboard.table(n_problems=3)
+    assert set(found["theorem"]) == set(theory.catalogue()["id"])
+    defaults = {entry.id: entry.variants[0] for entry in theory.theorems()}
+    default = found[found["variant"] == found["theorem"].map(defaults)]
+    assert (default["violations"] == 0).all()
+    fa_ld = default[default["theorem"].str.startswith("fa_ld.")]
+    assert (fa_ld["within_hypotheses"] > 0).all() and (fa_ld["largest_ratio"] <= 1 + 1e-9).all()
+    assert scoreboard.as_csv(found).startswith("theorem,statement,variant")
+
+
+def test_the_command_line_in_a_process_of_its_own():
+    done = subprocess.run([sys.executable, "-m", "reproduce", "--list"], capture_output=True, text=True,
+                          cwd=store.FOLDER.parent, check=True)
+    assert "fa_ld_fig1a" in done.stdout

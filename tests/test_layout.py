@@ -1,0 +1,276 @@
+"""The house rules that a reader relies on, checked by reading the sources."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("fedsim", "theory", "reproduce")
+MAX_LINES = 300
+
+TEXT = {".py", ".toml", ".txt", ".md", ".json", ".csv", ".html", ".mplstyle", ".cfg", ".ini", ".yml", ""}
+
+# What theory may take from fedsim: modules of definitions, never one that simulates or compiles.
+THEORY_MAY_IMPORT = {
+    "fedsim", "fedsim.algorithms", "fedsim.distance", "fedsim.law", "fedsim.network", "fedsim.participation",
+    "fedsim.problems", "fedsim.schedules", "fedsim.stability", "fedsim.staleness", "fedsim.validation",
+}
+SIMULATES = {"simulate", "sample_path", "engine", "streams", "compile", "lanes", "noise", "Run", "kernel",
+             "workspace", "draw_clients", "step_size", "compiled", "inlined", "dispatched",
+             "stochastic_gradient"}
+COMPILER_OPTIONS = {"nogil", "fastmath", "error_model", "boundscheck", "forceinline", "looplift", "nopython"}
+DRAWING = {"matplotlib", "pandas"}
+
+
+def sources(*packages):
+    return [path for package in packages for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def name_of(path):
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def shown(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def _typing_only(node):
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def statements(tree, *, at_import=False):
+    """All nodes, or only those executed when the module is imported."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) or _typing_only(node)
+        if not (at_import and inside):
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def imports(tree, module, is_package, *, at_import=False):
+    """(line, absolute module, name or None) of every import."""
+    for node in statements(tree, at_import=at_import):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, None
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                parts = parts[: len(parts) - node.level + is_package]
+                base = ".".join([*parts, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield node.lineno, base, alias.name
+
+
+def imports_of(path, **options):
+    return list(imports(tree_of(path), name_of(path), path.name == "__init__.py", **options))
+
+
+def violations(rule, *packages, **options):
+    """file:line of imports that a rule (module, name) -> bool forbids."""
+    return [f"{shown(path)}:{line} imports {module}" + (f".{name}" if name else "")
+            for path in sources(*packages) for line, module, name in imports_of(path, **options)
+            if rule(module, name)]
+
+
+def top(module, name=None):
+    return module.split(".")[0]
+
+
+def test_the_reader_of_imports_sees_every_form():
+    code = ("import a.b\nfrom ..c import d\nfrom . import e\n"
+            "def f():\n    import pandas\nif TYPE_CHECKING:\n    import matplotlib\n")
+    found = list(imports(ast.parse(code), "x.y.z", False))
+    assert [(m, n) for _, m, n in sorted(found)] == [
+        ("a.b", None), ("x.c", "d"), ("x.y", "e"), ("pandas", None), ("matplotlib", None)]
+    early = {m for _, m, _ in imports(ast.parse(code), "x.y.z", False, at_import=True)}
+    assert early == {"a.b", "x.c", "x.y"}
+    assert next(iter(imports(ast.parse("from .a import b"), "x.y", True)))[1] == "x.y.a"
+
+
+def test_data_only_moves_right():
+    right_of = {"fedsim": {"theory", "reproduce", "tests"}, "theory": {"reproduce", "tests"},
+                "reproduce": {"tests"}}
+    for package, later in right_of.items():
+        assert not violations(lambda m, n, later=later: top(m) in later, package)
+
+
+def test_only_one_module_names_the_compiler():
+    allowed = "fedsim/compile.py"
+    found = [text for text in violations(lambda m, n: top(m) in ("numba", "llvmlite"), *PACKAGES)
+             if not text.startswith(allowed)]
+    for path in sources(*PACKAGES):
+        if shown(path) != allowed:
+            found += [f"{shown(path)}:{node.value.lineno} sets {node.arg}" for node in ast.walk(tree_of(path))
+                      if isinstance(node, ast.keyword) and node.arg in COMPILER_OPTIONS]
+    assert not found
+    assert any(top(m) == "numba" for _, m, _ in imports_of(ROOT / allowed))
+
+
+def test_only_figures_draw():
+    assert not violations(lambda m, n: top(m) in DRAWING, "fedsim", "theory", at_import=True)
+    assert not violations(lambda m, n: top(m) == "matplotlib", "fedsim", "theory")
+
+
+def _beyond_definitions(module, name):
+    """True for what theory may not take from fedsim."""
+    if top(module) != "fedsim":
+        return False
+    full = f"{module}.{name}" if name else module
+    parts = full.split(".")
+    family = ".".join(parts[:2]) if parts[1:2] in (["problems"], ["algorithms"]) else module
+    if module == "fedsim" and name and (ROOT / "fedsim" / f"{name}.py").exists():
+        family = full
+    is_kernel = "Kernel" in parts[-1] or parts[-1].startswith("_")
+    return family not in THEORY_MAY_IMPORT or bool(SIMULATES & set(parts)) or is_kernel
+
+
+def test_theory_shares_no_numerics_with_the_simulator():
+    for allowed in (("fedsim.law", "Law"), ("fedsim", "FALD"), ("fedsim.problems.quadratic", "Quadratic"),
+                    ("fedsim", "schedules"), ("fedsim.algorithms.fa_ld", "FALD"), ("numpy", "engine")):
+        assert not _beyond_definitions(*allowed)
+    for forbidden in (("fedsim.engine", None), ("fedsim.engine.run", "simulate"), ("fedsim", "simulate"),
+                      ("fedsim", "streams"), ("fedsim.noise", "normals"), ("fedsim.compile", "compiled"),
+                      ("fedsim.algorithms.fa_ld", "FALDKernel"), ("fedsim.algorithms.fa_ld", "_radius")):
+        assert _beyond_definitions(*forbidden)
+    found = violations(_beyond_definitions, "theory")
+    for path in sources("theory"):  # also not as attributes of the package
+        tree = tree_of(path)
+        aliases = {alias.asname or alias.name for node in ast.walk(tree) if isinstance(node, ast.Import)
+                   for alias in node.names if top(alias.name) == "fedsim"}
+        found += [f"{shown(path)}:{node.lineno} uses fedsim.{node.attr}" for node in ast.walk(tree)
+                  if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+                  and node.value.id in aliases and node.attr in SIMULATES]
+        found += [f"{shown(path)}:{node.lineno} calls .{node.func.attr}()" for node in ast.walk(tree)
+                  if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+                  and node.func.attr in ("kernel", "workspace")]
+    assert not found
+
+
+def test_files_are_short():
+    long = {shown(path): count for path in sources(*PACKAGES)
+            if (count := len(path.read_text(encoding="utf-8").splitlines())) >= MAX_LINES}
+    assert not long, f"at least {MAX_LINES} lines; make a folder of the same name"
+
+
+def test_every_folder_of_sources_is_a_package():
+    """Otherwise an installation would leave it out, while a checkout works."""
+    folders = {path.parent for path in sources(*PACKAGES)}
+    assert not [shown(folder) for folder in folders if not (folder / "__init__.py").exists()]
+
+
+def _inherited(module, cls, method):
+    """Documented by a base class, e.g. the common words for all schedules."""
+    owner = getattr(importlib.import_module(module), cls)
+    return any(vars(base)[method].__doc__ for base in owner.__mro__[1:] if method in vars(base))
+
+
+def undocumented(tree, module):
+    """Public classes, functions and methods without a docstring; the module itself too."""
+    found = [] if ast.get_docstring(tree) else ["the module"]
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    for node in tree.body:
+        if not isinstance(node, definitions) or node.name.startswith("_"):
+            continue
+        if not ast.get_docstring(node):
+            found.append(node.name)
+        if isinstance(node, ast.ClassDef):
+            found += [f"{node.name}.{member.name}" for member in node.body
+                      if isinstance(member, definitions) and not member.name.startswith("_")
+                      and not ast.get_docstring(member) and not _inherited(module, node.name, member.name)]
+    return found
+
+
+@pytest.mark.parametrize("path", sources(*PACKAGES), ids=shown)
+def test_public_names_are_documented(path):
+    tree = tree_of(path)
+    missing = undocumented(tree, name_of(path))
+    if path.name == "__init__.py" and not tree.body:
+        missing = []  # an empty marker file
+    if path.is_relative_to(ROOT / "reproduce"):
+        missing = [name for name in missing if name not in ("compute", "draw")]  # said in figure.py
+    assert not missing
+
+
+def test_undocumented_names_are_seen():
+    code = '"""M."""\ndef f(): pass\ndef _g(): pass\nclass C:\n    """C."""\n    def __init__(self): pass\n'
+    assert undocumented(ast.parse(code), "m") == ["f"]
+    assert undocumented(ast.parse("x = 1"), "m") == ["the module"]
+
+
+def test_every_bound_names_its_source():
+    """Paper, number and hypotheses of every theorem; and its own words beneath them."""
+    entries = importlib.import_module("theory").theorems()
+    assert entries
+    numbered = re.compile(r"(Theorem|Lemma|Proposition|Corollary|Equation|section)s? \S*\d", re.IGNORECASE)
+    for entry in entries:
+        assert entry.paper.strip() and numbered.search(entry.number), entry.id
+        assert all(text.strip() for text in entry.hypotheses), entry.id
+        words = inspect.getdoc(entry.function) or ""
+        assert "Source" in words or numbered.search(words), f"{entry.id} has no source in its docstring"
+
+
+def text_files():
+    """Every text file of the project: of its folders, and beside them."""
+    folders = [ROOT / name for name in (*PACKAGES, "tests", "figures", ".ci")]
+    found = [path for folder in folders for path in sorted(folder.rglob("*"))] + sorted(ROOT.glob("*"))
+    return [path for path in found if path.is_file() and path.suffix in TEXT]
+
+
+# Spelled so that this file does not contain what it forbids.
+FORBIDDEN = {
+    "package index": re.compile("|".join([
+        "py" + r"pi\.(org|io|python)", "python" + "hosted", "ana" + r"conda\.", "conda" + "-forge/"])),
+    "installer address": re.compile(r"--(extra-)?" + r"index-url|--find" + r"-links|--trusted" + "-host"),
+    "path of one machine": re.compile(
+        r"(?<![\w.>])/(home|Users|root|work|tmp|opt|mnt)/" + r"\w|[A-Z]:\\" + "Users"),
+}
+
+
+def test_no_addresses_and_no_paths_of_one_machine():
+    found = []
+    for path in text_files():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            found += [f"{shown(path)}:{number} {what}" for what, pattern in FORBIDDEN.items()
+                      if pattern.search(line)]
+    assert not found
+    assert {"README.md", "Makefile", ".ci/run", "fedsim/law.py"} <= {shown(path) for path in text_files()}
+    seen = {"package index": "https://py" + "pi.org/simple", "installer address": "--index" + "-url x",
+            "path of one machine": "see /" + "home/someone/data"}
+    assert all(FORBIDDEN[what].search(example) for what, example in seen.items())
+
+
+def test_dependencies_are_pinned_exactly_and_without_address():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines()
+             if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9a-zA-Z.]*", line) for line in lines)
+    pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines}
+    extras = [name for names in project["optional-dependencies"].values() for name in names]
+    for wanted in [*project["dependencies"], *extras]:
+        assert re.split(r"[<>=!~\[; ]", wanted)[0].lower().replace("_", "-") in pinned, wanted
+
+
+def test_imports_are_declared():
+    """Nothing is used that an installation would not bring."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[<>=]", name)[0] for name in project["dependencies"]} | {"llvmlite"}  # with numba
+    inside = {*PACKAGES, "__future__"}
+    used = {top(m) for path in sources(*PACKAGES) for _, m, _ in imports_of(path)}
+    assert not used - inside - declared - set(sys.stdlib_module_names)

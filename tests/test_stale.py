@@ -1,0 +1,452 @@
+"""The simulated stale gradients: slow twins, exact laws, degenerate cases, mutants, workers, bad input."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from itertools import combinations, product
+from pathlib import Path
+from types import SimpleNamespace
+
+import naive_stale
+import numpy as np
+import pytest
+from scipy import stats
+from test_power import absolute_imports, replaced_once
+from test_replicas_against_law import quadratic, scores
+
+import fedsim as fs
+import fedsim.compile
+import theory
+from theory.exact.stale import average_law
+
+SEED = 0x1F83D9ABFB41BD6B
+LANES = (0, 63, 65)
+DATA = np.random.default_rng(1).gamma(0.5, size=30) - 0.5  # skew, so that minibatches are not normal
+
+
+def mean_model(batch_size=3, replace=False, grad_scale="unbiased", prior_variance=0.1):
+    return fs.GaussianMean(DATA, prior_variance=prior_variance, batch_size=batch_size, replace=replace,
+                           grad_scale=grad_scale)
+
+
+# --- slow twins
+
+AGES = {"fresh": 0, "fixed": 3, "listed": [0, 1, 0, 3, 2, 5, 0], "workers": fs.Workers(3, seed=2)}
+PROBLEMS = {"dense": quadratic(3, 3, noise="cov"), "diagonal": quadratic(2, 4, "diagonal", noise=0.7),
+            "one": quadratic(2, 1, noise=0.5), "mean": mean_model(None), "batch": mean_model(5),
+            "batch with replacement": mean_model(6, True),
+            "sum of a batch": mean_model(2, False, "batch_sum")}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_kernel_is_its_slow_twin(name):
+    problem, h = PROBLEMS[name], 0.01 if hasattr(PROBLEMS[name], "data") else 0.1
+    for ages, start in zip(AGES.values(), (None, 1.0, 2.0, None), strict=True):
+        point = None if start is None else np.full(problem.dim, start)
+        for algorithm in (fs.StaleSGLD(h, ages), fs.StaleSGHMC(np.linspace(h, 2 * h, 7), 3.0, ages)):
+            for noise, tolerance in (("double", 1e-12), ("single", 1e-5))[:2 if name == "one" else 1]:
+                run = fs.simulate(problem, algorithm, 7, max(LANES) + 1, seed=SEED, start=point, threads=1,
+                                  keep_final=True, allow_unstable=True, noise=noise)
+                for replica in LANES:
+                    slow = naive_stale.chain(problem, algorithm, 7, SEED, replica, point, noise == "single")
+                    error = np.abs(run.final[replica] - slow[-1]).max() / max(1.0, np.abs(slow).max())
+                    assert error <= tolerance, f"{algorithm}, replica {replica}: {error:g}"
+
+
+def test_a_long_path_keeps_its_history():
+    """The ring of iterates goes round many times."""
+    problem, algorithm = quadratic(2, 2, noise=0.3), fs.StaleSGLD(0.05, fs.Workers(5, "pareto", seed=3))
+    paths = fs.sample_path(problem, algorithm, 200, seed=SEED, n_chains=2)
+    for replica in (0, 1):
+        slow = naive_stale.chain(problem, algorithm, 200, SEED, replica)
+        np.testing.assert_allclose(paths[replica], slow[1:], rtol=0, atol=1e-12 * np.abs(slow).max())
+
+
+def test_replicas_follow_their_own_schedules():
+    """Replica r has schedule r modulo m, in blocks of any size and with coordinates as lanes."""
+    workers = fs.Workers(4, "lognormal", seed=2, schedules=3)
+    listed = [fs.StaleSGLD(0.1, workers.history(9, number).ages.tolist()) for number in range(3)]
+    problem = quadratic(2, 4, "diagonal", noise=0.7)
+    for n in (3, 70):
+        run = fs.simulate(problem, fs.StaleSGLD(0.1, workers), 9, n, seed=SEED, keep_final=True,
+                          block_size=64)
+        assert not run.is_gaussian
+        for replica in (0, 1, 2, n - 1):
+            slow = naive_stale.chain(problem, listed[replica % 3], 9, SEED, replica)
+            np.testing.assert_allclose(run.final[replica], slow[-1], rtol=0, atol=1e-12 * np.abs(slow).max())
+    assert len({tuple(one.staleness.values) for one in listed}) == 3
+    np.testing.assert_array_equal(fs.Workers(4, "lognormal", seed=2).ages(9), workers.ages(9))
+
+
+# --- degenerate cases
+
+@pytest.mark.parametrize("problem", [quadratic(3, 3, noise="cov"), quadratic(2, 1), mean_model(4),
+                                     mean_model(None)], ids=repr)
+def test_zero_staleness_is_sgld(problem):
+    options = {"n_rounds": 20, "n_replicas": 70, "seed": 5, "keep_final": True}
+    h = 0.2 * fs.StaleSGLD(1e-9).stability(problem).max_step_size
+    stale = fs.simulate(problem, fs.StaleSGLD(h), **options)
+    fresh = fs.simulate(problem.pooled(), fs.FALD(h), **options)
+    np.testing.assert_allclose(stale.final, fresh.final, rtol=0, atol=1e-12 * np.abs(fresh.final).max())
+    np.testing.assert_allclose(stale.cov, fresh.cov, rtol=1e-10, atol=1e-13)
+    if isinstance(problem, fs.Quadratic):
+        found, known = (theory.exact_law(p, a, 20) for p, a in ((problem, fs.StaleSGLD(h)),
+                                                               (problem.pooled(), fs.FALD(h))))
+        np.testing.assert_allclose(found.mean, known.mean, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(found.cov, known.cov, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("tau", [0, 1, 4])
+def test_friction_one_over_h_is_sgld_of_step_h_squared(tau):
+    problem, h = quadratic(3, 2, noise=0.5), 0.2
+    momentum, plain = fs.StaleSGHMC(h, 1.0 / h, tau), fs.StaleSGLD(h * h, tau)
+    options = {"n_rounds": 25, "n_replicas": 70, "seed": 5, "keep_final": True, "start": [1.0, -2.0]}
+    one, two = (fs.simulate(problem, algorithm, **options) for algorithm in (momentum, plain))
+    np.testing.assert_allclose(one.final, two.final, rtol=0, atol=1e-12)
+    laws = [theory.exact_law(problem, algorithm, 25, start=[1.0, -2.0]) for algorithm in (momentum, plain)]
+    np.testing.assert_allclose(laws[0].cov, laws[1].cov, rtol=1e-12, atol=1e-14)
+
+
+def test_clients_of_a_regression_are_pooled():
+    rng = np.random.default_rng(4)
+    features, labels = rng.standard_normal((40, 3)), rng.integers(0, 2, 40)
+    clients = np.arange(40) % 3
+    options = {"prior_variance": 2.0, "batch_size": 4}
+    for make, target in ((fs.LogisticRegression, {}), (fs.LinearRegression, {"noise_std": 1.5})):
+        several = make(features, labels, clients, **options, **target)
+        one = make(features, labels, np.zeros(40, int), **options, **target)
+        x = rng.standard_normal(3)
+        np.testing.assert_allclose(several.pooled().gradient(0, x), several.gradient(None, x), rtol=1e-12)
+        runs = [fs.simulate(problem, algorithm, 10, 64, seed=3) for problem, algorithm in (
+            (several, fs.StaleSGLD(0.01)), (one, fs.FALD(0.01)))]
+        np.testing.assert_allclose(runs[0].mean, runs[1].mean, rtol=1e-11, atol=1e-13)
+    noisy = fs.LogisticRegression(features, labels, clients, prior_variance=2.0, gradient_noise=0.5)
+    assert noisy.pooled().gradient_noise == pytest.approx(0.5 * np.sqrt((noisy.weights**2).sum()))
+    linear = fs.LinearRegression(features, labels, clients, prior_variance=2.0, noise_std=1.0)
+    law = theory.exact_law(linear, fs.StaleSGLD(0.01, 2), 5)
+    np.testing.assert_allclose(law.cov, theory.exact_law(linear.as_quadratic(), fs.StaleSGLD(0.01, 2), 5).cov)
+
+
+# --- replicas against the exact law
+
+WORKERS = fs.Workers(4, "exponential", seed=7)
+CASES = {
+    "fresh": (quadratic(), fs.StaleSGLD(0.2), None),
+    "fixed": (quadratic(noise="cov"), fs.StaleSGLD(0.1, 3), [3.0, -1.0]),
+    "fixed, one dimension": (quadratic(3, 1, noise=1.0), fs.StaleSGLD(0.15, 2), fs.Gaussian([2.0], [[0.5]])),
+    "listed": (quadratic(noise=1.0), fs.StaleSGLD(0.1, [0, 1, 0, 2, 4, 1, 6, 3, 2, 0, 5, 11]), None),
+    "workers": (quadratic(noise=1.0), fs.StaleSGLD(0.05, WORKERS), [3.0, 3.0]),
+    "workers with a cap": (quadratic(structure="diagonal"), fs.StaleSGLD(0.1, fs.Workers(
+        6, "pareto", cap=5, seed=1)), None),
+    "schedule": (quadratic(3, 3), fs.StaleSGLD(np.linspace(0.2, 0.02, 12), 2), None),
+    "momentum": (quadratic(noise="cov"), fs.StaleSGHMC(0.2, 2.0, 2), fs.Gaussian([1.0, 2.0], [0.25, 4.0])),
+    "momentum, workers": (quadratic(3, 3, noise=0.5), fs.StaleSGHMC(0.15, 3.0, WORKERS), None),
+    "minibatches": (mean_model(3), fs.StaleSGLD(0.008, 2), [1.0]),
+    "minibatches with replacement": (mean_model(1, True), fs.StaleSGLD(0.008, WORKERS), None),
+    "minibatches, workers": (mean_model(3), fs.StaleSGLD(0.008, WORKERS), [1.0]),
+    "minibatches, momentum": (mean_model(3), fs.StaleSGHMC(0.05, 4.0, WORKERS), [1.0]),
+    "a schedule for each": (quadratic(2, 2, noise=1.0), fs.StaleSGLD(0.05, fs.Workers(
+        4, seed=3, schedules=5)), [3.0, 1.0]),
+    "many schedules": (mean_model(3), fs.StaleSGHMC(0.05, 4.0, fs.Workers(3, seed=1, schedules=64)), [1.0]),
+    "sum of a minibatch": (mean_model(4, False, "batch_sum"), fs.StaleSGHMC(0.08, 4.0, 1), None),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_replicas_follow_the_exact_law(name, alarm):
+    problem, algorithm, start = CASES[name]
+    law = theory.exact_law(problem, algorithm, 12, start=start, record=[1, 3, 6])
+    run = fs.simulate(problem, algorithm, 12, 100_000, seed=31, start=start, record=[1, 3, 6])
+    alarm.assert_normal(scores(run, law), name)
+
+
+GROUPS, SIZE = 100, 500
+"""Groups of replicas whose estimates give standard errors without a law for the averages."""
+
+
+def average_scores(averages, law):
+    """Student statistics of mean, variance and mean squared error of time averages, from groups."""
+    last = law.at(int(law.lengths[-1]))
+    groups = averages.reshape(GROUPS, SIZE)
+    estimates = {"mean": (groups.mean(axis=1), last.mean[0]),
+                 "variance": (groups.var(axis=1, ddof=1), last.variance[0]),
+                 "mse": (((groups - last.truth) ** 2).mean(axis=1), last.mse[0])}
+    return {name: (found.mean() - exact) / (found.std(ddof=1) / np.sqrt(GROUPS))
+            for name, (found, exact) in estimates.items()}
+
+
+AVERAGES = {
+    "fixed": (quadratic(3, 1, noise=1.0), fs.StaleSGLD(0.15, 3), [2.0]),
+    "listed": (quadratic(noise=1.0), fs.StaleSGLD(0.1, [0, 1, 2, 0, 1, 4, 6, 2] + [3] * 32), None),
+    "workers": (quadratic(3, 3, noise="cov"), fs.StaleSGLD(0.05, WORKERS), [1.0, 1.0, 1.0]),
+    "momentum": (quadratic(3, 2, noise=1.0), fs.StaleSGHMC(0.15, 3.0, WORKERS), [2.0, 1.0]),
+    "minibatches": (mean_model(2), fs.StaleSGLD(0.008, 3), [1.0]),
+    "schedules": (quadratic(2, 1, noise=1.0), fs.StaleSGLD(0.15, fs.Workers(4, seed=3, schedules=5)), [4.0]),
+    "minibatches, workers": (mean_model(1, True), fs.StaleSGHMC(0.04, 4.0, WORKERS), None),
+}
+
+
+@pytest.mark.parametrize("function", ["square", "identity"])
+@pytest.mark.parametrize("name", AVERAGES)
+def test_time_averages_have_the_exact_bias_variance_and_error(name, function, alarm):
+    problem, algorithm, start = AVERAGES[name]
+    law = average_law(problem, algorithm, 40, start=start, function=function)
+    run = fs.simulate(problem, algorithm, 40, GROUPS * SIZE, seed=33, start=start, average=function,
+                      record=())
+    for what, score in average_scores(run.averages, law).items():
+        alarm.assert_student(score, GROUPS - 1, f"{name}, {what} of {function}")
+
+
+def test_minibatches_are_not_normal_in_the_variance_of_squares():
+    """What the exact variance gains over a normal noise of the same variance is seen by this test."""
+    problem, algorithm, start = AVERAGES["minibatches"]
+    exact, normal = (average_law(p, algorithm, 40, start=start, truth=0.0).variance[-1]
+                     for p in (problem, problem.as_quadratic()))
+    assert abs(exact / normal - 1.0) > 0.005
+
+
+def test_estimators(alarm):
+    """Values by their definitions, and intervals that cover."""
+    problem, algorithm, start = AVERAGES["fixed"]
+    law = average_law(problem, algorithm, 40, start=start)
+    run = fs.simulate(problem, algorithm, 40, 40_000, seed=35, start=start, average="square", record=())
+    found = fs.estimators.errors(run.averages, law.truth)
+    n = len(run.averages)
+    mse = found.bias.value**2 + found.variance.value * (n - 1) / n
+    assert found.mse.value == pytest.approx(mse, rel=1e-12)
+    hits = {name: 0 for name in ("bias", "variance", "mse")}
+    for group in run.averages.reshape(200, 200):
+        parts = fs.estimators.errors(group, law.truth, level=0.9)
+        for name in hits:
+            part = getattr(parts, name)
+            hits[name] += part.low <= getattr(law, name)[-1] <= part.high
+            assert part.low < part.value < part.high and part.error > 0.0
+    for name, count in hits.items():  # intervals are approximate: 0.85 to 0.95 are allowed besides chance
+        alarm.assert_pvalue(stats.binom.cdf(count, 200, 0.85), name)
+        alarm.assert_pvalue(stats.binom.sf(count - 1, 200, 0.95), name)
+
+
+def test_servers_are_combined_by_time(alarm):
+    problem = quadratic(1, 1, noise=0.5)
+    lengths, steps = (20, 60), (0.3, 0.1)
+    algorithms = [fs.StaleSGLD(h, 2) for h in steps]
+    times = np.multiply(lengths, steps)
+    law = theory.exact.stale.combine_servers(
+        [average_law(problem, a, n) for a, n in zip(algorithms, lengths, strict=True)], times)
+    runs = [fs.simulate(problem, a, n, GROUPS * SIZE, seed=40 + n, average="square", record=())
+            for a, n in zip(algorithms, lengths, strict=True)]
+    together = fs.estimators.combine([run.averages for run in runs], times)
+    for what, score in average_scores(together, law).items():
+        alarm.assert_student(score, GROUPS - 1, what)
+
+
+# --- mutants
+
+MUTATIONS = {
+    1: ("delay one too long", "minibatches, workers", "    return (update - _age(ages, update)) %",
+        "    return max(0, update - _age(ages, update) - (1 if ages.mutant == 1 else 0)) %"),
+    2: ("delay one too short", "minibatches, workers", "return ages.values[update]",
+        "return max(0, ages.values[update] - (1 if ages.mutant == 2 else 0))"),
+    3: ("noise too large by sqrt(2)", "minibatches, workers", "work.gradient[i], np.sqrt(2.0 * h)",
+        "work.gradient[i], np.sqrt((4.0 if dynamics.unused == 3 else 2.0) * h)"),
+    4: ("fresh prior with stale likelihood", "minibatches, workers", "    _move(kernel.dynamics",
+        "    if kernel.mutant == 4:\n        for i in range(dim):\n"
+        "            lanes.axpy_pair(work.gradient[i], 10.0, work.ring[round % size, i], -10.0, past[i])\n"
+        "    _move(kernel.dynamics"),
+    5: ("momentum's noise without its friction", "minibatches, momentum",
+        "np.sqrt(2.0 * dynamics.friction * h)",
+        "np.sqrt(2.0 * (1.0 if dynamics.mutant == 5 else dynamics.friction) * h)"),
+}
+CARRIERS = [
+    ("    ages: Any\n    dynamics: Any\n", "    ages: Any\n    dynamics: Any\n    mutant: int\n"),
+    ('update."""\n\n    values: Any\n', 'update."""\n\n    values: Any\n    mutant: int\n'),
+    ("    friction: float\n\n\nclass StaleWork", "    friction: float\n    mutant: int\n\n\nclass StaleWork"),
+    ("form(staleness.values)", "form(staleness.values, SWITCH.value)"),
+    ('schedules."""\n\n    values: Any\n', 'schedules."""\n\n    values: Any\n    mutant: int\n'),
+    ("self.schedule.arrays(), ages, dynamics)", "self.schedule.arrays(), ages, dynamics, SWITCH.value)"),
+    ("Langevin(0)", "Langevin(SWITCH.value)"), ("Hamiltonian(self.friction)",
+                                                "Hamiltonian(self.friction, SWITCH.value)"),
+]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the module with all mutations built in behind `SWITCH.value`."""
+    folder = tmp_path_factory.mktemp("mutants")
+    text = (Path(fs.__file__).parent / "algorithms/stale.py").read_text()
+    kernels = (Path(fs.__file__).parent / "algorithms/stale_kernels.py").read_text()
+    for old, new in [*CARRIERS, *((old, new) for _, _, old, new in MUTATIONS.values())]:
+        if old in kernels:
+            kernels = replaced_once(kernels, old, new, old)
+        else:
+            text = replaced_once(text, old, new, old)
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(fedsim.compile, "cache_folder", lambda: folder)
+    for name, source in (("fedsim_mutant_stale_kernels", kernels), ("fedsim_mutant_stale", text)):
+        target = folder / f"{name}.py"
+        target.write_text(absolute_imports(source, "algorithms", {
+            "fedsim.algorithms.stale_kernels": "fedsim_mutant_stale_kernels"}))
+        spec = importlib.util.spec_from_file_location(name, target)
+        module = importlib.util.module_from_spec(spec)
+        module.SWITCH = SimpleNamespace(value=0)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    monkeypatch.undo()
+    yield module
+    for name in ("fedsim_mutant_stale_kernels", "fedsim_mutant_stale"):
+        del sys.modules[name]
+
+
+def run_copy(copy, number, case, n_replicas=100_000):
+    """Scores of the copy with this mutation against the program's exact law; of the program's class if 0."""
+    problem, algorithm, start = CASES[case]
+    same = getattr(copy, type(algorithm).__name__)(**vars(algorithm))
+    copy.SWITCH.value = number
+    law = theory.exact_law(problem, algorithm, 12, start=start, record=[1, 3, 6])
+    return scores(fs.simulate(problem, same, 12, n_replicas, seed=31, start=start, record=[1, 3, 6]), law)
+
+
+@pytest.mark.parametrize("case", sorted({mutation[1] for mutation in MUTATIONS.values()}))
+def test_without_a_mutation_the_copy_passes(case, copy, alarm):
+    alarm.assert_normal(run_copy(copy, 0, case), case)
+
+
+@pytest.mark.parametrize("number", MUTATIONS, ids=[mutation[0] for mutation in MUTATIONS.values()])
+def test_the_mutation_is_caught(number, copy, alarm):
+    name, case, _, _ = MUTATIONS[number]
+    alarm.must_fail(run_copy(copy, number, case), name)
+
+
+def test_an_average_that_counts_the_start_is_caught(alarm):
+    problem, algorithm, start = *AVERAGES["fixed"][:2], [6.0]
+    law = average_law(problem, algorithm, 40, start=start)
+    run = fs.simulate(problem, algorithm, 40, GROUPS * SIZE, seed=33, start=start, average="square",
+                      record=(), keep_final=True)
+    shifted = run.averages + (np.square(start).sum() - run.final[:, 0] ** 2) / 40  # l = 0, ..., L - 1
+    alarm.must_fail(list(average_scores(shifted, law).values()), "theta_0 in the average")
+
+
+# --- the server and its workers
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9])
+def test_round_robin(n):
+    """Equal deterministic service: ages 0, 1, ..., n-1, n-1, ..."""
+    for cost in (0.0, 0.01):
+        ages = fs.Workers(n, "deterministic", update_cost=cost).ages(50)
+        np.testing.assert_array_equal(ages, np.minimum(np.arange(50), n - 1))
+    np.testing.assert_array_equal(fs.StaleSGLD(0.1, n - 1).ages(50), ages)
+
+
+@pytest.mark.parametrize("service", ["exponential", "lognormal", "pareto"])
+def test_exchangeable_service_has_mean_age_one_less_than_the_workers(service):
+    for n in (1, 4, 9):
+        history = fs.Workers(n, service, seed=3).history(40_000)
+        oldest = history.ages.max()
+        # every update's age counts the others since this worker's last one: ages add up to n - 1 each,
+        # but for what is unfinished at the end
+        assert abs(history.ages.mean() - (n - 1)) <= n * (oldest + 1) / 40_000
+        assert (np.diff(history.times) >= 0.0).all() and (history.ages <= np.arange(40_000)).all()
+        assert n == 1 or oldest > n
+        assert (history.utilisation > 0.95).all() and (history.utilisation <= 1.0 + 1e-9).all()
+        assert 40_000 / history.times[-1] == pytest.approx(n, rel=0.05)  # mean service time 1
+
+
+@pytest.mark.parametrize("service", ["deterministic", "exponential", "lognormal", "pareto"])
+def test_ages_against_the_slow_twin(service):
+    rng = np.random.default_rng(11)
+    draws = {"deterministic": lambda: np.ones(1024), "exponential": lambda: rng.exponential(size=1024),
+             "lognormal": lambda: rng.lognormal(-0.125, 0.5, size=1024),
+             "pareto": lambda: (1.0 + rng.pareto(2.5, size=1024)) * 0.6}[service]
+
+    def times():
+        while True:
+            yield from draws()
+
+    history = fs.Workers(6, service, seed=11).history(3000)
+    ages, clock = naive_stale.worker_ages(times(), 6, 3000)
+    np.testing.assert_array_equal(history.ages, ages)
+    np.testing.assert_allclose(history.times, clock, rtol=1e-12)
+    shorter = fs.Workers(6, service, seed=11).ages(500)
+    np.testing.assert_array_equal(shorter, history.ages[:500])  # a longer run begins like a shorter one
+
+
+def test_caps_and_the_cost_of_updates():
+    capped = fs.Workers(9, cap=10, seed=2).history(5000)
+    assert capped.ages.max() <= 10 and capped.discarded > 0
+    busy = fs.Workers(9, update_cost=0.5, seed=2).history(5000)
+    assert busy.times[-1] >= 2500.0  # the server handles one gradient at a time
+    assert np.diff(busy.times).min() >= 0.5 - 1e-9
+    strict = fs.Workers(5, cap=0, seed=2).history(100)
+    assert not strict.ages.any() and strict.discarded > 100
+
+
+# --- the Gaussian model
+
+def test_cumulants_of_minibatches_by_enumeration():
+    data = np.random.default_rng(2).gamma(0.7, size=6)
+    for n in (1, 2, 3, 6):
+        for size, replace, scale in product(range(1, n + 1), (False, True), ("unbiased", "batch_sum")):
+            problem = fs.GaussianMean(data[:n], batch_size=size, replace=replace, grad_scale=scale)
+            chosen = product(range(n), repeat=size) if replace else combinations(range(n), size)
+            noise = -problem.scale * np.array([data[list(rows)].sum() for rows in chosen])
+            noise -= noise.mean()
+            second = (noise**2).mean()
+            expected = second, (noise**3).mean(), (noise**4).mean() - 3.0 * second**2
+            np.testing.assert_allclose(problem.gradient_cumulants, expected, rtol=1e-10,
+                                       atol=1e-10 * max(second**2, 1.0))
+
+
+def test_the_gaussian_model_is_its_quadratic():
+    problem = mean_model(None, prior_variance=2.0)
+    assert problem.curvature == len(DATA) + 0.5 and problem.pull == pytest.approx(DATA.sum())
+    assert problem.as_quadratic().gradient_noise is None
+    for x in (-1.0, 0.5):
+        slope = (problem.potential(0, [x + 1e-6]) - problem.potential(0, [x - 1e-6])) / 2e-6
+        assert problem.gradient(0, [x])[0] == pytest.approx(problem.curvature * x - problem.pull)
+        assert slope == pytest.approx(problem.gradient(0, [x])[0], rel=1e-6)
+    target = problem.target()
+    assert target.w2(problem.as_quadratic().target()) < 1e-12
+    scaled = mean_model(4, grad_scale="batch_sum", prior_variance=2.0)
+    assert scaled.curvature == 4.5 and scaled.target().w2(target) == 0.0
+    assert scaled.as_quadratic().target().variances[0] == pytest.approx(1 / 4.5)
+    assert problem.pooled() is problem and fs.GaussianMean([1.0]).target(0.5).variances[0] == 0.25
+    assert theory.constants(problem, fs.StaleSGLD(0.01)).smoothness == problem.curvature
+
+
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda: fs.StaleSGLD(0.1, -1), "staleness=-1 must be at least 0"),
+    (lambda: fs.StaleSGLD(0.1, 1.5), "staleness=1.5 must be an integer"),
+    (lambda: fs.StaleSGLD(0.1, [0, 1, 3]), r"staleness\[2\]=3 must lie in \[0, 2\]"),
+    (lambda: fs.StaleSGLD(0.1, [0.0, 1.0]), "staleness must be a sequence of integers"),
+    (lambda: fs.StaleSGLD(0.1, [0, -1]), r"staleness\[1\]=-1"),
+    (lambda: fs.StaleSGHMC(0.1, 0.0), "friction=0.0 must be greater than 0"),
+    (lambda: fs.StaleSGLD(0.0), "step_size=0.0 must be greater than 0"),
+    (lambda: fs.Workers(0), "n=0 must be at least 1"),
+    (lambda: fs.Workers(2, "uniform"), "service='uniform' must be one of"),
+    (lambda: fs.Workers(2, update_cost=-1.0), "update_cost=-1.0 must be at least 0"),
+    (lambda: fs.Workers(2, cap=-1), "cap=-1 must be at least 0"),
+    (lambda: fs.Workers(2, schedules=0), "schedules=0 must be at least 1"),
+    (lambda: fs.Workers(2).history(5, 1), "number=1 must be at most 0"),
+    (lambda: fs.Workers(2, seed=0.5), "seed=0.5 must be an integer"),
+    (lambda: fs.GaussianMean([]), "data has shape"),
+    (lambda: fs.GaussianMean([1.0, np.nan]), r"data\[1\]=nan must be finite"),
+    (lambda: fs.GaussianMean([1.0], batch_size=2), "batch_size=2 must be at most 1"),
+    (lambda: fs.GaussianMean([1.0], grad_scale="batch_sum"), "grad_scale='batch_sum' must be 'unbiased'"),
+    (lambda: fs.GaussianMean([1.0], prior_variance=0), "prior_variance=0 must be greater than 0"),
+    (lambda: fs.GaussianMean([1.0, 2.0], batch_size=1, replace=2), "replace=2 must be one of"),
+    (lambda: fs.estimators.errors([1.0, 2.0], 0.0), "averages has 2 entries"),
+    (lambda: fs.estimators.errors(np.ones(9), np.inf), "truth=inf must be finite"),
+    (lambda: fs.estimators.errors(np.ones(9), 0.0, 1.0), "level=1.0 must be less than 1"),
+    (lambda: fs.estimators.combine([], [1.0]), "averages is empty"),
+    (lambda: fs.estimators.combine([[1.0], [1.0, 2.0]], [1.0, 1.0]), r"averages\[1\] has shape"),
+    (lambda: fs.estimators.combine([[1.0]], [-1.0]), r"times\[0\]=-1.0 must be greater than 0"),
+    (lambda: fs.simulate(mean_model(), fs.StaleSGLD(0.001, [0, 1]), 3, 64, seed=1),
+     "staleness has 2 entries"),
+    (lambda: fs.simulate(mean_model(), fs.StaleSGLD(1.0, fs.Workers(3)), 3, 64, seed=1),
+     "step_size=1 must be less"),
+    (lambda: fs.simulate(fs.papers, fs.StaleSGLD(1.0), 3, 64, seed=1), "must be a fedsim problem"),
+])
+def test_bad_input(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()

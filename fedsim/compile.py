@@ -1,6 +1,6 @@
 """Compiled code: the one decorator, compile-time dispatch, and the cache folder.
 
-No other module names a numba option. Options of `compiled` and why:
+No other module names a numba option; `matrix` alone adds vector instructions. Options of `compiled` and why:
 
 - ``nogil``: threads run blocks of replicas side by side.
 - a disk cache: a second process starts in well under a second.
@@ -127,17 +127,18 @@ def inlined(function: Callable[..., Any]) -> Any:
 def dispatched(stub: Callable[..., Any]) -> Any:
     """Make `stub` a compiled function whose body is chosen by the class of its first argument.
 
-    ``@stub.register(SomeNamedTuple)`` adds a body. The choice is made while compiling and costs
-    nothing at run time; unlike function arguments or closures it keeps the disk cache valid.
+    ``@stub.register(SomeNamedTuple)`` adds a body, ``@stub.otherwise`` one for all other classes. The
+    choice is made while compiling and costs nothing at run time; unlike function arguments or closures
+    it keeps the disk cache valid.
     """
-    bodies: dict[type, Callable[..., Any]] = {}
+    bodies: dict[type | None, Callable[..., Any]] = {}
 
     def choose(*args: Any) -> Callable[..., Any] | None:
-        return bodies.get(getattr(args[0], "instance_class", None))  # type: ignore[arg-type]
+        return bodies.get(getattr(args[0], "instance_class", None), bodies.get(None))
 
     overload(stub, jit_options=_OPTIONS | _INNER, strict=False)(choose)
 
-    def register(cls: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(cls: type | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def add(body: Callable[..., Any]) -> Callable[..., Any]:
             bodies[cls] = body
             return body
@@ -145,6 +146,7 @@ def dispatched(stub: Callable[..., Any]) -> Any:
         return add
 
     stub.register = register  # type: ignore[attr-defined]
+    stub.otherwise = register(None)  # type: ignore[attr-defined]
     return stub
 
 
@@ -160,6 +162,16 @@ def entry(table: Any, client: Any) -> Any:
     return table[client] if np.ndim(client) == 0 else Gathered(table, client)
 
 
+def coordinate(table: Any, client: Any, i: int) -> Any:
+    """`entry` of column i of a table (N, d)."""
+    return entry(table[:, i], client)
+
+
+def element(table: Any, client: Any, i: int, j: int) -> Any:
+    """`entry` of place (i, j) of a table (N, d, d)."""
+    return entry(table[:, i, j], client)
+
+
 def per_lane(value: Any, lane: int) -> Any:
     """The value in this lane: of a scalar, an array over lanes, or a `Gathered`."""
     if isinstance(value, Gathered):
@@ -172,6 +184,21 @@ def _entry(table: Any, client: Any) -> Callable[..., Any]:
     if isinstance(client, types.Array):
         return lambda table, client: Gathered(table, client)
     return lambda table, client: table[client]
+
+
+# an element is read directly: a view of a column costs as much as eight lanes of arithmetic
+@overload(coordinate, jit_options=_OPTIONS | _INNER, strict=False)
+def _coordinate(table: Any, client: Any, i: int) -> Callable[..., Any]:
+    if isinstance(client, types.Array):
+        return lambda table, client, i: Gathered(table[:, i], client)
+    return lambda table, client, i: table[client, i]
+
+
+@overload(element, jit_options=_OPTIONS | _INNER, strict=False)
+def _element(table: Any, client: Any, i: int, j: int) -> Callable[..., Any]:
+    if isinstance(client, types.Array):
+        return lambda table, client, i, j: Gathered(table[:, i, j], client)
+    return lambda table, client, i, j: table[client, i, j]
 
 
 @overload(per_lane, jit_options=_OPTIONS | _INNER, strict=False)
@@ -192,6 +219,15 @@ def _bitcast(source: Any, target: Any, llvm: Any) -> Any:
         return target(source), build
 
     return cast
+
+
+@intrinsic
+def fused(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+    """a b + c, rounded once: the same bits on every machine, and one instruction where there is one."""
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return a(a, b, c), build
 
 
 float64_bits = _bitcast(types.float64, types.uint64, ir.IntType(64))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import wasserstein_distance
 
 from .validation import Array, array, positive, shape, whole
 
@@ -91,6 +90,8 @@ def w1_samples(first: Array, second: Array) -> float:
     shape("second", two, (len(two), one.shape[1]), " (the dimension of first)")
     if len(one) == len(two):
         return float(np.abs(np.sort(one, axis=0) - np.sort(two, axis=0)).mean())
+    from scipy.stats import wasserstein_distance  # slow to import
+
     return float(np.mean([wasserstein_distance(one[:, i], two[:, i]) for i in range(one.shape[1])]))
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from .distance import check_quantile
 from .validation import Array, array, positive, real, shape
@@ -88,7 +88,7 @@ def errors(averages: Any, truth: float, level: float = 0.95) -> Errors:
     goal = real("truth", truth)
     check_quantile(level)
     n = len(given)
-    half = float(stats.t.isf(0.5 * (1.0 - level), n - 1))
+    half = float(stdtrit(n - 1, 0.5 * (1.0 + level)))
     gap = given - given.mean()
     variance = float(gap @ gap / (n - 1))
     fourth = float((gap**4).mean())

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compile import dispatched
+from . import lanes
+from .compile import dispatched, inner
 from .validation import Array
 
 
@@ -45,5 +46,73 @@ def stochastic_gradient(problem: Any, lane_set: Any, client: Any, step: int, dra
 
 
 @dispatched
-def is_exact(problem: Any) -> bool:
-    """True when `stochastic_gradient` has no noise, so that equal points give equal gradients."""
+def langevin(problem: Any, lane_set: Any, client: Any, step: int, x: Array, scratch: Any, gradient: Array,
+             eta: float, size: float, private: Any, own: Array, shared_size: float, shared: Array,
+             row: int) -> None:
+    """A Langevin step of a client: x <- x - eta g(x) + size private own + shared_size shared.
+
+    The normals are rows `row`, ..., row + d - 1 of `own` and `shared`; `gradient` (d, B) is room for g(x).
+    A class of problems may supply a body that needs fewer passes over the rows.
+    """
+
+
+@langevin.otherwise
+def _langevin(problem, lane_set, client, step, x, scratch, gradient, eta, size, private, own, shared_size,
+              shared, row):
+    stochastic_gradient(problem, lane_set, client, step, 0, x, scratch, gradient)
+    for i in range(x.shape[0]):
+        if shared_size > 0.0:
+            lanes.langevin_shared(x[i], eta, gradient[i], size, private, own[row + i],
+                                  shared_size, shared[row + i])
+        else:
+            lanes.langevin(x[i], eta, gradient[i], size, private, own[row + i])
+
+
+@dispatched
+def kick(problem: Any, client: Any, size: float, x: Array, velocity: Array, scratch: Any,
+         gradient: Array) -> None:
+    """velocity += size g(x), with the exact gradient."""
+
+
+@kick.otherwise
+def _kick(problem, client, size, x, velocity, scratch, gradient):
+    exact_gradient(problem, client, x, scratch, gradient)
+    for i in range(x.shape[0]):
+        lanes.axpy(velocity[i], size, gradient[i])
+
+
+@dispatched
+def leapfrog(problem: Any, lane_set: Any, client: Any, step: int, k: int, size: float, x: Array,
+             velocity: Array, corrected: bool, correction: Array, slot: int, scratch: Any,
+             gradient: Array) -> None:
+    """Leapfrog step k of an update: velocity += size (g(x) + g'(x)), then x += velocity.
+
+    g and g' are independent draws (2 k - 1 and 2 k); in step 0 there is but one. With `corrected`,
+    row block `slot` of `correction` (slots, d, B) is added to every gradient. The body here is for noisy
+    gradients; classes without noise register `exact_leapfrog` or a faster one.
+    """
+
+
+@leapfrog.otherwise
+def _leapfrog(problem, lane_set, client, step, k, size, x, velocity, corrected, correction, slot, scratch,
+              gradient):
+    for draw in range(max(0, 2 * k - 1), 2 * k + 1):
+        stochastic_gradient(problem, lane_set, client, step, draw, x, scratch, gradient)
+        for i in range(x.shape[0]):
+            lanes.axpy(velocity[i], size, gradient[i])
+    _drift(size if k == 0 else 2.0 * size, x, velocity, corrected, correction, slot)
+
+
+def exact_leapfrog(problem, lane_set, client, step, k, size, x, velocity, corrected, correction, slot,
+                   scratch, gradient):
+    """Body of `leapfrog` where g and g' are equal."""
+    kick(problem, client, size if k == 0 else 2.0 * size, x, velocity, scratch, gradient)
+    _drift(size if k == 0 else 2.0 * size, x, velocity, corrected, correction, slot)
+
+
+@inner
+def _drift(size, x, velocity, corrected, correction, slot):
+    for i in range(x.shape[0]):
+        if corrected:
+            lanes.axpy(velocity[i], size, correction[slot, i])
+        lanes.axpy(x[i], 1.0, velocity[i])

@@ -8,7 +8,7 @@ Coefficients may be a scalar, a row with one value per lane, or what `compile.en
 
 from __future__ import annotations
 
-from .compile import inner, per_lane
+from .compile import fused, inner, per_lane
 
 
 @inner
@@ -17,14 +17,6 @@ def affine_pair(out, a0, x0, c0, a1, x1, c1):
     for b in range(out.shape[0]):
         out[b] = (per_lane(a0, b) * (x0[b] - per_lane(c0, b))
                   + per_lane(a1, b) * (x1[b] - per_lane(c1, b)))
-
-
-@inner
-def add_affine_pair(out, a0, x0, c0, a1, x1, c1):
-    """out += a0 (x0 - c0) + a1 (x1 - c1)"""
-    for b in range(out.shape[0]):
-        out[b] += (per_lane(a0, b) * (x0[b] - per_lane(c0, b))
-                   + per_lane(a1, b) * (x1[b] - per_lane(c1, b)))
 
 
 @inner
@@ -53,6 +45,13 @@ def scale_product(out, a, private, x):
     """out = a private x"""
     for b in range(out.shape[0]):
         out[b] = a * per_lane(private, b) * x[b]
+
+
+@inner
+def blend(out, a, private, x, c, y):
+    """out = a private x + c y"""
+    for b in range(out.shape[0]):
+        out[b] = a * per_lane(private, b) * x[b] + c * y[b]
 
 
 @inner
@@ -87,11 +86,11 @@ def axpy_pair(out, a0, x0, a1, x1):
 def axpy_eight(out, a0, x0, a1, x1, a2, x2, a3, x3, a4, x4, a5, x5, a6, x6, a7, x7):
     """out += a0 x0 + ... + a7 x7: an eighth of the traffic on `out`"""
     for b in range(out.shape[0]):
-        low = ((per_lane(a0, b) * x0[b] + per_lane(a1, b) * x1[b])
-               + (per_lane(a2, b) * x2[b] + per_lane(a3, b) * x3[b]))
-        high = ((per_lane(a4, b) * x4[b] + per_lane(a5, b) * x5[b])
-                + (per_lane(a6, b) * x6[b] + per_lane(a7, b) * x7[b]))
-        out[b] += low + high
+        low = fused(per_lane(a0, b), x0[b], fused(per_lane(a1, b), x1[b], fused(
+            per_lane(a2, b), x2[b], per_lane(a3, b) * x3[b])))
+        high = fused(per_lane(a4, b), x4[b], fused(per_lane(a5, b), x5[b], fused(
+            per_lane(a6, b), x6[b], fused(per_lane(a7, b), x7[b], out[b]))))
+        out[b] = low + high
 
 
 @inner
@@ -120,6 +119,42 @@ def langevin_shared(x, step, gradient, size, private, noise, shared_size, shared
     """x += -step gradient + size private noise + shared_size shared"""
     for b in range(x.shape[0]):
         x[b] += (size * per_lane(private, b) * noise[b] + shared_size * shared[b]) - step * gradient[b]
+
+
+@inner
+def langevin_plane(x0, x1, eta, a00, a01, a10, a11, c0, c1, size, private, n0, n1):
+    """x += -eta A (x - c) + size private n, in two dimensions"""
+    for b in range(x0.shape[0]):
+        gap0, gap1 = x0[b] - per_lane(c0, b), x1[b] - per_lane(c1, b)
+        spread = size * per_lane(private, b)
+        x0[b] += spread * n0[b] - eta * (per_lane(a00, b) * gap0 + per_lane(a01, b) * gap1)
+        x1[b] += spread * n1[b] - eta * (per_lane(a10, b) * gap0 + per_lane(a11, b) * gap1)
+
+
+@inner
+def langevin_plane_shared(x0, x1, eta, a00, a01, a10, a11, c0, c1, size, private, n0, n1, shared_size,
+                          s0, s1):
+    """x += -eta A (x - c) + size private n + shared_size s, in two dimensions"""
+    for b in range(x0.shape[0]):
+        gap0, gap1 = x0[b] - per_lane(c0, b), x1[b] - per_lane(c1, b)
+        spread = size * per_lane(private, b)
+        x0[b] += ((spread * n0[b] + shared_size * s0[b])
+                  - eta * (per_lane(a00, b) * gap0 + per_lane(a01, b) * gap1))
+        x1[b] += ((spread * n1[b] + shared_size * s1[b])
+                  - eta * (per_lane(a10, b) * gap0 + per_lane(a11, b) * gap1))
+
+
+@inner
+def leapfrog_plane(x0, x1, v0, v1, size, a00, a01, a10, a11, c0, c1):
+    """v += size A (x - c), then x += v, in two dimensions"""
+    for b in range(x0.shape[0]):
+        gap0, gap1 = x0[b] - per_lane(c0, b), x1[b] - per_lane(c1, b)
+        new0 = v0[b] + size * (per_lane(a00, b) * gap0 + per_lane(a01, b) * gap1)
+        new1 = v1[b] + size * (per_lane(a10, b) * gap0 + per_lane(a11, b) * gap1)
+        v0[b] = new0
+        v1[b] = new1
+        x0[b] += new0
+        x1[b] += new1
 
 
 @inner

@@ -20,6 +20,7 @@ from .compile import (
     dispatched,
     float32_bits,
     float64_bits,
+    fused,
     inlined,
     inner,
     per_lane,
@@ -61,9 +62,8 @@ def normals(lane_set: Any, tag: int, position: int, client: Any, out: Array) -> 
 
 
 @inlined
-def box_muller(word0, word1, word2, word3):
-    """Two standard normals (float64) from four 32-bit words held in uint64."""
-    high = (word0 << _32) | word1
+def box_muller(high, low):
+    """Two standard normals (float64) from two words of 64 bits."""
     uniform = 2.0 - bits_float64((high >> _12) | _ONE64)  # in (0, 1], 52 bits
     # log(uniform): split into 2^k m with m in [sqrt(1/2), sqrt(2)), then 2 atanh(f / (2 + f))
     shifted = float64_bits(uniform) + (_ONE64 - _ROOT_HALF)
@@ -71,24 +71,28 @@ def box_muller(word0, word1, word2, word3):
     f = bits_float64((shifted & _FRACTION) + _ROOT_HALF) - 1.0
     s = f / (2.0 + f)
     z = s * s
-    series = z * (0.66666666666666696862 + z * (0.3999999999989950449 + z * (
-        0.28571428625975484946 + z * (0.22222211134795077031 + z * (
-            0.18182889125261882073 + z * (0.15331721600551690549 + z * 0.14616449685088905054))))))
+    w = z * z  # even and odd powers apart: two short chains of operations instead of a long one
+    even = fused(w, fused(w, fused(w, 0.14616449685088905054, 0.18182889125261882073),
+                          0.28571428625975484946), 0.66666666666666696862)
+    odd = fused(w, fused(w, 0.15331721600551690549, 0.22222211134795077031), 0.3999999999989950449)
+    series = fused(w, odd, z * even)
     half_square = 0.5 * f * f
-    logarithm = exponent * _LN2_HIGH - (
-        (half_square - (s * (half_square + series) + exponent * _LN2_LOW)) - f)
+    logarithm = fused(exponent, _LN2_HIGH, f - (
+        half_square - fused(s, half_square + series, exponent * _LN2_LOW)))
     radius = np.sqrt(-2.0 * logarithm)
     # angle: two bits choose the quadrant, 52 bits an angle in [-pi/4, pi/4)
-    low = (word2 << _32) | word3
     quadrant = low >> _62
     angle = (bits_float64(((low << _2) >> _12) | _ONE64) - 1.5) * _HALF_PI
     q = angle * angle
-    sine = angle + angle * q * (-0.16666666666666664624 + q * (0.0083333333333309484855 + q * (
-        -0.00019841269836758574323 + q * (2.7557316102552440095e-6 + q * (
-            -2.5051131845003620553e-8 + q * 1.5918129294866380937e-10)))))
-    cosine = 1.0 - (0.5 * q - q * q * (0.041666666666666665389 + q * (-0.0013888888888887397237 + q * (
-        0.000024801587298765687927 + q * (-2.7557317271729792867e-7 + q * (
-            2.0876146268403195477e-9 - q * 1.1382632425521575557e-11))))))
+    r = q * q
+    sine = fused(angle * q, fused(r, fused(
+        r, fused(q, 1.5918129294866381e-10, -2.5051131845003620553e-8),
+        fused(q, 2.7557316102552440095e-6, -0.00019841269836758574323)),
+        fused(q, 0.0083333333333309484855, -0.16666666666666664624)), angle)
+    cosine = fused(r, fused(r, fused(
+        r, fused(q, -1.1382632425521575557e-11, 2.0876146268403195477e-9),
+        fused(q, -2.7557317271729792867e-7, 0.000024801587298765687927)),
+        fused(q, -0.0013888888888887397237, 0.041666666666666665389)), fused(q, -0.5, 1.0))
     swap = (quadrant & _ONE) != 0
     first = sine if swap else cosine
     second = cosine if swap else sine
@@ -99,40 +103,41 @@ def box_muller(word0, word1, word2, word3):
 
 
 @inner
-def _pair_rows(out0, out1, key0, key1, replicas, client, step, pair, tag):
+def _word_rows(out0, out1, key0, key1, replicas, client, step, pair, tag):
     for b in range(replicas.shape[0]):
         place = (np.uint64(per_lane(client, b)) << _16) | per_lane(pair, b)
         w0, w1, w2, w3 = philox(place, step, replicas[b], tag, key0, key1)
-        first, second = box_muller(w0, w1, w2, w3)
+        out0[b] = bits_float64((w0 << _32) | w1)
+        out1[b] = bits_float64((w2 << _32) | w3)
+
+
+@inner
+def _transform_rows(out0, out1):
+    for b in range(out0.shape[0]):
+        first, second = box_muller(float64_bits(out0[b]), float64_bits(out1[b]))
         out0[b] = first
         out1[b] = second
 
 
 @inner
-def _last_row(out, key0, key1, replicas, client, step, pair, tag):
-    for b in range(replicas.shape[0]):
-        place = (np.uint64(per_lane(client, b)) << _16) | pair
-        w0, w1, w2, w3 = philox(place, step, replicas[b], tag, key0, key1)
-        first, _ = box_muller(w0, w1, w2, w3)
-        out[b] = first
+def _pair_rows(out0, out1, lane_set, client, step, pair, tag):
+    # two loops and not one: neither then runs out of registers
+    _word_rows(out0, out1, lane_set.key0, lane_set.key1, lane_set.replicas, client, step, pair, tag)
+    _transform_rows(out0, out1)
 
 
 @normals.register(LaneSet)
 def _normals_double(lane_set, tag, position, client, out):
     rows = out.shape[0]
-    step, word = np.uint64(position), np.uint64(tag)
-    for pair in range(rows // 2):
-        _pair_rows(out[2 * pair], out[2 * pair + 1], lane_set.key0, lane_set.key1, lane_set.replicas,
-                   client, step, np.uint64(pair), word)
-    if rows % 2:
-        _last_row(out[rows - 1], lane_set.key0, lane_set.key1, lane_set.replicas, client, step,
-                  np.uint64(rows // 2), word)
+    for pair in range((rows + 1) // 2):
+        second = out[2 * pair + 1] if 2 * pair + 1 < rows else lane_set.spare
+        _pair_rows(out[2 * pair], second, lane_set, client, np.uint64(position), np.uint64(pair),
+                   np.uint64(tag))
 
 
 @normals.register(CoordinateLaneSet)
 def _normals_by_coordinates(lane_set, tag, position, client, out):
-    _pair_rows(out[0], out[1], lane_set.key0, lane_set.key1, lane_set.replicas, client,
-               np.uint64(position), lane_set.pairs, np.uint64(tag))
+    _pair_rows(out[0], out[1], lane_set, client, np.uint64(position), lane_set.pairs, np.uint64(tag))
 
 
 @inlined
@@ -145,19 +150,19 @@ def box_muller_single(word0, word1):
     f = bits_float32(np.uint32((shifted & _FRACTION_F) + _ROOT_HALF_F)) - _1F
     s = f / (_2F + f)
     z = s * s
-    series = z * (np.float32(0.666666850396) + z * (
-        np.float32(0.39988780566) + z * np.float32(0.29579949392)))
+    series = z * fused(z, fused(z, np.float32(0.29579949392), np.float32(0.39988780566)),
+                       np.float32(0.666666850396))
     half_square = _HALF * f * f
-    logarithm = exponent * np.float32(0.69314718056) - ((half_square - s * (half_square + series)) - f)
+    logarithm = fused(exponent, np.float32(0.69314718056), f - (half_square - s * (half_square + series)))
     radius = np.sqrt(max(np.float32(0.0), -_2F * logarithm))
     quadrant = np.uint32(word1 >> np.uint32(30))
     part = np.float32(np.int32(word1 & np.uint32(0x3FFFFFFF)))
     angle = (part * np.float32(2.0**-30) - _HALF) * np.float32(1.5707963267948966)
     q = angle * angle
-    sine = angle + angle * q * (np.float32(-0.166666646623) + q * (
-        np.float32(0.00833274827063) - q * np.float32(0.000195878908804)))
-    cosine = _1F - (_HALF * q - q * q * (np.float32(0.0416666646595) + q * (
-        np.float32(-0.00138883030359) + q * np.float32(2.45479420851e-5))))
+    sine = fused(angle * q, fused(q, fused(q, np.float32(-0.000195878908804), np.float32(0.00833274827063)),
+                                  np.float32(-0.166666646623)), angle)
+    cosine = fused(q * q, fused(q, fused(q, np.float32(2.45479420851e-5), np.float32(-0.00138883030359)),
+                                np.float32(0.0416666646595)), fused(q, -_HALF, _1F))
     swap = (quadrant & np.uint32(1)) != 0
     first = sine if swap else cosine
     second = cosine if swap else sine
@@ -179,7 +184,7 @@ def _philox_rows(words0, words1, words2, words3, key0, key1, replicas, client, s
 
 
 @inner
-def _transform_rows(out0, out1, words0, words1):
+def _transform_single(out0, out1, words0, words1):
     for b in range(words0.shape[0]):
         first, second = box_muller_single(words0[b], words1[b])
         out0[b] = first
@@ -197,9 +202,9 @@ def _normals_single(lane_set, tag, position, client, out):
         for half in range(2):
             row = 4 * quad + 2 * half
             if row + 1 < rows:
-                _transform_rows(out[row], out[row + 1], words[2 * half], words[2 * half + 1])
+                _transform_single(out[row], out[row + 1], words[2 * half], words[2 * half + 1])
             elif row < rows:
-                _transform_rows(out[row], lane_set.spare, words[2 * half], words[2 * half + 1])
+                _transform_single(out[row], lane_set.spare, words[2 * half], words[2 * half + 1])
 
 
 def steps_per_draw(dim: int, dtype: Any) -> int:
@@ -211,4 +216,5 @@ def steps_per_draw(dim: int, dtype: Any) -> int:
 def as_single(lane_set: LaneSet) -> SingleLaneSet:
     """The same lanes with float32 normals."""
     n_lanes = len(lane_set.replicas)
-    return SingleLaneSet(*lane_set, np.empty((4, n_lanes), np.uint32), np.empty(n_lanes, np.float32))
+    return SingleLaneSet(lane_set.key0, lane_set.key1, lane_set.replicas,
+                         np.empty((4, n_lanes), np.uint32), np.empty(n_lanes, np.float32))

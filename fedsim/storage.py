@@ -27,6 +27,8 @@ def read_payload(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
     """Arrays and meta data of a saved law; a ValueError for a damaged or foreign file."""
     import zipfile
 
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"path={path!r} must be a file's path")
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
             data = {name: stored[name] for name in stored.files}

@@ -37,11 +37,15 @@ _32 = np.uint64(32)
 
 
 class LaneSet(NamedTuple):
-    """The lanes of a block: the key words and the replica number of each lane, all uint64."""
+    """The lanes of a block: the key words and the replica number of each lane, all uint64.
+
+    `spare` is a row of floats for the second normal of a pair where only one is wanted.
+    """
 
     key0: Any
     key1: Any
     replicas: Any
+    spare: Any
 
 
 class CoordinateLaneSet(NamedTuple):
@@ -61,7 +65,8 @@ def lane_set(seed: int, first: int, count: int, pad: bool = False) -> LaneSet:
     """Lanes of replicas first, ..., first + count - 1; padding repeats the last one."""
     n_lanes = -(-count // VECTOR_LANES) * VECTOR_LANES if pad else count
     replicas = np.minimum(np.arange(first, first + n_lanes), first + count - 1)
-    return LaneSet(np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32), replicas.astype(np.uint64))
+    return LaneSet(np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32), replicas.astype(np.uint64),
+                   np.empty(n_lanes))
 
 
 def by_coordinates(lanes: LaneSet, n_pairs: int) -> CoordinateLaneSet:
@@ -90,6 +95,7 @@ def _philox_two_rounds(c0, c1, c2, c3, key0, key1):
 @inlined
 def philox(c0, c1, c2, c3, key0, key1):
     """Philox4x32-10: four 32-bit words (held in uint64) from a counter and a key."""
+    c0, c2 = c0 & _MASK, c2 & _MASK  # says that products of 32 bits are enough
     # written out: a loop over rounds would keep the loop over lanes from vectorising
     c0, c1, c2, c3, key0, key1 = _philox_two_rounds(c0, c1, c2, c3, key0, key1)
     c0, c1, c2, c3, key0, key1 = _philox_two_rounds(c0, c1, c2, c3, key0, key1)

@@ -30,6 +30,9 @@ def _fill(lanes, tag, position, client, out):
     normals(lanes, tag, position, client, out)
 
 
+BITS = np.uint64(32)
+
+
 @compiled
 def _philox_all(counters, key0, key1, out):
     for i in range(counters.shape[0]):
@@ -40,7 +43,8 @@ def _philox_all(counters, key0, key1, out):
 @compiled
 def _transform(words, out):
     for i in range(words.shape[0]):
-        first, second = box_muller(words[i, 0], words[i, 1], words[i, 2], words[i, 3])
+        high, low = (words[i, 0] << BITS) | words[i, 1], (words[i, 2] << BITS) | words[i, 3]
+        first, second = box_muller(high, low)
         out[i, 0], out[i, 1] = first, second
 
 

@@ -14,7 +14,7 @@ import theory
 from fedsim.algorithms.federated import curvatures
 from fedsim.compile import compiled
 from fedsim.distance import w1_samples
-from fedsim.gradients import exact_gradient, gradient_scratch, is_exact, stochastic_gradient
+from fedsim.gradients import exact_gradient, gradient_scratch, stochastic_gradient
 from fedsim.problems.regression import kernels
 from fedsim.streams import lane_set
 from reproduce._reference import metropolis_hmc, posterior_reference
@@ -46,11 +46,6 @@ def _exact(problem, client, x, scratch, out):
 @compiled
 def _stochastic(problem, lanes, client, step, draw, x, scratch, out):
     stochastic_gradient(problem, lanes, client, step, draw, x, scratch, out)
-
-
-@compiled
-def _is_exact(problem):
-    return is_exact(problem)
 
 
 def evaluate(problem, x, client, *, step=None, draw=0, first=0):
@@ -253,14 +248,6 @@ def test_every_evaluation_draws_its_own_minibatch(replace, alarm):
                                      prior_variance=1.0, batch_size=1, grad_scale="batch_sum")
         drawn = evaluate(single, zero, 0, step=5)[:, 1].astype(int)
         alarm.assert_pvalue(stats.chisquare(np.bincount(drawn, minlength=n)).pvalue, "numbers")
-
-
-def test_exactness_is_known():
-    assert _is_exact(make("linear").arrays()) and _is_exact(make("logistic").arrays())
-    for kind, options in (("linear", {"batch_size": 2}), ("logistic", {"batch_size": 2}),
-                          ("logistic", {"gradient_noise": 1.0})):
-        assert not _is_exact(make(kind, **options).arrays())
-    assert _is_exact(make("logistic", gradient_noise=0.0).arrays())
 
 
 def test_linear_regression_is_quadratic():

@@ -25,7 +25,7 @@ from scipy.special import eval_chebyt
 from .. import lanes
 from ..compile import compiled
 from ..engine.kernel import advance
-from ..gradients import exact_gradient, is_exact, stochastic_gradient
+from ..gradients import exact_gradient, leapfrog
 from ..participation import Participation
 from ..schedules import step_size
 from ..stability import (
@@ -57,11 +57,10 @@ class FAHMCKernel(NamedTuple):
 
 
 class FAHMCExtra(NamedTuple):
-    """Rows (d, B): momentum, second gradient, anchor z, its mean gradient, the server's last value;
-    and the correction grad f(z) - grad f_(c)(z) of each slot (slots, d, B)."""
+    """Rows (d, B): velocity, anchor z, its mean gradient, the server's last value; and the correction
+    grad f(z) - grad f_(c)(z) of each slot (slots, d, B)."""
 
-    momentum: Array
-    second: Array
+    velocity: Array
     anchor: Array
     mean_gradient: Array
     previous: Array
@@ -101,42 +100,26 @@ def _set_anchor(kernel, problem, lane_set, work, round):
             lanes.axpy(extra.mean_gradient[i], kernel.weights[client], work.gradient[i])
 
 
-@compiled
-def _gradient(kernel, problem, lane_set, work, slot, step, draw, client, corrected, out):
-    x = work.local[slot]
-    stochastic_gradient(problem, lane_set, client, step, draw, x, work.scratch, out)
-    if corrected:
-        for i in range(x.shape[0]):
-            lanes.axpy(out[i], 1.0, work.extra.correction[slot, i])
-
-
 @local_update.register(FAHMCKernel)
 def _hamiltonian_step(kernel, problem, lane_set, work, slot, step, row, client, private, own):
-    x, momentum = work.local[slot], work.extra.momentum
-    first, second = work.gradient, work.extra.second
-    dim = x.shape[0]
+    x, velocity, correction = work.local[slot], work.extra.velocity, work.extra.correction
     corrected = _is_corrected(kernel, step // kernel.local_steps)
     if corrected and step % kernel.local_steps == 0:
-        exact_gradient(problem, client, work.extra.anchor, work.scratch, first)
-        for i in range(dim):
-            lanes.scale_pair(work.extra.correction[slot, i], 1.0, work.extra.mean_gradient[i],
-                             -1.0, first[i])
+        exact_gradient(problem, client, work.extra.anchor, work.scratch, work.gradient)
+        for i in range(x.shape[0]):
+            lanes.scale_pair(correction[slot, i], 1.0, work.extra.mean_gradient[i], -1.0, work.gradient[i])
     eta = step_size(kernel.schedule, step)
-    own_size, shared_size = np.sqrt(1.0 - kernel.shared_noise), np.sqrt(kernel.shared_noise)
-    for i in range(dim):
-        lanes.scale_product(momentum[i], own_size, private, own[row + i])
-        if kernel.shared_noise > 0.0:
-            lanes.axpy(momentum[i], shared_size, work.shared[row + i])
-    for k in range(kernel.leapfrog_steps):
-        if k == 0 or not is_exact(problem):
-            _gradient(kernel, problem, lane_set, work, slot, step, 2 * k, client, corrected, first)
-        for i in range(dim):
-            lanes.axpy_pair(x[i], eta, momentum[i], -0.5 * eta * eta, first[i])
-        if k + 1 < kernel.leapfrog_steps:
-            _gradient(kernel, problem, lane_set, work, slot, step, 2 * k + 1, client, corrected, second)
-            for i in range(dim):
-                lanes.axpy_pair(momentum[i], -0.5 * eta, first[i], -0.5 * eta, second[i])
-            first, second = second, first
+    own_size, shared_size = eta * np.sqrt(1.0 - kernel.shared_noise), eta * np.sqrt(kernel.shared_noise)
+    for i in range(x.shape[0]):
+        if shared_size == 0.0:
+            lanes.scale_product(velocity[i], own_size, private, own[row + i])
+        elif own_size == 0.0:
+            lanes.scale(velocity[i], shared_size, work.shared[row + i])
+        else:
+            lanes.blend(velocity[i], own_size, private, own[row + i], shared_size, work.shared[row + i])
+    for k in range(kernel.leapfrog_steps):  # velocity is eta p - (eta^2/2) g: fewer passes over the rows
+        leapfrog(problem, lane_set, client, step, k, -0.5 * eta * eta, x, velocity, corrected, correction,
+                 slot, work.scratch, work.gradient)
 
 
 @dataclass(frozen=True)
@@ -233,11 +216,10 @@ class FAHMC(Federated):
             problem.weights, self.clients(problem))
 
     def extra(self, active: int, dim: int, n_lanes: int) -> FAHMCExtra:
-        """Further state: momenta and corrections."""
+        """Further state: velocities and corrections."""
         slots = 0 if self.debias is None else active
-        momentum, second, anchor, mean_gradient, previous = np.zeros((5, dim, n_lanes))
-        return FAHMCExtra(momentum, second, anchor, mean_gradient, previous,
-                          np.zeros((slots, dim, n_lanes)))
+        velocity, anchor, mean_gradient, previous = np.zeros((4, dim, n_lanes))
+        return FAHMCExtra(velocity, anchor, mean_gradient, previous, np.zeros((slots, dim, n_lanes)))
 
 
 def _radius(algorithm: FAHMC, problem: Any, modes: tuple[Array, Array | None], step: float) -> float:

@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import lanes
 from ..engine.kernel import advance
-from ..gradients import stochastic_gradient
+from ..gradients import langevin
 from ..participation import Participation
 from ..schedules import step_size
 from ..stability import Stability, curvature_problem, largest_stable, round_radius, scalar_round_radius
@@ -48,18 +47,11 @@ def _begin_round(kernel, problem, lane_set, work, round):
 
 @local_update.register(FALDKernel)
 def _langevin_step(kernel, problem, lane_set, work, slot, step, row, client, private, own):
-    x = work.local[slot]
-    stochastic_gradient(problem, lane_set, client, step, 0, x, work.scratch, work.gradient)
     eta = step_size(kernel.schedule, step)
-    own_size = np.sqrt(2.0 * eta * kernel.temperature * (1.0 - kernel.shared_noise))
-    if kernel.shared_noise > 0.0:
-        shared_size = np.sqrt(2.0 * eta * kernel.temperature * kernel.shared_noise)
-        for i in range(x.shape[0]):
-            lanes.langevin_shared(x[i], eta, work.gradient[i], own_size, private, own[row + i],
-                                  shared_size, work.shared[row + i])
-    else:
-        for i in range(x.shape[0]):
-            lanes.langevin(x[i], eta, work.gradient[i], own_size, private, own[row + i])
+    size = np.sqrt(2.0 * eta * kernel.temperature * (1.0 - kernel.shared_noise))
+    shared_size = np.sqrt(2.0 * eta * kernel.temperature * kernel.shared_noise)
+    langevin(problem, lane_set, client, step, work.local[slot], work.scratch, work.gradient, eta, size,
+             private, own, shared_size, work.shared, row)
 
 
 @dataclass(frozen=True)
@@ -78,6 +70,14 @@ class FALD(Federated):
         Fraction of the averaged noise's variance that is common to all clients, the paper's rho^2.
     participation : Participation, optional
         Clients drawn each round; all by default.
+
+    Raises
+    ------
+    ValueError
+        For a step size or temperature that is not positive, `local_steps` below 1, or `shared_noise`
+        outside [0, 1].
+
+    Source: FA-LD Algorithms 2 (independent noise), 3 (correlated noise) and 4 (sampled clients).
 
     Examples
     --------

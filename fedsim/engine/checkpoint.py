@@ -49,7 +49,11 @@ class Checkpoint:
             raise ValueError(f"checkpoint={str(folder)!r} is not empty and has no manifest.json; "
                              "use an empty or new folder")
         else:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except (NotADirectoryError, FileExistsError):
+                raise ValueError(f"checkpoint={str(folder)!r} must be a folder; a part of it is a "
+                                 "file") from None
             part = manifest.with_suffix(f".{os.getpid()}.part")
             part.write_text(json.dumps({"key": self.key}))
             os.replace(part, manifest)

@@ -191,7 +191,8 @@ def _block_size(problem: Any, n_replicas: int, threads: int) -> int:
     leaves = -(-n_replicas // LEAF)
     by_work = leaves if threads == 1 else -(-2 * leaves // (3 * threads))
     by_cache = _CACHE_BYTES // (8 * LEAF * problem.n_clients * problem.dim)
-    return LEAF * max(1, min(4, by_work, by_cache))
+    size = max(1, min(5, by_work, by_cache))
+    return LEAF * -(-leaves // -(-leaves // size))  # blocks of about equal size
 
 
 def _shard(replicas: object, n_replicas: int) -> tuple[int, int]:

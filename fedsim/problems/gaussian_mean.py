@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import lanes
 from ..compile import compiled
-from ..gradients import exact_gradient, is_exact, scratch_rows, stochastic_gradient
+from ..gradients import exact_gradient, scratch_rows, stochastic_gradient
 from ..law import Gaussian
 from ..validation import Array, array, one_of, positive, whole
 from .quadratic import Quadratic
@@ -53,11 +53,6 @@ def _batch_gradient(batch, lane_set, client, step, draw, x, scratch, out):
 @exact_gradient.register(MeanBatch)
 def _all_data(batch, client, x, scratch, out):
     exact_gradient(batch.model.exact, client, x, scratch, out)
-
-
-@is_exact.register(MeanBatch)
-def _no(batch):
-    return False
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,7 +16,7 @@ reading(id="fa_ld.geometric_sum", paper=PAPER, where="proof of Theorem C.3, firs
         kind="derivation", printed="(1 - (1 - eta m/2)^K)^floor(k/K) / (1 - (1 - eta m/2)^K)",
         corrected="(1 - (1 - eta m/2)^(K floor(k/K))) / (1 - (1 - eta m/2)^K)",
         because="A misplaced power in a geometric sum; both are at most 1/(1 - (1 - eta m/2)^K).")
-reading(id="fa_ld.independent_of_weights", paper=PAPER, where="proof of Theorem C.3",
+reading(id="fa_ld.correlated_constant", paper=PAPER, where="proof of Theorem C.3",
         printed="900 eta m d kappa^2 H_0 (...)", corrected="900 eta m d kappa^2 H_rho (...)",
         because="The statement has H_rho.")
 reading(id="fa_ld.square_roots", paper=PAPER, where="proof of Theorem B.7, equation (29) and after",

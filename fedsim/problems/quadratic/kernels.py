@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ... import lanes
-from ...compile import entry
-from ...gradients import exact_gradient, is_exact, stochastic_gradient
+from ...compile import coordinate, element
+from ...gradients import exact_gradient, exact_leapfrog, kick, langevin, leapfrog, stochastic_gradient
+from ...matrix import add_product
 from ...noise import normals
 from ...streams import GRADIENT_NOISE
 from ...validation import Array
@@ -19,8 +20,8 @@ class DenseQuadratic(NamedTuple):
     minimizers: Array
 
 
-class LargeDenseQuadratic(NamedTuple):
-    """The same from dimension 8 on: columns are taken eight at a time."""
+class PlaneQuadratic(NamedTuple):
+    """The same in two dimensions."""
 
     hessians: Array
     minimizers: Array
@@ -54,52 +55,60 @@ class IsotropicallyNoisyQuadratic(NamedTuple):
     noise_std: float
 
 
+@exact_gradient.register(PlaneQuadratic)
+def _plane_gradient(problem, client, x, scratch, out):
+    for i in range(2):
+        lanes.affine_pair(out[i], element(problem.hessians, client, i, 0), x[0],
+                          coordinate(problem.minimizers, client, 0),
+                          element(problem.hessians, client, i, 1), x[1],
+                          coordinate(problem.minimizers, client, 1))
+
+
+@langevin.register(PlaneQuadratic)
+def _langevin_plane(problem, lane_set, client, step, x, scratch, gradient, eta, size, private, own,
+                    shared_size, shared, row):
+    a00, a01 = element(problem.hessians, client, 0, 0), element(problem.hessians, client, 0, 1)
+    a10, a11 = element(problem.hessians, client, 1, 0), element(problem.hessians, client, 1, 1)
+    c0, c1 = coordinate(problem.minimizers, client, 0), coordinate(problem.minimizers, client, 1)
+    if shared_size > 0.0:
+        lanes.langevin_plane_shared(x[0], x[1], eta, a00, a01, a10, a11, c0, c1, size, private, own[row],
+                                    own[row + 1], shared_size, shared[row], shared[row + 1])
+    else:
+        lanes.langevin_plane(x[0], x[1], eta, a00, a01, a10, a11, c0, c1, size, private, own[row],
+                             own[row + 1])
+
+
+@leapfrog.register(PlaneQuadratic)
+def _leapfrog_plane(problem, lane_set, client, step, k, size, x, velocity, corrected, correction, slot,
+                    scratch, gradient):
+    total = size if k == 0 else 2.0 * size
+    if corrected:
+        for i in range(2):
+            lanes.axpy(velocity[i], total, correction[slot, i])
+    lanes.leapfrog_plane(
+        x[0], x[1], velocity[0], velocity[1], total,
+        element(problem.hessians, client, 0, 0), element(problem.hessians, client, 0, 1),
+        element(problem.hessians, client, 1, 0), element(problem.hessians, client, 1, 1),
+        coordinate(problem.minimizers, client, 0), coordinate(problem.minimizers, client, 1))
+
+
+@kick.register(DenseQuadratic)
+def _dense_kick(problem, client, size, x, velocity, scratch, gradient):
+    add_product(velocity, size, problem.hessians, client, x, problem.minimizers)
+
+
 @exact_gradient.register(DenseQuadratic)
 def _dense_gradient(problem, client, x, scratch, out):
-    dim = x.shape[0]
-    odd = dim % 2
-    for i in range(dim):
-        if odd:
-            lanes.scaled_shift(out[i], entry(problem.hessians[:, i, 0], client), x[0],
-                               entry(problem.minimizers[:, 0], client))
-        else:
-            lanes.affine_pair(out[i], entry(problem.hessians[:, i, 0], client), x[0],
-                              entry(problem.minimizers[:, 0], client),
-                              entry(problem.hessians[:, i, 1], client), x[1],
-                              entry(problem.minimizers[:, 1], client))
-        for j in range(2 - odd, dim, 2):
-            lanes.add_affine_pair(out[i], entry(problem.hessians[:, i, j], client), x[j],
-                                  entry(problem.minimizers[:, j], client),
-                                  entry(problem.hessians[:, i, j + 1], client), x[j + 1],
-                                  entry(problem.minimizers[:, j + 1], client))
-
-
-@exact_gradient.register(LargeDenseQuadratic)
-def _large_dense_gradient(problem, client, x, scratch, out):
-    dim, gap, hessians = x.shape[0], scratch.rows, problem.hessians
-    for j in range(dim):
-        lanes.shift(gap[j], x[j], entry(problem.minimizers[:, j], client))
-    for i in range(dim):
+    for i in range(x.shape[0]):
         lanes.fill(out[i], 0.0)
-        for j in range(0, dim // 8 * 8, 8):
-            lanes.axpy_eight(
-                out[i], entry(hessians[:, i, j], client), gap[j],
-                entry(hessians[:, i, j + 1], client), gap[j + 1],
-                entry(hessians[:, i, j + 2], client), gap[j + 2],
-                entry(hessians[:, i, j + 3], client), gap[j + 3],
-                entry(hessians[:, i, j + 4], client), gap[j + 4],
-                entry(hessians[:, i, j + 5], client), gap[j + 5],
-                entry(hessians[:, i, j + 6], client), gap[j + 6],
-                entry(hessians[:, i, j + 7], client), gap[j + 7])
-        for j in range(dim // 8 * 8, dim):
-            lanes.axpy(out[i], entry(hessians[:, i, j], client), gap[j])
+    add_product(out, 1.0, problem.hessians, client, x, problem.minimizers)
 
 
 @exact_gradient.register(DiagonalQuadratic)
 def _diagonal_gradient(problem, client, x, scratch, out):
     for i in range(x.shape[0]):
-        lanes.scaled_shift(out[i], entry(problem.hessians[:, i], client), x[i],
-                           entry(problem.minimizers[:, i], client))
+        lanes.scaled_shift(out[i], coordinate(problem.hessians, client, i), x[i],
+                           coordinate(problem.minimizers, client, i))
 
 
 @exact_gradient.register(CoordinateQuadratic)
@@ -114,7 +123,7 @@ def _noisy_gradient(problem, lane_set, client, step, draw, x, scratch, out):
     normals(lane_set, GRADIENT_NOISE + draw, step, client, scratch.normals)
     for i in range(x.shape[0]):
         for j in range(i + 1):  # the factors are lower triangular
-            lanes.axpy(out[i], entry(problem.factors[:, i, j], client), scratch.normals[j])
+            lanes.axpy(out[i], element(problem.factors, client, i, j), scratch.normals[j])
 
 
 @stochastic_gradient.register(IsotropicallyNoisyQuadratic)
@@ -133,17 +142,9 @@ def _without_noise(problem, client, x, scratch, out):
     exact_gradient(problem.exact, client, x, scratch, out)
 
 
-def _yes(problem):
-    return True
-
-
-def _no(problem):
-    return False
-
-
-for _class in (DenseQuadratic, LargeDenseQuadratic, DiagonalQuadratic, CoordinateQuadratic):
+for _class in (DenseQuadratic, DiagonalQuadratic, CoordinateQuadratic):
+    leapfrog.register(_class)(exact_leapfrog)
+for _class in (DenseQuadratic, PlaneQuadratic, DiagonalQuadratic, CoordinateQuadratic):
     stochastic_gradient.register(_class)(_noise_free)
-    is_exact.register(_class)(_yes)
 for _noisy in (NoisyQuadratic, IsotropicallyNoisyQuadratic):
     exact_gradient.register(_noisy)(_without_noise)
-    is_exact.register(_noisy)(_no)

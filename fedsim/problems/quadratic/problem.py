@@ -24,8 +24,8 @@ from .kernels import (
     DenseQuadratic,
     DiagonalQuadratic,
     IsotropicallyNoisyQuadratic,
-    LargeDenseQuadratic,
     NoisyQuadratic,
+    PlaneQuadratic,
 )
 
 
@@ -87,7 +87,7 @@ class Quadratic:
             definite("hessians", hessians.reshape(n_clients, -1).min(axis=1))
         noise = self.gradient_noise
         if noise is not None:
-            if not isinstance(noise, (list, tuple, np.ndarray)):
+            if not isinstance(noise, (list, tuple, np.ndarray)) or np.shape(noise) == ():
                 noise = nonnegative("gradient_noise", noise) or None
                 if noise is not None and noise > 1e150:
                     raise ValueError(f"gradient_noise={noise:g} must be at most 1e150: its square would "
@@ -121,7 +121,7 @@ class Quadratic:
         n_clients = len(given)
         noise: Any = None
         with np.errstate(over="ignore"):  # infinite entries are refused below
-            if isinstance(gradient_noise, (list, tuple, np.ndarray)):
+            if isinstance(gradient_noise, (list, tuple, np.ndarray)) and np.shape(gradient_noise) != ():
                 noise = n_clients**2 * array("gradient_noise", gradient_noise, 3)
             elif gradient_noise is not None:
                 noise = n_clients * nonnegative("gradient_noise", gradient_noise)
@@ -206,8 +206,7 @@ class Quadratic:
         """The NamedTuple that compiled code sees."""
         exact: Any
         if self.structure == "dense":
-            form = DenseQuadratic if self.dim < 8 else LargeDenseQuadratic
-            exact = form(self.hessians, self.minimizers)
+            exact = (PlaneQuadratic if self.dim == 2 else DenseQuadratic)(self.hessians, self.minimizers)
         else:
             exact = DiagonalQuadratic(self.diagonal_hessians, self.minimizers)
         return self._with_noise(exact)

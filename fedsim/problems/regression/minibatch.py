@@ -18,7 +18,7 @@ import numpy as np
 
 from ... import lanes
 from ...compile import compiled, entry, per_lane
-from ...gradients import exact_gradient, is_exact, stochastic_gradient
+from ...gradients import exact_gradient, stochastic_gradient
 from ...streams import MINIBATCH, philox
 from ...validation import Array
 from .kernels import GROUP, add_gathered, finish, gathered_residual
@@ -116,8 +116,3 @@ def _minibatch_gradient(batch, lane_set, client, step, draw, x, scratch, out):
 @exact_gradient.register(Minibatch)
 def _all_data(batch, client, x, scratch, out):
     exact_gradient(batch.model, client, x, scratch, out)
-
-
-@is_exact.register(Minibatch)
-def _no(batch):
-    return False

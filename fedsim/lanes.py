@@ -62,6 +62,13 @@ def axpy(out, a, x):
 
 
 @inner
+def add_squares(out, x):
+    """out += x^2"""
+    for b in range(out.shape[0]):
+        out[b] += x[b] * x[b]
+
+
+@inner
 def damp(x, a):
     """x *= a"""
     for b in range(x.shape[0]):

@@ -48,21 +48,19 @@ class NoFunction(NamedTuple):
     unused: int
 
 
-class Coordinates(NamedTuple):
-    """Sum of the coordinates, each to this power."""
+class SumOfCoordinates(NamedTuple):
+    """The sum of the coordinates."""
 
-    power: int
-
-
-@test_function.register(Coordinates)
-def _coordinates(function, x, lane):
-    value = 0.0
-    for i in range(x.shape[0]):
-        value += x[i, lane] ** function.power
-    return value
+    unused: int
 
 
-TEST_FUNCTIONS = {"identity": Coordinates(1), "square": Coordinates(2)}
+class SumOfSquares(NamedTuple):
+    """The sum of the squared coordinates."""
+
+    unused: int
+
+
+TEST_FUNCTIONS: dict[str, Any] = {"identity": SumOfCoordinates(0), "square": SumOfSquares(0)}
 
 
 @dispatched
@@ -87,7 +85,18 @@ def _accumulate(function, seen, wide, sums):
         sums[b] += test_function(function, wide, b)
 
 
-accumulate.register(Coordinates)(_accumulate)
+@accumulate.register(SumOfCoordinates)
+def _accumulate_coordinates(function, seen, wide, sums):
+    unfold(seen, wide)
+    for i in range(wide.shape[0]):
+        lanes.axpy(sums, 1.0, wide[i])
+
+
+@accumulate.register(SumOfSquares)
+def _accumulate_squares(function, seen, wide, sums):
+    unfold(seen, wide)
+    for i in range(wide.shape[0]):
+        lanes.add_squares(sums, wide[i])
 
 
 @inner

@@ -9,6 +9,7 @@ logistic model with independent normal coefficients, shifted so that 24 percent 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ from scipy.special import expit
 import fedsim as fs
 from fedsim.problems.libsvm import Labelled, read_libsvm
 
-from .figure import ByScale, Parameter
+from . import _data
+from .figure import BadInput, ByScale, Parameter
 
 DATA = ("a9a", "a9a.t")
 N_FEATURES, N_TRAIN, N_TEST = 123, 32_561, 16_281
@@ -96,17 +98,17 @@ def adult(p: Any, files: Mapping[str, Path]) -> Adult:
 
     Raises
     ------
-    ValueError
+    BadInput
         When only one of the two files is given, or a file is malformed or not whole.
     """
     missing = [name for name in DATA if name not in files]
     if missing and len(missing) < len(DATA):
-        raise ValueError(f"data file {missing[0]} is missing beside {next(iter(files))}; training and test "
+        raise BadInput(f"data file {missing[0]} is missing beside {next(iter(files))}; training and test "
                          "rows must both be given, or neither")
     if missing:
         rows = stand_in(p.n_train + p.n_test, p.spread, p.data_seed)
         return Adult(_part(rows, 0, p.n_train), _part(rows, p.n_train, p.n_train + p.n_test), STAND_IN)
-    parts = [read_libsvm(files[name], n_features=N_FEATURES, n_rows=n)
+    parts = [_data.read(partial(read_libsvm, n_features=N_FEATURES, n_rows=n), files[name])
              for name, n in zip(DATA, (N_TRAIN, N_TEST), strict=True)]
     return Adult(_part(parts[0], 0, p.n_train), _part(parts[1], 0, p.n_test), "a9a")
 

@@ -101,7 +101,7 @@ def loss_rows(averages: np.ndarray, x: np.ndarray, axis: str, **labels: Any) -> 
     """Mean over chains with its interval, and standard deviation between chains, as rows."""
     mean, spread = averages.mean(axis=0), averages.std(axis=0, ddof=1)
     reach = _half(len(averages)) * spread
-    return pd.DataFrame({**labels, "axis": axis, "x": np.asarray(x, dtype=float), "mean": mean,
+    return pd.DataFrame({**labels, "axis": axis, "x": np.asarray(x, dtype=float), "loss": mean,
                          "low": mean - reach, "high": mean + reach, "spread": spread})
 
 
@@ -119,7 +119,7 @@ def posterior_loss(p: Any, problem: fs.LogisticRegression, loss: TestLoss) -> pd
     found = posterior_reference(problem, n_chains=p.reference_chains, n_draws=p.reference_draws, seed=p.seed,
                                 leapfrog_steps=4, warmup=20)
     mean, error = found.mean(lambda x: loss(x)[..., None])
-    return pd.DataFrame([{"mean": float(mean[0]), "error": float(error[0]), "acceptance": found.acceptance}])
+    return pd.DataFrame([{"loss": float(mean[0]), "error": float(error[0]), "acceptance": found.acceptance}])
 
 
 def setting(p: Any, problem: fs.LogisticRegression, counts: Sequence[int]) -> pd.DataFrame:
@@ -150,10 +150,10 @@ def common_times(groups: Sequence[Sequence[Server]], count: int = 40) -> np.ndar
 def draw_losses(ax: Axes, table: pd.DataFrame, name: str, label: str, tables: Tables) -> None:
     """A curve with its band for each value of the column `name`, above the posterior's level."""
     for (value, one), colour in zip(table.groupby(name, sort=True), colours(), strict=False):
-        plot.replicas(ax, one["x"], one["mean"], one["low"], one["high"], colour, None)
-        ax.plot(one["x"], one["mean"], color=colour, linewidth=1.5, label=f"{label} = {value}")
+        plot.replicas(ax, one["x"], one["loss"], one["low"], one["high"], colour, None)
+        ax.plot(one["x"], one["loss"], color=colour, linewidth=1.5, label=f"{label} = {value}")
     level = tables["posterior"].iloc[0]
-    ax.axhline(level["mean"], color="#000000", linestyle=":", linewidth=1.1, label="posterior (MH-HMC)")
+    ax.axhline(level["loss"], color="#000000", linestyle=":", linewidth=1.1, label="posterior (MH-HMC)")
     ax.set(xscale="log")
 
 
@@ -169,7 +169,7 @@ def headline(drawing: Drawing, text: str) -> None:
 
 def networks_claim(text: str, source: str) -> Claim:
     """A claim about the convolutional networks, which are not reproduced."""
-    return Claim(text, source, lambda tables: (NOT_TESTABLE, f"The rows of MNIST and CIFAR-10 are {NETWORKS}."))
+    return Claim(text, source, lambda tables: (NOT_TESTABLE, f"The rows of these networks are {NETWORKS}."))
 
 
 def verdict(holds: bool) -> str:

@@ -32,12 +32,14 @@ NETWORKS = ("not reproduced: Bayesian convolutional networks on MNIST and CIFAR-
 
 UPDATE_COST = Parameter("update_cost", 0.1, "ours",
                         "time of an update at the server, in mean service times: the simulated latency")
+SERVERS = Parameter("servers", SERVER_COUNTS, "paper", "section 5.2: S = 1, 3, 5, 7")
 SCHEDULE_SEED = Parameter("schedule_seed", 3, "ours", "of the service times; server s has this plus s")
 DYNAMICS = [
     sim.SERVICE, UPDATE_COST, SCHEDULE_SEED, sim.SEED,
     Parameter("rate", 0.01, "ours", "h^2 n, Caffe's default rate on the mean loss; not printed for a9a"),
     Parameter("momentum", 0.9, "ours", "m, Caffe's default. The paper prints B = 1 - m; Algorithm 1 keeps "
                                        "1 - B h of the velocity, so that B = (1 - m)/h is meant"),
+    Parameter("n_resamples", ByScale(20, 200, 400), "ours", "of the chains, for intervals of speedups"),
     Parameter("reference_chains", ByScale(8, 32, 32), "ours", "of Metropolis-adjusted HMC"),
     Parameter("reference_draws", ByScale(20, 200, 200), "ours", "of each, for the posterior's mean loss"),
 ]
@@ -75,6 +77,12 @@ def server(p: Any, problem: fs.LogisticRegression, loss: TestLoss, n_workers: in
     return Server(averages, moves.staleness.history(length).times, n_workers)
 
 
+def all_servers(p: Any, problem: fs.LogisticRegression, loss: TestLoss, n_workers: int,
+                n_servers: int) -> list[Server]:
+    """Independent servers with as many workers each."""
+    return [server(p, problem, loss, n_workers, number) for number in range(n_servers)]
+
+
 def combined(servers: Sequence[Server], lengths: Sequence[np.ndarray]) -> np.ndarray:
     """Averages (R, n) of several servers, weighted by time; `lengths` (n,) for each server."""
     parts = [one.at(length) for one, length in zip(servers, lengths, strict=True)]
@@ -91,6 +99,40 @@ def by_iteration(servers: Sequence[Server], per_worker: np.ndarray) -> np.ndarra
 def by_time(servers: Sequence[Server], times: np.ndarray) -> np.ndarray:
     """Averages (R, n) at simulated times, by which every server must have made an update."""
     return combined(servers, [one.made(times) for one in servers])
+
+
+def speedup_row(p: Any, single: Sequence[Server], several: Sequence[Server], **labels: Any) -> dict[str, Any]:
+    """Iterations per worker that one server needs for the mean loss that several have halfway, over theirs.
+
+    The interval comes from resampled chains.
+    """
+    half, every = p.iterations // 2, np.arange(1, p.iterations + 1)
+    curve, level = by_iteration(single, every), by_iteration(several, np.array([half]))[:, 0]
+    rng, found = np.random.default_rng(p.seed), []
+    for number in range(p.n_resamples + 1):  # the first is the sample itself
+        chosen = rng.integers(len(curve), size=len(curve)) if number else np.arange(len(curve))
+        falling = np.minimum.accumulate(curve[chosen].mean(axis=0))
+        found.append(float(np.interp(-level[chosen].mean(), -falling, every)) / half)
+    return {**labels, "servers": len(several), "iterations": half, "speedup": found[0]} | _interval(found[1:])
+
+
+def variance_ratio(p: Any, first: np.ndarray, second: np.ndarray) -> dict[str, float]:
+    """Variance of `first` (R,) over the mean one of `second` (R, k), paired, with its interval.
+
+    The interval comes from resampled chains, so that common draws of the two are accounted for.
+    """
+    rng, found = np.random.default_rng(p.seed), []
+    for number in range(p.n_resamples + 1):  # the first is the sample itself
+        chosen = rng.integers(len(first), size=len(first)) if number else np.arange(len(first))
+        found.append(float(first[chosen].var(ddof=1) / second[chosen].var(axis=0, ddof=1).mean()))
+    return {"ratio": found[0]} | _interval(found[1:])
+
+
+def _interval(found: Sequence[float]) -> dict[str, float]:
+    """Percentiles of resampled values."""
+    tail = 0.5 * (1.0 - sim.LEVEL)
+    low, high = np.quantile(found, [tail, 1.0 - tail])
+    return {"low": float(low), "high": float(high)}
 
 
 def _half(n: int) -> float:
@@ -155,6 +197,14 @@ def draw_losses(ax: Axes, table: pd.DataFrame, name: str, label: str, tables: Ta
     level = tables["posterior"].iloc[0]
     ax.axhline(level["loss"], color="#000000", linestyle=":", linewidth=1.1, label="posterior (MH-HMC)")
     ax.set(xscale="log")
+
+
+def legend_below(ax: Axes, tables: Tables, share: float = 0.42, **options: Any) -> None:
+    """The legend beneath the curves and the posterior's level."""
+    low, high = float(tables["posterior"]["loss"].iloc[0]), ax.get_ylim()[1]
+    low = min(low, ax.get_ylim()[0])
+    ax.set_ylim(low - (high - low) * share / (1.0 - share), high)
+    ax.legend(loc="lower left", **({"fontsize": 8} | options))
 
 
 def colours() -> list[str]:

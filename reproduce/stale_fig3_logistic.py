@@ -60,7 +60,7 @@ def draw(tables: Tables) -> Drawing:
             (second, "time", sim.SIMULATED_TIME, "and at equal simulated time")):
         blr.draw_losses(ax, curves[curves["axis"] == axis], "workers", "replicas (95% band), W", tables)
         ax.set(xlabel=label, ylabel=blr.LOSS, title=title)
-    first.legend(loc=(0.02, 0.15), fontsize=8)
+        blr.legend_below(ax, tables)
     _draw_spread(third, tables)
     blr.headline(drawing, f"{_adult.data_text(tables['data'])}. Stale SGHMC from the origin; h, B, J and the "
                           "service times are ours. No exact law: the posterior is not Gaussian.")

@@ -66,11 +66,13 @@ class TestLoss(NamedTuple):
         return cls(test.features * (1.0 - 2.0 * test.labels)[:, None])
 
     def __call__(self, path: np.ndarray) -> np.ndarray:
-        """Losses (R, n) of points (R, n, d); replica by replica, which stays in the cache."""
-        found = np.empty(path.shape[:-1])
-        for i, points in enumerate(path):
-            found[i] = np.log(1.0 + np.exp(points @ self.signed.T)).mean(axis=-1)
-        return found
+        """Losses (R, n) of points (R, n, d); in parts that stay in the cache."""
+        points = path.reshape(-1, path.shape[-1])
+        found, size = np.empty(len(points)), max(1, 2**18 // len(self.signed))
+        for first in range(0, len(points), size):
+            scores = points[first:first + size] @ self.signed.T
+            found[first:first + size] = np.log(1.0 + np.exp(scores)).mean(axis=1)
+        return found.reshape(path.shape[:-1])
 
 
 def stand_in(n_rows: int, spread: float, seed: int) -> Labelled:

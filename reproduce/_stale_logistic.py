@@ -116,6 +116,14 @@ def speedup_row(p: Any, single: Sequence[Server], several: Sequence[Server], **l
     return {**labels, "servers": len(several), "iterations": half, "speedup": found[0]} | _interval(found[1:])
 
 
+NO_SPEEDUP = "None is counted if every interval reaches down to 1 and every estimate is below 1.1."
+
+
+def no_speedup(table: pd.DataFrame) -> bool:
+    """Whether no speedup of `speedup_row`s is significant; said in words by `NO_SPEEDUP`."""
+    return bool((table["low"] <= 1.0).all() and (table["speedup"] < 1.1).all())
+
+
 def variance_ratio(p: Any, first: np.ndarray, second: np.ndarray) -> dict[str, float]:
     """Variance of `first` (R,) over the mean one of `second` (R, k), paired, with its interval.
 
@@ -135,14 +143,16 @@ def _interval(found: Sequence[float]) -> dict[str, float]:
     return {"low": float(low), "high": float(high)}
 
 
-def _half(n: int) -> float:
-    return float(student.isf(0.5 * (1.0 - sim.LEVEL), n - 1) / np.sqrt(n))
+def half_width(values: np.ndarray) -> Any:
+    """Half the interval of the mean over chains, by Student's t, of values (R, ...)."""
+    n = len(values)
+    return student.isf(0.5 * (1.0 - sim.LEVEL), n - 1) / np.sqrt(n) * values.std(axis=0, ddof=1)
 
 
 def loss_rows(averages: np.ndarray, x: np.ndarray, axis: str, **labels: Any) -> pd.DataFrame:
     """Mean over chains with its interval, and standard deviation between chains, as rows."""
     mean, spread = averages.mean(axis=0), averages.std(axis=0, ddof=1)
-    reach = _half(len(averages)) * spread
+    reach = half_width(averages)
     return pd.DataFrame({**labels, "axis": axis, "x": np.asarray(x, dtype=float), "loss": mean,
                          "low": mean - reach, "high": mean + reach, "spread": spread})
 
@@ -150,9 +160,8 @@ def loss_rows(averages: np.ndarray, x: np.ndarray, axis: str, **labels: Any) -> 
 def difference_row(first: np.ndarray, second: np.ndarray, **labels: Any) -> dict[str, Any]:
     """Mean difference (R,) - (R,) of paired chains, with its interval."""
     gap = first - second
-    reach = _half(len(gap)) * float(gap.std(ddof=1))
-    return {**labels, "difference": float(gap.mean()), "low": float(gap.mean()) - reach,
-            "high": float(gap.mean()) + reach}
+    mean, reach = float(gap.mean()), float(half_width(gap))
+    return {**labels, "difference": mean, "low": mean - reach, "high": mean + reach}
 
 
 def posterior_loss(p: Any, problem: fs.LogisticRegression, loss: TestLoss) -> pd.DataFrame:
@@ -189,11 +198,16 @@ def common_times(groups: Sequence[Sequence[Server]], count: int = 40) -> np.ndar
     return np.geomspace(first, last, count)
 
 
-def draw_losses(ax: Axes, table: pd.DataFrame, name: str, label: str, tables: Tables) -> None:
-    """A curve with its band for each value of the column `name`, above the posterior's level."""
-    for (value, one), colour in zip(table.groupby(name, sort=True), colours(), strict=False):
+def draw_losses(ax: Axes, table: pd.DataFrame, name: str, label: str, tables: Tables,
+                widest: float = 1.5) -> None:
+    """A curve with its band for each value of the column `name`, above the posterior's level.
+
+    Curves that coincide remain visible when the first is drawn widest.
+    """
+    widths = np.linspace(widest, 1.5, table[name].nunique())
+    for (value, one), colour, width in zip(table.groupby(name, sort=True), colours(), widths, strict=False):
         plot.replicas(ax, one["x"], one["loss"], one["low"], one["high"], colour, None)
-        ax.plot(one["x"], one["loss"], color=colour, linewidth=1.5, label=f"{label} = {value}")
+        ax.plot(one["x"], one["loss"], color=colour, linewidth=width, label=f"{label} = {value}")
     level = tables["posterior"].iloc[0]
     ax.axhline(level["loss"], color="#000000", linestyle=":", linewidth=1.1, label="posterior (MH-HMC)")
     ax.set(xscale="log")

@@ -29,6 +29,8 @@ LOSS = "test loss averaged along the chain"
 SERVER_COUNTS = [1, 3, 5, 7]
 NETWORKS = ("not reproduced: Bayesian convolutional networks on MNIST and CIFAR-10 in Caffe are out of scope "
             "for a simulator of two cores, and their settings are Caffe's defaults of 2016")
+NO_NETWORKS = "The rows of MNIST and CIFAR-10 (convolutional networks) are not reproduced."
+NO_LAW = "No exact law: the posterior is not Gaussian."
 
 UPDATE_COST = Parameter("update_cost", 0.1, "ours",
                         "time of an update at the server, in mean service times: the simulated latency")

@@ -175,8 +175,8 @@ def draw(tables: Tables) -> Drawing:
                     "variance from the origin: the transient hides it")
     fourth.legend(loc="lower left", fontsize=8)
     blr.headline(drawing, f"{_adult.data_text(tables['data'])}. Stale SGLD, (a)-(c) from draws of the "
-                          "Laplace law; h, J and service times are ours.\nNo exact law: the posterior is not "
-                          "Gaussian; its surrogate is in the figures of the Gaussian model.")
+                          "Laplace law; h, J and service times are ours.\n"
+                          f"{blr.NO_LAW} Exact curves are in the figures of the Gaussian model.")
     return drawing
 
 

@@ -63,7 +63,7 @@ def draw(tables: Tables) -> Drawing:
         blr.legend_below(ax, tables)
     _draw_spread(third, tables)
     blr.headline(drawing, f"{_adult.data_text(tables['data'])}. Stale SGHMC from the origin; h, B, J and the "
-                          "service times are ours. No exact law: the posterior is not Gaussian.")
+                          f"service times are ours. {blr.NO_LAW}\n{blr.NO_NETWORKS}")
     return drawing
 
 

@@ -64,8 +64,9 @@ def draw(tables: Tables) -> Drawing:
     blr.legend_below(first, tables)
     _draw_spread(second, tables)
     blr.headline(drawing, f"{_adult.data_text(tables['data'])}. Stale SGHMC from the origin, 2 workers a "
-                          "server; h, B, J and the\nservice times are ours. No exact law: the posterior is "
-                          "not Gaussian.")
+                          "server; h, B, J and the\n"
+                          f"service times are ours. {blr.NO_LAW} Lines of different width coincide.\n"
+                          f"{blr.NO_NETWORKS}")
     return drawing
 
 

@@ -106,7 +106,8 @@ def draw(tables: Tables) -> Drawing:
     for ax in (above[0], below[0]):
         ax.set_ylabel(blr.LOSS)
     blr.headline(drawing, f"{_adult.data_text(tables['data'])}. Stale SGHMC from the origin; h, B, J and the "
-                          "service times are ours. No exact law: the posterior is not Gaussian.")
+                          f"service times are ours. {blr.NO_LAW}\nLines of different width coincide. "
+                          f"{blr.NO_NETWORKS}")
     return drawing
 
 
@@ -144,9 +145,9 @@ def judge_servers(tables: Tables) -> tuple[str, str]:
     row = table.sort_values("low").iloc[-1]
     return verdict(blr.no_speedup(table)), (
         "Iterations per worker of one server over those of S servers at equal mean loss: "
-        f"{table['speedup'].min():.3f} to {table['speedup'].max():.3f} over 3, 5 and 7 servers of 1, 2, 4 and "
-        f"6 workers; of the 95% intervals that of {row['servers']:.0f} servers of {row['workers']:.0f} reaches "
-        f"highest, {row['low']:.3f} to {row['high']:.3f}. {blr.NO_SPEEDUP}")
+        f"{table['speedup'].min():.3f} to {table['speedup'].max():.3f} over 3, 5 and 7 servers of 1, 2, 4 "
+        f"and 6 workers; of the 95% intervals that of {row['servers']:.0f} servers of "
+        f"{row['workers']:.0f} begins highest, {row['low']:.3f} to {row['high']:.3f}. {blr.NO_SPEEDUP}")
 
 
 def judge_servers_time(tables: Tables) -> tuple[str, str]:
@@ -181,9 +182,9 @@ def judge_variance(tables: Tables) -> tuple[str, str]:
                       f"({row['variance_low']:.2f} to {row['variance_high']:.2f})"
                       for _, row in table.iterrows())
     return verdict(bool(holds.all())), (
-        f"Variance of the averages over that of one server of 6 at equal iterations per worker: {words}. That of "
-        "S independent chains is 1/S from the first update on; that of one chain falls with more updates only "
-        "after it has mixed.")
+        f"Variance of the averages over that of one server of 6 at equal iterations per worker: {words}. "
+        "That of S independent chains is 1/S from the first update on; that of one chain falls with more "
+        "updates only after it has mixed.")
 
 
 CLAIMS = [

@@ -138,7 +138,7 @@ def _speedups(p: Any, runs: Mapping[int, Runs]) -> tuple[pd.DataFrame, pd.DataFr
     rng, found, censored = np.random.default_rng(p.seed), [], np.zeros(len(counts))
     for number in range(p.n_resamples + 1):  # the first is the sample itself
         chosen = rng.integers(p.n_replicas, size=p.n_replicas) if number else np.arange(p.n_replicas)
-        precision = float(single.averages[chosen, place].var(ddof=1))
+        precision = float(single.averages[chosen, place].var(ddof=1)) * (1.0 + 1e-9)  # against rounding
         reached = [one.reached(precision, chosen) for one in runs.values()]
         found.append([[reached[0][i] / one[i] for one in reached] for i in range(2)])
         censored += [not one[2] for one in reached]

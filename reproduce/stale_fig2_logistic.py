@@ -27,7 +27,7 @@ TITLE = "Stale SGLD: variance of the averaged test loss, 1 to 9 workers (a9a)"
 PAPER = "Stale gradients figure 2 (a9a)"
 SHOWS = ("Bayesian logistic regression: variance of the averaged test loss against iterations per worker and "
          "simulated time, speedups of 1 to 9 workers at equal variance; and the same from the origin.")
-COST = {"tiny": "2 s", "quick": "12 s", "paper": "about 10 min (estimated)"}
+COST = {"tiny": "2 s", "quick": "10 s", "paper": "about 6 min (estimated)"}
 PARAMETERS = [
     *_adult.PARAMETERS, sim.WORKERS, sim.SERVICE, blr.UPDATE_COST, blr.SCHEDULE_SEED, sim.SEED,
     Parameter("share", 0.2, "ours", "h L, with L the largest curvature that f can have; h is not printed"),

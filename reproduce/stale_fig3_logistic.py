@@ -23,7 +23,7 @@ TITLE = "Stale SGHMC: test loss against iterations and time, 1 to 9 workers (a9a
 PAPER = "Stale gradients figure 3 (a9a; MNIST and CIFAR-10 not reproduced)"
 SHOWS = ("Bayesian logistic regression with one server: the test loss averaged along the chain falls faster "
          "with more workers, because they make more updates; what single chains differ by is far smaller.")
-COST = {"tiny": "1 s", "quick": "8 s", "paper": "about 10 min (estimated)"}
+COST = {"tiny": "1 s", "quick": "8 s", "paper": "about 6 min (estimated)"}
 PARAMETERS = [
     *_adult.PARAMETERS, sim.WORKERS, *blr.DYNAMICS,
     Parameter("iterations", ByScale(20, 400, 400), "ours", "per worker; the paper's axis is not readable"),

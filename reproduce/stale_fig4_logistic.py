@@ -23,7 +23,7 @@ TITLE = "Stale SGHMC: test loss against iterations, 1 to 7 servers (a9a)"
 PAPER = "Stale gradients figure 4 (a9a; MNIST and CIFAR-10 not reproduced)"
 SHOWS = ("Bayesian logistic regression with several servers of 2 workers: the mean of the averaged test loss "
          "does not depend on their number; the spread of single runs falls like its root.")
-COST = {"tiny": "1 s", "quick": "8 s", "paper": "about 10 min (estimated)"}
+COST = {"tiny": "1 s", "quick": "6 s", "paper": "8 min (on a busy machine)"}
 PARAMETERS = [
     *_adult.PARAMETERS, blr.SERVERS, *blr.DYNAMICS,
     Parameter("workers_per_server", 2, "paper", "section 5.2.2: 2 workers a server"),

@@ -36,12 +36,12 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -e $@ || $(PYTHON) -m venv --clear $(VENV)
 	@echo "environment: installing the versions of constraints.txt"
 	@$(PIP) setuptools
-	@$(PIP) --no-build-isolation -e '.[test]'
+	@$(PIP) --no-build-isolation -e '.[test,figures]'
 	@touch $@
 
 $(BENCH_STAMP): $(STAMP)
 	@echo "environment: installing JAX for the comparison"
-	@$(PIP) --no-build-isolation -e '.[test,bench]'
+	@$(PIP) --no-build-isolation -e '.[test,figures,bench]'
 	@touch $@
 
 figures: $(STAMP)

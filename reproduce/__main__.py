@@ -7,9 +7,11 @@ import importlib
 import sys
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 from . import gallery, run, store
-from .figure import FAIL, NOT_TESTABLE, PASS, SCALES, Figure, chosen, clear_note, figures
+from ._data import Files, chosen_files
+from .figure import FAIL, NOT_TESTABLE, PASS, SCALES, BadInput, Figure, chosen, clear_note, figures
 
 COMMANDS = ("scoreboard", "gallery", "readme")
 """Modules of this package with a `main(arguments) -> int` of their own."""
@@ -27,6 +29,9 @@ def parser() -> argparse.ArgumentParser:
                       help="quick: seconds each (default); paper: the paper's sizes, into figures/paper/; "
                            "tiny: for tests")
     made.add_argument("--out", metavar="FOLDER", help="write there instead of figures/")
+    made.add_argument("--data", action="append", default=[], metavar="PATH",
+                      help="a data file, or a folder of data files under their usual names (see --list); "
+                           "may be repeated; results go to figures/data/ unless --out says otherwise")
     mode = made.add_mutually_exclusive_group()
     mode.add_argument("--list", action="store_true", help="every figure: what it shows, cost per scale")
     mode.add_argument("--draw", action="store_true", help="draw again from the stored CSV, no simulation")
@@ -41,6 +46,8 @@ def listing() -> str:
     for figure in figures().values():
         lines += [f"{figure.id}", f"    {figure.paper}: {figure.title}"]
         lines += textwrap.wrap(figure.shows, 100, initial_indent="    ", subsequent_indent="    ")
+        if figure.data:
+            lines.append(f"    reads  {', '.join(figure.data)} where --data has it, a stand-in otherwise")
         lines += ["    cost   " + ",  ".join(f"{scale} {figure.cost[scale]}" for scale in SCALES), ""]
     return "\n".join(lines).rstrip()
 
@@ -52,11 +59,16 @@ def counted(claims: list[dict[str, str]]) -> str:
     return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in kinds) or "none"
 
 
-def work(figure: Figure, arguments: argparse.Namespace) -> bool:
+def folder_of(arguments: argparse.Namespace) -> Path:
+    """Where the results live."""
+    return store.folder_for(arguments.scale, arguments.out, bool(arguments.data))
+
+
+def work(figure: Figure, arguments: argparse.Namespace, files: Files) -> bool:
     """One figure; False when a check found differences."""
-    folder = store.folder_for(arguments.scale, arguments.out)
+    folder = folder_of(arguments)
     if arguments.check:
-        found = run.check(figure, arguments.scale, folder)
+        found = run.check(figure, arguments.scale, folder, files)
         print("same as stored" if not found else f"{len(found)} differences")
         for text in found:
             print(f"      {text}")
@@ -65,7 +77,7 @@ def work(figure: Figure, arguments: argparse.Namespace) -> bool:
         result = run.redraw(figure, arguments.scale, folder)
         print(f"drawn; claims: {counted(result['claims'])}")
         return True
-    result, seconds = run.make(figure, arguments.scale, folder)
+    result, seconds = run.make(figure, arguments.scale, folder, files)
     print(f"{seconds:6.1f} s   claims: {counted(result['claims'])}")
     return True
 
@@ -91,6 +103,7 @@ def _figures(arguments: argparse.Namespace, running: list[str]) -> int:
         return 0
     try:
         todo = chosen(arguments.figures)
+        files = chosen_files(arguments.data, todo)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -99,13 +112,13 @@ def _figures(arguments: argparse.Namespace, running: list[str]) -> int:
         running[0] = figure.id
         print(f"[{number}/{len(todo)}] {figure.id:<18} {figure.title[:60]:<60} ", end="", flush=True)
         try:
-            same &= work(figure, arguments)
-        except store.MissingResult as error:
+            same &= work(figure, arguments, files)
+        except (store.MissingResult, BadInput) as error:
             print(f"\nerror: {error}", file=sys.stderr)
             return 2
     if not arguments.check:
         running[0] = "gallery"
-        page = gallery.write(store.folder_for(arguments.scale, arguments.out), arguments.scale)
+        page = gallery.write(folder_of(arguments), arguments.scale)
         print(f"gallery: {page}")
     return 0 if same else 1
 

@@ -11,6 +11,10 @@ A figure is one module of this package that defines
     compute(scale) -> {name: DataFrame}      everything that is drawn, and nothing is drawn that is not here
     draw(tables) -> matplotlib Figure        from the tables alone
 
+and, if it can read data files (see reproduce/_data.py),
+
+    DATA        tuple of the files' usual names; then it is compute(scale, files), files {name: path}
+
 and nothing else has to be edited for it to be listed, made, checked and put into the gallery. Modules
 whose names begin with an underscore are shared parts of figures.
 """
@@ -24,6 +28,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -34,6 +39,10 @@ SCALES = ("tiny", "quick", "paper")
 PASS, FAIL, NOT_TESTABLE = "PASS", "FAIL", "NOT TESTABLE"
 
 Tables = dict[str, pd.DataFrame]
+
+
+class BadInput(ValueError):
+    """What a figure was given to read, or needs to have installed, is not there or not right."""
 
 
 @dataclass(frozen=True)
@@ -157,13 +166,24 @@ class Figure:
         """Cost per scale in words; an estimate says so."""
         return self.module.COST
 
-    def command(self, scale: str = "quick") -> str:
-        """The command that makes it."""
-        return f"python -m reproduce {self.id}" + ("" if scale == "quick" else f" --scale {scale}")
+    @property
+    def data(self) -> tuple[str, ...]:
+        """Usual names of the data files that it can read."""
+        return getattr(self.module, "DATA", ())
 
-    def compute(self, scale: str) -> Tables:
-        """All tables. Runs the simulations."""
-        return self.module.compute(check_scale(scale))
+    def files(self, given: Mapping[str, Path]) -> dict[str, Path]:
+        """Those of the `given` data files that it reads."""
+        return {name: given[name] for name in self.data if name in given}
+
+    def command(self, scale: str = "quick", files: Iterable[str] = ()) -> str:
+        """The command that makes it, from data files of these names."""
+        options = [] if scale == "quick" else [f"--scale {scale}"]
+        return " ".join([f"python -m reproduce {self.id}", *options, *(f"--data {name}" for name in files)])
+
+    def compute(self, scale: str, given: Mapping[str, Path] | None = None) -> Tables:
+        """All tables, from the `given` data files where it reads any. Runs the simulations."""
+        check_scale(scale)
+        return self.module.compute(scale, *([self.files(given or {})] if self.data else []))
 
     def draw(self, tables: Tables) -> Drawing:
         """The picture, from the tables alone."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ from . import plot, store
 from .figure import Figure, Tables, clear_note
 
 
-def record(figure: Figure, tables: Tables, scale: str) -> dict[str, Any]:
+def record(figure: Figure, tables: Tables, scale: str, files: Collection[str] = ()) -> dict[str, Any]:
     """Everything about a result that is not a number of its tables: what the claims JSON holds."""
     return {
         "id": figure.id, "title": figure.title, "paper": figure.paper, "shows": figure.shows,
-        "scale": scale, "command": figure.command(scale), "cost": dict(figure.cost),
+        "scale": scale, "command": figure.command(scale, files), "cost": dict(figure.cost),
+        **({"files": list(files)} if files else {}),
         "claims": figure.claims(tables), "parameters": figure.parameters(scale),
         "tables": {name: {"rows": len(table), "columns": list(table.columns)}
                    for name, table in tables.items()},
@@ -31,37 +33,41 @@ def png(figure: Figure, tables: Tables) -> bytes:
 
 
 def publish(figure: Figure, tables: Tables, scale: str, folder: Path,
-            with_csv: bool = True) -> dict[str, Any]:
+            with_csv: bool = True, files_read: Collection[str] = ()) -> dict[str, Any]:
     """Judge, draw and store; nothing is replaced unless all of it succeeds."""
     text = store.to_csv(tables)
     written = store.from_csv(text)  # so that --draw sees exactly what was drawn and judged here
-    result = record(figure, written, scale)
+    result = record(figure, written, scale, files_read)
     files: dict[str, str | bytes] = {f"{figure.id}.csv": text} if with_csv else {}
     files |= {f"{figure.id}.json": store.to_json(result), f"{figure.id}.png": png(figure, written)}
     store.publish(folder, files)
     return result
 
 
-def make(figure: Figure, scale: str, folder: Path) -> tuple[dict[str, Any], float]:
-    """Compute and publish a figure. Returns its record and the seconds it took."""
+def make(figure: Figure, scale: str, folder: Path,
+         given: Mapping[str, Path] | None = None) -> tuple[dict[str, Any], float]:
+    """Compute and publish a figure, from the `given` data files. Returns its record and the seconds."""
     began = time.perf_counter()
     try:
-        tables = figure.compute(scale)
+        tables = figure.compute(scale, given)
     finally:
         clear_note()
-    return publish(figure, tables, scale, folder), time.perf_counter() - began
+    result = publish(figure, tables, scale, folder, files_read=figure.files(given or {}))
+    return result, time.perf_counter() - began
 
 
 def redraw(figure: Figure, scale: str, folder: Path) -> dict[str, Any]:
     """Draw and judge again from the stored tables, without simulating."""
-    return publish(figure, store.load_tables(folder, figure.id), scale, folder, with_csv=False)
+    tables, old = store.load_tables(folder, figure.id), store.load_record(folder, figure.id)
+    return publish(figure, tables, scale, folder, with_csv=False,
+                   files_read=old.get("files", ()) if old else ())
 
 
-def check(figure: Figure, scale: str, folder: Path) -> list[str]:
+def check(figure: Figure, scale: str, folder: Path, given: Mapping[str, Path] | None = None) -> list[str]:
     """Compute afresh and compare with what is stored. Returns the differences in words."""
     stored = store.load_tables(folder, figure.id)
     try:
-        fresh = store.from_csv(store.to_csv(figure.compute(scale)))
+        fresh = store.from_csv(store.to_csv(figure.compute(scale, given)))
     finally:
         clear_note()
     found = store.differences(stored, fresh)

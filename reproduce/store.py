@@ -36,11 +36,12 @@ class MissingResult(ValueError):
     """A figure was asked to be drawn or checked before it was ever made."""
 
 
-def folder_for(scale: str, out: str | os.PathLike[str] | None = None) -> Path:
-    """figures/ for the quick scale, figures/<scale>/ for the others, or `out`."""
+def folder_for(scale: str, out: str | os.PathLike[str] | None = None, with_data: bool = False) -> Path:
+    """figures/ for the quick scale, figures/<scale>/ for others, data/ in it with data files; or `out`."""
     if out is not None:
         return Path(out)
-    return FOLDER if scale == "quick" else FOLDER / scale
+    folder = FOLDER if scale == "quick" else FOLDER / scale
+    return folder / "data" if with_data else folder
 
 
 def _cell(value: Any) -> str:

@@ -273,4 +273,7 @@ def test_imports_are_declared():
     declared = {re.split(r"[<>=]", name)[0] for name in project["dependencies"]} | {"llvmlite"}  # with numba
     inside = {*PACKAGES, "__future__"}
     used = {top(m) for path in sources(*PACKAGES) for _, m, _ in imports_of(path)}
-    assert not used - inside - declared - set(sys.stdlib_module_names)
+    assert not used - inside - declared - {"sklearn"} - set(sys.stdlib_module_names)
+    assert any(name.startswith("scikit-learn") for name in project["optional-dependencies"]["figures"])
+    assert not violations(lambda m, n: top(m) == "sklearn", "fedsim", "theory")
+    assert not violations(lambda m, n: top(m) == "sklearn", "reproduce", at_import=True)

@@ -1,0 +1,156 @@
+"""Shared by the stale-gradient figures: the Gaussian model, exact and simulated errors of time averages,
+and what ages and numbers of workers look like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm
+
+import fedsim as fs
+from fedsim.estimators import errors
+from theory.rates import loglog_slope
+from theory.stale import AverageLaw
+
+from . import plot
+from .figure import Parameter, note
+
+PAPER = "Stochastic gradient MCMC with stale gradients"
+LEVEL = 0.95
+WORKER_COUNTS = [1, 2, 4, 6, 9]
+ITERATIONS_PER_WORKER = r"iterations per worker $\bar L = L/W$"
+SIMULATED_TIME = "simulated time (mean service times)"
+FITTED = "shape of the rate, fitted constant"
+
+DATA = Parameter("n_data", 1000, "paper", "section 5.1: 1000 data")
+BATCH = Parameter("batch_size", 10, "paper", "section 5.1: minibatches of 10")
+WORKERS = Parameter("workers", WORKER_COUNTS, "paper", "section 5.2.1: W = 1, 2, 4, 6, 9")
+DATA_SEED = Parameter("data_seed", 0, "ours", "one data set, the first; theta is drawn from its prior")
+SEED = Parameter("seed", 1, "ours", "of the replicas")
+SERVICE = Parameter("service", "exponential", "ours",
+                    "law of the time for a gradient, mean 1: the paper's cluster is not to be had")
+
+
+def gaussian_data(n_data: int, seed: int) -> np.ndarray:
+    """d_i ~ N(theta, 1) with theta ~ N(0, 1)."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal() + rng.standard_normal(n_data)
+
+
+def gaussian_model(n_data: int, batch_size: int, seed: int, grad_scale: str = "unbiased") -> fs.GaussianMean:
+    """The paper's Gaussian model with minibatches."""
+    return fs.GaussianMean(gaussian_data(n_data, seed), batch_size=batch_size, grad_scale=grad_scale)
+
+
+def followed_truth(problem: fs.GaussianMean) -> float:
+    """Mean of theta^2 under the law whose gradient the chain follows (not the posterior for batch_sum)."""
+    law = problem.as_quadratic().target()
+    return float((law.mean**2 + law.variances).sum())
+
+
+def colour(values: Iterable[Any], value: Any) -> str:
+    """The colour of one of several ages or numbers of workers, by its place."""
+    return plot.COLOURS[list(values).index(value) % len(plot.COLOURS)]
+
+
+def workers_label(n_workers: int) -> str:
+    """For a legend: W, as in the paper."""
+    return f"W = {n_workers}"
+
+
+def spaced(length: int, count: int = 60, first: int = 1) -> np.ndarray:
+    """About `count` log-spaced whole numbers from `first` to `length`, both kept."""
+    return np.unique(np.rint(np.geomspace(first, length, count)).astype(np.int64))
+
+
+def exact_rows(law: AverageLaw, lengths: np.ndarray, **labels: Any) -> pd.DataFrame:
+    """Exact errors as rows (labels, kind="exact", iteration, bias, variance, mse)."""
+    at = np.searchsorted(law.lengths, lengths)
+    return pd.DataFrame({**labels, "kind": "exact", "iteration": lengths, "bias": law.bias[at],
+                         "variance": law.variance[at], "mse": law.mse[at]})
+
+
+def running_averages(problem: Any, algorithm: Any, lengths: np.ndarray, n_replicas: int, seed: int,
+                     start: Any = None) -> np.ndarray:
+    """(1/L) sum_{l=1..L} |theta_l|^2 of each replica at each L of `lengths`, (R, n)."""
+    path = fs.sample_path(problem, algorithm, int(lengths[-1]), seed=seed, n_chains=n_replicas, start=start)
+    sums = np.cumsum((path**2).sum(axis=2), axis=1)
+    return sums[:, lengths - 1] / lengths
+
+
+def replica_rows(averages: np.ndarray, lengths: np.ndarray, truth: float, **labels: Any) -> pd.DataFrame:
+    """Errors of replicas with their intervals as rows (labels, kind="replicas", iteration, bias, ...)."""
+    rows = []
+    for length, column in zip(lengths, averages.T, strict=True):
+        found = errors(column, truth, LEVEL)
+        row = {**labels, "kind": "replicas", "iteration": length}
+        for name in ("bias", "variance", "mse"):
+            part = getattr(found, name)
+            row |= {name: part.value, f"{name}_low": part.low, f"{name}_high": part.high}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def end_row(problem: Any, algorithm: Any, law: AverageLaw, n_replicas: int, seed: int, start: Any = None,
+            **labels: Any) -> dict[str, Any]:
+    """Replicas against the exact law at one L: the mean of the average in standard errors, and its variance.
+
+    The standard error of the mean is the exact one; that of the variance comes from the replicas' fourth
+    moment, in the logarithm.
+    """
+    length = int(law.lengths[-1])
+    note(f"simulating {n_replicas} replicas of L = {length}")
+    run = fs.simulate(problem, algorithm, length, n_replicas, seed=seed, start=start, record=(),
+                      covariance="none", average="square")
+    found = errors(run.averages, law.truth, LEVEL)
+    error = float(np.sqrt(law.variance[-1] / n_replicas))
+    ratio = found.variance.value / float(law.variance[-1])
+    return {**labels, "iteration": length, "bias": float(law.bias[-1]), "variance": float(law.variance[-1]),
+            "mse": float(law.mse[-1]), "replicas_bias": found.bias.value,
+            "replicas_variance": found.variance.value, "replicas_mse": found.mse.value,
+            "replicas_mse_low": found.mse.low, "replicas_mse_high": found.mse.high,
+            "z_mean": (found.bias.value - float(law.bias[-1])) / error,
+            "z_variance": float(np.log(ratio)) * found.variance.value / found.variance.error}
+
+
+def largest_score(table: pd.DataFrame, false_alarm: float = 1e-3) -> tuple[float, float]:
+    """Largest z score of `end_row`s, and what it exceeds with at most this probability."""
+    scores = table[["z_mean", "z_variance"]].abs().to_numpy()
+    return float(scores.max()), float(norm.isf(0.5 * false_alarm / scores.size))
+
+
+def slope_row(x: Any, y: Any, theory: float, **labels: Any) -> dict[str, Any]:
+    """A fitted log-log slope with its interval, beside the exponent of the paper."""
+    found = loglog_slope(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
+    return {**labels, "slope": found.value, "low": found.low, "high": found.high, "paper": theory,
+            "points": found.n_points}
+
+
+def slope_text(row: Any) -> str:
+    """A row of `slope_row` in words."""
+    return f"{row['slope']:.3f} (95% interval {row['low']:.3f} to {row['high']:.3f})"
+
+
+def best_step(mse: Callable[[float], float], guess: float, width: float = 8.0,
+              limit: float = np.inf) -> tuple[float, float]:
+    """The step size with the least `mse` within a factor `width` of a guess, and below a limit."""
+    low, high = np.log(guess / width), np.log(min(guess * width, 0.98 * limit))
+    found = minimize_scalar(lambda x: float(np.log(mse(float(np.exp(x))))), bounds=(low, high),
+                            method="bounded", options={"xatol": 2e-4})
+    return float(np.exp(found.x)), float(np.exp(found.fun))
+
+
+def replicas_band(ax: Axes, x: Any, table: pd.DataFrame, name: str, colour: str,
+                  label: str | None = plot.BAND) -> None:
+    """Replicas with their band, from `replica_rows`."""
+    plot.replicas(ax, x, table[name], table[f"{name}_low"], table[f"{name}_high"], colour, label)
+
+
+def shape(ax: Axes, x: Any, y: Any, label: str = FITTED, colour: str = "#000000") -> None:
+    """The shape of a rate with a fitted constant: it is not a bound and does not look like one."""
+    ax.plot(x, y, color=colour, linewidth=1.1, linestyle=(0, (6, 2, 1, 2)), label=label)

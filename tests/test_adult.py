@@ -1,0 +1,91 @@
+"""The Adult data: the stand-in is what it says, and given files are read, cut and checked."""
+
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fedsim.problems.libsvm import Labelled
+from reproduce import _adult
+from reproduce.figure import BadInput, figures, settings
+
+FIGURES = ["stale_fig2_logistic", "stale_fig3_logistic", "stale_fig4_logistic", "stale_figs6_11_logistic"]
+QUICK = settings(_adult.PARAMETERS, "quick")
+
+
+def as_text(rows):
+    """Rows in LIBSVM's format, labels -1 and +1."""
+    lines = []
+    for row, label in zip(rows.features, rows.labels, strict=True):
+        lines.append(("+1" if label else "-1") + "".join(f" {i + 1}:{row[i]:g}" for i in np.flatnonzero(row)))
+    return " \n".join([*lines, ""])
+
+
+@pytest.fixture(name="files")
+def _files(tmp_path, monkeypatch):
+    """Files of 40 and 30 rows, in the place of a9a's."""
+    monkeypatch.setattr(_adult, "N_TRAIN", 40)
+    monkeypatch.setattr(_adult, "N_TEST", 30)
+    rows = _adult.stand_in(70, 1.0, 5)
+    for name, first, last in (("a9a", 0, 40), ("a9a.t", 40, 70)):
+        (tmp_path / name).write_text(as_text(Labelled(rows.features[first:last], rows.labels[first:last])))
+    return rows, {name: tmp_path / name for name in _adult.DATA}
+
+
+def test_the_stand_in_looks_like_a9a():
+    rows = _adult.stand_in(20_000, 0.8, 0)
+    assert rows.features.shape == (20_000, 123) and set(np.unique(rows.features)) == {0.0, 1.0}
+    np.testing.assert_allclose(rows.features.sum(axis=1).mean(), 13.87, atol=0.01)
+    np.testing.assert_allclose(rows.labels.mean(), 0.24, atol=0.012)  # four standard errors
+    ends = np.cumsum((0, *_adult.ANSWERS))
+    for question, (first, last) in enumerate(pairwise(ends)):
+        answers = rows.features[:, first:last].sum(axis=1)
+        assert answers.max() == 1.0 and (question in _adult.OPEN or answers.min() == 1.0)
+    assert (_adult.stand_in(50, 0.8, 0).features == _adult.stand_in(50, 0.8, 0).features).all()
+
+
+def test_the_stand_in_is_called_so_and_cut_into_two():
+    data = _adult.adult(QUICK, {})
+    table = _adult.data_table(data)
+    assert data.source == "SYNTHETIC STAND-IN for a9a" == table["source"].iloc[0]
+    assert len(data.train.labels) == QUICK.n_train and len(data.test.labels) == QUICK.n_test
+    assert _adult.data_text(table).startswith("SYNTHETIC STAND-IN for a9a: 1,000 training and 400 test rows")
+
+
+def test_given_files_are_read_and_cut(files):
+    rows, paths = files
+    p = SimpleNamespace(**{**vars(QUICK), "n_train": 25, "n_test": 10})
+    data = _adult.adult(p, paths)
+    assert data.source == "a9a"
+    np.testing.assert_array_equal(data.train.features, rows.features[:25])
+    np.testing.assert_array_equal(data.train.labels, rows.labels[:25])
+    np.testing.assert_array_equal(data.test.features, rows.features[40:50])
+
+
+def test_half_of_the_files_or_a_broken_one_is_refused(files):
+    paths = files[1]
+    with pytest.raises(BadInput, match=r"a9a\.t is missing beside a9a"):
+        _adult.adult(QUICK, {"a9a": paths["a9a"]})
+    text = paths["a9a.t"].read_text()
+    paths["a9a.t"].write_text(text[:text.rindex("\n", 0, -1) + 1])
+    with pytest.raises(BadInput, match=r"a9a\.t ends after line 29; expected n_rows=30"):
+        _adult.adult(QUICK, paths)
+    paths["a9a.t"].write_text(text.replace(":1", ":one", 1))
+    with pytest.raises(BadInput, match=r"a9a\.t, line 1: value 'one'"):
+        _adult.adult(QUICK, paths)
+
+
+def test_the_test_loss_is_the_mean_logistic_loss():
+    data = _adult.adult(QUICK, {})
+    points = np.random.default_rng(0).standard_normal((3, 700, 123))
+    problem = _adult.Adult(data.test, data.test, "").problem(QUICK)
+    expected = (problem.potential(None, points) - 0.5 * (points**2).sum(axis=-1)) / len(data.test.labels)
+    np.testing.assert_allclose(_adult.TestLoss.of(data.test)(points), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_figures_read_the_given_files(files, name):
+    assert figures()[name].data == ("a9a", "a9a.t")
+    table = figures()[name].compute("tiny", files[1])["data"]
+    assert table["source"].iloc[0] == "a9a" and table["n_train"].iloc[0] == 40

@@ -65,7 +65,7 @@ def _accuracy(ax: Axes, tables: Tables, name: str, method: str, other: str) -> N
         one = among(tables["curves"], network=name, method="other")
         draw_curve(ax, one, plot.GREY, other, "--", band=False)
     draw_curve(ax, among(tables["curves"], network=name, method="this"), NETWORKS[name].colour, method)
-    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 0.13), fontsize=8)
+    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 0.2), fontsize=8)
     said = tables["hypotheses"].set_index("network").loc[name]
     remark(ax, {HOLD: f"{said['theorem']}: hypotheses hold",
                 VIOLATED: f"{said['theorem']}: hypotheses violated\n{said['symbols']}"}.get(
@@ -108,7 +108,7 @@ def _distance(ax: Axes, tables: Tables) -> None:
                label="a point mass at the posterior's mean")
     ax.set(xscale="log", yscale="log", xlabel="iteration k", ylabel=r"$W_2$(fitted law, posterior)",
            title="(d) ours: distance to the posterior, replicas (95%)")
-    low = float(np.minimum(seen["w2"].min(), one["floor"].iloc[1:].min()))
+    low = float(np.minimum(seen["w2"].min(), one["floor"].iloc[len(one) // 3]))
     ax.set_ylim(*_between(low, float(seen["w2"].max())))
     ax.legend(loc="lower left", fontsize=7.4)
     if "bounds" in tables:
@@ -206,8 +206,8 @@ def judge_order(tables: Tables) -> tuple[str, str]:
     further, nearer = alone["low"] > joined["high"].max(), alone["high"] < joined["low"].min()
     return (PASS if further else FAIL if nearer else NOT_TESTABLE), (
         f"Mean over agents of W2 to the posterior with 95% intervals, {'; '.join(texts)}. An agent alone "
-        "follows a sixth of the likelihood: a wider law around another mode, which accuracy shows at once and "
-        "W2 only when the transient ends.")
+        "follows a sixth of the likelihood: a wider law around another mode, which accuracy shows at "
+        "once and W2 only when the transient ends.")
 
 
 def hypotheses_claim(number: str) -> Claim:

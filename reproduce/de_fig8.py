@@ -12,7 +12,7 @@ from ._decentralized import NETWORKS, among
 from .figure import FAIL, PASS, Claim, Drawing, Parameter, Tables, settings
 
 TITLE = "DE-SGHMC: accuracy of one agent, breast cancer data"
-PAPER = "DE-SGLD figure 8"
+PAPER = "DE-SGHMC figure 8"
 SHOWS = ("Bayesian logistic regression on the breast cancer data with 6 agents and minibatches: accuracy of "
          "one agent with DE-SGHMC, beside DE-SGLD, and the distance to the posterior.")
 COST = {"tiny": "2 s", "quick": "10 s", "paper": "about 4 min (estimated)"}

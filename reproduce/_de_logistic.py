@@ -123,11 +123,15 @@ def contrasts(kept: dict[Any, np.ndarray], **labels: Any) -> list[dict[str, Any]
 
 
 class Posterior(NamedTuple):
-    """The posterior's moments as a normal law, and the accuracies of its draws."""
+    """The posterior's moments as a normal law, and the accuracies of its draws.
+
+    `halves` is W2 between the laws fitted to two halves of the chains: the size of its sampling error.
+    """
 
     law: fs.Gaussian
     accuracies: np.ndarray
     acceptance: float
+    halves: float
 
 
 def posterior(data: Data, problem: fs.LogisticRegression, p: Any) -> Posterior:
@@ -136,15 +140,22 @@ def posterior(data: Data, problem: fs.LogisticRegression, p: Any) -> Posterior:
     found = posterior_reference(problem, n_chains=p.reference_chains, n_draws=p.reference_draws, seed=p.seed,
                                 leapfrog_steps=p.reference_leapfrogs, warmup=p.reference_warmup,
                                 step_size=p.reference_step)
-    draws = found.pooled()
-    return Posterior(fs.Gaussian(draws.mean(axis=0), np.cov(draws.T)),
-                     accuracies(draws[:: max(1, len(draws) // 2000)], data), found.acceptance)
+    draws, half = found.pooled(), p.reference_chains // 2
+    one, other = (_fitted(found.draws[:, part]) for part in (slice(half), slice(half, None)))
+    return Posterior(_fitted(found.draws), accuracies(draws[:: max(1, len(draws) // 2000)], data),
+                     found.acceptance, one.w2(other))
+
+
+def _fitted(draws: np.ndarray) -> fs.Gaussian:
+    pooled = draws.reshape(-1, draws.shape[-1])
+    return fs.Gaussian(pooled.mean(axis=0), np.cov(pooled.T))
 
 
 def distances(run: fs.Run, target: fs.Gaussian, network: str) -> pd.DataFrame:
     """W2 of the average, and the mean over clients of W2, with intervals and finite-replica floors."""
     rows = []
-    for who, laws in (("average", [run]), ("clients", list(run.clients))):
+    clients = [law for law in run.clients if isinstance(law, fs.Run)]
+    for who, laws in (("average", [run]), ("clients", clients)):
         seen = [dataclasses.replace(law, target=target) for law in laws]
         band = np.mean([law.w2_interval() for law in seen], axis=0)
         rows.append(pd.DataFrame({"network": network, "who": who, "round": run.rounds,
@@ -204,12 +215,13 @@ def compute(p: Any, data: Data, algorithm_on: Callable[[Any], Any],
     facts = {"data": data.name, "n_data": len(data.labels), "dim": problem.dim, "strong_convexity": low,
              "smoothness": high, "posterior_accuracy": reference.accuracies.mean(),
              "posterior_sd": reference.accuracies.std(ddof=1), "acceptance": reference.acceptance,
+             "halves_w2": reference.halves,
              "spread": float(np.sqrt(reference.law.variances.sum())),
              "laplace_w2": problem.laplace().w2(reference.law), "larger_class": max(
                  float(data.labels.mean()), 1.0 - float(data.labels.mean()))}
-    found = {"curves": pd.concat(curves), "agents": pd.DataFrame(agents),
+    tables = {"curves": pd.concat(curves), "agents": pd.DataFrame(agents),
              "contrasts": pd.DataFrame(contrasts(kept)), "distances": pd.concat(measured),
              "hypotheses": pd.DataFrame(hypotheses), "setting": pd.DataFrame([facts])}
     if any(len(part) for part in bounds):
-        found["bounds"] = pd.concat([part for part in bounds if len(part)])
-    return found
+        tables["bounds"] = pd.concat([part for part in bounds if len(part)])
+    return tables

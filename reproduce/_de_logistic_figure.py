@@ -69,7 +69,7 @@ def _accuracy(ax: Axes, tables: Tables, name: str, method: str, other: str) -> N
     said = tables["hypotheses"].set_index("network").loc[name]
     remark(ax, {HOLD: f"{said['theorem']}: hypotheses hold",
                 VIOLATED: f"{said['theorem']}: hypotheses violated\n{said['symbols']}"}.get(
-        said["status"], f"{said['theorem']} does not apply: {said['symbols']}"), 0.98, 0.02)
+        str(said["status"]), f"{said['theorem']} does not apply: {said['symbols']}"), 0.98, 0.02)
 
 
 def draw_posterior(ax: Axes, mean: float, sd: float, name: str = "posterior (reference): mean, sd") -> None:
@@ -113,7 +113,7 @@ def _distance(ax: Axes, tables: Tables) -> None:
     ax.legend(loc="lower left", fontsize=7.4)
     if "bounds" in tables:
         last = among(tables["bounds"], who="clients")
-        texts = [f"{NETWORKS[name].title} {one['bound'].iloc[-1]:.1e}"
+        texts = [f"{NETWORKS[str(name)].title} {one['bound'].iloc[-1]:.1e}"
                  for name, one in last.groupby("network", sort=False)]
         remark(ax, f"{tables['hypotheses']['theorem'].iloc[0]}, mean of the agents, at the end:\n"
                f"{', '.join(texts)} (vacuous, off the scale)", 0.98, 0.98)
@@ -170,7 +170,7 @@ def judge_works(tables: Tables) -> tuple[str, str]:
 def judge_hypotheses(tables: Tables) -> tuple[str, str]:
     """The hypotheses of Theorem 1 or 11 on the connected networks."""
     said = tables["hypotheses"].set_index("network")
-    texts = [f"{NETWORKS[name].title}: {said.loc[name, 'why']}" for name in CONNECTED]
+    texts = [f"{NETWORKS[name].title}: {said.loc[name, 'why']!s}" for name in CONNECTED]
     fact = tables["setting"].iloc[0]
     return (PASS if all(said.loc[name, "status"] == HOLD for name in CONNECTED) else FAIL), (
         f"With mu = {fact['strong_convexity']:.3g} and L = {fact['smoothness']:.4g} of the components, "
@@ -188,21 +188,22 @@ def judge_sampling(tables: Tables) -> tuple[str, str]:
     near, far = all(one["high"] < spread for one in at.values()), all(
         one["low"] > spread for one in at.values())
     return (PASS if near else FAIL if far else NOT_TESTABLE), (
-        f"A point mass at the posterior's mean has W2 = {spread:.3g}; the agents' mean W2 after {end} "
+        f"A point mass at the posterior's mean has W2 = {spread:.3g} (halves of the reference sample are "
+        f"{tables['setting']['halves_w2'].iloc[0]:.2g} apart); the agents' mean W2 after {end} "
         f"iterations is {'; '.join(texts)}."
         + ("" if near else " Accuracy looks at the direction of x only and settles long before the law."))
 
 
 def judge_order(tables: Tables) -> tuple[str, str]:
-    """W2 of the agents, disconnected against connected, where the accuracies end."""
+    """W2 of the agents, disconnected against connected, at the last iteration."""
     table = tables["distances"]
     end, last = end_of(table, end_of(tables["curves"])), end_of(table)
     clients = among(table, who="clients")
     found = {k: among(clients, round=k).set_index("network") for k in (end, last)}
     texts = [f"after {k}: " + ", ".join(
-        f"{NETWORKS[name].title} {table.loc[name, 'w2']:.3g} ({table.loc[name, 'low']:.3g} to "
-        f"{table.loc[name, 'high']:.3g})" for name in NETWORKS) for k, table in found.items()]
-    alone, joined = found[end].loc["disconnected"], found[end].loc[list(CONNECTED)]
+        f"{network.title} {one['w2'][name]:.3g} ({one['low'][name]:.3g} to {one['high'][name]:.3g})"
+        for name, network in NETWORKS.items()) for k, one in found.items()]
+    alone, joined = found[last].loc["disconnected"], found[last].loc[list(CONNECTED)]
     further, nearer = alone["low"] > joined["high"].max(), alone["high"] < joined["low"].min()
     return (PASS if further else FAIL if nearer else NOT_TESTABLE), (
         f"Mean over agents of W2 to the posterior with 95% intervals, {'; '.join(texts)}. An agent alone "
@@ -222,5 +223,5 @@ def sampling_claims(number: str) -> list[Claim]:
         Claim("ours, what accuracy misses: where the accuracies end, an agent's law is nearer to the "
               "posterior than a point mass at the posterior's mean.", f"ours, for figure {number}",
               judge_sampling),
-        Claim("ours, the same order in W2: where the accuracies end, disconnected agents are further from "
+        Claim("ours, the same order in W2: at the end of panel (d) disconnected agents are further from "
               "the posterior than connected ones.", f"ours, for figure {number}", judge_order)]

@@ -126,7 +126,7 @@ def judge_stable(tables: Tables) -> tuple[str, str]:
 def judge_hypotheses(tables: Tables) -> tuple[str, str]:
     """The step-size hypotheses; decided by standardised features alone."""
     said, fact = tables["hypotheses"].set_index("network"), tables["setting"].iloc[0]
-    texts = [f"{NETWORKS[name].title}: {said.loc[name, 'why']}" for name in CONNECTED]
+    texts = [f"{NETWORKS[name].title}: {said.loc[name, 'why']!s}" for name in CONNECTED]
     return (PASS if all(said.loc[name, "status"] == HOLD for name in CONNECTED) else FAIL), (
         f"L = {fact['smoothness']:.4g}, {said['theorem'].iloc[0]}: {'; '.join(texts)}. This hardly "
         "depends on which data they are: with standardised features and an intercept L is at least about "

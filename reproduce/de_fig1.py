@@ -95,7 +95,8 @@ def _network(ax: Axes, tables: Tables, letter: str, name: str) -> None:
     own = float(links[links["first"] == links["second"]]["weight"].iloc[0])
     link = f"each link {apart['weight'].iloc[0]:.3g}" if len(apart) else "no link"
     ax.set(title=f"({letter}) {network.title}", xticks=[], yticks=[],
-           xlabel=f"own weight {own:.3g}, {link}  (N = {len(nodes)} drawn)", aspect="equal", xlim=(-1.25, 1.25), ylim=(-1.2, 1.2))
+           xlabel=f"own weight {own:.3g}, {link}  (N = {len(nodes)} drawn)", aspect="equal",
+           xlim=(-1.25, 1.25), ylim=(-1.2, 1.2))
     ax.spines[:].set_visible(False)
 
 

@@ -15,6 +15,10 @@ from matplotlib.axes import Axes
 import fedsim as fs
 import theory
 from theory.de_sgld import clients_w2, minibatch_constants, w2_bound, w2_clients_bound
+from theory.exact.batches import MinibatchNoise
+from theory.exact.de_sgld import DESGLDFamily
+from theory.exact.decentralized.general import Components, Stacked
+from theory.exact.decentralized.minibatch import MinibatchMap
 
 from . import _decentralized as de
 from . import _decentralized_linear as linear
@@ -60,6 +64,17 @@ def speeds(p: Any, problem: Any, algorithm: Any) -> dict[str, float]:
     return row
 
 
+def stationary(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> list[fs.Gaussian]:
+    """Stationary moments of the average and of every agent, from one solution for all of them."""
+    average = theory.stationary_law(problem, algorithm)  # with every check
+    components = Components(problem.curvature_problem(), algorithm.mixing, True)
+    step = DESGLDFamily().move(algorithm, algorithm.schedule.largest)
+    found = MinibatchMap(components, step, MinibatchNoise(problem)).stationary()
+    means, covs = Stacked(components, step.parts).views(*found)
+    assert covs is not None and np.allclose(covs[0], average.cov, rtol=1e-8, atol=0.0)
+    return [fs.Gaussian(mean, cov) for mean, cov in zip(means, covs, strict=True)]
+
+
 def theorem_rows(p: Any, problem: Any, algorithm: Any, **labels: Any) -> list[dict[str, Any]]:
     """Theorem 1's limits for average and agents, with the gradient noise found along the exact law.
 
@@ -102,7 +117,8 @@ def draw_bounds(ax: Axes, table: pd.DataFrame, x: str) -> None:
     for (quantity, colour) in ((AVERAGE, plot.COLOURS[0]), (linear.AGENTS, plot.COLOURS[1])):
         one = de.among(table, quantity=quantity)
         empty = one["vacuous"] | ~one["within_hypotheses"]
-        plot.bound(ax, one[x].where(empty), one["floor"].where(empty), True, False, "bound, Theorem 1")
+        joined = empty | empty.shift(-1, fill_value=False)  # grey begins where colour ends
+        plot.bound(ax, one[x].where(joined), one["floor"].where(joined), True, False, "bound, Theorem 1")
         if not empty.all():
             plot.bound(ax, one[x].where(~empty), one["floor"].where(~empty), False, False,
                        f"bound, Theorem 1, {quantity}", colour)

@@ -179,8 +179,8 @@ def judge_away(tables: Tables) -> tuple[str, str]:
     good = abs(alone / mean - 1.0) < 0.01 and max(small[name] for name in de.CONNECTED) < 0.1 * alone
     return (PASS if good else FAIL), (
         f"At eta = {least:g} the agents' mean limit is {alone:.4f} disconnected, that of their own "
-        f"posteriors {mean:.4f} (the nearest agent's {own.min():.3f}), but {small['complete']:.2g} fully connected and "
-        f"{small['ring']:.2g} circular.")
+        f"posteriors {mean:.4f} (the nearest agent's {own.min():.3f}), but {small['complete']:.2g} fully "
+        f"connected and {small['ring']:.2g} circular.")
 
 
 def judge_random(tables: Tables) -> tuple[str, str]:

@@ -13,8 +13,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 import fedsim as fs
-from theory import Bound
+from theory import Assumption, Bound
 from theory.de_sghmc import chain
+from theory.de_sghmc.setting import MOMENTUM_RANGE, STEP_RANGE
 from theory.de_sgld import NotApplicable, setting
 from theory.de_sgld.setting import hypotheses
 
@@ -26,9 +27,8 @@ NOT_CONNECTED = "the network is not connected"
 SYMBOLS = {
     "step_size <= (1 + lambda_N)/smoothness": r"$\eta \leq (1+\lambda_N)/L$",
     "step_size <= 1/(smoothness + strong_convexity)": r"$\eta \leq 1/(L+\mu)$",
-    "step_size^2 <= (1 + lambda_N)/(2 (smoothness + strong_convexity))":
-        r"$\eta^2 \leq (1+\lambda_N)/(2(L+\mu))$",
-    "1 - friction*step_size <= largest momentum of equation (38)": r"$1-\gamma\eta \leq \bar\beta$ of (38)",
+    STEP_RANGE: r"$\eta^2 \leq (1+\lambda_N)/(2(L+\mu))$",
+    MOMENTUM_RANGE: r"$1-\gamma\eta \leq \bar\beta$ of (38)",
 }
 """Hypotheses of Theorems 1 and 11 as they stand on pictures."""
 
@@ -87,11 +87,18 @@ def judgement(theorem: Callable[..., Bound], constants: Any, algorithm: Any, n_r
         found = None
     if not failing and found is not None:
         return Judgement(HOLD, "all hypotheses hold", "all hypotheses hold", found)
-    beyond = [f"{1.0 - item.margin:.3g} times the limit" for item in failing]
+    beyond = [_beyond(item, momentum and chain(constants, algorithm).largest_beta) for item in failing]
     why = "; ".join(f"{item.name}: {text}" for item, text in zip(failing, beyond, strict=True))
     short = "\n".join(f"{SYMBOLS.get(item.name, item.name)}: {text}"
                       for item, text in zip(failing, beyond, strict=True))
     return Judgement(VIOLATED, why, short, found)
+
+
+def _beyond(item: Assumption, allowed: float) -> str:
+    """By how much a hypothesis fails; `allowed` is the largest momentum, or 0."""
+    if item.name == MOMENTUM_RANGE and allowed <= 0.0:
+        return "no momentum is allowed"
+    return f"{1.0 - item.margin:.3g} times the limit"
 
 
 def judgement_row(found: Judgement, **labels: Any) -> dict[str, Any]:

@@ -325,7 +325,7 @@ def test_garbage_for_simulate(value, name):
 
 
 @garbage
-@given(arrays, st.sampled_from(("n_rounds", "seed", "every", "n_chains", "start")))
+@given(arrays, st.sampled_from(("n_rounds", "seed", "every", "n_chains", "start", "client")))
 def test_garbage_for_sample_path(value, name):
     try:
         path(**{name: value})

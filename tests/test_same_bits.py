@@ -93,6 +93,30 @@ def test_a_chain_of_sample_path_is_a_replica(problem, start):
     assert thin.tobytes() == paths[:, [4, 9]].tobytes()
 
 
+@pytest.mark.parametrize("algorithm", [fs.DESGLD(0.1, fs.network.ring(4)),
+                                       fs.DESGHMC(0.2, 1.5, fs.network.path(4))], ids=["one", "two"])
+def test_a_chain_of_sample_path_may_be_that_of_a_client(algorithm):
+    rng = np.random.default_rng(4)
+    problem = fs.Quadratic(rng.uniform(0.5, 2.0, (4, 3)), rng.standard_normal((4, 3)))
+    run = fs.simulate(problem, algorithm, 6, 70, seed=99)
+    paths = np.stack([fs.sample_path(problem, algorithm, 6, seed=99, n_chains=70, client=client)
+                      for client in range(4)])
+    for client in range(4):
+        np.testing.assert_allclose(paths[client].mean(axis=0), run.clients[client].mean[1:], rtol=1e-12)
+    average = fs.sample_path(problem, algorithm, 6, seed=99, n_chains=70)
+    np.testing.assert_allclose(paths.mean(axis=0), average, rtol=1e-12, atol=1e-14)
+    with pytest.raises(ValueError, match="client=4 must be"):
+        fs.sample_path(problem, algorithm, 6, seed=99, client=4)
+
+
+def test_only_some_algorithms_have_a_path_per_client():
+    with pytest.raises(ValueError, match="client=0 must be None for FALD"):
+        fs.sample_path(DENSE, PLAIN, 2, seed=1, client=0)
+    with pytest.raises(fs.UnstableStepSize):
+        fs.sample_path(DENSE, fs.FALD(100.0), 2, seed=1)
+    assert np.isfinite(fs.sample_path(DENSE, fs.FALD(100.0), 2, seed=1, allow_unstable=True)).all()
+
+
 def test_a_shorter_run_is_the_beginning_of_a_longer_one():
     short = fs.simulate(DENSE, PLAIN, 7, 128, seed=99)
     long = fs.simulate(DENSE, PLAIN, 12, 128, seed=99)

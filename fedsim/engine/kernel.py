@@ -178,13 +178,14 @@ def run_rounds(kernel, problem, lane_set, work, record, seen, wide, centred, fir
 
 
 @compiled
-def trace_rounds(kernel, problem, lane_set, work, seen, wide, first, last, every, out, radius):
-    """Rounds first..last-1, keeping the average iterate after each `every`-th in `out` (n, d, B)."""
+def trace_rounds(kernel, problem, lane_set, work, seen, wide, first, last, every, view, out, radius):
+    """Rounds first..last-1, keeping what `view` shows after each `every`-th in `out` (n, d, B)."""
     for round in range(first, last):
         advance(kernel, problem, lane_set, work, round)
         if _out_of_bounds(work, seen, radius):
             return round + 1
         if (round + 1) % every == 0:
+            observe(work, view, seen)
             unfold(seen, wide)
             for i in range(wide.shape[0]):
                 lanes.copy(out[(round + 1) // every - 1, i], wide[i])

@@ -14,17 +14,20 @@ from .plan import make_plan, refuse_memory
 
 
 def sample_path(problem: Any, algorithm: Any, n_rounds: int, *, seed: int, every: int = 1,
-                n_chains: int = 1, start: Any = None) -> Array:
+                n_chains: int = 1, start: Any = None, client: int | None = None,
+                allow_unstable: bool = False) -> Array:
     """The average iterate after rounds every, 2 every, ... of `n_chains` independent chains.
 
     Chain i is replica i of `simulate` with the same seed.
 
     Parameters
     ----------
-    problem, algorithm, n_rounds, seed, start : as in `simulate`
+    problem, algorithm, n_rounds, seed, start, allow_unstable : as in `simulate`
     every : int
         Keep one round in `every`.
     n_chains : int
+    client : int, optional
+        Keep this client's iterate instead of the average; for algorithms whose clients differ.
 
     Returns
     -------
@@ -39,7 +42,13 @@ def sample_path(problem: Any, algorithm: Any, n_rounds: int, *, seed: int, every
     n_chains = whole("n_chains", n_chains, 1)
     plan = make_plan(problem, algorithm, n_rounds, n_chains, seed=seed, start=start, record=(),
                      covariance="none", average=None, keep_final=False, noise="double",
-                     allow_unstable=False, replicas=None, block_size=LEAF, threads=1)
+                     allow_unstable=allow_unstable, replicas=None, block_size=LEAF, threads=1)
+    view = 0
+    if client is not None:
+        if plan.n_views == 1:
+            raise ValueError(f"client={client!r} must be None for {type(algorithm).__name__}: its clients "
+                             "share one iterate")
+        view = 1 + whole("client", client, 0, plan.n_views - 2)
     n_rounds = plan.n_rounds
     refuse_memory(16.0 * n_chains * (n_rounds // every) * problem.dim,
                   f"n_rounds={n_rounds} with every={every}, n_chains={n_chains} and dimension {problem.dim}",
@@ -55,7 +64,8 @@ def sample_path(problem: Any, algorithm: Any, n_rounds: int, *, seed: int, every
             if stop:
                 return
             bad = trace_rounds(state.kernel, state.arrays, state.lanes, state.work, state.seen,
-                               state.wide, first, min(first + _SEGMENT, n_rounds), every, kept, RADIUS)
+                               state.wide, first, min(first + _SEGMENT, n_rounds), every, view, kept,
+                               RADIUS)
             if bad >= 0:
                 raise diverged(problem, algorithm, bad)
         paths[block[0]:block[1]] = kept.transpose(2, 0, 1)[:block[1] - block[0]]

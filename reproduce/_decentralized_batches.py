@@ -1,0 +1,124 @@
+"""Shared by DE-SGLD figures 4(a) to (c): curves and limits of one agent and of the average, with minibatches.
+
+Minibatch noise depends on where the agents are. Their laws are then not Gaussian, but first and second
+moments are exact, and W2 of the Gaussian with these moments is what a Gaussian fit to runs estimates.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+import fedsim as fs
+import theory
+from theory.de_sgld import clients_w2, minibatch_constants, w2_bound, w2_clients_bound
+from theory.exact.batches import MinibatchNoise
+from theory.exact.de_sgld import DESGLDFamily
+from theory.exact.decentralized.general import Components, Stacked
+from theory.exact.decentralized.minibatch import MinibatchMap
+
+from . import _decentralized as de
+from . import _decentralized_linear as linear
+from . import plot
+from .figure import Parameter, note
+
+AGENT, AVERAGE = "agent", "average"
+BOUNDS = ((AVERAGE, w2_bound), (linear.AGENTS, w2_clients_bound))
+
+AGENT_SHOWN = Parameter("agent_shown", 1, "ours", "the paper picks an agent at random: the first")
+COMMON = [linear.CLIENTS, linear.DATA, linear.DIM, linear.PRIOR, linear.NOISE, linear.REPLICAS,
+          Parameter("replacement", "minibatches with replacement", "paper", "section 5.1"),
+          Parameter("likelihood_factor", 0.5, "ours", "f_i with the 1/(2 xi^2) of its density, as "
+                                                      "in figure 2"),
+          linear.ROUNDS, linear.START, linear.DATA_SEED, linear.SEED, AGENT_SHOWN, linear.CHECKED]
+
+
+def simulated(p: Any, problem: Any, algorithm: Any, seed: int, **labels: Any) -> tuple[pd.DataFrame,
+                                                                                       dict[str, Any]]:
+    """Exact and simulated W2 of the agent and of the average along iterations; and a row of their check.
+
+    Rows (labels, who, round, exact, w2, low, high); the check has (labels, deviation, compared, n_checked).
+    """
+    note("simulating " + ", ".join(f"{name}={value}" for name, value in labels.items()))
+    law = theory.exact_law(problem, algorithm, p.n_rounds, start=p.start)
+    run = fs.simulate(problem, algorithm, p.n_rounds, p.n_replicas, seed=seed, start=p.start)
+    agent, rows = p.agent_shown - 1, []
+    for who, exact, seen in ((AGENT, law.clients[agent], run.clients[agent]), (AVERAGE, law, run)):
+        assert isinstance(seen, fs.Run)
+        band = seen.w2_interval(linear.LEVEL)
+        rows.append(pd.DataFrame({**labels, "who": who, "round": exact.rounds, "exact": exact.w2(),
+                                  "w2": seen.w2(), "low": band[:, 0], "high": band[:, 1]}))
+    checked = linear.checked(p, problem, algorithm, law, seed, [agent])
+    return pd.concat(rows), {**labels, **checked}
+
+
+def speeds(p: Any, problem: Any, algorithm: Any) -> dict[str, float]:
+    """Limits of W2 of agent, mean of the agents and average; iterations until they stay within 5% of them."""
+    law = theory.exact_law(problem, algorithm, p.n_late, start=p.start)
+    curves = {"agent": law.clients[p.agent_shown - 1].w2(), "agents": clients_w2(law), "average": law.w2()}
+    row: dict[str, float] = {name: float(w2[-1]) for name, w2 in curves.items()}
+    row |= {f"{name}_settles": float(linear.settled(w2, w2[-1])) for name, w2 in curves.items()}
+    return row
+
+
+def stationary(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> list[fs.Gaussian]:
+    """Stationary moments of the average and of every agent, from one solution for all of them."""
+    average = theory.stationary_law(problem, algorithm)  # with every check
+    components = Components(problem.curvature_problem(), algorithm.mixing, True)
+    step = DESGLDFamily().move(algorithm, algorithm.schedule.largest)
+    found = MinibatchMap(components, step, MinibatchNoise(problem)).stationary()
+    means, covs = Stacked(components, step.parts).views(*found)
+    assert covs is not None and np.allclose(covs[0], average.cov, rtol=1e-8, atol=0.0)
+    return [fs.Gaussian(mean, cov) for mean, cov in zip(means, covs, strict=True)]
+
+
+def theorem_rows(p: Any, problem: Any, algorithm: Any, **labels: Any) -> list[dict[str, Any]]:
+    """Theorem 1's limits for average and agents, with the gradient noise found along the exact law.
+
+    Rows (labels, quantity, sigma, floor, start, vacuous, status, why); none where it has no value.
+    """
+    if problem.batch_size is None:
+        facts = theory.constants(problem, algorithm, p.start)
+    else:
+        facts = minibatch_constants(problem, algorithm, p.start, known="a_posteriori", n_rounds=p.n_rounds)
+    rows = []
+    for quantity, theorem in BOUNDS:
+        says = de.judgement(theorem, facts, algorithm, p.n_rounds)
+        if says.bound is not None:
+            assert says.bound.floor is not None and says.bound.start_distance is not None
+            rows.append({**labels, "quantity": quantity, "floor": says.bound.floor,
+                         "sigma": float(np.sqrt(facts.gradient_noise_traces.max())),
+                         "start": says.bound.start_distance, "within_hypotheses": says.status == de.HOLD,
+                         "vacuous": says.bound.floor >= says.bound.start_distance})
+    return rows
+
+
+def draw_curves(ax: Axes, table: pd.DataFrame, who: str, colour: str, label: str) -> None:
+    """Replicas with band and exact moments of one curve."""
+    one = de.among(table, who=who)
+    plot.replicas(ax, one["round"], one["w2"], one["low"].clip(lower=1e-4), one["high"], colour)
+    plot.exact(ax, one["round"], one["exact"], colour, label)
+
+
+def draw_limits(ax: Axes, table: pd.DataFrame, x: str) -> None:
+    """Exact limits of agent, agents' mean and average against a column."""
+    for column, label, colour, marker in (("agents", "mean of the agents", plot.COLOURS[1], "s"),
+                                          ("agent", "agent 1", plot.COLOURS[3], "D"),
+                                          ("average", "average", plot.COLOURS[0], "o")):
+        plot.exact(ax, table[x], table[column], colour, f"exact moments, {label}", marker=marker,
+                   markersize=4, linewidth=1.3)
+
+
+def draw_bounds(ax: Axes, table: pd.DataFrame, x: str) -> None:
+    """Theorem 1's limits: dashed where they say something, grey where vacuous or outside the hypotheses."""
+    for (quantity, colour) in ((AVERAGE, plot.COLOURS[0]), (linear.AGENTS, plot.COLOURS[1])):
+        one = de.among(table, quantity=quantity)
+        empty = one["vacuous"] | ~one["within_hypotheses"]
+        joined = empty | empty.shift(-1, fill_value=False)  # grey begins where colour ends
+        plot.bound(ax, one[x].where(joined), one["floor"].where(joined), True, False, "bound, Theorem 1")
+        if not empty.all():
+            plot.bound(ax, one[x].where(~empty), one["floor"].where(~empty), False, False,
+                       f"bound, Theorem 1, {quantity}", colour)

@@ -1,0 +1,39 @@
+"""DE-SGLD figure 10 (DE-SGHMC): accuracy along iterations, training and test data of the MAGIC telescope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import fedsim as fs
+
+from . import _de_telescope as telescope
+from . import _de_telescope_figure as shared
+from .figure import Drawing, Parameter, Tables, settings
+
+TITLE = "DE-SGHMC: accuracy of one agent, MAGIC telescope data or a stand-in"
+PAPER = "DE-SGHMC figure 10"
+SHOWS = ("Bayesian logistic regression on the MAGIC telescope's data (--data magic04.data; a SYNTHETIC "
+         "STAND-IN otherwise): accuracy of one agent on training and test data, minibatches scaled in two "
+         "ways.")
+COST = {"tiny": "1 s", "quick": "5 s", "paper": "about 20 s (estimated)"}
+DATA = (telescope.FILE,)
+PARAMETERS = [
+    Parameter("step_size", 0.07, "paper", "figure 10: eta = 0.07"),
+    Parameter("friction", 5.0, "paper", "figure 10: gamma = 5"),
+    *telescope.SHARED,
+]
+
+
+def compute(scale: str, files: Mapping[str, Path]) -> Tables:
+    """Tables: curves, contrasts, stability, hypotheses, setting."""
+    p = settings(PARAMETERS, scale)
+    return telescope.compute(p, files, lambda mixing: fs.DESGHMC(p.step_size, p.friction, mixing))
+
+
+def draw(tables: Tables) -> Drawing:
+    """Three networks; training and test data."""
+    return shared.draw(tables, "DE-SGHMC")
+
+
+CLAIMS = shared.claims("DE-SGHMC", "10")

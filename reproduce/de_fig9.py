@@ -1,0 +1,38 @@
+"""DE-SGLD figure 9: accuracy along iterations, training and test data of the MAGIC telescope."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import fedsim as fs
+
+from . import _de_telescope as telescope
+from . import _de_telescope_figure as shared
+from .figure import Drawing, Parameter, Tables, settings
+
+TITLE = "DE-SGLD: accuracy of one agent, MAGIC telescope data or a stand-in"
+PAPER = "DE-SGLD figure 9"
+SHOWS = ("Bayesian logistic regression on the MAGIC telescope's data (--data magic04.data; a SYNTHETIC "
+         "STAND-IN otherwise): accuracy of one agent on training and test data, minibatches scaled in two "
+         "ways.")
+COST = {"tiny": "1 s", "quick": "5 s", "paper": "about 20 s (estimated)"}
+DATA = (telescope.FILE,)
+PARAMETERS = [
+    Parameter("step_size", 0.008, "paper", "figure 9: eta = 0.008"),
+    *telescope.SHARED,
+]
+
+
+def compute(scale: str, files: Mapping[str, Path]) -> Tables:
+    """Tables: curves, contrasts, stability, hypotheses, setting."""
+    p = settings(PARAMETERS, scale)
+    return telescope.compute(p, files, lambda mixing: fs.DESGLD(p.step_size, mixing))
+
+
+def draw(tables: Tables) -> Drawing:
+    """Three networks; training and test data."""
+    return shared.draw(tables, "DE-SGLD")
+
+
+CLAIMS = shared.claims("DE-SGLD", "9")

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
+from scipy.stats import t as student
 
 import fedsim as fs
 from fedsim.estimators import errors
@@ -83,6 +84,12 @@ def running_averages(problem: Any, algorithm: Any, lengths: np.ndarray, n_replic
     return sums[:, lengths - 1] / lengths
 
 
+def _log_interval(found: Any, n_replicas: int) -> tuple[float, float]:
+    """Student's interval in the logarithm: squared errors are skewed, and the axes are logarithmic."""
+    factor = float(np.exp(student.isf(0.5 * (1.0 - LEVEL), n_replicas - 1) * found.error / found.value))
+    return found.value / factor, found.value * factor
+
+
 def replica_rows(averages: np.ndarray, lengths: np.ndarray, truth: float, **labels: Any) -> pd.DataFrame:
     """Errors of replicas with their intervals as rows (labels, kind="replicas", iteration, bias, ...)."""
     rows = []
@@ -92,6 +99,7 @@ def replica_rows(averages: np.ndarray, lengths: np.ndarray, truth: float, **labe
         for name in ("bias", "variance", "mse"):
             part = getattr(found, name)
             row |= {name: part.value, f"{name}_low": part.low, f"{name}_high": part.high}
+        row |= dict(zip(("mse_low", "mse_high"), _log_interval(found.mse, len(averages)), strict=True))
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -110,10 +118,11 @@ def end_row(problem: Any, algorithm: Any, law: AverageLaw, n_replicas: int, seed
     found = errors(run.averages, law.truth, LEVEL)
     error = float(np.sqrt(law.variance[-1] / n_replicas))
     ratio = found.variance.value / float(law.variance[-1])
+    low, high = _log_interval(found.mse, n_replicas)
     return {**labels, "iteration": length, "bias": float(law.bias[-1]), "variance": float(law.variance[-1]),
             "mse": float(law.mse[-1]), "replicas_bias": found.bias.value,
             "replicas_variance": found.variance.value, "replicas_mse": found.mse.value,
-            "replicas_mse_low": found.mse.low, "replicas_mse_high": found.mse.high,
+            "replicas_mse_low": low, "replicas_mse_high": high,
             "z_mean": (found.bias.value - float(law.bias[-1])) / error,
             "z_variance": float(np.log(ratio)) * found.variance.value / found.variance.error}
 

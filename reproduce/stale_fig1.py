@@ -134,7 +134,8 @@ def judge_equal(tables: Tables, name: str) -> tuple[str, str]:
             if name != SUMS else "The target is then the posterior of 10 data, not of 1000.")
     values = ", ".join(f"{value:.3g}" for value in ends["mse"])
     return (PASS if spread < 1.5 else FAIL), (
-        f"Exact MSE at L = L0 tau: {values}; largest over smallest {spread:.2f} (1.5 would be accepted as roughly the same). {note}")
+        f"Exact MSE at L = L0 tau: {values}; largest over smallest {spread:.2f} (1.5 would "
+        f"be accepted as roughly the same). {note}")
 
 
 def judge_curves(tables: Tables) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from scipy.optimize import minimize_scalar
-from scipy.stats import norm
+from scipy.stats import binom, norm
 from scipy.stats import t as student
 
 import fedsim as fs
@@ -131,6 +131,21 @@ def largest_score(table: pd.DataFrame, false_alarm: float = 1e-3) -> tuple[float
     """Largest z score of `end_row`s, and what it exceeds with at most this probability."""
     scores = table[["z_mean", "z_variance"]].abs().to_numpy()
     return float(scores.max()), float(norm.isf(0.5 * false_alarm / scores.size))
+
+
+def allowed_outside(count: int, level: float = LEVEL, false_alarm: float = 1e-3) -> int:
+    """Of so many independent intervals, how many may miss before it is no accident."""
+    return int(binom.isf(false_alarm, count, 1.0 - level))
+
+
+def groups(table: pd.DataFrame, columns: Any) -> list[tuple[Any, pd.DataFrame]]:
+    """The values of `columns` and their rows, in the table's order."""
+    return list(table.groupby(columns, sort=False))
+
+
+def at_largest(table: pd.DataFrame, name: str) -> pd.Series:
+    """The row in which a column is largest."""
+    return table.iloc[int(np.argmax(table[name].to_numpy()))]
 
 
 def slope_row(x: Any, y: Any, theory: float, **labels: Any) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def best_step(mse: Callable[[float], float], guess: float, width: float = 8.0,
     """The step size with the least `mse` within a factor `width` of a guess, and below a limit."""
     low, high = np.log(guess / width), np.log(min(guess * width, 0.98 * limit))
     found = minimize_scalar(lambda x: float(np.log(mse(float(np.exp(x))))), bounds=(low, high),
-                            method="bounded", options={"xatol": 2e-4})
+                            method="bounded", options={"xatol": 1e-3})
     return float(np.exp(found.x)), float(np.exp(found.fun))
 
 

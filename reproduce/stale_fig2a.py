@@ -98,10 +98,9 @@ def judge_faster(tables: Tables, ha: float | None = None) -> tuple[str, str]:
     wide = judged.query(f"ha == {value}").pivot(index="per_worker", columns="workers", values="variance")
     table = wide.sort_index()
     order = bool((np.diff(table.to_numpy(), axis=1) < 0.0).all())
-    last = table.iloc[-1]
     return (PASS if order else FAIL), (
         f"At h a = {value:g} and {table.index[-1]:.0f} iterations per worker the exact variance is "
-        + ", ".join(f"{last[n]:.3g} (W = {n})" for n in table)
+        + ", ".join(f"{value:.3g} (W = {n})" for n, value in table.iloc[-1].items())
         + f"; from {table.index[0]:.0f} iterations per worker on (the maximum for one worker) it "
         + ("always falls" if order else "does not always fall") + " with W.")
 
@@ -118,9 +117,9 @@ def judge_constant(tables: Tables) -> tuple[str, str]:
     return (PASS if float(worst.max()) <= 1.0 + 1e-9 else FAIL), (
         "Theorem 4 has a constant D that is free of tau. The least D that covers one worker's exact curve "
         "up to the same L is exceeded "
-        + ", ".join(f"{value:.2f}-fold at h a = {ha:g}" for ha, value in worst.items()) + " by more workers, so that D depends on "
-        "tau h; figure stale_speedup_limit has it up to the stability "
-        "limit.")
+        + ", ".join(f"{value:.2f}-fold at h a = {ha:g}" for ha, value in worst.items())
+        + " by more workers, so that D depends on tau h; figure stale_speedup_limit has it up to the "
+        "stability limit.")
 
 
 def judge_replicas(tables: Tables) -> tuple[str, str]:

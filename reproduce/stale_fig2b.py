@@ -14,7 +14,8 @@ from .figure import FAIL, NOT_TESTABLE, PASS, ByScale, Claim, Drawing, Parameter
 TITLE = "Stale SGLD: variance against simulated time"
 PAPER = "Stale gradients figure 2(b)"
 SHOWS = ("Variance of the average of theta^2 against simulated time with 1 to 9 asynchronous workers, "
-         "without and with a cost of updates at the server, by exact law and replicas; updates per time unit.")
+         "without and with a cost of updates at the server, by exact law and replicas; and updates per "
+         "unit of time.")
 COST = {"tiny": "1 s", "quick": "7 s", "paper": "about 1 min (estimated)"}
 PARAMETERS = [
     *work.COMMON,
@@ -70,9 +71,9 @@ def _panel(ax: Axes, curves: pd.DataFrame, cost: float) -> None:
     ax.set(xscale="log", yscale="log", xlabel=sim.SIMULATED_TIME,
            ylabel=r"variance of the average of $\theta^2$",
            title="updates cost nothing" if cost == 0.0 else f"an update costs u = {cost:g} at the server")
-    ax.set_xlim(0.5 * float(sim.at_largest(most, "variance")["time"]), 1.15 * float(curves["time"].max()))
-    ax.set_ylim(float(most["variance"].min()) / 2.0, 1.8 * float(curves["variance"].max()))
-    ax.set_ylim(float(most["variance"].iloc[-1]) / 30.0)
+    peak = float(sim.at_largest(most, "variance")["time"])
+    ax.set_xlim(0.5 * peak, 100.0 * peak)
+    ax.set_ylim(float(most["variance"].iloc[-1]) / 30.0, 1.8 * float(curves["variance"].max()))
     plot.once(ax, loc="lower left", fontsize=8)
 
 
@@ -99,9 +100,8 @@ def judge_faster(tables: Tables) -> tuple[str, str]:
         table = judged.pivot(index="time", columns="workers", values="variance").sort_index()
         falls = bool((np.diff(table.to_numpy(), axis=1) < 0.0).all())
         order &= falls
-        last = table.iloc[-1]
         texts.append(f"u = {cost:g}, at time {table.index[-1]:.0f}: "
-                     + ", ".join(f"{last[n]:.3g} (W = {n})" for n in table)
+                     + ", ".join(f"{value:.3g} (W = {n})" for n, value in table.iloc[-1].items())
                      + ("" if falls else ", but not in this order at all times"))
     return (PASS if order else FAIL), (
         f"In simulated time ({len(table)} times from the maximum for one worker on) the exact variance falls "

@@ -121,7 +121,8 @@ def end_row(problem: Any, algorithm: Any, law: AverageLaw, n_replicas: int, seed
     low, high = _log_interval(found.mse, n_replicas)
     return {**labels, "iteration": length, "bias": float(law.bias[-1]), "variance": float(law.variance[-1]),
             "mse": float(law.mse[-1]), "replicas_bias": found.bias.value,
-            "replicas_variance": found.variance.value, "replicas_mse": found.mse.value,
+            "replicas_variance": found.variance.value, "replicas_variance_low": found.variance.low,
+            "replicas_variance_high": found.variance.high, "replicas_mse": found.mse.value,
             "replicas_mse_low": low, "replicas_mse_high": high,
             "z_mean": (found.bias.value - float(law.bias[-1])) / error,
             "z_variance": float(np.log(ratio)) * found.variance.value / found.variance.error}
@@ -165,7 +166,7 @@ def best_step(mse: Callable[[float], float], guess: float, width: float = 8.0,
     """The step size with the least `mse` within a factor `width` of a guess, and below a limit."""
     low, high = np.log(guess / width), np.log(min(guess * width, 0.98 * limit))
     found = minimize_scalar(lambda x: float(np.log(mse(float(np.exp(x))))), bounds=(low, high),
-                            method="bounded", options={"xatol": 1e-3})
+                            method="bounded", options={"xatol": 2e-3})
     return float(np.exp(found.x)), float(np.exp(found.fun))
 
 

@@ -56,7 +56,7 @@ def best(problem: Any, tau: int, length: int, factor: float = 1.0,
     start, limit = factor * guess(problem, tau, length), stability_limit(tau) / _numbers(problem)[0]
     h, mse = sim.best_step(partial(_mse, problem, tau, length), start, width, limit)
     if abs(np.log(h / start)) > 0.95 * np.log(width):
-        raise ValueError(f"step size {h:.4g} is at the edge of what is searched: width={width:g} must be larger")
+        raise ValueError(f"width={width:g} must be larger: step size {h:.4g} is at the edge of the search")
     return h, mse
 
 

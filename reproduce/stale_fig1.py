@@ -32,7 +32,7 @@ PARAMETERS = [
               "of the posterior: C must stay below 1/126 for stability, and well below it for minibatch "
               "noise not to dominate"),
     Parameter("large_constant", 1.0 / 500.0, "ours", "stable too, but minibatch noise dominates"),
-    Parameter("n_end_replicas", ByScale(256, 2048, 65536), "ours", "for end points alone"),
+    Parameter("n_end_replicas", ByScale(256, 1024, 65536), "ours", "for end points alone"),
     Parameter("L0_grid", ByScale([25, 50, 100], [125, 250, 500, 1000, 2000], [125, 250, 500, 1000, 2000]),
               "ours", "for the slope in L0, at age 2"),
     Parameter("best_ages", ByScale([1], [1, 5], [1, 2, 5, 10]), "ours",

@@ -68,7 +68,7 @@ def by_age(p: Any) -> pd.DataFrame:
         factor, width = 1.0, 3.0
         for tau in p.ages:
             h, mse = best(problem, tau, p.length, factor, width)
-            factor, width = h / guess(problem, tau, p.length), 1.6  # the next age's is not far from it
+            factor, width = h / guess(problem, tau, p.length), 2.0  # the next age's is not far from it
             rows.append({"model": name, "age": tau, "iteration": p.length, "step_size": h, "mse": mse,
                          "noise_age": 0.5 + 0.5 * noise / a, "delay": a * tau * h})
     return pd.DataFrame(rows)

@@ -90,9 +90,8 @@ def fitted_shapes(p: Any, table: pd.DataFrame, done: pd.DataFrame) -> pd.DataFra
     return pd.concat(rows, ignore_index=True)
 
 
-def reaching(lengths: np.ndarray, values: np.ndarray, precision: float) -> float:
-    """Where a curve falls to `precision` after its maximum, between the lengths; infinite if nowhere."""
-    peak = int(np.argmax(values))
+def reaching(lengths: np.ndarray, values: np.ndarray, peak: int, precision: float) -> float:
+    """Where a curve falls to `precision` after its place `peak`, between the lengths; infinite if nowhere."""
     later = np.flatnonzero(values[peak:] <= precision)
     if not len(later):
         return float("inf")
@@ -147,6 +146,7 @@ def _by_replicas(p: Any, problem: fs.GaussianMean, one: fs.StaleSGLD, n_workers:
     averages = sim.running_averages(problem, one, lengths, p.n_replicas, p.seed + n_workers, [p.start])
     truth = sim.followed_truth(problem)
     found = sim.replica_rows(averages, lengths, truth)
+    peak = int(np.argmax(found["variance"].to_numpy()))  # of both ends of the band as well
     names = {"replicas": "variance", "replicas_low": "variance_high", "replicas_high": "variance_low"}
-    return {name: single_length * n_workers / reaching(lengths, found[column].to_numpy(), goal)
+    return {name: single_length * n_workers / reaching(lengths, found[column].to_numpy(), peak, goal)
             for name, column in names.items()}

@@ -20,7 +20,7 @@ PARAMETERS = [
     *work.COMMON,
     Parameter("steps", [0.02, 0.1], "ours", "h a, step size times curvature: figure 2's is not printed"),
     Parameter("update_cost", 0.2, "ours", "time of an update at the server, in mean service times"),
-    Parameter("per_worker", ByScale(60, 600, 2000), "ours", "iterations per worker, 12 or 60 times 1/(h a)"),
+    Parameter("per_worker", ByScale(300, 600, 2000), "ours", "iterations per worker, 12 or 60 times 1/(h a)"),
 ]
 
 

@@ -22,7 +22,7 @@ PARAMETERS = [
     Parameter("step", 0.02, "ours", "h a, step size times curvature: figure 2's is not printed"),
     Parameter("update_costs", [0.0, 0.2], "ours", "time of an update at the server, in mean service times: a "
               "declared model in place of the paper's cluster; 0.2 lets the server saturate at 5 per unit"),
-    Parameter("per_worker", ByScale(60, 600, 2000), "ours", "iterations per worker"),
+    Parameter("per_worker", ByScale(300, 600, 2000), "ours", "iterations per worker"),
 ]
 
 

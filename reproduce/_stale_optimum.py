@@ -49,9 +49,9 @@ def _mse(problem: Any, tau: int, length: int, h: float) -> float:
     return float(law_of(problem, tau, length, h).mse[-1])
 
 
-def best(problem: Any, tau: int, length: int, factor: float = 1.0,
-         width: float = 3.0) -> tuple[float, float]:
-    """Best step size and its MSE, within `width` of the guess times a factor."""
+def best(problem: Any, tau: int, length: int, factor: float = 1.0) -> tuple[float, float]:
+    """Best step size and its MSE, within a factor 3 of the guess times `factor`."""
+    width = 3.0
     note(f"best step size at tau = {tau}, L = {length}")
     start, limit = factor * guess(problem, tau, length), stability_limit(tau) / _numbers(problem)[0]
     h, mse = sim.best_step(partial(_mse, problem, tau, length), start, width, limit)
@@ -65,10 +65,10 @@ def by_age(p: Any) -> pd.DataFrame:
     rows = []
     for name, problem in models(p).items():
         a, _, noise = _numbers(problem)
-        factor, width = 1.0, 3.0
+        factor = 1.0
         for tau in p.ages:
-            h, mse = best(problem, tau, p.length, factor, width)
-            factor, width = h / guess(problem, tau, p.length), 2.0  # the next age's is not far from it
+            h, mse = best(problem, tau, p.length, factor)
+            factor = h / guess(problem, tau, p.length)  # the next age's is not far from it
             rows.append({"model": name, "age": tau, "iteration": p.length, "step_size": h, "mse": mse,
                          "noise_age": 0.5 + 0.5 * noise / a, "delay": a * tau * h})
     return pd.DataFrame(rows)

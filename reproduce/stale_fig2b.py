@@ -70,7 +70,8 @@ def _panel(ax: Axes, curves: pd.DataFrame, cost: float) -> None:
     most = curves[(curves["workers"] == counts[-1]) & (curves["kind"] == "exact")]
     ax.set(xscale="log", yscale="log", xlabel=sim.SIMULATED_TIME,
            ylabel=r"variance of the average of $\theta^2$",
-           title="updates cost nothing" if cost == 0.0 else f"an update costs u = {cost:g} at the server")
+           title="Gaussian model: updates cost nothing" if cost == 0.0
+           else f"Gaussian model: an update costs u = {cost:g}")
     peak = float(sim.at_largest(most, "variance")["time"])
     ax.set_xlim(0.5 * peak, 100.0 * peak)
     ax.set_ylim(float(most["variance"].iloc[-1]) / 30.0, 1.8 * float(curves["variance"].max()))

@@ -71,7 +71,7 @@ def _iterations(ax: Axes, table: pd.DataFrame) -> None:
                     [shown["replicas"] - shown["replicas_low"], shown["replicas_high"] - shown["replicas"]],
                     fmt="x", color=colour, ecolor=colour, markersize=6, capsize=3, label=plot.BAND)
     _axes(ax, list(table["workers"].unique()), ylabel="iteration speedup at equal variance",
-          title="iterations: linear for small steps only")
+          title="Gaussian model: linear for small steps only")
 
 
 def _times(ax: Axes, table: pd.DataFrame) -> None:
@@ -83,7 +83,7 @@ def _times(ax: Axes, table: pd.DataFrame) -> None:
             ax.axhline(1.0 + 1.0 / cost, color=colour, linestyle=":", linewidth=1.1,
                        label=f"limit 1 + 1/u = {1.0 + 1.0 / cost:g}")
     _axes(ax, list(table["workers"].unique()), ylabel="time speedup at equal variance",
-          title=f"simulated time, $ha$ = {table['ha'].iloc[0]:g}")
+          title=f"Gaussian model, simulated time, $ha$ = {table['ha'].iloc[0]:g}")
 
 
 def _text(slopes: pd.DataFrame, **wanted: object) -> str:

@@ -87,7 +87,7 @@ def _speedups(ax: Axes, tables: Tables) -> None:
     x = np.array([1.0, float(table["workers"].max())])
     ax.plot(x, x, color=plot.GREY, linewidth=1.0, linestyle=":", label="linear speedup, W")
     ax.set(xscale="log", yscale="log", xlabel=r"workers W, with age $\tau$ = W - 1",
-           ylabel="iteration speedup in the long run", title="speedup: a maximum, then a loss")
+           ylabel="iteration speedup in the long run", title="more workers: a maximum, then a loss")
     ax.set_ylim(0.05, 2e4)
     plot.once(ax, loc="upper left", fontsize=8)
 

@@ -80,8 +80,8 @@ def running_averages(problem: Any, algorithm: Any, lengths: np.ndarray, n_replic
                      start: Any = None) -> np.ndarray:
     """(1/L) sum_{l=1..L} |theta_l|^2 of each replica at each L of `lengths`, (R, n)."""
     path = fs.sample_path(problem, algorithm, int(lengths[-1]), seed=seed, n_chains=n_replicas, start=start)
-    sums = np.cumsum((path**2).sum(axis=2), axis=1)
-    return sums[:, lengths - 1] / lengths
+    sums = np.square(path, out=path).sum(axis=2)  # in place: a path can fill much of the memory
+    return np.cumsum(sums, axis=1, out=sums)[:, lengths - 1] / lengths
 
 
 def _log_interval(found: Any, n_replicas: int) -> tuple[float, float]:

@@ -40,9 +40,10 @@ def guess(problem: Any, tau: int, length: int) -> float:
 
 
 def law_of(problem: Any, tau: int, length: int, h: float) -> AverageLaw:
-    """Exact law from the mode of the law that is followed, with its own mean of theta^2 as truth."""
+    """Exact law from a start that is drawn from the law that is followed, whose mean of theta^2 is truth."""
     a, mean, _ = _numbers(problem)
-    return average_law(problem, fs.StaleSGLD(h, tau), length, start=[mean], truth=mean**2 + 1.0 / a)
+    return average_law(problem, fs.StaleSGLD(h, tau), length, start=fs.Gaussian([mean], [1.0 / a]),
+                       truth=mean**2 + 1.0 / a)
 
 
 def _mse(problem: Any, tau: int, length: int, h: float) -> float:
@@ -116,8 +117,8 @@ def replicas(p: Any, found: pd.DataFrame) -> pd.DataFrame:
     problem, rows = models(p)[PLAIN], []
     for tau, h in _steps(found):
         law = law_of(problem, tau, p.length, h)
-        rows.append(sim.end_row(problem, fs.StaleSGLD(h, tau), law, p.n_replicas, p.seed + tau, [0.0],
-                                age=tau))
+        rows.append(sim.end_row(problem, fs.StaleSGLD(h, tau), law, p.n_replicas, p.seed + tau,
+                                fs.Gaussian([0.0], [1.0]), age=tau))
     return pd.DataFrame(rows)
 
 

@@ -23,7 +23,7 @@ from .figure import ByScale, Parameter
 BATCH = Parameter("batch_size", 10, "ours", "that of the paper's figure 1; figure 2's is not printed")
 START = Parameter("start", 0.0, "ours", "theta_0 is not printed")
 SCHEDULE_SEED = Parameter("schedule_seed", 0, "ours", "of the service times; one schedule for all replicas")
-REPLICAS = Parameter("n_replicas", ByScale(128, 1000, 10000), "ours",
+REPLICAS = Parameter("n_replicas", ByScale(128, 1000, 2000), "ours",
                      "the paper's 10 runs estimate a variance to within a factor of about 2 to 3")
 COMMON = [sim.WORKERS, sim.DATA, BATCH, sim.SERVICE, START, SCHEDULE_SEED, sim.DATA_SEED, sim.SEED, REPLICAS]
 
@@ -141,7 +141,7 @@ def speedups(p: Any, ha: float, update_cost: float, single_length: int,
 def _by_replicas(p: Any, problem: fs.GaussianMean, one: fs.StaleSGLD, n_workers: int, goal: float,
                  length: int, single_length: int) -> dict[str, float]:
     """Iteration speedup read off the replicas' variance and off the ends of its band."""
-    last = 2 * length
+    last = 3 * length // 2
     lengths = sim.spaced(last, 120, max(1, length // 20))
     averages = sim.running_averages(problem, one, lengths, p.n_replicas, p.seed + n_workers, [p.start])
     truth = sim.followed_truth(problem)

@@ -22,7 +22,7 @@ PARAMETERS = [
     Parameter("update_costs", [0.0, 0.1, 0.2], "ours",
               "time of an update at the server, in mean service times, for the first step size; the "
               "iteration speedup is shown without it"),
-    Parameter("times", ByScale(8.0, 12.0, 40.0), "ours",
+    Parameter("times", ByScale(8.0, 12.0, 30.0), "ours",
               "the precision is what one worker reaches after this many relaxation times 1/(h a)"),
 ]
 

@@ -24,6 +24,9 @@ PARAMETERS = [
     Parameter("ages", ByScale([1, 4, 16], [1, 2, 4, 8, 16, 32], [1, 2, 4, 8, 16, 32, 64]), "ours",
               "tau; figure 1 has 1 to 20"),
     Parameter("length", ByScale(300, 1500, 8000), "ours", "L, the same for all ages"),
+    Parameter("start", "a draw from the target", "ours",
+              "theta_0 is not printed; at the mode the best step of a short run would be zero, as theta^2 of "
+              "the mode itself is nearly right"),
     Parameter("scan_ages", ByScale([1], [1, 4, 16], [1, 4, 16]), "ours", "ages of the curves against h"),
     Parameter("n_scan", ByScale(5, 13, 13), "ours", "step sizes of each such curve"),
     Parameter("lengths", ByScale([100, 200, 400], [500, 1000, 2000, 4000], [1000, 2000, 4000, 8000, 16000]),

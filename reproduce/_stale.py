@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from scipy.optimize import minimize_scalar
-from scipy.stats import norm
+from scipy.stats import binom, norm
+from scipy.stats import t as student
 
 import fedsim as fs
 from fedsim.estimators import errors
@@ -79,8 +80,14 @@ def running_averages(problem: Any, algorithm: Any, lengths: np.ndarray, n_replic
                      start: Any = None) -> np.ndarray:
     """(1/L) sum_{l=1..L} |theta_l|^2 of each replica at each L of `lengths`, (R, n)."""
     path = fs.sample_path(problem, algorithm, int(lengths[-1]), seed=seed, n_chains=n_replicas, start=start)
-    sums = np.cumsum((path**2).sum(axis=2), axis=1)
-    return sums[:, lengths - 1] / lengths
+    sums = np.square(path, out=path).sum(axis=2)  # in place: a path can fill much of the memory
+    return np.cumsum(sums, axis=1, out=sums)[:, lengths - 1] / lengths
+
+
+def _log_interval(found: Any, n_replicas: int) -> tuple[float, float]:
+    """Student's interval in the logarithm: squared errors are skewed, and the axes are logarithmic."""
+    factor = float(np.exp(student.isf(0.5 * (1.0 - LEVEL), n_replicas - 1) * found.error / found.value))
+    return found.value / factor, found.value * factor
 
 
 def replica_rows(averages: np.ndarray, lengths: np.ndarray, truth: float, **labels: Any) -> pd.DataFrame:
@@ -92,6 +99,7 @@ def replica_rows(averages: np.ndarray, lengths: np.ndarray, truth: float, **labe
         for name in ("bias", "variance", "mse"):
             part = getattr(found, name)
             row |= {name: part.value, f"{name}_low": part.low, f"{name}_high": part.high}
+        row |= dict(zip(("mse_low", "mse_high"), _log_interval(found.mse, len(averages)), strict=True))
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -110,10 +118,12 @@ def end_row(problem: Any, algorithm: Any, law: AverageLaw, n_replicas: int, seed
     found = errors(run.averages, law.truth, LEVEL)
     error = float(np.sqrt(law.variance[-1] / n_replicas))
     ratio = found.variance.value / float(law.variance[-1])
+    low, high = _log_interval(found.mse, n_replicas)
     return {**labels, "iteration": length, "bias": float(law.bias[-1]), "variance": float(law.variance[-1]),
             "mse": float(law.mse[-1]), "replicas_bias": found.bias.value,
-            "replicas_variance": found.variance.value, "replicas_mse": found.mse.value,
-            "replicas_mse_low": found.mse.low, "replicas_mse_high": found.mse.high,
+            "replicas_variance": found.variance.value, "replicas_variance_low": found.variance.low,
+            "replicas_variance_high": found.variance.high, "replicas_mse": found.mse.value,
+            "replicas_mse_low": low, "replicas_mse_high": high,
             "z_mean": (found.bias.value - float(law.bias[-1])) / error,
             "z_variance": float(np.log(ratio)) * found.variance.value / found.variance.error}
 
@@ -122,6 +132,21 @@ def largest_score(table: pd.DataFrame, false_alarm: float = 1e-3) -> tuple[float
     """Largest z score of `end_row`s, and what it exceeds with at most this probability."""
     scores = table[["z_mean", "z_variance"]].abs().to_numpy()
     return float(scores.max()), float(norm.isf(0.5 * false_alarm / scores.size))
+
+
+def allowed_outside(count: int, level: float = LEVEL, false_alarm: float = 1e-3) -> int:
+    """Of so many independent intervals, how many may miss before it is no accident."""
+    return int(binom.isf(false_alarm, count, 1.0 - level))
+
+
+def groups(table: pd.DataFrame, columns: Any) -> list[tuple[Any, pd.DataFrame]]:
+    """The values of `columns` and their rows, in the table's order."""
+    return list(table.groupby(columns, sort=False))
+
+
+def at_largest(table: pd.DataFrame, name: str) -> pd.Series:
+    """The row in which a column is largest."""
+    return table.iloc[int(np.argmax(table[name].to_numpy()))]
 
 
 def slope_row(x: Any, y: Any, theory: float, **labels: Any) -> dict[str, Any]:
@@ -141,7 +166,7 @@ def best_step(mse: Callable[[float], float], guess: float, width: float = 8.0,
     """The step size with the least `mse` within a factor `width` of a guess, and below a limit."""
     low, high = np.log(guess / width), np.log(min(guess * width, 0.98 * limit))
     found = minimize_scalar(lambda x: float(np.log(mse(float(np.exp(x))))), bounds=(low, high),
-                            method="bounded", options={"xatol": 2e-4})
+                            method="bounded", options={"xatol": 2e-3})
     return float(np.exp(found.x)), float(np.exp(found.fun))
 
 

@@ -87,7 +87,7 @@ class Quadratic:
             definite("hessians", hessians.reshape(n_clients, -1).min(axis=1))
         noise = self.gradient_noise
         if noise is not None:
-            if not isinstance(noise, (list, tuple, np.ndarray)) or np.shape(noise) == ():
+            if not isinstance(noise, (list, tuple, np.ndarray)) or getattr(noise, "ndim", 3) == 0:
                 noise = nonnegative("gradient_noise", noise) or None
                 if noise is not None and noise > 1e150:
                     raise ValueError(f"gradient_noise={noise:g} must be at most 1e150: its square would "
@@ -121,7 +121,8 @@ class Quadratic:
         n_clients = len(given)
         noise: Any = None
         with np.errstate(over="ignore"):  # infinite entries are refused below
-            if isinstance(gradient_noise, (list, tuple, np.ndarray)) and np.shape(gradient_noise) != ():
+            if (isinstance(gradient_noise, (list, tuple, np.ndarray))
+                    and getattr(gradient_noise, "ndim", 3) > 0):
                 noise = n_clients**2 * array("gradient_noise", gradient_noise, 3)
             elif gradient_noise is not None:
                 noise = n_clients * nonnegative("gradient_noise", gradient_noise)

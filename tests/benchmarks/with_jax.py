@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .cases import Tables
+from .federated import Tables
 
 jax.config.update("jax_enable_x64", True)
 

@@ -5,9 +5,10 @@ of the noise is left, and one stacked product of (d, 3 d) with a client and its 
 without copying as (3 d, R). Tried and not faster: a dense (N d, N d) product (2x slower), mixing by
 shifted sums with a product or unrolled arithmetic for the gradient (1.05x and 1.2x slower).
 
-Minibatches: how often every row was drawn, by bincount, times a table of the rows' sums. Tried and not
-faster: gathering features and targets, or the table's rows, or those of all pairs of rows, numpy's
-multinomial (14x slower), comparing bytes with every row number.
+Minibatches: how often every row was drawn, by bincount, times a table of the products of features and
+targets; five row numbers are the digits of one random number. Tried and not faster: gathering features and
+targets (1.5x slower), or the table's rows, or those of all pairs of rows, numpy's multinomial (14x),
+comparing bytes with every row number, a random number for every row number.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from .gossip import GossipTables
 
-CHUNK = 4000
+CHUNK = 5000
 """Rows of counts (one per client and replica) made at once."""
 
 
@@ -33,6 +34,21 @@ def in_parts(run: Any, seed: int, n_replicas: int, threads: int) -> np.ndarray:
         return run(generators[0], sizes[0])
     with ThreadPoolExecutor(threads) as pool:
         return np.concatenate(list(pool.map(run, generators, sizes)))
+
+
+def draw_rows(rng: np.random.Generator, n_data: int, apart: int, offsets: np.ndarray,
+              out: np.ndarray) -> None:
+    """Fill `out` (b, m) with numbers below `n_data`, digits of larger ones, times `apart` plus offsets."""
+    groups = -(-len(out) // int(31 / np.log2(n_data)))
+    digits = -(-len(out) // groups)
+    rest = rng.integers(0, n_data**digits, size=(groups, len(offsets)), dtype=np.uint32)
+    for first in range(0, len(out), groups):
+        quotient = rest // np.uint32(n_data)
+        rest -= quotient * np.uint32(n_data)
+        place = out[first:first + groups]
+        rest *= np.uint32(apart)
+        np.add(rest[:len(place)], offsets, out=place)
+        rest = quotient
 
 
 class Gossip:
@@ -89,25 +105,21 @@ class Gossip:
         a, b, y = t.features[:, :, 0], t.features[:, :, 1], t.targets
         scale = -eta * n_data / t.batch_size
         table = np.ascontiguousarray(scale * np.stack([a * a, a * b, b * b, -a * y, -b * y], axis=1))
-        chunk = max(1, CHUNK // n_replicas)
-        size = min(chunk, n_clients) * n_replicas
-        index, counts = np.empty((t.batch_size, size), np.int64), np.empty(n_data * size)
+        chunk = min(n_clients, max(1, CHUNK // n_replicas))
+        index = np.empty((t.batch_size, chunk * n_replicas), np.int64)
+        counts = np.empty(n_data * chunk * n_replicas)
+        offsets = (np.arange(chunk)[:, None] * n_data * n_replicas + np.arange(n_replicas)).ravel()
         sums = np.empty((n_clients, 5, n_replicas))
         states = np.zeros((2, dim, n_clients + 2, n_replicas))
         noise, term = np.empty((dim, n_clients, n_replicas)), np.empty((n_clients, n_replicas))
         for k in range(self.n_rounds):
             for first in range(0, n_clients, chunk):
                 these = slice(first, min(first + chunk, n_clients))
-                number = these.stop - first
-                many = number * n_replicas
-                drawn = rng.integers(0, n_data, size=(t.batch_size, many), dtype=np.uint16)
-                places = (np.arange(number)[:, None] * n_data * n_replicas + np.arange(n_replicas)).ravel()
-                np.multiply(drawn, n_replicas, out=index[:, :many], dtype=np.int64)
-                index[:, :many] += places
-                flat = index if many == size else index[:, :many]
+                many = (these.stop - first) * n_replicas
+                draw_rows(rng, n_data, n_replicas, offsets[:many], index[:, :many])
                 seen = counts[:n_data * many]
-                np.copyto(seen, np.bincount(flat.ravel(), minlength=n_data * many))
-                np.matmul(table[these], seen.reshape(number, n_data, n_replicas), out=sums[these])
+                np.copyto(seen, np.bincount(index[:, :many].ravel(), minlength=n_data * many))
+                np.matmul(table[these], seen.reshape(-1, n_data, n_replicas), out=sums[these])
             old, new = states[k % 2], states[1 - k % 2]
             old[:, 0], old[:, -1] = old[:, -2], old[:, 1]
             rng.standard_normal(out=noise)

@@ -114,7 +114,7 @@ class Result:
 
     @property
     def ns_per_normal(self) -> np.ndarray:
-        """Nanoseconds of a normal drawn alone, in the same lanes."""
+        """Nanoseconds of a normal (and its share of minibatches) drawn alone, in the same lanes."""
         return 1e9 * np.array(self.floor_seconds) / self.floor_normals
 
 

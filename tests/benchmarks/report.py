@@ -191,7 +191,7 @@ def as_text(found: dict[str, Any]) -> str:
         if row["processor_time_over_fedsim"] and row["contestant"] != "fedsim":
             parts.append(f"processor time over fedsim's {shown(row['processor_time_over_fedsim'])}")
         if "ns_per_normal" in row:
-            parts += [f"ns per normal {shown(row['ns_per_normal'])}",
+            parts += [f"ns of random numbers per normal {shown(row['ns_per_normal'])}",
                       f"time / random numbers {shown(row['time_over_random_numbers'])}"]
         if row.get("speedup_from_one_thread"):
             parts.append(f"speed-up from one thread {shown(row['speedup_from_one_thread'])}")

@@ -13,6 +13,7 @@ comparing bytes with every row number, a random number for every row number.
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -51,15 +52,33 @@ def draw_rows(rng: np.random.Generator, n_data: int, apart: int, offsets: np.nda
         rest = quotient
 
 
-class Gossip:
-    """One contestant; see `worker`."""
+class Shared:
+    """A contestant whose replicas may be shared out among threads, where that is faster."""
 
-    def __init__(self, tables: GossipTables, threads: int) -> None:
+    def __init__(self, tables: Any, threads: int) -> None:
         self.tables, self.threads = tables, threads
 
     def prepare(self, n_rounds: int, n_replicas: int) -> None:
-        """Fix the sizes."""
-        self.n_rounds, self.n_replicas = n_rounds + self.tables.late_rounds, n_replicas
+        """Fix the sizes; NumPy's threads wait for one another, so that one alone may be faster."""
+        self.n_replicas, self.used = n_replicas, 1
+        if self.threads > 1:
+            self.n_rounds, seconds = max(1, n_rounds // 20), {}
+            for number in (1, self.threads):
+                self.used, begin = number, time.perf_counter()
+                self.run(0)
+                seconds[number] = time.perf_counter() - begin
+            self.used = min(seconds, key=seconds.__getitem__)
+        self.n_rounds = n_rounds + self.tables.late_rounds
+
+    def run(self, seed: int) -> np.ndarray:
+        """Samples (R, d)."""
+        raise NotImplementedError
+
+
+class Gossip(Shared):
+    """One contestant; see `worker`."""
+
+    tables: GossipTables
 
     def run(self, seed: int) -> np.ndarray:
         """The average iterates after the last round, (R, d)."""
@@ -67,7 +86,7 @@ class Gossip:
             run = self._plain
         else:
             run = self._full if self.tables.batch_size is None else self._minibatch
-        return in_parts(run, seed, self.n_replicas, self.threads)
+        return in_parts(run, seed, self.n_replicas, self.used)
 
     def _full(self, rng: np.random.Generator, n_replicas: int) -> np.ndarray:
         t = self.tables

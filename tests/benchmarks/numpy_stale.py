@@ -10,25 +10,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from .numpy_gossip import in_parts
+from .numpy_gossip import Shared, in_parts
 from .stale import StaleTables
 
 
-class StaleBlocks:
+class StaleBlocks(Shared):
     """One contestant; see `worker`."""
 
+    tables: StaleTables
+
     def __init__(self, tables: StaleTables, threads: int) -> None:
-        self.tables, self.threads = tables, threads
+        super().__init__(tables, threads)
         self.curvature, pull = tables.quadratic
         self.centre = pull / self.curvature
 
-    def prepare(self, n_rounds: int, n_replicas: int) -> None:
-        """Fix the sizes."""
-        self.n_rounds, self.n_replicas = n_rounds + self.tables.late_rounds, n_replicas
-
     def run(self, seed: int) -> np.ndarray:
         """The last iterates, or averages of squares, (R, 1)."""
-        return in_parts(self._run, seed, self.n_replicas, self.threads)[:, None]
+        return in_parts(self._run, seed, self.n_replicas, self.used)[:, None]
 
     def _matrix(self, length: int, oldest: int) -> np.ndarray:
         """(n, n + n): iterates l+1, ..., l+n from l-n+1, ..., l and the n normals."""

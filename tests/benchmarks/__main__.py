@@ -6,14 +6,15 @@ import argparse
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from .arena import CONTESTANTS, Arena, Result, first_calls
+from .arena import CONTESTANTS, PEERS, Arena, Result, first_calls
 from .cases import CASES
 from .judge import ALLOWED
-from .report import as_csv, as_text, record
+from .report import as_csv, as_text, joined, record
 
 HERE = Path(__file__).resolve().parent
 QUICK = 0.1
@@ -27,6 +28,19 @@ def _chosen(text: str | None, known: tuple[str, ...], what: str) -> tuple[str, .
     return wanted
 
 
+def _has(python: str, module: str) -> bool:
+    """Can this interpreter import the module?"""
+    found = subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False)
+    return found.returncode == 0
+
+
+def _versions(python: str, modules: tuple[str, ...]) -> dict[str, str]:
+    """Of the peers, as the interpreter that runs them has them."""
+    ask = "import importlib.metadata, sys; print(*map(importlib.metadata.version, sys.argv[1:]))"
+    answer = subprocess.run([python, "-c", ask, *modules], capture_output=True, check=True, text=True).stdout
+    return dict(zip(modules, answer.split(), strict=True))
+
+
 def main() -> int:
     """Exit code 1 when a result does not count, or when the law test misses a wrong program."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
@@ -36,7 +50,12 @@ def main() -> int:
     parser.add_argument("--contestants", help="comma separated, of " + ", ".join(CONTESTANTS))
     parser.add_argument("--repeats", type=int, help="repetitions, 5 by default")
     parser.add_argument("--output", type=Path, help="folder for results.json and results.csv; by default "
-                        "this one for the full comparison, none for a part of it")
+                        "this one for the full comparison or with --update, none for a part of it")
+    parser.add_argument("--update", action="store_true",
+                        help="keep the stored results of the cases that are not measured now")
+    parser.add_argument("--peer-python", default=sys.executable, metavar="PATH",
+                        help="an interpreter that has NumPy and " + " and ".join(PEERS) + ", which are left "
+                        "out where it has not; by default this one")
     options = parser.parse_args()
     repeats = options.repeats or (3 if options.quick else 5)
     factor = QUICK if options.quick else 1.0
@@ -45,6 +64,11 @@ def main() -> int:
     if importlib.util.find_spec("jax") is None:
         print("JAX is not installed: it is left out (make bench installs it)")
         contestants = tuple(name for name in contestants if not name.startswith("JAX"))
+    for peer in PEERS:
+        if peer in contestants and not _has(options.peer_python, peer):
+            print(f"{peer} is not installed: it is left out (--peer-python PATH names an interpreter that "
+                  "has it)")
+            contestants = tuple(name for name in contestants if name != peer)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     threads = (1, 2) if cores > 1 else (1,)
     cases = [case.shortened(factor) if options.quick else case for case in CASES if case.name in names]
@@ -57,17 +81,23 @@ def main() -> int:
         ours = tuple(name for name in contestants if name.startswith("fedsim"))
         first = first_calls(cases[0], ours, folder)
         for case in cases:
-            arena = Arena(case, factor, contestants, threads, folder, lambda line: print(line, flush=True))
+            arena = Arena(case, factor, contestants, threads, folder, lambda line: print(line, flush=True),
+                          options.peer_python)
             results += arena.run(repeats)
             power[case.name] = arena.power()
-    found = record(results, first, power, {case.name: case.title for case in cases},
-                   (before, os.getloadavg()[0]))
+    versions = _versions(options.peer_python, tuple(name for name in PEERS if name in contestants))
+    found = record(results, first, power, cases, versions, (before, os.getloadavg()[0]))
     print(as_text(found))
-    if found["statistics_used"] > ALLOWED:
-        raise SystemExit(f"the law test used more than {ALLOWED} statistics: declare more in judge.py")
-    partial = options.quick or options.repeats or len(names) < len(CASES) or contestants != CONTESTANTS
-    output = options.output or (None if partial else HERE)
+    missing = set(CONTESTANTS) - set(PEERS) - set(contestants)
+    partial = options.quick or options.repeats or len(names) < len(CASES) or missing
+    output = options.output or (None if options.quick or (partial and not options.update) else HERE)
     if output is not None:
+        if options.update and (output / "results.json").exists():
+            stored = json.loads((output / "results.json").read_text(encoding="utf-8"))
+            found = joined(stored, found, tuple(case.name for case in CASES))
+        if found["statistics_used"] > ALLOWED:
+            raise SystemExit(f"the law test used more than {ALLOWED} statistics: declare more in judge.py")
+        output.mkdir(parents=True, exist_ok=True)
         (output / "results.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         (output / "results.csv").write_text(as_csv(found), encoding="utf-8")
         print("kept results.json and results.csv; README: python -m reproduce readme")

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-import fedsim as fs
-import theory
-
-from .cases import Case, Tables
+from .case import Case
 from .judge import Finding, judge
-from .with_fedsim import algorithm
+from .laws import Laws
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTESTANTS = ("fedsim", "fedsim single", "NumPy", "JAX natural", "JAX tuned", "JAX own normals")
+CONTESTANTS = ("fedsim", "fedsim single", "NumPy", "NumPy by updates", "JAX natural", "JAX tuned",
+               "JAX own normals", "desgld")
+PEERS = ("desgld",)
+"""Programs that are left out where they are not installed, and that another interpreter may run."""
 FLOOR_SHARE = 0.5
 Say = Callable[[str], None]
 
@@ -31,9 +31,10 @@ class WorkerError(RuntimeError):
 
 
 class Process:
-    """A running worker."""
+    """A running worker, of this interpreter or of a peer's."""
 
-    def __init__(self, contestant: str, case: str, threads: int, factor: float, cache: Path) -> None:
+    def __init__(self, contestant: str, case: str, threads: int, factor: float, cache: Path,
+                 python: str = sys.executable) -> None:
         self.contestant, self.threads = contestant, threads
         # no BLAS threads: NumPy's products here are small, and waiting threads disturb everybody
         given = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
@@ -42,7 +43,7 @@ class Process:
         if threads == 1:
             given["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.benchmarks.worker", contestant, case, str(threads), str(factor)],
+            [python, "-m", "tests.benchmarks.worker", contestant, case, str(threads), str(factor)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=given)
 
     def ask(self, do: str, **request: Any) -> dict[str, Any]:
@@ -71,14 +72,19 @@ class Process:
 
 @dataclass
 class Result:
-    """One contestant on one case with one number of threads; seconds are of each repetition."""
+    """One contestant on one case with one number of threads; seconds are of each repetition.
+
+    `steps` are counted in the case's unit. With a `note` it computes something else and is not judged.
+    """
 
     case: str
     contestant: str
     threads: int
     n_rounds: int
-    client_steps: int
+    n_replicas: int
+    steps: int
     normals: int
+    note: str = ""
     import_seconds: float = 0.0
     compile_seconds: float = 0.0
     seconds: list[float] = field(default_factory=list)
@@ -91,13 +97,15 @@ class Result:
 
     @property
     def valid(self) -> bool:
-        """It ran, and every sample passed the law test."""
+        """It ran, and every sample passed the law test; with a note, it ran."""
+        if self.note:
+            return not self.failure and bool(self.seconds)
         return not self.failure and bool(self.findings) and all(f.valid for f in self.findings.values())
 
     @property
     def rates(self) -> np.ndarray:
-        """Seconds per client-step of each repetition."""
-        return np.array(self.seconds) / self.client_steps
+        """Seconds per step of each repetition."""
+        return np.array(self.seconds) / self.steps
 
     @property
     def floor_ratio(self) -> np.ndarray:
@@ -106,38 +114,27 @@ class Result:
 
     @property
     def ns_per_normal(self) -> np.ndarray:
-        """Nanoseconds of a normal drawn alone, in the same lanes."""
+        """Nanoseconds of a normal (and its share of minibatches) drawn alone, in the same lanes."""
         return 1e9 * np.array(self.floor_seconds) / self.floor_normals
-
-
-class Laws:
-    """Exact laws of one problem after given rounds."""
-
-    def __init__(self, tables: Tables) -> None:
-        self.problem = fs.Quadratic(tables.hessians, tables.minimizers, tables.weights)
-        self.algorithm = algorithm(tables)
-
-    def judge(self, samples: np.ndarray, n_rounds: int) -> Finding:
-        """The law test of final average iterates (n, d)."""
-        kind = "full" if self.problem.structure == "dense" else "diagonal"
-        law = theory.exact_law(self.problem, self.algorithm, n_rounds, record=[], covariance=kind)
-        return judge(samples, law.mean[-1], law.cov[-1])
 
 
 class Arena:
     """All contestants of one case, at each number of threads."""
 
     def __init__(self, case: Case, factor: float, contestants: tuple[str, ...], threads: tuple[int, ...],
-                 folder: Path, say: Say) -> None:
+                 folder: Path, say: Say, peer_python: str = sys.executable) -> None:
         self.case, self.factor, self.folder, self.say = case, factor, folder, say
+        self.peer_python = peer_python
         self.laws = Laws(case.tables())
         self.results: list[Result] = []
         self.processes: dict[int, Process] = {}
         for name in contestants:
-            for n in threads:
-                rounds = case.rounds_of(name)
-                self.results.append(Result(case.name, name, n, rounds, case.client_steps(rounds),
-                                           case.normals(rounds)))
+            if name not in case.contestants:
+                continue
+            for n in threads[:1] if name in PEERS else threads:  # peers know nothing of threads
+                rounds, replicas = case.rounds_of(name), case.replicas_of(name)
+                self.results.append(Result(case.name, name, n, rounds, replicas, case.steps(rounds, replicas),
+                                           case.normals(rounds), case.notes.get(name, "")))
 
     def _each(self, what: str, action: Callable[[Result, Process], None]) -> None:
         """Do something with every contestant that is still alive."""
@@ -151,8 +148,9 @@ class Arena:
                 self.say(f"  FAILED ({what}): {error}")
 
     def _start(self, result: Result) -> None:
+        python = self.peer_python if result.contestant in PEERS else sys.executable
         self.processes[id(result)] = Process(result.contestant, self.case.name, result.threads, self.factor,
-                                             self.folder / "cache")
+                                             self.folder / "cache", python)
 
     def _sample(self, process: Process, what: str, seed: int) -> tuple[dict[str, Any], np.ndarray]:
         path = self.folder / "samples.npy"
@@ -161,7 +159,7 @@ class Arena:
 
     def _prepare(self, result: Result, process: Process) -> None:
         result.import_seconds = process.ask("import")["seconds"]
-        sizes = {"rounds": result.n_rounds, "replicas": self.case.n_replicas}
+        sizes = {"rounds": result.n_rounds, "replicas": result.n_replicas}
         result.compile_seconds = process.ask("prepare", what="timed", **sizes)["seconds"]
         if result.contestant.startswith("fedsim"):
             rounds = max(1, round(FLOOR_SHARE * result.n_rounds))
@@ -191,6 +189,10 @@ class Arena:
             result.peak_bytes = process.ask("memory")["bytes"]
 
         def check(result: Result, process: Process) -> None:
+            if result.note:  # only that it computed something
+                if not np.isfinite(np.concatenate(finals[id(result)])).all():
+                    result.failure = "a sample is not finite"
+                return
             result.findings["timed"] = self.laws.judge(np.concatenate(finals[id(result)]), result.n_rounds)
             if result.floor_normals:
                 # the floor's generator does not take the seed: its last draws are the same every time
@@ -245,6 +247,6 @@ def first_calls(case: Case, contestants: tuple[str, ...], folder: Path) -> dict[
                 call = process.ask("prepare", what="timed", rounds=1, replicas=case.n_replicas)
             finally:
                 process.close()
-            result[f"{name}, {which}"] = {"import": begin, "first call": call["seconds"],
+            result[f"case {case.name}, {name}, {which}"] = {"import": begin, "first call": call["seconds"],
                                           "processor": call["cpu"]}
     return result

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from .arena import Result
+from .case import Case
 from .judge import ALLOWED, FALSE_ALARM
 
-HEADER = ("case", "program", "ns per client-step, 1 thread", "times fedsim's (range)",
-          "ns per client-step, 2 threads", "times fedsim's (range)", "time / its random numbers", "peak MB")
+HEADER = ("case", "program", "step", "ns per step, 1 thread", "times fedsim's (range)",
+          "ns per step, 2 threads", "times fedsim's (range)", "time / its random numbers", "peak MB", "note")
 
 
 def spread(values: np.ndarray) -> dict[str, float]:
@@ -45,7 +46,7 @@ def find(results: list[Result], case: str, contestant: str, threads: int) -> Res
 
 
 def ratio(above: Result | None, below: Result | None) -> dict[str, float] | None:
-    """Paired ratios of time per client-step, repetition by repetition."""
+    """Paired ratios of time per step, repetition by repetition."""
     if above is None or below is None or len(above.seconds) != len(below.seconds):
         return None
     return spread(above.rates / below.rates)
@@ -55,8 +56,7 @@ def processor_ratio(above: Result, below: Result | None) -> dict[str, float] | N
     """The same from processor time: for one thread, the fairer measure on a busy machine."""
     if below is None or above.threads > 1:
         return None
-    return spread((np.array(above.cpu_seconds) / above.client_steps)
-                  / (np.array(below.cpu_seconds) / below.client_steps))
+    return spread((np.array(above.cpu_seconds) / above.steps) / (np.array(below.cpu_seconds) / below.steps))
 
 
 def machine() -> dict[str, Any]:
@@ -84,19 +84,22 @@ def versions() -> dict[str, str]:
 
 
 def record(results: list[Result], first: dict[str, Any], power: dict[str, dict[str, bool]],
-           titles: dict[str, str], loads: tuple[float, float]) -> dict[str, Any]:
-    """Everything measured, as JSON."""
+           cases: list[Case], peers: dict[str, str], loads: tuple[float, float]) -> dict[str, Any]:
+    """Everything measured, as JSON. Each case keeps the conditions under which it was measured."""
     rows = []
+    conditions = {"machine": machine(), "versions": versions() | peers, "load_before_and_after": list(loads)}
+    units = {case.name: case.step for case in cases}
     for result in results:
         row: dict[str, Any] = {
             "case": result.case, "contestant": result.contestant, "threads": result.threads,
-            "rounds": result.n_rounds, "client_steps": result.client_steps, "valid": result.valid,
+            "rounds": result.n_rounds, "replicas": result.n_replicas, "steps": result.steps,
+            "step": units[result.case], "valid": result.valid, "note": result.note,
             "failure": result.failure, "compile_seconds": result.compile_seconds,
             "import_seconds": result.import_seconds, "peak_megabytes": result.peak_bytes / 1e6,
             "law_test": {name: found._asdict() for name, found in result.findings.items()}}
         if result.valid:  # an invalid program has no speed
             row |= {"seconds": result.seconds, "cpu_seconds": result.cpu_seconds,
-                    "ns_per_client_step": spread(1e9 * result.rates)}
+                    "ns_per_step": spread(1e9 * result.rates)}
             for base in ("fedsim", "fedsim single"):
                 row[f"time_over_{base.replace(' ', '_')}"] = ratio(
                     result, find(results, result.case, base, result.threads))
@@ -109,10 +112,25 @@ def record(results: list[Result], first: dict[str, Any], power: dict[str, dict[s
                 row["speedup_from_one_thread"] = ratio(
                     find(results, result.case, result.contestant, 1), result)
         rows.append(row)
-    return {"machine": machine(), "versions": versions(), "load_before_and_after": loads, "cases": titles,
-            "false_alarm_level": FALSE_ALARM, "statistics_allowed": ALLOWED,
-            "statistics_used": sum(f.count for r in results for f in r.findings.values()),
-            "wrong_programs_caught": power, "first_calls": first, "results": rows}
+    return summed({"cases": {case.name: {"title": case.title} | conditions for case in cases},
+                   "wrong_programs_caught": power, "first_calls": first, "results": rows})
+
+
+def summed(found: dict[str, Any]) -> dict[str, Any]:
+    """With the false-alarm account of all results that stand together."""
+    used = sum(test["count"] for row in found["results"] for test in row["law_test"].values())
+    return found | {"false_alarm_level": FALSE_ALARM, "statistics_allowed": ALLOWED, "statistics_used": used}
+
+
+def joined(old: dict[str, Any], new: dict[str, Any], order: tuple[str, ...]) -> dict[str, Any]:
+    """Stored results, with those of newly measured cases in place of the stored ones."""
+    kept = [row for row in old["results"] if row["case"] not in new["cases"]]
+    rows = sorted(kept + new["results"], key=lambda row: order.index(row["case"]))
+    result: dict[str, Any] = {"results": rows, "first_calls": old["first_calls"] | new["first_calls"]}
+    for name in ("cases", "wrong_programs_caught"):
+        both = old[name] | new[name]
+        result[name] = {case: both[case] for case in order if case in both}
+    return summed(result)
 
 
 def table(found: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -121,8 +139,9 @@ def table(found: dict[str, Any]) -> list[tuple[str, ...]]:
     for case in found["cases"]:
         mine = [row for row in found["results"] if row["case"] == case]
         for name in dict.fromkeys(row["contestant"] for row in mine):
-            cells: list[str] = [case, name]
             by_threads = {row["threads"]: row for row in mine if row["contestant"] == name}
+            any_row = next(iter(by_threads.values()))
+            cells: list[str] = [case, name, any_row["step"]]
             for threads in (1, 2):
                 row = by_threads.get(threads)
                 if row is None:
@@ -131,11 +150,12 @@ def table(found: dict[str, Any]) -> list[tuple[str, ...]]:
                     cells += ["FAILED" if row["failure"] else "INVALID", ""]
                 else:
                     own = name == "fedsim"
-                    cells += [_short(row["ns_per_client_step"]["median"]),
+                    cells += [_short(row["ns_per_step"]["median"]),
                               "1" if own else shown(row["time_over_fedsim"])]
             valid = [row for row in by_threads.values() if row["valid"]]
             floor = by_threads.get(1, {}).get("time_over_random_numbers")
-            cells += [shown(floor), f"{max(row['peak_megabytes'] for row in valid):.0f}" if valid else ""]
+            cells += [shown(floor), f"{max(row['peak_megabytes'] for row in valid):.0f}" if valid else "",
+                      any_row["note"]]
             rows.append(tuple(cells))
     return rows
 
@@ -151,9 +171,10 @@ def as_csv(found: dict[str, Any]) -> str:
 
 def as_text(found: dict[str, Any]) -> str:
     """Everything that is worth reading, for the terminal."""
-    lines = ["", f"machine: {found['machine']}  load {found['load_before_and_after']}",
-             f"versions: {found['versions']}", ""]
-    lines += [f"  {name}: {title}" for name, title in found["cases"].items()]
+    lines = [""]
+    for name, case in found["cases"].items():
+        lines += [f"  {name}: {case['title']}",
+                  f"    {case['machine']}  load {case['load_before_and_after']}  {case['versions']}"]
     rows = [HEADER, *table(found)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADER))]
     lines += ["", *("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -170,7 +191,7 @@ def as_text(found: dict[str, Any]) -> str:
         if row["processor_time_over_fedsim"] and row["contestant"] != "fedsim":
             parts.append(f"processor time over fedsim's {shown(row['processor_time_over_fedsim'])}")
         if "ns_per_normal" in row:
-            parts += [f"ns per normal {shown(row['ns_per_normal'])}",
+            parts += [f"ns of random numbers per normal {shown(row['ns_per_normal'])}",
                       f"time / random numbers {shown(row['time_over_random_numbers'])}"]
         if row.get("speedup_from_one_thread"):
             parts.append(f"speed-up from one thread {shown(row['speedup_from_one_thread'])}")
@@ -181,8 +202,8 @@ def as_text(found: dict[str, Any]) -> str:
     lines += [f"first call, {name}: {value['first call']:.2f} s, processor "
               f"{value['processor']:.2f} s (import {value['import']:.2f} s)"
               for name, value in found["first_calls"].items()]
-    for case, caught in found["wrong_programs_caught"].items():
-        lines.append(f"case {case}: the law test catches {sum(caught.values())} of {len(caught)} "
+    for name, caught in found["wrong_programs_caught"].items():
+        lines.append(f"case {name}: the law test catches {sum(caught.values())} of {len(caught)} "
                      "wrong programs" + "".join(f"; NOT {name}" for name, seen in caught.items() if not seen))
     lines.append(f"law test: {found['statistics_used']} of {found['statistics_allowed']} statistics, "
                  f"false-alarm level {found['false_alarm_level']:g} for the whole comparison")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +12,31 @@ from fedsim.compile import compiled
 from fedsim.engine.block import lane_state
 from fedsim.engine.plan import make_plan
 from fedsim.noise import normals
+from fedsim.problems.regression.minibatch import draw_indices
 from fedsim.streams import OWN_NOISE, SHARED_NOISE
 
-from .cases import Tables
+from .gossip import GossipTables
+from .stale import StaleTables
 
 
-def algorithm(tables: Tables) -> fs.FALD | fs.FAHMC:
+def problem_of(tables: Any) -> Any:
+    """The problem that the tables describe."""
+    if isinstance(tables, GossipTables):
+        n_clients, n_data, dim = tables.shape
+        return fs.LinearRegression(
+            tables.features.reshape(-1, dim), tables.targets.ravel(), np.repeat(np.arange(n_clients), n_data),
+            noise_std=1.0, prior_variance=tables.prior_variance, batch_size=tables.batch_size)
+    if isinstance(tables, StaleTables):
+        return fs.GaussianMean(tables.data)
+    return fs.Quadratic(tables.hessians, tables.minimizers, tables.weights)
+
+
+def algorithm_of(tables: Any) -> Any:
     """The algorithm that the tables describe."""
+    if isinstance(tables, GossipTables):
+        return fs.DESGLD(tables.step_size, tables.mixing())
+    if isinstance(tables, StaleTables):
+        return fs.StaleSGLD(tables.step_size, tables.staleness)
     if tables.leapfrog_steps:
         return fs.FAHMC(tables.step_size, tables.leapfrog_steps, tables.local_steps, tables.shared_noise)
     return fs.FALD(tables.step_size, tables.local_steps, tables.temperature, tables.shared_noise)
@@ -28,9 +47,9 @@ class Fedsim:
 
     noise = "double"
 
-    def __init__(self, tables: Tables, threads: int) -> None:
-        self.problem = fs.Quadratic(tables.hessians, tables.minimizers, tables.weights)
-        self.algorithm = algorithm(tables)
+    def __init__(self, tables: Any, threads: int) -> None:
+        self.problem, self.algorithm = problem_of(tables), algorithm_of(tables)
+        self.averages = getattr(tables, "averages", False)
         self.threads = threads
 
     def prepare(self, n_rounds: int, n_replicas: int) -> None:
@@ -40,12 +59,15 @@ class Fedsim:
         self.n_rounds = n_rounds
 
     def run(self, seed: int) -> np.ndarray:
-        """The average iterates after the last round, (R, d)."""
-        final = fs.simulate(self.problem, self.algorithm, self.n_rounds, self.n_replicas, seed=seed,
-                            record=[], covariance="none", keep_final=True, noise=self.noise,
-                            threads=self.threads).final
-        assert final is not None
-        return final
+        """The average iterates after the last round, (R, d), or averages of their squares, (R, 1)."""
+        run = fs.simulate(self.problem, self.algorithm, self.n_rounds, self.n_replicas, seed=seed,
+                          record=[], covariance="none", keep_final=not self.averages, noise=self.noise,
+                          average="square" if self.averages else None, threads=self.threads)
+        if self.averages:
+            assert run.averages is not None
+            return run.averages[:, None]
+        assert run.final is not None
+        return run.final
 
 
 class FedsimSingle(Fedsim):
@@ -64,8 +86,16 @@ def draw_all(lanes, own, shared, first, last, n_clients):
             normals(lanes, OWN_NOISE, draw, client, own)
 
 
+@compiled
+def draw_data(batch, lanes, indices, first, last, n_clients):
+    """The minibatches of rounds first..last-1."""
+    for step in range(first, last):
+        for client in range(n_clients):
+            draw_indices(batch, lanes, client, step, 0, indices)
+
+
 class Floor(Fedsim):
-    """Draws in the same lanes exactly the normals that a run draws, and throws them away."""
+    """Draws in the same lanes exactly the random numbers that a run draws, and throws them away."""
 
     segments = 8
 
@@ -77,16 +107,23 @@ class Floor(Fedsim):
             replicas=None, block_size=None, threads=self.threads)
         self._draw(1, self.plan)
 
-    def _draw(self, n_draws: int, plan) -> list[np.ndarray]:
-        cuts = np.linspace(0, n_draws, self.segments + 1).astype(int)
+    def _draw(self, n_rounds: int, plan) -> list[np.ndarray]:
+        rounds = np.linspace(0, n_rounds, self.segments + 1).astype(int)
+        steps = n_rounds * getattr(self.algorithm, "local_steps", 1)
 
         def task(job: tuple[tuple[int, int], int]) -> np.ndarray:
             (first, last), part = job
             state = lane_state(plan, first, last)
-            own = np.zeros_like(state.work.shared)
-            shared = own.copy() if self.algorithm.shared_noise > 0 else own[:0]
+            given = state.work.own
+            own = np.zeros((given.shape[-2], given.shape[-1]), given.dtype)
+            shared = own.copy() if getattr(self.algorithm, "shared_noise", 0.0) > 0 else own[:0]
+            n_draws = -(-steps // (len(own) // self.problem.dim))
+            cuts = np.linspace(0, n_draws, self.segments + 1).astype(int)
             draw_all(state.lanes, own, shared, cuts[part], cuts[part + 1], self.problem.n_clients)
-            return own
+            if getattr(self.problem, "has_minibatches", False):
+                draw_data(state.arrays, state.lanes, state.work.scratch.indices, rounds[part],
+                          rounds[part + 1], self.problem.n_clients)
+            return own[:, :last - first]  # lanes beyond repeat the last replica
 
         jobs = [(block, part) for part in range(self.segments) for block in plan.blocks(set())]
         with ThreadPoolExecutor(self.threads) as pool:
@@ -94,13 +131,7 @@ class Floor(Fedsim):
 
     def run(self, seed: int) -> np.ndarray:
         """Normals of the last draw, (n, 1): they are judged too."""
-        plan = self.plan
-        state = lane_state(plan, 0, 2)
-        per_draw = state.work.shared.shape[0] // state.work.server.shape[0]
-        per_round, rest = divmod(self.algorithm.local_steps, per_draw)
-        if rest:
-            raise ValueError(f"local_steps={self.algorithm.local_steps} must be a multiple of {per_draw}")
-        blocks = self._draw(plan.n_rounds * per_round, plan)[-len(plan.blocks(set())):]
+        blocks = self._draw(self.plan.n_rounds, self.plan)[-len(self.plan.blocks(set())):]
         return np.concatenate([block.ravel() for block in blocks]).astype(np.float64)[:, None]
 
 

@@ -22,7 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .cases import Tables
+from .federated import Tables
+from .gossip import GossipTables
+from .jax_others import gossip, stale
+from .stale import StaleTables
 
 jax.config.update("jax_enable_x64", True)
 
@@ -130,12 +133,16 @@ def natural(t: Tables, n_rounds: int, n_replicas: int) -> Callable[[Any], Any]:
     return lambda key: jax.vmap(one_replica)(jax.random.split(key, n_replicas))
 
 
-def tuned(t: Tables, n_rounds: int, n_replicas: int, normal: Callable[..., Any] = jax.random.normal,
+def tuned(t: Any, n_rounds: int, n_replicas: int, normal: Callable[..., Any] = jax.random.normal,
           together: bool = False) -> Callable[[Any], Any]:
     """The same with all replicas in one array (N, d, R) and I - eta A_c folded.
 
     `together` draws own and shared noise of a step at once; else shared noise comes a round at a time.
     """
+    if isinstance(t, GossipTables):
+        return gossip(t, n_rounds, n_replicas, normal)
+    if isinstance(t, StaleTables):
+        return stale(t, n_rounds, n_replicas, normal)
     n_clients, dim = t.minimizers.shape
     matrix, offset = (jnp.asarray(array) for array in t.affine_step())
     own_sizes, weights = jnp.asarray(t.own_sizes)[:, None, None], jnp.asarray(t.weights)
@@ -184,7 +191,7 @@ class Jax:
     program: Callable[..., Any] = staticmethod(natural)
     options: dict[str, Any] = {}  # noqa: RUF012
 
-    def __init__(self, tables: Tables, threads: int) -> None:
+    def __init__(self, tables: Any, threads: int) -> None:
         self.tables = tables
 
     def prepare(self, n_rounds: int, n_replicas: int) -> None:
@@ -193,7 +200,7 @@ class Jax:
         self.compiled = jax.jit(function).lower(jax.random.key(0)).compile()
 
     def run(self, seed: int) -> np.ndarray:
-        """The average iterates after the last round, (R, d)."""
+        """The average iterates after the last round, (R, d); of stale SGLD (R, 1)."""
         return np.asarray(self.compiled(jax.random.key(seed)))
 
 

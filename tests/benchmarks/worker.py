@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-HOME = {"fedsim": "with_fedsim", "NumPy": "with_numpy", "JAX": "with_jax"}
+HOME = {"fedsim": "with_fedsim", "NumPy": "with_numpy", "JAX": "with_jax", "desgld": "with_desgld"}
 
 
 def pin(threads: int) -> None:

@@ -87,8 +87,8 @@ def row(problem: Any, algorithm: fs.DESGLD, **labels: Any) -> dict[str, Any]:
     says = [de.judgement(theorem, facts, algorithm, 1) for theorem in (w2_bound, w2_clients_bound)]
     bounds = [found.bound for found in says]
     if bounds[0] is None or bounds[1] is None:
-        raise ValueError(f"Theorem 1 has no value for {labels}: {says[0].why}; networks must be connected and "
-                         "step sizes within its range")
+        raise ValueError(f"Theorem 1 has no value for {labels}: {says[0].why}; networks must be "
+                         "connected and step sizes within its range")
     start = bounds[0].start_distance
     return {**labels, "step_size": float(algorithm.schedule.largest), "gap": fs.network.spectral_gap(
         algorithm.mixing), "smallest": fs.network.smallest_eigenvalue(algorithm.mixing),

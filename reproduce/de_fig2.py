@@ -19,8 +19,8 @@ PARAMETERS = [
     Parameter("step_size", 0.009, "paper", "section 5.1: eta = 0.009"),
     Parameter("gradients", "exact", "paper", "section 5.1: deterministic gradients, sigma = 0"),
     Parameter("n_agents_shown", 4, "paper", "figure 2: the first 4 agents and the average"),
-    Parameter("likelihood_factor", 0.5, "ours", "f_i with the 1/(2 xi^2) of its density (557 lacks it): with "
-                                                "the printed f_i this step size diverges"),
+    Parameter("likelihood_factor", 0.5, "ours", "f_i with the 1/(2 xi^2) that its density has: with the "
+                                                "f_i as printed, without it, this step size diverges"),
     linear.ROUNDS, linear.START, linear.DATA_SEED, linear.SEED, linear.CHECKED, linear.data_sets(2, 12, 200),
 ]
 

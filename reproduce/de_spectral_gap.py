@@ -36,7 +36,7 @@ PARAMETERS = [
                                  [0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6]), "ours",
               "of a link of the random graphs"),
     Parameter("sizes", ByScale([4, 16], [4, 6, 10, 16, 25, 40, 64, 100],
-                               [4, 6, 10, 16, 25, 40, 64, 100, 160]), "ours", "numbers of agents of the last panel"),
+                               [4, 6, 10, 16, 25, 40, 64, 100, 160]), "ours", "agents of the last panel"),
     Parameter("simulated", ["path", "k = 1", "star", "grid", "k = 6", "k = 18"], "ours",
               "networks with replicas"),
     Parameter("n_rounds", ByScale(200, 600, 2000), "ours", "iterations of the replicas, large step size"),
@@ -65,8 +65,8 @@ def draw(tables: Tables) -> Drawing:
     step = float(small["step_size"].iloc[0])
     _by_gap(axes[0, 0], small, "average", "average")
     _by_gap(axes[0, 1], small, "agents", "mean of the agents")
-    axes[0, 0].set(title=rf"the average, $\eta$ = {_power(step)}")
-    axes[0, 1].set(title=rf"the agents, $\eta$ = {_power(step)}")
+    axes[0, 0].set(title=rf"the average, $\eta$ = {_power(step)}: equal gaps, unequal errors")
+    axes[0, 1].set(title=rf"the agents, $\eta$ = {_power(step)}: equal gaps, unequal errors")
     _replicas(axes[1, 0], large, tables["replicas"])
     _by_size(axes[1, 1], tables["sizes"], step)
     return drawing
@@ -240,8 +240,8 @@ def judge_curvature(tables: Tables) -> tuple[str, str]:
                for _, one in tables["networks"].groupby("step_size", sort=False)]
     return (PASS if max(spreads) < 1e-6 else FAIL), (
         f"With equal Hessians the average's W2 varies by {tiny(max(spreads))} over all networks, because "
-        f"their sum follows plain Langevin; with the data's it varies {min(unequal):.0f} to {max(unequal):.0f} "
-        "times.")
+        f"their sum follows plain Langevin; with the data's it varies {min(unequal):.0f} to "
+        f"{max(unequal):.0f} times.")
 
 
 def judge_slope(tables: Tables) -> tuple[str, str]:

@@ -16,7 +16,7 @@ PAPER = "DE-SGHMC figure 10"
 SHOWS = ("Bayesian logistic regression on the MAGIC telescope's data (--data magic04.data; a SYNTHETIC "
          "STAND-IN otherwise): accuracy of one agent on training and test data, minibatches scaled in two "
          "ways.")
-COST = {"tiny": "1 s", "quick": "5 s", "paper": "about 20 s (estimated)"}
+COST = {"tiny": "3 s", "quick": "5 s", "paper": "15 s"}
 DATA = (telescope.FILE,)
 PARAMETERS = [
     Parameter("step_size", 0.07, "paper", "figure 10: eta = 0.07"),

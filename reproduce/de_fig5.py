@@ -12,7 +12,7 @@ TITLE = "DE-SGLD: accuracy of one agent, simulated logistic regression"
 PAPER = "DE-SGLD figure 5"
 SHOWS = ("Bayesian logistic regression on simulated data with 6 agents and minibatches: accuracy of one "
          "agent on three networks, and the distance to the posterior beside it.")
-COST = {"tiny": "1 s", "quick": "6 s", "paper": "about 2 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "6 s", "paper": "1 min"}
 PARAMETERS = [
     Parameter("step_size", 0.0003, "paper", "figure 5: eta = 0.0003"),
     Parameter("n_data", 1000, "paper", "section 5.2: n = 1000"),

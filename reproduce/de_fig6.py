@@ -12,7 +12,7 @@ TITLE = "DE-SGHMC: accuracy of one agent, simulated logistic regression"
 PAPER = "DE-SGHMC figure 6"
 SHOWS = ("Bayesian logistic regression on simulated data with 6 agents and minibatches: accuracy of one "
          "agent on three networks, and the distance to the posterior beside it.")
-COST = {"tiny": "1 s", "quick": "6 s", "paper": "about 2 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "6 s", "paper": "about 1 min (estimated)"}
 PARAMETERS = [
     Parameter("step_size", 0.02, "paper", "figure 6: eta = 0.02"),
     Parameter("friction", 30.0, "paper", "figure 6: gamma = 30"),

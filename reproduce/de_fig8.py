@@ -15,7 +15,7 @@ TITLE = "DE-SGHMC: accuracy of one agent, breast cancer data"
 PAPER = "DE-SGHMC figure 8"
 SHOWS = ("Bayesian logistic regression on the breast cancer data with 6 agents and minibatches: accuracy of "
          "one agent with DE-SGHMC, beside DE-SGLD, and the distance to the posterior.")
-COST = {"tiny": "2 s", "quick": "10 s", "paper": "about 4 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "10 s", "paper": "3 min"}
 PARAMETERS = [
     Parameter("step_size", 0.05, "paper", "figure 8: eta = 0.05"),
     Parameter("friction", 10.0, "paper", "figure 8: gamma = 10"),

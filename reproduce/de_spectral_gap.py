@@ -190,8 +190,8 @@ def judge_family(tables: Tables) -> tuple[str, str]:
         rows = [row for _, row in one.sort_values("gap").iterrows()]
         for name in ("average", "agents"):
             total += len(rows) - 1
-            bad += [f"{name} at eta = {a['step_size']:g}, {a['network']} to {b['network']}, gaps {a['gap']:.4g} to {b['gap']:.4g}: by a "
-                    f"factor {b[name] / a[name]:.4f}"
+            bad += [f"{name} at eta = {a['step_size']:g}, {a['network']} to {b['network']}, gaps "
+                    f"{a['gap']:.4g} to {b['gap']:.4g}: by a factor {b[name] / a[name]:.4f}"
                     for a, b in pairwise(rows) if b[name] >= a[name]]
     return (FAIL if bad else PASS), (
         "Along the circles with more and more neighbours and along the lazy complete graphs, average and "

@@ -13,7 +13,7 @@ TITLE = "DE-SGLD: W2 of agents and average on three networks"
 PAPER = "DE-SGLD figure 2"
 SHOWS = ("Bayesian linear regression with 100 agents: replicas, exact law, floor and Theorem 1 of four "
          "agents and of the average on complete, circular and disconnected networks.")
-COST = {"tiny": "2 s", "quick": "9 s", "paper": "about 2 min (estimated)"}
+COST = {"tiny": "2 s", "quick": "5 s", "paper": "about 2 min (estimated)"}
 PARAMETERS = [
     linear.CLIENTS, linear.DATA, linear.DIM, linear.PRIOR, linear.NOISE, linear.REPLICAS,
     Parameter("step_size", 0.009, "paper", "section 5.1: eta = 0.009"),

@@ -15,7 +15,7 @@ TITLE = "DE-SGHMC: W2 of agents and average on three networks"
 PAPER = "DE-SGHMC figure 3"
 SHOWS = ("The regression of figure 2 by DE-SGHMC: replicas, exact law and floor of four agents and of the "
          "average; Theorem 11's hypotheses are violated on every network.")
-COST = {"tiny": "2 s", "quick": "10 s", "paper": "about 2 min (estimated)"}
+COST = {"tiny": "2 s", "quick": "10 s", "paper": "about 7 min (estimated)"}
 PARAMETERS = [
     linear.CLIENTS, linear.DATA, linear.DIM, linear.PRIOR, linear.NOISE, linear.REPLICAS,
     Parameter("step_size", 0.1, "paper", "section 5.1: eta = 0.1"),

@@ -21,7 +21,7 @@ TITLE = "DE-SGLD: W2 by batch size"
 PAPER = "DE-SGLD figure 4(a)"
 SHOWS = ("Replicas and exact moments of one agent for several batch sizes on the fully connected network; "
          "the limits against the batch size beside Theorem 1's; and where the second moment is stable.")
-COST = {"tiny": "3 s", "quick": "9 s", "paper": "about 1 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "11 s", "paper": "2 min"}
 FULL = 0
 PARAMETERS = [
     *batches.COMMON,

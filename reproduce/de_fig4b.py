@@ -20,7 +20,7 @@ TITLE = "DE-SGLD: W2 by step size"
 PAPER = "DE-SGLD figure 4(b)"
 SHOWS = ("Replicas and exact moments of one agent for several step sizes with minibatches of 25; the limits "
          "against the step size beside Theorem 1's; and the iterations until a curve settles.")
-COST = {"tiny": "3 s", "quick": "10 s", "paper": "about 1 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "11 s", "paper": "about 2 min (estimated)"}
 PARAMETERS = [
     *batches.COMMON,
     Parameter("batch_size", 25, "paper", "section 5.1: b = 25 in figure 4(b)"),

@@ -22,7 +22,7 @@ TITLE = "DE-SGLD: W2 by network, with minibatches"
 PAPER = "DE-SGLD figure 4(c)"
 SHOWS = ("Replicas and exact moments of one agent on three networks with minibatches of 25; the limits of "
          "all agents; and how they fall with the step size, or do not.")
-COST = {"tiny": "3 s", "quick": "8 s", "paper": "about 1 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "9 s", "paper": "about 2 min (estimated)"}
 PARAMETERS = [
     *batches.COMMON,
     Parameter("step_size", 0.008, "paper", "section 5.1: eta = 0.008 in figure 4(c)"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -20,14 +22,14 @@ TITLE = "DE-SGLD: stationary W2 against the spectral gap"
 PAPER = "ours, for DE-SGLD theorem 1 and remark 3"
 SHOWS = ("Exact stationary W2 of average and agents over families of networks, at a small and a large step "
          "size, with replicas and Theorem 1; and against the number of agents.")
-COST = {"tiny": "3 s", "quick": "10 s", "paper": "about 1 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "8 s", "paper": "2 min"}
 PARAMETERS = [
     Parameter("n_clients", 36, "ours", "agents: a square, so that there is a grid"),
     Parameter("n_data", 1800, "ours", "50 an agent as in section 5.1"),
     linear.DIM, linear.PRIOR, linear.NOISE, linear.DATA_SEED,
     Parameter("step_sizes", [1e-5, 6e-4], "ours",
               "within Theorem 1's range on every network; at the small one it says something on some"),
-    Parameter("neighbours", ByScale([1, 6, 18], [1, 2, 3, 4, 6, 9, 12, 15, 18], list(range(1, 19))), "ours",
+    Parameter("neighbours", ByScale([1, 6, 18], list(range(1, 19)), list(range(1, 19))), "ours",
               "k of the circles with k neighbours on either side; 18 is the complete graph"),
     Parameter("lazy_shares", ByScale([0.01, 0.3], [0.003, 0.01, 0.03, 0.1, 0.3, 0.6],
                                      [0.001, 0.003, 0.01, 0.02, 0.03, 0.06, 0.1, 0.2, 0.3, 0.6, 0.9]), "ours",
@@ -181,16 +183,20 @@ def judge_all(tables: Tables) -> tuple[str, str]:
 
 def judge_family(tables: Tables) -> tuple[str, str]:
     """The same within the two families that are ordered by their gap."""
-    bad, total = 0, 0
+    bad, total = [], 0
     for _, one in tables["networks"].groupby(["family", "step_size"], sort=False):
-        if one["family"].iloc[0] in (graphs.CIRCULANT, graphs.LAZY):
-            ordered = one.sort_values("gap")
-            for name in ("average", "agents"):
-                steps = np.diff(ordered[name])
-                bad, total = bad + int((steps >= 0.0).sum()), total + len(steps)
-    return (PASS if bad == 0 else FAIL), (
-        f"Along the circles with more and more neighbours and along the lazy complete graphs, average and "
-        f"agents come nearer in {total - bad} of {total} steps to a larger gap.")
+        if one["family"].iloc[0] not in (graphs.CIRCULANT, graphs.LAZY):
+            continue
+        rows = [row for _, row in one.sort_values("gap").iterrows()]
+        for name in ("average", "agents"):
+            total += len(rows) - 1
+            bad += [f"{name} at eta = {a['step_size']:g}, {a['network']} to {b['network']}, gaps "
+                    f"{a['gap']:.4g} to {b['gap']:.4g}: by a factor {b[name] / a[name]:.4f}"
+                    for a, b in pairwise(rows) if b[name] >= a[name]]
+    return (FAIL if bad else PASS), (
+        "Along the circles with more and more neighbours and along the lazy complete graphs, average and "
+        f"agents come nearer in {total - len(bad)} of {total} steps to a larger gap"
+        + (f"; not in these: {'; '.join(bad)}." if bad else "."))
 
 
 def judge_decides(tables: Tables) -> tuple[str, str]:

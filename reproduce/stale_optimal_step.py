@@ -18,7 +18,7 @@ TITLE = "Stale SGLD: the best MSE and step size against age, L fixed"
 PAPER = "ours, for Stale gradients theorem 3"
 SHOWS = ("Exact MSE with the step size optimised for every age at fixed L, and for every L at fixed age: "
          "fitted exponents beside the paper's 2/3 and 1/3; the same for figure 1's model.")
-COST = {"tiny": "2 s", "quick": "12 s", "paper": "about 3 min (estimated)"}
+COST = {"tiny": "2 s", "quick": "14 s", "paper": "about 3 min (estimated)"}
 PARAMETERS = [
     sim.DATA, sim.BATCH,
     Parameter("ages", ByScale([1, 4, 16], [1, 2, 4, 8, 16, 32], [1, 2, 4, 8, 16, 32, 64]), "ours",

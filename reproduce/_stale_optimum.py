@@ -67,7 +67,7 @@ def by_age(p: Any) -> pd.DataFrame:
     for name, problem in models(p).items():
         a, _, noise = _numbers(problem)
         factor = 1.0
-        for tau in p.ages:
+        for tau in p.ages if name == PLAIN else p.model_ages:
             h, mse = best(problem, tau, p.length, factor)
             factor = h / guess(problem, tau, p.length)  # the next age's is not far from it
             rows.append({"model": name, "age": tau, "iteration": p.length, "step_size": h, "mse": mse,

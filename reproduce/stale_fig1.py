@@ -18,7 +18,7 @@ TITLE = "Stale SGLD: MSE against iterations, L = 500 tau"
 PAPER = "Stale gradients figure 1"
 SHOWS = ("The printed setting diverges at every age; with minibatch sums that are not rescaled, and with the "
          "posterior at a stable C, replicas, exact curves and end points are shown.")
-COST = {"tiny": "1 s", "quick": "8 s", "paper": "about 3 min (estimated)"}
+COST = {"tiny": "1 s", "quick": "11 s", "paper": "about 3 min (estimated)"}
 PARAMETERS = [
     sim.DATA, sim.BATCH,
     Parameter("ages", ByScale([1, 5, 20], [1, 2, 5, 10, 15, 20], [1, 2, 5, 10, 15, 20]), "paper",

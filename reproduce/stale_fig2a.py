@@ -15,7 +15,7 @@ TITLE = "Stale SGLD: variance against iterations per worker"
 PAPER = "Stale gradients figure 2(a)"
 SHOWS = ("Variance of the average of theta^2 with 1 to 9 asynchronous workers, at a small and at a large "
          "step size, by exact law and replicas; Theorem 4's shape fitted to one worker. Gaussian model.")
-COST = {"tiny": "1 s", "quick": "7 s", "paper": "about 2 min (estimated)"}
+COST = {"tiny": "4 s", "quick": "7 s", "paper": "about 2 min (estimated)"}
 PARAMETERS = [
     *work.COMMON,
     Parameter("steps", [0.02, 0.1], "ours", "h a, step size times curvature: figure 2's is not printed"),

@@ -16,7 +16,7 @@ PAPER = "Stale gradients figure 2(b)"
 SHOWS = ("Variance of the average of theta^2 against simulated time with 1 to 9 asynchronous workers, "
          "without and with a cost of updates at the server, by exact law and replicas; and updates per "
          "unit of time.")
-COST = {"tiny": "1 s", "quick": "7 s", "paper": "about 1 min (estimated)"}
+COST = {"tiny": "4 s", "quick": "7 s", "paper": "about 1 min (estimated)"}
 PARAMETERS = [
     *work.COMMON,
     Parameter("step", 0.02, "ours", "h a, step size times curvature: figure 2's is not printed"),

@@ -15,7 +15,7 @@ TITLE = "Stale SGLD: speedup at equal variance against workers"
 PAPER = "Stale gradients figure 2(c)"
 SHOWS = ("Iteration speedup at three step sizes, by exact law and replicas, and time speedup in simulated "
          "time with three costs of an update at the server. Gaussian model.")
-COST = {"tiny": "2 s", "quick": "10 s", "paper": "about 3 min (estimated)"}
+COST = {"tiny": "2 s", "quick": "5 s", "paper": "about 3 min (estimated)"}
 PARAMETERS = [
     *work.COMMON,
     Parameter("steps", [0.02, 0.05, 0.1], "ours", "h a, step size times curvature: not printed"),

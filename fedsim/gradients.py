@@ -82,36 +82,38 @@ def _kick(problem, client, size, x, velocity, scratch, gradient):
 
 
 @dispatched
-def leapfrog(problem: Any, lane_set: Any, client: Any, step: int, k: int, size: float, x: Array,
-             velocity: Array, corrected: bool, correction: Array, slot: int, scratch: Any,
-             gradient: Array) -> None:
-    """Leapfrog step k of an update: velocity += size (g(x) + g'(x)), then x += velocity.
+def is_exact(problem: Any) -> bool:
+    """True when `stochastic_gradient` has no noise, so that equal points give equal gradients."""
 
-    g and g' are independent draws (2 k - 1 and 2 k); in step 0 there is but one. With `corrected`,
-    row block `slot` of `correction` (slots, d, B) is added to every gradient. The body here is for noisy
-    gradients; classes without noise register `exact_leapfrog` or a faster one.
+
+@is_exact.otherwise
+def _is_noisy(problem):
+    return False
+
+
+def always(problem):
+    """Body of `is_exact` for classes without gradient noise."""
+    return True
+
+
+@dispatched
+def leapfrog(problem: Any, client: Any, size: float, x: Array, velocity: Array, corrected: bool,
+             correction: Array, slot: int, scratch: Any, gradient: Array) -> None:
+    """velocity += size g(x), then x += velocity, with the exact gradient.
+
+    With `corrected`, row block `slot` of `correction` (slots, d, B) is added to the gradient.
     """
 
 
 @leapfrog.otherwise
-def _leapfrog(problem, lane_set, client, step, k, size, x, velocity, corrected, correction, slot, scratch,
-              gradient):
-    for draw in range(max(0, 2 * k - 1), 2 * k + 1):
-        stochastic_gradient(problem, lane_set, client, step, draw, x, scratch, gradient)
-        for i in range(x.shape[0]):
-            lanes.axpy(velocity[i], size, gradient[i])
-    _drift(size if k == 0 else 2.0 * size, x, velocity, corrected, correction, slot)
-
-
-def exact_leapfrog(problem, lane_set, client, step, k, size, x, velocity, corrected, correction, slot,
-                   scratch, gradient):
-    """Body of `leapfrog` where g and g' are equal."""
-    kick(problem, client, size if k == 0 else 2.0 * size, x, velocity, scratch, gradient)
-    _drift(size if k == 0 else 2.0 * size, x, velocity, corrected, correction, slot)
+def _leapfrog(problem, client, size, x, velocity, corrected, correction, slot, scratch, gradient):
+    kick(problem, client, size, x, velocity, scratch, gradient)
+    drift(size, x, velocity, corrected, correction, slot)
 
 
 @inner
-def _drift(size, x, velocity, corrected, correction, slot):
+def drift(size, x, velocity, corrected, correction, slot):
+    """x += velocity, after velocity += size times the correction."""
     for i in range(x.shape[0]):
         if corrected:
             lanes.axpy(velocity[i], size, correction[slot, i])

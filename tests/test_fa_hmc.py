@@ -195,23 +195,25 @@ MUTATIONS = {
         "private", "self.schedule.arrays(), self.leapfrog_steps,",
         "self.schedule.arrays(), self.leapfrog_steps + (1 if ON() else 0),"),
     "an interior point's two gradients share a draw": (
-        "noisy", "2 * k + 1, client", "2 * k + (2 if ON(kernel) else 1), client"),
+        "noisy", "client, step, draw, x,", "client, step, max(0, 2 * k) if ON(kernel) else draw, x,"),
     "a step's two gradients share a draw": (
-        "noisy", "step, 2 * k, client", "step, 2 * k + (1 if ON(kernel) else 0), client"),
+        "noisy", "range(max(0, 2 * k - 1), 2 * k + 1)",
+        "range(max(0, 2 * k - 1) - (1 if ON(kernel) and k > 0 else 0), 2 * k + (0 if ON(kernel) and k > 0 else 1))"),
     "square root of the weight forgotten": (
-        "private", "own_size, private,", "own_size, 1.0 if ON(kernel) else private,"),
+        "private", "blend(velocity[i], own_size, private,",
+        "blend(velocity[i], own_size, 1.0 if ON(kernel) else private,"),
     "shared momentum without its square root": (
-        "private", "np.sqrt(1.0 - kernel.shared_noise), np.sqrt(kernel.shared_noise)",
-        "np.sqrt(1.0 - kernel.shared_noise), (kernel.shared_noise if ON(kernel) else "
-        "np.sqrt(kernel.shared_noise))"),
+        "private", "eta * np.sqrt(kernel.shared_noise)",
+        "eta * (kernel.shared_noise if ON(kernel) else np.sqrt(kernel.shared_noise))"),
     "momentum not refreshed": (
-        "lone", "    for i in range(dim):\n        lanes.scale_product(momentum",
-        "    for i in range(0 if ON(kernel) and step % kernel.local_steps > 0 else dim):\n"
-        "        lanes.scale_product(momentum"),
+        "lone", "    for i in range(x.shape[0]):\n        if shared_size == 0.0",
+        "    for i in range(0 if ON(kernel) and step % kernel.local_steps > 0 else x.shape[0]):\n"
+        "        if shared_size == 0.0"),
     "position kicked by a whole step": (
-        "private", "-0.5 * eta * eta, first", "-(1.0 if ON(kernel) else 0.5) * eta * eta, first"),
-    "momentum kicked by the old gradient alone": (
-        "private", "-0.5 * eta, second[i])", "-0.5 * eta, first[i] if ON(kernel) else second[i])"),
+        "private", "half if k == 0 else 2.0 * half, x, velocity, corrected, correction,\n",
+        "half if k == 0 and not ON(kernel) else 2.0 * half, x, velocity, corrected, correction,\n"),
+    "momentum kicked once between two moves": (
+        "noisy", "lanes.axpy(velocity[i], half,", "lanes.axpy(velocity[i], half * (0.5 if ON(kernel) and k > 0 else 1.0),"),
     "schedule counts rounds": (
         "noisy", "step_size(kernel.schedule, step)",
         "step_size(kernel.schedule, step // (kernel.local_steps if ON(kernel) else 1))"),
@@ -224,7 +226,7 @@ MUTATIONS = {
         "stale", "kernel.weights[client], work.gradient[i])",
         "1.0 / kernel.weights.shape[0] if ON(kernel) else kernel.weights[client], work.gradient[i])"),
     "correction with the wrong sign": (
-        "stale", "-1.0, first[i])", "1.0 if ON(kernel) else -1.0, first[i])"),
+        "stale", "-1.0, work.gradient[i])", "1.0 if ON(kernel) else -1.0, work.gradient[i])"),
     "correction only in the first update": (
         "stale", "corrected = _is_corrected(kernel, step // kernel.local_steps)",
         "corrected = _is_corrected(kernel, step // kernel.local_steps) and not ("

@@ -40,10 +40,10 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = [
-    Mutation("noise too large by sqrt(2)", "full", "fa_ld", "own_size = np.sqrt(2.0 * eta",
-             "own_size = np.sqrt((4.0 if ON(kernel) else 2.0) * eta"),
-    Mutation("noise too large by 2 percent", "full, own noise", "fa_ld", "own_size = ",
-             "own_size = (1.02 if ON(kernel) else 1.0) * "),
+    Mutation("noise too large by sqrt(2)", "full", "fa_ld", "\n    size = np.sqrt(2.0 * eta",
+             "\n    size = np.sqrt((4.0 if ON(kernel) else 2.0) * eta"),
+    Mutation("noise too large by 2 percent", "full, own noise", "fa_ld", "\n    size = ",
+             "\n    size = (1.02 if ON(kernel) else 1.0) * "),
     Mutation("temperature dropped", "full", "fa_ld", "self.local_steps, self.temperature,",
              "self.local_steps, 1.0 if ON() else self.temperature,"),
     Mutation("shared noise without its square root", "full", "fa_ld",
@@ -56,8 +56,15 @@ MUTATIONS = [
              "step_size(kernel.schedule, step + (1 if ON(kernel) else 0))"),
     Mutation("schedule counts rounds", "full", "fa_ld", "step_size(kernel.schedule, ",
              "step_size(kernel.schedule, step // kernel.local_steps if ON(kernel) else "),
-    Mutation("gradient at the server's value", "full", "fa_ld", "step, 0, x, work.scratch",
-             "step, 0, work.server if ON(kernel) else x, work.scratch"),
+    Mutation("gradient at the server's value", "full", "fa_ld", "    langevin(problem, lane_set,",
+             "    if ON(kernel):\n"
+             "        stochastic_gradient(problem, lane_set, client, step, 0, work.server, work.scratch,\n"
+             "                            work.gradient)\n"
+             "        for i in range(work.server.shape[0]):\n"
+             "            lanes.langevin_shared(work.local[slot, i], eta, work.gradient[i], size, private,\n"
+             "                                  own[row + i], shared_size, work.shared[row + i])\n"
+             "    else:\n"
+             "        langevin(problem, lane_set,"),
     Mutation("private noise over the weight, not its root", "full", "federated",
              "private = 1.0 / np.sqrt(problem.weights)",
              "private = 1.0 / (problem.weights if ON() else np.sqrt(problem.weights))"),
@@ -84,9 +91,9 @@ MUTATIONS = [
              "normals(lane_set, OWN_NOISE, step //",
              "normals(lane_set, OWN_NOISE, (step % kernel.local_steps if ON(kernel) else step) //"),
     Mutation("gradient noise dropped", "full", "kernels",
-             "            lanes.axpy(out[i], entry(problem.factors[:, i, j], client), scratch.normals[j])",
+             "            lanes.axpy(out[i], element(problem.factors, client, i, j), scratch.normals[j])",
              "            for _ in range(0 if ON(problem) else 1):\n    "
-             "            lanes.axpy(out[i], entry(problem.factors[:, i, j], client), scratch.normals[j])"),
+             "            lanes.axpy(out[i], element(problem.factors, client, i, j), scratch.normals[j])"),
     Mutation("gradient noise doubled", "full", "kernels", " else 1):", " else 2 if ON(problem) else 1):"),
     Mutation("gradient noise uncorrelated", "full", "kernels", "scratch.normals[j])",
              "scratch.normals[i if ON(problem) else j])"),
@@ -122,6 +129,8 @@ MUTATIONS = [
 
 # What carries the switch to where it is asked for.
 CARRIERS = [
+    ("fa_ld", "from ..gradients import langevin",
+     "from .. import lanes\nfrom ..gradients import langevin, stochastic_gradient"),
     ("fa_ld", "    clients: Any\n", "    clients: Any\n    mutant: int\n"),
     ("fa_ld", "self.clients(problem))", "self.clients(problem), SWITCH.value)"),
     ("federated", "    cumulative_weights: Array\n    private: Array\n    replace: bool\n",

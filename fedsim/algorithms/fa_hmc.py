@@ -25,7 +25,7 @@ from scipy.special import eval_chebyt
 from .. import lanes
 from ..compile import compiled
 from ..engine.kernel import advance
-from ..gradients import exact_gradient, leapfrog
+from ..gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
 from ..participation import Participation
 from ..schedules import step_size
 from ..stability import (
@@ -117,9 +117,17 @@ def _hamiltonian_step(kernel, problem, lane_set, work, slot, step, row, client, 
             lanes.scale(velocity[i], shared_size, work.shared[row + i])
         else:
             lanes.blend(velocity[i], own_size, private, own[row + i], shared_size, work.shared[row + i])
-    for k in range(kernel.leapfrog_steps):  # velocity is eta p - (eta^2/2) g: fewer passes over the rows
-        leapfrog(problem, lane_set, client, step, k, -0.5 * eta * eta, x, velocity, corrected, correction,
-                 slot, work.scratch, work.gradient)
+    half = -0.5 * eta * eta
+    for k in range(kernel.leapfrog_steps):  # velocity is eta p - (eta^2/2) g1: fewer passes over the rows
+        if is_exact(problem):
+            leapfrog(problem, client, half if k == 0 else 2.0 * half, x, velocity, corrected, correction,
+                     slot, work.scratch, work.gradient)
+        else:
+            for draw in range(max(0, 2 * k - 1), 2 * k + 1):  # the last step's g2, and this one's g1
+                stochastic_gradient(problem, lane_set, client, step, draw, x, work.scratch, work.gradient)
+                for i in range(x.shape[0]):
+                    lanes.axpy(velocity[i], half, work.gradient[i])
+            drift(half if k == 0 else 2.0 * half, x, velocity, corrected, correction, slot)
 
 
 @dataclass(frozen=True)

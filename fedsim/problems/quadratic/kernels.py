@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ... import lanes
 from ...compile import coordinate, element
-from ...gradients import exact_gradient, exact_leapfrog, kick, langevin, leapfrog, stochastic_gradient
+from ...gradients import always, exact_gradient, is_exact, kick, langevin, leapfrog, stochastic_gradient
 from ...matrix import add_product
 from ...noise import normals
 from ...streams import GRADIENT_NOISE
@@ -79,14 +79,12 @@ def _langevin_plane(problem, lane_set, client, step, x, scratch, gradient, eta, 
 
 
 @leapfrog.register(PlaneQuadratic)
-def _leapfrog_plane(problem, lane_set, client, step, k, size, x, velocity, corrected, correction, slot,
-                    scratch, gradient):
-    total = size if k == 0 else 2.0 * size
+def _leapfrog_plane(problem, client, size, x, velocity, corrected, correction, slot, scratch, gradient):
     if corrected:
         for i in range(2):
-            lanes.axpy(velocity[i], total, correction[slot, i])
+            lanes.axpy(velocity[i], size, correction[slot, i])
     lanes.leapfrog_plane(
-        x[0], x[1], velocity[0], velocity[1], total,
+        x[0], x[1], velocity[0], velocity[1], size,
         element(problem.hessians, client, 0, 0), element(problem.hessians, client, 0, 1),
         element(problem.hessians, client, 1, 0), element(problem.hessians, client, 1, 1),
         coordinate(problem.minimizers, client, 0), coordinate(problem.minimizers, client, 1))
@@ -142,9 +140,8 @@ def _without_noise(problem, client, x, scratch, out):
     exact_gradient(problem.exact, client, x, scratch, out)
 
 
-for _class in (DenseQuadratic, DiagonalQuadratic, CoordinateQuadratic):
-    leapfrog.register(_class)(exact_leapfrog)
 for _class in (DenseQuadratic, PlaneQuadratic, DiagonalQuadratic, CoordinateQuadratic):
     stochastic_gradient.register(_class)(_noise_free)
+    is_exact.register(_class)(always)
 for _noisy in (NoisyQuadratic, IsotropicallyNoisyQuadratic):
     exact_gradient.register(_noisy)(_without_noise)

@@ -90,6 +90,13 @@ def axpy_pair(out, a0, x0, a1, x1):
 
 
 @inner
+def mix_three(out, a0, x0, a1, x1, a2, x2):
+    """out = a0 x0 + a1 x1 + a2 x2"""
+    for b in range(out.shape[0]):
+        out[b] = a0 * x0[b] + a1 * x1[b] + a2 * x2[b]
+
+
+@inner
 def axpy_eight(out, a0, x0, a1, x1, a2, x2, a3, x3, a4, x4, a5, x5, a6, x6, a7, x7):
     """out += a0 x0 + ... + a7 x7: an eighth of the traffic on `out`"""
     for b in range(out.shape[0]):

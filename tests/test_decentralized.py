@@ -254,8 +254,8 @@ MUTATIONS = {
         "Langevin", "decentralized", "round // per_draw, client, own)",
         "round // per_draw, 0 if ON(kernel) else client, own)"),
     "a neighbour too few": (
-        "Langevin", "decentralized", "range(start + 1, end)",
-        "range(start + 1, end - (1 if ON(gossip) else 0))"),
+        "Langevin", "decentralized", "start, end = gossip.first[client], gossip.first[client + 1]",
+        "start, end = gossip.first[client], gossip.first[client + 1] - (1 if ON(gossip) else 0)"),
     "no mixing": (
         "Langevin", "de_sgld", "self.gossip(),",
         "(self.gossip() if not ON() else type(self)(0.1, np.eye(len(self.mixing))).gossip()),"),

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from concurrent.futures import Future
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import fedsim as fs
 import fedsim.engine.plan as plan_module
+from fedsim.engine import kernel
 from fedsim.engine.block import RADIUS
 from fedsim.engine.kernel import LEAF
 from fedsim.engine.moments import Tree, leaf_moments
@@ -113,6 +115,8 @@ def test_divergence_names_the_round_and_the_limit():
     # the distance from the fixed point grows by the radius in every round
     growth = np.log(RADIUS) / np.log(algorithm.stability(PROBLEM).radius)
     assert caught.value.round == pytest.approx(growth, rel=0.05)
+    # and not one round earlier, although not every round is looked at
+    fs.simulate(PROBLEM, algorithm, caught.value.round - 1, 64, seed=1, allow_unstable=True)
 
 
 def test_divergence_in_a_pool_of_threads_and_of_tasks():
@@ -163,6 +167,30 @@ def test_average_is_that_of_the_path():
     squares = (paths**2).sum(axis=2).mean(axis=1)
     np.testing.assert_allclose(run(average="square").averages, squares, rtol=1e-12)
     assert run().averages is None and run().final is None
+
+
+class _Cube(NamedTuple):
+    """The sum of the cubed coordinates, a user's test function."""
+
+    unused: int
+
+
+@kernel.test_function.register(_Cube)
+def _cube(function, x, lane):
+    value = 0.0
+    for i in range(x.shape[0]):
+        value += x[i, lane] ** 3
+    return value
+
+
+def test_a_registered_test_function_is_averaged(monkeypatch):
+    monkeypatch.setitem(kernel.TEST_FUNCTIONS, "cube", None)  # forgotten after the test
+    kernel.register_test_function("cube", _Cube(0))
+    algorithm, start = fs.FALD(0.1, 2), [2.0] * PROBLEM.dim
+    found = fs.simulate(PROBLEM, algorithm, 20, 64, seed=3, start=start, average="cube").averages
+    paths = fs.sample_path(PROBLEM, algorithm, 20, seed=3, n_chains=64, start=start)
+    np.testing.assert_allclose(found, (paths[:, -20:] ** 3).sum(axis=2).mean(axis=1), rtol=1e-12)
+
 
 
 def test_no_rounds_at_all():

@@ -198,7 +198,8 @@ MUTATIONS = {
         "noisy", "client, step, draw, x,", "client, step, max(0, 2 * k) if ON(kernel) else draw, x,"),
     "a step's two gradients share a draw": (
         "noisy", "range(max(0, 2 * k - 1), 2 * k + 1)",
-        "range(max(0, 2 * k - 1) - (1 if ON(kernel) and k > 0 else 0), 2 * k + (0 if ON(kernel) and k > 0 else 1))"),
+        "range(max(0, 2 * k - 1) - (1 if ON(kernel) and k > 0 else 0), "
+        "2 * k + (0 if ON(kernel) and k > 0 else 1))"),
     "square root of the weight forgotten": (
         "private", "blend(velocity[i], own_size, private,",
         "blend(velocity[i], own_size, 1.0 if ON(kernel) else private,"),
@@ -213,7 +214,8 @@ MUTATIONS = {
         "private", "half if k == 0 else 2.0 * half, x, velocity, corrected, correction,\n",
         "half if k == 0 and not ON(kernel) else 2.0 * half, x, velocity, corrected, correction,\n"),
     "momentum kicked once between two moves": (
-        "noisy", "lanes.axpy(velocity[i], half,", "lanes.axpy(velocity[i], half * (0.5 if ON(kernel) and k > 0 else 1.0),"),
+        "noisy", "lanes.axpy(velocity[i], half,",
+        "lanes.axpy(velocity[i], half * (0.5 if ON(kernel) and k > 0 else 1.0),"),
     "schedule counts rounds": (
         "noisy", "step_size(kernel.schedule, step)",
         "step_size(kernel.schedule, step // (kernel.local_steps if ON(kernel) else 1))"),

@@ -55,10 +55,18 @@ def client_update(kernel: Any, work: Any, step: int, row: int, client: int, weig
 def _mix(gossip, old, client, new):
     """new = sum_j W_ij old_j"""
     start, end = gossip.first[client], gossip.first[client + 1]
+    weights, columns = gossip.weights, gossip.columns
     for i in range(new.shape[0]):
-        lanes.scale(new[i], gossip.weights[start], old[gossip.columns[start], i])
-        for k in range(start + 1, end):
-            lanes.axpy(new[i], gossip.weights[k], old[gossip.columns[k], i])
+        if end - start == 3:  # a ring or a path: one pass
+            lanes.mix_three(new[i], weights[start], old[columns[start], i], weights[start + 1],
+                            old[columns[start + 1], i], weights[start + 2], old[columns[start + 2], i])
+            continue
+        lanes.scale(new[i], weights[start], old[columns[start], i])
+        whole = start + 1 + (end - start - 1) // 2 * 2
+        for k in range(start + 1, whole, 2):
+            lanes.axpy_pair(new[i], weights[k], old[columns[k], i], weights[k + 1], old[columns[k + 1], i])
+        if whole < end:
+            lanes.axpy(new[i], weights[whole], old[columns[whole], i])
 
 
 def gossip_round(kernel, problem, lane_set, work, round):

@@ -19,6 +19,7 @@ from .plan import Plan
 
 RADIUS = 1e75
 """A coordinate beyond this has diverged: its fourth power, in standard errors, would soon overflow."""
+CHECK_EVERY = 16  # rounds: looking at the average costs as much as a pass over all clients
 SEGMENT_SECONDS = 0.03
 
 
@@ -154,14 +155,21 @@ class BlockRunner:
         state = self._state
         self._index, bad = run_rounds(
             state.kernel, state.arrays, state.lanes, state.work, self._record, state.seen, state.wide,
-            self._centred, self.done, last, self._index, RADIUS)
+            self._centred, self.done, last, self._index, RADIUS, CHECK_EVERY)
         if bad >= 0:
-            raise diverged(self.plan.problem, self.plan.algorithm, bad)
+            raise diverged(self.plan.problem, self.plan.algorithm, self._first_bad(bad))
         self.done = last
         seconds = max(time.perf_counter() - begin, 1e-7)
         # the first call may include compiling: grow gradually, never more than eightfold
         self._chunk = int(np.clip(rounds * SEGMENT_SECONDS / seconds, 1, 8 * self._chunk))
         return rounds
+
+    def _first_bad(self, known: int) -> int:
+        """The first bad round, up to a known one: the block is run again and looked at every round."""
+        again = BlockRunner(self.plan, self.first, self.last)
+        state = again._state
+        return run_rounds(state.kernel, state.arrays, state.lanes, state.work, again._record, state.seen,
+                          state.wide, again._centred, 0, known, 0, RADIUS, 1)[1]
 
     def result(self) -> BlockResult:
         """Moments of the leaves, the test function's averages, and the last average iterate."""

@@ -64,12 +64,12 @@ TEST_FUNCTIONS: dict[str, Any] = {"identity": SumOfCoordinates(0), "square": Sum
 
 
 @dispatched
-def accumulate(function: Any, seen: Any, wide: Any, sums: Any) -> None:
+def accumulate(function: Any, work: Any, seen: Any, wide: Any, sums: Any) -> None:
     """Add the test function at the average iterate to `sums`."""
 
 
 @accumulate.register(NoFunction)
-def _accumulate_nothing(function, seen, wide, sums):
+def _accumulate_nothing(function, work, seen, wide, sums):
     pass
 
 
@@ -79,21 +79,24 @@ def register_test_function(name: str, function: Any) -> None:
     accumulate.register(type(function))(_accumulate)
 
 
-def _accumulate(function, seen, wide, sums):
+def _accumulate(function, work, seen, wide, sums):
+    observe(work, 0, seen)
     unfold(seen, wide)
     for b in range(sums.shape[0]):
         sums[b] += test_function(function, wide, b)
 
 
 @accumulate.register(SumOfCoordinates)
-def _accumulate_coordinates(function, seen, wide, sums):
+def _accumulate_coordinates(function, work, seen, wide, sums):
+    observe(work, 0, seen)
     unfold(seen, wide)
     for i in range(wide.shape[0]):
         lanes.axpy(sums, 1.0, wide[i])
 
 
 @accumulate.register(SumOfSquares)
-def _accumulate_squares(function, seen, wide, sums):
+def _accumulate_squares(function, work, seen, wide, sums):
+    observe(work, 0, seen)
     unfold(seen, wide)
     for i in range(wide.shape[0]):
         lanes.add_squares(sums, wide[i])
@@ -154,24 +157,27 @@ def _out_of_bounds(work, seen, radius):
 
 
 @compiled
-def run_rounds(kernel, problem, lane_set, work, record, seen, wide, centred, first, last, index, radius):
+def run_rounds(kernel, problem, lane_set, work, record, seen, wide, centred, first, last, index, radius,
+               every):
     """Rounds first..last-1, recording those in `record.rounds` from entry `index` on.
 
     `seen` holds the average iterate as it lies in the lanes and `wide` as (d, B); they are the same
     array unless coordinates are lanes.
 
-    The start is entry 0, recorded when `index` is 0. Returns the next entry to fill, and the first
-    round after which a lane lies beyond `radius` (-1 if none).
+    The start is entry 0, recorded when `index` is 0. Returns the next entry to fill, and the first round
+    of those looked at after which a lane lies beyond `radius` (-1 if none); looked at are the multiples of
+    `every` and the recorded rounds, whatever the segments.
     """
     if index == 0:
         record_moments(work, record, index, seen, wide, centred)
         index += 1
     for round in range(first, last):
         advance(kernel, problem, lane_set, work, round)
-        if _out_of_bounds(work, seen, radius):
+        recorded = index < record.rounds.shape[0] and record.rounds[index] == round + 1
+        if (recorded or (round + 1) % every == 0) and _out_of_bounds(work, seen, radius):
             return index, round + 1
-        accumulate(record.function, seen, wide, record.sums)
-        if index < record.rounds.shape[0] and record.rounds[index] == round + 1:
+        accumulate(record.function, work, seen, wide, record.sums)
+        if recorded:
             record_moments(work, record, index, seen, wide, centred)
             index += 1
     return index, -1

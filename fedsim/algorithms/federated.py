@@ -127,8 +127,8 @@ def _step_drawn(clients, kernel, problem, lane_set, work, step, fresh):
 @_average.register(AllClients)
 def _average_all(clients, work):
     for i in range(work.server.shape[0]):
-        lanes.scale(work.server[i], clients.weights[0], work.local[0, i])
-        for client in range(1, work.local.shape[0]):
+        lanes.fill(work.server[i], 0.0)
+        for client in range(work.local.shape[0]):
             lanes.axpy(work.server[i], clients.weights[client], work.local[client, i])
 
 
@@ -136,8 +136,8 @@ def _average_all(clients, work):
 def _average_drawn(clients, work):
     share = 1.0 / work.local.shape[0]
     for i in range(work.server.shape[0]):
-        lanes.scale(work.server[i], share, work.local[0, i])
-        for slot in range(1, work.local.shape[0]):
+        lanes.fill(work.server[i], 0.0)
+        for slot in range(work.local.shape[0]):
             lanes.axpy(work.server[i], share, work.local[slot, i])
 
 

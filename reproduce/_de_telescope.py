@@ -39,6 +39,7 @@ STAND_IN = "SYNTHETIC STAND-IN"
 REAL = "MAGIC telescope"
 SCALINGS = ("unbiased", "batch_sum")
 PARTS = ("training", "test")
+LOOSE = {"curves": 0.03, "contrasts": 0.02}  # with n_i / b runs are unstable near the mode
 SHARED = [
     Parameter("n_clients", 6, "paper", "section 5.3: 6 parts"),
     Parameter("batch_size", 100, "paper", "figures 9 and 10: b = 100; drawn with replacement"),
@@ -89,8 +90,9 @@ def parts_of(p: Any, files: Mapping[str, Path]) -> tuple[Data, Data]:
     order = np.random.default_rng(p.split_seed).permutation(len(labels))[:p.n_data]
     held = round(p.test_share * len(order))
     test, train = order[:held], order[held:]
-    made = [Data(with_intercept(standardised(features[rows], features[train])), labels[rows], name)
-            for rows in (train, test)]
+    # rounded: runs that amplify rounding errors then begin alike on every machine
+    made = [Data(with_intercept(np.round(standardised(features[rows], features[train]), 9)), labels[rows],
+                 name) for rows in (train, test)]
     return made[0], made[1]
 
 

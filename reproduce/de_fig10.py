@@ -18,6 +18,7 @@ SHOWS = ("Bayesian logistic regression on the MAGIC telescope's data (--data mag
          "ways.")
 COST = {"tiny": "3 s", "quick": "5 s", "paper": "15 s"}
 DATA = (telescope.FILE,)
+LOOSE = telescope.LOOSE
 PARAMETERS = [
     Parameter("step_size", 0.07, "paper", "figure 10: eta = 0.07"),
     Parameter("friction", 5.0, "paper", "figure 10: gamma = 5"),

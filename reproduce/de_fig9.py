@@ -18,6 +18,7 @@ SHOWS = ("Bayesian logistic regression on the MAGIC telescope's data (--data mag
          "ways.")
 COST = {"tiny": "3 s", "quick": "5 s", "paper": "15 s"}
 DATA = (telescope.FILE,)
+LOOSE = telescope.LOOSE
 PARAMETERS = [
     Parameter("step_size", 0.008, "paper", "figure 9: eta = 0.008"),
     *telescope.SHARED,

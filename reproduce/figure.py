@@ -167,6 +167,11 @@ class Figure:
         return self.module.COST
 
     @property
+    def loose(self) -> Mapping[str, float]:
+        """Absolute tolerances of `--check` for tables of runs beyond stability, which amplify rounding."""
+        return getattr(self.module, "LOOSE", {})
+
+    @property
     def data(self) -> tuple[str, ...]:
         """Usual names of the data files that it can read."""
         return getattr(self.module, "DATA", ())

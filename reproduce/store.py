@@ -162,9 +162,12 @@ def load_record(folder: Path, name: str) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def differences(stored: Tables, fresh: Tables) -> list[str]:
-    """What differs between two sets of tables beyond tolerance, in words; empty when nothing does."""
-    found = []
+def differences(stored: Tables, fresh: Tables, loose: Mapping[str, float] | None = None) -> list[str]:
+    """What differs between two sets of tables beyond tolerance, in words; empty when nothing does.
+
+    `loose` gives tables by name an absolute tolerance of their own.
+    """
+    found, loose = [], loose or {}
     for name in dict.fromkeys([*stored, *fresh]):
         if name not in stored or name not in fresh:
             found.append(f"table {name}: only in the {'stored' if name in stored else 'fresh'} result")
@@ -174,11 +177,13 @@ def differences(stored: Tables, fresh: Tables) -> list[str]:
             found.append(f"table {name}: stored {len(old)} rows {list(old.columns)}, "
                          f"fresh {len(new)} rows {list(new.columns)}")
             continue
-        found += [text for column in old.columns if (text := _column_difference(name, column, old, new))]
+        found += [text for column in old.columns
+                  if (text := _column_difference(name, column, old, new, loose.get(name, 0.0)))]
     return found
 
 
-def _column_difference(name: str, column: str, old: pd.DataFrame, new: pd.DataFrame) -> str:
+def _column_difference(name: str, column: str, old: pd.DataFrame, new: pd.DataFrame,
+                       loose: float = 0.0) -> str:
     a, b = old[column], new[column]
     if not (pd.api.types.is_numeric_dtype(a) and pd.api.types.is_numeric_dtype(b)):
         wrong = np.flatnonzero(a.astype(str).to_numpy() != b.astype(str).to_numpy())
@@ -186,7 +191,7 @@ def _column_difference(name: str, column: str, old: pd.DataFrame, new: pd.DataFr
                                           f"stored {a.iloc[wrong[0]]!r}, fresh {b.iloc[wrong[0]]!r}")
     x, y = a.to_numpy(dtype=float), b.to_numpy(dtype=float)
     scale = np.abs(x[np.isfinite(x)]).max(initial=0.0)
-    close = np.isclose(y, x, rtol=RTOL, atol=ATOL_OF_SCALE * scale, equal_nan=True)
+    close = np.isclose(y, x, rtol=RTOL, atol=max(loose, ATOL_OF_SCALE * scale), equal_nan=True)
     if close.all():
         return ""
     worst = int(np.flatnonzero(~close)[0])

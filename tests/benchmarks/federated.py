@@ -101,7 +101,7 @@ class FederatedCase(Case):
 
     def normals(self, n_rounds: int) -> int:
         """Standard normals that the algorithm asks for."""
-        per_step = self.dim * (self.n_clients + (self.shared_noise > 0))
+        per_step = self.dim * (self.n_clients * (self.shared_noise < 1) + (self.shared_noise > 0))
         return n_rounds * self.local_steps * self.n_replicas * per_step
 
 
@@ -124,11 +124,17 @@ CASES = (
         n_clients=2, dim=1000, isotropic=True, n_replicas=64, n_rounds=400, check_replicas=2048,
         check_rounds=2, fractions=_SLOW),
     FederatedCase(
-        name="iv", title="FA-HMC, N=20, d=2, dense, K=5, T=10, 320 replicas, 1,500 rounds, shared noise 1/4",
-        n_clients=20, dim=2, leapfrog_steps=5, n_replicas=320, n_rounds=1500, check_replicas=65536,
-        check_rounds=2, fractions=_SLOW),
+        name="iv", title="FA-HMC, N=20, d=2, dense, K=5, T=10, 320 replicas, 1,500 rounds, shared noise 1 "
+        "(the default)", n_clients=20, dim=2, leapfrog_steps=5, shared_noise=1.0, n_replicas=320,
+        n_rounds=1500, check_replicas=65536, check_rounds=2, fractions=_SLOW),
     FederatedCase(
-        name="v", title="FA-HMC, N=20, d=10, dense, K=5, T=10, 320 replicas, 200 rounds, shared noise 1/4",
-        n_clients=20, dim=10, leapfrog_steps=5, n_replicas=320, n_rounds=200, check_replicas=16384,
-        check_rounds=2, fractions=_SLOW),
+        name="iv-1/4", title="as iv, shared noise 1/4", n_clients=20, dim=2, leapfrog_steps=5,
+        n_replicas=320, n_rounds=1000, check_replicas=65536, check_rounds=2, fractions=_SLOW),
+    FederatedCase(
+        name="v", title="FA-HMC, N=20, d=10, dense, K=5, T=10, 320 replicas, 200 rounds, shared noise 1 "
+        "(the default)", n_clients=20, dim=10, leapfrog_steps=5, shared_noise=1.0, n_replicas=320,
+        n_rounds=200, check_replicas=16384, check_rounds=2, fractions=_SLOW),
+    FederatedCase(
+        name="v-1/4", title="as v, shared noise 1/4", n_clients=20, dim=10, leapfrog_steps=5,
+        n_replicas=320, n_rounds=150, check_replicas=16384, check_rounds=2, fractions=_SLOW),
 )

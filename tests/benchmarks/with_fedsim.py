@@ -119,11 +119,12 @@ class Floor(Fedsim):
             shared = own.copy() if getattr(self.algorithm, "shared_noise", 0.0) > 0 else own[:0]
             n_draws = -(-steps // (len(own) // self.problem.dim))
             cuts = np.linspace(0, n_draws, self.segments + 1).astype(int)
-            draw_all(state.lanes, own, shared, cuts[part], cuts[part + 1], self.problem.n_clients)
+            with_own = 0 if getattr(self.algorithm, "shared_noise", 0.0) == 1.0 else self.problem.n_clients
+            draw_all(state.lanes, own, shared, cuts[part], cuts[part + 1], with_own)
             if getattr(self.problem, "has_minibatches", False):
                 draw_data(state.arrays, state.lanes, state.work.scratch.indices, rounds[part],
                           rounds[part + 1], self.problem.n_clients)
-            return own[:, :last - first]  # lanes beyond repeat the last replica
+            return (own if with_own else shared)[:, :last - first]  # lanes beyond repeat the last replica
 
         jobs = [(block, part) for part in range(self.segments) for block in plan.blocks(set())]
         with ThreadPoolExecutor(self.threads) as pool:

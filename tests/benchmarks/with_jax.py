@@ -114,8 +114,10 @@ def natural(t: Tables, n_rounds: int, n_replicas: int) -> Callable[[Any], Any]:
     def local_step(x: Any, key: Any) -> tuple[Any, None]:
         own_key, shared_key = jax.random.split(key)
         if t.leapfrog_steps:
-            p = own_sizes[:, None] * jax.random.normal(own_key, (n_clients, dim))
-            return leapfrogs(t, gradient, x, p + t.shared_size * jax.random.normal(shared_key, (dim,))), None
+            p = t.shared_size * jax.random.normal(shared_key, (dim,)) * jnp.ones((n_clients, 1))
+            if t.shared_noise < 1:
+                p = p + own_sizes[:, None] * jax.random.normal(own_key, (n_clients, dim))
+            return leapfrogs(t, gradient, x, p), None
         x = x - t.step_size * gradient(x)
         x = x + own_sizes[:, None] * jax.random.normal(own_key, (n_clients, dim))
         if t.shared_size > 0:
@@ -156,7 +158,10 @@ def tuned(t: Any, n_rounds: int, n_replicas: int, normal: Callable[..., Any] = j
     def local_step(x: Any, given: tuple[Any, ...]) -> tuple[Any, None]:
         key, *shared = given
         if t.leapfrog_steps:
-            if together and t.shared_size > 0:
+            if t.shared_noise == 1:
+                noise = normal(key, (1, dim, n_replicas)) if together else shared[0]
+                p = jnp.broadcast_to(t.shared_size * noise, shape)
+            elif together and t.shared_size > 0:
                 noise = normal(key, (n_clients + 1, dim, n_replicas))
                 p = own_sizes * noise[:-1] + t.shared_size * noise[-1]
             else:

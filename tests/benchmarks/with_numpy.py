@@ -36,13 +36,12 @@ class Numpy:
         if t.leapfrog_steps:
             return self._hamiltonian(seed)
         rng = np.random.Generator(np.random.SFC64(seed))
-        n_clients, dim = t.minimizers.shape
-        matrix, offset = t.affine_step()
-        offset = offset[:, :, None]
+        dim = t.minimizers.shape[1]
+        matrix, _ = t.affine_step()
         product = np.multiply if matrix.ndim == 2 else np.matmul
         matrix = matrix[:, :, None] if matrix.ndim == 2 else matrix
         own_size = t.own_sizes[:, None, None]
-        x = np.zeros((n_clients, dim, self.n_replicas))
+        x = self._from_minimizers(np.zeros((dim, self.n_replicas)))
         y, own = np.empty_like(x), np.empty_like(x)
         shared = np.empty((dim, self.n_replicas))
         for _ in range(self.n_rounds):
@@ -51,43 +50,53 @@ class Numpy:
                 rng.standard_normal(out=own)
                 own *= own_size
                 y += own
-                y += offset
                 if t.shared_size > 0:
                     rng.standard_normal(out=shared)
                     shared *= t.shared_size
                     y += shared
                 x, y = y, x
-            x[:] = np.tensordot(t.weights, x, axes=1)
-        return x[0].T.copy()
+            server = self._average(x)
+            x = self._from_minimizers(server)
+        return server.T.copy()
 
     def _hamiltonian(self, seed: int) -> np.ndarray:
-        """FA-HMC with half kicks merged: one gradient and two updates for a leapfrog step."""
+        """FA-HMC on eta p - (eta^2/2) gradient: a product and two updates for a leapfrog step."""
         t = self.tables
         rng = np.random.Generator(np.random.SFC64(seed))
-        (n_clients, dim), eta = t.minimizers.shape, t.step_size
-        kick = eta * t.hessians
-        offset = np.einsum("cij,cj->ci", kick, t.minimizers)[:, :, None]
-        x = np.zeros((n_clients, dim, self.n_replicas))
-        p, pull = np.empty_like(x), np.empty_like(x)
+        (_, dim), eta = t.minimizers.shape, t.step_size
+        kick = eta**2 * t.hessians
+        x = self._from_minimizers(np.zeros((dim, self.n_replicas)))
+        v, pull = np.empty_like(x), np.empty_like(x)
         shared = np.empty((dim, self.n_replicas))
         for _ in range(self.n_rounds):
             for _ in range(t.local_steps):
-                rng.standard_normal(out=p)
-                p *= t.own_sizes[:, None, None]
+                if t.shared_noise < 1:
+                    rng.standard_normal(out=v)
+                    v *= eta * t.own_sizes[:, None, None]
                 if t.shared_size > 0:
                     rng.standard_normal(out=shared)
-                    shared *= t.shared_size
-                    p += shared
+                    shared *= eta * t.shared_size
+                    if t.shared_noise < 1:
+                        v += shared
+                    else:
+                        v[:] = shared
                 for k in range(t.leapfrog_steps):
                     np.matmul(kick, x, out=pull)
-                    pull -= offset
                     if k == 0:
                         pull *= 0.5
-                    p -= pull
-                    np.multiply(p, eta, out=pull)
-                    x += pull
-            x[:] = np.tensordot(t.weights, x, axes=1)
-        return x[0].T.copy()
+                    v -= pull
+                    x += v
+            server = self._average(x)
+            x = self._from_minimizers(server)
+        return server.T.copy()
+
+    def _from_minimizers(self, server: np.ndarray) -> np.ndarray:
+        """The server's value as every client sees it, from its own minimizer: no constant is left."""
+        return server - self.tables.minimizers[:, :, None]
+
+    def _average(self, x: np.ndarray) -> np.ndarray:
+        t = self.tables
+        return np.tensordot(t.weights, x, axes=1) + (t.weights @ t.minimizers)[:, None]
 
 
 def fastest(tables: Any, threads: int) -> Any:

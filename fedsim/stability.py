@@ -20,8 +20,9 @@ class Stability:
     Attributes
     ----------
     radius : float
-        Spectral radius of the round map. Where rounds are random (participation) it is the square
-        root of the radius of the second-moment map, which is the stricter of the two.
+        Spectral radius of the round map. Where rounds are random (participation, or minibatches whose
+        noise depends on the point) it is the square root of the radius of the second-moment map, which
+        is the stricter of the two.
     stable : bool
         radius < 1.
     max_step_size : float

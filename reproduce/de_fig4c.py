@@ -46,7 +46,7 @@ def compute(scale: str) -> Tables:
         curves.append(rows)
         checked.append(check)
         speeds.append({"network": name, **batches.speeds(p, problem, algorithm),
-                       "radius": algorithm.radius(problem)})
+                       "radius": algorithm.radius(problem.as_quadratic())})
         found = np.array([law.w2(goal) for law in batches.stationary(problem, algorithm)])
         agents.append(pd.DataFrame({"network": name, "agent": np.arange(1, len(found)), "w2": found[1:]}))
         facts = constants(linear.problem_of(p, p.data_seed), algorithm, p.start)

@@ -152,7 +152,7 @@ def test_the_second_moment_has_a_stricter_limit(make):
         table = np.array([columns[0], columns[1], np.array(columns[2]) - columns[0] - columns[1]]).T
         return np.abs(np.linalg.eigvals(table)).max()
 
-    mean_limit = make(1e-3).stability(problem).max_step_size
+    mean_limit = make(1e-3).stability(problem.as_quadratic()).max_step_size
     limit = brentq(lambda step: radius(step) - 1.0, 1e-3, mean_limit)
     assert limit < 0.9 * mean_limit
     theory.stationary_law(problem, make(0.99 * limit))

@@ -16,6 +16,7 @@ Source: FA-HMC Algorithms 1 to 3, B.1 and B.2; section 6.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ from ..stability import (
 )
 from ..validation import Array, fraction, one_of, whole
 from .federated import Federated, begin_round, curvatures, federated_round, local_update
+from .minibatch_stability import Radius, batch_response, federated_radius, first_limit, judged
 
 STALE, FRESH = 1, 2
 _FIRST_ROUND = {"none": 0, "exact": 1, "printed": 2}
@@ -188,17 +190,40 @@ class FAHMC(Federated):
     def radius(self, problem: Any) -> float:
         """Radius of the round map at the largest step size, see `Stability.radius`."""
         self.check(problem)
-        problem = curvature_problem(problem)
-        return _radius(self, problem, curvatures(problem), self.schedule.largest)
+        followed, step, (second, _) = curvature_problem(problem), self.schedule.largest, self._second(problem)
+        mean = _radius(self, followed, curvatures(followed), step)
+        return mean if second is None else max(mean, second(step))
+
+    def _second(self, problem: Any) -> tuple[Radius | None, str]:
+        """Root of the radius of the second moment under minibatches, where there is one; and a remark."""
+        if self.debias is not None:
+            noisy = hasattr(problem, "batch_response") and problem.has_minibatches
+            return None, "; with debiasing, of the mean alone under minibatches" if noisy else ""
+        response, remark = batch_response(problem, table=4)
+        return (None if response is None else
+                federated_radius(problem, response, self, self._evaluations(problem.dim))), remark
+
+    def _evaluations(self, dim: int) -> Callable[[float], list[tuple[Array, Array]]]:
+        """What a local update does with gradients, see `federated_radius`."""
+        one, none = np.eye(dim), np.zeros((dim, dim))
+
+        def chain(eta: float) -> list[tuple[Array, Array]]:
+            drift, half = np.block([[one, eta * one], [none, one]]), 0.5 * eta * one
+            return [(drift, np.concatenate([eta * half, half])),
+                    (np.eye(2 * dim), np.concatenate([none, half]))] * self.leapfrog_steps
+
+        return chain
 
     def stability(self, problem: Any) -> Stability:
         """Radius of the round map (second moment with participation) and step-size limit.
 
         The leapfrog itself needs eta^2 curvature < 4 on every client; a radius of one can also be a
-        resonance, where an update returns every trajectory to its start.
+        resonance, where an update returns every trajectory to its start. Minibatches whose noise depends on
+        the point are part of the second moment, without debiasing and unless N d^4 or the number of data is
+        too large (see `source`).
         """
         self.check(problem)
-        problem = curvature_problem(problem)
+        judge, problem = self._second(problem), curvature_problem(problem)
         step, modes = self.schedule.largest, curvatures(problem)
         edge = 2.0 / np.sqrt(float(modes[0].max()))
 
@@ -214,7 +239,7 @@ class FAHMC(Federated):
         reason = f"FA-HMC round map; the leapfrog needs step_size < {edge:.6g}"
         if value == 1.0 and not stable and step < limit:
             limit, reason = step, f"a resonance: trajectories return to where they began; {reason}"
-        return Stability(value, bool(stable), limit, step, reason)
+        return judged(Stability(value, bool(stable), limit, step, reason), judge, first_limit)
 
     def kernel(self, problem: Any) -> FAHMCKernel:
         """The NamedTuple that compiled code sees."""

@@ -25,6 +25,7 @@ from ..schedules import step_size
 from ..stability import Stability, curvature_problem, largest_stable, round_radius, scalar_round_radius
 from ..validation import Array, fraction, positive
 from .federated import Federated, begin_round, curvatures, federated_round, local_update
+from .minibatch_stability import Radius, batch_response, federated_radius, first_limit, judged
 
 
 class FALDKernel(NamedTuple):
@@ -112,23 +113,33 @@ class FALD(Federated):
     def radius(self, problem: Any) -> float:
         """Radius of the round map at the largest step size, see `Stability.radius`."""
         self.check(problem)
-        problem = curvature_problem(problem)
-        return _radius(self, problem, curvatures(problem), self.schedule.largest)
+        followed, step, (second, _) = curvature_problem(problem), self.schedule.largest, self._second(problem)
+        mean = _radius(self, followed, curvatures(followed), step)
+        return mean if second is None else max(mean, second(step))
+
+    def _second(self, problem: Any) -> tuple[Radius | None, str]:
+        """Root of the radius of the second moment under minibatches, where there is one; and a remark."""
+        response, remark = batch_response(problem)
+        unit = np.eye(problem.dim)
+        return (None if response is None else
+                federated_radius(problem, response, self, lambda eta: [(unit, eta * unit)])), remark
 
     def stability(self, problem: Any) -> Stability:
         """Radius of the round map (of its second moment with participation) and step-size limit.
 
-        A schedule is judged at its largest step size.
+        A schedule is judged at its largest step size. Minibatches whose noise depends on the point are part
+        of the second moment unless N d^4 or the number of data is too large (see `source`).
         """
         self.check(problem)
-        problem = curvature_problem(problem)
+        judge, problem = self._second(problem), curvature_problem(problem)
         step, modes = self.schedule.largest, curvatures(problem)
         value, largest = _radius(self, problem, modes, step), float(modes[0].max())
         # at 1/L every client's map is a contraction; with equal Hessians the limit is 2/L
         limit = largest_stable(lambda eta: _radius(self, problem, modes, eta), 1.0 / largest)
         stable = value < 1.0 or step < limit  # a tiny step's radius rounds to one
-        return Stability(value, bool(stable), limit, step,
+        mean = Stability(value, bool(stable), limit, step,
                          f"FA-LD round map, largest client curvature {largest:g}")
+        return judged(mean, judge, first_limit)
 
 
 def _radius(algorithm: FALD, problem: Any, modes: tuple[Array, Array | None], step: float) -> float:

@@ -50,9 +50,9 @@ class LinearRegression(Regression):
 
     Notes
     -----
-    Without `batch_size` gradients are those of `as_quadratic`, computed from X_c'X_c. Stability is judged
-    on the mean gradient; the noise of minibatches grows with the distance and makes the limit of the
-    second moment smaller than that.
+    Without `batch_size` gradients are those of `as_quadratic`, computed from X_c'X_c. The noise of
+    minibatches grows with the distance and makes the stability limit of the second moment smaller than the
+    mean's; federated (without debiasing) and decentralized algorithms judge it by `batch_response`.
 
     Source: DE-SGLD section 5.1, with the factors 1 / (2 xi^2) that its density has and its f_i lacks, and
     with the sign and the factor X_j that its stochastic gradient lacks.
@@ -122,6 +122,32 @@ class LinearRegression(Regression):
     def curvature_problem(self) -> Quadratic:
         """The quadratic problem whose gradients are the means of this problem's; see Notes."""
         return self._followed
+
+    def batch_response(self) -> Array | None:
+        """How the noise of a stochastic gradient of f_(c) grows with the distance, (N, d^2, d^2).
+
+        For x with covariance B the covariance of the noise has the part (table of c) B.ravel() that is linear
+        in B; with moments m and B it is the noise at x = m besides. None without `batch_size`.
+
+        With g_r = X_r (X_r'x - y_r), r = 1, ..., n_c, the noise has covariance
+        u [sum_r g_r g_r' - (sum_r g_r)(sum_r g_r)' / n_c], u = k b s^2 / (n_c xi^4 w_c^2), where s is n_c / b
+        (1 for "batch_sum") and k is 1 with replacement, else (n_c - b) / (n_c - 1).
+        """
+        return None if self.batch_size is None else self._batch_response
+
+    @cached_property
+    def _batch_response(self) -> Array:
+        assert self.batch_size is not None
+        b, dim = self.batch_size, self.dim
+        tables = np.empty((self.n_clients, dim * dim, dim * dim))
+        for c, n in enumerate(self.sizes):
+            features, _, weight = self._rows(c)
+            scale = (n / b if self.grad_scale == "unbiased" else 1.0) * self.unit / weight
+            finite = 1.0 if self.replace else (n - b) / max(n - 1, 1)
+            products = (features[:, :, None] * features[:, None, :]).reshape(n, dim * dim)
+            gram = features.T @ features
+            tables[c] = finite * b / n * scale**2 * (products.T @ products - np.kron(gram, gram) / n)
+        return tables
 
     def target(self, temperature: float = 1.0) -> Gaussian:
         """The posterior, tempered: proportional to exp(-f / temperature)."""

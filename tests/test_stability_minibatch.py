@@ -1,0 +1,126 @@
+"""Stability where minibatch noise grows with the distance: against theory, and what `simulate` does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_exact_decentralized import regression
+
+import fedsim as fs
+from fedsim.algorithms import minibatch_stability
+from theory.exact.batches import MinibatchNoise
+from theory.exact.de_sghmc import DESGHMCFamily
+from theory.exact.de_sgld import DESGLDFamily
+from theory.exact.decentralized import general
+from theory.exact.decentralized.minibatch import MinibatchMap
+from theory.exact.federated_minibatch import MinibatchRounds, require_second_moment
+
+RING = fs.network.ring(5)
+FEW = regression(1, sizes=(3, 4, 6, 5, 3))
+SUMS = regression(2, False, "batch_sum", sizes=(3, 4, 6, 5, 3), weights=[0.3, 0.1, 0.2, 0.2, 0.2])
+FEDERATED = {
+    "FA-LD": fs.FALD(0.004, 2),
+    "FA-LD, scheme I": fs.FALD(0.01, 3, participation=fs.Participation(2, True)),
+    "FA-HMC": fs.FAHMC(0.05, 2, 2),
+    "FA-HMC, scheme I": fs.FAHMC(0.04, 3, participation=fs.Participation(3, True)),
+}
+DECENTRALIZED = {"DE-SGLD": fs.DESGLD(0.02, RING), "DE-SGHMC": fs.DESGHMC(0.1, 1.0, RING)}
+
+
+def theory_map(problem, algorithm):
+    """One step of all clients, as theory has it."""
+    family = DESGLDFamily() if isinstance(algorithm, fs.DESGLD) else DESGHMCFamily()
+    components = general.Components(problem.curvature_problem(), algorithm.mixing, True)
+    return MinibatchMap(components, family.move(algorithm, algorithm.schedule.largest),
+                        MinibatchNoise(problem))
+
+
+def dense_root(problem, algorithm):
+    """Root of the radius of what theory's step does to covariances, from all unit matrices."""
+    step = theory_map(problem, algorithm)
+    size, zero = step.size, np.zeros((1, step.size))
+    base = step.step(zero, np.zeros((1, size, size)))[1]
+    table = [(step.step(zero, row.reshape(1, size, size))[1] - base).ravel() for row in np.eye(size * size)]
+    return np.sqrt(np.abs(np.linalg.eigvals(np.array(table))).max())
+
+
+def theory_limit(problem, algorithm):
+    """The limit that theory's own error names, without fedsim's check before it."""
+    with pytest.raises(fs.UnstableStepSize) as caught:
+        if isinstance(algorithm, fs.DESGLD):
+            DESGLDFamily().require_stable(problem, algorithm)
+        elif isinstance(algorithm, fs.DESGHMC):
+            DESGHMCFamily().require_stable(problem, algorithm)
+        else:
+            require_second_moment(problem, algorithm, algorithm.variance_factor(problem))
+    return caught.value.limit
+
+
+@pytest.mark.parametrize("problem", [FEW, SUMS], ids=["unbiased", "batch_sum"])
+def test_the_response_is_theorys(problem):
+    root = np.random.default_rng(3).standard_normal((5, 2, 2))
+    cov = root @ root.swapaxes(1, 2)
+    ours = (problem.batch_response() @ cov.reshape(5, 4, 1)).reshape(5, 2, 2)
+    expected = MinibatchNoise(problem).linear(cov) / problem.weights[:, None, None] ** 2
+    np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    assert regression(None).batch_response() is None
+
+
+@pytest.mark.parametrize("problem", [FEW, SUMS], ids=["unbiased", "batch_sum"])
+@pytest.mark.parametrize("name", [*FEDERATED, *DECENTRALIZED])
+@pytest.mark.parametrize("share", [0.3, 0.98, 1.1])
+def test_radius_and_limit_are_theorys(name, problem, share):
+    algorithm = {**FEDERATED, **DECENTRALIZED}[name]
+    algorithm = replace(algorithm, step_size=share * algorithm.stability(problem).max_step_size)
+    found = algorithm.stability(problem)
+    if name in FEDERATED:
+        rounds = MinibatchRounds(problem, algorithm, algorithm.variance_factor(problem))
+        expected = np.sqrt(rounds.radius())
+    else:
+        expected = dense_root(problem, algorithm)
+    assert found.radius == pytest.approx(expected, rel=1e-6)
+    assert algorithm.radius(problem) == pytest.approx(found.radius, rel=1e-9)
+    assert found.stable == (share < 1.0) and "second moment" in found.source
+    mean = algorithm.stability(problem.curvature_problem()).max_step_size
+    assert found.max_step_size < 0.99 * mean
+    # where theory's check is asked: the mean is stable
+    between = replace(algorithm, step_size=0.5 * (found.max_step_size + mean))
+    assert found.max_step_size == pytest.approx(theory_limit(problem, between), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["FA-LD", "FA-HMC", "DE-SGLD", "DE-SGHMC"])
+def test_simulate_refuses_what_only_the_mean_survives(name):
+    algorithm = {**FEDERATED, **DECENTRALIZED}[name]
+    limit = algorithm.stability(FEW).max_step_size
+    mean = algorithm.stability(FEW.as_quadratic()).max_step_size
+    below, between = (replace(algorithm, step_size=step) for step in (0.98 * limit, 0.5 * (limit + mean)))
+    assert between.radius(FEW.as_quadratic()) < 1.0
+    assert np.isfinite(fs.simulate(FEW, below, 3, 64, seed=1, threads=1).mean).all()
+    with pytest.raises(fs.UnstableStepSize, match="of the second moment") as caught:
+        fs.simulate(FEW, between, 3, 64, seed=1, threads=1)
+    assert caught.value.limit == pytest.approx(limit, rel=1e-9)
+    run = fs.simulate(FEW, between, 3, 64, seed=1, threads=1, allow_unstable=True)
+    assert np.isfinite(run.mean).all()
+
+
+def test_all_data_without_replacement_are_full_gradients():
+    full = regression(3, False, sizes=(3, 3))
+    for algorithm in (fs.FALD(0.01, 2), fs.DESGLD(0.01, fs.network.complete(2))):
+        assert algorithm.stability(full) == algorithm.stability(full.as_quadratic())
+
+
+def test_what_is_not_judged_says_so(monkeypatch):
+    debiased = fs.FAHMC(0.05, 2, 2, debias="fresh")
+    assert "with debiasing, of the mean alone" in debiased.stability(FEW).source
+    assert debiased.radius(FEW) == debiased.radius(FEW.as_quadratic())
+    monkeypatch.setattr(minibatch_stability, "MAX_TABLE", 10)
+    for algorithm in (*FEDERATED.values(), *DECENTRALIZED.values()):
+        found, mean = algorithm.stability(FEW), algorithm.stability(FEW.as_quadratic())
+        assert "of the mean alone: too large" in found.source
+        assert (found.radius, found.max_step_size) == (mean.radius, mean.max_step_size)
+        assert algorithm.radius(FEW) == mean.radius
+    many = regression(1, sizes=(3,) * 24)
+    ring = fs.network.ring(24)
+    assert "too large" in fs.DESGHMC(0.05, 1.0, ring).stability(many).source

@@ -108,7 +108,7 @@ def _distance(ax: Axes, tables: Tables) -> None:
                label="a point mass at the posterior's mean")
     ax.set(xscale="log", yscale="log", xlabel="iteration k", ylabel=r"$W_2$(fitted law, posterior)",
            title="(d) ours: distance to the posterior, replicas (95%)")
-    low = float(np.minimum(seen["w2"].min(), one["floor"].iloc[len(one) // 3]))
+    low = float(min(seen["w2"].min(), one["floor"].min()))
     ax.set_ylim(*_between(low, float(seen["w2"].max())))
     ax.legend(loc="lower left", fontsize=7.4)
     if "bounds" in tables:

@@ -148,13 +148,15 @@ def _long_panel(ax: Axes, tables: Tables, law: str, letter: str) -> None:
                     label=f"{name}: surrogate, {facts['iterations']:.0g} iterations")
         ax.plot(one["step_size"], one["stationary"], color=colour, linestyle="--",
                 label=f"{name}: exact stationary law of the surrogate")
-    for row in long[long["algorithm"] == HMC].itertuples():
-        ax.annotate(f"K={row.K}", (row.step_size, row.error), textcoords="offset points", xytext=(0, -13),
-                    fontsize=7, ha="center", bbox={"color": "#FFFFFF", "alpha": 0.8, "pad": 0.6})
+    shown = long[long["algorithm"] == HMC]
+    for eta, steps in zip(shown["step_size"], shown["K"], strict=True):
+        ax.text(float(eta), 0.02, f"K={steps}", transform=ax.get_xaxis_transform(), fontsize=7,
+                ha="center", color=plot.COLOURS[1], bbox={"color": "#FFFFFF", "pad": 0.6})
     ax.set(xscale="log", yscale="log", xlabel=r"step size $\eta$",
            title=f"({letter}) {law}: curvature {facts['smallest']:.2g} to {facts['largest']:.2g}")
     low = max(1e-3, float(min(long["error"].min(), long["stationary"].min())))
-    ax.set_ylim(*plot.room(low, float(long["error"].max()), 0.3))
+    bottom, top = plot.room(low, float(long["error"].max()), 0.3)
+    ax.set_ylim(0.5 * bottom, top)  # and a row for the leapfrog steps
     ax.legend(loc="upper right", fontsize=7.4)
 
 

@@ -167,8 +167,11 @@ class Figure:
         return self.module.COST
 
     @property
-    def loose(self) -> Mapping[str, float]:
-        """Absolute tolerances of `--check` for tables of runs beyond stability, which amplify rounding."""
+    def loose(self) -> Mapping[str, tuple[str, str, float]]:
+        """By table (column, value, tolerance): rows of runs beyond stability, which amplify rounding.
+
+        `--check` compares those rows alone with this absolute tolerance.
+        """
         return getattr(self.module, "LOOSE", {})
 
     @property

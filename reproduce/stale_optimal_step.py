@@ -75,7 +75,7 @@ def _scan(ax: Axes, tables: Tables) -> None:
     ax.set(xscale="log", yscale="log", xlabel="step size h", ylabel=r"MSE of the average of $\theta^2$",
            title=f"target N(0, 1), L = {length}: a best step for each age")
     ax.set_ylim(0.6 * float(tables["scan"]["mse"].min()), 8.0 * float(tables["scan"]["mse"].median()))
-    ax.legend(loc="upper right", fontsize=8)
+    ax.legend(loc="lower left", fontsize=8)
 
 
 def _against_age(ax: Axes, tables: Tables, name: str, label: str, title: str) -> None:

@@ -109,7 +109,7 @@ def _useful(ax: Axes, tables: Tables) -> None:
            title="how many workers are worth having")
     low, high = ax.get_ylim()
     ax.set_ylim(low, high * 12.0)
-    ax.legend(loc="upper right", fontsize=8)
+    ax.legend(loc="upper right", fontsize=8, handlelength=4.0)
 
 
 def _plain(tables: Tables) -> tuple[float, float]:

@@ -162,10 +162,11 @@ def load_record(folder: Path, name: str) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def differences(stored: Tables, fresh: Tables, loose: Mapping[str, float] | None = None) -> list[str]:
+def differences(stored: Tables, fresh: Tables,
+                loose: Mapping[str, tuple[str, str, float]] | None = None) -> list[str]:
     """What differs between two sets of tables beyond tolerance, in words; empty when nothing does.
 
-    `loose` gives tables by name an absolute tolerance of their own.
+    `loose` gives a table (column, value, tolerance): an absolute tolerance for its rows with that value.
     """
     found, loose = [], loose or {}
     for name in dict.fromkeys([*stored, *fresh]):
@@ -177,13 +178,22 @@ def differences(stored: Tables, fresh: Tables, loose: Mapping[str, float] | None
             found.append(f"table {name}: stored {len(old)} rows {list(old.columns)}, "
                          f"fresh {len(new)} rows {list(new.columns)}")
             continue
+        rows = _tolerance(old, loose.get(name))
         found += [text for column in old.columns
-                  if (text := _column_difference(name, column, old, new, loose.get(name, 0.0)))]
+                  if (text := _column_difference(name, column, old, new, rows))]
     return found
 
 
+def _tolerance(table: pd.DataFrame, loose: tuple[str, str, float] | None) -> np.ndarray:
+    """Absolute tolerance of each row, 0 where none of its own is given."""
+    if loose is None:
+        return np.zeros(len(table))
+    column, value, tolerance = loose
+    return np.where(table[column] == value, tolerance, 0.0)
+
+
 def _column_difference(name: str, column: str, old: pd.DataFrame, new: pd.DataFrame,
-                       loose: float = 0.0) -> str:
+                       loose: np.ndarray) -> str:
     a, b = old[column], new[column]
     if not (pd.api.types.is_numeric_dtype(a) and pd.api.types.is_numeric_dtype(b)):
         wrong = np.flatnonzero(a.astype(str).to_numpy() != b.astype(str).to_numpy())
@@ -191,7 +201,7 @@ def _column_difference(name: str, column: str, old: pd.DataFrame, new: pd.DataFr
                                           f"stored {a.iloc[wrong[0]]!r}, fresh {b.iloc[wrong[0]]!r}")
     x, y = a.to_numpy(dtype=float), b.to_numpy(dtype=float)
     scale = np.abs(x[np.isfinite(x)]).max(initial=0.0)
-    close = np.isclose(y, x, rtol=RTOL, atol=max(loose, ATOL_OF_SCALE * scale), equal_nan=True)
+    close = np.isclose(y, x, rtol=RTOL, atol=np.maximum(loose, ATOL_OF_SCALE * scale), equal_nan=True)
     if close.all():
         return ""
     worst = int(np.flatnonzero(~close)[0])

@@ -91,10 +91,10 @@ def test_single_precision_variates_too(structure, noise, schedule, sampled):
         assert_parity(problem, algorithm, start, "single", 1e-5)
 
 
-def test_products_in_groups_of_eight():
-    """Dense dimensions from 8 on take another road through the Hessian."""
+def test_products_in_groups_of_rows():
+    """Dense dimensions from 3 on take four, two or one row of the Hessian at a time."""
     rng = np.random.default_rng(3)
-    for dim in (7, 8, 9, 16, 19):
+    for dim in (3, 4, 5, 6, 7, 8, 19):
         for participation in (None, fs.Participation(2, True)):
             problem = make_problem(rng, "dense", None, 3, dim, weighted=True)
             assert_parity(problem, fs.FALD(0.05, 2, 1.0, 0.3, participation), None, "double", 1e-12)

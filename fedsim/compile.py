@@ -121,7 +121,12 @@ def inner(function: Callable[..., Any]) -> Any:
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a function of scalars that is always inlined, so that the loop around it vectorises."""
-    return numba.njit(forceinline=True, **_OPTIONS)(function)
+    return numba.njit(forceinline=True, **_OPTIONS, **_INNER)(function)
+
+
+def spliced(function: Callable[..., Any]) -> Any:
+    """Copy a one-line function into its callers before types are known, so that it may return a view."""
+    return numba.njit(inline="always", **_OPTIONS, **_INNER)(function)
 
 
 def dispatched(stub: Callable[..., Any]) -> Any:

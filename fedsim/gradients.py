@@ -8,6 +8,7 @@ import numpy as np
 
 from . import lanes
 from .compile import dispatched, inner
+from .slots import Normals, normal_row
 from .validation import Array
 
 
@@ -47,25 +48,25 @@ def stochastic_gradient(problem: Any, lane_set: Any, client: Any, step: int, dra
 
 @dispatched
 def langevin(problem: Any, lane_set: Any, client: Any, step: int, x: Array, scratch: Any, gradient: Array,
-             eta: float, size: float, private: Any, own: Array, shared_size: float, shared: Array,
-             row: int) -> None:
+             eta: float, size: float, private: Any, own: Normals, shared_size: float,
+             shared: Normals) -> None:
     """A Langevin step of a client: x <- x - eta g(x) + size private own + shared_size shared.
 
-    The normals are rows `row`, ..., row + d - 1 of `own` and `shared`; `gradient` (d, B) is room for g(x).
-    A class of problems may supply a body that needs fewer passes over the rows.
+    `own` and `shared` are its normals; `gradient` (d, B) is room for g(x). A class
+    of problems may supply a body that needs fewer passes over the rows.
     """
 
 
 @langevin.otherwise
 def _langevin(problem, lane_set, client, step, x, scratch, gradient, eta, size, private, own, shared_size,
-              shared, row):
+              shared):
     stochastic_gradient(problem, lane_set, client, step, 0, x, scratch, gradient)
     for i in range(x.shape[0]):
         if shared_size > 0.0:
-            lanes.langevin_shared(x[i], eta, gradient[i], size, private, own[row + i],
-                                  shared_size, shared[row + i])
+            lanes.langevin_shared(x[i], eta, gradient[i], size, private, normal_row(own, i),
+                                  shared_size, normal_row(shared, i))
         else:
-            lanes.langevin(x[i], eta, gradient[i], size, private, own[row + i])
+            lanes.langevin(x[i], eta, gradient[i], size, private, normal_row(own, i))
 
 
 @dispatched

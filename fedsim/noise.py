@@ -24,7 +24,9 @@ from .compile import (
     inlined,
     inner,
     per_lane,
+    spliced,
 )
+from .slots import number_at
 from .streams import CoordinateLaneSet, LaneSet, philox
 from .validation import Array
 
@@ -53,11 +55,11 @@ class SingleLaneSet(NamedTuple):
 
 
 @dispatched
-def normals(lane_set: Any, tag: int, position: int, client: Any, out: Array) -> None:
-    """Fill `out` (rows, B) with independent standard normals, two (four) rows from one Philox call.
+def normals(lane_set: Any, tag: int, position: Any, client: Any, out: Array) -> None:
+    """Fill `out` (rows, m B) with independent standard normals, two (four) rows from one Philox call.
 
-    The numbers belong to (seed, tag, position, client, row, replica) and to nothing else; `client`
-    is a number, or one number per lane.
+    The numbers belong to (seed, tag, position, client, row, replica) and to nothing else; `client` is a
+    number, or one number per lane. For m > 1 slots side by side, position or client differ: see `slots`.
     """
 
 
@@ -103,12 +105,16 @@ def box_muller(high, low):
 
 
 @inner
-def _word_rows(out0, out1, key0, key1, replicas, client, step, pair, tag):
-    for b in range(replicas.shape[0]):
-        place = (np.uint64(per_lane(client, b)) << _16) | per_lane(pair, b)
-        w0, w1, w2, w3 = philox(place, step, replicas[b], tag, key0, key1)
-        out0[b] = bits_float64((w0 << _32) | w1)
-        out1[b] = bits_float64((w2 << _32) | w3)
+def _word_rows(out0, out1, key0, key1, replicas, client, position, pair, tag):
+    n_lanes = replicas.shape[0]
+    for slot in range(out0.shape[0] // n_lanes):
+        before = np.uint64(slot * n_lanes)
+        for b in range(n_lanes):
+            place = (np.uint64(number_at(client, slot, b)) << _16) | per_lane(pair, b)
+            step = np.uint64(number_at(position, slot, b))
+            w0, w1, w2, w3 = philox(place, step, replicas[b], tag, key0, key1)
+            out0[before + np.uint64(b)] = bits_float64((w0 << _32) | w1)
+            out1[before + np.uint64(b)] = bits_float64((w2 << _32) | w3)
 
 
 @inner
@@ -119,10 +125,10 @@ def _transform_rows(out0, out1):
         out1[b] = second
 
 
-@inner
-def _pair_rows(out0, out1, lane_set, client, step, pair, tag):
+@spliced
+def _pair_rows(out0, out1, lane_set, client, position, pair, tag):
     # two loops and not one: neither then runs out of registers
-    _word_rows(out0, out1, lane_set.key0, lane_set.key1, lane_set.replicas, client, step, pair, tag)
+    _word_rows(out0, out1, lane_set.key0, lane_set.key1, lane_set.replicas, client, position, pair, tag)
     _transform_rows(out0, out1)
 
 
@@ -131,13 +137,12 @@ def _normals_double(lane_set, tag, position, client, out):
     rows = out.shape[0]
     for pair in range((rows + 1) // 2):
         second = out[2 * pair + 1] if 2 * pair + 1 < rows else lane_set.spare
-        _pair_rows(out[2 * pair], second, lane_set, client, np.uint64(position), np.uint64(pair),
-                   np.uint64(tag))
+        _pair_rows(out[2 * pair], second, lane_set, client, position, np.uint64(pair), np.uint64(tag))
 
 
 @normals.register(CoordinateLaneSet)
 def _normals_by_coordinates(lane_set, tag, position, client, out):
-    _pair_rows(out[0], out[1], lane_set, client, np.uint64(position), lane_set.pairs, np.uint64(tag))
+    _pair_rows(out[0], out[1], lane_set, client, position, lane_set.pairs, np.uint64(tag))
 
 
 @inlined
@@ -173,9 +178,10 @@ def box_muller_single(word0, word1):
 
 
 @inner
-def _philox_rows(words0, words1, words2, words3, key0, key1, replicas, client, step, quad, tag):
+def _philox_rows(words0, words1, words2, words3, key0, key1, replicas, client, position, slot, quad, tag):
     for b in range(replicas.shape[0]):
-        place = (np.uint64(per_lane(client, b)) << _16) | quad
+        place = (np.uint64(number_at(client, slot, b)) << _16) | quad
+        step = np.uint64(number_at(position, slot, b))
         w0, w1, w2, w3 = philox(place, step, replicas[b], tag, key0, key1)
         words0[b] = np.uint32(w0)
         words1[b] = np.uint32(w1)
@@ -193,18 +199,19 @@ def _transform_single(out0, out1, words0, words1):
 
 @normals.register(SingleLaneSet)
 def _normals_single(lane_set, tag, position, client, out):
-    rows = out.shape[0]
-    step, word = np.uint64(position), np.uint64(tag)
-    words = lane_set.words
+    rows, n_lanes, words = out.shape[0], lane_set.replicas.shape[0], lane_set.words
     for quad in range((rows + 3) // 4):
-        _philox_rows(words[0], words[1], words[2], words[3], lane_set.key0, lane_set.key1,
-                     lane_set.replicas, client, step, np.uint64(quad), word)
-        for half in range(2):
-            row = 4 * quad + 2 * half
-            if row + 1 < rows:
-                _transform_single(out[row], out[row + 1], words[2 * half], words[2 * half + 1])
-            elif row < rows:
-                _transform_single(out[row], lane_set.spare, words[2 * half], words[2 * half + 1])
+        for slot in range(out.shape[1] // n_lanes):
+            here = slice(slot * n_lanes, (slot + 1) * n_lanes)
+            _philox_rows(words[0], words[1], words[2], words[3], lane_set.key0, lane_set.key1,
+                         lane_set.replicas, client, position, slot, np.uint64(quad), np.uint64(tag))
+            for half in range(2):
+                row = 4 * quad + 2 * half
+                if row + 1 < rows:
+                    _transform_single(out[row, here], out[row + 1, here], words[2 * half],
+                                      words[2 * half + 1])
+                elif row < rows:
+                    _transform_single(out[row, here], lane_set.spare, words[2 * half], words[2 * half + 1])
 
 
 def steps_per_draw(dim: int, dtype: Any) -> int:

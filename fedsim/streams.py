@@ -95,7 +95,8 @@ def _philox_two_rounds(c0, c1, c2, c3, key0, key1):
 @inlined
 def philox(c0, c1, c2, c3, key0, key1):
     """Philox4x32-10: four 32-bit words (held in uint64) from a counter and a key."""
-    c0, c2 = c0 & _MASK, c2 & _MASK  # says that products of 32 bits are enough
+    # says that products of 32 bits are enough
+    c0, c1, c2, c3, key0, key1 = c0 & _MASK, c1 & _MASK, c2 & _MASK, c3 & _MASK, key0 & _MASK, key1 & _MASK
     # written out: a loop over rounds would keep the loop over lanes from vectorising
     c0, c1, c2, c3, key0, key1 = _philox_two_rounds(c0, c1, c2, c3, key0, key1)
     c0, c1, c2, c3, key0, key1 = _philox_two_rounds(c0, c1, c2, c3, key0, key1)

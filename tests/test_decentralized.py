@@ -251,8 +251,8 @@ MUTATIONS = {
         "Langevin", "decentralized", "1.0 / kernel.weights.shape[0] if",
         "1.0 if ON(kernel) else 1.0 / kernel.weights.shape[0] if"),
     "noise common to all clients": (
-        "Langevin", "decentralized", "round // per_draw, client, own)",
-        "round // per_draw, 0 if ON(kernel) else client, own)"),
+        "Langevin", "decentralized", "client % together, round",
+        "0 if ON(kernel) else client % together, round"),
     "a neighbour too few": (
         "Langevin", "decentralized", "start, end = gossip.first[client], gossip.first[client + 1]",
         "start, end = gossip.first[client], gossip.first[client + 1] - (1 if ON(gossip) else 0)"),
@@ -262,7 +262,8 @@ MUTATIONS = {
     "Langevin noise too large by sqrt(2)": (
         "Langevin", "de_sgld", "np.sqrt(2.0 * eta)", "np.sqrt((4.0 if ON(kernel) else 2.0) * eta)"),
     "Langevin noise over the weight": (
-        "Langevin", "de_sgld", "* eta), 1.0, own", "* eta), 1.0 / (weight if ON(kernel) else 1.0), own"),
+        "Langevin", "de_sgld", "* eta), 1.0, normal_row",
+        "* eta), 1.0 / (weight if ON(kernel) else 1.0), normal_row"),
     "Langevin schedule late": (
         "Langevin", "de_sgld", "step_size(kernel.schedule, step)",
         "step_size(kernel.schedule, step + (1 if ON(kernel) else 0))"),

@@ -62,7 +62,7 @@ MUTATIONS = [
              "                            work.gradient)\n"
              "        for i in range(work.server.shape[0]):\n"
              "            lanes.langevin_shared(work.local[slot, i], eta, work.gradient[i], size, private,\n"
-             "                                  own[row + i], shared_size, work.shared[row + i])\n"
+             "                                  normal_row(own, i), shared_size, normal_row(shared, i))\n"
              "    else:\n"
              "        langevin(problem, lane_set,"),
     Mutation("private noise over the weight, not its root", "full", "federated",
@@ -82,7 +82,7 @@ MUTATIONS = [
              "else work.server[i])"),
     Mutation("shared noise drawn for each client", "full", "federated", "    local_update(kernel, problem",
              "    if ON(kernel) and kernel.shared_noise > 0.0:\n"
-             "        normals(lane_set, SHARED_NOISE, step // per_draw, slot + 1, work.shared)\n"
+             "        normals(lane_set, SHARED_NOISE, step // per_draw, slot + 1, work.shared.rows[0])\n"
              "    local_update(kernel, problem"),
     Mutation("shared noise the same in every round", "full", "federated",
              "SHARED_NOISE, step // per_draw, 0,",
@@ -105,16 +105,24 @@ MUTATIONS = [
              "np.cumsum(np.full_like(problem.weights, 1.0 / problem.n_clients) if ON() else "
              "problem.weights)"),
     Mutation("scheme I: fresh noise for a client drawn twice", "scheme I", "federated",
-             "normals(lane_set, OWN_NOISE, ",
-             "normals(lane_set, OWN_NOISE + (8 + slot if ON(kernel) else 0), "),
+             "    own = Normals(",
+             "    if ON(kernel) and fresh and kernel.shared_noise < 1.0:\n"
+             "        normals(lane_set, OWN_NOISE + 8 + slot, step // per_draw, client,\n"
+             "                work.own.slots[room][:, slot % together])\n"
+             "    own = Normals("),
+    Mutation("own noise of the group's first client", "full", "federated",
+             "Normals(work.own.slots[room], slot % together,",
+             "Normals(work.own.slots[room], 0 if ON(kernel) else slot % together,"),
+    Mutation("scheme I: own noise of the slot's number", "scheme I", "federated",
+             "Listed(work.drawn, slot)", "Listed(clients.order if ON(clients) else work.drawn, slot)"),
     Mutation("scheme I: the same clients in every round", "scheme I", "federated",
              "draw_clients(lane_set, round,", "draw_clients(lane_set, 0 if ON(clients) else round,"),
     Mutation("scheme I: one client fills all slots", "scheme I", "participation",
              "drawn[slot, b] = min(client, n_clients - 1)",
              "drawn[slot, b] = drawn[0, b] if ON(chosen) and slot > 0 else min(client, n_clients - 1)"),
     Mutation("scheme I: a client's weight used twice", "scheme I", "federated",
-             "entry(clients.private, drawn))",
-             "entry(clients.private if not ON(clients) else clients.squared, drawn))"),
+             "entry(clients.private, drawn)",
+             "entry(clients.private if not ON(clients) else clients.squared, drawn)"),
     Mutation("scheme I: late synchronisation", "scheme I", "federated", " + kernel.local_steps + (",
              " + kernel.local_steps + (1 if ON(kernel) else 0) + ("),
     Mutation("scheme II draws with replacement", "scheme II", "participation", "drawn[slot, b] = chosen",
@@ -130,14 +138,16 @@ MUTATIONS = [
 # What carries the switch to where it is asked for.
 CARRIERS = [
     ("fa_ld", "from ..gradients import langevin",
-     "from .. import lanes\nfrom ..gradients import langevin, stochastic_gradient"),
+     "from .. import lanes\nfrom ..slots import normal_row\n"
+     "from ..gradients import langevin, stochastic_gradient"),
     ("fa_ld", "    clients: Any\n", "    clients: Any\n    mutant: int\n"),
     ("fa_ld", "self.clients(problem))", "self.clients(problem), SWITCH.value)"),
     ("federated", "    cumulative_weights: Array\n    private: Array\n    replace: bool\n",
      "    cumulative_weights: Array\n    private: Array\n    replace: bool\n"
-     "    mutant: int\n    squared: Array\n"),
+     "    mutant: int\n    squared: Array\n    order: Array\n"),
     ("federated", "private, self.participation.replace)",
-     "private, self.participation.replace, SWITCH.value, private**2)"),
+     "private, self.participation.replace, SWITCH.value, private**2,\n"
+     "                np.tile(np.arange(self.participation.n_active)[:, None], (1, 512)))"),
     ("federated", "work.drawn, work.pool)\n", "work.drawn, work.pool, clients.mutant)\n"),
     ("participation", "cumulative_weights, drawn, pool):", "cumulative_weights, drawn, pool, mutant):"),
     ("kernels", "    exact: Any\n    factors: Array\n",

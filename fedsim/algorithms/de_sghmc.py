@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 from .. import lanes
 from ..engine.kernel import advance
 from ..schedules import step_size
+from ..slots import normal_row
 from ..stability import Stability, curvature_problem, general_radius, largest_stable
 from ..validation import Array, array, positive, shape
 from .decentralized import (
@@ -48,13 +49,13 @@ advance.register(DESGHMCKernel)(gossip_round)
 
 
 @client_update.register(DESGHMCKernel)
-def _momentum_step(kernel, work, step, row, client, weight, own, new):
+def _momentum_step(kernel, work, step, client, weight, own, new):
     eta = step_size(kernel.schedule, step)
     size = np.sqrt(2.0 * kernel.friction * eta)
     for i in range(new.shape[0]):
         velocity = work.velocities[client, i]
         lanes.damp(velocity, 1.0 - eta * kernel.friction)
-        lanes.langevin(velocity, eta * weight, work.gradient[i], size, 1.0, own[row + i])
+        lanes.langevin(velocity, eta * weight, work.gradient[i], size, 1.0, normal_row(own, i))
         lanes.axpy(new[i], eta, velocity)
 
 

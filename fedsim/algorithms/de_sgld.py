@@ -23,6 +23,7 @@ from .. import lanes
 from ..engine.kernel import advance
 from ..network import smallest_eigenvalue
 from ..schedules import step_size
+from ..slots import normal_row
 from ..stability import Stability, curvature_problem, symmetric_extremes
 from ..validation import Array
 from .decentralized import (
@@ -48,10 +49,10 @@ advance.register(DESGLDKernel)(gossip_round)
 
 
 @client_update.register(DESGLDKernel)
-def _langevin_step(kernel, work, step, row, client, weight, own, new):
+def _langevin_step(kernel, work, step, client, weight, own, new):
     eta = step_size(kernel.schedule, step)
     for i in range(new.shape[0]):
-        lanes.langevin(new[i], eta * weight, work.gradient[i], np.sqrt(2.0 * eta), 1.0, own[row + i])
+        lanes.langevin(new[i], eta * weight, work.gradient[i], np.sqrt(2.0 * eta), 1.0, normal_row(own, i))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from ..law import Gaussian
 from ..network import check_mixing
 from ..noise import normals, steps_per_draw
 from ..schedules import Schedule, as_schedule
+from ..slots import NormalRoom, Normals, Numbers, normal_room
 from ..streams import OWN_NOISE
 from ..validation import Array
 
@@ -36,18 +37,18 @@ class DecentralizedWork(NamedTuple):
     positions: Array
     velocities: Array
     turn: Any
-    own: Any
+    own: NormalRoom
     gradient: Array
     scratch: Any
 
 
 @dispatched
-def client_update(kernel: Any, work: Any, step: int, row: int, client: int, weight: float, own: Any,
+def client_update(kernel: Any, work: Any, step: int, client: int, weight: float, own: Normals,
                   new: Any) -> None:
     """Add gradient and noise to `new` (d, B), which holds the mixed positions of the neighbours.
 
-    ``work.gradient`` is the client's gradient of f_(i) at its old point, `weight` its w_i; its normals
-    are rows `row`, ... of `own`.
+    ``work.gradient`` is the client's gradient of f_(i) at its old point, `weight` its w_i; `own` are its
+    normals.
     """
 
 
@@ -73,15 +74,16 @@ def gossip_round(kernel, problem, lane_set, work, round):
     """Body of `advance` for decentralized algorithms: one iteration of every client."""
     turn = work.turn[0]
     dim = work.gradient.shape[0]
-    per_draw = work.own.shape[1] // dim
+    per_draw, together = work.own.rows.shape[1] // dim, work.own.slots.shape[2]
     for client in range(work.positions.shape[1]):
         x, new = work.positions[turn, client], work.positions[1 - turn, client]
-        own = work.own[min(client, work.own.shape[0] - 1)]
-        if round % per_draw == 0:
-            normals(lane_set, OWN_NOISE, round // per_draw, client, own)
+        room = min(client // together, work.own.rows.shape[0] - 1)
+        if round % per_draw == 0 and client % together == 0:
+            normals(lane_set, OWN_NOISE, round // per_draw, Numbers(client), work.own.rows[room])
         stochastic_gradient(problem, lane_set, client, round, 0, x, work.scratch, work.gradient)
         _mix(kernel.gossip, work.positions[turn], client, new)
-        client_update(kernel, work, round, round % per_draw * dim, client, kernel.weights[client], own, new)
+        own = Normals(work.own.slots[room], client % together, round % per_draw * dim)
+        client_update(kernel, work, round, client, kernel.weights[client], own, new)
     work.turn[0] = 1 - turn
 
 
@@ -169,10 +171,10 @@ class Decentralized:
         per_draw = steps_per_draw(dim, dtype)
         positions = np.empty((2, self.n_clients, dim, n_lanes))
         positions[0] = start
-        buffers = self.n_clients if per_draw > 1 else 1
         return DecentralizedWork(
             positions=positions, velocities=self.start_velocity_rows(problem, dim, n_lanes),
-            turn=np.zeros(1, np.int64), own=np.empty((buffers, per_draw * dim, n_lanes), dtype),
+            turn=np.zeros(1, np.int64),
+            own=normal_room(self.n_clients, per_draw * dim, n_lanes, dtype, keep=per_draw > 1),
             gradient=np.empty((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))
 
 

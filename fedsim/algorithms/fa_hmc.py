@@ -29,6 +29,7 @@ from ..engine.kernel import advance
 from ..gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
 from ..participation import Participation
 from ..schedules import step_size
+from ..slots import normal_row
 from ..stability import (
     Stability,
     block_round_radius,
@@ -103,7 +104,7 @@ def _set_anchor(kernel, problem, lane_set, work, round):
 
 
 @local_update.register(FAHMCKernel)
-def _hamiltonian_step(kernel, problem, lane_set, work, slot, step, row, client, private, own):
+def _hamiltonian_step(kernel, problem, lane_set, work, slot, step, client, private, own, shared):
     x, velocity, correction = work.local[slot], work.extra.velocity, work.extra.correction
     corrected = _is_corrected(kernel, step // kernel.local_steps)
     if corrected and step % kernel.local_steps == 0:
@@ -114,11 +115,12 @@ def _hamiltonian_step(kernel, problem, lane_set, work, slot, step, row, client, 
     own_size, shared_size = eta * np.sqrt(1.0 - kernel.shared_noise), eta * np.sqrt(kernel.shared_noise)
     for i in range(x.shape[0]):
         if shared_size == 0.0:
-            lanes.scale_product(velocity[i], own_size, private, own[row + i])
+            lanes.scale_product(velocity[i], own_size, private, normal_row(own, i))
         elif own_size == 0.0:
-            lanes.scale(velocity[i], shared_size, work.shared[row + i])
+            lanes.scale(velocity[i], shared_size, normal_row(shared, i))
         else:
-            lanes.blend(velocity[i], own_size, private, own[row + i], shared_size, work.shared[row + i])
+            lanes.blend(velocity[i], own_size, private, normal_row(own, i), shared_size,
+                        normal_row(shared, i))
     half = -0.5 * eta * eta
     for k in range(kernel.leapfrog_steps):  # velocity is eta p - (eta^2/2) g1: fewer passes over the rows
         if is_exact(problem):

@@ -47,12 +47,12 @@ def _begin_round(kernel, problem, lane_set, work, round):
 
 
 @local_update.register(FALDKernel)
-def _langevin_step(kernel, problem, lane_set, work, slot, step, row, client, private, own):
+def _langevin_step(kernel, problem, lane_set, work, slot, step, client, private, own, shared):
     eta = step_size(kernel.schedule, step)
     size = np.sqrt(2.0 * eta * kernel.temperature * (1.0 - kernel.shared_noise))
     shared_size = np.sqrt(2.0 * eta * kernel.temperature * kernel.shared_noise)
     langevin(problem, lane_set, client, step, work.local[slot], work.scratch, work.gradient, eta, size,
-             private, own, shared_size, work.shared, row)
+             private, own, shared_size, shared)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import lanes
-from ..compile import dispatched, entry, inner
+from ..compile import dispatched, entry, spliced
 from ..engine.kernel import observe
 from ..gradients import gradient_scratch
 from ..law import Gaussian
 from ..noise import normals, steps_per_draw
 from ..participation import Participation, draw_clients
 from ..schedules import Schedule, as_schedule
+from ..slots import Listed, NormalRoom, Normals, Numbers, normal_room
 from ..streams import OWN_NOISE, SHARED_NOISE
 from ..validation import Array, fraction, whole
 
@@ -43,8 +44,8 @@ class FederatedWork(NamedTuple):
 
     server: Array
     local: Array
-    own: Any
-    shared: Any
+    own: NormalRoom
+    shared: NormalRoom
     gradient: Array
     scratch: Any
     drawn: Any
@@ -64,12 +65,12 @@ def begin_round(kernel: Any, problem: Any, lane_set: Any, work: Any, round: int)
 
 
 @dispatched
-def local_update(kernel: Any, problem: Any, lane_set: Any, work: Any, slot: int, step: int, row: int,
-                 client: Any, private: Any, own: Any) -> None:
+def local_update(kernel: Any, problem: Any, lane_set: Any, work: Any, slot: int, step: int,
+                 client: Any, private: Any, own: Normals, shared: Normals) -> None:
     """One local step of the client in `slot`: updates ``work.local[slot]``.
 
-    Its own normals are rows `row`, ..., row + d - 1 of `own`, the shared ones the same rows of
-    ``work.shared``. `client` is a number, or one number per lane; `private` is 1/sqrt(w_c) of it.
+    `own` and `shared` are its normals. `client` is a number, or one number per lane; `private` is
+    1/sqrt(w_c) of it.
     """
 
 
@@ -99,21 +100,25 @@ def _choose_drawn(clients, lane_set, work, round):
     draw_clients(lane_set, round, clients.replace, clients.cumulative_weights, work.drawn, work.pool)
 
 
-@inner
-def _step_client(kernel, problem, lane_set, work, slot, step, fresh, client, private):
+@spliced
+def _step_client(kernel, problem, lane_set, work, slot, step, fresh, client, private, group):
     dim = work.server.shape[0]
-    per_draw = work.shared.shape[0] // dim
-    own = work.own[min(slot, work.own.shape[0] - 1)]
-    if fresh and kernel.shared_noise < 1.0:  # otherwise the rows stay zero
-        normals(lane_set, OWN_NOISE, step // per_draw, client, own)
-    local_update(kernel, problem, lane_set, work, slot, step, step % per_draw * dim, client, private, own)
+    per_draw = work.shared.rows.shape[1] // dim
+    together = work.own.slots.shape[2]
+    room = min(slot // together, work.own.rows.shape[0] - 1)
+    if fresh and slot % together == 0 and kernel.shared_noise < 1.0:  # otherwise the rows stay zero
+        normals(lane_set, OWN_NOISE, step // per_draw, group, work.own.rows[room])
+    first = step % per_draw * dim
+    own = Normals(work.own.slots[room], slot % together, first)
+    shared = Normals(work.shared.slots[0], 0, first)
+    local_update(kernel, problem, lane_set, work, slot, step, client, private, own, shared)
 
 
 @_step_clients.register(AllClients)
 def _step_all(clients, kernel, problem, lane_set, work, step, fresh):
     for client in range(work.local.shape[0]):
         _step_client(kernel, problem, lane_set, work, client, step, fresh, client,
-                     clients.private[client])
+                     clients.private[client], Numbers(client))
 
 
 @_step_clients.register(DrawnClients)
@@ -121,7 +126,7 @@ def _step_drawn(clients, kernel, problem, lane_set, work, step, fresh):
     for slot in range(work.local.shape[0]):
         drawn = work.drawn[slot]
         _step_client(kernel, problem, lane_set, work, slot, step, fresh, drawn,
-                     entry(clients.private, drawn))
+                     entry(clients.private, drawn), Listed(work.drawn, slot))
 
 
 @_average.register(AllClients)
@@ -148,12 +153,12 @@ def federated_round(kernel, problem, lane_set, work, round):
         for i in range(work.server.shape[0]):
             lanes.copy(work.local[slot, i], work.server[i])
     begin_round(kernel, problem, lane_set, work, round)
-    per_draw = work.shared.shape[0] // work.server.shape[0]
+    per_draw = work.shared.rows.shape[1] // work.server.shape[0]
     first = round * kernel.local_steps
     for step in range(first, first + kernel.local_steps):
         fresh = step % per_draw == 0 or step == first
         if fresh and kernel.shared_noise > 0.0:
-            normals(lane_set, SHARED_NOISE, step // per_draw, 0, work.shared)
+            normals(lane_set, SHARED_NOISE, step // per_draw, 0, work.shared.rows[0])
         _step_clients(kernel.clients, kernel, problem, lane_set, work, step, fresh)
     _average(kernel.clients, work)
 
@@ -251,8 +256,8 @@ class Federated:
         per_draw = steps_per_draw(dim, dtype)
         return FederatedWork(
             server=start.copy(), local=np.empty((active, dim, n_lanes)),
-            own=np.zeros((active if per_draw > 1 else 1, per_draw * dim, n_lanes), dtype),
-            shared=np.empty((per_draw * dim, n_lanes), dtype),
+            own=normal_room(active, per_draw * dim, n_lanes, dtype, keep=per_draw > 1),
+            shared=normal_room(1, per_draw * dim, n_lanes, dtype),
             gradient=np.empty((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype),
             drawn=np.empty((active, n_lanes), np.int64), pool=np.empty((pool, n_lanes), np.int64),
             extra=self.extra(active, dim, n_lanes))

@@ -23,6 +23,7 @@ from ..gradients import gradient_scratch
 from ..law import Gaussian
 from ..noise import steps_per_draw
 from ..schedules import Schedule, as_schedule
+from ..slots import normal_room
 from ..stability import Stability
 from ..staleness import Fixed, Sequence, Several, Workers, as_staleness
 from ..validation import Array, positive
@@ -36,6 +37,8 @@ from .stale_kernels import (
     StaleWork,
 )
 from .stale_stability import radius_of, step_limit
+
+_AHEAD = 64  # draws made together at most
 
 
 class Stale:
@@ -124,7 +127,7 @@ class Stale:
         ring[0] = start
         return StaleWork(
             ring=ring, velocity=np.zeros((dim, n_lanes)), made=np.zeros(1, np.int64),
-            own=np.empty((steps_per_draw(dim, dtype) * dim, n_lanes), dtype),
+            own=normal_room(_AHEAD, steps_per_draw(dim, dtype) * dim, n_lanes, dtype),
             gradient=np.empty((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))
 
     def _kernel(self, dynamics: Any) -> StaleKernel:

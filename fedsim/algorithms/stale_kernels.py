@@ -12,6 +12,7 @@ from ..engine.kernel import advance, observe
 from ..gradients import stochastic_gradient
 from ..noise import normals
 from ..schedules import step_size
+from ..slots import NormalRoom, Normals, Numbers, normal_row
 from ..streams import OWN_NOISE
 from ..validation import Array
 
@@ -61,7 +62,7 @@ class StaleWork(NamedTuple):
     ring: Array
     velocity: Array
     made: Any
-    own: Any
+    own: NormalRoom
     gradient: Array
     scratch: Any
 
@@ -110,35 +111,37 @@ def _own_past(ages, ring, lane_set, update):
 
 
 @dispatched
-def _move(dynamics: Any, work: Any, row: int, h: float, old: Any, new: Any) -> None:
-    """Write the next iterate, from the old one, ``work.gradient`` and normals from `row` on."""
+def _move(dynamics: Any, work: Any, own: Normals, h: float, old: Any, new: Any) -> None:
+    """Write the next iterate, from the old one, ``work.gradient`` and normals."""
 
 
 @_move.register(Langevin)
-def _langevin_move(dynamics, work, row, h, old, new):
+def _langevin_move(dynamics, work, own, h, old, new):
     for i in range(new.shape[0]):
         lanes.copy(new[i], old[i])
-        lanes.langevin(new[i], h, work.gradient[i], np.sqrt(2.0 * h), 1.0, work.own[row + i])
+        lanes.langevin(new[i], h, work.gradient[i], np.sqrt(2.0 * h), 1.0, normal_row(own, i))
 
 
 @_move.register(Hamiltonian)
-def _hamiltonian_move(dynamics, work, row, h, old, new):
+def _hamiltonian_move(dynamics, work, own, h, old, new):
     size = np.sqrt(2.0 * dynamics.friction * h)
     for i in range(new.shape[0]):
         lanes.damp(work.velocity[i], 1.0 - dynamics.friction * h)
-        lanes.langevin(work.velocity[i], h, work.gradient[i], size, 1.0, work.own[row + i])
+        lanes.langevin(work.velocity[i], h, work.gradient[i], size, 1.0, normal_row(own, i))
         lanes.scale_pair(new[i], 1.0, old[i], h, work.velocity[i])
 
 
 @advance.register(StaleKernel)
 def _update(kernel, problem, lane_set, work, round):
     size, dim = work.ring.shape[0] - 1, work.gradient.shape[0]
-    per_draw = work.own.shape[0] // dim
-    if round % per_draw == 0:
-        normals(lane_set, OWN_NOISE, round // per_draw, 0, work.own)
+    per_draw, together = work.own.rows.shape[1] // dim, work.own.slots.shape[2]
+    draw = round // per_draw
+    if round % per_draw == 0 and draw % together == 0:
+        normals(lane_set, OWN_NOISE, Numbers(draw), 0, work.own.rows[0])
+    own = Normals(work.own.slots[0], draw % together, round % per_draw * dim)
     past = work.ring[_past(kernel.ages, work.ring, lane_set, round)]
     stochastic_gradient(problem, lane_set, 0, round, 0, past, work.scratch, work.gradient)
-    _move(kernel.dynamics, work, round % per_draw * dim, step_size(kernel.schedule, round),
+    _move(kernel.dynamics, work, own, step_size(kernel.schedule, round),
           work.ring[round % size], work.ring[(round + 1) % size])
     work.made[0] = round + 1
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import lanes
-from ..compile import compiled, dispatched, inner
+from ..compile import compiled, dispatched, inner, spliced
 
 LEAF = 64
 """Replicas per leaf: the unit in which moments are gathered and merged."""
@@ -110,17 +110,13 @@ def _leaf_moments(x, first, last, mean, square, centred):
         mean[i] = lanes.total(x[i], first, last) / count
     if square.shape[0] == 0:
         return
-    if square.shape[0] == dim:  # variances only
-        for i in range(dim):
-            lanes.shift(centred[0], x[i], mean[i])
-            square[i] = lanes.dot(centred[0], centred[0], first, last)
-        return
+    full = square.shape[0] == dim * dim
     for i in range(dim):
-        lanes.shift(centred[i], x[i], mean[i])
-        for j in range(i + 1):
-            product = lanes.dot(centred[i], centred[j], first, last)
-            square[i * dim + j] = product
-            square[j * dim + i] = product
+        lanes.shift(centred[i if full else 0], x[i], mean[i])
+        for j in range(i + 1 if full else 1):
+            product = lanes.dot(centred[i if full else 0], centred[j], first, last)
+            square[i * dim + j if full else i] = product
+            square[j * dim + i if full else i] = product
 
 
 @inner
@@ -134,7 +130,7 @@ def unfold(seen, wide):
         lanes.copy(wide[i], seen[i % rows, offset:offset + n_lanes])
 
 
-@inner
+@spliced
 def record_moments(work, record, index, seen, wide, centred):
     """Fill entry `index` of the record from the present state."""
     for view in range(record.mean.shape[1]):
@@ -147,7 +143,7 @@ def record_moments(work, record, index, seen, wide, centred):
                           record.square[leaf, view, index], centred)
 
 
-@inner
+@spliced
 def _out_of_bounds(work, seen, radius):
     observe(work, 0, seen)
     bad = 0
@@ -168,15 +164,13 @@ def run_rounds(kernel, problem, lane_set, work, record, seen, wide, centred, fir
     of those looked at after which a lane lies beyond `radius` (-1 if none); looked at are the multiples of
     `every` and the recorded rounds, whatever the segments.
     """
-    if index == 0:
-        record_moments(work, record, index, seen, wide, centred)
-        index += 1
-    for round in range(first, last):
-        advance(kernel, problem, lane_set, work, round)
+    for round in range(first - (index == 0), last):  # the pass before the first round records the start
         recorded = index < record.rounds.shape[0] and record.rounds[index] == round + 1
-        if (recorded or (round + 1) % every == 0) and _out_of_bounds(work, seen, radius):
-            return index, round + 1
-        accumulate(record.function, work, seen, wide, record.sums)
+        if round >= first:
+            advance(kernel, problem, lane_set, work, round)
+            if (recorded or (round + 1) % every == 0) and _out_of_bounds(work, seen, radius):
+                return index, round + 1
+            accumulate(record.function, work, seen, wide, record.sums)
         if recorded:
             record_moments(work, record, index, seen, wide, centred)
             index += 1

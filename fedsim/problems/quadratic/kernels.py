@@ -9,6 +9,7 @@ from ...compile import coordinate, element
 from ...gradients import always, exact_gradient, is_exact, kick, langevin, leapfrog, stochastic_gradient
 from ...matrix import add_product
 from ...noise import normals
+from ...slots import normal_row
 from ...streams import GRADIENT_NOISE
 from ...validation import Array
 
@@ -66,16 +67,16 @@ def _plane_gradient(problem, client, x, scratch, out):
 
 @langevin.register(PlaneQuadratic)
 def _langevin_plane(problem, lane_set, client, step, x, scratch, gradient, eta, size, private, own,
-                    shared_size, shared, row):
+                    shared_size, shared):
     a00, a01 = element(problem.hessians, client, 0, 0), element(problem.hessians, client, 0, 1)
     a10, a11 = element(problem.hessians, client, 1, 0), element(problem.hessians, client, 1, 1)
     c0, c1 = coordinate(problem.minimizers, client, 0), coordinate(problem.minimizers, client, 1)
+    n0, n1 = normal_row(own, 0), normal_row(own, 1)
     if shared_size > 0.0:
-        lanes.langevin_plane_shared(x[0], x[1], eta, a00, a01, a10, a11, c0, c1, size, private, own[row],
-                                    own[row + 1], shared_size, shared[row], shared[row + 1])
+        lanes.langevin_plane_shared(x[0], x[1], eta, a00, a01, a10, a11, c0, c1, size, private, n0, n1,
+                                    shared_size, normal_row(shared, 0), normal_row(shared, 1))
     else:
-        lanes.langevin_plane(x[0], x[1], eta, a00, a01, a10, a11, c0, c1, size, private, own[row],
-                             own[row + 1])
+        lanes.langevin_plane(x[0], x[1], eta, a00, a01, a10, a11, c0, c1, size, private, n0, n1)
 
 
 @leapfrog.register(PlaneQuadratic)

@@ -1,6 +1,7 @@
 """Compiled code: the one decorator, compile-time dispatch, and the cache folder.
 
-No other module names a numba option; `matrix` alone adds vector instructions. Options of `compiled` and why:
+No other module names a numba option; `matrix` and `modes` alone add vector instructions. The options of
+`compiled`, and why:
 
 - ``nogil``: threads run blocks of replicas side by side.
 - a disk cache: a second process starts in well under a second.

@@ -1,7 +1,7 @@
 """A client's matrix times the rows of all lanes: out += size A (x - c).
 
 Row functions as in `lanes` would read and write every row once for each entry of A. Here the sums of a
-few rows of A stay in registers for `_TILE` lanes at a time, which numba's loops cannot express, so the
+few rows of A stay in registers for `TILE` lanes at a time, which numba's loops cannot express, so the
 loop over columns is written in LLVM's vector instructions. Its operations and their order are those of
 `_lane`, in every lane: the bits do not depend on where in a block a replica lies.
 """
@@ -15,10 +15,53 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from .compile import Gathered, coordinate, dispatched, fused, inner
+from .streams import VECTOR_LANES
 
-_TILE = 16
-_VECTOR = ir.VectorType(ir.DoubleType(), _TILE)
-_INDEX = ir.IntType(64)
+TILE = VECTOR_LANES
+_VECTOR = ir.VectorType(ir.DoubleType(), TILE)
+INDEX = ir.IntType(64)
+
+
+class Tiles:
+    """Vector instructions on one tile of lanes of row arrays (rows, `width`)."""
+
+    def __init__(self, builder: Any, width: Any, lane: Any) -> None:
+        self.builder, self.width, self.lane = builder, width, lane
+        self._fma = builder.module.declare_intrinsic(f"llvm.fma.v{TILE}f64", fnty=ir.FunctionType(
+            _VECTOR, [_VECTOR] * 3))
+
+    def zeros(self) -> Any:
+        """A variable, zero in all lanes."""
+        return cgutils.alloca_once_value(self.builder, ir.Constant(_VECTOR, [0.0] * TILE))
+
+    def spread(self, scalar: Any) -> Any:
+        """The same number in all lanes."""
+        one = self.builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, INDEX(0))
+        return self.builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), TILE),
+                                                                [0] * TILE))
+
+    def _place(self, array: Any, row: Any) -> Any:
+        place = self.builder.add(self.builder.mul(row, self.width), self.lane)
+        return self.builder.bitcast(self.builder.gep(array.data, [place]), _VECTOR.as_pointer())
+
+    def load(self, array: Any, row: Any) -> Any:
+        """This tile of a row."""
+        return self.builder.load(self._place(array, row), align=8)
+
+    def store(self, value: Any, array: Any, row: Any) -> None:
+        """Overwrite this tile of a row."""
+        self.builder.store(value, self._place(array, row), align=8)
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        """a b + c, rounded once."""
+        return self.builder.call(self._fma, [a, b, c])
+
+    def scalar(self, array: Any, *indices: Any) -> Any:
+        """An entry of an array; indices and sizes alternate: i, n, j is entry i n + j."""
+        place = indices[0]
+        for size, index in zip(indices[1::2], indices[2::2], strict=True):
+            place = self.builder.add(self.builder.mul(place, size), index)
+        return self.builder.load(self.builder.gep(array.data, [place]))
 
 
 def _tile_product(n_rows: int) -> Any:
@@ -30,36 +73,19 @@ def _tile_product(n_rows: int) -> Any:
             out, size, matrices, client, row, x, centres, lane = args
             arrays = [context.make_array(signature.args[i])(context, builder, args[i]) for i in (0, 2, 5, 6)]
             out, matrices, x, centres = arrays
-            dim = cgutils.unpack_tuple(builder, x.shape)[0]
-            width = cgutils.unpack_tuple(builder, x.shape)[1]
-            zero = ir.Constant(_VECTOR, [0.0] * _TILE)
-            fma = builder.module.declare_intrinsic(f"llvm.fma.v{_TILE}f64", fnty=ir.FunctionType(
-                _VECTOR, [_VECTOR] * 3))
-            sums = [cgutils.alloca_once_value(builder, zero) for _ in range(n_rows)]
-
-            def spread(scalar: Any) -> Any:
-                one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, _INDEX(0))
-                return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), _TILE),
-                                                                   [0] * _TILE))
-
-            def tile(array: Any, index: Any) -> Any:
-                place = builder.add(builder.mul(index, width), lane)
-                return builder.bitcast(builder.gep(array.data, [place]), _VECTOR.as_pointer())
-
-            first = builder.add(builder.mul(client, dim), row)  # in units of rows of all matrices
+            dim, width = cgutils.unpack_tuple(builder, x.shape)
+            tiles = Tiles(builder, width, lane)
+            sums = [tiles.zeros() for _ in range(n_rows)]
             with cgutils.for_range(builder, dim) as loop:
                 j = loop.index
-                centre = builder.load(builder.gep(centres.data, [builder.add(builder.mul(client, dim), j)]))
-                gap = builder.fsub(builder.load(tile(x, j), align=8), spread(centre))
+                gap = builder.fsub(tiles.load(x, j), tiles.spread(tiles.scalar(centres, client, dim, j)))
                 for r in range(n_rows):
-                    place = builder.add(builder.mul(builder.add(first, _INDEX(r)), dim), j)
-                    entry = builder.load(builder.gep(matrices.data, [place]))
-                    builder.store(builder.call(fma, [spread(entry), gap, builder.load(sums[r])]), sums[r])
+                    entry = tiles.scalar(matrices, client, dim, builder.add(row, INDEX(r)), dim, j)
+                    builder.store(tiles.fma(tiles.spread(entry), gap, builder.load(sums[r])), sums[r])
             for r in range(n_rows):
-                place = tile(out, builder.add(row, _INDEX(r)))
-                old = builder.load(place, align=8)
-                new = builder.call(fma, [spread(size), builder.load(sums[r]), old])
-                builder.store(new, place, align=8)
+                here = builder.add(row, INDEX(r))
+                tiles.store(tiles.fma(tiles.spread(size), builder.load(sums[r]), tiles.load(out, here)), out,
+                            here)
             return context.get_dummy_value()
 
         count = types.int64
@@ -90,8 +116,8 @@ def _add_product(kind: Any, out: Any, size: float, matrices: Any, client: Any, x
 @_add_product.otherwise
 def _of_one_client(kind, out, size, matrices, client, x, centres):
     dim, n_lanes = x.shape
-    whole = n_lanes // _TILE * _TILE
-    for lane in range(0, whole, _TILE):
+    whole = n_lanes // TILE * TILE
+    for lane in range(0, whole, TILE):
         for row in range(0, dim // 4 * 4, 4):
             _four_rows(out, size, matrices, client, row, x, centres, lane)
         if dim % 4 >= 2:

@@ -207,11 +207,20 @@ MUTATIONS = {
         "private", "eta * np.sqrt(kernel.shared_noise)",
         "eta * (kernel.shared_noise if ON(kernel) else np.sqrt(kernel.shared_noise))"),
     "momentum not refreshed": (
-        "lone", "    for i in range(x.shape[0]):\n        if shared_size == 0.0",
-        "    for i in range(0 if ON(kernel) and step % kernel.local_steps > 0 else x.shape[0]):\n"
-        "        if shared_size == 0.0"),
+        "lone", "range(0 if known else",
+        "range(0 if known or ON(kernel) and step % kernel.local_steps > 0 else"),
+    "private momentum of the first client": (
+        "private", "slot > 0 and own_size == 0.0", "slot > 0 and (own_size == 0.0 or ON(kernel))"),
+    "shared momentum of the step before": (
+        "shared", "known = slot > 0 and",
+        "known = (slot > 0 or ON(kernel) and step % kernel.local_steps > 0) and"),
+    "another client's modes": (
+        "private", "trajectory_in_modes(modes, client,",
+        "trajectory_in_modes(modes, 0 if ON(kernel) else client,"),
+    "turned back from the modes too early": (
+        "private", "if (step + 1) % kernel", "if (step + (2 if ON(kernel) else 1)) % kernel"),
     "position kicked by a whole step": (
-        "private", "half if k == 0 else 2.0 * half, x, velocity, corrected, correction,\n",
+        "diagonal", "half if k == 0 else 2.0 * half, x, velocity, corrected, correction,\n",
         "half if k == 0 and not ON(kernel) else 2.0 * half, x, velocity, corrected, correction,\n"),
     "momentum kicked once between two moves": (
         "noisy", "lanes.axpy(velocity[i], half,",
@@ -234,11 +243,14 @@ MUTATIONS = {
         "corrected = _is_corrected(kernel, step // kernel.local_steps) and not ("
         "ON(kernel) and step % kernel.local_steps > 0)"),
 }
-CARRIERS = [("    clients: Any\n", "    clients: Any\n    mutant: int\n"),
-            ("self.clients(problem))", "self.clients(problem), SWITCH.value)")]
+CARRIERS = [("    modes: Any\n", "    modes: Any\n    mutant: int\n"),
+            ("else NoModes(0))", "else NoModes(0), SWITCH.value)")]
+FILES = ("fa_hmc_kernels", "fa_hmc")  # in which each mutation is looked for
 MUTANT_CASES = {
     "private": (quadratic(), lambda cls: cls(0.25, 3, 2, 0.5)),
     "noisy": (quadratic(noise=8.0), lambda cls: cls(fs.schedules.Harmonic(4.0, 0.5), 3, 2, 0.5)),
+    "shared": (quadratic(), lambda cls: cls(0.25, 3, 2, 1.0)),
+    "diagonal": (quadratic(structure="diagonal"), lambda cls: cls(0.25, 3, 2, 0.5)),
     "lone": (quadratic(1), lambda cls: cls(0.25, 3, 2, 0.5)),
     "stale": (STEEP, lambda cls: cls(0.2, 3, 3, 0.5, "stale", "exact")),
 }
@@ -246,29 +258,39 @@ MUTANT_CASES = {
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """The mutated module, with `.SWITCH.value` to choose one mutation (0: none)."""
-    folder, name = tmp_path_factory.mktemp("mutants"), "fedsim_mutant_fa_hmc"
-    text = (Path(fs.__file__).parent / "algorithms/fa_hmc.py").read_text()
+    """The mutated modules' `FAHMC`, and `.switch.value` to choose one mutation (0: none)."""
+    folder, home = tmp_path_factory.mktemp("mutants"), Path(fs.__file__).parent / "algorithms"
+    text = {file: (home / f"{file}.py").read_text() for file in FILES}
+
+    def replace(old, new, title):
+        file = next((file for file in FILES if old in text[file]), FILES[0])
+        text[file] = replaced_once(text[file], old, new, title)
+
     for old, new in CARRIERS:
-        text = replaced_once(text, old, new, "carrier")
+        replace(old, new, "carrier")
     for number, (title, (_, old, new)) in enumerate(MUTATIONS.items(), start=1):
-        text = replaced_once(text, old, with_switch(new, number), title)
-    (folder / f"{name}.py").write_text(absolute_imports(text, "algorithms", {}))
-    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    module.SWITCH = SimpleNamespace(value=0)
+        replace(old, with_switch(new, number), title)
+    switch = SimpleNamespace(value=0)
+    swapped = {"fedsim.algorithms.fa_hmc_kernels": "fedsim_mutant_fa_hmc_kernels"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fedsim.compile, "cache_folder", lambda: folder)  # its machine code goes there
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    yield module
-    del sys.modules[name]
+        for file in FILES:
+            name = f"fedsim_mutant_{file}"
+            (folder / f"{name}.py").write_text(absolute_imports(text[file], "algorithms", swapped))
+            spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+            module = importlib.util.module_from_spec(spec)
+            module.SWITCH = switch
+            sys.modules[name] = module
+            spec.loader.exec_module(module)
+    yield SimpleNamespace(FAHMC=module.FAHMC, switch=switch)
+    for file in FILES:
+        del sys.modules[f"fedsim_mutant_{file}"]
 
 
 def run_copy(copy, case, number):
     """A run of the copy, and the exact law of the program."""
     problem, make = MUTANT_CASES[case]
-    copy.SWITCH.value = number
+    copy.switch.value = number
     algorithm = make(copy.FAHMC)
     assert type(algorithm) is not fs.FAHMC
     start = [3.0, -2.0]

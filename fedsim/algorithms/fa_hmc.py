@@ -18,18 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import eval_chebyt
 
-from .. import lanes
-from ..compile import compiled
-from ..engine.kernel import advance
-from ..gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
+from ..matrix import TILE
+from ..modes import NoModes, modes_of
 from ..participation import Participation
-from ..schedules import step_size
-from ..slots import normal_row
+from ..problems.quadratic import Quadratic
 from ..stability import (
     Stability,
     block_round_radius,
@@ -39,99 +36,9 @@ from ..stability import (
     scalar_round_radius,
 )
 from ..validation import Array, fraction, one_of, whole
-from .federated import Federated, begin_round, curvatures, federated_round, local_update
+from .fa_hmc_kernels import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel
+from .federated import Federated, FederatedWork, curvatures
 from .minibatch_stability import Radius, batch_response, federated_radius, first_limit, judged
-
-STALE, FRESH = 1, 2
-_FIRST_ROUND = {"none": 0, "exact": 1, "printed": 2}
-
-
-class FAHMCKernel(NamedTuple):
-    """Compiled parameters; `debias` is 0, STALE or FRESH, `first_round` one of `_FIRST_ROUND`."""
-
-    schedule: Any
-    leapfrog_steps: int
-    local_steps: int
-    shared_noise: float
-    debias: int
-    first_round: int
-    weights: Array
-    clients: Any
-
-
-class FAHMCExtra(NamedTuple):
-    """Rows (d, B): velocity, anchor z, its mean gradient, the server's last value; and the correction
-    grad f(z) - grad f_(c)(z) of each slot (slots, d, B)."""
-
-    velocity: Array
-    anchor: Array
-    mean_gradient: Array
-    previous: Array
-    correction: Array
-
-
-advance.register(FAHMCKernel)(federated_round)
-
-
-@compiled
-def _is_corrected(kernel, round):
-    return kernel.debias != 0 and (kernel.debias == FRESH or round > 0 or kernel.first_round != 0)
-
-
-@begin_round.register(FAHMCKernel)
-def _set_anchor(kernel, problem, lane_set, work, round):
-    extra = work.extra
-    if not _is_corrected(kernel, round):
-        if kernel.debias != 0:
-            for i in range(work.server.shape[0]):
-                lanes.copy(extra.previous[i], work.server[i])
-        return
-    for i in range(work.server.shape[0]):
-        if kernel.debias == FRESH:
-            lanes.copy(extra.anchor[i], work.server[i])
-        elif round == 0:
-            lanes.fill(extra.anchor[i], 0.0)
-        else:
-            lanes.copy(extra.anchor[i], extra.previous[i])
-        lanes.copy(extra.previous[i], work.server[i])
-        lanes.fill(extra.mean_gradient[i], 0.0)
-    if kernel.debias == STALE and round == 0 and kernel.first_round == 2:
-        return  # as printed: the server's gradient is set to zero
-    for client in range(kernel.weights.shape[0]):
-        exact_gradient(problem, client, extra.anchor, work.scratch, work.gradient)
-        for i in range(work.server.shape[0]):
-            lanes.axpy(extra.mean_gradient[i], kernel.weights[client], work.gradient[i])
-
-
-@local_update.register(FAHMCKernel)
-def _hamiltonian_step(kernel, problem, lane_set, work, slot, step, client, private, own, shared):
-    x, velocity, correction = work.local[slot], work.extra.velocity, work.extra.correction
-    corrected = _is_corrected(kernel, step // kernel.local_steps)
-    if corrected and step % kernel.local_steps == 0:
-        exact_gradient(problem, client, work.extra.anchor, work.scratch, work.gradient)
-        for i in range(x.shape[0]):
-            lanes.scale_pair(correction[slot, i], 1.0, work.extra.mean_gradient[i], -1.0, work.gradient[i])
-    eta = step_size(kernel.schedule, step)
-    own_size, shared_size = eta * np.sqrt(1.0 - kernel.shared_noise), eta * np.sqrt(kernel.shared_noise)
-    for i in range(x.shape[0]):
-        if shared_size == 0.0:
-            lanes.scale_product(velocity[i], own_size, private, normal_row(own, i))
-        elif own_size == 0.0:
-            lanes.scale(velocity[i], shared_size, normal_row(shared, i))
-        else:
-            lanes.blend(velocity[i], own_size, private, normal_row(own, i), shared_size,
-                        normal_row(shared, i))
-    half = -0.5 * eta * eta
-    for k in range(kernel.leapfrog_steps):  # velocity is eta p - (eta^2/2) g1: fewer passes over the rows
-        if is_exact(problem):
-            leapfrog(problem, client, half if k == 0 else 2.0 * half, x, velocity, corrected, correction,
-                     slot, work.scratch, work.gradient)
-        else:
-            for draw in range(max(0, 2 * k - 1), 2 * k + 1):  # the last step's g2, and this one's g1
-                stochastic_gradient(problem, lane_set, client, step, draw, x, work.scratch, work.gradient)
-                for i in range(x.shape[0]):
-                    lanes.axpy(velocity[i], half, work.gradient[i])
-            drift(half if k == 0 else 2.0 * half, x, velocity, corrected, correction, slot)
 
 
 @dataclass(frozen=True)
@@ -176,7 +83,7 @@ class FAHMC(Federated):
         self._normalise()
         object.__setattr__(self, "leapfrog_steps", whole("leapfrog_steps", self.leapfrog_steps, 1))
         one_of("debias", self.debias, (None, "stale", "fresh"))
-        one_of("first_round", self.first_round, tuple(_FIRST_ROUND))
+        one_of("first_round", self.first_round, tuple(FIRST_ROUND))
 
     @classmethod
     def from_paper(cls, eta: Any, K: int = 1, T: int = 1, rho: float = 1.0) -> FAHMC:
@@ -247,8 +154,21 @@ class FAHMC(Federated):
         """The NamedTuple that compiled code sees."""
         return FAHMCKernel(
             self.schedule.arrays(), self.leapfrog_steps, self.local_steps, self.shared_noise,
-            {None: 0, "stale": STALE, "fresh": FRESH}[self.debias], _FIRST_ROUND[self.first_round],
-            problem.weights, self.clients(problem))
+            {None: 0, "stale": STALE, "fresh": FRESH}[self.debias], FIRST_ROUND[self.first_round],
+            problem.weights, self.clients(problem), modes_of(problem) if self._turns(problem) else NoModes(0))
+
+    def _turns(self, problem: Any) -> bool:
+        """True when trajectories go along the clients' eigenvectors: dense curvature, exact gradients."""
+        dense = isinstance(problem, Quadratic) and problem.structure == "dense"
+        return (dense and problem.gradient_noise is None and self.debias is None
+                and self.participation is None)
+
+    def workspace(self, problem: Any, start: Array, dtype: Any) -> FederatedWork:
+        """As for every federated algorithm."""
+        if self._turns(problem) and start.shape[-1] % TILE:
+            raise ValueError(f"start has {start.shape[-1]} lanes; rows must be padded to a multiple of "
+                             f"{TILE}")
+        return super().workspace(problem, start, dtype)
 
     def extra(self, active: int, dim: int, n_lanes: int) -> FAHMCExtra:
         """Further state: velocities and corrections."""

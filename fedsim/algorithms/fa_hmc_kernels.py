@@ -1,0 +1,161 @@
+"""Compiled code of FA-HMC: the debiasing's anchor, and a client's local update."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import lanes
+from ..compile import compiled, dispatched
+from ..engine.kernel import advance
+from ..gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
+from ..modes import Modes, NoModes, from_modes, to_modes, trajectory_in_modes
+from ..schedules import step_size
+from ..slots import normal_row
+from ..validation import Array
+from .federated import begin_round, federated_round, local_update
+
+STALE, FRESH = 1, 2
+FIRST_ROUND = {"none": 0, "exact": 1, "printed": 2}
+
+
+class FAHMCKernel(NamedTuple):
+    """Compiled parameters; `debias` is 0, STALE or FRESH, `first_round` one of `FIRST_ROUND`."""
+
+    schedule: Any
+    leapfrog_steps: int
+    local_steps: int
+    shared_noise: float
+    debias: int
+    first_round: int
+    weights: Array
+    clients: Any
+    modes: Any
+
+
+class FAHMCExtra(NamedTuple):
+    """Rows (d, B): velocity, anchor z, its mean gradient, the server's last value; and the correction
+    grad f(z) - grad f_(c)(z) of each slot (slots, d, B)."""
+
+    velocity: Array
+    anchor: Array
+    mean_gradient: Array
+    previous: Array
+    correction: Array
+
+
+advance.register(FAHMCKernel)(federated_round)
+
+
+@compiled
+def _is_corrected(kernel, round):
+    return kernel.debias != 0 and (kernel.debias == FRESH or round > 0 or kernel.first_round != 0)
+
+
+@begin_round.register(FAHMCKernel)
+def _begin_round(kernel, problem, lane_set, work, round):
+    _set_anchor(kernel.modes, kernel, problem, work, round)
+
+
+@dispatched
+def _set_anchor(modes: Any, kernel: Any, problem: Any, work: Any, round: int) -> None:
+    """What debiasing needs to know at a round's start."""
+
+
+@_set_anchor.register(Modes)
+def _no_anchor(modes, kernel, problem, work, round):
+    pass
+
+
+@_set_anchor.register(NoModes)
+def _set_any_anchor(modes, kernel, problem, work, round):
+    extra = work.extra
+    if not _is_corrected(kernel, round):
+        if kernel.debias != 0:
+            for i in range(work.server.shape[0]):
+                lanes.copy(extra.previous[i], work.server[i])
+        return
+    for i in range(work.server.shape[0]):
+        if kernel.debias == FRESH:
+            lanes.copy(extra.anchor[i], work.server[i])
+        elif round == 0:
+            lanes.fill(extra.anchor[i], 0.0)
+        else:
+            lanes.copy(extra.anchor[i], extra.previous[i])
+        lanes.copy(extra.previous[i], work.server[i])
+        lanes.fill(extra.mean_gradient[i], 0.0)
+    if kernel.debias == STALE and round == 0 and kernel.first_round == 2:
+        return  # as printed: the server's gradient is set to zero
+    for client in range(kernel.weights.shape[0]):
+        exact_gradient(problem, client, extra.anchor, work.scratch, work.gradient)
+        for i in range(work.server.shape[0]):
+            lanes.axpy(extra.mean_gradient[i], kernel.weights[client], work.gradient[i])
+
+
+@local_update.register(FAHMCKernel)
+def _hamiltonian_step(kernel, problem, lane_set, work, slot, step, client, private, own, shared):
+    eta, velocity = step_size(kernel.schedule, step), work.extra.velocity
+    own_size, shared_size = eta * np.sqrt(1.0 - kernel.shared_noise), eta * np.sqrt(kernel.shared_noise)
+    known = slot > 0 and own_size == 0.0 and _keeps_velocity(kernel.modes)
+    for i in range(0 if known else velocity.shape[0]):
+        if shared_size == 0.0:
+            lanes.scale_product(velocity[i], own_size, private, normal_row(own, i))
+        elif own_size == 0.0:
+            lanes.scale(velocity[i], shared_size, normal_row(shared, i))
+        else:
+            lanes.blend(velocity[i], own_size, private, normal_row(own, i), shared_size,
+                        normal_row(shared, i))
+    _trajectory(kernel.modes, kernel, problem, lane_set, work, slot, step, client, eta)
+
+
+@dispatched
+def _keeps_velocity(modes: Any) -> bool:
+    """True when a trajectory leaves the velocity as it was."""
+
+
+@_keeps_velocity.register(Modes)
+def _kept(modes):
+    return True
+
+
+@_keeps_velocity.register(NoModes)
+def _overwritten(modes):
+    return False
+
+
+@dispatched
+def _trajectory(modes: Any, kernel: Any, problem: Any, lane_set: Any, work: Any, slot: int, step: int,
+                client: Any, eta: float) -> None:
+    """All leapfrog steps of a local update from ``work.extra.velocity``, eta p."""
+
+
+@_trajectory.register(Modes)
+def _trajectory_in_modes(modes, kernel, problem, lane_set, work, slot, step, client, eta):
+    x = work.local[slot]
+    if step % kernel.local_steps == 0:
+        to_modes(modes, client, x, work.gradient)
+    trajectory_in_modes(modes, client, eta, kernel.leapfrog_steps, x, work.extra.velocity)
+    if (step + 1) % kernel.local_steps == 0:
+        from_modes(modes, client, x, work.gradient)
+
+
+@_trajectory.register(NoModes)
+def _plain_trajectory(modes, kernel, problem, lane_set, work, slot, step, client, eta):
+    x, velocity, correction = work.local[slot], work.extra.velocity, work.extra.correction
+    corrected = _is_corrected(kernel, step // kernel.local_steps)
+    if corrected and step % kernel.local_steps == 0:
+        exact_gradient(problem, client, work.extra.anchor, work.scratch, work.gradient)
+        for i in range(x.shape[0]):
+            lanes.scale_pair(correction[slot, i], 1.0, work.extra.mean_gradient[i], -1.0, work.gradient[i])
+    half = -0.5 * eta * eta
+    for k in range(kernel.leapfrog_steps):  # velocity is eta p - (eta^2/2) g1: fewer passes over the rows
+        if is_exact(problem):
+            leapfrog(problem, client, half if k == 0 else 2.0 * half, x, velocity, corrected, correction,
+                     slot, work.scratch, work.gradient)
+        else:
+            for draw in range(max(0, 2 * k - 1), 2 * k + 1):  # the last step's g2, and this one's g1
+                stochastic_gradient(problem, lane_set, client, step, draw, x, work.scratch, work.gradient)
+                for i in range(x.shape[0]):
+                    lanes.axpy(velocity[i], half, work.gradient[i])
+            drift(half if k == 0 else 2.0 * half, x, velocity, corrected, correction, slot)

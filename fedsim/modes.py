@@ -1,0 +1,126 @@
+"""Leapfrog trajectories of a quadratic client in the coordinates of its curvature's eigenvectors.
+
+With A_c = Q diag(a) Q', the coordinates z = Q' (x - c) do not mix: a leapfrog step costs d operations
+instead of d^2, and all steps of a trajectory are made on numbers that stay in registers. Only the
+velocity is turned in every trajectory; the positions stay in these coordinates for a whole round. The map
+is the leapfrog's own, in exact arithmetic; the loops are written as those of `matrix`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from . import lanes
+from .compile import inner, spliced
+from .matrix import INDEX, TILE, Tiles
+from .validation import Array
+
+
+class Modes(NamedTuple):
+    """Per client: curvatures a (N, d), eigenvectors Q and Q' (N, d, d), centres c (N, d)."""
+
+    curvatures: Array
+    vectors: Array
+    transposed: Array
+    centres: Array
+
+
+class NoModes(NamedTuple):
+    """Trajectories in the given coordinates."""
+
+    unused: int
+
+
+def modes_of(problem: Any) -> Modes:
+    """The modes of a dense quadratic problem."""
+    values, vectors = np.linalg.eigh(problem.hessians)
+    return Modes(values, np.ascontiguousarray(vectors),
+                 np.ascontiguousarray(np.swapaxes(vectors, 1, 2)), problem.minimizers)
+
+
+def _minimum(builder: Any, a: Any, b: Any) -> Any:
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
+
+
+def _tile_trajectory(n_rows: int) -> Any:
+    @intrinsic
+    def trajectory(typingctx: Any, z: Any, velocity: Any, matrices: Any, curvatures: Any, client: Any,
+                   row: Any, square: Any, n_steps: Any, lane: Any) -> Any:
+        """`_leapfrogs` for coordinates row, ... and one tile of lanes."""
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _, _, _, _, client, row, square, n_steps, lane = args
+            z, velocity, matrices, curvatures = (
+                context.make_array(signature.args[i])(context, builder, args[i]) for i in range(4))
+            dim, width = cgutils.unpack_tuple(builder, z.shape)
+            tiles = Tiles(builder, width, lane)
+            last = builder.sub(dim, INDEX(1))  # an odd one out is computed twice, and stored twice
+            rows = [_minimum(builder, builder.add(row, INDEX(r)), last) for r in range(n_rows)]
+            speeds = [tiles.zeros() for _ in rows]
+            with cgutils.for_range(builder, dim) as loop:
+                turned = tiles.load(velocity, loop.index)
+                for here, speed in zip(rows, speeds, strict=True):
+                    entry = tiles.spread(tiles.scalar(matrices, client, dim, here, dim, loop.index))
+                    builder.store(tiles.fma(entry, turned, builder.load(speed)), speed)
+            pulls, places = [], []
+            half = context.get_constant(types.float64, -0.5)
+            for here, speed in zip(rows, speeds, strict=True):
+                kick = builder.fmul(square, tiles.scalar(curvatures, client, dim, here))
+                place = tiles.load(z, here)
+                moved = tiles.fma(tiles.spread(builder.fmul(half, kick)), place, builder.load(speed))
+                builder.store(moved, speed)
+                places.append(cgutils.alloca_once_value(builder, builder.fadd(place, moved)))
+                pulls.append(tiles.spread(builder.fneg(kick)))
+            with cgutils.for_range(builder, builder.sub(n_steps, INDEX(1))):
+                for pull, place, speed in zip(pulls, places, speeds, strict=True):
+                    at = builder.load(place)
+                    moved = tiles.fma(pull, at, builder.load(speed))
+                    builder.store(moved, speed)
+                    builder.store(builder.fadd(at, moved), place)
+            for here, place in zip(rows, places, strict=True):
+                tiles.store(builder.load(place), z, here)
+            return context.get_dummy_value()
+
+        count = types.int64
+        signature = types.void(z, velocity, matrices, curvatures, count, count, types.float64, count, count)
+        return signature, build
+
+    return trajectory
+
+
+_two_rows = _tile_trajectory(2)
+
+
+@inner
+def _leapfrogs(z, velocity, matrices, curvatures, client, square, n_steps):
+    """u = M velocity, and `n_steps` times u -= square a z (half of it at first), z += u."""
+    for lane in range(0, z.shape[1], TILE):
+        for row in range(0, z.shape[0], 2):
+            _two_rows(z, velocity, matrices, curvatures, client, row, square, n_steps, lane)
+
+
+@spliced
+def to_modes(modes, client, x, room):
+    """x (d, B) <- Q' (x - c), as one step without force"""
+    for i in range(x.shape[0]):
+        lanes.shift(room[i], x[i], modes.centres[client, i])
+        lanes.fill(x[i], 0.0)
+    _leapfrogs(x, room, modes.transposed, modes.curvatures, client, 0.0, 1)
+
+
+@spliced
+def from_modes(modes, client, x, room):
+    """x (d, B) <- c + Q x"""
+    for i in range(x.shape[0]):
+        lanes.copy(room[i], x[i])
+        lanes.fill(x[i], modes.centres[client, i])
+    _leapfrogs(x, room, modes.vectors, modes.curvatures, client, 0.0, 1)
+
+
+@spliced
+def trajectory_in_modes(modes, client, step_size, n_steps, z, velocity):
+    """`n_steps` leapfrog steps of z (d, B) from `velocity` (d, B): step_size p, in the given coordinates."""
+    _leapfrogs(z, velocity, modes.transposed, modes.curvatures, client, step_size * step_size, n_steps)

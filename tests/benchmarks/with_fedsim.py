@@ -13,6 +13,7 @@ from fedsim.engine.block import lane_state
 from fedsim.engine.plan import make_plan
 from fedsim.noise import normals
 from fedsim.problems.regression.minibatch import draw_indices
+from fedsim.slots import Numbers
 from fedsim.streams import OWN_NOISE, SHARED_NOISE
 
 from .gossip import GossipTables
@@ -77,13 +78,19 @@ class FedsimSingle(Fedsim):
 
 
 @compiled
-def draw_all(lanes, own, shared, first, last, n_clients):
-    """The normals of draws first..last-1 in the order of the kernel, and nothing else."""
-    for draw in range(first, last):
+def draw_all(lanes, own, shared, first, last, n_clients, together, ahead):
+    """The normals of draws first..last-1 in the order of the kernel, and nothing else.
+
+    One call draws for `together` clients, or with `ahead` for as many draws of a single chain.
+    """
+    for draw in range(first, last, together if ahead else 1):
         if shared.shape[0]:
             normals(lanes, SHARED_NOISE, draw, 0, shared)
-        for client in range(n_clients):
-            normals(lanes, OWN_NOISE, draw, client, own)
+        for client in range(0, n_clients, 1 if ahead else together):
+            if ahead:
+                normals(lanes, OWN_NOISE, Numbers(draw), client, own)
+            else:
+                normals(lanes, OWN_NOISE, draw, Numbers(client), own)
 
 
 @compiled
@@ -114,13 +121,15 @@ class Floor(Fedsim):
         def task(job: tuple[tuple[int, int], int]) -> np.ndarray:
             (first, last), part = job
             state = lane_state(plan, first, last)
-            given = state.work.own
-            own = np.zeros((given.shape[-2], given.shape[-1]), given.dtype)
-            shared = own.copy() if getattr(self.algorithm, "shared_noise", 0.0) > 0 else own[:0]
+            own, together = np.zeros_like(state.work.own.rows[0]), state.work.own.slots.shape[2]
+            room = getattr(state.work, "shared", None)
+            shared = (np.zeros_like(room.rows[0]) if room and self.algorithm.shared_noise > 0
+                      else np.empty((0, 1), own.dtype))
+            ahead = room is None and not hasattr(self.algorithm, "mixing")
             n_draws = -(-steps // (len(own) // self.problem.dim))
             cuts = np.linspace(0, n_draws, self.segments + 1).astype(int)
             with_own = 0 if getattr(self.algorithm, "shared_noise", 0.0) == 1.0 else self.problem.n_clients
-            draw_all(state.lanes, own, shared, cuts[part], cuts[part + 1], with_own)
+            draw_all(state.lanes, own, shared, cuts[part], cuts[part + 1], with_own, together, ahead)
             if getattr(self.problem, "has_minibatches", False):
                 draw_data(state.arrays, state.lanes, state.work.scratch.indices, rounds[part],
                           rounds[part + 1], self.problem.n_clients)

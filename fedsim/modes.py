@@ -21,12 +21,13 @@ from .validation import Array
 
 
 class Modes(NamedTuple):
-    """Per client: curvatures a (N, d), eigenvectors Q and Q' (N, d, d), centres c (N, d)."""
+    """Per client: curvatures a (N, d), eigenvectors Q and Q' (N, d, d), centres c and -Q' c (N, d)."""
 
     curvatures: Array
     vectors: Array
     transposed: Array
     centres: Array
+    origins: Array
 
 
 class NoModes(NamedTuple):
@@ -38,8 +39,9 @@ class NoModes(NamedTuple):
 def modes_of(problem: Any) -> Modes:
     """The modes of a dense quadratic problem."""
     values, vectors = np.linalg.eigh(problem.hessians)
-    return Modes(values, np.ascontiguousarray(vectors),
-                 np.ascontiguousarray(np.swapaxes(vectors, 1, 2)), problem.minimizers)
+    transposed = np.ascontiguousarray(np.swapaxes(vectors, 1, 2))
+    return Modes(values, np.ascontiguousarray(vectors), transposed, problem.minimizers,
+                 -np.einsum("cij,cj->ci", transposed, problem.minimizers))
 
 
 def _minimum(builder: Any, a: Any, b: Any) -> Any:
@@ -103,12 +105,11 @@ def _leapfrogs(z, velocity, matrices, curvatures, client, square, n_steps):
 
 
 @spliced
-def to_modes(modes, client, x, room):
-    """x (d, B) <- Q' (x - c), as one step without force"""
-    for i in range(x.shape[0]):
-        lanes.shift(room[i], x[i], modes.centres[client, i])
-        lanes.fill(x[i], 0.0)
-    _leapfrogs(x, room, modes.transposed, modes.curvatures, client, 0.0, 1)
+def to_modes(modes, client, z, x):
+    """z (d, B) <- Q' (x - c), as one step without force from -Q' c"""
+    for i in range(z.shape[0]):
+        lanes.fill(z[i], modes.origins[client, i])
+    _leapfrogs(z, x, modes.transposed, modes.curvatures, client, 0.0, 1)
 
 
 @spliced

@@ -54,11 +54,14 @@ def figure_table(folder: Path = store.FOLDER) -> str:
 
 
 def benchmark_table(path: Path = BENCHMARKS) -> str:
-    """The benchmark's own output as a table."""
+    """The benchmark's own output as a table, and what its cases are."""
     if not path.exists():
         return "Not measured yet: `make bench`."
     header, *rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
-    return markdown(header, rows)
+    whole = path.with_suffix(".json")
+    cases = json.loads(whole.read_text(encoding="utf-8"))["cases"] if whole.exists() else {}
+    legend = "".join(f"- {name}: {case['title']}\n" for name, case in cases.items())
+    return (f"{legend}\n" if legend else "") + markdown(header, rows)
 
 
 PARTS: dict[str, Callable[[], str]] = {"figures": figure_table, "benchmarks": benchmark_table}

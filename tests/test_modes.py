@@ -12,7 +12,7 @@ STEP = 0.3
 
 
 @compiled
-def _run(modes, client, step_size, n_steps, n_updates, x, velocities, room):
+def _run(modes, client, step_size, n_steps, n_updates, x, velocities, room):  # room begins as x
     to_modes(modes, client, x, room)
     for update in range(n_updates):
         trajectory_in_modes(modes, client, step_size, n_steps, x, velocities[update])
@@ -43,7 +43,7 @@ def test_it_is_the_leapfrog(dim, n_steps):
     x, momenta = 4.0 * rng.standard_normal((dim, 2 * TILE)), rng.standard_normal((3, dim, 2 * TILE))
     for client in range(3):
         moved, velocities = x.copy(), STEP * momenta
-        _run(modes_of(on), client, STEP, n_steps, 3, moved, velocities, np.empty_like(x))
+        _run(modes_of(on), client, STEP, n_steps, 3, moved, velocities, x.copy())
         assert velocities.tobytes() == (STEP * momenta).tobytes()
         expected = x
         for p in momenta:
@@ -55,10 +55,10 @@ def test_every_lane_has_the_same_bits():
     on, rng = problem(5), np.random.default_rng(3)
     x, velocities = rng.standard_normal((5, 3 * TILE)), rng.standard_normal((2, 5, 3 * TILE))
     together = x.copy()
-    _run(modes_of(on), 1, STEP, 4, 2, together, velocities, np.empty_like(x))
+    _run(modes_of(on), 1, STEP, 4, 2, together, velocities, x.copy())
     turn = np.roll(np.arange(3 * TILE), 5)
     apart = x[:, turn].copy()
-    _run(modes_of(on), 1, STEP, 4, 2, apart, velocities[:, :, turn].copy(), np.empty_like(x))
+    _run(modes_of(on), 1, STEP, 4, 2, apart, velocities[:, :, turn].copy(), apart.copy())
     assert apart.tobytes() == together[:, turn].tobytes()
 
 

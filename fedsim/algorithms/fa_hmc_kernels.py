@@ -134,7 +134,7 @@ def _trajectory(modes: Any, kernel: Any, problem: Any, lane_set: Any, work: Any,
 def _trajectory_in_modes(modes, kernel, problem, lane_set, work, slot, step, client, eta):
     x = work.local[slot]
     if step % kernel.local_steps == 0:
-        to_modes(modes, client, x, work.gradient)
+        to_modes(modes, client, x, work.server)
     trajectory_in_modes(modes, client, eta, kernel.leapfrog_steps, x, work.extra.velocity)
     if (step + 1) % kernel.local_steps == 0:
         from_modes(modes, client, x, work.gradient)

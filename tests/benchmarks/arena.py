@@ -18,8 +18,8 @@ from .judge import Finding, judge
 from .laws import Laws
 
 ROOT = Path(__file__).resolve().parents[2]
-CONTESTANTS = ("fedsim", "fedsim single", "NumPy", "NumPy by updates", "JAX natural", "JAX tuned",
-               "JAX own normals", "desgld")
+CONTESTANTS = ("fedsim", "fedsim single", "NumPy", "NumPy by updates", "NumPy in modes", "JAX natural",
+               "JAX tuned", "JAX in modes", "JAX own normals", "desgld")
 PEERS = ("desgld",)
 """Programs that are left out where they are not installed, and that another interpreter may run."""
 FLOOR_SHARE = 0.5

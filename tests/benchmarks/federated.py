@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -80,7 +81,8 @@ class FederatedCase(Case):
     local_steps: int = 10
     shared_noise: float = 0.25
     leapfrog_steps: int = 0
-    contestants = ("fedsim", "fedsim single", "NumPy", "JAX natural", "JAX tuned", "JAX own normals")
+    contestants: ClassVar[tuple[str, ...]] = ("fedsim", "fedsim single", "NumPy", "JAX natural", "JAX tuned",
+                                              "JAX own normals")
 
     def tables(self) -> Tables:
         """The problem, drawn from a fixed seed."""
@@ -105,7 +107,17 @@ class FederatedCase(Case):
         return n_rounds * self.local_steps * self.n_replicas * per_step
 
 
-_SLOW = {"NumPy": 1 / 3, "JAX natural": 1 / 12, "JAX tuned": 1 / 4, "JAX own normals": 1 / 2}
+@dataclass(frozen=True, kw_only=True)
+class HamiltonianCase(FederatedCase):
+    """FA-HMC, which others may also compute in the coordinates that fedsim uses."""
+
+    leapfrog_steps: int = 5
+    contestants = ("fedsim", "fedsim single", "NumPy", "NumPy in modes", "JAX natural", "JAX tuned",
+                   "JAX own normals", "JAX in modes")
+
+
+_SLOW = {"NumPy": 1 / 3, "NumPy in modes": 1 / 3, "JAX natural": 1 / 12, "JAX tuned": 1 / 4,
+         "JAX in modes": 1 / 4, "JAX own normals": 1 / 2}
 
 CASES = (
     FederatedCase(
@@ -123,18 +135,18 @@ CASES = (
         name="iii", title="FA-LD, N=2, d=1000, isotropic, K=10, 64 replicas, 4,000 steps, shared noise 1/4",
         n_clients=2, dim=1000, isotropic=True, n_replicas=64, n_rounds=400, check_replicas=2048,
         check_rounds=2, fractions=_SLOW),
-    FederatedCase(
+    HamiltonianCase(
         name="iv", title="FA-HMC, N=20, d=2, dense, K=5, T=10, 320 replicas, 1,500 rounds, shared noise 1 "
-        "(the default)", n_clients=20, dim=2, leapfrog_steps=5, shared_noise=1.0, n_replicas=320,
+        "(the default)", n_clients=20, dim=2, shared_noise=1.0, n_replicas=320,
         n_rounds=1500, check_replicas=65536, check_rounds=2, fractions=_SLOW),
-    FederatedCase(
-        name="iv-1/4", title="as iv, shared noise 1/4", n_clients=20, dim=2, leapfrog_steps=5,
+    HamiltonianCase(
+        name="iv-1/4", title="as iv, shared noise 1/4", n_clients=20, dim=2,
         n_replicas=320, n_rounds=1000, check_replicas=65536, check_rounds=2, fractions=_SLOW),
-    FederatedCase(
+    HamiltonianCase(
         name="v", title="FA-HMC, N=20, d=10, dense, K=5, T=10, 320 replicas, 200 rounds, shared noise 1 "
-        "(the default)", n_clients=20, dim=10, leapfrog_steps=5, shared_noise=1.0, n_replicas=320,
+        "(the default)", n_clients=20, dim=10, shared_noise=1.0, n_replicas=320,
         n_rounds=200, check_replicas=16384, check_rounds=2, fractions=_SLOW),
-    FederatedCase(
-        name="v-1/4", title="as v, shared noise 1/4", n_clients=20, dim=10, leapfrog_steps=5,
+    HamiltonianCase(
+        name="v-1/4", title="as v, shared noise 1/4", n_clients=20, dim=10,
         n_replicas=320, n_rounds=150, check_replicas=16384, check_rounds=2, fractions=_SLOW),
 )

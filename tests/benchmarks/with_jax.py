@@ -6,6 +6,7 @@
 ``JAX own normals``  the same with our Box-Muller transform ported to jax.numpy in place of
                      jax.random.normal, on JAX's threefry bits: not something that JAX offers, but the
                      most that could be had from it.
+``JAX in modes``     FA-HMC tuned, with trajectories along the eigenvectors of the clients' Hessians.
 
 Keys are threefry: in float64 on a processor the rbg and unsafe_rbg generators are three times slower.
 Tried and not faster: all noise drawn per round, state (N, R, d), unrolled scans, sums of products instead
@@ -136,10 +137,11 @@ def natural(t: Tables, n_rounds: int, n_replicas: int) -> Callable[[Any], Any]:
 
 
 def tuned(t: Any, n_rounds: int, n_replicas: int, normal: Callable[..., Any] = jax.random.normal,
-          together: bool = False) -> Callable[[Any], Any]:
+          together: bool = False, modes: bool = False) -> Callable[[Any], Any]:
     """The same with all replicas in one array (N, d, R) and I - eta A_c folded.
 
     `together` draws own and shared noise of a step at once; else shared noise comes a round at a time.
+    `modes` makes trajectories of FA-HMC along the eigenvectors of every client's Hessian, as fedsim does.
     """
     if isinstance(t, GossipTables):
         return gossip(t, n_rounds, n_replicas, normal)
@@ -154,6 +156,14 @@ def tuned(t: Any, n_rounds: int, n_replicas: int, normal: Callable[..., Any] = j
         return (matrix[:, :, None] * x if matrix.ndim == 2 else jnp.matmul(matrix, x)) + offset[:, :, None]
 
     hessians, minimizers = jnp.asarray(t.hessians), jnp.asarray(t.minimizers)[:, :, None]
+    values: Any
+    vectors: Any
+    values, vectors = jnp.linalg.eigh(hessians) if modes else (None, None)
+
+    def trajectory(x: Any, p: Any) -> Any:
+        if modes:
+            return leapfrogs(t, lambda at: values[:, :, None] * at, x, jnp.matmul(vectors.mT, p))
+        return leapfrogs(t, lambda at: jnp.matmul(hessians, at - minimizers), x, p)
 
     def local_step(x: Any, given: tuple[Any, ...]) -> tuple[Any, None]:
         key, *shared = given
@@ -167,7 +177,7 @@ def tuned(t: Any, n_rounds: int, n_replicas: int, normal: Callable[..., Any] = j
             else:
                 p = own_sizes * lax.optimization_barrier(normal(key, shape))
                 p = p + t.shared_size * shared[0] if shared else p
-            return leapfrogs(t, lambda at: jnp.matmul(hessians, at - minimizers), x, p), None
+            return trajectory(x, p), None
         if together and t.shared_size > 0:
             noise = normal(key, (n_clients + 1, dim, n_replicas))
             return move(x) + own_sizes * noise[:-1] + t.shared_size * noise[-1], None
@@ -180,7 +190,10 @@ def tuned(t: Any, n_rounds: int, n_replicas: int, normal: Callable[..., Any] = j
         given = [jax.random.split(own_key, t.local_steps)]
         if t.shared_size > 0 and not together:
             given.append(normal(shared_key, (t.local_steps, dim, n_replicas)))
-        x, _ = lax.scan(local_step, jnp.broadcast_to(server, shape), tuple(given))
+        start = jnp.broadcast_to(server, shape)
+        x, _ = lax.scan(local_step, jnp.matmul(vectors.mT, start - minimizers) if modes else start,
+                        tuple(given))
+        x = minimizers + jnp.matmul(vectors, x) if modes else x
         return jnp.tensordot(weights, x, axes=1), None
 
     def all_replicas(key: Any) -> Any:
@@ -221,4 +234,11 @@ class JaxOwnNormals(JaxTuned):
     options = {"normal": own_normal, "together": True}  # noqa: RUF012
 
 
-CONTESTANTS = {"JAX natural": Jax, "JAX tuned": JaxTuned, "JAX own normals": JaxOwnNormals}
+class JaxInModes(JaxTuned):
+    """FA-HMC along eigenvectors, with jax.random."""
+
+    options = {"modes": True}  # noqa: RUF012
+
+
+CONTESTANTS = {"JAX natural": Jax, "JAX tuned": JaxTuned, "JAX own normals": JaxOwnNormals,
+               "JAX in modes": JaxInModes}

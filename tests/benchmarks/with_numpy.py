@@ -64,7 +64,7 @@ class Numpy:
         t = self.tables
         rng = np.random.Generator(np.random.SFC64(seed))
         (_, dim), eta = t.minimizers.shape, t.step_size
-        kick = eta**2 * t.hessians
+        kick = eta**2 * self._curvature()
         x = self._from_minimizers(np.zeros((dim, self.n_replicas)))
         v, pull = np.empty_like(x), np.empty_like(x)
         shared = np.empty((dim, self.n_replicas))
@@ -80,8 +80,9 @@ class Numpy:
                         v += shared
                     else:
                         v[:] = shared
+                v, pull = self._turned(v, pull)
                 for k in range(t.leapfrog_steps):
-                    np.matmul(kick, x, out=pull)
+                    self._kick(kick, x, pull)
                     if k == 0:
                         pull *= 0.5
                     v -= pull
@@ -90,6 +91,16 @@ class Numpy:
             x = self._from_minimizers(server)
         return server.T.copy()
 
+    def _curvature(self) -> np.ndarray:
+        return self.tables.hessians
+
+    def _kick(self, kick: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
+        np.matmul(kick, x, out=out)
+
+    def _turned(self, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The velocity as `_kick` wants it, and a free array."""
+        return v, room
+
     def _from_minimizers(self, server: np.ndarray) -> np.ndarray:
         """The server's value as every client sees it, from its own minimizer: no constant is left."""
         return server - self.tables.minimizers[:, :, None]
@@ -97,6 +108,31 @@ class Numpy:
     def _average(self, x: np.ndarray) -> np.ndarray:
         t = self.tables
         return np.tensordot(t.weights, x, axes=1) + (t.weights @ t.minimizers)[:, None]
+
+
+class NumpyInModes(Numpy):
+    """FA-HMC along the eigenvectors of every client's Hessian, as fedsim makes its trajectories."""
+
+    def __init__(self, tables: Tables, threads: int) -> None:
+        super().__init__(tables, threads)
+        self.values, self.vectors = np.linalg.eigh(tables.hessians)
+        self.transposed = np.ascontiguousarray(np.swapaxes(self.vectors, 1, 2))
+
+    def _curvature(self) -> np.ndarray:
+        return self.values[:, :, None]
+
+    def _kick(self, kick: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
+        np.multiply(kick, x, out=out)
+
+    def _turned(self, v: np.ndarray, room: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        np.matmul(self.transposed, v, out=room)
+        return room, v
+
+    def _from_minimizers(self, server: np.ndarray) -> np.ndarray:
+        return self.transposed @ super()._from_minimizers(server)
+
+    def _average(self, x: np.ndarray) -> np.ndarray:
+        return super()._average(self.vectors @ x)
 
 
 def fastest(tables: Any, threads: int) -> Any:
@@ -108,4 +144,4 @@ def fastest(tables: Any, threads: int) -> Any:
     return Numpy(tables, threads)
 
 
-CONTESTANTS = {"NumPy": fastest, "NumPy by updates": StaleSteps}
+CONTESTANTS = {"NumPy": fastest, "NumPy by updates": StaleSteps, "NumPy in modes": NumpyInModes}

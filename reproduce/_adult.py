@@ -124,6 +124,11 @@ def data_table(data: Adult) -> pd.DataFrame:
         "share_of_ones": float(data.train.labels.mean())}])
 
 
+def is_real(table: pd.DataFrame) -> bool:
+    """True when the rows are the paper's."""
+    return bool(table["source"].iloc[0] != STAND_IN)
+
+
 def data_text(table: pd.DataFrame) -> str:
     """The data in words, for a picture."""
     row = table.iloc[0]

@@ -191,7 +191,7 @@ def judge_sampling(tables: Tables) -> tuple[str, str]:
         f"A point mass at the posterior's mean has W2 = {spread:.3g} (halves of the reference sample are "
         f"{tables['setting']['halves_w2'].iloc[0]:.2g} apart); the agents' mean W2 after {end} "
         f"iterations is {'; '.join(texts)}."
-        + ("" if near else " Accuracy looks at the direction of x only and settles long before the law."))
+        + ("" if near else " Accuracy looks at the direction of x only and says little about the law."))
 
 
 def judge_order(tables: Tables) -> tuple[str, str]:
@@ -207,8 +207,8 @@ def judge_order(tables: Tables) -> tuple[str, str]:
     further, nearer = alone["low"] > joined["high"].max(), alone["high"] < joined["low"].min()
     return (PASS if further else FAIL if nearer else NOT_TESTABLE), (
         f"Mean over agents of W2 to the posterior with 95% intervals, {'; '.join(texts)}. An agent alone "
-        "follows a sixth of the likelihood: a wider law around another mode, which accuracy shows at "
-        "once and W2 only when the transient ends.")
+        "follows a sixth of the likelihood, a wider law around another mode"
+        + ("." if further else ", which W2 does not show before the transient has ended."))
 
 
 def hypotheses_claim(number: str) -> Claim:

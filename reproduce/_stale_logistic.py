@@ -7,7 +7,7 @@ of workers has the same normal draws, so that differences between them are sharp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,8 @@ from scipy.stats import t as student
 import fedsim as fs
 from fedsim.estimators import combine
 
+from . import _adult, plot
 from . import _stale as sim
-from . import plot
 from ._adult import TestLoss
 from ._reference import posterior_reference
 from .figure import FAIL, NOT_TESTABLE, PASS, ByScale, Claim, Parameter, Tables, note
@@ -236,6 +236,22 @@ def headline(drawing: Drawing, text: str) -> None:
 def networks_claim(text: str, source: str) -> Claim:
     """A claim about the convolutional networks, which are not reproduced."""
     return Claim(text, source, lambda tables: (NOT_TESTABLE, f"The rows of these networks are {NETWORKS}."))
+
+
+def on_a9a(text: str, source: str, judge: Callable[[Tables], tuple[str, str]]) -> list[Claim]:
+    """The paper's claim, judged on its data only, and the same of the data at hand."""
+    def on_its_data(tables: Tables) -> tuple[str, str]:
+        if _adult.is_real(tables["data"]):
+            return judge(tables)
+        return NOT_TESTABLE, (f"The data are a {_adult.STAND_IN}: give a9a's files with --data. What it "
+                              "shows is judged in the next claim.")
+
+    def at_hand(tables: Tables) -> tuple[str, str]:
+        found, why = judge(tables)
+        return found, f"On {tables['data']['source'].iloc[0]}. {why}"
+
+    return [Claim(text, source, on_its_data),
+            Claim(f"ours, on the data at hand: {text[0].lower()}{text[1:]}", f"ours, for {source}", at_hand)]
 
 
 def verdict(holds: bool) -> str:

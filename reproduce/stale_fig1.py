@@ -163,10 +163,10 @@ def judge_optimal(tables: Tables) -> tuple[str, str]:
 def judge_exponent(tables: Tables) -> tuple[str, str]:
     """MSE at the end against L0."""
     row = tables["slopes"].iloc[0]
-    good = abs(row["slope"] - row["paper"]) < 0.05
+    good = abs(row["slope"] - row["paper"]) < sim.NEAR
     return (PASS if good else FAIL), (
         f"Exact log-log slope in L0 at age 2, batch sums: {sim.slope_text(row)} against -2/3 "
-        "(0.05 off would be accepted).")
+        f"({sim.NEAR:.2g} off would be accepted).")
 
 
 def judge_lower(tables: Tables) -> tuple[str, str]:

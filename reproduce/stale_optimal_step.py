@@ -39,8 +39,6 @@ PARAMETERS = [
     Parameter("n_replicas", ByScale(256, 1024, 16384), "ours", "at the best step sizes"),
     sim.DATA_SEED, sim.SEED,
 ]
-NEAR = 1.0 / 12.0
-"""An exponent is accepted when no other multiple of 1/6 is nearer."""
 
 
 def compute(scale: str) -> Tables:
@@ -70,8 +68,9 @@ def _scan(ax: Axes, tables: Tables) -> None:
         colour = plot.COLOURS[number]
         plot.exact(ax, one["step_size"], one["mse"], colour, rf"exact law, $\tau$ = {tau}")
         ax.plot(ages.loc[tau, "step_size"], ages.loc[tau, "mse"], "o", color=colour, markersize=7)
-        ax.axvline(mse_step_size(length, tau), color=colour, linestyle=":", linewidth=1.1,
-                   label=r"dotted: rule $h = \tau^{-2/3} L^{-1/3}$" if number == 0 else None)
+        ax.axvline(mse_step_size(length, tau), color=colour, linestyle=":", linewidth=1.1)
+    ax.plot([], [], color="#000000", linestyle=":", linewidth=1.1,
+            label=r"rule $h = \tau^{-2/3} L^{-1/3}$, by colour")
     ax.set(xscale="log", yscale="log", xlabel="step size h", ylabel=r"MSE of the average of $\theta^2$",
            title=f"target N(0, 1), L = {length}: a best step for each age")
     ax.set_ylim(0.6 * float(tables["scan"]["mse"].min()), 8.0 * float(tables["scan"]["mse"].median()))
@@ -114,6 +113,7 @@ def _lengths(ax: Axes, tables: Tables) -> None:
     ax.set(xscale="log", yscale="log", xlabel="iterations L", ylabel="relative to the smallest L",
            title=rf"target N(0, 1), $\tau$ = {table['age'].iloc[0]}: exponents in L")
     ax.set_xticks(ticks, [str(value) for value in ticks])
+    ax.set_yticks([1.0, 0.7, 0.5, 0.3, 0.2], ["1", "0.7", "0.5", "0.3", "0.2"])
     ax.minorticks_off()
     ax.legend(loc="lower left", fontsize=8)
 
@@ -124,7 +124,7 @@ def _slope(slopes: pd.DataFrame, model: str, of: str, against: str) -> pd.Series
 
 
 def _accept(*rows: pd.Series) -> str:
-    return PASS if all(abs(row["slope"] - row["paper"]) < NEAR for row in rows) else FAIL
+    return PASS if all(abs(row["slope"] - row["paper"]) < sim.NEAR for row in rows) else FAIL
 
 
 def judge_mse(tables: Tables) -> tuple[str, str]:

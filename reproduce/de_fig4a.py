@@ -179,8 +179,8 @@ def judge_small(tables: Tables) -> tuple[str, str]:
 
 CLAIMS = [
     Claim("Larger batches lead to a smaller asymptotic error.", "section 5.1, figure 4(a)", judge_error),
-    Claim("as predicted by Theorem 1, through its bound sigma^2 of the gradient noise.",
-          "section 5.1, figure 4(a)", judge_predicted),
+    Claim("as predicted by Theorem 1 through its bound sigma^2 of the gradient noise: read as the direction, "
+          "with sigma along the exact law.", "section 5.1, figure 4(a)", judge_predicted),
     Claim("ours: DE-SGLD settles with every batch size at this step size.", "ours", judge_small),
     Claim("ours: replicas follow the exact moments.", "ours", claims.judge_replicas),
 ]

@@ -177,7 +177,7 @@ def judge_order(tables: Tables) -> tuple[str, str]:
 CLAIMS = [
     Claim("A larger step size converges faster to a region of less accuracy.", "section 5.1, figure 4(b)",
           judge_trade),
-    Claim("as predicted by Theorem 1.", "section 5.1, figure 4(b)", judge_theorem),
+    Claim("as predicted by Theorem 1, read as the direction.", "section 5.1, figure 4(b)", judge_theorem),
     Claim("ours: at the figure's step sizes Theorem 1's limit is nearer than the start.", "ours",
           judge_vacuous),
     Claim("The asymptotic error is of order sqrt(eta), read as the rate that is seen.", "Remark 2",

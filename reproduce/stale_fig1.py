@@ -173,10 +173,12 @@ def judge_lower(tables: Tables) -> tuple[str, str]:
     """Curves over the line through their end."""
     table = tables["far"]
     near, far = (one["least"] for _, one in table.groupby("start"))
-    return (PASS if float(near.min()) >= 0.999 else FAIL), (
-        f"From theta_0 = {table['start'].min():g} exact curves fall to {near.min():.2f} of the line through "
-        f"their end, as short averages near the mode are good; from theta_0 = {table['start'].max():g} the "
-        f"least ratio is {far.min():.3f}.")
+    holds = [float(one.min()) >= 0.999 for one in (near, far)]
+    return (PASS if all(holds) else NOT_TESTABLE if any(holds) else FAIL), (
+        "It depends on the start, which is not printed: from theta_0 = "
+        f"{table['start'].min():g} exact curves fall to {near.min():.2f} of the line through their end, as "
+        f"short averages near the mode are good; from theta_0 = {table['start'].max():g} the least ratio is "
+        f"{far.min():.3f}.")
 
 
 def judge_replicas(tables: Tables) -> tuple[str, str]:

@@ -143,10 +143,16 @@ CASES = (
         name="iv-1/4", title="as iv, shared noise 1/4", n_clients=20, dim=2,
         n_replicas=320, n_rounds=1000, check_replicas=65536, check_rounds=2, fractions=_SLOW),
     HamiltonianCase(
+        name="iv-0", title="as iv, without shared noise", n_clients=20, dim=2, shared_noise=0.0,
+        n_replicas=320, n_rounds=1000, check_replicas=65536, check_rounds=2, fractions=_SLOW),
+    HamiltonianCase(
         name="v", title="FA-HMC, N=20, d=10, dense, K=5, T=10, 320 replicas, 200 rounds, shared noise 1 "
         "(the default)", n_clients=20, dim=10, shared_noise=1.0, n_replicas=320,
         n_rounds=200, check_replicas=16384, check_rounds=2, fractions=_SLOW),
     HamiltonianCase(
         name="v-1/4", title="as v, shared noise 1/4", n_clients=20, dim=10,
+        n_replicas=320, n_rounds=150, check_replicas=16384, check_rounds=2, fractions=_SLOW),
+    HamiltonianCase(
+        name="v-0", title="as v, without shared noise", n_clients=20, dim=10, shared_noise=0.0,
         n_replicas=320, n_rounds=150, check_replicas=16384, check_rounds=2, fractions=_SLOW),
 )

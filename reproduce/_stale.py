@@ -156,10 +156,6 @@ def slope_row(x: Any, y: Any, theory: float, **labels: Any) -> dict[str, Any]:
             "points": found.n_points}
 
 
-NEAR = 1.0 / 12.0
-"""An exponent is accepted when no other multiple of 1/6 is nearer."""
-
-
 def slope_text(row: Any) -> str:
     """A row of `slope_row` in words."""
     return f"{row['slope']:.3f} (95% interval of the line {row['low']:.3f} to {row['high']:.3f})"

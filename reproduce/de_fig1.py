@@ -134,7 +134,7 @@ def _gap_panel(ax: Axes, gaps: pd.DataFrame) -> None:
 def judge_mixing(tables: Tables) -> tuple[str, str]:
     """Condition (7) of the connected networks."""
     gaps = tables["gaps"]
-    used = gaps[gaps["connected"].astype(bool)]
+    used = gaps[gaps["network"] != "disconnected"]
     good = bool((used["smallest"] > -1.0).all() and (used["gap"] > 0.0).all() and used["connected"].all())
     return (PASS if good else FAIL), (
         f"For N = {used['n_clients'].min()} to {used['n_clients'].max()} the smallest eigenvalue is at "

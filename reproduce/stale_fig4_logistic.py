@@ -15,7 +15,7 @@ from . import _stale as sim
 from . import _stale_logistic as blr
 from ._adult import DATA
 from ._stale_logistic import verdict
-from .figure import ByScale, Claim, Drawing, Parameter, Tables, settings
+from .figure import FAIL, NOT_TESTABLE, ByScale, Claim, Drawing, Parameter, Tables, settings
 
 __all__ = ["DATA"]
 
@@ -99,7 +99,7 @@ def judge_small(tables: Tables) -> tuple[str, str]:
     one = tables["curves"].query("servers == 1").iloc[-1]
     gap = abs(float(one["loss"]) - float(tables["posterior"]["loss"].iloc[0]))
     same = blr.no_speedup(tables["speedups"])
-    return verdict(not same), (
+    return (FAIL if same else NOT_TESTABLE), (
         f"After {one['x']:.0f} iterations per worker the mean loss of one server is {gap:.4f} from the "
         f"posterior's, and single runs differ by {one['spread']:.4f} (standard deviation), which is "
         f"{'less' if one['spread'] < gap else 'more'}. But equal servers have the same mean whatever their "

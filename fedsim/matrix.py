@@ -2,66 +2,19 @@
 
 Row functions as in `lanes` would read and write every row once for each entry of A. Here the sums of a
 few rows of A stay in registers for `TILE` lanes at a time, which numba's loops cannot express, so the
-loop over columns is written in LLVM's vector instructions. Its operations and their order are those of
-`_lane`, in every lane: the bits do not depend on where in a block a replica lies.
+loop over columns is written with `tiles`. Its operations and their order are those of `_lane`, in every
+lane.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from .compile import Gathered, coordinate, dispatched, fused, inner
-from .streams import VECTOR_LANES
-
-TILE = VECTOR_LANES
-_VECTOR = ir.VectorType(ir.DoubleType(), TILE)
-INDEX = ir.IntType(64)
-
-
-class Tiles:
-    """Vector instructions on one tile of lanes of row arrays (rows, `width`)."""
-
-    def __init__(self, builder: Any, width: Any, lane: Any) -> None:
-        self.builder, self.width, self.lane = builder, width, lane
-        self._fma = builder.module.declare_intrinsic(f"llvm.fma.v{TILE}f64", fnty=ir.FunctionType(
-            _VECTOR, [_VECTOR] * 3))
-
-    def zeros(self) -> Any:
-        """A variable, zero in all lanes."""
-        return cgutils.alloca_once_value(self.builder, ir.Constant(_VECTOR, [0.0] * TILE))
-
-    def spread(self, scalar: Any) -> Any:
-        """The same number in all lanes."""
-        one = self.builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, INDEX(0))
-        return self.builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), TILE),
-                                                                [0] * TILE))
-
-    def _place(self, array: Any, row: Any) -> Any:
-        place = self.builder.add(self.builder.mul(row, self.width), self.lane)
-        return self.builder.bitcast(self.builder.gep(array.data, [place]), _VECTOR.as_pointer())
-
-    def load(self, array: Any, row: Any) -> Any:
-        """This tile of a row."""
-        return self.builder.load(self._place(array, row), align=8)
-
-    def store(self, value: Any, array: Any, row: Any) -> None:
-        """Overwrite this tile of a row."""
-        self.builder.store(value, self._place(array, row), align=8)
-
-    def fma(self, a: Any, b: Any, c: Any) -> Any:
-        """a b + c, rounded once."""
-        return self.builder.call(self._fma, [a, b, c])
-
-    def scalar(self, array: Any, *indices: Any) -> Any:
-        """An entry of an array; indices and sizes alternate: i, n, j is entry i n + j."""
-        place = indices[0]
-        for size, index in zip(indices[1::2], indices[2::2], strict=True):
-            place = self.builder.add(self.builder.mul(place, size), index)
-        return self.builder.load(self.builder.gep(array.data, [place]))
+from .tiles import INDEX, TILE, Tiles
 
 
 def _tile_product(n_rows: int) -> Any:

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from . import lanes
 from .compile import inner, spliced
-from .matrix import INDEX, TILE, Tiles
+from .tiles import INDEX, TILE, Tiles
 from .validation import Array
 
 

@@ -23,15 +23,14 @@ from .compile import (
     fused,
     inlined,
     inner,
-    per_lane,
-    spliced,
 )
-from .slots import number_at
-from .streams import CoordinateLaneSet, LaneSet, philox
+from .philox import word_rows
+from .slots import ROOM
+from .streams import CoordinateLaneSet, LaneSet
 from .validation import Array
 
 _2, _12, _52, _62 = np.uint64(2), np.uint64(12), np.uint64(52), np.uint64(62)
-_16, _32 = np.uint64(16), np.uint64(32)
+_32 = np.uint64(32)
 _ONE, _ONE64 = np.uint64(1), np.uint64(0x3FF0000000000000)
 _FRACTION = np.uint64(0x000FFFFFFFFFFFFF)
 _ROOT_HALF = np.uint64(0x3FE6A09E667F3BCD)  # bits of sqrt(1/2)
@@ -45,7 +44,7 @@ _ROOT_HALF_F, _ONE_F, _FRACTION_F = np.uint32(0x3F3504F3), np.uint32(0x3F800000)
 
 
 class SingleLaneSet(NamedTuple):
-    """A `LaneSet` whose normals are float32, with room for the words they are made of."""
+    """A `LaneSet` whose normals are float32, with room for the words of all slots of a row."""
 
     key0: Any
     key1: Any
@@ -67,21 +66,21 @@ def normals(lane_set: Any, tag: int, position: Any, client: Any, out: Array) -> 
 def box_muller(high, low):
     """Two standard normals (float64) from two words of 64 bits."""
     uniform = 2.0 - bits_float64((high >> _12) | _ONE64)  # in (0, 1], 52 bits
-    # log(uniform): split into 2^k m with m in [sqrt(1/2), sqrt(2)), then 2 atanh(f / (2 + f))
+    # -2 log(uniform): split into 2^k m with m in [sqrt(1/2), sqrt(2)), then 2 atanh(f / (2 + f)); the factor
+    # 2 is in the constants, where it is exact and costs nothing
     shifted = float64_bits(uniform) + (_ONE64 - _ROOT_HALF)
     exponent = bits_float64((shifted >> _52) | _TWO52) - (4503599627370496.0 + 1023.0)
     f = bits_float64((shifted & _FRACTION) + _ROOT_HALF) - 1.0
     s = f / (2.0 + f)
     z = s * s
     w = z * z  # even and odd powers apart: two short chains of operations instead of a long one
-    even = fused(w, fused(w, fused(w, 0.14616449685088905054, 0.18182889125261882073),
-                          0.28571428625975484946), 0.66666666666666696862)
-    odd = fused(w, fused(w, 0.15331721600551690549, 0.22222211134795077031), 0.3999999999989950449)
+    even = fused(w, fused(w, fused(w, 0.2923289937017781, 0.3636577825052376),
+                          0.5714285725195097), 1.333333333333334)
+    odd = fused(w, fused(w, 0.3066344320110338, 0.44444422269590156), 0.7999999999979901)
     series = fused(w, odd, z * even)
-    half_square = 0.5 * f * f
-    logarithm = fused(exponent, _LN2_HIGH, f - (
-        half_square - fused(s, half_square + series, exponent * _LN2_LOW)))
-    radius = np.sqrt(-2.0 * logarithm)
+    square = f * f
+    rest = square - fused(s, square + series, exponent * (2.0 * _LN2_LOW))
+    radius = np.sqrt(fused(exponent, -2.0 * _LN2_HIGH, rest - (f + f)))
     # angle: two bits choose the quadrant, 52 bits an angle in [-pi/4, pi/4)
     quadrant = low >> _62
     angle = (bits_float64(((low << _2) >> _12) | _ONE64) - 1.5) * _HALF_PI
@@ -105,19 +104,6 @@ def box_muller(high, low):
 
 
 @inner
-def _word_rows(out0, out1, key0, key1, replicas, client, position, pair, tag):
-    n_lanes = replicas.shape[0]
-    for slot in range(out0.shape[0] // n_lanes):
-        before = np.uint64(slot * n_lanes)
-        for b in range(n_lanes):
-            place = (np.uint64(number_at(client, slot, b)) << _16) | per_lane(pair, b)
-            step = np.uint64(number_at(position, slot, b))
-            w0, w1, w2, w3 = philox(place, step, replicas[b], tag, key0, key1)
-            out0[before + np.uint64(b)] = bits_float64((w0 << _32) | w1)
-            out1[before + np.uint64(b)] = bits_float64((w2 << _32) | w3)
-
-
-@inner
 def _transform_rows(out0, out1):
     for b in range(out0.shape[0]):
         first, second = box_muller(float64_bits(out0[b]), float64_bits(out1[b]))
@@ -125,24 +111,22 @@ def _transform_rows(out0, out1):
         out1[b] = second
 
 
-@spliced
-def _pair_rows(out0, out1, lane_set, client, position, pair, tag):
-    # two loops and not one: neither then runs out of registers
-    _word_rows(out0, out1, lane_set.key0, lane_set.key1, lane_set.replicas, client, position, pair, tag)
-    _transform_rows(out0, out1)
-
-
 @normals.register(LaneSet)
 def _normals_double(lane_set, tag, position, client, out):
-    rows = out.shape[0]
-    for pair in range((rows + 1) // 2):
-        second = out[2 * pair + 1] if 2 * pair + 1 < rows else lane_set.spare
-        _pair_rows(out[2 * pair], second, lane_set, client, position, np.uint64(pair), np.uint64(tag))
+    # two loops and not one: neither then runs out of registers
+    rows, n_slots = out.shape[0], out.shape[1] // lane_set.replicas.shape[0]
+    word_rows(out, lane_set.spare, n_slots, lane_set.key0, lane_set.key1, lane_set.replicas, client, position,
+              0, tag)
+    for row in range(0, rows, 2):
+        _transform_rows(out[row], out[row + 1] if row + 1 < rows else lane_set.spare[0])
 
 
 @normals.register(CoordinateLaneSet)
 def _normals_by_coordinates(lane_set, tag, position, client, out):
-    _pair_rows(out[0], out[1], lane_set, client, position, lane_set.pairs, np.uint64(tag))
+    n_slots = out.shape[1] // lane_set.replicas.shape[0]
+    word_rows(out, out, n_slots, lane_set.key0, lane_set.key1, lane_set.replicas, client, position,
+              lane_set.pairs, tag)
+    _transform_rows(out[0], out[1])
 
 
 @inlined
@@ -178,40 +162,27 @@ def box_muller_single(word0, word1):
 
 
 @inner
-def _philox_rows(words0, words1, words2, words3, key0, key1, replicas, client, position, slot, quad, tag):
-    for b in range(replicas.shape[0]):
-        place = (np.uint64(number_at(client, slot, b)) << _16) | quad
-        step = np.uint64(number_at(position, slot, b))
-        w0, w1, w2, w3 = philox(place, step, replicas[b], tag, key0, key1)
-        words0[b] = np.uint32(w0)
-        words1[b] = np.uint32(w1)
-        words2[b] = np.uint32(w2)
-        words3[b] = np.uint32(w3)
-
-
-@inner
-def _transform_single(out0, out1, words0, words1):
-    for b in range(words0.shape[0]):
-        first, second = box_muller_single(words0[b], words1[b])
+def _transform_single(out0, out1, words):
+    for b in range(out0.shape[0]):
+        word = float64_bits(words[b])
+        first, second = box_muller_single(np.uint32(word >> _32), np.uint32(word))
         out0[b] = first
         out1[b] = second
 
 
 @normals.register(SingleLaneSet)
 def _normals_single(lane_set, tag, position, client, out):
-    rows, n_lanes, words = out.shape[0], lane_set.replicas.shape[0], lane_set.words
+    rows, words = out.shape[0], lane_set.words
+    n_slots = out.shape[1] // lane_set.replicas.shape[0]
     for quad in range((rows + 3) // 4):
-        for slot in range(out.shape[1] // n_lanes):
-            here = slice(slot * n_lanes, (slot + 1) * n_lanes)
-            _philox_rows(words[0], words[1], words[2], words[3], lane_set.key0, lane_set.key1,
-                         lane_set.replicas, client, position, slot, np.uint64(quad), np.uint64(tag))
-            for half in range(2):
-                row = 4 * quad + 2 * half
-                if row + 1 < rows:
-                    _transform_single(out[row, here], out[row + 1, here], words[2 * half],
-                                      words[2 * half + 1])
-                elif row < rows:
-                    _transform_single(out[row, here], lane_set.spare, words[2 * half], words[2 * half + 1])
+        word_rows(words, words, n_slots, lane_set.key0, lane_set.key1, lane_set.replicas, client, position,
+                  quad, tag)
+        for half in range(2):
+            row = 4 * quad + 2 * half
+            if row + 1 < rows:
+                _transform_single(out[row], out[row + 1], words[half])
+            elif row < rows:
+                _transform_single(out[row], lane_set.spare, words[half])
 
 
 def steps_per_draw(dim: int, dtype: Any) -> int:
@@ -224,4 +195,4 @@ def as_single(lane_set: LaneSet) -> SingleLaneSet:
     """The same lanes with float32 normals."""
     n_lanes = len(lane_set.replicas)
     return SingleLaneSet(lane_set.key0, lane_set.key1, lane_set.replicas,
-                         np.empty((4, n_lanes), np.uint32), np.empty(n_lanes, np.float32))
+                         np.empty((2, max(n_lanes, ROOM))), np.empty(max(n_lanes, ROOM), np.float32))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .compile import compiled, inlined
-from .streams import PARTICIPATION, philox
+from .philox import philox
+from .streams import PARTICIPATION
 from .validation import one_of, whole
 
 

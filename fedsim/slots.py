@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compile import dispatched, per_lane, spliced
+from .compile import spliced
 
-_ROOM = 2048  # normals of one call: they and their words fit the first cache with room to spare
+ROOM = 2048
+"""Normals of one call of several slots, at most: they fit the first cache with room to spare."""
 
 
 class Numbers(NamedTuple):
@@ -22,30 +23,10 @@ class Numbers(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Rows of a table from `first` on, with one number per lane: one row for each slot."""
+    """Rows of a table from `first` on, with one number per lane: one row for each slot, or the last row."""
 
     table: Any
     first: Any
-
-
-@dispatched
-def number_at(value: Any, slot: int, lane: int) -> Any:
-    """The number of a lane in a slot: of a number, an array over lanes, `Numbers` or `Listed`."""
-
-
-@number_at.register(Numbers)
-def _number(value, slot, lane):
-    return value.first + slot
-
-
-@number_at.register(Listed)
-def _listed(value, slot, lane):
-    return value.table[min(value.first + slot, value.table.shape[0] - 1), lane]  # the last group: not full
-
-
-@number_at.otherwise
-def _same(value, slot, lane):
-    return per_lane(value, lane)
 
 
 class NormalRoom(NamedTuple):
@@ -57,7 +38,7 @@ class NormalRoom(NamedTuple):
 
 def normal_room(count: int, rows: int, n_lanes: int, dtype: Any, keep: bool = False) -> NormalRoom:
     """Zeros for `count` slots of `rows` rows: one group, used over and over, or (`keep`) all of them."""
-    most = max(1, min(count, _ROOM // (rows * n_lanes)))
+    most = max(1, min(count, ROOM // (rows * n_lanes)))
     # a call costs about as much as 16 lanes; drawing for slots beyond the last is a waste
     together = min(range(1, most + 1), key=lambda m: -(-count // m) * (16 + m * n_lanes))
     groups = -(-count // together) if keep else 1

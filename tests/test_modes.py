@@ -5,8 +5,8 @@ import pytest
 
 import fedsim as fs
 from fedsim.compile import compiled
-from fedsim.matrix import TILE
 from fedsim.modes import from_modes, modes_of, to_modes, trajectory_in_modes
+from fedsim.tiles import TILE
 
 STEP = 0.3
 

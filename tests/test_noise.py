@@ -10,6 +10,7 @@ from scipy import special, stats
 
 from fedsim.compile import compiled
 from fedsim.noise import as_single, box_muller, box_muller_single, normals, steps_per_draw
+from fedsim.philox import philox, rounds
 from fedsim.streams import (
     GRADIENT_NOISE,
     OWN_NOISE,
@@ -18,7 +19,6 @@ from fedsim.streams import (
     START,
     by_coordinates,
     lane_set,
-    philox,
 )
 
 SEED = 20_240_229
@@ -90,6 +90,7 @@ def compiled_philox(counters, key):
 @pytest.mark.parametrize(("counter", "key", "words"), KNOWN)
 def test_known_answers(counter, key, words):
     assert naive.philox(counter, key) == words
+    assert rounds(*counter, *key) == words
     assert tuple(compiled_philox([counter], key)[0].tolist()) == words
 
 

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 from scipy.special import eval_chebyt
 
-from ..matrix import TILE
 from ..modes import NoModes, modes_of
 from ..participation import Participation
 from ..problems.quadratic import Quadratic
@@ -35,6 +34,7 @@ from ..stability import (
     round_radius,
     scalar_round_radius,
 )
+from ..tiles import TILE
 from ..validation import Array, fraction, one_of, whole
 from .fa_hmc_kernels import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel
 from .federated import Federated, FederatedWork, curvatures

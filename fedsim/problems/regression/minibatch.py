@@ -19,7 +19,8 @@ import numpy as np
 from ... import lanes
 from ...compile import compiled, entry, per_lane
 from ...gradients import exact_gradient, stochastic_gradient
-from ...streams import MINIBATCH, philox
+from ...philox import philox
+from ...streams import MINIBATCH
 from ...validation import Array
 from .kernels import GROUP, add_gathered, finish, gathered_residual
 

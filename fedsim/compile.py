@@ -130,19 +130,25 @@ def spliced(function: Callable[..., Any]) -> Any:
     return numba.njit(inline="always", **_OPTIONS, **_INNER)(function)
 
 
-def dispatched(stub: Callable[..., Any]) -> Any:
+def dispatched(stub: Callable[..., Any] | None = None, *, inline: bool = False) -> Any:
     """Make `stub` a compiled function whose body is chosen by the class of its first argument.
 
     ``@stub.register(SomeNamedTuple)`` adds a body, ``@stub.otherwise`` one for all other classes. The
     choice is made while compiling and costs nothing at run time; unlike function arguments or closures
     it keeps the disk cache valid.
+
+    ``@dispatched(inline=True)`` is for what is called in one place, many times: to pass a problem and a
+    workspace to a function takes as long as the arithmetic of a hundred lanes.
     """
+    if stub is None:
+        return functools.partial(dispatched, inline=inline)
     bodies: dict[type | None, Callable[..., Any]] = {}
 
     def choose(*args: Any) -> Callable[..., Any] | None:
         return bodies.get(getattr(args[0], "instance_class", None), bodies.get(None))
 
-    overload(stub, jit_options=_OPTIONS | _INNER, strict=False)(choose)
+    options = _OPTIONS | _INNER | ({"forceinline": True} if inline else {})
+    overload(stub, jit_options=options, strict=False)(choose)
 
     def register(cls: type | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def add(body: Callable[..., Any]) -> Callable[..., Any]:

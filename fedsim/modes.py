@@ -48,22 +48,28 @@ def _minimum(builder: Any, a: Any, b: Any) -> Any:
     return builder.select(builder.icmp_signed("<", a, b), a, b)
 
 
-def _tile_trajectory(n_rows: int) -> Any:
+def _tile_trajectory(n_rows: int, scaled: bool) -> Any:
     @intrinsic
-    def trajectory(typingctx: Any, z: Any, velocity: Any, matrices: Any, curvatures: Any, client: Any,
-                   row: Any, square: Any, n_steps: Any, lane: Any) -> Any:
-        """`_leapfrogs` for coordinates row, ... and one tile of lanes."""
+    def trajectory(typingctx: Any, z: Any, size: Any, velocity: Any, first: Any, pace: Any, matrices: Any,
+                   curvatures: Any, client: Any, row: Any, square: Any, n_steps: Any, lane: Any) -> Any:
+        """`_leapfrogs` for coordinates row, ... and one tile of lanes.
+
+        Row j of the velocity is row first + pace j of `velocity`, of any number of dimensions; it is
+        multiplied by `size` if `scaled`.
+        """
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            _, _, _, _, client, row, square, n_steps, lane = args
+            _, size, _, first, pace, _, _, client, row, square, n_steps, lane = args
             z, velocity, matrices, curvatures = (
-                context.make_array(signature.args[i])(context, builder, args[i]) for i in range(4))
+                context.make_array(signature.args[i])(context, builder, args[i]) for i in (0, 2, 5, 6))
             dim, width = cgutils.unpack_tuple(builder, z.shape)
             tiles = Tiles(builder, width, lane)
+            given = Tiles(builder, width, lane, kind=context.get_value_type(signature.args[2].dtype))
             last = builder.sub(dim, INDEX(1))  # an odd one out is computed twice, and stored twice
             rows = [_minimum(builder, builder.add(row, INDEX(r)), last) for r in range(n_rows)]
             speeds = [tiles.zeros() for _ in rows]
             with cgutils.for_range(builder, dim) as loop:
-                turned = tiles.load(velocity, loop.index)
+                source = builder.add(first, builder.mul(pace, loop.index))
+                turned = tiles.double(given.load(velocity, source))
                 for here, speed in zip(rows, speeds, strict=True):
                     entry = tiles.spread(tiles.scalar(matrices, client, dim, here, dim, loop.index))
                     builder.store(tiles.fma(entry, turned, builder.load(speed)), speed)
@@ -71,8 +77,10 @@ def _tile_trajectory(n_rows: int) -> Any:
             half = context.get_constant(types.float64, -0.5)
             for here, speed in zip(rows, speeds, strict=True):
                 kick = builder.fmul(square, tiles.scalar(curvatures, client, dim, here))
-                place = tiles.load(z, here)
-                moved = tiles.fma(tiles.spread(builder.fmul(half, kick)), place, builder.load(speed))
+                place, turned = tiles.load(z, here), builder.load(speed)
+                if scaled:
+                    turned = builder.fmul(tiles.spread(size), turned)
+                moved = tiles.fma(tiles.spread(builder.fmul(half, kick)), place, turned)
                 builder.store(moved, speed)
                 places.append(cgutils.alloca_once_value(builder, builder.fadd(place, moved)))
                 pulls.append(tiles.spread(builder.fneg(kick)))
@@ -86,14 +94,13 @@ def _tile_trajectory(n_rows: int) -> Any:
                 tiles.store(builder.load(place), z, here)
             return context.get_dummy_value()
 
-        count = types.int64
-        signature = types.void(z, velocity, matrices, curvatures, count, count, types.float64, count, count)
-        return signature, build
+        n, real = types.int64, types.float64
+        return types.void(z, real, velocity, n, n, matrices, curvatures, n, n, real, n, n), build
 
     return trajectory
 
 
-_two_rows = _tile_trajectory(2)
+_two_rows, _two_rows_scaled = _tile_trajectory(2, scaled=False), _tile_trajectory(2, scaled=True)
 
 
 @inner
@@ -101,7 +108,7 @@ def _leapfrogs(z, velocity, matrices, curvatures, client, square, n_steps):
     """u = M velocity, and `n_steps` times u -= square a z (half of it at first), z += u."""
     for lane in range(0, z.shape[1], TILE):
         for row in range(0, z.shape[0], 2):
-            _two_rows(z, velocity, matrices, curvatures, client, row, square, n_steps, lane)
+            _two_rows(z, 1.0, velocity, 0, 1, matrices, curvatures, client, row, square, n_steps, lane)
 
 
 @spliced
@@ -125,3 +132,14 @@ def from_modes(modes, client, x, room):
 def trajectory_in_modes(modes, client, step_size, n_steps, z, velocity):
     """`n_steps` leapfrog steps of z (d, B) from `velocity` (d, B): step_size p, in the given coordinates."""
     _leapfrogs(z, velocity, modes.transposed, modes.curvatures, client, step_size * step_size, n_steps)
+
+
+@inner
+def trajectory_of_normals(modes, client, step_size, n_steps, z, size, normals):
+    """As `trajectory_in_modes`, from `size` times a client's `Normals`, which need not be made a velocity."""
+    values, pace = normals.values, normals.values.shape[1]
+    first, square = normals.first * pace + normals.slot, step_size * step_size
+    for lane in range(0, z.shape[1], TILE):
+        for row in range(0, z.shape[0], 2):
+            _two_rows_scaled(z, size, values, first, pace, modes.transposed, modes.curvatures, client, row,
+                             square, n_steps, lane)

@@ -37,7 +37,7 @@ class Tiles:
 
     def __init__(self, builder: Any, width: Any, lane: Any, n_lanes: int = TILE, kind: Any = _FLOAT) -> None:
         self.builder, self.width, self.lane, self.n_lanes = builder, width, lane, n_lanes
-        self._type = vector(kind, n_lanes)
+        self._type, self._align = vector(kind, n_lanes), 4 if kind == ir.FloatType() else 8
         self._fma = builder.module.declare_intrinsic(  # the builder's own is for plain numbers only
             f"llvm.fma.v{TILE}f64", fnty=ir.FunctionType(_TILE, [_TILE] * 3))
 
@@ -55,11 +55,16 @@ class Tiles:
 
     def load(self, array: Any, row: Any) -> Any:
         """This tile of a row."""
-        return self.builder.load(self._place(array, row), align=8)
+        return self.builder.load(self._place(array, row), align=self._align)
 
     def store(self, value: Any, array: Any, row: Any) -> None:
         """Overwrite this tile of a row."""
-        self.builder.store(value, self._place(array, row), align=8)
+        self.builder.store(value, self._place(array, row), align=self._align)
+
+    def double(self, value: Any) -> Any:
+        """Floats of 32 or 64 bits as those of 64."""
+        wide = vector(_FLOAT, self.n_lanes)
+        return value if value.type == wide else self.builder.fpext(value, wide)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         """a b + c, rounded once."""

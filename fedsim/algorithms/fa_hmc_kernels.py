@@ -10,9 +10,9 @@ from .. import lanes
 from ..compile import compiled, dispatched
 from ..engine.kernel import advance
 from ..gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
-from ..modes import Modes, NoModes, from_modes, to_modes, trajectory_in_modes
+from ..modes import Modes, NoModes, from_modes, to_modes, trajectory_in_modes, trajectory_of_normals
 from ..schedules import step_size
-from ..slots import normal_row
+from ..slots import Normals, normal_row
 from ..validation import Array
 from .federated import begin_round, federated_round, local_update
 
@@ -95,10 +95,45 @@ def _set_any_anchor(modes, kernel, problem, work, round):
 
 @local_update.register(FAHMCKernel)
 def _hamiltonian_step(kernel, problem, lane_set, work, slot, step, client, private, own, shared):
-    eta, velocity = step_size(kernel.schedule, step), work.extra.velocity
+    eta = step_size(kernel.schedule, step)
     own_size, shared_size = eta * np.sqrt(1.0 - kernel.shared_noise), eta * np.sqrt(kernel.shared_noise)
-    known = slot > 0 and own_size == 0.0 and _keeps_velocity(kernel.modes)
-    for i in range(0 if known else velocity.shape[0]):
+    _trajectory(kernel.modes, kernel, problem, lane_set, work, slot, step, client, eta, own_size, private,
+                own, shared_size, shared)
+
+
+@dispatched(inline=True)
+def _trajectory(modes: Any, kernel: Any, problem: Any, lane_set: Any, work: Any, slot: int, step: int,
+                client: Any, eta: float, own_size: float, private: Any, own: Normals, shared_size: float,
+                shared: Normals) -> None:
+    """All leapfrog steps of a local update; sizes and velocities are eta times those of the momentum."""
+
+
+@_trajectory.register(Modes)
+def _trajectory_in_modes(modes, kernel, problem, lane_set, work, slot, step, client, eta, own_size, private,
+                         own, shared_size, shared):
+    x, velocity = work.local[slot], work.extra.velocity
+    if step % kernel.local_steps == 0:
+        to_modes(modes, client, x, work.server)
+    if shared_size == 0.0:
+        trajectory_of_normals(modes, client, eta, kernel.leapfrog_steps, x, own_size * private, own)
+    else:
+        if own_size > 0.0:
+            for i in range(velocity.shape[0]):
+                lanes.blend(velocity[i], own_size, private, normal_row(own, i), shared_size,
+                            normal_row(shared, i))
+        elif slot == 0:  # the same for all clients
+            for i in range(velocity.shape[0]):
+                lanes.scale(velocity[i], shared_size, normal_row(shared, i))
+        trajectory_in_modes(modes, client, eta, kernel.leapfrog_steps, x, velocity)
+    if (step + 1) % kernel.local_steps == 0:
+        from_modes(modes, client, x, work.gradient)
+
+
+@_trajectory.register(NoModes)
+def _plain_trajectory(modes, kernel, problem, lane_set, work, slot, step, client, eta, own_size, private,
+                      own, shared_size, shared):
+    x, velocity, correction = work.local[slot], work.extra.velocity, work.extra.correction
+    for i in range(velocity.shape[0]):
         if shared_size == 0.0:
             lanes.scale_product(velocity[i], own_size, private, normal_row(own, i))
         elif own_size == 0.0:
@@ -106,43 +141,6 @@ def _hamiltonian_step(kernel, problem, lane_set, work, slot, step, client, priva
         else:
             lanes.blend(velocity[i], own_size, private, normal_row(own, i), shared_size,
                         normal_row(shared, i))
-    _trajectory(kernel.modes, kernel, problem, lane_set, work, slot, step, client, eta)
-
-
-@dispatched
-def _keeps_velocity(modes: Any) -> bool:
-    """True when a trajectory leaves the velocity as it was."""
-
-
-@_keeps_velocity.register(Modes)
-def _kept(modes):
-    return True
-
-
-@_keeps_velocity.register(NoModes)
-def _overwritten(modes):
-    return False
-
-
-@dispatched
-def _trajectory(modes: Any, kernel: Any, problem: Any, lane_set: Any, work: Any, slot: int, step: int,
-                client: Any, eta: float) -> None:
-    """All leapfrog steps of a local update from ``work.extra.velocity``, eta p."""
-
-
-@_trajectory.register(Modes)
-def _trajectory_in_modes(modes, kernel, problem, lane_set, work, slot, step, client, eta):
-    x = work.local[slot]
-    if step % kernel.local_steps == 0:
-        to_modes(modes, client, x, work.server)
-    trajectory_in_modes(modes, client, eta, kernel.leapfrog_steps, x, work.extra.velocity)
-    if (step + 1) % kernel.local_steps == 0:
-        from_modes(modes, client, x, work.gradient)
-
-
-@_trajectory.register(NoModes)
-def _plain_trajectory(modes, kernel, problem, lane_set, work, slot, step, client, eta):
-    x, velocity, correction = work.local[slot], work.extra.velocity, work.extra.correction
     corrected = _is_corrected(kernel, step // kernel.local_steps)
     if corrected and step % kernel.local_steps == 0:
         exact_gradient(problem, client, work.extra.anchor, work.scratch, work.gradient)

@@ -64,7 +64,7 @@ def begin_round(kernel: Any, problem: Any, lane_set: Any, work: Any, round: int)
     """What an algorithm does at a round's start, after the broadcast."""
 
 
-@dispatched
+@dispatched(inline=True)
 def local_update(kernel: Any, problem: Any, lane_set: Any, work: Any, slot: int, step: int,
                  client: Any, private: Any, own: Normals, shared: Normals) -> None:
     """One local step of the client in `slot`: updates ``work.local[slot]``.

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from . import lanes
 from .compile import inner, spliced
-from .tiles import INDEX, TILE, Tiles
+from .tiles import INDEX, TILE, Tiles, minimum
 from .validation import Array
 
 
@@ -44,10 +44,6 @@ def modes_of(problem: Any) -> Modes:
                  -np.einsum("cij,cj->ci", transposed, problem.minimizers))
 
 
-def _minimum(builder: Any, a: Any, b: Any) -> Any:
-    return builder.select(builder.icmp_signed("<", a, b), a, b)
-
-
 def _tile_trajectory(n_rows: int, scaled: bool) -> Any:
     @intrinsic
     def trajectory(typingctx: Any, z: Any, size: Any, velocity: Any, first: Any, pace: Any, matrices: Any,
@@ -65,7 +61,7 @@ def _tile_trajectory(n_rows: int, scaled: bool) -> Any:
             tiles = Tiles(builder, width, lane)
             given = Tiles(builder, width, lane, kind=context.get_value_type(signature.args[2].dtype))
             last = builder.sub(dim, INDEX(1))  # an odd one out is computed twice, and stored twice
-            rows = [_minimum(builder, builder.add(row, INDEX(r)), last) for r in range(n_rows)]
+            rows = [minimum(builder, builder.add(row, INDEX(r)), last) for r in range(n_rows)]
             speeds = [tiles.zeros() for _ in rows]
             with cgutils.for_range(builder, dim) as loop:
                 source = builder.add(first, builder.mul(pace, loop.index))

@@ -24,7 +24,7 @@ from .compile import (
     inlined,
     inner,
 )
-from .philox import word_rows
+from .philox import last_words, word_rows
 from .slots import ROOM
 from .streams import CoordinateLaneSet, LaneSet
 from .validation import Array
@@ -126,6 +126,8 @@ def _normals_by_coordinates(lane_set, tag, position, client, out):
     n_slots = out.shape[1] // lane_set.replicas.shape[0]
     word_rows(out, out, n_slots, lane_set.key0, lane_set.key1, lane_set.replicas, client, position,
               lane_set.pairs, tag)
+    last_words(out, n_slots, lane_set.key0, lane_set.key1, lane_set.replicas, client, position,
+               lane_set.pairs, tag)
     _transform_rows(out[0], out[1])
 
 

@@ -33,7 +33,7 @@ MAX_REPLICAS = 2**32
 
 
 class LaneSet(NamedTuple):
-    """The lanes of a block: the key words and the replica number of each lane, all uint64.
+    """The lanes of a block, in whole tiles: the key words and the replica number of each lane, all uint64.
 
     `spare` is a row (1, at least B) of floats for the second normal of a pair where only one is wanted.
     """
@@ -45,7 +45,7 @@ class LaneSet(NamedTuple):
 
 
 class CoordinateLaneSet(NamedTuple):
-    """Lanes that are pairs of coordinates of a few replicas: lane = pair * n_replicas + replica."""
+    """Any number of lanes that are pairs of coordinates of a few replicas: pair * n_replicas + replica."""
 
     key0: Any
     key1: Any
@@ -53,16 +53,15 @@ class CoordinateLaneSet(NamedTuple):
     pairs: Any
 
 
-def lane_set(seed: int, first: int, count: int, pad: bool = False) -> LaneSet:
-    """Lanes of replicas first, ..., first + count - 1; padding repeats the last one."""
-    n_lanes = -(-count // TILE) * TILE if pad else count
+def lane_set(seed: int, first: int, count: int) -> LaneSet:
+    """Lanes of replicas first, ..., first + count - 1, and of the last one again until tiles are full."""
+    n_lanes = -(-count // TILE) * TILE
     replicas = np.minimum(np.arange(first, first + n_lanes), first + count - 1)
     return LaneSet(np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32), replicas.astype(np.uint64),
                    np.empty((1, max(n_lanes, ROOM))))
 
 
-def by_coordinates(lanes: LaneSet, n_pairs: int) -> CoordinateLaneSet:
-    """The same replicas with one lane for each pair of coordinates."""
-    n_replicas = len(lanes.replicas)
-    return CoordinateLaneSet(lanes.key0, lanes.key1, np.tile(lanes.replicas, n_pairs),
-                             np.repeat(np.arange(n_pairs, dtype=np.uint64), n_replicas))
+def by_coordinates(lanes: LaneSet, count: int, n_pairs: int) -> CoordinateLaneSet:
+    """The first `count` lanes, with one lane for each pair of coordinates."""
+    return CoordinateLaneSet(lanes.key0, lanes.key1, np.tile(lanes.replicas[:count], n_pairs),
+                             np.repeat(np.arange(n_pairs, dtype=np.uint64), count))

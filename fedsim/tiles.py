@@ -16,54 +16,71 @@ TILE = 16
 
 INDEX = ir.IntType(64)
 _FLOAT = ir.DoubleType()
-_TILE = ir.VectorType(_FLOAT, TILE)
 
 
-def vector(kind: Any, n_lanes: int) -> Any:
-    """The type of `n_lanes` numbers; one lane is a plain number."""
-    return kind if n_lanes == 1 else ir.VectorType(kind, n_lanes)
+def _vector(kind: Any) -> Any:
+    return ir.VectorType(kind, TILE)
 
 
-def spread(builder: Any, scalar: Any, n_lanes: int) -> Any:
+def minimum(builder: Any, a: Any, b: Any) -> Any:
+    """The smaller of two signed integers."""
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
+
+
+def spread(builder: Any, scalar: Any) -> Any:
     """The same number in all lanes."""
-    if n_lanes == 1:
-        return scalar
-    one = builder.insert_element(ir.Constant(vector(scalar.type, n_lanes), ir.Undefined), scalar, INDEX(0))
-    return builder.shuffle_vector(one, one, ir.Constant(vector(ir.IntType(32), n_lanes), [0] * n_lanes))
+    one = builder.insert_element(ir.Constant(_vector(scalar.type), ir.Undefined), scalar, INDEX(0))
+    return builder.shuffle_vector(one, one, ir.Constant(_vector(ir.IntType(32)), [0] * TILE))
 
 
 class Tiles:
-    """Instructions on one tile of lanes of row arrays (rows, `width`) of floats, or of 64-bit words."""
+    """Instructions on one tile of row arrays (rows, `width`) of floats, or of 64-bit words.
 
-    def __init__(self, builder: Any, width: Any, lane: Any, n_lanes: int = TILE, kind: Any = _FLOAT) -> None:
-        self.builder, self.width, self.lane, self.n_lanes = builder, width, lane, n_lanes
-        self._type, self._align = vector(kind, n_lanes), 4 if kind == ir.FloatType() else 8
+    The tile begins at `lane`. With `last`, lanes beyond that one are it once more.
+    """
+
+    def __init__(self, builder: Any, width: Any, lane: Any, last: Any = None, kind: Any = _FLOAT) -> None:
+        self.builder, self.width, self.lane, self.last = builder, width, lane, last
+        self._type, self._align = _vector(kind), 4 if kind == ir.FloatType() else 8
         self._fma = builder.module.declare_intrinsic(  # the builder's own is for plain numbers only
-            f"llvm.fma.v{TILE}f64", fnty=ir.FunctionType(_TILE, [_TILE] * 3))
+            f"llvm.fma.v{TILE}f64", fnty=ir.FunctionType(_vector(_FLOAT), [_vector(_FLOAT)] * 3))
 
     def zeros(self) -> Any:
         """A variable, zero in all lanes."""
-        return cgutils.alloca_once_value(self.builder, ir.Constant(self._type, [0.0] * self.n_lanes))
+        return cgutils.alloca_once_value(self.builder, ir.Constant(self._type, [0.0] * TILE))
 
     def spread(self, scalar: Any) -> Any:
         """The same number in all lanes."""
-        return spread(self.builder, scalar, self.n_lanes)
+        return spread(self.builder, scalar)
 
-    def _place(self, array: Any, row: Any) -> Any:
-        place = self.builder.add(self.builder.mul(row, self.width), self.lane)
-        return self.builder.bitcast(self.builder.gep(array.data, [place]), self._type.as_pointer())
+    def _place(self, array: Any, row: Any, lane: Any, kind: Any) -> Any:
+        place = self.builder.add(self.builder.mul(row, self.width), lane)
+        return self.builder.bitcast(self.builder.gep(array.data, [place]), kind.as_pointer())
+
+    def _places(self, array: Any, row: Any) -> list[Any]:
+        lanes = [minimum(self.builder, self.builder.add(self.lane, INDEX(i)), self.last) for i in range(TILE)]
+        return [self._place(array, row, lane, self._type.element) for lane in lanes]
 
     def load(self, array: Any, row: Any) -> Any:
         """This tile of a row."""
-        return self.builder.load(self._place(array, row), align=self._align)
+        if self.last is None:
+            return self.builder.load(self._place(array, row, self.lane, self._type), align=self._align)
+        value = ir.Constant(self._type, ir.Undefined)
+        for i, place in enumerate(self._places(array, row)):
+            value = self.builder.insert_element(value, self.builder.load(place), INDEX(i))
+        return value
 
     def store(self, value: Any, array: Any, row: Any) -> None:
         """Overwrite this tile of a row."""
-        self.builder.store(value, self._place(array, row), align=self._align)
+        if self.last is None:
+            self.builder.store(value, self._place(array, row, self.lane, self._type), align=self._align)
+            return
+        for i, place in enumerate(self._places(array, row)):
+            self.builder.store(self.builder.extract_element(value, INDEX(i)), place)
 
     def double(self, value: Any) -> Any:
         """Floats of 32 or 64 bits as those of 64."""
-        wide = vector(_FLOAT, self.n_lanes)
+        wide = _vector(_FLOAT)
         return value if value.type == wide else self.builder.fpext(value, wide)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
@@ -79,19 +96,19 @@ class Tiles:
 
 
 class Words:
-    """Unsigned 64-bit words in all lanes, with the operators of integers: for an equation of words that is
-    written once, for numbers, for compiled code and for tiles."""
+    """Unsigned 64-bit words, one for all lanes or one in each, with the operators of integers.
 
-    def __init__(self, builder: Any, value: Any, n_lanes: int) -> None:
-        self.builder, self.value, self.n_lanes = builder, value, n_lanes
+    So an equation of words is written once, for numbers, for compiled code and for tiles.
+    """
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.builder, self.value = builder, value
 
     def _with(self, other: Any, operation: str) -> Words:
-        if not isinstance(other, Words):
-            other = Words(self.builder, INDEX(other), 1)
-        n_lanes = max(self.n_lanes, other.n_lanes)
-        left, right = (word.value if word.n_lanes == n_lanes else spread(self.builder, word.value, n_lanes)
-                       for word in (self, other))
-        return Words(self.builder, getattr(self.builder, operation)(left, right), n_lanes)
+        both = [self.value, other.value if isinstance(other, Words) else INDEX(other)]
+        if both[0].type != both[1].type:
+            both = [spread(self.builder, value) if value.type == INDEX else value for value in both]
+        return Words(self.builder, getattr(self.builder, operation)(*both))
 
     def __add__(self, other: Any) -> Words:
         return self._with(other, "add")

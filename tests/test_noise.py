@@ -58,9 +58,10 @@ def _transform_single(words, out):
 def draw(rows, replicas, tag=OWN_NOISE, position=0, client=0, seed=SEED, first=0, single=False):
     """Normals (rows, replicas)."""
     lanes = lane_set(seed, first, replicas)
-    out = np.empty((rows, replicas), np.float32 if single else np.float64)
+    out = np.empty((rows, len(lanes.replicas)), np.float32 if single else np.float64)
     _fill(as_single(lanes) if single else lanes, tag, position, client, out)
-    return out
+    assert (out[:, replicas:] == out[:, [replicas - 1]]).all()
+    return out[:, :replicas]
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["double", "single"])
@@ -164,12 +165,12 @@ def test_draws_are_their_slow_twins(single):
             np.testing.assert_allclose(out[:, lane], slow, atol=tolerance, rtol=0)
 
 
-def test_coordinates_as_lanes_are_the_same_numbers():
+@pytest.mark.parametrize(("pairs", "replicas"), [(1, 1), (3, 5), (6, 5), (4, 8), (11, 3), (40, 31)])
+def test_coordinates_as_lanes_are_the_same_numbers(pairs, replicas):
     """The layout for few replicas in many dimensions holds the bits of the ordinary one."""
-    pairs, replicas = 6, 5
-    usual, folded = np.empty((2 * pairs, replicas)), np.empty((2, pairs * replicas))
-    _fill(lane_set(SEED, 7, replicas), OWN_NOISE, 3, 2, usual)
-    _fill(by_coordinates(lane_set(SEED, 7, replicas), pairs), OWN_NOISE, 3, 2, folded)
+    folded = np.empty((2, pairs * replicas))
+    _fill(by_coordinates(lane_set(SEED, 7, replicas), replicas, pairs), OWN_NOISE, 3, 2, folded)
+    usual = draw(2 * pairs, replicas, OWN_NOISE, 3, 2, first=7)
     np.testing.assert_array_equal(
         folded.reshape(2, pairs, replicas).transpose(1, 0, 2).reshape(-1, replicas), usual)
 

@@ -13,10 +13,12 @@ from fedsim.slots import Listed, Numbers, normal_room
 from fedsim.streams import OWN_NOISE, by_coordinates, lane_set
 
 SEED = 7_771
-LANES = {"double": lambda: lane_set(SEED, 5, 24), "single": lambda: as_single(lane_set(SEED, 5, 24)),
-         "coordinates": lambda: by_coordinates(lane_set(SEED, 5, 4), 6)}
-ROWS = {"double": 6, "single": 8, "coordinates": 2}
-TABLE = np.arange(24)[None, :] % 5 + 10 * np.arange(3)[:, None]
+B = 48
+LANES = {"double": lambda: lane_set(SEED, 5, B), "single": lambda: as_single(lane_set(SEED, 5, B)),
+         "coordinates": lambda: by_coordinates(lane_set(SEED, 5, 4), 4, B // 4),
+         "odd": lambda: by_coordinates(lane_set(SEED, 5, 3), 3, B // 3)}
+ROWS = {"double": 6, "single": 8, "coordinates": 2, "odd": 2}
+TABLE = np.arange(B)[None, :] % 5 + 10 * np.arange(3)[:, None]
 
 
 @compiled
@@ -29,15 +31,15 @@ def _fill(lanes, position, client, out):
 def test_a_slot_has_its_own_numbers(kind, vary):
     lanes, n_slots = LANES[kind](), 4
     kind_of = np.float32 if kind == "single" else np.float64
-    together = np.full((ROWS[kind], n_slots * 24), np.nan, kind_of)
+    together = np.full((ROWS[kind], n_slots * B), np.nan, kind_of)
     position = Numbers(40) if vary == "positions" else 40
     client = {"clients": Numbers(3), "positions": 3, "listed": Listed(TABLE, 1)}[vary]
     _fill(lanes, position, client, together)
     for slot in range(n_slots):
-        alone = np.full((ROWS[kind], 24), np.nan, kind_of)
+        alone = np.full((ROWS[kind], B), np.nan, kind_of)
         number = {"clients": 3 + slot, "positions": 3, "listed": TABLE[min(1 + slot, 2)]}[vary]
         _fill(lanes, 40 + slot if vary == "positions" else 40, number, alone)
-        assert together[:, 24 * slot:24 * (slot + 1)].tobytes() == alone.tobytes()
+        assert together[:, B * slot:B * (slot + 1)].tobytes() == alone.tobytes()
     assert np.abs(together).max() < 6 and np.std(together) > 0.8  # filled, and not with one number
     if vary != "listed":
         assert len(np.unique(together)) == together.size

@@ -113,17 +113,18 @@ def lane_state(plan: Plan, first: int, last: int) -> LaneState:
     arrays = None
     if n_lanes < FEW_REPLICAS and plan.noise == "double" and algorithm.separates(problem):
         arrays = problem.coordinate_arrays(n_lanes)
-    lanes: Any = lane_set(plan.seed, first, n_lanes, pad=arrays is None)
+    lanes: Any = lane_set(plan.seed, first, n_lanes)
     start = start_rows(plan.start_mean, plan.start_cov, lanes)
-    seen = wide = np.empty(start.shape[-2:])
     if arrays is not None:
         n_pairs = problem.dim // 2
-        lanes = by_coordinates(lanes, n_pairs)
-        pairs = start.reshape(*start.shape[:-2], n_pairs, 2, n_lanes)
+        lanes = by_coordinates(lanes, n_lanes, n_pairs)
+        pairs = start[..., :n_lanes].reshape(*start.shape[:-2], n_pairs, 2, n_lanes)
         start = np.swapaxes(pairs, -3, -2).reshape(*start.shape[:-2], 2, -1)
+        wide = np.empty((problem.dim, n_lanes))
         seen = wide if n_pairs == 1 else np.empty(start.shape[-2:])  # one pair: nothing to unfold
     else:
         arrays = problem.arrays()
+        seen = wide = np.empty(start.shape[-2:])
         lanes = as_single(lanes) if plan.noise == "single" else lanes
     work = algorithm.workspace(problem, np.ascontiguousarray(start), plan.dtype)
     return LaneState(algorithm.kernel(problem), arrays, lanes, work, seen, wide)

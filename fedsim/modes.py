@@ -99,29 +99,60 @@ def _tile_trajectory(n_rows: int, scaled: bool) -> Any:
 _two_rows, _two_rows_scaled = _tile_trajectory(2, scaled=False), _tile_trajectory(2, scaled=True)
 
 
+@intrinsic
+def _turn_two_rows(typingctx: Any, out: Any, matrices: Any, x: Any, starts: Any, client: Any, row: Any,
+                   lane: Any) -> Any:
+    """`_turn` for coordinates row, row + 1 and one tile of lanes."""
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _, _, _, _, client, row, lane = args
+        out, matrices, x, starts = (
+            context.make_array(signature.args[i])(context, builder, args[i]) for i in range(4))
+        dim, width = cgutils.unpack_tuple(builder, x.shape)
+        tiles = Tiles(builder, width, lane)
+        rows = [row, minimum(builder, builder.add(row, INDEX(1)), builder.sub(dim, INDEX(1)))]
+        sums = [tiles.zeros() for _ in rows]
+        with cgutils.for_range(builder, dim) as loop:
+            given = tiles.load(x, loop.index)
+            for here, total in zip(rows, sums, strict=True):
+                entry = tiles.spread(tiles.scalar(matrices, client, dim, here, dim, loop.index))
+                builder.store(tiles.fma(entry, given, builder.load(total)), total)
+        for here, total in zip(rows, sums, strict=True):
+            start = tiles.spread(tiles.scalar(starts, client, dim, here))
+            tiles.store(builder.fadd(start, builder.load(total)), out, here)
+        return context.get_dummy_value()
+
+    n = types.int64
+    return types.void(out, matrices, x, starts, n, n, n), build
+
+
+@inner
+def _turn(out, matrices, x, starts, client):
+    """out (d, B) = start + M x, with the client's M (d, d) and start (d,)"""
+    for lane in range(0, out.shape[1], TILE):
+        for row in range(0, out.shape[0], 2):
+            _turn_two_rows(out, matrices, x, starts, client, row, lane)
+
+
+@spliced
+def to_modes(modes, client, z, x):
+    """z (d, B) <- Q' (x - c)"""
+    _turn(z, modes.transposed, x, modes.origins, client)
+
+
+@spliced
+def from_modes(modes, client, x, room):
+    """x (d, B) <- c + Q x"""
+    _turn(room, modes.vectors, x, modes.centres, client)
+    for i in range(x.shape[0]):
+        lanes.copy(x[i], room[i])
+
+
 @inner
 def _leapfrogs(z, velocity, matrices, curvatures, client, square, n_steps):
     """u = M velocity, and `n_steps` times u -= square a z (half of it at first), z += u."""
     for lane in range(0, z.shape[1], TILE):
         for row in range(0, z.shape[0], 2):
             _two_rows(z, 1.0, velocity, 0, 1, matrices, curvatures, client, row, square, n_steps, lane)
-
-
-@spliced
-def to_modes(modes, client, z, x):
-    """z (d, B) <- Q' (x - c), as one step without force from -Q' c"""
-    for i in range(z.shape[0]):
-        lanes.fill(z[i], modes.origins[client, i])
-    _leapfrogs(z, x, modes.transposed, modes.curvatures, client, 0.0, 1)
-
-
-@spliced
-def from_modes(modes, client, x, room):
-    """x (d, B) <- c + Q x"""
-    for i in range(x.shape[0]):
-        lanes.copy(room[i], x[i])
-        lanes.fill(x[i], modes.centres[client, i])
-    _leapfrogs(x, room, modes.vectors, modes.curvatures, client, 0.0, 1)
 
 
 @spliced

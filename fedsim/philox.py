@@ -39,7 +39,7 @@ def philox(typingctx: Any, c0: Any, c1: Any, c2: Any, c3: Any, key0: Any, key1: 
         return context.make_tuple(builder, signature.return_type, [word.value for word in words])
 
     word = types.uint64
-    return types.UniTuple(word, 4)(word, word, word, word, word, word), build
+    return types.containers.UniTuple(word, 4)(word, word, word, word, word, word), build
 
 
 def _numbers(context: Any, builder: Any, kind: Any, value: Any, slot: Any, lane: Any, last: Any) -> Words:

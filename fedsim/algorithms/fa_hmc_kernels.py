@@ -14,7 +14,7 @@ from ..modes import Modes, NoModes, from_modes, to_modes, trajectory_in_modes, t
 from ..schedules import step_size
 from ..slots import Normals, normal_row
 from ..validation import Array
-from .federated import begin_round, federated_round, local_update
+from .federated import begin_round, federated_round, local_update, receive, receive_value, send, send_value
 
 STALE, FRESH = 1, 2
 FIRST_ROUND = {"none": 0, "exact": 1, "printed": 2}
@@ -61,6 +61,40 @@ def _begin_round(kernel, problem, lane_set, work, round):
 @dispatched
 def _set_anchor(modes: Any, kernel: Any, problem: Any, work: Any, round: int) -> None:
     """What debiasing needs to know at a round's start."""
+
+
+@receive.register(FAHMCKernel)
+def _receive(kernel, work, slot):
+    _receive_in(kernel.modes, work, slot)
+
+
+@send.register(FAHMCKernel)
+def _send(kernel, work, slot):
+    _send_from(kernel.modes, work, slot)
+
+
+@dispatched
+def _receive_in(modes: Any, work: Any, slot: int) -> None:
+    """`receive` in these coordinates; with modes every slot is the client of its number."""
+
+
+@dispatched
+def _send_from(modes: Any, work: Any, slot: int) -> None:
+    """`send` from these coordinates."""
+
+
+@_receive_in.register(Modes)
+def _turn_to(modes, work, slot):
+    to_modes(modes, slot, work.local[slot], work.server)
+
+
+@_send_from.register(Modes)
+def _turn_back(modes, work, slot):
+    from_modes(modes, slot, work.local[slot], work.gradient)
+
+
+_receive_in.register(NoModes)(receive_value)
+_send_from.register(NoModes)(send_value)
 
 
 @_set_anchor.register(Modes)
@@ -112,8 +146,6 @@ def _trajectory(modes: Any, kernel: Any, problem: Any, lane_set: Any, work: Any,
 def _trajectory_in_modes(modes, kernel, problem, lane_set, work, slot, step, client, eta, own_size, private,
                          own, shared_size, shared):
     x, velocity = work.local[slot], work.extra.velocity
-    if step % kernel.local_steps == 0:
-        to_modes(modes, client, x, work.server)
     if shared_size == 0.0:
         trajectory_of_normals(modes, client, eta, kernel.leapfrog_steps, x, own_size * private, own)
     else:
@@ -125,8 +157,6 @@ def _trajectory_in_modes(modes, kernel, problem, lane_set, work, slot, step, cli
             for i in range(velocity.shape[0]):
                 lanes.scale(velocity[i], shared_size, normal_row(shared, i))
         trajectory_in_modes(modes, client, eta, kernel.leapfrog_steps, x, velocity)
-    if (step + 1) % kernel.local_steps == 0:
-        from_modes(modes, client, x, work.gradient)
 
 
 @_trajectory.register(NoModes)

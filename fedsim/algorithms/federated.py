@@ -2,7 +2,8 @@
 
 A round copies the server's value to the active clients, makes `local_steps` local updates on each,
 and replaces the server's value by sum_c w_c theta_c, or with participation by (1/S) sum over the
-drawn clients. An algorithm supplies `local_update`, its parameters, and nothing else.
+drawn clients. An algorithm supplies `local_update` and its parameters; what else is dispatched has a
+default or may be left out.
 """
 
 from __future__ import annotations
@@ -57,6 +58,28 @@ class NoExtra(NamedTuple):
     """An algorithm without further state."""
 
     unused: int
+
+
+@dispatched
+def receive(kernel: Any, work: Any, slot: int) -> None:
+    """Set ``work.local[slot]`` to the server's value; an algorithm may have coordinates of its own."""
+
+
+@dispatched
+def send(kernel: Any, work: Any, slot: int) -> None:
+    """Make ``work.local[slot]`` what the server averages, where it is in other coordinates."""
+
+
+@receive.otherwise
+def receive_value(kernel, work, slot):
+    """As it is."""
+    for i in range(work.server.shape[0]):
+        lanes.copy(work.local[slot, i], work.server[i])
+
+
+@send.otherwise
+def send_value(kernel, work, slot):
+    """As it is."""
 
 
 @dispatched
@@ -150,8 +173,7 @@ def federated_round(kernel, problem, lane_set, work, round):
     """Body of `advance` for federated algorithms: one communication round."""
     _choose(kernel.clients, lane_set, work, round)
     for slot in range(work.local.shape[0]):
-        for i in range(work.server.shape[0]):
-            lanes.copy(work.local[slot, i], work.server[i])
+        receive(kernel, work, slot)
     begin_round(kernel, problem, lane_set, work, round)
     per_draw = work.shared.rows.shape[1] // work.server.shape[0]
     first = round * kernel.local_steps
@@ -160,6 +182,8 @@ def federated_round(kernel, problem, lane_set, work, round):
         if fresh and kernel.shared_noise > 0.0:
             normals(lane_set, SHARED_NOISE, step // per_draw, 0, work.shared.rows[0])
         _step_clients(kernel.clients, kernel, problem, lane_set, work, step, fresh)
+    for slot in range(work.local.shape[0]):
+        send(kernel, work, slot)
     _average(kernel.clients, work)
 
 

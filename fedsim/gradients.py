@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from . import lanes
 from .compile import dispatched, inner
 from .slots import Normals, normal_row
+from .tiles import aligned
 from .validation import Array
 
 
@@ -21,7 +20,7 @@ class Scratch(NamedTuple):
 
 def scratch_rows(dim: int, n_lanes: int, dtype: Any) -> Scratch:
     """Scratch for gradients in `dim` dimensions whose normals have this dtype."""
-    return Scratch(np.empty((dim, n_lanes)), np.empty((dim, n_lanes), dtype))
+    return Scratch(aligned((dim, n_lanes)), aligned((dim, n_lanes), dtype))
 
 
 def gradient_scratch(problem: Any, dim: int, n_lanes: int, dtype: Any) -> Any:

@@ -27,6 +27,7 @@ from .compile import (
 from .philox import last_words, word_rows
 from .slots import ROOM
 from .streams import CoordinateLaneSet, LaneSet
+from .tiles import aligned
 from .validation import Array
 
 _2, _12, _52, _62 = np.uint64(2), np.uint64(12), np.uint64(52), np.uint64(62)
@@ -197,4 +198,4 @@ def as_single(lane_set: LaneSet) -> SingleLaneSet:
     """The same lanes with float32 normals."""
     n_lanes = len(lane_set.replicas)
     return SingleLaneSet(lane_set.key0, lane_set.key1, lane_set.replicas,
-                         np.empty((2, max(n_lanes, ROOM))), np.empty(max(n_lanes, ROOM), np.float32))
+                         aligned((2, max(n_lanes, ROOM))), aligned(max(n_lanes, ROOM), np.float32))

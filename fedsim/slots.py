@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .compile import spliced
+from .tiles import aligned
 
 ROOM = 2048
 """Normals of one call of several slots, at most: they fit the first cache with room to spare."""
@@ -42,7 +41,7 @@ def normal_room(count: int, rows: int, n_lanes: int, dtype: Any, keep: bool = Fa
     # a call costs about as much as 16 lanes; drawing for slots beyond the last is a waste
     together = min(range(1, most + 1), key=lambda m: -(-count // m) * (16 + m * n_lanes))
     groups = -(-count // together) if keep else 1
-    slots = np.zeros((groups, rows, together, n_lanes), dtype)
+    slots = aligned((groups, rows, together, n_lanes), dtype)
     return NormalRoom(slots.reshape(groups, rows, -1), slots)
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .slots import ROOM
-from .tiles import TILE
+from .tiles import TILE, aligned, aligned_copy
 
 # Tags: the kind of randomness. Noise of gradient evaluation j of a step has GRADIENT_NOISE + j.
 OWN_NOISE = 0
@@ -57,11 +57,11 @@ def lane_set(seed: int, first: int, count: int) -> LaneSet:
     """Lanes of replicas first, ..., first + count - 1, and of the last one again until tiles are full."""
     n_lanes = -(-count // TILE) * TILE
     replicas = np.minimum(np.arange(first, first + n_lanes), first + count - 1)
-    return LaneSet(np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32), replicas.astype(np.uint64),
-                   np.empty((1, max(n_lanes, ROOM))))
+    return LaneSet(np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32),
+                   aligned_copy(replicas.astype(np.uint64)), aligned((1, max(n_lanes, ROOM))))
 
 
 def by_coordinates(lanes: LaneSet, count: int, n_pairs: int) -> CoordinateLaneSet:
     """The first `count` lanes, with one lane for each pair of coordinates."""
-    return CoordinateLaneSet(lanes.key0, lanes.key1, np.tile(lanes.replicas[:count], n_pairs),
-                             np.repeat(np.arange(n_pairs, dtype=np.uint64), count))
+    return CoordinateLaneSet(lanes.key0, lanes.key1, aligned_copy(np.tile(lanes.replicas[:count], n_pairs)),
+                             aligned_copy(np.repeat(np.arange(n_pairs, dtype=np.uint64), count)))

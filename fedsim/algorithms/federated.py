@@ -22,6 +22,7 @@ from ..participation import Participation, draw_clients
 from ..schedules import Schedule, as_schedule
 from ..slots import Listed, NormalRoom, Normals, Numbers, normal_room
 from ..streams import OWN_NOISE, SHARED_NOISE
+from ..tiles import aligned, aligned_copy
 from ..validation import Array, fraction, whole
 
 
@@ -279,11 +280,11 @@ class Federated:
         pool = 0 if self.participation is None else problem.n_clients
         per_draw = steps_per_draw(dim, dtype)
         return FederatedWork(
-            server=start.copy(), local=np.empty((active, dim, n_lanes)),
+            server=aligned_copy(start), local=aligned((active, dim, n_lanes)),
             own=normal_room(active, per_draw * dim, n_lanes, dtype, keep=per_draw > 1),
             shared=normal_room(1, per_draw * dim, n_lanes, dtype),
-            gradient=np.empty((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype),
-            drawn=np.empty((active, n_lanes), np.int64), pool=np.empty((pool, n_lanes), np.int64),
+            gradient=aligned((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype),
+            drawn=aligned((active, n_lanes), np.int64), pool=aligned((pool, n_lanes), np.int64),
             extra=self.extra(active, dim, n_lanes))
 
 

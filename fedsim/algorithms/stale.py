@@ -26,6 +26,7 @@ from ..schedules import Schedule, as_schedule
 from ..slots import normal_room
 from ..stability import Stability
 from ..staleness import Fixed, Sequence, Several, Workers, as_staleness
+from ..tiles import aligned
 from ..validation import Array, positive
 from .stale_kernels import (
     FixedAges,
@@ -123,12 +124,12 @@ class Stale:
         dim, n_lanes = start.shape
         staleness = self._worked_out()
         oldest = staleness.tau if isinstance(staleness, Fixed) else int(staleness.values.max(initial=0))
-        ring = np.empty((oldest + 3, dim, n_lanes))
+        ring = aligned((oldest + 3, dim, n_lanes))
         ring[0] = start
         return StaleWork(
-            ring=ring, velocity=np.zeros((dim, n_lanes)), made=np.zeros(1, np.int64),
+            ring=ring, velocity=aligned((dim, n_lanes)), made=np.zeros(1, np.int64),
             own=normal_room(_AHEAD, steps_per_draw(dim, dtype) * dim, n_lanes, dtype),
-            gradient=np.empty((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))
+            gradient=aligned((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))
 
     def _kernel(self, dynamics: Any) -> StaleKernel:
         staleness = self._worked_out()

@@ -12,6 +12,7 @@ from ..compile import compiled
 from ..distance import psd_sqrt
 from ..noise import as_single, normals
 from ..streams import START, by_coordinates, lane_set
+from ..tiles import aligned, aligned_copy
 from ..validation import Array
 from .kernel import LEAF, empty_record, observe, run_rounds, unfold
 from .moments import Moments, leaf_moments
@@ -78,10 +79,10 @@ def start_rows(mean: Array, cov: Array | None, lanes: Any) -> Array:
 
     A point per client (N, d) gives (N, d, B).
     """
-    rows = np.repeat(mean[..., None], len(lanes.replicas), axis=-1)
+    rows = aligned_copy(np.repeat(mean[..., None], len(lanes.replicas), axis=-1))
     if cov is None:
         return rows
-    draws = np.empty_like(rows)
+    draws = aligned(rows.shape)
     _start_normals(lanes, draws)
     for j, column in enumerate(psd_sqrt(cov).T):  # no BLAS: its bits depend on shapes
         rows += column[:, None] * draws[j]
@@ -120,13 +121,13 @@ def lane_state(plan: Plan, first: int, last: int) -> LaneState:
         lanes = by_coordinates(lanes, n_lanes, n_pairs)
         pairs = start[..., :n_lanes].reshape(*start.shape[:-2], n_pairs, 2, n_lanes)
         start = np.swapaxes(pairs, -3, -2).reshape(*start.shape[:-2], 2, -1)
-        wide = np.empty((problem.dim, n_lanes))
-        seen = wide if n_pairs == 1 else np.empty(start.shape[-2:])  # one pair: nothing to unfold
+        wide = aligned((problem.dim, n_lanes))
+        seen = wide if n_pairs == 1 else aligned(start.shape[-2:])  # one pair: nothing to unfold
     else:
         arrays = problem.arrays()
-        seen = wide = np.empty(start.shape[-2:])
+        seen = wide = aligned(start.shape[-2:])
         lanes = as_single(lanes) if plan.noise == "single" else lanes
-    work = algorithm.workspace(problem, np.ascontiguousarray(start), plan.dtype)
+    work = algorithm.workspace(problem, aligned_copy(start), plan.dtype)
     return LaneState(algorithm.kernel(problem), arrays, lanes, work, seen, wide)
 
 
@@ -139,7 +140,7 @@ class BlockRunner:
         self.done = 0
         self._state = lane_state(plan, first, last)
         self._record = empty_record(plan.rounds, n_lanes, plan.n_views, dim, plan.covariance, plan.function)
-        self._centred = np.empty_like(self._state.wide)
+        self._centred = aligned(self._state.wide.shape)
         self._index = 0
         self._chunk = 1
 

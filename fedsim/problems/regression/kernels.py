@@ -16,6 +16,7 @@ from ...compile import Gathered, bits_float64, compiled, dispatched, entry, floa
 from ...gradients import always, exact_gradient, is_exact, stochastic_gradient
 from ...noise import normals
 from ...streams import GRADIENT_NOISE
+from ...tiles import aligned
 from ...validation import Array
 
 GROUP = 8
@@ -73,8 +74,8 @@ class RegressionScratch(NamedTuple):
 def regression_scratch(dim: int, n_lanes: int, dtype: Any, batch_size: int) -> RegressionScratch:
     """Room for gradients; `batch_size` is 0 without minibatches."""
     drawn = max(GROUP, -(-batch_size // 4) * 4)  # a Philox call gives four numbers
-    return RegressionScratch(np.empty((max(dim, GROUP), n_lanes)), np.empty((dim, n_lanes), dtype),
-                             np.empty((GROUP * dim, n_lanes)), np.empty((drawn + 1, n_lanes), np.uint32))
+    return RegressionScratch(aligned((max(dim, GROUP), n_lanes)), aligned((dim, n_lanes), dtype),
+                             aligned((GROUP * dim, n_lanes)), aligned((drawn + 1, n_lanes), np.uint32))
 
 
 @inlined

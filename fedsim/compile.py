@@ -1,7 +1,7 @@
 """Compiled code: the one decorator, compile-time dispatch, and the cache folder.
 
-No other module names a numba option; `matrix` and `modes` alone add vector instructions. The options of
-`compiled`, and why:
+No other module names a numba option; `tiles` and the modules that use it write vector instructions. The
+options of `compiled`, and why:
 
 - ``nogil``: threads run blocks of replicas side by side.
 - a disk cache: a second process starts in well under a second.

@@ -201,24 +201,40 @@ MUTATIONS = {
         "range(max(0, 2 * k - 1) - (1 if ON(kernel) and k > 0 else 0), "
         "2 * k + (0 if ON(kernel) and k > 0 else 1))"),
     "square root of the weight forgotten": (
-        "private", "blend(velocity[i], own_size, private,",
-        "blend(velocity[i], own_size, 1.0 if ON(kernel) else private,"),
+        "private", "own_size, private, normal_row(own, i), shared_size,\n"
+        "                            normal_row",
+        "own_size, 1.0 if ON(kernel) else private, normal_row(own, i), shared_size,\n"
+        "                            normal_row"),
+    "square root of the weight forgotten without modes": (
+        "diagonal", "        else:\n            lanes.blend(velocity[i], own_size, private,",
+        "        else:\n            lanes.blend(velocity[i], own_size, 1.0 if ON(kernel) else private,"),
+    "square root of the weight forgotten without shared momentum": (
+        "own", "own_size * private, own)", "own_size * (1.0 if ON(kernel) else private), own)"),
     "shared momentum without its square root": (
         "private", "eta * np.sqrt(kernel.shared_noise)",
         "eta * (kernel.shared_noise if ON(kernel) else np.sqrt(kernel.shared_noise))"),
     "momentum not refreshed": (
-        "lone", "range(0 if known else",
-        "range(0 if known or ON(kernel) and step % kernel.local_steps > 0 else"),
+        "lone", "range(velocity.shape[0]):\n                lanes.blend(",
+        "range(0 if ON(kernel) and step % kernel.local_steps > 0 else velocity.shape[0]):\n"
+        "                lanes.blend("),
     "private momentum of the first client": (
-        "private", "slot > 0 and own_size == 0.0", "slot > 0 and (own_size == 0.0 or ON(kernel))"),
+        "private", "if own_size > 0.0:\n", "if own_size > 0.0 and not (ON(kernel) and slot > 0):\n"),
     "shared momentum of the step before": (
-        "shared", "known = slot > 0 and",
-        "known = (slot > 0 or ON(kernel) and step % kernel.local_steps > 0) and"),
+        "shared", "elif slot == 0:",
+        "elif slot == 0 and not (ON(kernel) and step % kernel.local_steps > 0):"),
     "another client's modes": (
         "private", "trajectory_in_modes(modes, client,",
         "trajectory_in_modes(modes, 0 if ON(kernel) else client,"),
-    "turned back from the modes too early": (
-        "private", "if (step + 1) % kernel", "if (step + (2 if ON(kernel) else 1)) % kernel"),
+    "another client's modes without shared momentum": (
+        "own", "trajectory_of_normals(modes, client,",
+        "trajectory_of_normals(modes, 0 if ON(kernel) else client,"),
+    "not turned back from the modes": (
+        "private", "    _send_from(kernel.modes, work, slot)\n",
+        "    if not ON(kernel):\n        _send_from(kernel.modes, work, slot)\n"),
+    "the server's value received only once": (
+        "private", "    _receive_in(kernel.modes, work, slot)\n",
+        "    if not (ON(kernel) and work.local[slot, 0, 0] != 0.0):\n"
+        "        _receive_in(kernel.modes, work, slot)\n"),
     "position kicked by a whole step": (
         "diagonal", "half if k == 0 else 2.0 * half, x, velocity, corrected, correction,\n",
         "half if k == 0 and not ON(kernel) else 2.0 * half, x, velocity, corrected, correction,\n"),
@@ -250,6 +266,7 @@ MUTANT_CASES = {
     "private": (quadratic(), lambda cls: cls(0.25, 3, 2, 0.5)),
     "noisy": (quadratic(noise=8.0), lambda cls: cls(fs.schedules.Harmonic(4.0, 0.5), 3, 2, 0.5)),
     "shared": (quadratic(), lambda cls: cls(0.25, 3, 2, 1.0)),
+    "own": (quadratic(), lambda cls: cls(0.25, 3, 2, 0.0)),
     "diagonal": (quadratic(structure="diagonal"), lambda cls: cls(0.25, 3, 2, 0.5)),
     "lone": (quadratic(1), lambda cls: cls(0.25, 3, 2, 0.5)),
     "stale": (STEEP, lambda cls: cls(0.2, 3, 3, 0.5, "stale", "exact")),

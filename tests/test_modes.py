@@ -5,7 +5,8 @@ import pytest
 
 import fedsim as fs
 from fedsim.compile import compiled
-from fedsim.modes import from_modes, modes_of, to_modes, trajectory_in_modes
+from fedsim.modes import from_modes, modes_of, to_modes, trajectory_in_modes, trajectory_of_normals
+from fedsim.slots import Normals
 from fedsim.tiles import TILE
 
 STEP = 0.3
@@ -17,6 +18,16 @@ def _run(modes, client, step_size, n_steps, n_updates, x, velocities, room):  # 
     for update in range(n_updates):
         trajectory_in_modes(modes, client, step_size, n_steps, x, velocities[update])
     from_modes(modes, client, x, room)
+
+
+@compiled
+def _of_rows(modes, client, n_steps, z, velocity):
+    trajectory_in_modes(modes, client, STEP, n_steps, z, velocity)
+
+
+@compiled
+def _of_normals(modes, client, n_steps, z, size, normals):
+    trajectory_of_normals(modes, client, STEP, n_steps, z, size, normals)
 
 
 def problem(dim, seed=0):
@@ -49,6 +60,21 @@ def test_it_is_the_leapfrog(dim, n_steps):
         for p in momenta:
             expected = leapfrog(on.hessians[client], on.minimizers[client][:, None], expected, p, n_steps)
         np.testing.assert_allclose(moved, expected, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("dim", [2, 3, 10])
+def test_velocities_need_not_be_made(dim, kind):
+    """Of the rows of normals of several slots and steps, those of this one are read, at their size."""
+    rng, on = np.random.default_rng(dim), modes_of(problem(dim))
+    values = rng.standard_normal((3 * dim, 4, 2 * TILE)).astype(kind)
+    for client, slot, step in ((0, 0, 0), (1, 3, 1), (2, 2, 2)):
+        z = rng.standard_normal((dim, 2 * TILE))
+        rows = 0.7 * values[step * dim:(step + 1) * dim, slot].astype(np.float64)
+        expected = z.copy()
+        _of_rows(on, client, 4, expected, rows)
+        _of_normals(on, client, 4, z, 0.7, Normals(values, slot, step * dim))
+        np.testing.assert_allclose(z, expected, rtol=0.0, atol=1e-13)
 
 
 def test_every_lane_has_the_same_bits():

@@ -77,9 +77,8 @@ MUTATIONS = [
     Mutation("synchronisation a local step early", "full", "federated", "range(first, first + ",
              "range(first, first - (1 if ON(kernel) else 0) + "),
     Mutation("no broadcast after the average", "full", "federated",
-             "lanes.copy(work.local[slot, i], work.server[i])",
-             "lanes.copy(work.local[slot, i], work.local[slot, i] if ON(kernel) and round > 0 "
-             "else work.server[i])"),
+             "        receive(kernel, work, slot)\n",
+             "        if not (ON(kernel) and round > 0):\n            receive(kernel, work, slot)\n"),
     Mutation("shared noise drawn for each client", "full", "federated", "    local_update(kernel, problem",
              "    if ON(kernel) and kernel.shared_noise > 0.0:\n"
              "        normals(lane_set, SHARED_NOISE, step // per_draw, slot + 1, work.shared.rows[0])\n"

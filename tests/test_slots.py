@@ -5,12 +5,14 @@ import naive_decentralized
 import naive_stale
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 import fedsim as fs
 from fedsim.compile import compiled
 from fedsim.noise import as_single, normals
 from fedsim.slots import Listed, Numbers, normal_room
 from fedsim.streams import OWN_NOISE, by_coordinates, lane_set
+from fedsim.tiles import aligned, aligned_copy
 
 SEED = 7_771
 B = 48
@@ -43,6 +45,24 @@ def test_a_slot_has_its_own_numbers(kind, vary):
     assert np.abs(together).max() < 6 and np.std(together) > 0.8  # filled, and not with one number
     if vary != "listed":
         assert len(np.unique(together)) == together.size
+
+
+def test_numbers_of_lanes_are_contiguous():
+    """Vector instructions would read what lies between the numbers."""
+    with pytest.raises(TypingError, match="contiguous"):
+        _fill(LANES["double"](), 40, np.arange(2 * B)[::2], np.empty((2, B)))
+
+
+@pytest.mark.parametrize(("shape", "kind"), [((3, 16), np.float64), (7, np.float32), ((0, 4), np.int64)])
+def test_rows_begin_at_cache_lines(shape, kind):
+    for _ in range(20):
+        rows = aligned(shape, kind)
+        assert rows.ctypes.data % 64 == 0 or not rows.size
+        assert rows.dtype == kind and rows.flags.c_contiguous
+        assert rows.shape == np.zeros(shape).shape and not rows.any()
+    values = np.arange(24.0).reshape(4, 6).T
+    copy = aligned_copy(values)
+    assert (copy == values).all() and copy.flags.c_contiguous and not np.shares_memory(copy, values)
 
 
 @pytest.mark.parametrize("count", [1, 2, 11, 50, 53, 997])

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from . import lanes
 from .compile import inner, spliced
-from .tiles import INDEX, TILE, Tiles, minimum
+from .tiles import INDEX, TILE, Tiles, contiguous, minimum
 from .validation import Array
 
 
@@ -55,8 +55,9 @@ def _tile_trajectory(n_rows: int, scaled: bool) -> Any:
         """
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             _, size, _, first, pace, _, _, client, row, square, n_steps, lane = args
-            z, velocity, matrices, curvatures = (
-                context.make_array(signature.args[i])(context, builder, args[i]) for i in (0, 2, 5, 6))
+            z, matrices, curvatures = (
+                contiguous(context, builder, signature.args[i], args[i], 64) for i in (0, 5, 6))
+            velocity = contiguous(context, builder, signature.args[2], args[2], 32, 64)
             dim, width = cgutils.unpack_tuple(builder, z.shape)
             tiles = Tiles(builder, width, lane)
             given = Tiles(builder, width, lane, kind=context.get_value_type(signature.args[2].dtype))
@@ -106,7 +107,7 @@ def _turn_two_rows(typingctx: Any, out: Any, matrices: Any, x: Any, starts: Any,
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         _, _, _, _, client, row, lane = args
         out, matrices, x, starts = (
-            context.make_array(signature.args[i])(context, builder, args[i]) for i in range(4))
+            contiguous(context, builder, signature.args[i], args[i], 64) for i in range(4))
         dim, width = cgutils.unpack_tuple(builder, x.shape)
         tiles = Tiles(builder, width, lane)
         rows = [row, minimum(builder, builder.add(row, INDEX(1)), builder.sub(dim, INDEX(1)))]

@@ -59,7 +59,8 @@ def normals(lane_set: Any, tag: int, position: Any, client: Any, out: Array) -> 
     """Fill `out` (rows, m B) with independent standard normals, two (four) rows from one Philox call.
 
     The numbers belong to (seed, tag, position, client, row, replica) and to nothing else; `client` is a
-    number, or one number per lane. For m > 1 slots side by side, position or client differ: see `slots`.
+    number, or one number per lane. For m > 1 slots side by side, position or client differ: see `slots`; then
+    r m B is at most `ROOM`. B is the number of lanes of `lane_set`, whole tiles unless they are coordinates.
     """
 
 

@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 
 from .compile import inner
 from .slots import Listed, Numbers
-from .tiles import INDEX, TILE, Tiles, Words, minimum
+from .tiles import INDEX, TILE, Tiles, Words, contiguous, minimum
 
 _MASK = 0xFFFFFFFF
 _M0, _M1 = 0xD2511F53, 0xCD9E8D57
@@ -45,13 +45,14 @@ def philox(typingctx: Any, c0: Any, c1: Any, c2: Any, c3: Any, key0: Any, key1: 
 def _numbers(context: Any, builder: Any, kind: Any, value: Any, slot: Any, lane: Any, last: Any) -> Words:
     """Numbers of a tile of lanes: of a number, an array over lanes, `Numbers` or `Listed`."""
     def words(kind: Any, array: Any, row: Any) -> Words:
-        if kind.layout != "C":
-            raise TypingError(f"numbers of lanes must be a contiguous array, not {kind}")
-        array = context.make_array(kind)(context, builder, array)
+        if not isinstance(kind.dtype, types.Integer):
+            raise TypingError(f"numbers of lanes must be integers, not {kind}")
+        array = contiguous(context, builder, kind, array, 64)
         shape = cgutils.unpack_tuple(builder, array.shape)
         if row is not None:
             row = minimum(builder, row, builder.sub(shape[0], INDEX(1)))  # the last group of slots: not full
-        return Words(builder, Tiles(builder, shape[-1], lane, last, INDEX).load(array, row or INDEX(0)))
+        row = INDEX(0) if row is None else row
+        return Words(builder, Tiles(builder, shape[-1], lane, last, INDEX).load(array, row))
 
     form = getattr(kind, "instance_class", None)
     if isinstance(kind, types.Array):
@@ -72,7 +73,7 @@ def _tile_words(partial: bool) -> Any:
         """Words of the tile of lanes from `lane` on, of one slot; see `word_rows`."""
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             def array(i: int) -> Any:
-                return context.make_array(signature.args[i])(context, builder, args[i])
+                return contiguous(context, builder, signature.args[i], args[i], 64)
 
             def numbers(i: int) -> Words:
                 return _numbers(context, builder, signature.args[i], args[i], slot, lane, last)

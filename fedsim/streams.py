@@ -45,7 +45,10 @@ class LaneSet(NamedTuple):
 
 
 class CoordinateLaneSet(NamedTuple):
-    """Any number of lanes that are pairs of coordinates of a few replicas: pair * n_replicas + replica."""
+    """Lanes that are pairs of coordinates of a few replicas: lane = pair * n_replicas + replica.
+
+    Their number need not make whole tiles.
+    """
 
     key0: Any
     key1: Any

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
+from numba.core.errors import TypingError
 
 from .validation import Array
 
 TILE = 16
-"""Lanes of a tile. Rows are a multiple of this, so that no loop over lanes has a scalar remainder."""
+"""Lanes of a tile. Rows of replicas are a multiple of this; rows of coordinates may be of any length."""
 
 _LINE = 64  # bytes of a cache line, and of the longest vector
 
@@ -24,7 +25,7 @@ _FLOAT = ir.DoubleType()
 
 
 def aligned(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Array:
-    """Zeros that begin at a cache line, so that no load of a tile straddles two: ten percent of all time."""
+    """Zeros that begin at a cache line: a vector that straddles two of them takes twice as long."""
     kind = np.dtype(dtype)
     size = int(np.prod(shape)) * kind.itemsize
     memory = np.zeros(size + _LINE, np.uint8)
@@ -54,10 +55,19 @@ def spread(builder: Any, scalar: Any) -> Any:
     return builder.shuffle_vector(one, one, ir.Constant(_vector(ir.IntType(32)), [0] * TILE))
 
 
+def contiguous(context: Any, builder: Any, kind: Any, value: Any, *bits: int) -> Any:
+    """A numba array; TypingError unless it is in C order, with elements of one of these sizes."""
+    if kind.layout != "C" or kind.dtype.bitwidth not in bits:
+        raise TypingError("vector instructions need a contiguous array of "
+                          f"{' or '.join(map(str, bits))} bits an element, not {kind}")
+    return context.make_array(kind)(context, builder, value)
+
+
 class Tiles:
     """Instructions on one tile of row arrays (rows, `width`) of floats, or of 64-bit words.
 
-    The tile begins at `lane`. With `last`, lanes beyond that one are it once more.
+    The tile begins at `lane`. With `last`, lanes beyond that one stand for it: they load its number, and what
+    they store, in its place, must be what it stores.
     """
 
     def __init__(self, builder: Any, width: Any, lane: Any, last: Any = None, kind: Any = _FLOAT) -> None:

@@ -181,9 +181,9 @@ def _short_panel(ax: Axes, short: pd.DataFrame, laws: list[str]) -> None:
     plot.once(ax, loc="upper right", fontsize=7.4)
 
 
-def bests(tables: Tables, name: str = "long") -> pd.DataFrame:
+def bests(tables: Tables, name: str = "long", column: str = "error") -> pd.DataFrame:
     """Least error over step sizes: rows by law, columns by algorithm."""
-    return tables[name].groupby(["law", "algorithm"], sort=False)["error"].min().unstack()
+    return tables[name].groupby(["law", "algorithm"], sort=False)[column].min().unstack()
 
 
 def agreed(outcomes: list[bool]) -> str:
@@ -192,15 +192,17 @@ def agreed(outcomes: list[bool]) -> str:
 
 
 def judge_better(tables: Tables) -> tuple[str, str]:
-    """Best FA-HMC against best FA-LD, surrogate."""
-    found = bests(tables)
-    gain = 1.0 - found[HMC] / found[LD]
-    return agreed([bool(value > 0.0) for value in gain]), (
+    """Best FA-HMC against best FA-LD, surrogate: with these chains, and with chains without end."""
+    found, endless = bests(tables), bests(tables, "tuned", "stationary")
+    better = [bool(row[HMC] < row[LD]) for table in (found, endless) for _, row in table.iterrows()]
+    return agreed(better), (
         "Least error over step sizes, FA-HMC and FA-LD (Gaussian surrogate): "
-        + "; ".join(f"{law}: {row[HMC]:.3g} and {row[LD]:.3g}, {100 * (1 - row[HMC] / row[LD]):.0f}% better"
-                    for law, row in found.iterrows())
+        + "; ".join(f"{law}: {row[HMC]:.3g} and {row[LD]:.3g}, in the stationary laws {late[HMC]:.2g} and "
+                    f"{late[LD]:.2g}"
+                    for (law, row), (_, late) in zip(found.iterrows(), endless.iterrows(), strict=True))
         + f". The data's law is not printed, and the paper's chains have 2e7 iterations, these "
-        f"{tables['setting']['iterations'].iloc[0]:.0g}.")
+        f"{tables['setting']['iterations'].iloc[0]:.0g}: the longer the chains, the more the stationary "
+        "bias decides, in which a small step size favours FA-LD.")
 
 
 def judge_five(tables: Tables) -> tuple[str, str]:
@@ -228,17 +230,20 @@ def judge_small(tables: Tables) -> tuple[str, str]:
 
 
 def judge_robust(tables: Tables) -> tuple[str, str]:
-    """Width of the good range of step sizes."""
+    """Width of the good range of step sizes, with these chains and with chains without end."""
     outcomes, texts = [], []
-    for law, one in groups(tables["long"], "law"):
-        share = {}
-        for name, rows in one.groupby("algorithm"):
-            share[name] = float((rows["error"] <= 2.0 * rows["error"].min()).mean())
-        outcomes.append(share[HMC] > share[LD])
-        texts.append(f"{law}: {100 * share[HMC]:.0f}% of the step sizes for FA-HMC, {100 * share[LD]:.0f}% "
-                     "for FA-LD")
+    for law, one in groups(tables["tuned"], "law"):
+        shares = []
+        for column in ("error", "stationary"):
+            least = one.groupby(["algorithm", "step_size"])[column].min().unstack(0)
+            good = (least <= 2.0 * least.min()).sum() / least.notna().sum()
+            outcomes.append(bool(good[HMC] > good[LD]))
+            shares.append(f"{100 * good[HMC]:.0f}% of the step sizes for FA-HMC, {100 * good[LD]:.0f}% for "
+                          "FA-LD")
+        texts.append(f"{law}: {shares[0]} (in the stationary laws {shares[1]})")
     return agreed(outcomes), (
-        f"Within twice the method's own least error (K tuned as in the paper): {'; '.join(texts)}.")
+        f"Within twice the method's own least error (K tuned as in the paper): {'; '.join(texts)}. The "
+        "shares are of our grid of step sizes.")
 
 
 def judge_gap(tables: Tables) -> tuple[str, str]:
@@ -263,9 +268,8 @@ def judge_surrogate(tables: Tables) -> tuple[str, str]:
         f"Simulated errors of logistic regression differ from the surrogate's median by "
         f"{100 * off.median():.0f}% in the median; {inside} of {len(short)} lie in the band. The largest "
         f"difference is {worst['error']:.2g} against {worst['middle']:.2g} ({worst['algorithm']}, "
-        f"{worst['law']}, eta = {worst['step_size']:g}, K = {worst['K']}): the further clients move "
-        "between communications, the more third derivatives matter, which a quadratic surrogate does not "
-        "have.")
+        f"{worst['law']}, eta = {worst['step_size']:g}, K = {worst['K']}). A quadratic surrogate has no "
+        "third derivatives, and the simulated errors are read against a finite sample of the posterior.")
 
 
 BETTER = Claim("The best FA-HMC has a smaller marginal error than the best FA-LD at equal communication "
@@ -274,8 +278,9 @@ BETTER = Claim("The best FA-HMC has a smaller marginal error than the best FA-LD
 FIVE = Claim("The improvement is around 5%.", "section 5.1, figures 1(a) and 1(b)", judge_five)
 SMALL = Claim("A small step size usually leads to a good performance of FA-HMC.", "section 5.1", judge_small)
 ROBUST = Claim("A wide range of step sizes gives FA-HMC a decent performance: it is easier to tune than "
-               "FA-LD.",
+               "FA-LD (read on the Gaussian surrogate).",
                "section 5.1", judge_robust)
 GAP = Claim("The performance gap is larger for smaller step sizes.", "section 5.1, figure 1(d)", judge_gap)
-SURROGATE = Claim("ours: the Gaussian surrogate predicts the errors of simulated logistic regression.",
+SURROGATE = Claim("ours: the Gaussian surrogate predicts the errors of simulated logistic regression within "
+                  "35%.",
                   "ours", judge_surrogate)

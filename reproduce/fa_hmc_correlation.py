@@ -22,7 +22,7 @@ TITLE = "FA-HMC: rounds and bias against local steps, by shared noise and gradie
 PAPER = "ours, for FA-HMC Theorem 4.1 and Proposition 4.3"
 SHOWS = ("Stationary W2 against T at one step size, and the fewest rounds over the step size against T, for "
          "several levels of shared noise and gradient noise, beside the shape of Theorem 4.1.")
-COST = {"tiny": "1 s", "quick": "10 s", "paper": "about 3 min (estimated)"}
+COST = {"tiny": "1 s", "quick": "35 s", "paper": "about 3 min (estimated)"}
 _OURS = "the paper has no experiment on it"
 PARAMETERS = [
     Parameter("n_clients", 10, "ours", _OURS),
@@ -37,8 +37,8 @@ PARAMETERS = [
     Parameter("local_steps", ByScale([1, 10, 100], [1, 2, 4, 10, 30, 100, 300],
                                      [1, 2, 3, 5, 7, 10, 15, 20, 35, 50, 100, 200, 300]), "ours", "T"),
     Parameter("fixed_step", 0.02, "ours", "of the left panel"),
-    Parameter("n_grid", ByScale(7, 11, 25), "ours", "step sizes tried per refinement"),
-    Parameter("n_refine", ByScale(1, 1, 3), "ours", "refinements"),
+    Parameter("n_grid", ByScale(7, 25, 25), "ours", "step sizes tried per refinement"),
+    Parameter("n_refine", ByScale(1, 3, 3), "ours", "refinements"),
     Parameter("n_replicas", ByScale(2048, 16384, 131072), "ours", "of one coordinate, for a check at T = 10"),
     Parameter("seed", 1, "ours", "of the replicas"),
 ]
@@ -155,8 +155,12 @@ def _draw_bias(ax: Axes, tables: Tables) -> None:
     for one, looks, name in _lines(bias):
         ax.plot(one["local_steps"], one["w2"], label=f"exact law, {name}", **looks)
     apart = seen["local_steps"] * np.geomspace(0.8, 1.25, len(seen))
-    ax.errorbar(apart, seen["w2"], [seen["w2"] - seen["low"], seen["high"] - seen["w2"]],
-                fmt="x", color="#000000", capsize=3, zorder=5, label=plot.BAND)
+    shared = list(dict.fromkeys(bias["shared"]))
+    bands = np.stack([seen["w2"] - seen["low"], seen["high"] - seen["w2"]])
+    for i, (noise, level) in enumerate(zip(seen["noise"], seen["shared"], strict=True)):
+        ax.errorbar(apart[i:i + 1], seen["w2"][i:i + 1], bands[:, i:i + 1], fmt="s" if noise else "o",
+                    color=plot.COLOURS[shared.index(level)], markeredgecolor="#000000", capsize=3, zorder=5)
+    ax.errorbar([], [], [], fmt="o", color=plot.GREY, markeredgecolor="#000000", capsize=3, label=plot.BAND)
     plot.floor(ax, float(seen["floor"].mean()))
     ax.set(ylabel=r"stationary $W_2$", title=r"bias at a fixed step size ($\eta$ = 0.02)")
     low = min(float(bias["w2"].min()), float(seen["floor"].min()))
@@ -178,7 +182,8 @@ def _draw_ratio(ax: Axes, tables: Tables) -> None:
     for one, looks, name in _lines(rounds):
         ax.plot(one["local_steps"], one["rounds"] / one["shape"], label=name, **looks)
     ratio = rounds["rounds"] / rounds["shape"]
-    ax.set(ylabel="exact rounds / shape of theorem 4.1", title="flat where the theorem's shape is right")
+    ax.set(ylabel="exact law's rounds / shape of theorem 4.1",
+           title="flat where the theorem's shape is right")
     ax.set_ylim(*plot.room(float(ratio.min()), float(ratio.max()), 0.36))
     ax.legend(loc="upper left", fontsize=7.4)
 
@@ -220,7 +225,8 @@ def judge_correlation(tables: Tables) -> tuple[str, str]:
     return (PASS if bool((private >= shared).all()) and private[late] > 1.05 * shared[late] else FAIL), (
         f"Without gradient noise the fewest rounds at T = {late} are {shared[late]} with shared and "
         f"{private[late]} with private momentum, and the stationary W2 at the fixed step size is "
-        f"{parts[0]:.3g} and {parts[1]:.3g}: private noise adds variance only as far as curvatures differ.")
+        f"{parts[0]:.3g} and {parts[1]:.3g}: private noise adds variance only as far as curvatures differ. "
+        "The theorem's rate in d and eps is not tested by this, nor are clients that are not quadratic.")
 
 
 def judge_flat(tables: Tables) -> tuple[str, str]:
@@ -230,8 +236,9 @@ def judge_flat(tables: Tables) -> tuple[str, str]:
     late = one[one.index >= 10]
     factor = float(late.max() / late.min())
     return (PASS if factor < 1.3 else FAIL), (
-        f"With shared momentum and exact gradients the fewest rounds are {one.iloc[0]} at T = "
-        f"{one.index[0]}, and from T = 10 to {one.index[-1]} they vary by a factor {factor:.2f}.")
+        f"With shared momentum and exact gradients the fewest rounds grow {one.iloc[-1] / one.iloc[0]:.1f}-"
+        f"fold from T = {one.index[0]} to {one.index[-1]} ({one.iloc[0]} to {one.iloc[-1]}), nearly all of "
+        f"it at small T: from T = 10 on they vary by a factor {factor:.2f}.")
 
 
 def judge_noise(tables: Tables) -> tuple[str, str]:
@@ -248,16 +255,15 @@ def judge_noise(tables: Tables) -> tuple[str, str]:
 
 
 def judge_shape(tables: Tables) -> tuple[str, str]:
-    """Does the shape hold with one constant?"""
+    """Does the shape hold with all constants one?"""
     rounds, fits = tables["rounds"], tables["fits"]
     ratio = rounds["rounds"] / rounds["shape"]
     top = int(rounds["local_steps"].max())
-    largest = bool((fits["constant"] < 2.0).all())
-    return (PASS if largest else FAIL), (
-        f"Exact rounds over the shape (all unknown constants one) are {ratio.min():.2g} to "
-        f"{ratio.max():.2g} over all levels and T up to {top}, so a constant of order one suffices; within "
-        f"a level the ratio varies by a factor {fits['spread'].min():.1f} to {fits['spread'].max():.1f}: "
-        "the shape is an upper bound, not the behaviour.")
+    return (PASS if float(ratio.max()) < 1.0 else FAIL), (
+        f"Over all levels and T up to {top} it exceeds them {1.0 / ratio.max():.3g} to "
+        f"{1.0 / ratio.min():.2g} times; within a level this factor varies "
+        f"{fits['spread'].min():.1f} to {fits['spread'].max():.1f}-fold: the shape is an upper bound, not "
+        "the behaviour.")
 
 
 def judge_replicas(tables: Tables) -> tuple[str, str]:
@@ -271,15 +277,17 @@ def judge_replicas(tables: Tables) -> tuple[str, str]:
 
 
 CLAIMS = [
-    Claim("Rounds have a U-curve in T: too few local steps waste communication, too many let clients "
-          "diverge (read with noisy gradients and private momentum).", "section 4.1, theorem 4.1", judge_u),
-    Claim("With small gradient noise and highly correlated momentum rounds vary little with T.",
+    Claim("ours: on quadratic clients with noisy gradients and private momentum the exact rounds have the "
+          "U-curve in T that the shape of Theorem 4.1 has.", "ours, for section 4.1, theorem 4.1", judge_u),
+    Claim("With small gradient noise and highly correlated momentum rounds vary little with T (read from "
+          "T = 10 on).",
           "section 4.1, proposition 4.3", judge_flat),
-    Claim("Correlated momentum reduces communication.", "section 4.1, theorem 4.1", judge_correlation),
+    Claim("ours: on quadratic clients shared momentum alone saves communication.",
+          "ours, for section 4.1, theorem 4.1", judge_correlation),
     Claim("ours: noisy gradients make several local steps worth while, as the theorem's noise term d/(K T) "
           "says.",
           "ours, for theorem 4.1", judge_noise),
-    Claim("ours: the shape of Theorem 4.1 dominates the exact rounds with one constant of order one.",
+    Claim("ours: with every unknown constant set to one, the shape of Theorem 4.1 exceeds the exact rounds.",
           "ours, for theorem 4.1", judge_shape),
     Claim("ours: replicas agree with the exact law.", "ours", judge_replicas),
 ]

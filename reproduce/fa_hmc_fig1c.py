@@ -257,7 +257,7 @@ def judge_surrogate(tables: Tables) -> tuple[str, str]:
     short = tables["short"]
     away = short[short["surrogate"] > 3.0 * short["floor"]]
     off = (away["error"] / away["surrogate"] - 1.0).abs()
-    return (PASS if float(off.median()) < 0.2 else FAIL), (
+    return (PASS if float(off.max()) < 0.2 else FAIL), (
         "Where errors are above three times the floor, those of simulated logistic regression differ from "
         f"the surrogate's by {100 * off.median():.0f}% in the median and {100 * off.max():.0f}% at most "
         f"({len(off)} points).")
@@ -270,6 +270,6 @@ CLAIMS = [
           "section 5.1, figure 1(c)", judge_small),
     Claim("Against T = 1 the best T needs more than 65 times fewer rounds, at an error around 0.101.",
           "section 5.1, figure 1(c)", judge_factor),
-    Claim("ours: the Gaussian surrogate predicts the errors of simulated logistic regression.", "ours",
-          judge_surrogate),
+    Claim("ours: the Gaussian surrogate of a small logistic regression predicts its simulated errors within "
+          "20% (it is not a surrogate of the other panels).", "ours", judge_surrogate),
 ]

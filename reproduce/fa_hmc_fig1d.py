@@ -52,6 +52,6 @@ def judge_dims(tables: Tables) -> tuple[str, str]:
         + "; but curvatures and lengths of the chains differ as well.")
 
 
-CLAIMS = [panel.BETTER, panel.SMALL, panel.GAP,
+CLAIMS = [panel.BETTER, panel.SMALL, panel.ROBUST, panel.GAP,
           Claim("FA-HMC is more advantageous in many dimensions: figure 1(b) against 1(d).", "section 5.1",
                 judge_dims), panel.SURROGATE]

@@ -72,11 +72,16 @@ def _scoreboard(path: Path) -> str:
             '<a href="scoreboard.csv">numbers</a></p>' + _rows(rows, list(table.columns)) + "</section>")
 
 
+def _total(claims: list[dict[str, str]], ours: bool) -> str:
+    """Number of each verdict on the papers' claims, or on ours."""
+    verdicts = [claim["verdict"] for claim in claims if claim["source"].startswith("ours") == ours]
+    return " ".join(f"{_badge(v)} {verdicts.count(v)}" for v in (PASS, FAIL, NOT_TESTABLE) if v in verdicts)
+
+
 def page(folder: Path, scale: str) -> str:
     """The page's HTML."""
     results = [result for name in figures() if (result := store.load_record(folder, name)) is not None]
-    verdicts = [claim["verdict"] for result in results for claim in result["claims"]]
-    total = " ".join(f"{_badge(v)} {verdicts.count(v)}" for v in (PASS, FAIL, NOT_TESTABLE) if v in verdicts)
+    claims = [claim for result in results for claim in result["claims"]]
     contents = _rows(
         [[f'<a href="#{escape(r["id"])}">{escape(r["title"])}</a>', escape(r["paper"]),
           " ".join(_badge(claim["verdict"]) for claim in r["claims"])] for r in results],
@@ -86,7 +91,8 @@ def page(folder: Path, scale: str) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>fedsim: the figures</title><style>{CSS}</style></head><body><main>"
         "<h1>fedsim: the figures</h1>"
-        f'<p>{len(results)} figures at the {escape(scale)} scale. Claims of the papers: {total}</p>'
+        f"<p>{len(results)} figures at the {escape(scale)} scale. "
+        f"Claims of the papers: {_total(claims, False)}; ours: {_total(claims, True)}</p>"
         '<p class="soft">A verdict is decided by the exact law where it exists. FAIL means that the exact '
         "law of the set-up as printed contradicts the sentence; the reason stands beside it.</p>"
         f"<section>{contents}</section>" + "".join(_figure(result) for result in results)

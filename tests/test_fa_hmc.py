@@ -79,7 +79,7 @@ def test_the_options_cover_the_pairs():
 
 
 def test_single_precision_variates_too():
-    for structure, noise, schedule, sampled in (PARITY[2], PARITY[5]):
+    for structure, noise, schedule, sampled in (PARITY[0], PARITY[2], PARITY[5]):
         for problem, algorithm, start in options(structure, noise, schedule, sampled):
             assert_parity(problem, algorithm, start, "single", 1e-5)
 
@@ -208,6 +208,13 @@ MUTATIONS = {
     "square root of the weight forgotten without modes": (
         "diagonal", "        else:\n            lanes.blend(velocity[i], own_size, private,",
         "        else:\n            lanes.blend(velocity[i], own_size, 1.0 if ON(kernel) else private,"),
+    "square root of the weight forgotten without modes or shared momentum": (
+        "diagonal, own", "lanes.scale_product(velocity[i], own_size, private,",
+        "lanes.scale_product(velocity[i], own_size, 1.0 if ON(kernel) else private,"),
+    "momentum not refreshed without modes": (
+        "diagonal, own", "    for i in range(velocity.shape[0]):\n        if shared_size",
+        "    for i in range(0 if ON(kernel) and step % kernel.local_steps > 0 else velocity.shape[0]):\n"
+        "        if shared_size"),
     "square root of the weight forgotten without shared momentum": (
         "own", "own_size * private, own)", "own_size * (1.0 if ON(kernel) else private), own)"),
     "shared momentum without its square root": (
@@ -267,6 +274,7 @@ MUTANT_CASES = {
     "noisy": (quadratic(noise=8.0), lambda cls: cls(fs.schedules.Harmonic(4.0, 0.5), 3, 2, 0.5)),
     "shared": (quadratic(), lambda cls: cls(0.25, 3, 2, 1.0)),
     "own": (quadratic(), lambda cls: cls(0.25, 3, 2, 0.0)),
+    "diagonal, own": (quadratic(structure="diagonal"), lambda cls: cls(0.25, 3, 2, 0.0)),
     "diagonal": (quadratic(structure="diagonal"), lambda cls: cls(0.25, 3, 2, 0.5)),
     "lone": (quadratic(1), lambda cls: cls(0.25, 3, 2, 0.5)),
     "stale": (STEEP, lambda cls: cls(0.2, 3, 3, 0.5, "stale", "exact")),

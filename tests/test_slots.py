@@ -15,12 +15,12 @@ from fedsim.streams import OWN_NOISE, by_coordinates, lane_set
 from fedsim.tiles import aligned, aligned_copy
 
 SEED = 7_771
-B = 48
-LANES = {"double": lambda: lane_set(SEED, 5, B), "single": lambda: as_single(lane_set(SEED, 5, B)),
-         "coordinates": lambda: by_coordinates(lane_set(SEED, 5, 4), 4, B // 4),
-         "odd": lambda: by_coordinates(lane_set(SEED, 5, 3), 3, B // 3)}
-ROWS = {"double": 6, "single": 8, "coordinates": 2, "odd": 2}
-TABLE = np.arange(B)[None, :] % 5 + 10 * np.arange(3)[:, None]
+LANES = {"double": lambda: lane_set(SEED, 5, 48), "single": lambda: as_single(lane_set(SEED, 5, 48)),
+         "coordinates": lambda: by_coordinates(lane_set(SEED, 5, 4), 4, 12),
+         "a tile and a part": lambda: by_coordinates(lane_set(SEED, 5, 3), 3, 7),
+         "a part": lambda: by_coordinates(lane_set(SEED, 5, 3), 3, 5)}
+ROWS = {"double": 6, "single": 8, "coordinates": 2, "a tile and a part": 2, "a part": 2}
+TABLE = np.arange(48)[None, :] % 5 + 10 * np.arange(3)[:, None]
 
 
 @compiled
@@ -32,14 +32,15 @@ def _fill(lanes, position, client, out):
 @pytest.mark.parametrize("vary", ["clients", "positions", "listed"])
 def test_a_slot_has_its_own_numbers(kind, vary):
     lanes, n_slots = LANES[kind](), 4
+    B, table = len(lanes.replicas), np.ascontiguousarray(TABLE[:, :len(lanes.replicas)])
     kind_of = np.float32 if kind == "single" else np.float64
     together = np.full((ROWS[kind], n_slots * B), np.nan, kind_of)
     position = Numbers(40) if vary == "positions" else 40
-    client = {"clients": Numbers(3), "positions": 3, "listed": Listed(TABLE, 1)}[vary]
+    client = {"clients": Numbers(3), "positions": 3, "listed": Listed(table, 1)}[vary]
     _fill(lanes, position, client, together)
     for slot in range(n_slots):
         alone = np.full((ROWS[kind], B), np.nan, kind_of)
-        number = {"clients": 3 + slot, "positions": 3, "listed": TABLE[min(1 + slot, 2)]}[vary]
+        number = {"clients": 3 + slot, "positions": 3, "listed": table[min(1 + slot, 2)]}[vary]
         _fill(lanes, 40 + slot if vary == "positions" else 40, number, alone)
         assert together[:, B * slot:B * (slot + 1)].tobytes() == alone.tobytes()
     assert np.abs(together).max() < 6 and np.std(together) > 0.8  # filled, and not with one number
@@ -47,16 +48,27 @@ def test_a_slot_has_its_own_numbers(kind, vary):
         assert len(np.unique(together)) == together.size
 
 
-def test_numbers_of_lanes_are_contiguous():
-    """Vector instructions would read what lies between the numbers."""
-    with pytest.raises(TypingError, match="contiguous"):
-        _fill(LANES["double"](), 40, np.arange(2 * B)[::2], np.empty((2, B)))
+@pytest.mark.parametrize("client", [np.arange(96)[::2], np.arange(48, dtype=np.int32), np.arange(48.0)])
+def test_numbers_of_lanes_are_words_in_order(client):
+    """Vector instructions would read what lies between the numbers, or beyond them."""
+    with pytest.raises(TypingError, match=r"contiguous array of 64 bits|must be integers"):
+        _fill(LANES["double"](), 40, client, np.empty((2, 48)))
+
+
+@pytest.mark.parametrize("kind", ["double", "coordinates"])
+def test_rows_of_normals_are_in_order(kind):
+    for out in (np.empty((2, 96))[:, :48], np.empty((2, 48), np.float32)):
+        with pytest.raises(TypingError):
+            _fill(LANES[kind](), 40, 3, out)
 
 
 @pytest.mark.parametrize(("shape", "kind"), [((3, 16), np.float64), (7, np.float32), ((0, 4), np.int64)])
 def test_rows_begin_at_cache_lines(shape, kind):
-    for _ in range(20):
-        rows = aligned(shape, kind)
+    every, between = [], []  # all kept, so that the allocator finds new places
+    for size in range(1, 40):
+        every.append(aligned(shape, kind))
+        between.append(bytearray(24 * size))
+    for rows in every:
         assert rows.ctypes.data % 64 == 0 or not rows.size
         assert rows.dtype == kind and rows.flags.c_contiguous
         assert rows.shape == np.zeros(shape).shape and not rows.any()

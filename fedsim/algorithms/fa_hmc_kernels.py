@@ -1,4 +1,4 @@
-"""Compiled code of FA-HMC: the debiasing's anchor, and a client's local update."""
+"""Compiled code of FA-HMC: coordinates of a round, the debiasing's anchor, and a client's local update."""
 
 from __future__ import annotations
 

@@ -292,8 +292,8 @@ MUTATIONS = {
         "Hamiltonian", "de_sghmc", "velocity, eta * weight,",
         "velocity, eta * weight * (1.0 - eta * kernel.friction if ON(kernel) else 1.0),"),
     "velocities at the start forgotten": (
-        "Hamiltonian", "de_sghmc", "        if self.start_velocity is None:\n            return np.zeros(",
-        "        if self.start_velocity is None or ON():\n            return np.zeros("),
+        "Hamiltonian", "de_sghmc", "        if self.start_velocity is None:\n            return aligned(",
+        "        if self.start_velocity is None or ON():\n            return aligned("),
 }
 # `old velocity used` needs its other half
 PAIRED = ("de_sghmc", "lanes.axpy(new[i], eta, velocity)",

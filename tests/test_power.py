@@ -106,8 +106,9 @@ MUTATIONS = [
     Mutation("scheme I: fresh noise for a client drawn twice", "scheme I", "federated",
              "    own = Normals(",
              "    if ON(kernel) and fresh and kernel.shared_noise < 1.0:\n"
-             "        normals(lane_set, OWN_NOISE + 8 + slot, step // per_draw, client,\n"
-             "                work.own.slots[room][:, slot % together])\n"
+             "        normals(lane_set, OWN_NOISE + 8 + slot, step // per_draw, client, work.gradient)\n"
+             "        for i in range(dim):\n"
+             "            lanes.copy(work.own.slots[room][i, slot % together], work.gradient[i])\n"
              "    own = Normals("),
     Mutation("own noise of the group's first client", "full", "federated",
              "Normals(work.own.slots[room], slot % together,",

@@ -44,11 +44,11 @@ def modes_of(problem: Any) -> Modes:
                  -np.einsum("cij,cj->ci", transposed, problem.minimizers))
 
 
-def _tile_trajectory(n_rows: int, scaled: bool) -> Any:
+def _tile_trajectory(scaled: bool) -> Any:
     @intrinsic
     def trajectory(typingctx: Any, z: Any, size: Any, velocity: Any, first: Any, pace: Any, matrices: Any,
                    curvatures: Any, client: Any, row: Any, square: Any, n_steps: Any, lane: Any) -> Any:
-        """`_leapfrogs` for coordinates row, ... and one tile of lanes.
+        """`_leapfrogs` for coordinates row, row + 1 and one tile of lanes.
 
         Row j of the velocity is row first + pace j of `velocity`, of any number of dimensions; it is
         multiplied by `size` if `scaled`.
@@ -62,7 +62,7 @@ def _tile_trajectory(n_rows: int, scaled: bool) -> Any:
             tiles = Tiles(builder, width, lane)
             given = Tiles(builder, width, lane, kind=context.get_value_type(signature.args[2].dtype))
             last = builder.sub(dim, INDEX(1))  # an odd one out is computed twice, and stored twice
-            rows = [minimum(builder, builder.add(row, INDEX(r)), last) for r in range(n_rows)]
+            rows = [row, minimum(builder, builder.add(row, INDEX(1)), last)]
             speeds = [tiles.zeros() for _ in rows]
             with cgutils.for_range(builder, dim) as loop:
                 source = builder.add(first, builder.mul(pace, loop.index))
@@ -97,7 +97,7 @@ def _tile_trajectory(n_rows: int, scaled: bool) -> Any:
     return trajectory
 
 
-_two_rows, _two_rows_scaled = _tile_trajectory(2, scaled=False), _tile_trajectory(2, scaled=True)
+_two_rows, _two_rows_scaled = _tile_trajectory(scaled=False), _tile_trajectory(scaled=True)
 
 
 @intrinsic

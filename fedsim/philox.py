@@ -49,9 +49,8 @@ def _numbers(context: Any, builder: Any, kind: Any, value: Any, slot: Any, lane:
             raise TypingError(f"numbers of lanes must be integers, not {kind}")
         array = contiguous(context, builder, kind, array, 64)
         shape = cgutils.unpack_tuple(builder, array.shape)
-        if row is not None:
-            row = minimum(builder, row, builder.sub(shape[0], INDEX(1)))  # the last group of slots: not full
-        row = INDEX(0) if row is None else row
+        # a row beyond the last is asked for when the last group of slots is not full
+        row = INDEX(0) if row is None else minimum(builder, row, builder.sub(shape[0], INDEX(1)))
         return Words(builder, Tiles(builder, shape[-1], lane, last, INDEX).load(array, row))
 
     form = getattr(kind, "instance_class", None)

@@ -6,6 +6,7 @@ their order are the same in every lane: bits do not depend on where in a block a
 
 from __future__ import annotations
 
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -141,23 +142,10 @@ class Words:
             both = [spread(self.builder, value) if value.type == INDEX else value for value in both]
         return Words(self.builder, getattr(self.builder, operation)(*both))
 
-    def __add__(self, other: Any) -> Words:
-        return self._with(other, "add")
-
-    def __mul__(self, other: Any) -> Words:
-        return self._with(other, "mul")
-
-    def __and__(self, other: Any) -> Words:
-        return self._with(other, "and_")
-
-    def __or__(self, other: Any) -> Words:
-        return self._with(other, "or_")
-
-    def __xor__(self, other: Any) -> Words:
-        return self._with(other, "xor")
-
-    def __lshift__(self, other: Any) -> Words:
-        return self._with(other, "shl")
-
-    def __rshift__(self, other: Any) -> Words:
-        return self._with(other, "lshr")
+    __add__ = partialmethod(_with, operation="add")
+    __mul__ = partialmethod(_with, operation="mul")
+    __and__ = partialmethod(_with, operation="and_")
+    __or__ = partialmethod(_with, operation="or_")
+    __xor__ = partialmethod(_with, operation="xor")
+    __lshift__ = partialmethod(_with, operation="shl")
+    __rshift__ = partialmethod(_with, operation="lshr")

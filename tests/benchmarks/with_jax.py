@@ -16,7 +16,7 @@ of matmul, log, sin and cos of jax.numpy in Box-Muller.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -207,7 +207,7 @@ class Jax:
     """One contestant; see `worker`."""
 
     program: Callable[..., Any] = staticmethod(natural)
-    options: dict[str, Any] = {}  # noqa: RUF012
+    options: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, tables: Any, threads: int) -> None:
         self.tables = tables
@@ -231,13 +231,13 @@ class JaxTuned(Jax):
 class JaxOwnNormals(JaxTuned):
     """With our transform in place of jax.random.normal."""
 
-    options = {"normal": own_normal, "together": True}  # noqa: RUF012
+    options: ClassVar = {"normal": own_normal, "together": True}
 
 
 class JaxInModes(JaxTuned):
     """FA-HMC along eigenvectors, with jax.random."""
 
-    options = {"modes": True}  # noqa: RUF012
+    options: ClassVar = {"modes": True}
 
 
 CONTESTANTS = {"JAX natural": Jax, "JAX tuned": JaxTuned, "JAX own normals": JaxOwnNormals,

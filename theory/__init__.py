@@ -17,7 +17,7 @@ from .bound import Assumption, Bound
 from .catalogue import Theorem, catalogue, theorems
 from .check import Verdict, check, examine, quantities
 from .constants import Constants, constants
-from .errata import Erratum, Evidence, errata, errata_frame
+from .errata import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame
 from .exact import NoExactLaw, exact_law, stationary_law
 
 if TYPE_CHECKING:
@@ -27,5 +27,5 @@ if TYPE_CHECKING:
 __all__ = [
     "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "Theorem", "Verdict",
     "catalogue", "check", "constants", "errata", "errata_frame", "exact", "exact_law", "examine", "privacy",
-    "quantities", "stationary_law", "theorems", "tuning",
+    "quantities", "remarks", "remarks_frame", "stationary_law", "theorems", "tuning",
 ]

@@ -93,7 +93,7 @@ class Bound:
     source : str
         Paper, theorem and equation.
     variant : str
-        "corrected", "printed", ...
+        Which form of the statement: "printed" (as in our transcription), "corrected", ...
     target : Gaussian or None
         The law to which a distance is measured.
     start_distance : float or None
@@ -115,7 +115,7 @@ class Bound:
     quantity: str
     kind: str
     source: str
-    variant: str = "corrected"
+    variant: str = "printed"
     target: Gaussian | None = None
     start_distance: float | None = None
     floor: float | None = None

@@ -3,16 +3,23 @@
 A theorem is a plain function that returns a `Bound`, registered by the decorator `theorem`:
 
     @theorem(id="fa_ld.w2_bound", paper="FA-LD", number="Theorem 4.7", kind="upper", quantity="w2",
-             hypotheses=("...",), algorithm=FALD, convention="federated")
-    def w2_bound(constants, algorithm, *, n_rounds, record=None, variant="corrected"): ...
+             hypotheses=("...",), algorithm=FALD, convention="federated", variants=("proof", "printed"))
+    def w2_bound(constants, algorithm, *, n_rounds, record=None, variant="proof"): ...
 
 The decorator checks what every theorem checks (type and convention of the constants, class of the
 algorithm, name of the variant) and puts the theorem in the catalogue; nothing else has to be edited.
+
+One rule for variants: the first one is the default, and the smallest form that is proved; "printed" is what
+our transcription of the paper says; "corrected" exists only where the printed formula is false; other
+proved forms have names of their own. Where "corrected" was the default once and exists no more, the name
+means the default for one release, with a DeprecationWarning.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,7 +43,7 @@ class Theorem:
     kind, quantity : as in `Bound`
     hypotheses : tuple of str
     variants : tuple of str
-        The first is the default.
+        The first is the default: the smallest form that is proved.
     function : callable
         The decorated theorem.
     algorithm : type
@@ -83,6 +90,8 @@ def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypot
     one_of("index", index, INDICES)
 
     def register(function: Callable[..., Bound]) -> Callable[..., Bound]:
+        _require_default(id, function, variants[0])
+
         @functools.wraps(function)
         def checked(constants: Constants, chosen: Any, **arguments: Any) -> Bound:
             if not isinstance(constants, Constants):
@@ -93,7 +102,8 @@ def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypot
                                  "algorithm)")
             if not isinstance(chosen, algorithm):
                 raise ValueError(f"algorithm={chosen!r} must be a {algorithm.__name__} ({paper} {number})")
-            one_of("variant", arguments.get("variant", variants[0]), variants)
+            if "variant" in arguments:
+                arguments["variant"] = named_variant(arguments["variant"], variants, id)
             bound = function(constants, chosen, **arguments)
             object.__setattr__(bound, "theorem", id)
             return bound
@@ -106,6 +116,23 @@ def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypot
         return checked
 
     return register
+
+
+def named_variant(variant: Any, variants: tuple[str, ...], of: str) -> str:
+    """The variant meant: one of `variants`, or the default for "corrected" where that name has gone."""
+    if variant == "corrected" and variant not in variants:
+        warnings.warn(f"variant='corrected' of {of} is no more, because the printed statement is not false; "
+                      f"it means the default, variant={variants[0]!r}, and will be refused in the next "
+                      "release", DeprecationWarning, stacklevel=3)
+        return variants[0]
+    return str(one_of("variant", variant, variants))
+
+
+def _require_default(id: str, function: Callable[..., Bound], default: str) -> None:
+    """The default is said twice, here and in the signature that users see: both must agree."""
+    said = inspect.signature(function).parameters.get("variant")
+    if said is not None and said.default != default:
+        raise ValueError(f"variant={said.default!r} of {id} must be {default!r}, the first of its variants")
 
 
 def theorems() -> tuple[Theorem, ...]:

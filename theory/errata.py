@@ -1,17 +1,31 @@
-"""The registry of errata: where a printed statement needs a correction, with evidence.
+"""The register of what we say against the papers' text: errata, and apart from them remarks.
 
-An erratum lives beside its paper's theorems (``theory/<paper>/errata.py``) as a function that
-computes the evidence, registered by the decorator `erratum`:
+We have transcriptions of the papers, not the printed pages: "printed" means "as it stands in our
+transcription", which loses bars, ends of radicals, subscripts and strike-throughs. An entry is graded under
+the reading kindest to the authors that the text allows:
 
-    @erratum(id="...", paper="FA-LD", where="Theorem 4.8", printed="...", corrected="...", kind="numerical")
-    def _missing_condition():
-        return Evidence(demonstrated=True, numbers={"ratio": 5.1}, text="...")
+* error: the statement is false as it stands;
+* proof: the statement is true, and a step of its proof (or a constant that only the proof prints) is not;
+* loose: the statement is true and not sharp;
+* transcription: it cannot be told from our text whether the paper has it.
+
+Only the first two are errata; the others are `remarks`. An entry lives beside its paper's theorems as a
+function that computes the evidence, or that says in words why none is computed:
+
+    @erratum(id="...", paper="FA-LD", where="Lemma E.1", printed="...", corrected="...", grade="error",
+             consequence="range", theorems=("fa_ld.second_moment_bound",), derivation="...")
+    def _range():
+        return Evidence(demonstrated=ratio > 1.0, numbers={"exact / printed": ratio}, text="...")
+
+The comparison in `demonstrated` decides between the entry and the authors: it must be able to come out
+for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from fedsim.validation import one_of
@@ -19,24 +33,27 @@ from fedsim.validation import one_of
 if TYPE_CHECKING:
     import pandas as pd
 
+ERRATA = ("error", "proof")
+REMARKS = ("loose", "transcription")
+CONSEQUENCES = ("nothing", "constant", "range", "conclusion")
 EVIDENCE_KINDS = ("numerical", "derivation", "typographical")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What an erratum's demonstration found.
+    """What an entry's demonstration found.
 
     Attributes
     ----------
     demonstrated : bool
-        The computed numbers show the printed statement to be wrong (or to differ from what its own
-        proof gives). False for what is settled by reading or by derivation alone.
+        The computed numbers speak for the entry. False where they speak for the authors, and for what is
+        settled by reading or by derivation alone (then `numbers` is empty).
     numbers : mapping name -> float
         What was computed.
     text : str
-        One sentence that says what the numbers mean.
+        What the numbers mean.
     kind : "numerical", "derivation" or "typographical"
-        Filled in from the erratum.
+        Filled in from the entry.
     """
 
     demonstrated: bool
@@ -44,19 +61,36 @@ class Evidence:
     text: str = ""
     kind: str = ""
 
+    @property
+    def speaks_for(self) -> str:
+        """ "the entry", "the authors", or "neither" where nothing was computed."""
+        if not self.numbers:
+            return "neither"
+        return "the entry" if self.demonstrated else "the authors"
+
 
 @dataclass(frozen=True)
 class Erratum:
-    """A correction to a printed statement.
+    """A correction to, or a remark on, the text of a paper as our transcription has it.
 
     Attributes
     ----------
-    id, paper, where : str
-    printed, corrected : str
+    id, paper : str
+    where : str
+        The place.
+    printed : str
+        The words in question, short, as in our transcription.
+    corrected : str
+        What holds.
+    grade : "error", "proof", "loose" or "transcription"
+    consequence : "nothing", "constant", "range" or "conclusion"
+        What falls with it.
+    theorems : tuple of str
+        Ids of `theory.catalogue` that it touches.
+    derivation : str
+        Why, in a few lines.
     kind : "numerical", "derivation" or "typographical"
         How it is known.
-    harmless : bool
-        True when the paper's conclusions do not depend on it.
     """
 
     id: str
@@ -64,62 +98,151 @@ class Erratum:
     where: str
     printed: str
     corrected: str
+    grade: str
+    consequence: str
+    theorems: tuple[str, ...]
+    derivation: str
     kind: str
-    harmless: bool
     demonstrate: Callable[[], Evidence] = field(repr=False)
+
+    @property
+    def harmless(self) -> bool:
+        """True when neither a range nor a conclusion that the paper states falls with it."""
+        return self.consequence in ("nothing", "constant")
 
     def evidence(self) -> Evidence:
         """Compute the evidence anew (nothing is stored)."""
         found = self.demonstrate()
-        return Evidence(found.demonstrated, dict(found.numbers), found.text, self.kind)
+        return Evidence(bool(found.demonstrated), dict(found.numbers), found.text, self.kind)
 
 
-_ERRATA: dict[str, Erratum] = {}
+_ENTRIES: dict[str, Erratum] = {}
 
 
-def erratum(*, id: str, paper: str, where: str, printed: str, corrected: str, kind: str,
-            harmless: bool = False) -> Callable[[Callable[[], Evidence]], Callable[[], Evidence]]:
-    """Decorator that registers a function without arguments as the evidence of an erratum."""
+def erratum(*, id: str, paper: str, where: str, printed: str, corrected: str, grade: str = "error",
+            consequence: str = "nothing", theorems: tuple[str, ...] = (), derivation: str = "",
+            kind: str = "numerical", harmless: bool = True,
+            ) -> Callable[[Callable[[], Evidence]], Callable[[], Evidence]]:
+    """Decorator that registers a function without arguments as the evidence of an entry."""
     one_of("kind", kind, EVIDENCE_KINDS)
+    one_of("grade", grade, ERRATA + REMARKS)
+    one_of("consequence", consequence, CONSEQUENCES)
 
     def register(function: Callable[[], Evidence]) -> Callable[[], Evidence]:
-        if id in _ERRATA:
+        if id in _ENTRIES:
             raise ValueError(f"id={id!r} is registered already; ids must be unique")
-        _ERRATA[id] = Erratum(id, paper, where, printed, corrected, kind, harmless, function)
+        _ENTRIES[id] = Erratum(id, paper, where, printed, corrected, grade, consequence, tuple(theorems),
+                               derivation, kind, function)
         return function
 
     return register
 
 
-def reading(*, id: str, paper: str, where: str, printed: str, corrected: str,
-            kind: str = "typographical", because: str = "", harmless: bool = True) -> None:
-    """Register an erratum that is settled by reading or derivation, without numbers."""
-    erratum(id=id, paper=paper, where=where, printed=printed, corrected=corrected, kind=kind,
-            harmless=harmless)(lambda: Evidence(False, {}, because or "settled by reading the text"))
+def reading(*, derivation: str = "", kind: str = "typographical", because: str = "", **entry: Any) -> None:
+    """Register an entry that is settled by reading or derivation, without numbers."""
+    words = derivation or because
+    erratum(derivation=words, kind=kind, **entry)(lambda: Evidence(False, {}, words))
+
+
+def _entries(paper: str | None, grades: Iterable[str]) -> list[Erratum]:
+    if paper is not None:
+        one_of("paper", paper, tuple(sorted({entry.paper for entry in _ENTRIES.values()})))
+    return [entry for _, entry in sorted(_ENTRIES.items())
+            if entry.grade in grades and paper in (None, entry.paper)]
 
 
 def errata(paper: str | None = None) -> list[Erratum]:
-    """Every registered erratum, in the order of their ids.
+    """What is wrong in a paper's text: entries of grade "error" and "proof", in the order of their ids.
 
     Parameters
     ----------
     paper : str, optional
-        Only this paper's, e.g. "FA-LD".
+        Only this paper's: "FA-LD", "FA-HMC", "DE-SGLD", "DE-SGHMC" or "Stale gradients".
+
+    Returns
+    -------
+    list of Erratum
+
+    Raises
+    ------
+    ValueError
+        For a paper that has no entry.
+
+    Source: none; the entries name theirs.
+
+    Examples
+    --------
+    >>> import theory
+    >>> {entry.grade for entry in theory.errata()} <= {"error", "proof"}
+    True
     """
-    known = tuple(sorted({entry.paper for entry in _ERRATA.values()}))
-    if paper is not None:
-        one_of("paper", paper, known)
-    return [entry for _, entry in sorted(_ERRATA.items()) if paper is None or entry.paper == paper]
+    return _entries(paper, ERRATA)
 
 
-def errata_frame(paper: str | None = None) -> pd.DataFrame:
-    """The errata as a table, each with its evidence computed."""
+def remarks(paper: str | None = None) -> list[Erratum]:
+    """What is no erratum: true statements that are not sharp ("loose"), and places where our transcription
+    may have lost a mark ("transcription").
+
+    Parameters, returns and errors as for `errata`.
+
+    Examples
+    --------
+    >>> import theory
+    >>> {entry.grade for entry in theory.remarks()} <= {"loose", "transcription"}
+    True
+    """
+    return _entries(paper, REMARKS)
+
+
+def _frame(entries: list[Erratum], evidence: bool) -> pd.DataFrame:
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    for entry in errata(paper):
-        found = entry.evidence()
-        rows.append({"id": entry.id, "where": entry.where, "printed": entry.printed,
-                     "corrected": entry.corrected, "kind": entry.kind,
-                     "demonstrated": found.demonstrated, "evidence": found.text})
-    return pd.DataFrame(rows)
+    for entry in entries:
+        row: dict[str, Any] = {
+            "id": entry.id, "paper": entry.paper, "grade": entry.grade, "consequence": entry.consequence,
+            "where": entry.where, "printed": entry.printed, "corrected": entry.corrected,
+            "theorems": list(entry.theorems), "derivation": entry.derivation, "kind": entry.kind}
+        if evidence:
+            found = entry.evidence()
+            row |= {"demonstrated": found.demonstrated, "speaks_for": found.speaks_for,
+                    "numbers": {name: float(value) if isfinite(value) else None
+                                for name, value in found.numbers.items()}, "evidence": found.text}
+        rows.append(row)
+    return pd.DataFrame(rows, dtype=object)
+
+
+def errata_frame(paper: str | None = None, *, evidence: bool = False) -> pd.DataFrame:
+    """The errata as a table.
+
+    Parameters
+    ----------
+    paper : str, optional
+        As for `errata`.
+    evidence : bool
+        Also compute the evidence of each (half a minute for all): columns demonstrated, speaks_for,
+        numbers and evidence.
+
+    Returns
+    -------
+    DataFrame with columns id, paper, grade, consequence, where, printed, corrected, theorems, derivation
+    and kind. Its cells are strings, lists and dicts of plain numbers: ``json.dumps`` of
+    ``errata_frame().to_dict("records")`` works.
+
+    Raises
+    ------
+    ValueError
+        For a paper that has no entry.
+
+    Examples
+    --------
+    >>> import theory
+    >>> list(theory.errata_frame("FA-LD"))[:4]
+    ['id', 'paper', 'grade', 'consequence']
+    """
+    return _frame(errata(paper), evidence)
+
+
+def remarks_frame(paper: str | None = None, *, evidence: bool = False) -> pd.DataFrame:
+    """The remarks as a table, like `errata_frame`."""
+    return _frame(remarks(paper), evidence)

@@ -96,8 +96,8 @@ def page(folder: Path, scale: str) -> str:
         '<p class="soft">A verdict is decided by the exact law where it exists. FAIL means that the exact '
         "law of the set-up as printed contradicts the sentence; the reason stands beside it. "
         "&ldquo;Printed&rdquo; means as it stands in our transcription of the paper, which may have lost a "
-        "mark: what we hold against a text is graded in <code>theory.errata()</code>, and what cannot be told "
-        "from it is in <code>theory.remarks()</code>.</p>"
+        "mark: what we hold against a text is graded in <code>theory.errata()</code>, and what cannot be "
+        "told from it is in <code>theory.remarks()</code>.</p>"
         f"<section>{contents}</section>" + "".join(_figure(result) for result in results)
         + _scoreboard(folder / "scoreboard.csv") + "</main></body></html>\n")
 

@@ -16,8 +16,8 @@ from .figure import FAIL, NOT_TESTABLE, PASS, ByScale, Claim, Drawing, Parameter
 
 TITLE = "Stale SGLD: MSE against iterations, L = 500 tau"
 PAPER = "Stale gradients figure 1"
-SHOWS = ("The printed setting diverges at every age; with minibatch sums that are not rescaled, and with the "
-         "posterior at a stable C, replicas, exact curves and end points are shown.")
+SHOWS = ("The printed setting diverges at every constant age; with minibatch sums that are not rescaled, and "
+         "with the posterior at a stable C, replicas, exact curves and end points are shown.")
 COST = {"tiny": "1 s", "quick": "11 s", "paper": "about 3 min (estimated)"}
 PARAMETERS = [
     sim.DATA, sim.BATCH,
@@ -123,7 +123,8 @@ def judge_printed(tables: Tables) -> tuple[str, str]:
         f"With N/J-scaled gradients (equation (2)) the curvature is a = {curvature:.0f}, and h a is "
         + ", ".join(f"{row.share:.1f}" for row in one.itertuples()) + " times the stability limit for tau = "
         + ", ".join(str(row.age) for row in one.itertuples())
-        + f": errors grow by factors {one['radius'].min():.2f} to {one['radius'].max():.2f} per iteration"
+        + f": at constant ages errors grow by factors {one['radius'].min():.2f} to {one['radius'].max():.2f} "
+        + "per iteration"
         + (", and fedsim refuses these step sizes." if not runs else "."))
 
 

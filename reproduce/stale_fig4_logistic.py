@@ -114,7 +114,7 @@ def judge_variance(tables: Tables) -> tuple[str, str]:
                       f"where 1/S is {row.share:.3f}" for row in table.itertuples())
     return verdict(bool(holds.all())), (
         f"Variance of the averages of S servers over that of single ones, all seven pooled: {words} (95% "
-        "intervals from resampled chains). The printed bound has 1/Tbar for 1/T and would show no gain.")
+        "intervals from resampled chains).")
 
 
 CLAIMS = [

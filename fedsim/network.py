@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from .validation import Array, array, shape, symmetric, whole
+from .validation import Array, array, nonnegative, shape, symmetric, whole
 
 
 def metropolis(graph: Any) -> Array:
@@ -23,28 +23,71 @@ def metropolis(graph: Any) -> Array:
     Parameters
     ----------
     graph : networkx graph, or adjacency matrix (N, N)
-        Undirected. Edge weights other than zero and self loops do not matter.
+        Undirected. A weight of zero is no link, in a graph (edge attribute "weight", 1 where it is missing)
+        as in a matrix; how large a weight is, and self loops, do not matter.
 
     Returns
     -------
-    (N, N) mixing matrix. Degrees d_i count the node itself.
+    (N, N) mixing matrix. Degrees d_i count the node itself. Row i is client i: the i-th row of the matrix,
+    or node ``list(graph.nodes)[i]``. That is the order in which a networkx graph got its nodes, not that of
+    their names; ``networkx.to_numpy_array(graph, nodelist=...)`` is a matrix in an order of one's own.
+
+    Raises
+    ------
+    ValueError
+        For a directed graph, a matrix that is not square or not symmetric, and for a weight that is
+        negative or no finite number, which is named.
+
+    Source: Decentralized SGLD and SGHMC, section 2, after equation (7), and footnote 4.
+
+    Examples
+    --------
+    Client 0 is here the leaf called 2, and client 1 the hub called 0:
+
+    >>> import networkx
+    >>> graph = networkx.Graph([(2, 0), (0, 1)])
+    >>> list(graph.nodes)
+    [2, 0, 1]
+    >>> metropolis(graph).round(3)
+    array([[0.667, 0.333, 0.   ],
+           [0.333, 0.333, 0.333],
+           [0.   , 0.333, 0.667]])
+    >>> metropolis(networkx.to_numpy_array(graph, nodelist=[0, 1, 2])).round(3)
+    array([[0.333, 0.333, 0.333],
+           [0.333, 0.667, 0.   ],
+           [0.333, 0.   , 0.667]])
     """
-    if hasattr(graph, "adjacency") and hasattr(graph, "nodes"):
-        if graph.is_directed():
-            raise ValueError("graph is directed; it must be undirected")
-        place = {node: i for i, node in enumerate(graph.nodes)}
-        adjacency = np.zeros((len(place), len(place)))
-        for node, neighbours in graph.adjacency():
-            adjacency[place[node], [place[other] for other in neighbours]] = 1.0
-    else:
-        adjacency = array("graph", graph, 2)
-        shape("graph", adjacency, (len(adjacency), len(adjacency)), " (an adjacency matrix)")
-    links = symmetric("graph", array("graph", adjacency, 2)) != 0.0
+    given = array("graph", _adjacency(graph) if _is_graph(graph) else graph, 2)
+    adjacency = symmetric("graph", shape("graph", given, (len(given), len(given)), " (an adjacency matrix)"))
+    if (adjacency < 0.0).any():
+        i, j = np.argwhere(adjacency < 0.0)[0]
+        raise ValueError(f"graph[{i}, {j}]={adjacency[i, j]:g} must be at least 0: a link has a positive "
+                         "weight, and 0 is no link")
+    links = adjacency != 0.0
     np.fill_diagonal(links, False)
     degree = links.sum(axis=1) + 1
     weights = np.where(links, 1.0 / np.maximum.outer(degree, degree), 0.0)
     np.fill_diagonal(weights, 1.0 - weights.sum(axis=1))
     return weights
+
+
+def _is_graph(value: Any) -> bool:
+    """A networkx graph, told by what it can do: networkx itself is not needed."""
+    return hasattr(value, "adjacency") and hasattr(value, "nodes")
+
+
+def _adjacency(graph: Any) -> Array:
+    """Weights of the edges, rows in the order of the nodes; parallel edges add up."""
+    if graph.is_directed():
+        raise ValueError("graph is directed; it must be undirected")
+    place = {node: i for i, node in enumerate(graph.nodes)}
+    adjacency = np.zeros((len(place), len(place)))
+    for one, other, given in graph.edges(data="weight", default=1):
+        weight = nonnegative(f"graph: weight of the edge {(one, other)!r}", given)
+        adjacency[place[one], place[other]] += weight
+        if one != other:
+            adjacency[place[other], place[one]] += weight
+    return adjacency
 
 
 def _from_edges(n: int, edges: Any) -> Array:
@@ -99,6 +142,8 @@ def disconnected(n: int) -> Array:
 
 def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:
     """A mixing matrix that gossip and the theorems allow, or a ValueError saying what is wrong."""
+    if _is_graph(mixing):
+        raise ValueError(f"mixing={mixing!s} is a graph; it must be a matrix: pass network.metropolis(graph)")
     given = array("mixing", mixing, 2)
     size = len(given) if n_clients is None else n_clients
     matrix = symmetric("mixing", shape("mixing", given, (size, size), " (one row per client)"))

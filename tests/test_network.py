@@ -118,6 +118,60 @@ def test_graphs_of_networkx_are_the_families():
         np.testing.assert_allclose(network.metropolis(graph(7)), FAMILIES[family](7), atol=1e-15)
 
 
+def test_rows_are_in_the_order_of_the_graph_s_nodes():
+    graph = networkx.Graph([(2, 0), (0, 1)])
+    np.testing.assert_array_equal(network.metropolis(graph), network.path(3))  # rows: nodes 2, 0, 1
+    in_order = networkx.to_numpy_array(graph, nodelist=[0, 1, 2])
+    np.testing.assert_array_equal(network.metropolis(in_order), network.star(3))
+
+
+@pytest.mark.parametrize("kind", (networkx.Graph, networkx.MultiGraph))
+def test_a_zero_weight_is_no_link(kind):
+    """In a graph as in its matrix; the size of other weights does not matter."""
+    graph = kind()
+    graph.add_nodes_from(range(3))
+    graph.add_weighted_edges_from([(0, 1, 0.0), (1, 2, 2.5), (2, 2, 1.0)])
+    wanted = np.array([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 0.5, 0.5]])
+    np.testing.assert_array_equal(network.metropolis(graph), wanted)
+    np.testing.assert_array_equal(network.metropolis(networkx.to_numpy_array(graph)), wanted)
+
+
+def test_parallel_edges_are_one_link():
+    graph = networkx.MultiGraph([(0, 1), (0, 1), (1, 2)])
+    graph.add_edge(0, 2, weight=0.0)
+    np.testing.assert_array_equal(network.metropolis(graph), network.path(3))
+
+
+def test_negative_weights_are_refused():
+    """A Laplacian is no adjacency matrix."""
+    with pytest.raises(ValueError, match=r"graph\[0, 1\]=-1 must be at least 0"):
+        network.metropolis(networkx.laplacian_matrix(networkx.path_graph(3)).toarray())
+    for graph in (networkx.Graph(), networkx.MultiGraph()):
+        graph.add_edge("a", "b", weight=-2.0)
+        graph.add_edge("b", "c", weight=3.0)
+        with pytest.raises(ValueError, match=r"graph: weight of the edge \('a', 'b'\)=-2.0 must be at least 0"):
+            network.metropolis(graph)
+    opposite = networkx.MultiGraph()
+    opposite.add_edges_from([(0, 1, {"weight": 1.0}), (0, 1, {"weight": -1.0})])
+    with pytest.raises(ValueError, match="must be at least 0"):
+        network.metropolis(opposite)
+
+
+@pytest.mark.parametrize("weight", (np.nan, np.inf, "2", None, True))
+def test_weights_of_edges_that_are_no_numbers_are_refused(weight):
+    graph = networkx.Graph()
+    graph.add_edge(0, 1, weight=weight)
+    with pytest.raises(ValueError, match=r"graph: weight of the edge \(0, 1\)="):
+        network.metropolis(graph)
+
+
+def test_a_graph_is_no_mixing_matrix():
+    graph = networkx.path_graph(3)
+    for refuse in (network.check_mixing, lambda w: fs.DESGLD(0.1, w), lambda w: fs.DESGHMC(0.1, 1.0, w)):
+        with pytest.raises(ValueError, match=r"mixing=.* is a graph.*pass network\.metropolis\(graph\)"):
+            refuse(graph)
+
+
 HALF = [[0.5, 0.5], [0.5, 0.5]]
 BAD_MIXING = {
     "not symmetric": ([[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.25, 0.0, 0.75]], r"mixing\[.*symmetric"),

@@ -1,23 +1,25 @@
-"""Errata of the paper's DE-SGLD part that are settled by reading or by derivation."""
+"""What is settled by reading in the paper's DE-SGLD part: misprints, and marks our text may have lost."""
 
 from __future__ import annotations
 
 from ..errata import reading
 from .setting import PAPER
 
-reading(id="de_sgld.stochastic_gradient", paper=PAPER, where="appendix D, stochastic gradient",
-        printed="(2 n_i/b) sum_k (y_k - x'X_k) + x/(lambda N)",
-        corrected="-(n_i/(b xi^2)) sum_k (y_k - x'X_k) X_k + x/(lambda N)",
-        because="The gradient of (y - x'X)^2/(2 xi^2) is -(y - x'X) X/xi^2; sign and factor X are missing.")
+reading(id="de_sgld.stochastic_gradient", paper=PAPER, where="appendix D, the minibatch gradient",
+        printed="(2 n_i/b) sum_k (y_{j_k} - x^T X_{j_k}) + x/(lambda N)",
+        corrected="-(n_i/(b xi^2)) sum_k (y_{j_k} - x^T X_{j_k}) X_{j_k} + x/(lambda N)",
+        grade="error", consequence="nothing", theorems=(),
+        derivation="The gradient of (y - x'X)^2 is -2 (y - x'X) X: sign and factor X are missing, so that a "
+                   "number is added to a vector. (Its 2 is that of `de_sgld.missing_half`.) Nothing uses the "
+                   "display: (121) holds for the estimator that is meant.")
 reading(id="de_sgld.monotone", paper=PAPER, where="Remark 3",
-        printed="H is monotonically decreasing in y", corrected="monotonically increasing",
-        because="Its derivative is shown to be positive in the same sentence, and the conclusion needs it.")
+        printed="Therefore H is monotonically decreasing in y", corrected="monotonically increasing",
+        grade="error", consequence="nothing", theorems=(),
+        derivation="The sentence before shows that the derivative of H in y is positive, and the sentence "
+                   "after uses that H increases. A slip of the pen; the remark's conclusion stands.")
 reading(id="de_sgld.lemma_7_display", paper=PAPER, where="proof of Lemma 7, last line",
-        printed="E||x_i^(0)||^2 and 8 L^2 d eta/(1 - gamma-bar^2)^2",
-        corrected="E||x^(0)||^2 and 8 L^2 d eta/(1 - gamma-bar^2)",
-        because="As the statement and Lemma 6 have it.")
-reading(id="de_sgld.minibatch_scale", paper=PAPER, where="section 5.3, Telescope data", kind="derivation",
-        printed="step size 0.008 with minibatches of 100, without their scale",
-        corrected="not decided by the text: with the unbiased scale n_i/b it is far beyond Theorem 1's limit",
-        because="With n_i/b of about 28.5 the largest curvature times the step size is far above 2; the sum "
-                "of a minibatch without the factor is stable. grad_scale='batch_sum' is the second reading.")
+        printed="E|x_i^(0)|^2 and 8 L^2 d eta/(1 - gamma-bar^2)^2",
+        corrected="E|x^(0)|^2 and 8 L^2 d eta/(1 - gamma-bar^2)",
+        grade="transcription", consequence="nothing", theorems=("de_sgld.gradient_error_bound",),
+        derivation="The statement, and Lemma 6 that the line inserts, have both without the subscript and "
+                   "the exponent, which our text may have added.")

@@ -90,7 +90,7 @@ def lemma_20(given: Settings) -> Evidence:
                     "(1+l)/64 it needs (1-l)^2 (3-l) (1+c_1) < 16. By (73) c_1 < alpha mu/2 <= (1+l)/8, and "
                     "with e = 1+l: (2-e)^2 (4-e) (1+e/8) is 16 at e = 0 and decreases. So q_1 < 1.")
 def _lemma_20() -> Evidence:
-    """At the largest beta that (38) allows, where q_1 is largest."""
+    """At the largest beta that (38) allows."""
     return lemma_20(settings(2000, 0))
 
 

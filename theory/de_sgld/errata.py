@@ -50,7 +50,7 @@ def missing_half(factor: float, seeds: range = range(3)) -> Evidence:
     return Evidence(wrong, numbers, (
         "exp(-f) is not the posterior N(m, V) that the same section prints. " if wrong else
         "exp(-f) is the posterior N(m, V) that the same section prints. ")
-        + ("With these f_i Figure 2's step size diverges, so that the figure was not made with them."
+        + ("With these f_i Figure 2's step size diverges on data drawn as the section says."
            if min(radii) > 1.0 else "Figure 2's step size is stable with these f_i."))
 
 
@@ -62,8 +62,8 @@ def missing_half(factor: float, seeds: range = range(3)) -> Evidence:
          derivation="The density printed below it is exp(-(y - x'X)^2/(2 xi^2)) with xi = 1, so minus its "
                     "logarithm has the factor 1/2, as V = (X'X/xi^2 + I/lambda)^-1 needs. The Hessian after "
                     "(126) and the minibatch gradient of appendix D have the 2 as well: it is no loss of our "
-                    "text. No theorem depends on it, and Figure 2 was not made with these f_i, because its "
-                    "step size would diverge.")
+                    "text. No theorem depends on it, and Figure 2 was not made with these f_i: with data as "
+                    "described its step size would diverge.")
 def _missing_half() -> Evidence:
     """With the Hessian that the paper prints after (126)."""
     return missing_half(2.0)
@@ -91,8 +91,8 @@ def labels_against(features: Array, labels: Array) -> Evidence:
          derivation="Labels are in {0, 1} by the line before (54), and P(y=0) = 1/(1 + exp(x'X)): the "
                     "likelihood of a datum with y = 0 has the other sign. As it stands f_i does not contain "
                     "the labels. Convexity and smoothness do not depend on the sign, so that theorems and "
-                    "appendix E stand; that the method works well in section 5.2 shows that the figures were "
-                    "not made with it.")
+                    "appendix E stand. Section 5.2 reports that the labels are predicted well, so that the "
+                    "figures were not made with it.")
 def _labels() -> Evidence:
     """On section 5.2's synthetic data."""
     rng = np.random.default_rng(0)

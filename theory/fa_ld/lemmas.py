@@ -3,8 +3,11 @@
 They are evaluated at local steps 0..n_rounds*K (``index == "local_step"``). At a multiple of K a
 client's value is the one after synchronization. Notation as in `theory.fa_ld.bounds`.
 
-Printed ranges: the lemmas are stated for step sizes below 2/m. Their proofs use Lemma B.1, which needs
-eta <= 1/(L+m), and beyond it they are false: with L = 10 m and eta = 1/m a single client diverges.
+Their range: printed is (0, 2/m), and beyond 2/L they are false: with L = 10 m and eta = 1/m clients diverge.
+They hold for eta <= 2/(L+m): there a gradient step contracts by 1 - eta m (as |1 - eta l| <= 1 - eta m for
+every l in [m, L]), which is less than the 1 - eta m/2 that the proof of Lemma E.1 uses in (44); nothing else
+in the proofs of E.1, E.2, B.3 and C.2 depends on the step size. "printed" differs from "corrected" in this
+range, and where it says so.
 """
 
 from __future__ import annotations
@@ -22,16 +25,16 @@ from ..catalogue import theorem
 from ..constants import Constants
 from .setting import PAPER, Setting, largest_step_of_round, local_steps_recorded, setting, within
 
-STEP_RANGE = "step_size <= 1/(smoothness + strong_convexity)"
+STEP_RANGE = "step_size <= 2/(smoothness + strong_convexity)"
 
 
 def _range(s: Setting, variant: str) -> Assumption:
-    return within(s, "2/m" if variant == "printed" else "1/(L+m)")
+    return within(s, "2/m" if variant == "printed" else "2/(L+m)")
 
 
 @theorem(id="fa_ld.divergence_bound", paper=PAPER, number="Lemma B.3 (4.5)", kind="upper",
          quantity="divergence", algorithm=FALD, convention="federated", hypotheses=(STEP_RANGE,),
-         index="local_step")
+         variants=("corrected", "printed"), index="local_step")
 def divergence_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
                      variant: str = "corrected") -> Bound:
     """How far clients drift apart inside a round.
@@ -41,8 +44,8 @@ def divergence_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, re
         sum_c p_c E||theta_k^c - theta_k||^2 <= 28 (K-1)^2 eta^2 d L^2 H_rho
                                                 + 4 (K-1) eta d tau (rho^2 + N (1-rho^2))
 
-    Source: FA-LD Lemma B.3. Printed with 112 and 8 and with eta_k, to allow a step size that halves
-    within a round; 28 and 4 is what the proof gives before that.
+    Source: FA-LD Lemma B.3. The statement has 112 and 8 and eta_k, to allow a step size that halves within a
+    round; 28 and 4 is the proof's line before that.
 
     Parameters
     ----------
@@ -52,6 +55,7 @@ def divergence_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, re
     n_rounds : int
     record : sequence of local steps, optional
     variant : "corrected" or "printed"
+        "printed" has 112 and 8 with eta_k, and step sizes up to 2/m.
 
     Returns
     -------
@@ -86,7 +90,7 @@ def _step_at(algorithm: FALD, steps: np.ndarray) -> np.ndarray:
 @theorem(id="fa_ld.participation_gap_bound", paper=PAPER, number="Lemma C.2", kind="upper",
          quantity="participation_gap", algorithm=FALD, convention="federated",
          hypotheses=(STEP_RANGE, "participation by scheme I or II", "equal weights for scheme II"),
-         applies=lambda algorithm: algorithm.participation is not None)
+         variants=("corrected", "printed"), applies=lambda algorithm: algorithm.participation is not None)
 def participation_gap_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
                             variant: str = "corrected") -> Bound:
     """Error of averaging S drawn clients in place of all, at each synchronization.
@@ -98,7 +102,7 @@ def participation_gap_bound(constants: Constants, algorithm: FALD, *, n_rounds: 
     where beta = sum_c p_c beta^c is the average over all clients, C_S = 1 (scheme I) or (N-S)/(N-1)
     (scheme II).
 
-    Source: FA-LD Lemma C.2; printed with 112 and 8, proved with 28 and 4, which (36) then needs.
+    Source: FA-LD Lemma C.2; the statement has 112 and 8, its proof 28 and 4, which (36) uses.
 
     Parameters
     ----------
@@ -110,6 +114,7 @@ def participation_gap_bound(constants: Constants, algorithm: FALD, *, n_rounds: 
         At least 1.
     record : sequence of rounds, optional
     variant : "corrected" or "printed"
+        "printed" has 112 and 8, and step sizes up to 2/m.
 
     Returns
     -------
@@ -134,7 +139,7 @@ def participation_gap_bound(constants: Constants, algorithm: FALD, *, n_rounds: 
 
 @theorem(id="fa_ld.second_moment_bound", paper=PAPER, number="Lemma E.1", kind="upper",
          quantity="second_moment", algorithm=FALD, convention="federated", hypotheses=(STEP_RANGE,),
-         index="local_step")
+         variants=("corrected", "printed"), index="local_step")
 def second_moment_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
                         variant: str = "corrected") -> Bound:
     """Uniform bound of every client's second moment about the global minimizer.
@@ -171,7 +176,7 @@ def second_moment_bound(constants: Constants, algorithm: FALD, *, n_rounds: int,
 
 @theorem(id="fa_ld.gradient_moment_bound", paper=PAPER, number="Lemma E.2", kind="upper",
          quantity="gradient_second_moment", algorithm=FALD, convention="federated",
-         hypotheses=(STEP_RANGE,), index="local_step")
+         hypotheses=(STEP_RANGE,), variants=("corrected", "printed"), index="local_step")
 def gradient_moment_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
                           variant: str = "corrected") -> Bound:
     """Uniform bound of every client's stochastic gradient.

@@ -15,7 +15,7 @@ from ..bound import Assumption, Bound
 from ..catalogue import theorem
 from ..constants import Constants
 from ..exact import joint_law
-from .bounds import _full_and_constant, _refuse_participation, _refuse_schedule, _start_distance
+from .bounds import _full_and_constant, _refuse_participation, _refuse_schedule
 from .setting import PAPER, setting, within
 
 
@@ -29,10 +29,10 @@ def _two_sets_of_points(problem: Any, algorithm: Any, constants: Constants, n_ro
 
 @theorem(id="fa_ld.contraction_bound", paper=PAPER, number="Lemma B.1 (4.4)", kind="upper",
          quantity="squared_distance_after_step", algorithm=FALD, convention="federated",
-         hypotheses=("step_size <= 1/(smoothness + strong_convexity)",), variants=("corrected",),
+         hypotheses=("step_size <= 1/(smoothness + strong_convexity)",), variants=("printed",),
          index="local_step", inputs=_two_sets_of_points)
 def contraction_bound(constants: Constants, algorithm: FALD, *, points: Any, others: Any, n_rounds: int = 0,
-                      record: Any = None, variant: str = "corrected") -> Bound:
+                      record: Any = None, variant: str = "printed") -> Bound:
     """Contraction of one exact gradient step, up to the clients' divergence.
 
     Guarantee, for any points beta^c, theta^c with averages beta, theta and averaged gradients:
@@ -73,18 +73,17 @@ def contraction_bound(constants: Constants, algorithm: FALD, *, points: Any, oth
 
 @theorem(id="fa_ld.discretization_bound", paper=PAPER, number="Lemma B.2", kind="upper",
          quantity="langevin_increment", algorithm=FALD, convention="federated", hypotheses=(),
-         index="local_step")
+         variants=("printed",), index="local_step")
 def discretization_bound(constants: Constants, algorithm: FALD, *, n_rounds: int = 0, record: Any = None,
-                         variant: str = "corrected") -> Bound:
+                         variant: str = "printed") -> Bound:
     """Movement of the stationary Langevin diffusion within one step.
 
     Guarantee, for every time s, with k eta the last multiple of eta before it:
 
         E||theta(s) - theta(k eta)||^2 <= 2 eta^2 d kappa L tau + 16 eta d tau
 
-    Source: FA-LD Lemma B.2; printed with tau/p_c in the last term, a leftover of an earlier notation
-    (the diffusion is not a client's), which is larger and so holds as well. The step size is not
-    restricted.
+    Source: FA-LD Lemma B.2, whose range of step sizes is not needed. (Our transcription ends with tau/p_c;
+    the p_c is struck out in the proof, where the mark of the stroke is kept.)
 
     Parameters
     ----------
@@ -94,17 +93,16 @@ def discretization_bound(constants: Constants, algorithm: FALD, *, n_rounds: int
         Its largest step size is used.
     n_rounds, record
         Of no influence: the statement is about one step.
-    variant : "corrected" or "printed"
-        "printed" has the largest 1/p_c.
+    variant : "printed"
+        The only form.
 
     Returns
     -------
     Bound with one entry and terms "drift" and "noise".
     """
     s = setting(constants, algorithm)
-    share = constants.weights.min() if variant == "printed" else 1.0
     return Bound.from_terms(
-        {"drift": 2 * s.eta**2 * s.d * s.kappa * s.L * s.tau, "noise": 16 * s.eta * s.d * s.tau / share},
+        {"drift": 2 * s.eta**2 * s.d * s.kappa * s.L * s.tau, "noise": 16 * s.eta * s.d * s.tau},
         np.array([1]), assumptions=(), quantity="langevin_increment", kind="upper",
         source="FA-LD Lemma B.2", variant=variant, index="local_step", target=constants.target,
         inputs={"step_size": s.eta, "temperature": s.tau})
@@ -112,14 +110,14 @@ def discretization_bound(constants: Constants, algorithm: FALD, *, n_rounds: int
 
 @theorem(id="fa_ld.gradient_noise_bound", paper=PAPER, number="Lemma B.4", kind="upper",
          quantity="averaged_gradient_noise", algorithm=FALD, convention="federated", hypotheses=(),
-         index="local_step")
+         variants=("proof", "printed"), index="local_step")
 def gradient_noise_bound(constants: Constants, algorithm: FALD, *, n_rounds: int = 0, record: Any = None,
-                         variant: str = "corrected") -> Bound:
+                         variant: str = "proof") -> Bound:
     """Variance of the averaged stochastic gradient.
 
     Guarantee:  E||sum_c p_c (g_c - grad f_c)||^2 <= d sigma^2 sum_c p_c^2.
 
-    Source: FA-LD Lemma B.4, whose statement drops the factor sum_c p_c^2 <= 1 of its proof.
+    Source: FA-LD Lemma B.4; its proof has this line, its statement bounds sum_c p_c^2 by 1.
 
     Parameters
     ----------
@@ -128,7 +126,8 @@ def gradient_noise_bound(constants: Constants, algorithm: FALD, *, n_rounds: int
     algorithm : fedsim.FALD
     n_rounds, record
         Of no influence: the statement is about one evaluation.
-    variant : "corrected" or "printed"
+    variant : "proof" or "printed"
+        "printed" has 1 for sum_c p_c^2.
 
     Returns
     -------
@@ -153,17 +152,17 @@ def _distances_inside_rounds(problem: Any, algorithm: Any, constants: Constants,
 @theorem(id="fa_ld.one_step_bound", paper=PAPER, number="Lemma B.5 (4.6)", kind="upper",
          quantity="w2_sq_of_average", algorithm=FALD, convention="federated",
          hypotheses=("constant step_size <= 1/(2 smoothness)", "full participation"),
-         index="local_step", applies=_full_and_constant, inputs=_distances_inside_rounds)
+         variants=("printed",), index="local_step", applies=_full_and_constant, inputs=_distances_inside_rounds)
 def one_step_bound(constants: Constants, algorithm: FALD, *, w2: Any, n_rounds: int = 0, record: Any = None,
-                   variant: str = "corrected") -> Bound:
+                   variant: str = "printed") -> Bound:
     """One local step of the averaged iterate, in squared W2.
 
     Guarantee, for every local step k:
 
         W2^2(k+1) <= (1 - eta m/2) W2^2(k) + 400 eta^2 d L^2 H_rho ((K-1)^2 + kappa)
 
-    Source: FA-LD Lemma B.5, printed for independent noise (H_0); with any shared noise it is the step
-    behind Theorem 4.9.
+    Source: FA-LD Lemma B.5, printed for independent noise (H_rho = H_0 at shared_noise = 0); with Lemma B.3,
+    which is printed for any shared noise, the same proof gives the step behind Theorem 4.9.
 
     Parameters
     ----------
@@ -175,8 +174,8 @@ def one_step_bound(constants: Constants, algorithm: FALD, *, w2: Any, n_rounds: 
         Distances of the averaged iterate at local steps 0..n-1.
     n_rounds, record
         Of no influence: `w2` decides.
-    variant : "corrected" or "printed"
-        "printed" asks for shared_noise = 0.
+    variant : "printed"
+        The only form.
 
     Returns
     -------
@@ -186,26 +185,25 @@ def one_step_bound(constants: Constants, algorithm: FALD, *, w2: Any, n_rounds: 
     _refuse_schedule(algorithm)
     s = setting(constants, algorithm)
     before = array("w2", w2, 1)
-    assumptions = [within(s, "1/(2L)")]
-    if variant == "printed":
-        assumptions.append(Assumption.yes("shared_noise = 0", algorithm.shared_noise == 0.0))
     return Bound.from_terms(
         {"contraction": max(1 - s.eta * s.m / 2, 0.0) * before**2,
          "error": 400 * (s.eta * s.L) ** 2 * s.d * s.H * ((s.K - 1) ** 2 + s.kappa)},
-        np.arange(1, len(before) + 1), assumptions=tuple(assumptions), quantity="w2_sq_of_average",
-        kind="upper", source="FA-LD Lemma B.5", variant=variant, index="local_step",
+        np.arange(1, len(before) + 1), assumptions=(within(s, "1/(2L)"),),
+        quantity="w2_sq_of_average", kind="upper", source="FA-LD Lemma B.5", variant=variant, index="local_step",
         target=constants.target)
 
 
 @theorem(id="fa_ld.initial_bound", paper=PAPER, number="Lemma F.1", kind="upper", quantity="w2",
-         algorithm=FALD, convention="federated", hypotheses=(), variants=("corrected",))
+         algorithm=FALD, convention="federated", hypotheses=(), variants=("triangle", "printed"))
 def initial_bound(constants: Constants, algorithm: FALD, *, n_rounds: int = 0, record: Any = None,
-                  variant: str = "corrected") -> Bound:
+                  variant: str = "triangle") -> Bound:
     """W2 between the start and the target.
 
-    Guarantee:  W2(start, target) <= sqrt(2) (||theta_0 - theta_*|| + sqrt(d tau/m)).
+    Guarantee:  W2(start, target) <= ||theta_0 - theta_*|| + sqrt(d tau/m).
 
-    Source: FA-LD Lemma F.1 (a point); for a random start with the root mean square distance.
+    Source: FA-LD Lemma F.1 (a point), which has sqrt(2) times this; for a random start with the root mean
+    square distance. Proof: the triangle inequality through the point theta_*, whose W2 from the target is
+    (E_pi||theta - theta_*||^2)^(1/2) <= sqrt(d tau/m), as the lemma's proof has it.
 
     Parameters
     ----------
@@ -214,14 +212,23 @@ def initial_bound(constants: Constants, algorithm: FALD, *, n_rounds: int = 0, r
     algorithm : fedsim.FALD
     n_rounds, record
         Of no influence: the statement is about round 0.
+    variant : "triangle" or "printed"
+        "printed" has the factor sqrt(2).
 
     Returns
     -------
     Bound at round 0 with terms "distance" and "spread".
+
+    Examples
+    --------
+    >>> from theory.constants import Constants
+    >>> known = Constants(dim=1, strong_convexity=1.0, smoothness=4.0, weights=[1.0], initial_distance=2.0)
+    >>> initial_bound(known, FALD(0.1)).value.tolist()
+    [3.0]
     """
     s = setting(constants, algorithm)
+    factor = np.sqrt(2 * s.d) if variant == "printed" else np.sqrt(s.d)
     return Bound.from_terms(
-        {"distance": np.sqrt(2 * s.d) * s.D, "spread": np.sqrt(2 * s.d * s.tau / s.m)}, recorded_rounds(0),
+        {"distance": factor * s.D, "spread": factor * np.sqrt(s.tau / s.m)}, recorded_rounds(0),
         assumptions=(), quantity="w2", kind="upper", source="FA-LD Lemma F.1", variant=variant,
-        target=constants.target, start_distance=None if constants.initial_w2 is None
-        else _start_distance(constants, s))
+        target=constants.target, start_distance=constants.initial_w2)

@@ -123,9 +123,10 @@ def within(s: Setting, limit: str) -> Assumption:
 
     Parameters
     ----------
-    limit : "1/(2L)", "1/(L+m)" or "2/m"
+    limit : "1/(2L)", "1/(L+m)", "2/(L+m)" or "2/m"
     """
-    value = {"1/(2L)": 0.5 / s.L, "1/(L+m)": 1.0 / (s.L + s.m), "2/m": 2.0 / s.m}[limit]
-    words = {"1/(2L)": "1/(2 smoothness)", "1/(L+m)": "1/(smoothness + strong_convexity)",
-             "2/m": "2/strong_convexity"}[limit]
+    value, words = {"1/(2L)": (0.5 / s.L, "1/(2 smoothness)"),
+                    "1/(L+m)": (1.0 / (s.L + s.m), "1/(smoothness + strong_convexity)"),
+                    "2/(L+m)": (2.0 / (s.L + s.m), "2/(smoothness + strong_convexity)"),
+                    "2/m": (2.0 / s.m, "2/strong_convexity")}[limit]
     return Assumption.at_most(f"step_size <= {words}", s.eta, value)

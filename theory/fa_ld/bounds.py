@@ -145,10 +145,10 @@ def w2_bound_decreasing(constants: Constants, algorithm: FALD, *, n_rounds: int,
 
         W2^2 <= 2 (6 d H_rho) + 2 d H_rho = 14 d H_rho        for every k.
 
-    The bound squared is 2025 kappa^2 ((K-1)^2 + kappa) H_rho d/(2 kappa + k/12); for k <= K it is more than 60
-    times that, so that the first round is free. From k = K on the last synchronization k_0 >= K has
-    k - k_0 <= K - 1 < k_0, hence eta_{k_0}/eta_k = (24 kappa + k)/(24 kappa + k_0) < 2, which is what Lemma B.3
-    asks for; it is proved for any shared noise, and so are Lemma B.5 and the paper's induction.
+    The bound squared is 2025 kappa^2 ((K-1)^2 + kappa) H_rho d/(2 kappa + k/12); for k <= K it is more than
+    60 times that, so that the first round is free. From k = K on the last synchronization k_0 >= K has
+    k - k_0 <= K - 1 < k_0, hence eta_{k_0}/eta_k = (24 kappa + k)/(24 kappa + k_0) < 2, which is what Lemma
+    B.3 asks for; it is proved for any shared noise, and so are Lemma B.5 and the paper's induction.
 
     Parameters
     ----------
@@ -179,8 +179,8 @@ def w2_bound_decreasing(constants: Constants, algorithm: FALD, *, n_rounds: int,
     rounds = recorded_rounds(n_rounds, record)
     eta = schedule.at(rounds * s.K)
     off = max(abs(schedule.offset / (2 * s.L) - 1.0), abs(12 * schedule.slope / s.m - 1.0))
-    rule = Assumption.at_most("step_size = 1/(2 smoothness + strong_convexity k/12), relative deviation <= 1e-9",
-                              off, 1e-9)
+    rule = Assumption.at_most("step_size = 1/(2 smoothness + strong_convexity k/12), relative deviation "
+                              "<= 1e-9", off, 1e-9)
     value = 45.0 * s.kappa * np.sqrt(((s.K - 1) ** 2 + s.kappa) * s.H) * np.sqrt(eta * s.m * s.d)
     return Bound.from_terms(
         {"discretization": value}, rounds, assumptions=(rule,), quantity="w2", kind="upper",
@@ -210,14 +210,14 @@ def w2_bound_partial(constants: Constants, algorithm: FALD, *, n_rounds: int, re
     line of the proof.
 
     Proof of (K-1)^2, where the paper's (36) has K^2. With A = (K-1)^2 + kappa a local step adds
-    400 eta^2 d L^2 H_rho A to W2^2, and the drawing at the end of a round at most 28 K^2 eta^2 d L^2 H_rho (and
-    the last term). Summed with the decay (1 - eta m/2), and with x = eta m K/2 <= K/(4 kappa), these are
+    400 eta^2 d L^2 H_rho A to W2^2, and the drawing at the end of a round at most 28 K^2 eta^2 d L^2 H_rho
+    (and the last term). Summed with the decay (1 - eta m/2), and with x = eta m K/2 <= K/(4 kappa), these are
 
         (2/(eta m)) eta^2 d L^2 H_rho [400 A + 28 K x/(1 - e^-x)].
 
-    x/(1 - e^-x) <= 1 + x, so that 28 K x/(1 - e^-x) <= 28 K + 7 K^2/kappa, which is at most 50 A: 50 A minus it
-    increases in kappa and is 43 K^2 - 128 K + 100 > 0 at kappa = 1. Hence [...] <= 450 A, and 900 A = (30)^2 A
-    under the root. (By numbers [...] is at most .968 of 450 A, at K = 2 and kappa = 1.)
+    x/(1 - e^-x) <= 1 + x, so that 28 K x/(1 - e^-x) <= 28 K + 7 K^2/kappa, which is at most 50 A: 50 A minus
+    it increases in kappa and is 43 K^2 - 128 K + 100 > 0 at kappa = 1. Hence [...] <= 450 A, which gives
+    30^2 A under the root. (By numbers [...] is at most .968 of 450 A, at K = 2 and kappa = 1.)
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from fedsim.distance import w2_gaussian
 from fedsim.law import recorded_rounds
 from fedsim.validation import array, shape
 
-from ..bound import Assumption, Bound
+from ..bound import Bound
 from ..catalogue import theorem
 from ..constants import Constants
 from ..exact import joint_law
@@ -152,7 +152,8 @@ def _distances_inside_rounds(problem: Any, algorithm: Any, constants: Constants,
 @theorem(id="fa_ld.one_step_bound", paper=PAPER, number="Lemma B.5 (4.6)", kind="upper",
          quantity="w2_sq_of_average", algorithm=FALD, convention="federated",
          hypotheses=("constant step_size <= 1/(2 smoothness)", "full participation"),
-         variants=("printed",), index="local_step", applies=_full_and_constant, inputs=_distances_inside_rounds)
+         variants=("printed",), index="local_step", applies=_full_and_constant,
+         inputs=_distances_inside_rounds)
 def one_step_bound(constants: Constants, algorithm: FALD, *, w2: Any, n_rounds: int = 0, record: Any = None,
                    variant: str = "printed") -> Bound:
     """One local step of the averaged iterate, in squared W2.
@@ -188,8 +189,8 @@ def one_step_bound(constants: Constants, algorithm: FALD, *, w2: Any, n_rounds: 
     return Bound.from_terms(
         {"contraction": max(1 - s.eta * s.m / 2, 0.0) * before**2,
          "error": 400 * (s.eta * s.L) ** 2 * s.d * s.H * ((s.K - 1) ** 2 + s.kappa)},
-        np.arange(1, len(before) + 1), assumptions=(within(s, "1/(2L)"),),
-        quantity="w2_sq_of_average", kind="upper", source="FA-LD Lemma B.5", variant=variant, index="local_step",
+        np.arange(1, len(before) + 1), assumptions=(within(s, "1/(2L)"),), quantity="w2_sq_of_average",
+        kind="upper", source="FA-LD Lemma B.5", variant=variant, index="local_step",
         target=constants.target)
 
 

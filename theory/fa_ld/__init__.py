@@ -11,6 +11,7 @@ from .lemmas import (
     participation_gap_bound,
     second_moment_bound,
 )
+from .local_steps import best_plan, optimal_local_steps
 from .one_step import (
     contraction_bound,
     discretization_bound,
@@ -18,12 +19,12 @@ from .one_step import (
     initial_bound,
     one_step_bound,
 )
-from .planning import Plan, best_plan, optimal_local_steps, plan
+from .planning import Plan, fewest_active, plan
 from .setting import Setting, setting
 
 __all__ = [
     "Plan", "Setting", "best_plan", "contraction_bound", "discretization_bound", "divergence_bound",
-    "errata", "gradient_moment_bound", "gradient_noise_bound", "initial_bound", "one_step_bound",
-    "optimal_local_steps", "participation_gap_bound", "plan", "quantities", "second_moment_bound",
-    "setting", "w2_bound", "w2_bound_decreasing", "w2_bound_partial",
+    "errata", "fewest_active", "gradient_moment_bound", "gradient_noise_bound", "initial_bound",
+    "one_step_bound", "optimal_local_steps", "participation_gap_bound", "plan", "quantities",
+    "second_moment_bound", "setting", "w2_bound", "w2_bound_decreasing", "w2_bound_partial",
 ]

@@ -1,28 +1,45 @@
-"""FA-LD's planning rule (section 4.3.1, "Optimal choice of K"), made explicit.
+"""FA-LD's planning rules (sections 4.3.1, 4.3.2 and 4.4), made explicit.
 
-To be within eps, Theorem 4.9's two terms are made eps/2 each:
+Constant step size, all clients (Theorem 4.9): its two terms are made eps/2 each,
 
     eta m = min{ m/(2L), eps^2 / (3600 d kappa^2 ((K-1)^2 + kappa) H_rho) }
     T     = (4/(eta m)) log( 2 sqrt(2d) (D + sqrt(tau/m)) / eps )    local steps,   T/K rounds.
 
 Away from the cap the rounds are proportional to ((K-1)^2 + kappa)/K, least at K = sqrt(1 + kappa).
+
+Step size 1/(2L + m k/12), all clients (Theorem 4.8): there is no step size to choose, and the bound is at
+most eps from
+
+    k = 12 ( 2025 kappa^2 ((K-1)^2 + kappa) H_rho d/eps^2 - 2 kappa )    local steps on.
+
+S drawn clients (Theorem 4.10, C.3): a third of eps for each of its three terms,
+
+    eta m = min{ m/(2L), eps^2 / (8100 d kappa^2 ((K-1)^2 + kappa) H_rho) }
+    T     = (4/(eta m)) log( 3 sqrt(2d) (D + sqrt(tau/m)) / eps )    local steps,
+    S / C_S >= 36 C_K d tau (rho^2 + N (1-rho^2)) / (m eps^2),
+
+with C_K, between 2 and 2 + eta m K, at this eta: the paper's "S = Omega(d/eps^2)".
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil, floor, sqrt
+from math import ceil, floor, isfinite, sqrt
 
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.validation import positive, real, whole
+from fedsim.participation import Participation
+from fedsim.schedules import Harmonic
+from fedsim.validation import positive
 
-from ..bound import Bound
 from ..constants import Constants
 from ..tuning import planner
-from .bounds import _refuse_participation, w2_bound
-from .setting import setting
+from .bounds import participation_term, w2_bound, w2_bound_decreasing, w2_bound_partial
+from .setting import Setting, setting
+
+COUNTED = 2**53 - 2
+"""Rounds up to here are found to the last one."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +51,7 @@ class Plan:
     eps : float
         W2 to be reached.
     step_size : float
+        The first one, where it decreases.
     local_steps : int
         K.
     n_steps : int
@@ -43,7 +61,9 @@ class Plan:
         True when the step size is the largest that the theorem allows, 1/(2L); then rounds go like
         1/K until it stops binding, whatever kappa is.
     algorithm : fedsim.FALD
-        With this step size.
+        With this step size or schedule.
+    theorem : str
+        Id of the theorem that guarantees it.
     """
 
     eps: float
@@ -53,6 +73,7 @@ class Plan:
     n_rounds: int
     cap_binds: bool
     algorithm: FALD
+    theorem: str = "fa_ld.w2_bound"
 
     @property
     def note(self) -> str:
@@ -64,117 +85,180 @@ class Plan:
 
 
 def plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
-    """Step size and rounds after which Theorem 4.9 guarantees W2 <= eps.
+    """Step size and rounds after which the paper guarantees W2 <= eps.
+
+    Theorem 4.9 for all clients, Theorem 4.8 where the algorithm has a `fedsim.schedules.Harmonic` step
+    size, Theorem 4.10 where it has `participation`.
 
     Parameters
     ----------
     constants : Constants
         Convention "federated".
     algorithm : fedsim.FALD
-        Its step size is replaced; local steps, temperature and shared noise are kept. Full
-        participation.
+        Its step size is replaced (a harmonic one by that of Theorem 4.8); local steps, temperature, shared
+        noise and participation are kept.
     eps : float
         W2 to be reached, positive.
 
     Returns
     -------
     Plan
+        For Theorem 4.8 its rounds are the fewest that the bound allows.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; with participation also where too few clients are drawn, with
+        the least number that would do (see `fewest_active`).
+
+    Source: FA-LD sections 4.3.1, 4.3.2 and 4.4 and appendix B.2, with the constants filled in and H_rho for
+    H_0.
+
+    Examples
+    --------
+    >>> from theory.constants import Constants
+    >>> known = Constants(dim=1, strong_convexity=1.0, smoothness=2.0, weights=[0.5, 0.5],
+    ...                   initial_distance=1.0, heterogeneity=0.0)
+    >>> schedule = Harmonic.from_theorem(strong_convexity=1.0, smoothness=2.0)
+    >>> for algorithm in (FALD(0.1, 2), FALD(schedule, 2)):
+    ...     found = plan(known, algorithm, 0.1)
+    ...     print(found.theorem, found.n_rounds)
+    fa_ld.w2_bound 104598943
+    fa_ld.w2_bound_decreasing 43739976
+    """
+    eps = positive("eps", eps)
+    if not isinstance(algorithm, FALD):
+        raise ValueError(f"algorithm={algorithm!r} must be a FALD")
+    if algorithm.participation is not None:
+        return _partial_plan(constants, algorithm, algorithm.participation, eps)
+    if isinstance(algorithm.schedule, Harmonic):
+        return _decreasing_plan(constants, algorithm, eps)
+    w2_bound(constants, replace(algorithm, step_size=_cap(constants)), n_rounds=0)  # checks the arguments
+    return _constant_plan(setting(constants, algorithm), algorithm, eps, 2, "fa_ld.w2_bound")
+
+
+def _constant_plan(s: Setting, algorithm: FALD, eps: float, parts: int, theorem: str) -> Plan:
+    """A constant step size with eps/parts for the initialization and for the discretization."""
+    cap = s.m / (2.0 * s.L)
+    wanted = (eps / (30.0 * parts * s.kappa)) ** 2 / (s.d * ((s.K - 1) ** 2 + s.kappa) * s.H)
+    rate = min(cap, wanted)
+    if rate <= 0.0:
+        raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
+    n_rounds = ceil(max(4.0 / rate * np.log(parts * s.start / eps), 0.0) / s.K)
+    return Plan(eps, rate / s.m, s.K, n_rounds * s.K, n_rounds, cap <= wanted,
+                replace(algorithm, step_size=rate / s.m), theorem)
+
+
+def _decreasing_plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
+    """Theorem 4.8: the first round at which its bound is at most eps."""
+    chosen = replace(algorithm, step_size=_harmonic(constants))
+    w2_bound_decreasing(constants, chosen, n_rounds=0)
+    s = setting(constants, chosen)
+    # two factors, so that no square under- or overflows before the answer does
+    size = 45.0 * s.kappa * sqrt(s.d * s.H) / eps
+    steps = max(12.0 * (size * size * ((s.K - 1) ** 2 + s.kappa) - 2.0 * s.kappa), 0.0)
+    if not isfinite(steps):
+        raise ValueError(f"eps={eps!r} is too small: the planned rounds overflow")
+    n_rounds = ceil(steps / s.K)
+    if n_rounds < COUNTED:  # to the last one, whatever the rounding above
+        near = np.unique(np.clip([n_rounds - 1, n_rounds], 0, None))
+        bound = w2_bound_decreasing(constants, chosen, n_rounds=n_rounds + 1, record=near)
+        n_rounds = int(bound.rounds[np.isin(bound.rounds, near) & (bound.value <= eps)].min(
+            initial=n_rounds + 1))
+    return Plan(eps, 1.0 / (2.0 * s.L), s.K, n_rounds * s.K, n_rounds, False, chosen,
+                "fa_ld.w2_bound_decreasing")
+
+
+def _partial_plan(constants: Constants, algorithm: FALD, drawn: Participation, eps: float) -> Plan:
+    """Theorem 4.10: a third of eps for each term, with the clients that the algorithm draws."""
+    found, s = _thirds(constants, algorithm, eps)
+    if participation_term(s, drawn.variance_factor(s.N)) > eps / 3.0:
+        raise ValueError(f"n_active={drawn.n_active} must be at least {_fewest(s, drawn, eps)} for "
+                         f"eps={eps!r}: a third of eps is for the participation (Theorem 4.10)")
+    return found
+
+
+def fewest_active(constants: Constants, algorithm: FALD, eps: float) -> int:
+    """The fewest drawn clients S with which `plan` guarantees W2 <= eps by Theorem 4.10.
+
+    Parameters
+    ----------
+    constants : Constants
+        Convention "federated".
+    algorithm : fedsim.FALD
+        With `participation`, whose scheme counts and whose number is not used.
+    eps : float
+        W2 to be reached, positive; a third of it is the participation's.
+
+    Returns
+    -------
+    int
+        With scheme II at most N, with scheme I it may exceed N (clients are drawn repeatedly).
 
     Raises
     ------
     ValueError
         Naming argument, value and condition.
 
-    Source: FA-LD section 4.3.1 and appendix B.2, with the constants filled in and H_rho for H_0.
-    """
-    eps = positive("eps", eps)
-    _guaranteed(constants, algorithm)
-    _refuse_participation(algorithm)
-    s = setting(constants, algorithm)
-    wanted = eps**2 / (3600.0 * s.d * s.kappa**2 * ((s.K - 1) ** 2 + s.kappa) * s.H)
-    cap = s.m / (2.0 * s.L)
-    rate = min(cap, wanted)
-    if rate <= 0.0:
-        raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
-    steps = max(4.0 / rate * np.log(2.0 * s.start / eps), 0.0)
-    n_rounds = ceil(steps / s.K)
-    return Plan(eps, rate / s.m, s.K, n_rounds * s.K, n_rounds, cap <= wanted,
-                replace(algorithm, step_size=rate / s.m))
-
-
-def _guaranteed(constants: Constants, algorithm: FALD) -> Bound:
-    """Theorem 4.9 at its largest step size: checks the arguments in the theorem's own words."""
-    if not isinstance(algorithm, FALD):
-        raise ValueError(f"algorithm={algorithm!r} must be a FALD")
-    _refuse_participation(algorithm)
-    cap = 0.5 / constants.smoothness if isinstance(constants, Constants) else 1.0
-    return w2_bound(constants, replace(algorithm, step_size=cap), n_rounds=0)
-
-
-def optimal_local_steps(condition_number: float, *, rule: str = "(K-1)^2") -> tuple[int, ...]:
-    """Local steps that minimise the predicted rounds while the cap does not bind.
-
-    Parameters
-    ----------
-    condition_number : float
-        kappa, at least 1.
-    rule : "(K-1)^2" or "K^2"
-        Minimise ((K-1)^2 + kappa)/K (Theorem 4.9), least at sqrt(1 + kappa), or (K^2 + kappa)/K (the
-        text of section 4.3.1), least at sqrt(kappa).
-
-    Returns
-    -------
-    Every integer minimiser, increasing: two where there is a tie.
-
-    Source: FA-LD section 4.3.1.
+    Source: FA-LD section 4.4, "S = Omega(d/eps^2)", with Theorem C.3's constants.
 
     Examples
     --------
-    >>> optimal_local_steps(33.97), optimal_local_steps(1.0)
-    ((6,), (1, 2))
+    >>> import fedsim as fs
+    >>> from theory.constants import Constants
+    >>> known = Constants(dim=1, strong_convexity=1.0, smoothness=2.0, weights=[0.01] * 100,
+    ...                   initial_distance=1.0, heterogeneity=0.0)
+    >>> for scheme in (True, False):
+    ...     algorithm = FALD(0.1, 2, shared_noise=1.0, participation=fs.Participation(1, scheme))
+    ...     print(fewest_active(known, algorithm, 2.0))
+    19
+    16
     """
-    kappa = real("condition_number", condition_number)
-    if kappa < 1.0:
-        raise ValueError(f"condition_number={condition_number!r} must be at least 1")
-    if rule not in ("(K-1)^2", "K^2"):
-        raise ValueError(f"rule={rule!r} must be one of '(K-1)^2', 'K^2'")
-    best = sqrt(1.0 + kappa) if rule == "(K-1)^2" else sqrt(kappa)
-    candidates = sorted({max(1, floor(best) + shift) for shift in (-1, 0, 1)})
-    shift = 1 if rule == "(K-1)^2" else 0
-    cost = [((K - shift) ** 2 + kappa) / K for K in candidates]
-    least = min(cost)
-    return tuple(K for K, c in zip(candidates, cost, strict=True) if c <= least * (1.0 + 1e-14))
-
-
-def best_plan(constants: Constants, algorithm: FALD, eps: float, *, largest: int = 10**6) -> Plan:
-    """The plan with the fewest predicted rounds over `local_steps`, with the cap taken into account.
-
-    Parameters
-    ----------
-    constants, algorithm, eps
-        As for `plan`; the algorithm's own local steps are replaced too.
-    largest : int
-        Search up to this many local steps.
-
-    Returns
-    -------
-    Plan with the fewest predicted rounds; fewer local steps may do as well where rounds are few.
-    """
-    whole("largest", largest, 1)
     eps = positive("eps", eps)
-    _guaranteed(constants, algorithm)
-    s = setting(constants, algorithm)
-    # the cap binds while (K-1)^2 + kappa <= room: rounds fall like 1/K there, and beyond it they are
-    # least at the optimum of the rule, so the best is one of these
-    room = eps**2 / (3600.0 * s.d * s.kappa * s.H) * 2.0
-    edge = 1.0 + sqrt(max(room - s.kappa, 0.0))
-    centres = {floor(min(centre, largest)) for centre in (edge, sqrt(1.0 + s.kappa), 1.0)}
-    tries = {K for centre in centres for K in range(centre - 2, centre + 4) if 1 <= K <= largest}
-    plans = [plan(constants, replace(algorithm, local_steps=K), eps) for K in sorted(tries)]
-    return min(plans, key=lambda found: (found.n_rounds, found.local_steps))
+    if not isinstance(algorithm, FALD) or algorithm.participation is None:
+        raise ValueError(f"algorithm={algorithm!r} must be a FALD with participation (Theorem 4.10)")
+    drawn = replace(algorithm.participation, n_active=1)
+    return _fewest(_thirds(constants, replace(algorithm, participation=drawn), eps)[1], drawn, eps)
+
+
+def _fewest(s: Setting, drawn: Participation, eps: float) -> int:
+    limit = (eps / 3.0 / participation_term(s, 1.0)) ** 2  # of C_S/S
+    if limit <= 0.0:
+        raise ValueError(f"eps={eps!r} is too small: the number of drawn clients overflows")
+    near = floor(1.0 / limit if drawn.replace else s.N / (1.0 + limit * (s.N - 1)))
+    for S in (near - 1, near, near + 1):  # whatever the rounding above
+        if S >= 1 and participation_term(s, replace(drawn, n_active=S).variance_factor(s.N)) <= eps / 3.0:
+            return S
+    return near + 2
+
+
+def _thirds(constants: Constants, algorithm: FALD, eps: float) -> tuple[Plan, Setting]:
+    """Step size and rounds of Theorem 4.10, whatever the drawing adds, and the setting at that step size."""
+    if not algorithm.schedule.is_constant:
+        raise ValueError(f"step_size={algorithm.step_size!r} must be constant with participation: the paper "
+                         "has no theorem for both")
+    bound = w2_bound_partial(constants, replace(algorithm, step_size=_cap(constants)), n_rounds=0)
+    if not bound.hypotheses_hold:
+        raise ValueError(f"weights={constants.weights} must satisfy: {'; '.join(bound.violated)}")
+    found = _constant_plan(setting(constants, algorithm), algorithm, eps, 3, "fa_ld.w2_bound_partial")
+    return found, setting(constants, found.algorithm)
+
+
+def _cap(constants: Constants) -> float:
+    """1/(2L); any number where the constants are none, so that the theorem can say so in its own words."""
+    return 0.5 / constants.smoothness if isinstance(constants, Constants) else 1.0
+
+
+def _harmonic(constants: Constants) -> Harmonic:
+    if not isinstance(constants, Constants):
+        return Harmonic(1.0, 1.0)
+    return Harmonic.from_theorem(strong_convexity=constants.strong_convexity, smoothness=constants.smoothness)
 
 
 @planner(FALD)
 def _planned(constants: Constants, algorithm: FALD, eps: float) -> tuple[float, int]:
+    """What `theory.tuning.compare` asks for: a constant step size, also in place of a schedule."""
+    if not algorithm.schedule.is_constant:
+        algorithm = replace(algorithm, step_size=algorithm.schedule.largest)
     found = plan(constants, algorithm, eps)
     return found.step_size, found.n_rounds

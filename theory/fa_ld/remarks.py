@@ -71,8 +71,8 @@ def _growth_with_local_steps() -> Evidence:
     asked = float((floors[1] / floors[0]) ** 2 / 100.0)
     numbers["rounds asked for by the bound, K=1000 over K=10"] = asked
     return Evidence(many / few < 2.0 < asked, numbers,
-                    f"From K = 10 to 1000 the bound asks for {asked:.3g} times the rounds; the exact number at "
-                    f"the best step size changes by the factor {many / few:.3g}.")
+                    f"From K = 10 to 1000 the bound asks for {asked:.3g} times the rounds; the exact number "
+                    f"at the best step size changes by the factor {many / few:.3g}.")
 
 
 reading(id="fa_ld.noise_variance_factor", paper=PAPER, where="Lemma B.4", grade="loose", kind="derivation",

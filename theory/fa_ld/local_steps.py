@@ -1,0 +1,95 @@
+"""How many local steps FA-LD's bounds ask for (section 4.3.1, "Optimal choice of K")."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import floor, sqrt
+
+from fedsim.algorithms.fa_ld import FALD
+from fedsim.validation import positive, real, whole
+
+from ..constants import Constants
+from .bounds import _refuse_participation
+from .planning import Plan, plan
+from .setting import setting
+
+
+def optimal_local_steps(condition_number: float, *, rule: str = "(K-1)^2") -> tuple[int, ...]:
+    """Local steps that minimise the predicted rounds while the cap does not bind.
+
+    Parameters
+    ----------
+    condition_number : float
+        kappa, at least 1.
+    rule : "(K-1)^2" or "K^2"
+        Minimise ((K-1)^2 + kappa)/K (Theorem 4.9), least at sqrt(1 + kappa), or (K^2 + kappa)/K (the
+        text of section 4.3.1), least at sqrt(kappa).
+
+    Returns
+    -------
+    Every integer minimiser, increasing: two where there is a tie.
+
+    Source: FA-LD section 4.3.1.
+
+    Examples
+    --------
+    >>> optimal_local_steps(33.97), optimal_local_steps(1.0)
+    ((6,), (1, 2))
+    """
+    kappa = real("condition_number", condition_number)
+    if kappa < 1.0:
+        raise ValueError(f"condition_number={condition_number!r} must be at least 1")
+    if rule not in ("(K-1)^2", "K^2"):
+        raise ValueError(f"rule={rule!r} must be one of '(K-1)^2', 'K^2'")
+    best = sqrt(1.0 + kappa) if rule == "(K-1)^2" else sqrt(kappa)
+    candidates = sorted({max(1, floor(best) + shift) for shift in (-1, 0, 1)})
+    shift = 1 if rule == "(K-1)^2" else 0
+    cost = [((K - shift) ** 2 + kappa) / K for K in candidates]
+    least = min(cost)
+    return tuple(K for K, c in zip(candidates, cost, strict=True) if c <= least * (1.0 + 1e-14))
+
+
+def best_plan(constants: Constants, algorithm: FALD, eps: float, *, largest: int = 10**6) -> Plan:
+    """The plan with the fewest predicted rounds over `local_steps`, by Theorem 4.9 or 4.8.
+
+    Parameters
+    ----------
+    constants, algorithm, eps
+        As for `plan`; the algorithm's own local steps are replaced too. Full participation.
+    largest : int
+        Search up to this many local steps.
+
+    Returns
+    -------
+    Plan with the fewest predicted rounds; fewer local steps may do as well where rounds are few.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition.
+
+    Source: FA-LD section 4.3.1, with the cap 1/(2L) on the step size taken into account, and 4.3.2.
+
+    Examples
+    --------
+    >>> from theory.constants import Constants
+    >>> known = Constants(dim=1, strong_convexity=1.0, smoothness=8.0, weights=[1.0], initial_distance=1.0)
+    >>> best_plan(known, FALD(0.1), 0.1).local_steps
+    3
+    """
+    whole("largest", largest, 1)
+    eps = positive("eps", eps)
+    if isinstance(algorithm, FALD):
+        _refuse_participation(algorithm)
+    plan(constants, algorithm, eps)  # checks the arguments in the theorem's own words
+    s = setting(constants, algorithm)
+    # Theorem 4.9: the cap binds while (K-1)^2 + kappa <= room: rounds fall like 1/K there, and beyond it they
+    # are least at the optimum of the rule. Theorem 4.8: rounds go like ((K-1)^2 + kappa - spared)/K.
+    room = (eps / 60.0 / s.kappa) ** 2 * 2.0 * s.kappa / (s.d * s.H)
+    spared = (eps / 45.0 / s.kappa) ** 2 * 2.0 * s.kappa / (s.d * s.H)
+    edge = 1.0 + sqrt(max(room - s.kappa, 0.0))
+    centres = {floor(min(centre, largest)) for centre in (
+        edge, sqrt(1.0 + s.kappa), sqrt(max(1.0 + s.kappa - spared, 1.0)), 1.0)}
+    tries = {K for centre in centres for K in range(centre - 2, centre + 4) if 1 <= K <= largest}
+    plans = [plan(constants, replace(algorithm, local_steps=K), eps) for K in sorted(tries)]
+    return min(plans, key=lambda found: (found.n_rounds, found.local_steps))

@@ -69,7 +69,6 @@ def draw_case(rng, participation=False, schedule=False, largest_n=20, largest_d=
         drawn = fs.Participation(int(rng.integers(1, top + 1)), replace)
     if schedule:
         step = Harmonic.from_theorem(strong_convexity=m, smoothness=smooth)
-        steps = min(steps, 1 + int(24 * smooth / m))
     algorithm = fs.FALD(step, steps, tau, shared, drawn)
     return problem, algorithm, draw_start(rng, problem), int(rng.choice([1, 3, 10, 40]))
 
@@ -87,16 +86,16 @@ def assert_theorem(name, case, **options):
 
 SMALL = {"largest_n": 5, "largest_d": 3, "largest_k": 8}
 GRID = [  # theorem, problems, what is drawn, variant
-    ("w2_bound", 1200, {}, "corrected"),
-    ("w2_bound", 300, {}, "proof"),
-    ("w2_bound_partial", 1000, {"participation": True}, "corrected"),
-    ("w2_bound_partial", 300, {"participation": True}, "amortised"),
-    ("w2_bound_decreasing", 300, {"schedule": True, **SMALL}, "corrected"),
-    ("initial_bound", 200, {}, "corrected"),
-    ("contraction_bound", 300, {}, "corrected"),
-    ("discretization_bound", 200, {}, "corrected"),
-    ("gradient_noise_bound", 200, {}, "corrected"),
-    ("one_step_bound", 300, SMALL, "corrected"),
+    ("w2_bound", 1200, {}, "proof"),
+    ("w2_bound", 300, {}, "printed"),
+    ("w2_bound_partial", 1000, {"participation": True}, "printed"),
+    ("w2_bound_partial", 300, {"participation": True}, "informal"),
+    ("w2_bound_decreasing", 300, {"schedule": True, **SMALL}, "printed"),
+    ("initial_bound", 200, {}, "triangle"),
+    ("contraction_bound", 300, {}, "printed"),
+    ("discretization_bound", 200, {}, "printed"),
+    ("gradient_noise_bound", 200, {}, "proof"),
+    ("one_step_bound", 300, SMALL, "printed"),
     ("divergence_bound", 300, SMALL, "corrected"),
     ("divergence_bound", 150, {"schedule": True, **SMALL}, "corrected"),
     ("divergence_bound", 150, {"participation": True, **SMALL}, "corrected"),
@@ -127,6 +126,67 @@ def test_grids_are_as_large_as_promised():
     assert sum(n for name, n in sizes.items() if not name.startswith("w2")) >= 2000
     listed = {entry.id for entry in theory.theorems() if entry.id.startswith("fa_ld.")}
     assert listed == {f"fa_ld.{name}" for name in sizes}
+
+
+def test_theorem_4_8_holds_for_many_local_steps():
+    """Also where K - 1 > 24 kappa, so that the step size more than halves within the first round."""
+    rng = np.random.default_rng([SEED, 48])
+    for _ in range(20):
+        n, d = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+        hessians = 1.0 + rng.uniform(0, 1, (n, d)) * rng.choice([0.0, 0.1, 1.0])
+        problem = fs.Quadratic(hessians, 10.0 ** rng.uniform(-2, 2) * rng.standard_normal((n, d)), None, 0.3)
+        facts = theory.constants(problem, fs.FALD(1e-9))
+        steps = int(24 * facts.condition_number * rng.uniform(1.1, 10.0)) + 2
+        schedule = Harmonic.from_theorem(strong_convexity=facts.strong_convexity, smoothness=facts.smoothness)
+        algorithm = fs.FALD(schedule, steps, shared_noise=float(rng.choice([0.0, 0.5, 1.0])))
+        assert_theorem("fa_ld.w2_bound_decreasing", (problem, algorithm, draw_start(rng, problem), 6))
+
+
+def test_steps_of_the_proof_of_theorem_4_8():
+    """The first round is free, and later the step size does not halve within a round."""
+    for kappa in np.geomspace(1.0, 1e4, 30):
+        for k_local in (1, 2, 3, 10, 100, 1000, 10**5):
+            free = 2025 * kappa**2 * ((k_local - 1) ** 2 + kappa) / (2 * kappa + k_local / 12)
+            assert free > 60 * 14
+            for sync in (k_local, 2 * k_local, 50 * k_local):
+                assert 24 * kappa + sync + k_local - 1 < 2 * (24 * kappa + sync)
+
+
+def test_steps_of_the_proof_of_theorem_c_3():
+    """28 K x/(1 - e^-x) <= 50 ((K-1)^2 + kappa): (K-1)^2 as printed, although (36) has K^2."""
+    for kappa in np.geomspace(1.0, 1e4, 40):
+        steps = np.arange(1, 3000.0)
+        x, room = steps / (4 * kappa), (steps - 1) ** 2 + kappa
+        spread = 28 * steps * x / -np.expm1(-x)
+        assert (spread <= 28 * steps + 7 * steps**2 / kappa).all()
+        assert (28 * steps + 7 * steps**2 / kappa <= 50 * room).all()
+        assert ((400 * room + spread) / (450 * room)).max() <= 0.968
+
+
+@pytest.mark.parametrize("name", ["divergence_bound", "participation_gap_bound", "second_moment_bound",
+                                  "gradient_moment_bound"])
+def test_lemmas_hold_up_to_their_range(name):
+    """Step sizes between 1/(L+m) and 2/(L+m)."""
+    rng = np.random.default_rng([SEED, len(name)])
+    for _ in range(80):
+        problem, algorithm, start, n_rounds = draw_case(rng, participation=name.startswith("part"), **SMALL)
+        facts = theory.constants(problem, algorithm)
+        step = rng.choice([2.0, rng.uniform(1.0, 2.0)]) / (facts.smoothness + facts.strong_convexity)
+        wide = dataclasses.replace(algorithm, step_size=step)
+        assert_theorem(f"fa_ld.{name}", (problem, wide, start, n_rounds))
+
+
+def test_the_distance_at_the_start_is_an_upper_bound():
+    """A target that leans away: curvature 1 for x > 0 and 100 for x < 0, start -2; W2 by quadrature."""
+    x = np.linspace(-1.5, 12.0, 2_000_001)
+    density = np.exp(-0.5 * np.where(x > 0.0, 1.0, 100.0) * x**2)
+    exact = float(np.sqrt(np.average((x + 2.0) ** 2, weights=density)))
+    assert exact == pytest.approx(2.79, abs=0.005)
+    facts = theory.Constants(dim=1, strong_convexity=1.0, smoothness=100.0, weights=[1.0],
+                             initial_distance=2.0)
+    bound = theory.fa_ld.w2_bound(facts, fs.FALD(1e-3), n_rounds=1)
+    assert bound.start_distance == pytest.approx(3.0) and bound.start_distance >= exact
+    assert theory.fa_ld.initial_bound(facts, fs.FALD(1e-3)).value[0] >= exact
 
 
 @pytest.mark.parametrize("n_clients", [1, 7])
@@ -218,13 +278,13 @@ def test_constants_beyond_float64_are_refused(changes):
 def test_w2_bound_by_hand():
     bound = theory.fa_ld.w2_bound(by_hand(), fald(), n_rounds=7)
     start = np.sqrt(6.0) * (np.sqrt(1.92) + np.sqrt(6.0))
-    floor = 30 * 4 * np.sqrt(0.1 * 0.5 * 3) * np.sqrt((9 + 4) * H)
+    floor = np.sqrt(800) * 4 * np.sqrt(0.1 * 0.5 * 3) * np.sqrt((9 + 4) * H)
     wanted = [(1 - 0.0125) ** (4 * n) * start + floor for n in range(8)]
     np.testing.assert_allclose(bound.value, wanted, rtol=1e-13)
     np.testing.assert_allclose(bound.terms["initialization"][0], start, rtol=1e-14)
     assert bound.floor == pytest.approx(floor, rel=1e-14) and bound.quantity == "w2"
-    proof = theory.fa_ld.w2_bound(by_hand(), fald(), n_rounds=7, variant="proof")
-    assert proof.floor == pytest.approx(floor * np.sqrt(800) / 30, rel=1e-14)
+    printed = theory.fa_ld.w2_bound(by_hand(), fald(), n_rounds=7, variant="printed")
+    assert printed.floor == pytest.approx(floor * 30 / np.sqrt(800), rel=1e-14)
     # independent noise: T = 3/.2 = 15 replaces 12 in H
     own = theory.fa_ld.w2_bound(by_hand(), fald(shared_noise=0.0), n_rounds=0)
     assert own.floor == pytest.approx(floor * np.sqrt((H + 6.0) / H), rel=1e-13)
@@ -248,13 +308,15 @@ def test_w2_bound_partial_by_hand(replace):
     c_k = 0.2 / (1 - np.exp(-0.1))
     spread = 0.25 + 3 * 0.75
     drawn = 2 * np.sqrt(c_k * 3 * 3.0 * spread * c_s / (2 * 0.5))
-    loose = 2 * np.sqrt(c_k * 3 * 3.0 / (2 * 0.5)) * spread * c_s
-    for variant, q, last in (("corrected", 16, drawn), ("amortised", 9, drawn), ("printed", 9, loose)):
+    for variant, q in (("informal", 16), ("printed", 9)):
         bound = theory.fa_ld.w2_bound_partial(even, algorithm, n_rounds=3, variant=variant)
         local = 120 * np.sqrt(0.15) * np.sqrt(hand_h * (q + 4))
         np.testing.assert_allclose(
-            bound.value, [0.9875 ** (4 * n) * start + local + last for n in range(4)], rtol=1e-12)
-        assert bound.terms["participation"][0] == pytest.approx(last, rel=1e-12)
+            bound.value, [0.9875 ** (4 * n) * start + local + drawn for n in range(4)], rtol=1e-12)
+        assert bound.terms["participation"][0] == pytest.approx(drawn, rel=1e-12)
+    default = theory.fa_ld.w2_bound_partial(even, algorithm, n_rounds=3)
+    assert default.variant == "printed" and default.floor == pytest.approx(
+        120 * np.sqrt(0.15) * np.sqrt(hand_h * 13) + drawn)
 
 
 def test_lemmas_by_hand():
@@ -275,8 +337,6 @@ def test_lemmas_by_hand():
     np.testing.assert_allclose(slope.value, 14 * 3 * 4 * H, rtol=1e-13)
     assert lemma.discretization_bound(by_hand(), fald()).value[0] == pytest.approx(
         2 * 0.01 * 3 * 4 * 2 * 3 + 16 * 0.1 * 9)
-    assert lemma.discretization_bound(by_hand(), fald(), variant="printed").value[0] == pytest.approx(
-        2 * 0.01 * 3 * 4 * 2 * 3 + 16 * 0.1 * 9 / 0.2)
     assert lemma.gradient_noise_bound(by_hand(), fald()).value[0] == pytest.approx(1.2 * 0.38)
     assert lemma.gradient_noise_bound(by_hand(), fald(), variant="printed").value[0] == pytest.approx(1.2)
     step = lemma.one_step_bound(by_hand(), fald(), w2=[2.0, 1.0])
@@ -284,7 +344,9 @@ def test_lemmas_by_hand():
     np.testing.assert_allclose(step.value, [0.975 * 4.0 + error, 0.975 + error], rtol=1e-13)
     assert step.rounds.tolist() == [1, 2]
     first = lemma.initial_bound(by_hand(), fald())
-    assert first.value[0] == pytest.approx(np.sqrt(2) * (2.4 + np.sqrt(18.0)))
+    assert first.value[0] == pytest.approx(2.4 + np.sqrt(18.0))
+    printed = lemma.initial_bound(by_hand(), fald(), variant="printed")
+    assert printed.value[0] == pytest.approx(np.sqrt(2) * (2.4 + np.sqrt(18.0)))
     points, others = np.eye(3), np.zeros((3, 3))
     one = lemma.contraction_bound(by_hand(), fald(), points=points, others=others)
     spread = sum(p * ((e - WEIGHTS) ** 2).sum() for p, e in zip(WEIGHTS, points, strict=True))
@@ -318,13 +380,12 @@ def test_bounds_are_finite_far_outside_their_hypotheses():
         assert not bound.hypotheses_hold and np.isfinite(bound.value).all() and (bound.value > 0).all()
 
 
-def test_the_missing_condition_of_theorem_4_8():
+def test_theorem_4_8_asks_for_nothing_but_its_schedule():
     schedule = Harmonic.from_theorem(strong_convexity=M, smoothness=L)
-    for steps, holds in ((97, True), (98, False)):  # 24 kappa = 96
-        algorithm = fald(step_size=schedule, local_steps=steps, shared_noise=0.0)
-        corrected, printed = (theory.fa_ld.w2_bound_decreasing(by_hand(), algorithm, n_rounds=1, variant=v)
-                              for v in ("corrected", "printed"))
-        assert corrected.hypotheses_hold is holds and printed.hypotheses_hold
+    for steps in (97, 98, 10_000):  # 24 kappa = 96
+        for shared in (0.0, RHO2, 1.0):
+            algorithm = fald(step_size=schedule, local_steps=steps, shared_noise=shared)
+            assert theory.fa_ld.w2_bound_decreasing(by_hand(), algorithm, n_rounds=1).hypotheses_hold
     other = Harmonic(offset=4.0, slope=0.05)
     assert not theory.fa_ld.w2_bound_decreasing(by_hand(), fald(step_size=other), n_rounds=1).hypotheses_hold
 
@@ -338,8 +399,8 @@ def test_scheme_two_needs_equal_weights():
 def test_all_clients_drawn_leaves_no_participation_term():
     drawn = fald(participation=fs.Participation(3, False))
     even = by_hand(weights=[1 / 3] * 3)
-    bound = theory.fa_ld.w2_bound_partial(even, drawn, n_rounds=2, variant="amortised")
-    full = theory.fa_ld.w2_bound(even, fald(), n_rounds=2)
+    bound = theory.fa_ld.w2_bound_partial(even, drawn, n_rounds=2)
+    full = theory.fa_ld.w2_bound(even, fald(), n_rounds=2, variant="printed")
     np.testing.assert_allclose(bound.value, full.value, rtol=1e-14)
 
 
@@ -458,9 +519,11 @@ def test_optimal_local_steps_by_enumeration(kappa):
 @pytest.mark.parametrize("eps", [1e-3, 0.1, 3.0])
 def test_the_plan_is_guaranteed_by_the_theorem(eps):
     found = theory.fa_ld.plan(by_hand(), fald(), eps)
-    bound = theory.fa_ld.w2_bound(by_hand(), found.algorithm, n_rounds=found.n_rounds)
-    assert bound.hypotheses_hold and bound.value[-1] <= eps * (1 + 1e-12)
-    assert bound.floor == pytest.approx(eps / 2, rel=1e-12) and not found.cap_binds
+    assert found.theorem == "fa_ld.w2_bound" and not found.cap_binds
+    for variant in ("proof", "printed"):
+        bound = theory.fa_ld.w2_bound(by_hand(), found.algorithm, n_rounds=found.n_rounds, variant=variant)
+        assert bound.hypotheses_hold and bound.value[-1] <= eps * (1 + 1e-12)
+    assert bound.floor == pytest.approx(eps / 2, rel=1e-12)  # by the rule as printed, with 30
     assert found.n_steps == K * found.n_rounds
 
 
@@ -478,11 +541,112 @@ def test_best_plan_by_enumeration():
         assert theory.fa_ld.best_plan(facts, fald(), eps).n_rounds == min(tried)
 
 
+@pytest.mark.parametrize("shared", [0.0, RHO2])
+@pytest.mark.parametrize("eps", [0.01, 1.0, 30.0])
+def test_the_plan_for_theorem_4_8_is_tight(eps, shared):
+    """At its last round the bound is at most eps, and above eps one round before."""
+    found = theory.fa_ld.plan(by_hand(), fald(step_size=Harmonic(1.0, 1.0), shared_noise=shared), eps)
+    assert found.theorem == "fa_ld.w2_bound_decreasing" and found.algorithm.shared_noise == shared
+    assert found.algorithm.schedule == Harmonic(4.0, 0.5 / 12)  # 2 L and m/12
+    assert (found.step_size, found.n_steps, found.cap_binds) == (0.25, K * found.n_rounds, False)
+    bound = theory.fa_ld.w2_bound_decreasing(by_hand(), found.algorithm, n_rounds=found.n_rounds,
+                                             record=[found.n_rounds - 1])
+    assert bound.hypotheses_hold and bound.value[-1] <= eps < bound.value[-2]
+    # by hand: 45^2 kappa^2 ((K-1)^2 + kappa) H m d/(2L + m k/12) <= eps^2
+    h = H + (6.0 if shared == 0.0 else 0.0)
+    steps = (2025 * 16 * 13 * h * 0.5 * 3 / eps**2 - 4.0) * 12 / 0.5
+    assert found.n_rounds == pytest.approx(np.ceil(steps / K), abs=1)
+
+
+def test_a_plan_for_theorem_4_8_may_need_no_round():
+    found = theory.fa_ld.plan(by_hand(), fald(step_size=Harmonic(1.0, 1.0)), 1e6)
+    assert found.n_rounds == 0
+    assert theory.fa_ld.w2_bound_decreasing(by_hand(), found.algorithm, n_rounds=0).value[0] <= 1e6
+
+
+@pytest.mark.parametrize("eps", [0.3, 3.0, 30.0])
+@pytest.mark.parametrize("replace", [True, False])
+def test_the_plan_for_theorem_4_10_is_thirds(replace, eps):
+    """Given the fewest clients that do, each term is at most a third of eps; one client fewer is refused."""
+    facts = by_hand(weights=[1 / 400] * 400, initial_distance=100.0, gradient_noise_traces=1.2)
+    drawn = fald(participation=fs.Participation(7, replace))
+    fewest = theory.fa_ld.fewest_active(facts, drawn, eps)
+    found = theory.fa_ld.plan(facts, fald(participation=fs.Participation(fewest, replace)), eps)
+    bound = theory.fa_ld.w2_bound_partial(facts, found.algorithm, n_rounds=found.n_rounds)
+    assert found.theorem == "fa_ld.w2_bound_partial" and bound.hypotheses_hold
+    assert found.algorithm.participation == fs.Participation(fewest, replace)
+    for term in bound.terms.values():
+        assert term[-1] <= eps / 3 * (1 + 1e-12)
+    assert bound.terms["discretization"][-1] == pytest.approx(eps / 3, rel=1e-12)
+    assert replace or 1 < fewest <= 400
+    with pytest.raises(ValueError, match=f"n_active={fewest - 1} must be at least {fewest} for eps"):
+        theory.fa_ld.plan(facts, fald(participation=fs.Participation(fewest - 1, replace)), eps)
+
+
+def test_one_client_is_drawn_whole():
+    facts = theory.Constants(dim=1, strong_convexity=1.0, smoothness=1.0, weights=[1.0], initial_distance=1.0)
+    for replace in (True, False):
+        drawn = fs.FALD(0.1, participation=fs.Participation(1, replace))
+        assert theory.fa_ld.fewest_active(facts, drawn, 1e-6) == 1
+        assert theory.fa_ld.plan(facts, drawn, 1e-3).n_rounds > 0
+
+
+def test_plans_reach_their_accuracy():
+    """The exact law at the plan's last round, for the three theorems."""
+    problem = fs.Quadratic([1.0, 1.5], [[1.0], [-1.0]])
+    drawn = fs.Participation(2, False)
+    for algorithm, eps in ((fs.FALD(0.1, 2), 3.0), (fs.FALD(0.1, 2, participation=drawn), 3.0)):
+        facts = theory.constants(problem, algorithm, [9.0])
+        found = theory.fa_ld.plan(facts, algorithm, eps)
+        law = theory.exact_law(problem, found.algorithm, found.n_rounds, start=[9.0], record=[])
+        assert law.w2()[0] > eps >= law.w2()[-1]
+    facts = theory.constants(problem, fs.FALD(Harmonic(1.0, 1.0)), [9.0])
+    found = theory.fa_ld.plan(facts, fs.FALD(Harmonic(1.0, 1.0)), 100.0)
+    assert 0 < found.n_rounds < 10_000
+    law = theory.exact_law(problem, found.algorithm, found.n_rounds, start=[9.0], record=[])
+    assert law.w2()[-1] <= 100.0
+
+
+def test_best_plan_for_theorem_4_8_by_enumeration():
+    for eps in (0.5, 30.0, 400.0, 3000.0):
+        facts = by_hand(initial_distance=50.0)
+        chosen = fald(step_size=Harmonic(1.0, 1.0))
+        tried = [theory.fa_ld.plan(facts, dataclasses.replace(chosen, local_steps=steps), eps).n_rounds
+                 for steps in range(1, 40)]
+        assert theory.fa_ld.best_plan(facts, chosen, eps).n_rounds == min(tried)
+
+
+def test_a_schedule_is_compared_by_its_constant_plan():
+    problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    schedule = Harmonic.from_theorem(strong_convexity=1.0, smoothness=3.0)
+    found, plain = (theory.tuning.compare(problem, fs.FALD(step, 2), 0.5, n_grid=9, n_refine=0)
+                    for step in (schedule, 0.1))
+    assert found == plain
+
+
 @pytest.mark.parametrize("call, words", [
     (lambda: theory.fa_ld.plan(by_hand(), fald(), 0.0), "eps=0.0"),
     (lambda: theory.fa_ld.plan(by_hand(), fald(), np.nan), "eps=nan"),
-    (lambda: theory.fa_ld.plan(by_hand(), fald(participation=fs.Participation(1, True)), 1.0),
+    (lambda: theory.fa_ld.best_plan(by_hand(), fald(participation=fs.Participation(1, True)), 1.0),
      "participation="),
+    (lambda: theory.fa_ld.plan(by_hand(), fald(participation=fs.Participation(1, True)), 1.0),
+     "n_active=1 must be at least 3241 for eps=1.0"),
+    (lambda: theory.fa_ld.plan(by_hand(), fald(participation=fs.Participation(1, False)), 1.0),
+     "equal weights or scheme I"),
+    (lambda: theory.fa_ld.plan(by_hand(), fald(participation=fs.Participation(4, False)), 1.0),
+     "n_active=4 must be at most n_clients=3"),
+    (lambda: theory.fa_ld.plan(by_hand(), fald(step_size=Harmonic(4.0, 0.1),
+                                               participation=fs.Participation(1, True)), 1.0),
+     "must be constant with participation"),
+    (lambda: theory.fa_ld.plan(by_hand(), fald(step_size=Harmonic(4.0, 0.1)), 1e-200),
+     "eps=1e-200 is too small"),
+    (lambda: theory.fa_ld.plan(3, fald(step_size=Harmonic(4.0, 0.1)), 1.0), "constants=3"),
+    (lambda: theory.fa_ld.fewest_active(by_hand(), fald(), 1.0), "FALD with participation"),
+    (lambda: theory.fa_ld.fewest_active(by_hand(), 3, 1.0), "FALD with participation"),
+    (lambda: theory.fa_ld.fewest_active(3, fald(participation=fs.Participation(1, True)), 1.0),
+     "constants=3"),
+    (lambda: theory.fa_ld.fewest_active(by_hand(), fald(participation=fs.Participation(1, True)), 1e-160),
+     "eps=1e-160 is too small"),
     (lambda: theory.fa_ld.plan(by_hand(convention="global"), fald(), 1.0), "convention='global'"),
     (lambda: theory.fa_ld.plan(3, fald(), 1.0), "constants=3"),
     (lambda: theory.fa_ld.plan(by_hand(), 3, 1.0), "algorithm=3"),

@@ -85,8 +85,7 @@ def best_plan(constants: Constants, algorithm: FALD, eps: float, *, largest: int
     s = setting(constants, algorithm)
     # Theorem 4.9: the cap binds while (K-1)^2 + kappa <= room: rounds fall like 1/K there, and beyond it they
     # are least at the optimum of the rule. Theorem 4.8: rounds go like ((K-1)^2 + kappa - spared)/K.
-    room = (eps / 60.0 / s.kappa) ** 2 * 2.0 * s.kappa / (s.d * s.H)
-    spared = (eps / 45.0 / s.kappa) ** 2 * 2.0 * s.kappa / (s.d * s.H)
+    room, spared = (share * share * 2.0 / (s.kappa * s.d * s.H) for share in (eps / 60.0, eps / 45.0))
     edge = 1.0 + sqrt(max(room - s.kappa, 0.0))
     centres = {floor(min(centre, largest)) for centre in (
         edge, sqrt(1.0 + s.kappa), sqrt(max(1.0 + s.kappa - spared, 1.0)), 1.0)}

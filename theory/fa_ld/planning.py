@@ -140,7 +140,8 @@ def plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
 def _constant_plan(s: Setting, algorithm: FALD, eps: float, parts: int, theorem: str) -> Plan:
     """A constant step size with eps/parts for the initialization and for the discretization."""
     cap = s.m / (2.0 * s.L)
-    wanted = (eps / (30.0 * parts * s.kappa)) ** 2 / (s.d * ((s.K - 1) ** 2 + s.kappa) * s.H)
+    share = eps / (30.0 * parts * s.kappa)
+    wanted = share * share / (s.d * ((s.K - 1) ** 2 + s.kappa) * s.H)
     rate = min(cap, wanted)
     if rate <= 0.0:
         raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
@@ -155,7 +156,7 @@ def _decreasing_plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
     w2_bound_decreasing(constants, chosen, n_rounds=0)
     s = setting(constants, chosen)
     # two factors, so that no square under- or overflows before the answer does
-    size = 45.0 * s.kappa * sqrt(s.d * s.H) / eps
+    size = 45.0 * s.kappa * sqrt(s.d) * sqrt(s.H) / eps
     steps = max(12.0 * (size * size * ((s.K - 1) ** 2 + s.kappa) - 2.0 * s.kappa), 0.0)
     if not isfinite(steps):
         raise ValueError(f"eps={eps!r} is too small: the planned rounds overflow")
@@ -222,8 +223,11 @@ def fewest_active(constants: Constants, algorithm: FALD, eps: float) -> int:
 
 
 def _fewest(s: Setting, drawn: Participation, eps: float) -> int:
-    limit = (eps / 3.0 / participation_term(s, 1.0)) ** 2  # of C_S/S
-    if limit <= 0.0:
+    if s.N == 1:  # whoever is drawn
+        return 1
+    ratio = eps / 3.0 / participation_term(s, 1.0)
+    limit = ratio * ratio  # of C_S/S
+    if limit < 1e-300:
         raise ValueError(f"eps={eps!r} is too small: the number of drawn clients overflows")
     near = floor(1.0 / limit if drawn.replace else s.N / (1.0 + limit * (s.N - 1)))
     for S in (near - 1, near, near + 1):  # whatever the rounding above

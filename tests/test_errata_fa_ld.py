@@ -1,0 +1,88 @@
+"""FA-LD's errata and remarks: their grades, and that the evidence can come out for the authors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fedsim as fs
+import theory
+from fedsim.schedules import Harmonic
+from theory.fa_ld import errata
+
+GRADES = {  # id: grade, what falls with it
+    "bias_at_full_sharing": ("loose", "nothing"),
+    "client_temperature": ("error", "nothing"),
+    "correlated_constant": ("transcription", "nothing"),
+    "equal_curvature": ("error", "conclusion"),
+    "geometric_sum": ("transcription", "nothing"),
+    "growth_with_local_steps": ("loose", "nothing"),
+    "halved_step_size": ("proof", "nothing"),
+    "heterogeneity_squared": ("error", "nothing"),
+    "independent_noises": ("transcription", "nothing"),
+    "lemma_range": ("error", "range"),
+    "noise_variance_factor": ("loose", "nothing"),
+    "partial_constants": ("loose", "nothing"),
+    "partial_grouping": ("transcription", "nothing"),
+    "partial_local_steps": ("proof", "nothing"),
+    "sampling_probability": ("error", "nothing"),
+    "square_roots": ("transcription", "nothing"),
+}
+
+
+def ours():
+    entries = theory.errata("FA-LD") + theory.remarks("FA-LD")
+    return {entry.id.removeprefix("fa_ld."): entry for entry in entries if "privacy" not in entry.id}
+
+
+def test_every_entry_has_its_grade():
+    assert {name: (entry.grade, entry.consequence) for name, entry in ours().items()} == GRADES
+    known = {entry.id for entry in theory.theorems()}
+    for entry in ours().values():
+        assert entry.derivation and entry.printed != entry.corrected
+        assert set(entry.theorems) <= known, entry.id
+
+
+@pytest.mark.parametrize("name", sorted(GRADES))
+def test_computed_evidence_speaks_for_its_entry(name):
+    found = ours()[name].evidence()
+    assert found.text and all(np.isfinite(value) for value in found.numbers.values())
+    assert found.speaks_for == ("the entry" if found.numbers else "neither")
+
+
+def speaks_for(name):
+    return ours()[name].evidence().speaks_for
+
+
+def test_different_curvatures_would_clear_figure_1(monkeypatch):
+    monkeypatch.setattr(errata, "fa_ld_simulation",
+                        lambda alpha, seed: fs.papers.fa_ld_unequal_curvature(alpha, seed, spread=0.3))
+    assert speaks_for("equal_curvature") == "the authors"
+
+
+def test_a_norm_that_grows_like_alpha_would_clear_section_6(monkeypatch):
+    monkeypatch.setattr(errata, "fa_ld_simulation",
+                        lambda alpha, seed: fs.papers.fa_ld_simulation(alpha**2, seed))
+    assert speaks_for("heterogeneity_squared") == "the authors"
+
+
+def test_clients_that_stay_bounded_would_clear_the_lemmas(monkeypatch):
+    real = fs.FALD
+    monkeypatch.setattr(errata, "FALD", lambda step, **rest: real(0.1 * step, **rest))
+    assert speaks_for("lemma_range") == "the authors"
+
+
+def test_a_step_size_that_does_not_halve_would_clear_the_induction(monkeypatch):
+    class Slow(Harmonic):
+        @classmethod
+        def from_theorem(cls, *, strong_convexity, smoothness):
+            return Harmonic(2.0 * smoothness, strong_convexity / 1200.0)
+
+    monkeypatch.setattr(errata, "Harmonic", Slow)
+    assert speaks_for("halved_step_size") == "the authors"
+
+
+def test_the_figures_accuracy_is_beside_the_noise_of_300_runs():
+    numbers = ours()["equal_curvature"].evidence().numbers
+    floor = numbers["root mean square W2 of a normal law fitted to 300 exact draws"]
+    assert floor == pytest.approx(0.8e-3, rel=0.1) and floor < 1e-3

@@ -137,17 +137,18 @@ def _heterogeneity_squared() -> Evidence:
 
 @erratum(id="fa_ld.equal_curvature", paper=PAPER, where="section 6, Figures 1(a) and 1(c)",
          printed="a large K results in large biases, which in turn requires high communications. The optimal "
-                 "K that minimizes communication is around 3000; a larger correlation slightly accelerates the "
-                 "computation",
+                 "K that minimizes communication is around 3000; a larger correlation slightly accelerates "
+                 "the computation",
          corrected="in the set-up as described K and rho do not change the law of the average, and rounds "
-                   "fall like 1/K; what was seen can be the noise of 300 runs, or a program that differs from "
-                   "the text",
+                   "fall like 1/K; what was seen can be the noise of 300 runs, or a program that differs "
+                   "from the text",
          grade="error", consequence="conclusion",
-         derivation="Client c has l^c with Hessian n_c Sigma^-1, p_c = n_c/n (section 2) and f^c = l^c/p_c, so "
-                    "that every f^c has Hessian A = n Sigma^-1, whatever n_c is. The average then obeys "
+         derivation="Client c has l^c with Hessian n_c Sigma^-1, p_c = n_c/n (section 2) and f^c = l^c/p_c, "
+                    "so that every f^c has Hessian A = n Sigma^-1, whatever n_c is. The average then obeys "
                     "theta_{k+1} = theta_k - eta A (theta_k - u) + sqrt(2 eta tau) xi_k with standard normal "
                     "xi_k for every K and rho: one client with all the data. (Figure 1(b) is right that a "
-                    "larger gamma is slower, where it moves u away from the start.) Theorems are not touched.")
+                    "larger gamma is slower, where it moves u away from the start.) Theorems are not "
+                    "touched.")
 def _equal_curvature() -> Evidence:
     """The exact law of the average after 6000 local steps, and the noise of 300 runs."""
     gaps, reference, floor = [], 0.0, 0.0

@@ -65,8 +65,8 @@ def compute(items: list[Parameter], scale: str) -> Tables:
                                                **labels))
             constants = theory.constants(problem, chosen, p.start)
             bound = theory.fa_ld.w2_bound if scheme == "full" else theory.fa_ld.w2_bound_partial
-            bounds.append(sim.bound_rows(bound(constants, chosen, n_rounds=p.n_rounds, record=[p.n_rounds]),
-                                         **labels))
+            bounds.append(sim.bound_rows(bound(constants, chosen, n_rounds=p.n_rounds, record=[p.n_rounds],
+                                               variant="printed"), **labels))
     return {"curves": pd.concat(curves), "bias": _bias(p, problem), "bounds": pd.concat(bounds),
             "panel": pd.DataFrame([{"n_active": p.n_active or p.n_clients, "floor": floor,
                                     "visible_step": _visible_step(p, problem, floor)}])}

@@ -47,7 +47,8 @@ def compute(scale: str) -> Tables:
         moved.append(sim.exact_rows(problem, algorithm, rounds, away, alpha=alpha))
         floors.append({"alpha": alpha, "floor": sim.floor_of(problem, p.n_replicas)})
         constants = theory.constants(problem, algorithm, p.start)
-        bound = theory.fa_ld.w2_bound(constants, algorithm, n_rounds=p.n_rounds, record=rounds)
+        bound = theory.fa_ld.w2_bound(constants, algorithm, n_rounds=p.n_rounds, record=rounds,
+                                      variant="printed")
         bounds.append(sim.bound_rows(bound, alpha=alpha))
     return {"curves": pd.concat(curves), "floors": pd.DataFrame(floors), "bounds": pd.concat(bounds),
             "equal_start": pd.concat(moved)}

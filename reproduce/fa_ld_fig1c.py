@@ -46,7 +46,7 @@ def compute(scale: str) -> Tables:
                    sim.replica_rows(problem, algorithm, rounds, p.n_replicas, p.seed + number, p.start,
                                     rho=rho)]
         bound = theory.fa_ld.w2_bound(theory.constants(problem, algorithm, p.start), algorithm,
-                                      n_rounds=p.n_rounds, record=rounds)
+                                      n_rounds=p.n_rounds, record=rounds, variant="printed")
         bounds.append(sim.bound_rows(bound, rho=rho))
         for spread in p.spreads:
             variant = fs.papers.fa_ld_unequal_curvature(p.alpha, p.data_seed, spread=spread,

@@ -6,32 +6,29 @@ questions (largest step size, largest shared noise within a budget).
 """
 
 from . import errata as _errata  # registers the corrections
-from .planning import (
+from .bounds import client_bound, minibatch_step_bound, noisy_step_bound, round_bound, run_bound
+from .ceilings import (
     Approximation,
-    PrivateStep,
     epsilon_rate,
-    largest_shared_noise,
-    largest_step_size,
     local_ceiling,
     round_ceiling,
     round_epsilon_ceiling,
     simplified_epsilon,
     step_size_rate,
 )
+from .hypotheses import VARIANTS, validity_ceiling
+from .planning import PrivateStep, largest_active_clients, largest_shared_noise, largest_step_size
+from .profiles import gaussian_delta
+from .release import Release
 from .setting import PrivacySetting, setting_of
-from .terms import gaussian_delta
-from .theorem import (
-    VARIANTS,
-    PrivacyGuarantee,
-    fa_ld_guarantee,
-    guarantee,
-    guarantee_at,
-    validity_ceiling,
-)
+from .simplified import epsilon_rate_bound, simplified_client_bound, simplified_run_bound
+from .theorem import PrivacyGuarantee, fa_ld_guarantee, guarantee, guarantee_at
 
 __all__ = [
-    "VARIANTS", "Approximation", "PrivacyGuarantee", "PrivacySetting", "PrivateStep", "epsilon_rate",
-    "fa_ld_guarantee", "gaussian_delta", "guarantee", "guarantee_at", "largest_shared_noise",
-    "largest_step_size", "local_ceiling", "round_ceiling", "round_epsilon_ceiling", "setting_of",
-    "simplified_epsilon", "step_size_rate", "validity_ceiling",
+    "VARIANTS", "Approximation", "PrivacyGuarantee", "PrivacySetting", "PrivateStep", "Release",
+    "client_bound", "epsilon_rate", "epsilon_rate_bound", "fa_ld_guarantee", "gaussian_delta", "guarantee",
+    "guarantee_at", "largest_active_clients", "largest_shared_noise", "largest_step_size", "local_ceiling",
+    "minibatch_step_bound", "noisy_step_bound", "round_bound", "round_ceiling", "round_epsilon_ceiling",
+    "run_bound", "setting_of", "simplified_client_bound", "simplified_epsilon", "simplified_run_bound",
+    "step_size_rate", "validity_ceiling",
 ]

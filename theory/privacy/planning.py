@@ -1,124 +1,21 @@
-"""Step-size ceilings, the simplified bound, the linearised rates, and the inverse of the theorem.
+"""Inverse questions: the largest step size, shared noise or number of drawn clients within a budget.
 
-Source: FA-LD appendix G, equations (60), (61) and (66) to (75).
+Source: FA-LD section 5: "under some DP budget, we can select the largest rho and S".
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from scipy.optimize import brentq
 
-from fedsim.validation import fraction, one_of, positive
+from fedsim.participation import Participation
+from fedsim.validation import fraction, positive
 
+from .hypotheses import checked_variant, validity, validity_ceiling
 from .setting import PrivacySetting
-from .terms import amplified, exp, log_inverse, log_noise_scale
-from .theorem import VARIANTS, PrivacyGuarantee, guarantee_at, validity_ceiling
-
-
-class Approximation(NamedTuple):
-    """A linearised expression: its size for small arguments, never a bound (`kind` is "rate")."""
-
-    value: float
-    source: str
-    kind: str = "rate"
-
-
-def _composed(given: PrivacySetting, where: str) -> tuple[float, float]:
-    """log(1/delta1) and log(1/delta2), both of which advanced composition needs to be finite."""
-    for name in ("delta1", "delta2"):
-        if getattr(given, name) == 0.0:
-            raise ValueError(f"{name}=0 must be greater than 0 (equation {where} is about advanced "
-                             "composition)")
-    return log_inverse(given.delta1), log_inverse(given.delta2)
-
-
-def _log_unit(given: PrivacySetting) -> float:
-    """log of tau (1-shared_noise) min p / (4 sensitivity^2 log(1.25/delta0)): step size where (56) is 1."""
-    scale = log_noise_scale(step_size=1.0, weight=given.smallest_weight, temperature=given.temperature,
-                            shared_noise=given.shared_noise, delta0=given.delta0)
-    return -scale - 2.0 * math.log(given.sensitivity) - math.log(4.0)
-
-
-def local_ceiling(given: PrivacySetting) -> float:
-    """Equation (60): step size up to which (61) holds, eps_K <= 2 sqrt(2 K log(1/delta1)) eps_1.
-
-    Raises ValueError when delta1 or delta2 is 0.
-    """
-    first, _ = _composed(given, "(60)")
-    return exp(_log_unit(given) + 2.0 * math.log(math.log1p(math.sqrt(2.0 * first / given.local_steps))))
-
-
-def round_ceiling(given: PrivacySetting, *, variant: str = "corrected") -> float:
-    """Equation (69): step size up to which (70) to (73) hold; never above (60).
-
-    N/S is one over the chance that a round draws a given client, which extends it to scheme I; for
-    variant="record_level", where drawing does not amplify, it is 1.
-
-    Raises ValueError when delta1 or delta2 is 0.
-    """
-    first, second = _composed(given, "(69)")
-    share = _share(given, variant)
-    steps, rounds = given.local_steps, given.n_rounds
-    inside = math.log1p(math.sqrt(2.0 * second / rounds) / share)
-    total = exp(_log_unit(given) + 2.0 * math.log(inside) - math.log(8.0 * steps * first))
-    return min(local_ceiling(given), total)
-
-
-def round_epsilon_ceiling(given: PrivacySetting) -> float:
-    """Equation (66): epsilon of a round up to which (67) holds, log(1 + sqrt(2 K log(1/delta2) / T))."""
-    _, second = _composed(given, "(66)")
-    return math.log1p(math.sqrt(2.0 * second / given.n_rounds))
-
-
-def simplified_epsilon(given: PrivacySetting, step_size: float, *, variant: str = "corrected") -> float:
-    """Equation (73): an upper bound of epsilon for step sizes up to `round_ceiling`.
-
-    2 sqrt(2 (T/K) log(1/delta2)) log(1 + (S/N) (e^(4 c Delta sqrt(eta K log(1/delta1) / (...))) - 1)) with
-    c = sqrt(2 log(1.25/delta0)); looser than the theorem, but one formula.
-
-    Raises ValueError when delta1 or delta2 is 0, or when `step_size` is above `round_ceiling`.
-    """
-    eta = positive("step_size", step_size)
-    limit = round_ceiling(given, variant=variant)
-    if eta > limit:
-        raise ValueError(f"step_size={eta:g} must be at most {limit:.6g} (equation (69)) for (73) to hold")
-    first, second = _composed(given, "(73)")
-    one_step = exp(0.5 * (math.log(eta) - _log_unit(given)))
-    inner = 2.0 * math.sqrt(2.0 * given.local_steps * first) * one_step
-    return 2.0 * math.sqrt(2.0 * given.n_rounds * second) * amplified(inner, _share(given, variant))
-
-
-def epsilon_rate(given: PrivacySetting, step_size: float, *, variant: str = "corrected") -> Approximation:
-    """Equation (75) with the constant that linearising (73) gives, 16; a rate, not a bound.
-
-    16 (S/N) Delta_l sqrt(eta T log(1.25/delta0) log(1/delta1) log(1/delta2) / (tau (1-shared_noise) min p)).
-    """
-    first, second = _composed(given, "(75)")
-    eta = positive("step_size", step_size)
-    one_step = exp(0.5 * (math.log(eta) - _log_unit(given)))
-    steps = math.sqrt(float(given.local_steps)) * math.sqrt(float(given.n_rounds))
-    value = 8.0 * _share(given, variant) * steps * math.sqrt(first * second) * one_step
-    return Approximation(value, "FA-LD (75), linearised from (73), constant 16")
-
-
-def step_size_rate(given: PrivacySetting, *, variant: str = "corrected") -> Approximation:
-    """Equation (74) with the constant that linearising (69) gives, 1/16; a rate, not a ceiling.
-
-    tau (1-shared_noise) N^2 min p log(1/delta2) / (16 Delta_l^2 S^2 T log(1.25/delta0) log(1/delta1)).
-    """
-    first, second = _composed(given, "(74)")
-    log_value = (_log_unit(given) - math.log(4.0) - 2.0 * math.log(_share(given, variant)) + math.log(second)
-                 - math.log(first) - math.log(given.local_steps) - math.log(given.n_rounds))
-    return Approximation(exp(log_value), "FA-LD (74), linearised from (69), constant 1/16")
-
-
-def _share(given: PrivacySetting, variant: str) -> float:
-    """What multiplies e^eps - 1 in (62): S/N, the chance to be drawn, or 1 without amplification."""
-    variant = one_of("variant", variant, VARIANTS)
-    return 1.0 if variant == "record_level" else given.drawn(variant)
+from .theorem import PrivacyGuarantee, guarantee_at
 
 
 @dataclass(frozen=True)
@@ -138,16 +35,18 @@ class PrivateStep:
     guarantee: PrivacyGuarantee
 
 
-def largest_step_size(given: PrivacySetting, epsilon: float, *, variant: str = "corrected") -> PrivateStep:
+def largest_step_size(given: PrivacySetting, epsilon: float, *, variant: str = "record_level") -> PrivateStep:
     """Largest step size whose epsilon is at most `epsilon` and at which the theorem is valid, (57).
 
-    Epsilon increases with the step size, so there is one such value. delta does not depend on it under
-    scheme II; under scheme I it increases as well: read it off the returned guarantee.
+    Epsilon increases with the step size, so there is one such value. delta does not depend on it, except
+    for variant="printed" under scheme I, where it increases as well: read it off the returned guarantee.
 
     Raises
     ------
     ValueError
-        When shared_noise=1, where no step size protects.
+        When shared_noise=1, where no step size protects, and when a hypothesis of the variant fails.
+
+    Source: FA-LD Theorems 5.1 and G.3.
 
     Examples
     --------
@@ -157,6 +56,7 @@ def largest_step_size(given: PrivacySetting, epsilon: float, *, variant: str = "
     True
     """
     budget = positive("epsilon", epsilon)
+    variant = checked_variant(given, variant)
     if given.shared_noise == 1.0:
         raise ValueError("shared_noise=1.0 must be less than 1: without private noise no step size protects")
     ceiling = validity_ceiling(given)
@@ -184,7 +84,7 @@ def largest_step_size(given: PrivacySetting, epsilon: float, *, variant: str = "
 
 
 def largest_shared_noise(given: PrivacySetting, step_size: float, epsilon: float, *,
-                         variant: str = "corrected") -> float:
+                         variant: str = "record_level") -> float:
     """Largest shared_noise within the budget `epsilon` at this step size; `given.shared_noise` is ignored.
 
     Step size and private noise enter as step_size / (1 - shared_noise) only, in (57) too.
@@ -192,7 +92,16 @@ def largest_shared_noise(given: PrivacySetting, step_size: float, epsilon: float
     Raises
     ------
     ValueError
-        When even independent noise is not enough.
+        When even independent noise is not enough, and when a hypothesis of the variant fails.
+
+    Source: FA-LD Theorems 5.1 and G.3.
+
+    Examples
+    --------
+    >>> given = PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6, delta1=1e-6, delta2=1e-6,
+    ...     local_steps=10, n_rounds=100, n_clients=50)
+    >>> round(largest_shared_noise(given, 1e-9, 2.0), 4)
+    0.7784
     """
     eta = positive("step_size", step_size)
     most = largest_step_size(replace(given, shared_noise=0.0), epsilon, variant=variant).step_size
@@ -200,3 +109,63 @@ def largest_shared_noise(given: PrivacySetting, step_size: float, epsilon: float
         raise ValueError(f"step_size={eta:g} must be at most {most:.6g}: beyond it epsilon={epsilon:g} "
                          "cannot be reached even with shared_noise=0")
     return fraction("shared_noise", 1.0 - eta / most)
+
+
+def largest_active_clients(given: PrivacySetting, step_size: float, epsilon: float, *,
+                           delta: float | None = None, variant: str = "record_level") -> int:
+    """Largest number of drawn clients S, 1 to N, within the budget (epsilon, delta) at this step size.
+
+    Scheme I if `given.participation` is of scheme I, else scheme II; `given.n_active` is ignored. Epsilon
+    and delta do not fall as S grows, so that bisection finds it. With variant="record_level" S matters to
+    delta alone: drawing fewer clients does not reduce epsilon.
+
+    Parameters
+    ----------
+    given : PrivacySetting
+    step_size, epsilon : float
+    delta : float, optional
+        The budget's delta; by default only epsilon counts.
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        When not even one client fits, when `step_size` is beyond (57), when a hypothesis of the variant
+        fails, or for scheme II with unequal weights.
+
+    Source: FA-LD section 5, the paragraph after Theorem 5.1.
+
+    Examples
+    --------
+    >>> given = PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-9, delta1=0.0, delta2=1e-8,
+    ...     local_steps=10, n_rounds=100, n_clients=50)
+    >>> largest_active_clients(given, 1e-9, 2.0, delta=5.1e-8)
+    20
+    """
+    eta, budget = positive("step_size", step_size), positive("epsilon", epsilon)
+    failure = math.inf if delta is None else positive("delta", delta)
+    in_force = validity(given, eta)
+    if not in_force.holds:
+        raise ValueError(f"step_size={eta:g} must be valid: {in_force.name}")
+
+    def at(n_active: int) -> PrivacyGuarantee:
+        drawn = replace(given, participation=Participation(n_active, given.scheme == "I"))
+        return guarantee_at(drawn, eta, variant=checked_variant(drawn, variant))
+
+    def fits(found: PrivacyGuarantee) -> bool:
+        return found.epsilon <= budget and found.delta <= failure
+
+    least = at(1)
+    if not fits(least):
+        raise ValueError(f"epsilon={epsilon!r} and delta={delta!r} must be at least {least.epsilon:.6g} and "
+                         f"{least.delta:.6g}, which a single drawn client needs at step_size={eta:g}")
+    low, high = 1, given.n_clients + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(at(middle)) else (low, middle)
+    return low

@@ -139,12 +139,17 @@ class PrivacySetting:
         """max_c p_c."""
         return float(np.max(self.weights))
 
+    @property
+    def equal_weights(self) -> bool:
+        """True when all p_c are 1/N."""
+        return self.largest_weight <= self.smallest_weight * (1.0 + 1e-9)
+
     def chance(self, variant: str) -> float:
         """Probability that scheme I's single draw takes the client: 1/N as printed, else max_c p_c."""
         return 1.0 / self.n_clients if variant == "printed" else self.largest_weight
 
     def drawn(self, variant: str) -> float:
-        """Probability that a round draws the client that holds the changed record."""
+        """Probability that a round draws the client that holds the changed record, the largest if unequal."""
         if self.scheme == "II":
             return self.n_active / self.n_clients
         return drawn_probability(self.chance(variant), self.n_active)

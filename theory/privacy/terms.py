@@ -13,7 +13,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtr
+from scipy.special import logsumexp
 from scipy.stats import binom
 
 MAX_DRAWS = 10_000_000
@@ -98,20 +98,6 @@ def compose(epsilon: float, times: int, delta: float) -> Composition:
     return Composition(advanced, advanced, basic, "advanced")
 
 
-def compose_as_printed(epsilon: float, inner: float, times: int, fraction: float,
-                       delta: float) -> Composition:
-    """Theorem 5.1's display, whose root covers both terms: epsilon min(sqrt(A + B), times).
-
-    A = 2 times log(1/delta), B = times fraction (e^inner - 1), inner being epsilon_K.
-    """
-    basic = times * epsilon
-    inside = 2.0 * times * log_inverse(delta) + times * fraction * exp_minus_one(inner)
-    advanced = epsilon * math.sqrt(inside)
-    if basic <= advanced:
-        return Composition(basic, advanced, basic, "basic")
-    return Composition(advanced, advanced, basic, "advanced")
-
-
 def drawn_probability(chance: float, draws: int) -> float:
     """1 - (1 - chance)^draws: a client's chance to be drawn at least once in scheme I."""
     return 1.0 if chance == 1.0 else -math.expm1(draws * math.log1p(-chance))
@@ -152,7 +138,7 @@ def with_replacement_delta(*, epsilon: float, n_active: int, chance: float, loca
     epsilon : float
         eps_K of (58).
     chance : float
-        A client's chance at each draw: 1/N as printed.
+        A client's chance at each draw, 1/N.
 
     Raises
     ------
@@ -173,20 +159,3 @@ def with_replacement_delta(*, epsilon: float, n_active: int, chance: float, loca
     if (logs == math.inf).any():
         return math.inf
     return exp(float(logsumexp(logs)))
-
-
-def gaussian_delta(epsilon: float, shift: float) -> float:
-    """Smallest delta for which N(0,1) against N(shift,1) is (epsilon, delta)-private: the exact profile.
-
-    Phi(shift/2 - epsilon/shift) - e^epsilon Phi(-shift/2 - epsilon/shift). Not in the paper: it is what the
-    theorem can be judged by, because releasing n noisy steps whose mean moves by `shift` standard
-    deviations each is one release with shift * sqrt(n).
-
-    >>> round(gaussian_delta(1.0, 1.0), 6)
-    0.126937
-    """
-    if shift == 0.0 or epsilon == math.inf:
-        return 0.0
-    first = float(ndtr(0.5 * shift - epsilon / shift))
-    second = exp(epsilon + float(log_ndtr(-0.5 * shift - epsilon / shift)))
-    return max(first - second, 0.0)

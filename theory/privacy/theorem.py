@@ -1,4 +1,9 @@
-"""Theorems 5.1 and G.3 of FA-LD: how private a run is."""
+"""Theorems 5.1 and G.3 of FA-LD: how private a run is.
+
+In our transcription the root of Theorem 5.1's display runs on to the end of the minimum, over the minimum's
+other argument. That is a mark of the transcription: Theorem G.3, (64) and the last line of the proof have
+the root over its first term only, and so has everything here.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +13,28 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from fedsim.validation import one_of, positive
+from fedsim.validation import positive
 
 from ..bound import Assumption
+from ..catalogue import named_variant
+from .hypotheses import OF, VARIANTS, assumptions, share
 from .setting import PrivacySetting, setting_of
 from .terms import (
     amplified,
     base_epsilon,
     compose,
-    compose_as_printed,
-    exp,
-    log_noise_scale,
     step_epsilon,
     with_replacement_delta,
 )
 
-VARIANTS = ("corrected", "printed", "record_level")
 SOURCE = "FA-LD Theorems 5.1 and G.3, equations (54) to (65)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivacyGuarantee:
     """(epsilon, delta)-differential privacy of a run when one record of one client is replaced.
+
+    Source: FA-LD Theorems 5.1 and G.3, definition (13).
 
     Attributes
     ----------
@@ -103,20 +108,21 @@ class PrivacyGuarantee:
                 + "".join(f"; {note}" for note in notes) + ")")
 
 
-def validity_ceiling(given: PrivacySetting) -> float:
-    """Equation (57): the largest step size at which (54) is at most one; 0 without private noise.
+def guarantee_at(given: PrivacySetting, step_size: float, *,
+                 variant: str = "record_level") -> PrivacyGuarantee:
+    """The guarantee of a setting at one (constant) step size; see `fa_ld_guarantee`.
 
-    tau (1 - shared_noise) batch_fraction^2 min_c p_c / (sensitivity^2 log(1.25/delta0)).
+    Source: FA-LD Theorems 5.1 and G.3.
+
+    Examples
+    --------
+    >>> given = PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6, delta1=1e-6, delta2=1e-6,
+    ...     local_steps=10, n_rounds=100, n_clients=50)
+    >>> guarantee_at(given, 1e-8)
+    PrivacyGuarantee(epsilon=3.07367, delta=0.000201, record_level)
     """
-    scale = log_noise_scale(step_size=1.0, weight=given.smallest_weight, temperature=given.temperature,
-                            shared_noise=given.shared_noise, delta0=given.delta0)
-    return exp(2.0 * (math.log(given.batch_fraction) - math.log(given.sensitivity)) - scale)
-
-
-def guarantee_at(given: PrivacySetting, step_size: float, *, variant: str = "corrected") -> PrivacyGuarantee:
-    """The guarantee of a setting at one (constant) step size; see `fa_ld_guarantee`."""
     eta = positive("step_size", step_size)
-    variant = one_of("variant", variant, VARIANTS)
+    variant = named_variant(variant, VARIANTS, OF)
     rounds, steps = given.n_rounds, given.local_steps
     noise = {"step_size": eta, "weight": given.smallest_weight, "temperature": given.temperature,
              "shared_noise": given.shared_noise, "delta0": given.delta0}
@@ -124,18 +130,14 @@ def guarantee_at(given: PrivacySetting, step_size: float, *, variant: str = "cor
     local = compose(one_step, steps, given.delta1)
     delta_client = steps * given.batch_fraction * given.delta0 + given.delta1
     drawn = given.drawn(variant)
-    fraction = 1.0 if variant == "record_level" else drawn
-    round_epsilon = amplified(local.epsilon, fraction)
-    if variant != "record_level" and given.scheme == "I":
+    round_epsilon = amplified(local.epsilon, share(given, variant))
+    if variant == "printed" and given.scheme == "I":
         round_delta = with_replacement_delta(
             epsilon=local.epsilon, n_active=given.n_active, chance=given.chance(variant), local_steps=steps,
             batch_fraction=given.batch_fraction, delta0=given.delta0, delta1=given.delta1)
     else:
         round_delta = drawn * delta_client
-    if variant == "printed" and given.scheme == "II":
-        total = compose_as_printed(round_epsilon, local.epsilon, rounds, fraction, given.delta2)
-    else:
-        total = compose(round_epsilon, rounds, given.delta2)
+    total = compose(round_epsilon, rounds, given.delta2)
     terms = {
         "epsilon_batch": base_epsilon(sensitivity=given.sensitivity, batch_fraction=given.batch_fraction,
                                       **noise),
@@ -146,35 +148,19 @@ def guarantee_at(given: PrivacySetting, step_size: float, *, variant: str = "cor
     }
     return PrivacyGuarantee(
         total.epsilon, rounds * round_delta + given.delta2, eta, given, variant, MappingProxyType(terms),
-        MappingProxyType({"local": local.branch, "rounds": total.branch}), _assumptions(given, eta, variant))
-
-
-def _assumptions(given: PrivacySetting, eta: float, variant: str) -> tuple[Assumption, ...]:
-    """The hypotheses that numbers decide."""
-    ceiling = validity_ceiling(given)
-    name = f"step_size <= {ceiling:.6g}, equation (57)"
-    valid = Assumption.at_most(name, eta, ceiling) if 0.0 < ceiling < math.inf else Assumption.yes(
-        name, eta <= ceiling)
-    if variant == "record_level" or given.everyone_is_drawn:
-        return (valid,)
-    alone = Assumption.yes("one record per client (else drawing clients does not hide a record)",
-                           given.largest_client == 1.0)
-    if given.scheme == "II":
-        return valid, alone
-    equal = given.largest_weight <= given.smallest_weight * (1.0 + 1e-9)
-    return valid, alone, Assumption.yes("equal weights (else clients are not exchangeable)", equal)
+        MappingProxyType({"local": local.branch, "rounds": total.branch}), assumptions(given, eta, variant))
 
 
 def fa_ld_guarantee(*, step_size: float, sensitivity: float, batch_fraction: float, delta0: float,
                     delta1: float, delta2: float, local_steps: int, n_rounds: int,
                     n_clients: int | None = None, weights: Any = None, participation: Any = None,
                     temperature: float = 1.0, shared_noise: float = 0.0, client_sizes: Any = None,
-                    variant: str = "corrected") -> PrivacyGuarantee:
+                    variant: str = "record_level") -> PrivacyGuarantee:
     """(epsilon, delta) of FA-LD after n_rounds rounds of local_steps noisy gradient steps.
 
     The private share of a client's noise protects each step (Gaussian mechanism, then a random
-    minibatch); local steps compose; drawing S of N clients amplifies; rounds compose. Of each
-    composition the smaller of the advanced and the basic rule is taken.
+    minibatch); local steps compose; only drawn clients upload; rounds compose. Of each composition the
+    smaller of the advanced and the basic rule is taken.
 
     Parameters
     ----------
@@ -183,15 +169,16 @@ def fa_ld_guarantee(*, step_size: float, sensitivity: float, batch_fraction: flo
     sensitivity, batch_fraction, delta0, delta1, delta2, local_steps, n_rounds, n_clients, weights,
     participation, temperature, shared_noise, client_sizes
         As in `PrivacySetting`.
-    variant : {"corrected", "printed", "record_level"}
-        "printed": Theorem 5.1's display for scheme II, whose root covers both terms, and for scheme I the
-        draw probability 1/N. "corrected": the root covers its first term only, as in Theorem G.3, and
-        scheme I draws with probability max_c p_c. Both let client sampling reduce epsilon, (62), which
-        needs that a drawn client can be exchanged for another by changing one record: true for one
-        record per client (or when every client is drawn), false otherwise; `assumptions` says so.
-        "record_level" does without: per round epsilon_K stays as it is and delta_K is multiplied by the
-        client's chance to be drawn. That holds for any client sizes and both schemes, because an upload
-        that is drawn twice is the same upload.
+    variant : {"record_level", "printed"}
+        "record_level" is proved for the replacement of one record, for any client sizes, any weights and
+        both schemes: per round epsilon_K stays as it is and delta_K is multiplied by the chance q that the
+        client with the record is drawn. Proof: given the drawn set D, P_D(E) <= e^epsilon_K P'_D(E), plus
+        delta_K if the client is in D (drawn twice it still uploads the same); average over D.
+        "printed": Theorems 5.1 and G.3, where drawing clients also reduces epsilon, (62). That needs that a
+        drawn client can be exchanged for any other by changing one record: one record per client, equal
+        weights, S = 1 in scheme I, and nobody sees who was drawn (or everyone is drawn, where nothing is
+        reduced). `assumptions` says where this fails. Read with a whole client as the record (sensitivity
+        times the client's records, batch_fraction=1, client_sizes=1) it protects whole clients.
 
     Returns
     -------
@@ -221,7 +208,7 @@ def fa_ld_guarantee(*, step_size: float, sensitivity: float, batch_fraction: flo
 
 def guarantee(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: float, batch_fraction: float,
               delta0: float, delta1: float, delta2: float, client_sizes: Any = None,
-              variant: str = "corrected") -> PrivacyGuarantee:
+              variant: str = "record_level") -> PrivacyGuarantee:
     """`fa_ld_guarantee` of an FA-LD run; a schedule counts with its largest step size.
 
     Parameters
@@ -231,7 +218,18 @@ def guarantee(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: float
     n_rounds : int
     sensitivity, batch_fraction, delta0, delta1, delta2, client_sizes
         As in `PrivacySetting`.
-    variant : {"corrected", "printed", "record_level"}
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Source: FA-LD Theorems 5.1 and G.3.
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> problem = fs.Quadratic([1.0, 2.0], [[0.0], [1.0]])
+    >>> guarantee(problem, fs.FALD(1e-8, 5), 10, sensitivity=2.0, batch_fraction=0.1, delta0=1e-6,
+    ...           delta1=0.0, delta2=0.0)
+    PrivacyGuarantee(epsilon=0.105976, delta=5e-06, record_level)
     """
     given = setting_of(problem, algorithm, n_rounds, sensitivity=sensitivity, batch_fraction=batch_fraction,
                        delta0=delta0, delta1=delta1, delta2=delta2, client_sizes=client_sizes)

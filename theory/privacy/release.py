@@ -1,0 +1,221 @@
+"""What an observer of FA-LD sees of one changed record, and with which exact delta.
+
+The two data sets are such that a record moves every step that uses it by the whole sensitivity, in one
+direction (a loss linear in theta): each delta is that of an actual pair, at most the mechanism's own. With
+full minibatches and everyone drawn no pair is worse, and it is the mechanism's own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr
+from scipy.stats import binom
+
+from fedsim.validation import Array, one_of, whole
+
+from ..bound import Bound
+from ..check import Measured, quantity
+from .profiles import Component, batches_delta, gaussian_delta, mixture_delta, record_shift
+from .setting import PrivacySetting
+from .terms import drawn_probability
+
+OBSERVED = ("step", "minibatch", "client", "run")
+_MOST_DRAWS = 4
+_MOST_ROUNDS = 4
+_POINTS = 20_001
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """The outputs that a changed record can be guessed from.
+
+    Parameters
+    ----------
+    given : PrivacySetting
+    schedule : fedsim.schedules.Schedule
+        Step sizes of the run's local steps.
+    observed : {"step", "minibatch", "client", "run"}
+        One step on a known minibatch that holds the record; one step on a random minibatch; the local
+        steps of one client; the uploads of all rounds.
+
+    Source: FA-LD definition (13), and the mechanisms M_c, its minibatch form, their K-fold composition and
+    Algorithm 1 in the proof of Theorem G.3.
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> given = PrivacySetting(sensitivity=2.0, batch_fraction=1.0, delta0=1e-5, delta1=0.0, delta2=0.0,
+    ...     local_steps=4, n_rounds=1, n_clients=2)
+    >>> release = Release(given, fs.FALD(0.0625).schedule, "client")
+    >>> round(release.delta(1.0, 4), 6)  # four steps that move by 1/2 each are one that moves by 1
+    0.126937
+    """
+
+    given: PrivacySetting
+    schedule: Any
+    observed: str = "run"
+
+    def __post_init__(self) -> None:
+        one_of("observed", self.observed, OBSERVED)
+
+    @property
+    def hides_who_is_drawn(self) -> bool:
+        """Clients are left out, and hold too few records for their uploads to be told apart for certain."""
+        return (self.observed == "run" and not self.given.everyone_is_drawn
+                and self.given.client_sizes is not None)
+
+    @property
+    def is_exact(self) -> bool:
+        """False where `delta` is that of something less than what the observer sees: a lower bound."""
+        single = self.observed in ("step", "minibatch") or (
+            self.observed == "run" and self.given.n_rounds == self.given.local_steps == 1)
+        return not self.hides_who_is_drawn and (self.given.batch_fraction == 1.0 or single) and (
+            self.schedule.is_constant or self.observed != "run" or self.given.everyone_is_drawn)
+
+    @property
+    def note(self) -> str:
+        """What limits a comparison with it."""
+        if self.is_exact:
+            return ""
+        return ("the exact delta is that of " + (
+            "one upload of the first round" if self.hides_who_is_drawn else "the sum of the steps")
+            + " on one pair of data sets, a lower bound of what all outputs reveal")
+
+    def delta(self, epsilon: float, count: int) -> float:
+        """Smallest delta at `epsilon` after `count` rounds ("client": local steps; else 1)."""
+        count = whole("count", count, 1)
+        given = self.given
+        if self.observed == "step":
+            return gaussian_delta(epsilon, self._shift(given.smallest_weight, self._steps(1)))
+        if self.observed == "minibatch":
+            return self._together(epsilon, given.smallest_weight, self._steps(1))
+        if self.observed == "client":
+            return self._together(epsilon, given.smallest_weight, self._steps(count))
+        steps = self._steps(count * given.local_steps)
+        if given.everyone_is_drawn:
+            return self._together(epsilon, given.smallest_weight, steps)
+        if self.hides_who_is_drawn:
+            return self._one_upload(epsilon, steps[:given.local_steps])
+        return max(self._when_drawn(epsilon, float(weight), steps, count)
+                   for weight in np.unique(given.weights))
+
+    def epsilon(self, delta: float, count: int) -> float:
+        """Smallest epsilon at which `delta` is enough."""
+        if self.delta(0.0, count) <= delta:
+            return 0.0
+        high = 1.0
+        while self.delta(high, count) > delta:
+            high *= 2.0
+            if high > 1e300:
+                return math.inf
+        def excess(epsilon: float) -> float:  # in logarithms, where the profile is nearly a parabola
+            return math.log(max(self.delta(epsilon, count), math.ulp(0.0))) - goal
+
+        goal = math.log(max(delta, math.ulp(0.0)))
+        return float(brentq(excess, 0.0, high, rtol=1e-12))
+
+    def _steps(self, count: int) -> Array:
+        steps = np.arange(count)
+        return np.broadcast_to(np.asarray(self.schedule.at(steps), dtype=np.float64), steps.shape)
+
+    def _shift(self, weight: float, steps: Array) -> float:
+        """Standard deviations by which the sum of these steps moves when each of them uses the record."""
+        return record_shift(self.given, float(steps.sum()), weight)
+
+    def _together(self, epsilon: float, weight: float, steps: Array) -> float:
+        """All these steps of one client; with random minibatches as if each were the smallest."""
+        fraction = self.given.batch_fraction
+        if fraction == 1.0:
+            return gaussian_delta(epsilon, self._shift(weight, steps))
+        return batches_delta(epsilon, self._shift(weight, steps.min()[None]), len(steps), fraction)
+
+    def _when_drawn(self, epsilon: float, weight: float, steps: Array, rounds: int) -> float:
+        """Others hold so many far records that an upload shows whose it is: the rounds drawn are seen."""
+        given = self.given
+        chance = (given.n_active / given.n_clients if given.scheme == "II"
+                  else drawn_probability(weight, given.n_active))
+        times = np.arange(1.0, rounds + 1.0)
+        chances = binom.pmf(times, rounds, chance)
+        by_round = steps.reshape(rounds, given.local_steps)
+        if given.batch_fraction < 1.0:
+            likely = np.argsort(chances)[-_MOST_DRAWS:]
+            least = np.full(rounds * given.local_steps, steps.min())
+            return float(sum(chances[j] * self._together(epsilon, weight, least[:(j + 1) * given.local_steps])
+                             for j in likely))
+        shifts = np.sqrt(times) * self._shift(weight, by_round[np.argmin(by_round.sum(axis=1))])
+        if epsilon == math.inf:
+            return 0.0
+        with np.errstate(over="ignore"):  # e^epsilon beyond a float64 comes with a tail below it
+            tails = np.exp(epsilon + log_ndtr(-0.5 * shifts - epsilon / shifts))
+        return float(chances @ np.maximum(ndtr(0.5 * shifts - epsilon / shifts) - tails, 0.0))
+
+    def _one_upload(self, epsilon: float, steps: Array) -> float:
+        """One upload of the first round, picked blindly; all records are at one of two ends.
+
+        The client with the changed record holds the upper end otherwise, the others the lower one. Units
+        are standard deviations of its upload.
+        """
+        given, found = self.given, 0.0
+        if given.batch_fraction < 1.0 and not self.schedule.is_constant:
+            steps = steps[:1]  # which steps used the record matters then: look at the first alone
+        sizes = given.client_sizes
+        chances = given.weights if given.scheme == "I" else np.full(given.n_clients, 1.0 / given.n_clients)
+        _, firsts = np.unique(np.column_stack([given.weights, sizes]), axis=0, return_index=True)
+        for c in firsts:
+            weight = float(given.weights[c])
+            moved = self._shift(weight, steps)
+            record = moved * given.batch_fraction  # what a record moves on average over minibatches
+            others: dict[tuple[float, float], float] = {}
+            for o in range(given.n_clients):
+                if o != c:
+                    ratio = weight / float(given.weights[o])
+                    part = (-0.5 * float(sizes[o]) * record * ratio, math.sqrt(ratio))
+                    others[part] = others.get(part, 0.0) + float(chances[o])
+            rest: list[Component] = [(chance, centre, width) for (centre, width), chance in others.items()]
+            upper = 0.5 * float(sizes[c]) * record
+            counts = np.arange(len(steps) + 1)
+            used = binom.pmf(counts, len(steps), given.batch_fraction)
+            each = moved / len(steps)
+            before: list[Component] = [(float(chances[c]), upper, 1.0), *rest]
+            after: list[Component] = [(float(chances[c] * used[j]), upper - each * float(j), 1.0)
+                                      for j in counts if used[j] > 0.0] + rest
+            found = max(found, mixture_delta(epsilon, before, after, _POINTS),
+                        mixture_delta(epsilon, after, before, _POINTS))
+        return found
+
+    def affordable(self, counts: np.ndarray) -> np.ndarray:
+        """Those of the counts at which `delta` is worth its time."""
+        if self.hides_who_is_drawn:
+            return counts[:1]
+        if self.given.batch_fraction < 1.0 and len(counts) > _MOST_ROUNDS:
+            return counts[np.unique(np.linspace(0, len(counts) - 1, _MOST_ROUNDS).astype(int))]
+        return counts
+
+
+def _release(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Release:
+    return Release(bound.inputs["setting"], algorithm.schedule, bound.inputs["observed"])
+
+
+def _measure(known: str) -> Any:
+    def measure(bound: Bound, law: Any, level: float) -> Measured:
+        if not isinstance(law, Release):
+            raise ValueError(f"law={law!r} must be a theory.privacy.Release: the bound is about what an "
+                             "observer learns of one record")
+        rounds = law.affordable(bound.rounds)
+        given = bound.inputs[known][np.isin(bound.rounds, rounds)]
+        read = law.delta if known == "epsilon" else law.epsilon
+        value = np.array([read(float(one), int(count)) for one, count in zip(given, rounds, strict=True)])
+        return Measured(value, rounds, float(value.max()), note=law.note)
+
+    return measure
+
+
+quantity("privacy_delta", "exact delta, at the bound's epsilon, of telling one changed record",
+         _measure("epsilon"), _release)
+quantity("privacy_epsilon", "exact epsilon, at the bound's delta, of telling one changed record",
+         _measure("delta"), _release)

@@ -112,7 +112,7 @@ def _row(p: Any, problem: fs.Quadratic, step: float, shared: float, n_active: in
                         participation=fs.Participation(n_active, scheme == "I"))
     given = _setting(p, problem, algorithm, rounds)
     theorem, proved = (privacy.guarantee_at(given, float(step), variant=name)
-                       for name in ("corrected", "record_level"))
+                       for name in ("printed", "record_level"))
     law = theory.exact_law(problem, algorithm, rounds, start=p.start, record=[])
     return {"n_active": n_active, "scheme": scheme, "shared_noise": float(shared), "step_size": float(step),
             "n_rounds": rounds, "w2": float(law.w2()[-1]), "epsilon_theorem": theorem.epsilon,

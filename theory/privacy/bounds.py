@@ -252,6 +252,16 @@ def run_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: A
     Returns
     -------
     Bound on "privacy_delta" with terms "rounds" and "composition"; rounds count from 1.
+
+    Examples
+    --------
+    >>> import fedsim as fs, theory
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(1e-7, 2)
+    >>> bound = run_bound(theory.constants(problem, algorithm), algorithm, n_rounds=9, sensitivity=2.0,
+    ...     batch_fraction=1.0, delta0=1e-5, delta1=0.0, delta2=1e-6)
+    >>> release = theory.privacy.Release(bound.inputs["setting"], algorithm.schedule)
+    >>> theory.check(bound, release).holds
+    True
     """
     given = setting_from(constants, algorithm, n_rounds, sensitivity=sensitivity,
                          batch_fraction=batch_fraction, delta0=delta0, delta1=delta1, delta2=delta2,

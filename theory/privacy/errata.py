@@ -115,9 +115,9 @@ def _scheme_i_chance() -> Evidence:
     return Evidence(
         wrong and mended, found,
         f"N={clients}, S=1, one record a client: with equal weights the exact delta at the printed epsilon "
-        f"is {found['equal_exact']:.2g}, the printed one {found['equal_delta']:.2g}; with one client of weight "
-        f"{light} they are {found['unequal_exact']:.2g} and {found['unequal_delta']:.2g}; at epsilon_K it is "
-        f"{found['record_level_exact']:.2g}")
+        f"is {found['equal_exact']:.2g}, the printed one {found['equal_delta']:.2g}; with one client of "
+        f"weight {light} they are {found['unequal_exact']:.2g} and {found['unequal_delta']:.2g}; at "
+        f"epsilon_K it is {found['record_level_exact']:.2g}")
 
 
 reading(id="fa_ld.privacy.grouping", paper="FA-LD", where="Theorem 5.1, epsilon^(3)",

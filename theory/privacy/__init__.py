@@ -2,7 +2,8 @@
 
 `fa_ld_guarantee` takes plain numbers, `guarantee` a problem and an `fs.FALD`. Everything else starts from
 a `PrivacySetting`: step-size ceilings, the simplified bound, the linearised rates, and the inverse
-questions (largest step size, largest shared noise within a budget).
+questions (largest step size, shared noise or number of drawn clients within a budget). The catalogue's
+entries, `*_bound`, are compared with exact privacy profiles, `Release`.
 """
 
 from . import errata as _errata  # registers the corrections

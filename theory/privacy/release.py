@@ -148,7 +148,7 @@ class Release:
             return float(sum(chances[j] * self._together(epsilon, weight, least[:(j + 1) * given.local_steps])
                              for j in likely))
         shifts = np.sqrt(times) * self._shift(weight, by_round[np.argmin(by_round.sum(axis=1))])
-        if epsilon == math.inf:
+        if epsilon == math.inf or shifts[0] == 0.0:
             return 0.0
         with np.errstate(over="ignore"):  # e^epsilon beyond a float64 comes with a tail below it
             tails = np.exp(epsilon + log_ndtr(-0.5 * shifts - epsilon / shifts))

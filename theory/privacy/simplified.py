@@ -68,7 +68,7 @@ def simplified_client_bound(constants: Constants, algorithm: FALD, *, n_rounds: 
                   source="FA-LD (61)", kind="upper", variant=variant, index="local_step")
 
 
-@theorem(id="privacy.simplified_run_bound", paper=PAPER, number="section G, (67) and (73)", kind="upper",
+@theorem(id="privacy.simplified_run_bound", paper=PAPER, number="equations (67) and (73)", kind="upper",
          quantity="privacy_epsilon", algorithm=FALD, convention="federated",
          variants=("record_level", "printed"), applies=private,
          hypotheses=(IN_FORCE, "step_size at most (69)", DATA, EXCHANGEABLE),

@@ -121,9 +121,9 @@ def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypot
 def named_variant(variant: Any, variants: tuple[str, ...], of: str) -> str:
     """The variant meant: one of `variants`, or the default for "corrected" where that name has gone."""
     if variant == "corrected" and variant not in variants:
-        warnings.warn(f"variant='corrected' of {of} is no more, because the printed statement is not false; "
-                      f"it means the default, variant={variants[0]!r}, and will be refused in the next "
-                      "release", DeprecationWarning, stacklevel=3)
+        warnings.warn(f"variant='corrected' of {of} is no more: it means the default, "
+                      f"variant={variants[0]!r}, and will be refused in the next release",
+                      DeprecationWarning, stacklevel=3)
         return variants[0]
     return str(one_of("variant", variant, variants))
 

@@ -8,7 +8,8 @@ Source: FA-LD appendix G, equations (60), (61) and (66) to (75).
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from fedsim.validation import positive
 
@@ -19,7 +20,8 @@ from .setting import PrivacySetting
 from .terms import amplified, exp, log_inverse, log_noise_scale
 
 
-class Approximation(NamedTuple):
+@dataclass(frozen=True)
+class Approximation:
     """A linearised expression: its size for small arguments, never a bound (`kind` is "rate").
 
     `assumptions` are those of the statement that was linearised, each with its margin.
@@ -29,6 +31,10 @@ class Approximation(NamedTuple):
     source: str
     kind: str = "rate"
     assumptions: tuple[Assumption, ...] = ()
+
+    def __iter__(self) -> Iterator[float | str]:
+        """So that ``value, source, kind = approximation`` works."""
+        return iter((self.value, self.source, self.kind))
 
     @property
     def hypotheses_hold(self) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .distance import psd_sqrt, w2_gaussian
+from .provenance import Provenance, attach
 from .storage import write_atomically
 from .validation import Array, array, definite, shape, symmetric, whole
 
@@ -153,6 +154,8 @@ class Law:
         A law per client where they differ from one another at recorded rounds.
     label : str
         What made it.
+    of : fedsim.provenance.Provenance
+        The problem, algorithm and start that it is the law of; not known for one made or changed by hand.
     """
 
     rounds: np.ndarray
@@ -162,6 +165,7 @@ class Law:
     is_gaussian: bool = True
     clients: Sequence[Law] = field(default=(), repr=False)
     label: str = ""
+    of: Provenance = field(init=False, default=Provenance())
 
     @property
     def dim(self) -> int:
@@ -217,9 +221,9 @@ class Law:
         return pd.DataFrame(columns)
 
     def summary(self) -> str:
-        """A few lines of text: what it is, and where it ends."""
+        """A few lines of text: what it is and what of, and where it ends."""
         lines = [f"{self.label or type(self).__name__}: d={self.dim}, rounds 0..{self.rounds[-1]} "
-                 f"({len(self.rounds)} recorded)"]
+                 f"({len(self.rounds)} recorded)", f"  of {self.of}"]
         lines.append(f"  final mean  {np.array2string(self.mean[-1], precision=6, threshold=6)}")
         if self.cov is not None:
             last = self.cov[-1] if self.cov.ndim == 2 else np.diagonal(self.cov[-1])
@@ -247,7 +251,7 @@ class Law:
             if client.cov is not None:
                 data |= {f"client{i}_cov": client.cov}
         data["meta"] = {"kind": type(self).__name__, "version": 1, "is_gaussian": self.is_gaussian,
-                        "n_clients": len(self.clients), "label": self.label}
+                        "n_clients": len(self.clients), "label": self.label, "of": self.of.as_json()}
         return data
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -257,13 +261,13 @@ class Law:
         write_atomically(Path(path), data)
 
 
-def law_fields(data: dict[str, Any], meta: dict[str, Any]) -> dict[str, Any]:
-    """Constructor arguments of `Law` from a saved file."""
+def law_fields(data: dict[str, Any], meta: dict[str, Any], of: Provenance) -> dict[str, Any]:
+    """Constructor arguments of `Law` from a saved file; the clients' laws are of what it is of."""
     def part(prefix: str) -> dict[str, Any]:
         return {"rounds": data["rounds"], "mean": data[f"{prefix}mean"],
                 "cov": data.get(f"{prefix}cov"), "target": target,
                 "is_gaussian": meta["is_gaussian"]}
 
     target = Gaussian(data["target_mean"], data["target_cov"]) if "target_mean" in data else None
-    clients = tuple(Law(**part(f"client{i}_")) for i in range(meta["n_clients"]))
+    clients = tuple(attach(Law(**part(f"client{i}_")), of) for i in range(meta["n_clients"]))
     return part("") | {"clients": clients, "label": meta["label"]}

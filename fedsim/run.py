@@ -11,18 +11,26 @@ from scipy.special import gammaincinv, ndtri, stdtr
 
 from .distance import check_quantile, w2_floor_parts, w2_floor_parts_diagonal
 from .law import Law, law_fields
+from .provenance import Provenance, attach, compared
 from .storage import read_payload
-from .validation import Array
+from .validation import Array, one_of
 
 _ROUNDING = 1e-12
 """Relative size of what rounding may add to a mean or covariance of replicas."""
 
 
-class ZScores(NamedTuple):
-    """Deviations from a law in standard errors: mean (n, d), cov (n, d, d), (n, d) or None."""
-
+class _Scores(NamedTuple):
     mean: Array
     cov: Array | None
+
+
+class ZScores(_Scores):
+    """Deviations from a law in standard errors: mean (n, d), cov (n, d, d), (n, d) or None.
+
+    Its `note` says what is not known of run or law, or is known to differ.
+    """
+
+    note = ""
 
     def largest(self) -> float:
         """Largest size of all of them."""
@@ -109,18 +117,35 @@ class Run(Law):
         half, value = np.sqrt(quantile), self.w2()
         return np.stack([np.maximum(0.0, value - half), value + half], axis=1)
 
-    def z_scores(self, law: Law) -> ZScores:
+    def z_scores(self, law: Law, *, same: bool = True) -> ZScores:
         """Deviations from a law in standard errors, at the rounds that both have recorded.
 
         Standard errors are those of the law's own covariance when it is Gaussian; otherwise those of
         the covariance come from the variation between leaves, turned into normal scores.
+
+        Parameters
+        ----------
+        law : Law
+        same : bool
+            False also compares with the law of another problem, algorithm or start, on purpose.
+
+        Raises
+        ------
+        ValueError
+            Also where the law is known to be of something else, unless `same` is False.
         """
         if not isinstance(law, Law):
             raise ValueError(f"law={law!r} must be a fedsim.Law")
-        rounds = np.intersect1d(self.rounds, law.rounds)
-        mine, theirs = np.isin(self.rounds, rounds), np.isin(law.rounds, rounds)
         if self.dim != law.dim:
             raise ValueError(f"law has dimension {law.dim}; it must be {self.dim}")
+        note = compared(self.of, law.of, ("run", "law"), bool(one_of("same", same, (True, False))))
+        scores = self._scores(law)
+        scores.note = note
+        return scores
+
+    def _scores(self, law: Law) -> ZScores:
+        rounds = np.intersect1d(self.rounds, law.rounds)
+        mine, theirs = np.isin(self.rounds, rounds), np.isin(law.rounds, rounds)
         exact = law._covariance()[theirs]
         variances = exact if exact.ndim == 2 else np.diagonal(exact, axis1=1, axis2=2)
         rounding = _ROUNDING * np.abs(law.mean[theirs])
@@ -199,11 +224,13 @@ def load(path: str | os.PathLike[str]) -> Law:
     """
     data, meta = read_payload(path)
     try:
-        fields = law_fields(data, meta)
+        of = Provenance.from_json(meta.get("of"))  # files of older versions have none
+        fields = law_fields(data, meta, of)
         if meta["kind"] == "Law":
-            return Law(**fields)
+            return attach(Law(**fields), of)
         extra: dict[str, Any] = {name: data.get(name) for name in ("final", "averages", "leaf_cov", "spread")}
-        return Run(**fields, **extra, n_replicas=meta["n_replicas"], costs=meta["costs"],
-                   n_leaves=meta["n_leaves"], seed=meta["seed"])
-    except (KeyError, TypeError) as error:
+        run = Run(**fields, **extra, n_replicas=meta["n_replicas"], costs=meta["costs"],
+                  n_leaves=meta["n_leaves"], seed=meta["seed"])
+        return attach(run, of)
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"path={str(path)!r} must be a file written by Law.save ({error!r})") from None

@@ -21,7 +21,8 @@ TEXT = {".py", ".toml", ".txt", ".md", ".json", ".csv", ".html", ".mplstyle", ".
 # What theory may take from fedsim: modules of definitions, never one that simulates or compiles.
 THEORY_MAY_IMPORT = {
     "fedsim", "fedsim.algorithms", "fedsim.distance", "fedsim.law", "fedsim.network", "fedsim.participation",
-    "fedsim.problems", "fedsim.schedules", "fedsim.stability", "fedsim.staleness", "fedsim.validation",
+    "fedsim.problems", "fedsim.provenance", "fedsim.schedules", "fedsim.stability", "fedsim.staleness",
+    "fedsim.validation",
 }
 SIMULATES = {"simulate", "sample_path", "engine", "streams", "compile", "lanes", "noise", "Run", "kernel",
              "workspace", "draw_clients", "step_size", "compiled", "inlined", "dispatched",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.law import Gaussian
+from fedsim.provenance import Provenance
 from fedsim.validation import Array, array, one_of, real, shape
 
 KINDS = ("upper", "lower", "rate")
@@ -106,6 +107,9 @@ class Bound:
         What the exact quantity depends on besides the law (e.g. the minimizer).
     theorem : str
         Its id in the catalogue.
+    of : fedsim.provenance.Provenance
+        The problem and start that its constants are of, and the algorithm. A copy changed by hand is a bound
+        on nothing known.
     """
 
     value: Array
@@ -122,6 +126,7 @@ class Bound:
     index: str = "round"
     inputs: Mapping[str, Any] = field(default_factory=dict)
     theorem: str = ""
+    of: Provenance = field(init=False, default=Provenance())
 
     def __post_init__(self) -> None:
         one_of("kind", self.kind, KINDS)
@@ -189,22 +194,24 @@ class Bound:
                 and self.floor >= self.start_distance)
 
     @property
-    def remark(self) -> str:
-        """One sentence on what limits the bound: failed hypotheses or vacuity; "" when nothing does."""
-        parts = []
-        if not self.hypotheses_hold:
-            parts.append("hypotheses fail: " + "; ".join(self.violated))
+    def vacuity(self) -> str:
+        """One sentence on a bound that says nothing, "" when it says something."""
         if self.always_vacuous:
-            parts.append(f"bound vacuous: floor {self.floor:.4g} > initial distance "
-                         f"{self.start_distance:.4g}")
-        elif self.is_vacuous:
-            parts.append(f"bound vacuous up to {self.index} {self.rounds[-1]}: "
-                         f"it stays above the initial distance {self.start_distance:.4g}")
-        return ". ".join(parts)
+            return f"bound vacuous: floor {self.floor:.4g} > initial distance {self.start_distance:.4g}"
+        if self.is_vacuous:
+            return (f"bound vacuous up to {self.index} {self.rounds[-1]}: "
+                    f"it stays above the initial distance {self.start_distance:.4g}")
+        return ""
+
+    @property
+    def remark(self) -> str:
+        """What limits the bound: failed hypotheses, vacuity; "" when nothing does."""
+        failed = "" if self.hypotheses_hold else "hypotheses fail: " + "; ".join(self.violated)
+        return ". ".join(filter(None, (failed, self.vacuity)))
 
     def summary(self) -> str:
         """Several lines of text: value, terms at the last round, assumptions, vacuity."""
-        lines = [f"{self.source} ({self.variant}): {self.kind} bound on {self.quantity}",
+        lines = [f"{self.source} ({self.variant}): {self.kind} bound on {self.quantity}", f"  of {self.of}",
                  f"  {self.index} {self.rounds[0]}: {self.value[0]:.6g}, "
                  f"{self.index} {self.rounds[-1]}: {self.value[-1]:.6g}"]
         lines += [f"    {name:<16} {part[-1]:.6g}" for name, part in self.terms.items()]

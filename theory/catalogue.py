@@ -17,6 +17,7 @@ means the default for one release, with a DeprecationWarning.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import warnings
@@ -24,6 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fedsim.provenance import Part, attach
 from fedsim.validation import one_of
 
 from .bound import INDICES, KINDS, Bound
@@ -106,7 +108,7 @@ def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypot
                 arguments["variant"] = named_variant(arguments["variant"], variants, id)
             bound = function(constants, chosen, **arguments)
             object.__setattr__(bound, "theorem", id)
-            return bound
+            return attach(bound, dataclasses.replace(constants.of, algorithm=Part.of(chosen)))
 
         if id in _THEOREMS:
             raise ValueError(f"id={id!r} is in the catalogue already; ids must be unique")

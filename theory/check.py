@@ -13,12 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedsim.law import Law
+from fedsim.provenance import Provenance, compared, differing, of_source
 from fedsim.validation import Array, array, one_of, positive, shape
 
 from .bound import Bound
 from .catalogue import Theorem, theorems
 from .constants import Constants, constants
 from .exact import exact_law
+from .verdict import Verdict, judge
+
+__all__ = ["Measured", "Quantity", "Verdict", "check", "examine", "quantities", "quantity"]
 
 TOLERANCE = 1e-12
 """Of the quantity's scale: rounding of the exact side."""
@@ -72,67 +76,7 @@ def quantities() -> dict[str, str]:
     return {name: entry.meaning for name, entry in sorted(_QUANTITIES.items())}
 
 
-@dataclass(frozen=True, eq=False)
-class Verdict:
-    """Outcome of a comparison; true as a bool exactly when the bound held.
-
-    Attributes
-    ----------
-    holds : bool
-    tightness : float
-        Largest exact / bound (bound / exact for lower bounds): 1 is tight, more is a violation.
-    first_violation : int or None
-        The first round at which it fails.
-    hypotheses_met : bool
-        A bound may fail outside its hypotheses without being wrong.
-    is_vacuous : bool
-    n_compared : int
-        Rounds compared.
-    worst_round : int
-        Where `tightness` is attained.
-    bound : Bound
-    note : str
-        What limits the comparison.
-    """
-
-    holds: bool
-    tightness: float
-    first_violation: int | None
-    hypotheses_met: bool
-    is_vacuous: bool
-    n_compared: int
-    worst_round: int
-    bound: Bound = field(repr=False)
-    note: str = ""
-
-    def __bool__(self) -> bool:
-        return self.holds
-
-    @property
-    def contradicts_theorem(self) -> bool:
-        """True when the bound failed although all its hypotheses hold."""
-        return not self.holds and self.hypotheses_met
-
-    @property
-    def message(self) -> str:
-        """The verdict in a sentence or two."""
-        bound = self.bound
-        if self.holds:
-            text = (f"{bound.source} holds at {self.n_compared} {bound.index}s: {bound.quantity} is at most "
-                    f"{self.tightness:.3g} of the bound")
-            if bound.kind == "lower":
-                text = text.replace("is at most", "has a lower bound of at most").replace(
-                    "of the bound", "of its value")
-        else:
-            text = (f"{bound.source} ({bound.variant}) is violated from {bound.index} "
-                    f"{self.first_violation}: ratio {self.tightness:.6g} at {bound.index} {self.worst_round}")
-        return ". ".join(part for part in (text, bound.remark, self.note) if part)
-
-    def __str__(self) -> str:
-        return self.message
-
-
-def check(bound: Bound, law: Any, *, level: float = 0.999) -> Verdict:
+def check(bound: Bound, law: Any, *, level: float = 0.999, same: bool = True) -> Verdict:
     """Compare a bound with the quantity it bounds.
 
     Parameters
@@ -144,6 +88,9 @@ def check(bound: Bound, law: Any, *, level: float = 0.999) -> Verdict:
     level : float
         For a `Run`: joint confidence of its band over all rounds. A run violates a bound only where
         its whole band does.
+    same : bool
+        False also compares with a law that is known to be of another problem, algorithm or start, on
+        purpose: a limit in which both agree, for example. Such a comparison contradicts no theorem.
 
     Returns
     -------
@@ -152,7 +99,8 @@ def check(bound: Bound, law: Any, *, level: float = 0.999) -> Verdict:
     Raises
     ------
     ValueError
-        When quantity, rounds or target do not match, and for rates.
+        When quantity, rounds or target do not match, when the law is known to be of something else than
+        the bound (unless `same` is False), and for rates.
 
     Examples
     --------
@@ -170,33 +118,30 @@ def check(bound: Bound, law: Any, *, level: float = 0.999) -> Verdict:
         raise ValueError(f"kind='rate' of {bound.source}: a rate holds up to an unknown constant and cannot "
                          "be checked; compare slopes instead")
     positive("level", level)
-    measured = _measure(bound, law, level)
+    of, names = of_source(law), ("bound", "law")
+    known = differing(bound.of, of, names)
+    try:
+        measured = _measure(bound, law, level)
+    except ValueError as error:
+        if known and same:  # which is why the rest does not fit either
+            raise ValueError(f"{known}; {error}") from None
+        raise
+    note = compared(bound.of, of, names, bool(one_of("same", same, (True, False))))
+    return _verdict(bound, measured, note, not known)
+
+
+def _verdict(bound: Bound, measured: Measured, note: str, same: bool) -> Verdict:
+    """Compare at the rounds that both have."""
     rounds, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
     if not len(rounds):
         raise ValueError(f"rounds of the bound ({bound.index}s {bound.rounds[0]}..{bound.rounds[-1]}) and of "
                          f"the law ({measured.rounds[0]}..{measured.rounds[-1]}) must have one in common")
-    limit, value = bound.value[mine], measured.value[theirs]
-    low = (value if measured.low is None else measured.low[theirs])
-    high = (value if measured.high is None else measured.high[theirs])
+    value = measured.value[theirs]
+    low, high = (value if end is None else end[theirs] for end in (measured.low, measured.high))
     slack = TOLERANCE * max(measured.scale, float(np.abs(value).max()))
-    if bound.kind == "upper":
-        wrong, top, bottom = low > limit + slack, value, limit
-    else:
-        wrong, top, bottom = high < limit - slack, limit, value
-    ratio = _ratio(top, bottom, slack)
-    worst = int(np.argmax(ratio))
-    return Verdict(
-        holds=not wrong.any(), tightness=float(ratio[worst]),
-        first_violation=int(rounds[np.argmax(wrong)]) if wrong.any() else None,
-        hypotheses_met=bound.hypotheses_hold, is_vacuous=bound.is_vacuous, n_compared=len(rounds),
-        worst_round=int(rounds[worst]), bound=bound, note=measured.note)
-
-
-def _ratio(top: Array, bottom: Array, slack: float) -> Array:
-    """top / bottom, where 0/0 up to rounding is 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = top / bottom
-    return np.where(bottom > 0.0, ratio, np.where(top <= slack, 0.0, np.inf))
+    return judge(bound, (rounds, bound.value[mine], value), (low, high), slack,
+                 note=". ".join(filter(None, (measured.note, note))), same=same,
+                 estimated=measured.low is not None or measured.high is not None)
 
 
 def _measure(bound: Bound, law: Any, level: float) -> Measured:
@@ -235,17 +180,18 @@ def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
     if not law.is_gaussian:
         notes.append("the law is not Gaussian: its W2 is that of the Gaussian with the same moments, a lower "
                      "bound of the true one")
-    band = None
+    low = high = None
     if hasattr(law, "w2_interval"):
-        band = np.asarray(law.w2_interval(1.0 - (1.0 - level) / len(value)))
+        low, high = np.asarray(law.w2_interval(1.0 - (1.0 - level) / len(value))).T
         notes.append(f"measured by replicas: violated only where the {level:g} band is")
-    nearest = float(value[0] if band is None else band[0, 0])
+    if bound.kind == "lower" and not law.is_gaussian:
+        high = np.full(len(value), np.inf)  # the true distance may be larger than what is measured
+    nearest = float(value[0] if low is None else low[0])
     if law.rounds[0] == 0 and bound.start_distance is not None and (
             nearest > (1.0 + 1e-6) * bound.start_distance + TOLERANCE * scale):
         raise ValueError(f"start of the law is at W2={nearest:.6g} from the target, that of the bound at "
                          f"{bound.start_distance:.6g}; pass the same start to theory.constants")
-    return Measured(value, law.rounds, scale, None if band is None else band[:, 0],
-                    None if band is None else band[:, 1], ". ".join(filter(None, notes)))
+    return Measured(value, law.rounds, scale, low, high, ". ".join(filter(None, notes)))
 
 
 def _exact_w2(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:
@@ -276,6 +222,11 @@ def examine(theorem: str | Theorem, problem: Any, algorithm: Any, n_rounds: int,
     Returns
     -------
     Verdict
+
+    Raises
+    ------
+    ValueError
+        For rates, and for constants that are known to be of another problem or start.
     """
     by_id = {entry.id: entry for entry in theorems()}
     entry = theorem if isinstance(theorem, Theorem) else by_id[one_of("theorem", theorem, tuple(by_id))]
@@ -287,6 +238,8 @@ def examine(theorem: str | Theorem, problem: Any, algorithm: Any, n_rounds: int,
                            variant=variant or entry.variants[0], **extra)
     if bound.kind == "rate":
         raise ValueError(f"theorem={entry.id!r} is a rate: it holds up to an unknown constant")
+    note = compared(bound.of, Provenance.of(problem, algorithm, start), ("bound", "law"), True)
     last = int(bound.rounds[-1]) if bound.index == "round" else n_rounds
     source = _QUANTITIES[bound.quantity].exact(problem, algorithm, bound, last, start, record)
-    return check(bound, source)
+    # compared without its own provenance: some quantities are read from something derived from the problem
+    return _verdict(bound, _measure(bound, source, 0.999), note, True)

@@ -9,14 +9,13 @@ Which potentials an algorithm follows is its convention, an attribute of its cla
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import singledispatch
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from fedsim.law import Gaussian, NoTarget
-from fedsim.problems.quadratic import Quadratic
+from fedsim.provenance import Provenance, attach
 from fedsim.validation import (
     Array,
     array,
@@ -29,6 +28,10 @@ from fedsim.validation import (
     validate_sizes,
     whole,
 )
+
+from .potentials import Potentials, potentials
+
+__all__ = ["Constants", "Potentials", "constants", "potentials"]
 
 CONVENTIONS = ("federated", "components", "global")
 INITIAL = ("initial_distance", "initial_second_moment", "initial_w2", "initial_spread")
@@ -72,6 +75,11 @@ class Constants:
     target : Gaussian, optional
     convention : "federated", "components" or "global"
 
+    Attributes
+    ----------
+    of : fedsim.provenance.Provenance
+        Problem and start where `theory.constants` found them; not known for what was made or changed by hand.
+
     Raises
     ------
     ValueError
@@ -99,6 +107,7 @@ class Constants:
     minimizer: Any = None
     target: Gaussian | None = None
     convention: str = "federated"
+    of: Provenance = field(init=False, default=Provenance())
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -177,67 +186,9 @@ class Constants:
                  "heterogeneity": self.heterogeneity, "initial_distance": self.initial_distance,
                  "initial_w2": self.initial_w2}
         parts = ", ".join(f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in shown.items())
-        return f"Constants({parts}, convention={self.convention!r})"
-
-
-@dataclass(frozen=True)
-class Potentials:
-    """Facts about the f_(c) of a problem, from which every convention follows.
-
-    Attributes
-    ----------
-    curvature : (N, 2)
-        Smallest and largest curvature of every f_(c).
-    global_curvature : (2,)
-        Those of f = sum_c w_c f_(c).
-    minimizer : (d,)
-        Of f.
-    gradients : (N, d)
-        grad f_(c) at the minimizer.
-    noise_traces : (N,)
-        E||noise||^2 of an evaluation of grad f_(c).
-    gaps_at_origin : (N,) or None
-        f_(c)(0) - min f_(c), or an upper bound of it.
-    """
-
-    curvature: Array
-    global_curvature: Array
-    minimizer: Array
-    gradients: Array
-    noise_traces: Array
-    gaps_at_origin: Array | None = None
-
-
-@singledispatch
-def potentials(problem: Any) -> Potentials:
-    """Facts about a problem's potentials; register a new class of problem with ``potentials.register``."""
-    raise ValueError(f"problem={problem!r} has no known constants; make a theory.Constants by hand")
-
-
-@potentials.register
-def _of_quadratic(problem: Quadratic) -> Potentials:
-    spectra: Array
-    overall: Array
-    if problem.structure == "dense":
-        spectra = np.asarray(np.linalg.eigvalsh(problem.hessians), dtype=np.float64)
-        overall = np.asarray(np.linalg.eigvalsh(problem.mean_hessian), dtype=np.float64)
-        gaps = problem.minimizer - problem.minimizers
-        gradients = np.einsum("cij,cj->ci", problem.hessians, gaps)
-        at_origin = 0.5 * np.einsum("ci,cij,cj->c", problem.minimizers, problem.hessians, problem.minimizers)
-    else:
-        spectra = np.sort(problem.diagonal_hessians, axis=1)
-        overall = np.sort(problem.mean_hessian)
-        gradients = problem.diagonal_hessians * (problem.minimizer - problem.minimizers)
-        at_origin = 0.5 * (problem.diagonal_hessians * problem.minimizers**2).sum(axis=1)
-    noise = problem.gradient_noise
-    if noise is None:
-        traces = np.zeros(problem.n_clients)
-    elif np.ndim(noise) == 0:
-        traces = np.full(problem.n_clients, noise**2 * problem.dim)
-    else:
-        traces = np.trace(noise, axis1=1, axis2=2)
-    return Potentials(spectra[:, [0, -1]], overall[[0, -1]], problem.minimizer, gradients,
-                      np.maximum(traces, 0.0), np.maximum(at_origin, 0.0))
+        known = "".join(f", {name}: {part.words}" for name, part in (
+            ("problem", self.of.problem), ("start", self.of.start)) if part is not None)
+        return f"Constants({parts}, convention={self.convention!r}{known})"
 
 
 def constants(problem: Any, algorithm: Any, start: Any = None) -> Constants:
@@ -289,7 +240,7 @@ def constants(problem: Any, algorithm: Any, start: Any = None) -> Constants:
         goal = algorithm.target(problem)
     except NoTarget:
         goal = None
-    return Constants(
+    found = Constants(
         dim=problem.dim, strong_convexity=float(low), smoothness=float(high), n_clients=len(weights),
         weights=weights, gradient_at_minimizer=gradients, gradient_noise_traces=traces,
         initial_distance=float(np.sqrt(((mean - facts.minimizer) ** 2).sum() + trace)),
@@ -297,3 +248,4 @@ def constants(problem: Any, algorithm: Any, start: Any = None) -> Constants:
         initial_w2=None if goal is None else begin.w2(goal),
         initial_spread=float(np.square(points - mean).sum(axis=-1).mean()), gaps_at_origin=gaps,
         minimizer=facts.minimizer, target=goal, convention=convention)
+    return attach(found, replace(Provenance.of(problem, algorithm, start), algorithm=None))

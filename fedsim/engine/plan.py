@@ -11,6 +11,7 @@ import numpy as np
 
 from ..compile import source_hash
 from ..law import recorded_rounds
+from ..provenance import feed
 from ..streams import MAX_CLIENTS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
 from ..validation import (
     Array,
@@ -82,23 +83,10 @@ class Plan:
     def key(self) -> str:
         """Hash of everything that decides the numbers, and of the code version."""
         digest = hashlib.sha256(source_hash().encode())
-        _feed(digest, (self.problem.arrays(), self.algorithm.kernel(self.problem), self.n_rounds,
-                       self.n_replicas, self.seed, self.start_mean, self.start_cov, self.rounds,
-                       self.covariance, self.average, self.keep_final, self.noise))
+        feed(digest, (self.problem.arrays(), self.algorithm.kernel(self.problem), self.n_rounds,
+                      self.n_replicas, self.seed, self.start_mean, self.start_cov, self.rounds,
+                      self.covariance, self.average, self.keep_final, self.noise))
         return digest.hexdigest()[:32]
-
-
-def _feed(digest: Any, value: Any) -> None:
-    """Add a value (nested tuples of arrays and scalars) to a hash."""
-    digest.update(type(value).__name__.encode())
-    if isinstance(value, tuple):
-        for part in value:
-            _feed(digest, part)
-    elif isinstance(value, np.ndarray):
-        digest.update(repr((value.shape, value.dtype.str)).encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
-    else:
-        digest.update(repr(value).encode())
 
 
 def _memory_limit() -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from ..law import NoTarget
+from ..provenance import Provenance, attach
 from ..run import Run
 from ..validation import one_of, whole
 from .block import BlockResult
@@ -97,6 +98,7 @@ def simulate(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, se
                      covariance=covariance, average=average, keep_final=keep_final, noise=noise,
                      allow_unstable=allow_unstable, replicas=replicas, block_size=block_size,
                      threads=n_threads)
+    of = Provenance.of(problem, algorithm, start)  # the plan's own are worked out for so many rounds
     tree = Tree(plan.first // LEAF, -(-plan.last // LEAF), covariance == "diagonal")
     kept: dict[int, BlockResult] = {}
     store = None if checkpoint is None else Checkpoint(checkpoint, plan)
@@ -125,7 +127,10 @@ def simulate(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, se
             run_on_threads(plan, blocks, min(n_threads, max(1, len(blocks))), take_and_store, bar.update)
         else:
             run_on_executor(plan, blocks, executor, take_and_store, bar.update)
-    return _finish(plan, tree.root(), [kept[first] for first in sorted(kept)])
+    run = _finish(plan, tree.root(), [kept[first] for first in sorted(kept)])
+    for client in run.clients:
+        attach(client, of)
+    return attach(run, of)
 
 
 def available_threads() -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from fedsim.law import Gaussian, Law, recorded_rounds
 from fedsim.problems.quadratic import Quadratic
+from fedsim.provenance import Provenance, attach
 from fedsim.validation import Array, one_of, start_of, validate, validate_sizes, whole
 
 from .affine import Moments, NoExactLaw, correlated
@@ -172,10 +173,11 @@ def exact_law(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None,
     _finite(means, rounds, algorithm)
     _finite(covs if covariance != "full" else covs.reshape(views, kept, -1), rounds, algorithm)
     gaussian, target = family.is_gaussian(solved, algorithm), algorithm.target(problem)
+    of = Provenance.of(problem, algorithm, start)
 
     def law(view: int, label: str, clients: tuple[Law, ...] = ()) -> Law:
         cov = None if covariance == "none" else covs[view]
-        return Law(rounds, means[view], cov, target, gaussian, clients, label)
+        return attach(Law(rounds, means[view], cov, target, gaussian, clients, label), of)
 
     return law(0, f"exact law of {type(algorithm).__name__}",
                tuple(law(view, f"client {view - 1}") for view in range(1, views)))
@@ -246,7 +248,7 @@ def joint_law(problem: Any, algorithm: Any, n_steps: int, *, start: Any = None,
     with np.errstate(over="ignore", invalid="ignore"):
         law = family.joint(solved, algorithm, steps, *start_of(problem, algorithm, start))
     _finite(law.cov, law.steps, algorithm)
-    return law
+    return attach(law, Provenance.of(problem, algorithm, start))
 
 
 def sample_rounds(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, seed: int, *,

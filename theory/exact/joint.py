@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedsim.law import Gaussian
+from fedsim.provenance import Provenance
 from fedsim.validation import Array, array, shape, whole
 
 from .affine import symmetrised
@@ -48,6 +49,8 @@ class JointLaw:
         Of beta at `sync_steps`.
     is_gaussian : bool
         False with participation: only the moments are exact then.
+    of : fedsim.provenance.Provenance
+        What it is the law of; `problem` and `algorithm` are what was solved.
     """
 
     steps: np.ndarray
@@ -60,6 +63,7 @@ class JointLaw:
     problem: Any = field(repr=False)
     algorithm: Any = field(repr=False)
     participation_factor: float = 0.0
+    of: Provenance = field(init=False, default=Provenance())
 
     @property
     def n_clients(self) -> int:

@@ -16,12 +16,13 @@ Source: derived, for the estimators of the stale-gradient paper, section 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
+from fedsim.provenance import Provenance, attach
 from fedsim.validation import (
     Array,
     array,
@@ -53,6 +54,8 @@ class AverageLaw:
     truth : float
         What the average estimates: phi's mean under the target.
     label : str
+    of : fedsim.provenance.Provenance
+        The problem, algorithm and start that it is the law of.
     """
 
     lengths: np.ndarray
@@ -60,6 +63,7 @@ class AverageLaw:
     variance: Array
     truth: float
     label: str = ""
+    of: Provenance = field(init=False, default=Provenance())
 
     @property
     def bias(self) -> Array:
@@ -78,7 +82,8 @@ class AverageLaw:
             raise ValueError(f"length={length!r} must be one of the lengths {self.lengths[0]} to "
                              f"{self.lengths[-1]}")
         keep = slice(index, index + 1)
-        return AverageLaw(self.lengths[keep], self.mean[keep], self.variance[keep], self.truth, self.label)
+        one = AverageLaw(self.lengths[keep], self.mean[keep], self.variance[keep], self.truth, self.label)
+        return attach(one, self.of)
 
     def __repr__(self) -> str:
         return (f"AverageLaw({self.label!r}, L={self.lengths[-1]}: bias {self.bias[-1]:.4g}, variance "
@@ -131,11 +136,12 @@ def average_law(problem: Any, algorithm: Any, n_rounds: int, *, function: str = 
     refuse_work(n_schedules(algorithm) * 5.0 * float(length) ** 2, length)
     laws = [_given(problem, quadratic.pooled(), one, length, function, start, goal)
             for one in each_schedule(algorithm, length)]
+    of = Provenance.of(problem, algorithm, start)
     if len(laws) == 1:
-        return laws[0]
+        return attach(laws[0], of)
     means = np.array([law.mean for law in laws])
     spread = np.mean([law.variance for law in laws], axis=0) + means.var(axis=0)
-    return AverageLaw(laws[0].lengths, means.mean(axis=0), spread, goal, laws[0].label)
+    return attach(AverageLaw(laws[0].lengths, means.mean(axis=0), spread, goal, laws[0].label), of)
 
 
 def _given(problem: Any, pooled: Any, algorithm: Any, length: int, function: str, start: Any,

@@ -1,0 +1,278 @@
+"""Provenance: what a law, a bound or a set of constants is of, so that like is compared with like.
+
+A fingerprint is a hash of the class and the normalised fields of a problem or algorithm, or of the moments
+of a start. It is the same in every process, and for every form in which the same thing can be given: a
+matrix or its diagonal, a number or a constant schedule, no start or the origin.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from .validation import Array, start_of
+
+PARTS = ("problem", "algorithm", "start")
+_SHOWN = 6
+"""Numbers of an array that a readable line spells out."""
+_KNOWN: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+class _NoFingerprint(TypeError):
+    """A value that no hash can tell from another, as a function."""
+
+
+def feed(digest: Any, value: Any) -> None:
+    """Add a value to a hash: numbers, texts, arrays, dataclasses, and tuples and mappings of such.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        digest.update(f"{type(value).__name__} {value!r};".encode())
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        digest.update(f"array {value.shape} {value.dtype.str};".encode())
+        digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+    elif isinstance(value, (tuple, list)):
+        digest.update(f"{type(value).__name__} {len(value)};".encode())
+        for part in value:
+            feed(digest, part)
+    elif isinstance(value, Mapping):
+        feed(digest, sorted(value.items()))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        package = type(value).__module__.split(".")[0]
+        digest.update(f"{package}.{type(value).__qualname__};".encode())
+        feed(digest, _definition(value))
+    else:
+        raise _NoFingerprint(f"value={value!r} must be made of numbers, texts, arrays and dataclasses")
+
+
+def fingerprint(value: Any) -> str | None:
+    """Hash of a problem, algorithm or other value, 32 digits; None where it cannot be told from others.
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> one, other = fs.Quadratic([2.0], [[1.0]]), fs.Quadratic([[[2.0]]], [[1.0]], weights=[1.0])
+    >>> fingerprint(one) == fingerprint(other) != fingerprint(fs.Quadratic([2.5], [[1.0]]))
+    True
+    """
+    # a frozen problem is itself for good, and its data may be large: they are hashed once
+    kept = type(value).__hash__ is object.__hash__ and _is_frozen(value) and hasattr(value, "__weakref__")
+    if kept and value in _KNOWN:
+        return _KNOWN[value]
+    digest = hashlib.sha256()
+    try:
+        feed(digest, value)
+    except _NoFingerprint:
+        return None
+    found = digest.hexdigest()[:32]
+    if kept:
+        _KNOWN[value] = found
+    return found
+
+
+def _is_frozen(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and bool(value.__dataclass_params__.frozen)  # type: ignore[union-attr]
+
+
+def _definition(value: Any) -> dict[str, Any]:
+    """The fields that define a dataclass, each in the one form that all equal ones share."""
+    from .problems.quadratic import Quadratic  # here, because problems import laws, and laws this module
+
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
+    if isinstance(value, Quadratic):
+        fields["hessians"] = _plain(value.hessians) if value.structure == "dense" else value.diagonal_hessians
+        fields["minimizers"] = value.minimizers + 0.0
+        even = np.full(value.n_clients, 1.0 / value.n_clients)  # however they were rounded
+        fields["weights"] = even if np.allclose(value.weights, even, rtol=1e-14, atol=0.0) else value.weights
+        noise = value.gradient_noise
+        if noise is not None:
+            given = np.full(value.minimizers.shape, noise**2) if np.ndim(noise) == 0 else _plain(noise)
+            fields["gradient_noise"] = given if given.any() else None
+    return {name: _same_step(part) for name, part in fields.items()}
+
+
+def _same_step(value: Any) -> Any:
+    """A constant schedule is its number."""
+    return float(value.largest) if getattr(value, "is_constant", False) is True else value
+
+
+def _plain(matrices: Array) -> Array:
+    """Matrices (..., d, d), or their diagonals (..., d) where nothing else is in them; -0 is 0."""
+    diagonals = np.diagonal(matrices, axis1=-2, axis2=-1)
+    only = np.count_nonzero(matrices) == np.count_nonzero(diagonals)
+    return (diagonals if only else matrices) + 0.0
+
+
+class Part(NamedTuple):
+    """A problem, algorithm or start: its fingerprint, and a readable line."""
+
+    fingerprint: str
+    words: str
+
+    @classmethod
+    def of(cls, value: Any) -> Part | None:
+        """Of a problem or algorithm, a dataclass; None for one that has no fingerprint."""
+        found = fingerprint(value) if dataclasses.is_dataclass(value) else None
+        return None if found is None else cls(found, _words(value, found))
+
+
+def _words(value: Any, found: str) -> str:
+    """A short line; the fingerprint's beginning stands for numbers that are left out."""
+    if not value.__dataclass_params__.repr:
+        return f"{value!r} #{found[:8]}"
+    shown, whole = [], True
+    for field in dataclasses.fields(value):
+        part = getattr(value, field.name)
+        if isinstance(part, np.ndarray):
+            fits = part.size <= _SHOWN
+            text = str(part.tolist()) if fits else f"{part.shape} array"
+        elif not field.init or part == field.default:
+            continue
+        else:
+            fits = len(repr(part)) <= 60
+            text = repr(part) if fits else type(part).__name__
+        whole &= fits
+        shown.append(f"{field.name}={text}")
+    return f"{type(value).__name__}({', '.join(shown)})" + ("" if whole else f" #{found[:8]}")
+
+
+def _of_start(problem: Any, algorithm: Any, start: Any) -> Part:
+    """The moments of a start, in the form that all equal ones share."""
+    if getattr(start, "is_diagonal", False):
+        mean, cov = start.mean, start.variances  # its (d, d) matrix is never made
+    else:
+        mean, full = start_of(problem, algorithm, start)
+        cov = None if full is None else _plain(full)
+    mean = mean + 0.0
+    if mean.ndim == 2 and (mean == mean[0]).all():
+        mean = mean[0]
+    if cov is not None and not cov.any():
+        cov = None
+    digest = hashlib.sha256()
+    feed(digest, (mean, None if cov is None else cov + 0.0))
+    found = digest.hexdigest()[:32]
+    if cov is None and not mean.any():
+        return Part(found, "the origin")
+    if mean.size > _SHOWN or (cov is not None and cov.ndim == 2):
+        what = "a Gaussian" if cov is not None else "a point" if mean.ndim == 1 else "a point for each client"
+        return Part(found, f"{what} in dimension {mean.shape[-1]} #{found[:8]}")
+    if cov is None:
+        return Part(found, f"{'point' if mean.ndim == 1 else 'points'} {mean.tolist()}")
+    return Part(found, f"Gaussian(mean={mean.tolist()}, variances={cov.tolist()})")
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Provenance:
+    """What something is of; a part that is None is not known.
+
+    Attributes
+    ----------
+    problem, algorithm, start : Part or None
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> one, other = (Provenance.of(problem, fs.FALD(step)) for step in (0.1, 0.2))
+    >>> one.mismatch(other), one.mismatch(Provenance()), one.start.words
+    ('algorithm', None, 'the origin')
+    """
+
+    problem: Part | None = None
+    algorithm: Part | None = None
+    start: Part | None = None
+
+    @classmethod
+    def of(cls, problem: Any, algorithm: Any, start: Any = None) -> Provenance:
+        """Of what was made from these; `start` as in `fedsim.simulate`."""
+        return cls(Part.of(problem), Part.of(algorithm), _of_start(problem, algorithm, start))
+
+    def mismatch(self, other: Provenance) -> str | None:
+        """The first of "problem", "algorithm", "start" that is known to differ; None where none is."""
+        for name in PARTS:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is not None and theirs is not None and mine.fingerprint != theirs.fingerprint:
+                return name
+        return None
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Names of the parts that are not known."""
+        return tuple(name for name in PARTS if getattr(self, name) is None)
+
+    def as_json(self) -> dict[str, list[str]]:
+        """Plain values to save."""
+        return {name: list(getattr(self, name)) for name in PARTS if getattr(self, name) is not None}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any] | None) -> Provenance:
+        """What `as_json` gave; nothing is known of what was saved without it."""
+        return cls(**{name: Part(*map(str, part)) for name, part in (saved or {}).items()})
+
+    def __str__(self) -> str:
+        problem, algorithm, start = (f"an unknown {name}" if getattr(self, name) is None
+                                     else getattr(self, name).words for name in PARTS)
+        return f"{algorithm} on {problem}, start: {start}"
+
+    def __repr__(self) -> str:
+        return f"Provenance({self})"
+
+
+T = TypeVar("T")
+
+
+def attach(thing: T, of: Provenance) -> T:
+    """Say what a law, bound, ... is of, and return it. Copies changed by hand do not keep it."""
+    object.__setattr__(thing, "of", of)
+    return thing
+
+
+def of_source(source: Any) -> Provenance:
+    """What a law, or whatever else a quantity is read from, is of."""
+    known = getattr(source, "of", None)
+    if isinstance(known, Provenance):
+        return known
+    if hasattr(source, "arrays"):  # a problem itself
+        return Provenance(Part.of(source))
+    return Provenance(*(Part.of(getattr(source, name, None)) for name in PARTS[:2]))
+
+
+def differing(mine: Provenance, theirs: Provenance, names: tuple[str, str]) -> str:
+    """A sentence naming the first part known to differ, with both readable lines; "" when none is."""
+    part = mine.mismatch(theirs)
+    if part is None:
+        return ""
+    one, other = getattr(mine, part).words, getattr(theirs, part).words
+    return f"{part} of the {names[1]}, {other}, differs from that of the {names[0]}, {one}"
+
+
+def compared(mine: Provenance, theirs: Provenance, names: tuple[str, str], same: bool) -> str:
+    """What to say of a comparison: that it is one of different things on purpose, or what is not known.
+
+    Raises
+    ------
+    ValueError
+        For a known difference, unless `same` is False.
+    """
+    found = differing(mine, theirs, names)
+    if found and same:
+        raise ValueError(f"{found}; compare like with like, or pass same=False to compare them on purpose")
+    notes = [f"compared on purpose: {found}"] if found else []
+    for name, other, of in zip(names, names[::-1], (mine, theirs), strict=True):
+        if len(of.unknown) == 1:
+            notes.append(f"{of.unknown[0]} of the {name} is not known: taken to be that of the {other}")
+        elif of.unknown:
+            listed = f"{', '.join(of.unknown[:-1])} and {of.unknown[-1]}"
+            notes.append(f"{listed} of the {name} are not known: taken to be those of the {other}")
+    return ". ".join(notes)

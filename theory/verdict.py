@@ -1,0 +1,126 @@
+"""Verdict: the outcome of comparing a bound with what it bounds, in numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fedsim.validation import Array
+
+from .bound import Bound
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Outcome of a comparison; true as a bool exactly when the bound held.
+
+    Attributes
+    ----------
+    holds : bool
+    tightness : float
+        Largest exact / bound (bound / exact for lower bounds): 1 is tight, and more a violation. At most 1
+        while the bound holds: an excess within rounding, or within the band of replicas, is a tie, and said
+        in `note`. Rounds where what is divided by is itself no more than rounding give no ratio; 0 when that
+        is all of them.
+    first_violation : int or None
+        The first round at which it fails.
+    hypotheses_met : bool
+        A bound may fail outside its hypotheses without being wrong.
+    is_vacuous : bool
+    n_compared : int
+        Rounds compared.
+    worst_round : int
+        Where `tightness` is attained.
+    bound : Bound
+    note : str
+        What limits the comparison.
+    same : bool
+        False for a comparison, on purpose, with what is known to be of something else.
+    """
+
+    holds: bool
+    tightness: float
+    first_violation: int | None
+    hypotheses_met: bool
+    is_vacuous: bool
+    n_compared: int
+    worst_round: int
+    bound: Bound = field(repr=False)
+    note: str = ""
+    same: bool = True
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    @property
+    def contradicts_theorem(self) -> bool:
+        """True when the bound failed for what it is about, although all its hypotheses hold."""
+        return not self.holds and self.hypotheses_met and self.same
+
+    @property
+    def message(self) -> str:
+        """The verdict in a sentence or two."""
+        return ". ".join(part for part in (self._headline(), self.bound.vacuity, self.note) if part)
+
+    def _headline(self) -> str:
+        bound, lower = self.bound, self.bound.kind == "lower"
+        what = f"{bound.source} ({bound.variant})"
+        ratio = f"ratio {self.tightness:.6g} at {bound.index} {self.worst_round}"
+        if self.hypotheses_met and self.same:
+            if not self.holds:
+                return f"{what} is violated from {bound.index} {self.first_violation}: {ratio}"
+            says = (f"has a lower bound of at most {self.tightness:.3g} of its value" if lower
+                    else f"is at most {self.tightness:.3g} of the bound")
+            return f"{bound.source} holds at {self.n_compared} {bound.index}s: {bound.quantity} {says}"
+        if self.hypotheses_met:
+            reason = f"{what} is compared with something else"
+        else:
+            several = len(bound.violated) > 1
+            reason = f"{what} does not apply ({'; '.join(bound.violated)} {'fail' if several else 'fails'})"
+        if self.holds:
+            return (f"{reason}: its formula holds all the same at {self.n_compared} {bound.index}s, "
+                    f"largest {ratio}")
+        return (f"{reason}: its formula is {'not reached' if lower else 'exceeded'} from {bound.index} "
+                f"{self.first_violation} on ({ratio}), which contradicts nothing")
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, Array], slack: float, *,
+          note: str, same: bool, estimated: bool) -> Verdict:
+    """The verdict on a bound.
+
+    Parameters
+    ----------
+    at : rounds, bound and quantity there, (n,) each
+    band : low and high end of what the quantity may be, (n,) each
+    slack : what rounding may add to the quantity
+    estimated : whether the band is wider than rounding
+    """
+    rounds, limit, value = at
+    upper = bound.kind == "upper"
+    wrong = band[0] > limit + slack if upper else band[1] < limit - slack
+    top, bottom = (value, limit) if upper else (limit, value)
+    told = wrong | (bottom > slack)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where(told, top / bottom, 0.0)
+    tied = ~wrong & (ratio > 1.0)
+    worst = int(np.argmax(np.where(tied, 1.0, ratio)))
+    notes = [note]
+    if not told.any():
+        notes.append(f"both sides are rounding, below {slack:.2g}, at every {bound.index}: there is no ratio")
+    elif tied[worst]:
+        excess = f"{bound.quantity} at {bound.index} {rounds[worst]}"
+        gap = abs(float(value[worst] - limit[worst]))
+        if gap <= slack:
+            notes.append(f"equal up to rounding: {excess} is beyond the bound by {gap:.2g}, less than its "
+                         f"rounding {slack:.2g}, and this is not redone with more digits")
+        elif estimated:
+            notes.append(f"the estimate of {excess} is {ratio[worst]:.6g} of the bound, within its band")
+    return Verdict(
+        holds=not wrong.any(), tightness=1.0 if tied[worst] else float(ratio[worst]),
+        first_violation=int(rounds[np.argmax(wrong)]) if wrong.any() else None,
+        hypotheses_met=bound.hypotheses_hold, is_vacuous=bound.is_vacuous, n_compared=len(rounds),
+        worst_round=int(rounds[worst]), bound=bound, note=". ".join(filter(None, notes)), same=same)

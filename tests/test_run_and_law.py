@@ -258,7 +258,7 @@ def test_z_scores():
     np.testing.assert_allclose(z.cov[1], (run.cov[1] - exact) / error)
     assert z.largest() == max(np.abs(z.mean).max(), np.abs(z.cov).max())
     wrong = fs.simulate(PROBLEM, ALGORITHM, 6, 5000, seed=1, start=[1.0, 0.0])
-    assert wrong.z_scores(law).largest() == math.inf  # another point at the start
+    assert wrong.z_scores(law, same=False).largest() == math.inf  # another point at the start
     thin = fs.simulate(PROBLEM, ALGORITHM, 6, 5000, seed=1, covariance="diagonal")
     np.testing.assert_allclose(thin.z_scores(law).cov[1:], np.diagonal(
         fs.simulate(PROBLEM, ALGORITHM, 6, 5000, seed=1).z_scores(law).cov, axis1=1, axis2=2)[1:])

@@ -81,8 +81,8 @@ class Verdict:
         if self.holds:
             return (f"{reason}: its formula holds all the same at {self.n_compared} {bound.index}s, "
                     f"largest {ratio}")
-        return (f"{reason}: its formula is {'not reached' if lower else 'exceeded'} from {bound.index} "
-                f"{self.first_violation} on ({ratio}), which contradicts nothing")
+        return (f"{reason}: its formula is {'not reached' if lower else 'exceeded'}, first at {bound.index} "
+                f"{self.first_violation} ({ratio}), which contradicts nothing")
 
     def __str__(self) -> str:
         return self.message

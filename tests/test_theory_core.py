@@ -366,6 +366,97 @@ def test_examine_names_an_unknown_theorem(problem, algorithm):
         theory.examine("nothing", problem, algorithm, 3)
 
 
+# --- verdicts: no rounding over rounding, and nothing said against a theorem that does not apply
+
+def pinned(bound, value, **changes):
+    return dataclasses.replace(bound, value=value, terms={"all": value}, **changes)
+
+
+def test_rounding_over_rounding_gives_no_ratio():
+    """From the target on, FA-HMC's coupling and its bound at step 0 are rounding errors of zero."""
+    rng, silent = np.random.default_rng(1), 0
+    for _ in range(20):
+        n, dim = rng.integers(1, 5), rng.integers(1, 4)
+        factor = rng.normal(size=(n, dim, dim))
+        hessians = factor @ np.swapaxes(factor, 1, 2) + 0.3 * np.eye(dim)
+        problem = fs.Quadratic(hessians, rng.normal(size=(n, dim)))
+        for rounds in (0, 3):
+            verdict = theory.examine("fa_hmc.coupling_bound", problem, fs.FAHMC(0.02, 5, 3, 0.4), rounds,
+                                     start=problem.target())
+            assert verdict.holds and verdict.tightness <= 1.0
+            silent += "there is no ratio" in verdict.note and verdict.tightness == 0.0
+    assert silent == 20  # those of no round
+
+
+def test_rounds_of_rounding_do_not_hide_the_others(problem, algorithm):
+    bound, law = pair(problem, algorithm)
+    exact = law.w2()
+    rounds = np.arange(len(exact))
+    limit, value = np.where(rounds < 5, 1e-16, 2.0 * exact), np.where(rounds < 5, 3e-16, exact)
+    verdict = theory.check(pinned(bound, limit), value)
+    assert verdict.holds and verdict.tightness == 0.5 and verdict.worst_round >= 5
+    assert "ratio" not in verdict.note
+    value[3] = 1e-3  # more than rounding: no bound of 1e-16 covers it
+    wrong = theory.check(pinned(bound, limit), value)
+    assert wrong.first_violation == wrong.worst_round == 3 and wrong.tightness == pytest.approx(1e13)
+
+
+@pytest.mark.parametrize("kind", ["upper", "lower"])
+def test_an_excess_within_rounding_is_a_tie(problem, algorithm, kind):
+    bound, law = pair(problem, algorithm)
+    exact, sign = law.w2(), -1.0 if kind == "upper" else 1.0
+    limit = np.where(np.arange(31) == 7, 1.0 + sign * 3e-14, 1.0 - sign * 0.5) * exact
+    verdict = theory.check(pinned(bound, limit, kind=kind), law)
+    assert verdict.holds and verdict.tightness == 1.0 and verdict.worst_round == 7
+    assert "equal up to rounding: w2 at round 7" in verdict.note and "not redone" in verdict.note
+    clear = theory.check(pinned(bound, np.where(np.arange(31) == 7, 1.0 + sign * 1e-9, limit / exact) * exact,
+                                kind=kind), law)
+    assert not clear.holds and clear.tightness > 1.0 and "rounding" not in clear.note
+
+
+def test_tightness_never_exceeds_one_while_a_bound_holds():
+    rng, bound = np.random.default_rng(2), small_bound()
+    seen = []
+    for _ in range(3000):
+        sizes = 10.0 ** rng.choice([-300, -16, -13, -12, -1, 0], size=(2, 2)) * rng.random((2, 2)).round(1)
+        value, limit = sizes if rng.random() < 0.5 else (sizes[0], sizes[0] * (1 + rng.normal() * 1e-12))
+        verdict = theory.check(pinned(bound, limit, kind=str(rng.choice(["upper", "lower"]))), value)
+        assert 0.0 <= verdict.tightness and (verdict.tightness <= 1.0) == verdict.holds, (value, limit)
+        seen.append(verdict.tightness)
+    assert sum(ratio == 1.0 for ratio in seen) > 50 and sum(ratio > 1.0 for ratio in seen) > 50
+
+
+def test_an_estimate_beyond_the_bound_but_within_its_band_is_no_ratio_above_one(problem, algorithm):
+    bound, law = pair(problem, algorithm)
+    run = _Measured(law.rounds, law.mean, law.cov, law.target)
+    verdict = theory.check(pinned(bound, law.w2() - 0.005), run)
+    assert verdict.holds and verdict.tightness == 1.0 and "within its band" in verdict.note
+
+
+def test_a_mixture_cannot_refute_a_lower_bound(problem, algorithm):
+    """W2 of the Gaussian with the same moments may be smaller than that of the mixture itself."""
+    bound, law = pair(problem, algorithm)
+    above = pinned(bound, 1.5 * law.w2(), kind="lower")
+    mixture = fs.Law(law.rounds, law.mean, law.cov, law.target, is_gaussian=False)
+    assert theory.check(above, mixture).holds and not theory.check(above, law).holds
+
+
+def test_a_theorem_that_does_not_apply_is_not_violated(problem, algorithm):
+    bound, law = pair(problem, algorithm)
+    failed = (Assumption("step_size <= 1", False, -0.5), Assumption("x", True, 0.5))
+    for kind, factor, word in (("upper", 0.7, "exceeded"), ("lower", 1.4, "not reached")):
+        verdict = theory.check(pinned(bound, factor * law.w2(), kind=kind, assumptions=failed), law)
+        assert not verdict.holds and not verdict.hypotheses_met and not verdict.contradicts_theorem
+        assert verdict.message.startswith(
+            f"{bound.source} ({bound.variant}) does not apply (step_size <= 1 fails): "
+            f"its formula is {word}, first at round 0 (ratio 1.4")
+        assert "contradicts nothing" in verdict.message and "violated" not in verdict.message
+        fine = theory.check(pinned(bound, law.w2() / factor, kind=kind, assumptions=failed), law)
+        assert fine.holds and "does not apply (step_size <= 1 fails): its formula holds all" in str(fine)
+    several = dataclasses.replace(bound, assumptions=tuple(Assumption.yes(name, False) for name in "ab"))
+    assert "does not apply (a; b fail)" in str(theory.check(several, law))
+
+
 # --- errata
 
 def test_every_computed_erratum_demonstrates_itself():

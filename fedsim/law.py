@@ -262,12 +262,12 @@ class Law:
 
 
 def law_fields(data: dict[str, Any], meta: dict[str, Any], of: Provenance) -> dict[str, Any]:
-    """Constructor arguments of `Law` from a saved file; the clients' laws are of what it is of."""
+    """Constructor arguments of `Law` from a saved file, of which `of` is what the law is of."""
     def part(prefix: str) -> dict[str, Any]:
         return {"rounds": data["rounds"], "mean": data[f"{prefix}mean"],
                 "cov": data.get(f"{prefix}cov"), "target": target,
                 "is_gaussian": meta["is_gaussian"]}
 
     target = Gaussian(data["target_mean"], data["target_cov"]) if "target_mean" in data else None
-    clients = tuple(attach(Law(**part(f"client{i}_")), of) for i in range(meta["n_clients"]))
+    clients = tuple(attach(Law(**part(f"client{i}_")), of.client(i)) for i in range(meta["n_clients"]))
     return part("") | {"clients": clients, "label": meta["label"]}

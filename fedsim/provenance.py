@@ -198,6 +198,14 @@ class Provenance:
         """Of what was made from these; `start` as in `fedsim.simulate`."""
         return cls(Part.of(problem), Part.of(algorithm), _of_start(problem, algorithm, start))
 
+    def client(self, number: int) -> Provenance:
+        """Of the law of one client, which is not that of the average."""
+        if self.algorithm is None:
+            return self
+        digits, words = self.algorithm
+        one = Part(f"{digits}/{number}", f"client {number} of {words}")
+        return dataclasses.replace(self, algorithm=one)
+
     def mismatch(self, other: Provenance) -> str | None:
         """The first of "problem", "algorithm", "start" that is known to differ; None where none is."""
         for name in PARTS:

@@ -128,8 +128,8 @@ def simulate(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, se
         else:
             run_on_executor(plan, blocks, executor, take_and_store, bar.update)
     run = _finish(plan, tree.root(), [kept[first] for first in sorted(kept)])
-    for client in run.clients:
-        attach(client, of)
+    for number, client in enumerate(run.clients):
+        attach(client, of.client(number))
     return attach(run, of)
 
 

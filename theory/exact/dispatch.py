@@ -177,7 +177,8 @@ def exact_law(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None,
 
     def law(view: int, label: str, clients: tuple[Law, ...] = ()) -> Law:
         cov = None if covariance == "none" else covs[view]
-        return attach(Law(rounds, means[view], cov, target, gaussian, clients, label), of)
+        made = Law(rounds, means[view], cov, target, gaussian, clients, label)
+        return attach(made, of.client(view - 1) if view else of)
 
     return law(0, f"exact law of {type(algorithm).__name__}",
                tuple(law(view, f"client {view - 1}") for view in range(1, views)))

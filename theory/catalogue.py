@@ -11,8 +11,8 @@ algorithm, name of the variant) and puts the theorem in the catalogue; nothing e
 
 One rule for variants: the first one is the default, and the smallest form that is proved; "printed" is what
 our transcription of the paper says; "corrected" exists only where the printed formula is false; other
-proved forms have names of their own. Where "corrected" was the default once and exists no more, the name
-means the default for one release, with a DeprecationWarning.
+proved forms have names of their own. A name that has gone is accepted for one release, with a
+DeprecationWarning: "corrected" means the default, and others what `formerly` says.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import dataclasses
 import functools
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +77,7 @@ _THEOREMS: dict[str, Theorem] = {}
 def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypotheses: tuple[str, ...],
             algorithm: type, convention: str, variants: tuple[str, ...] = ("corrected", "printed"),
             index: str = "round", applies: Callable[[Any], bool] | None = None,
-            inputs: Callable[..., dict[str, Any]] | None = None,
+            inputs: Callable[..., dict[str, Any]] | None = None, formerly: Mapping[str, str] | None = None,
             ) -> Callable[[Callable[..., Bound]], Callable[..., Bound]]:
     """Decorator that enters a bound in the catalogue and checks the arguments all bounds share.
 
@@ -85,6 +85,8 @@ def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypot
     ----------
     convention : str
         Of the potentials the theorem speaks about; constants of another one are refused.
+    formerly : mapping, optional
+        Names that variants had before -> what they mean now.
     others
         As the attributes of `Theorem`.
     """
@@ -105,7 +107,7 @@ def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypot
             if not isinstance(chosen, algorithm):
                 raise ValueError(f"algorithm={chosen!r} must be a {algorithm.__name__} ({paper} {number})")
             if "variant" in arguments:
-                arguments["variant"] = named_variant(arguments["variant"], variants, id)
+                arguments["variant"] = named_variant(arguments["variant"], variants, id, formerly)
             bound = function(constants, chosen, **arguments)
             object.__setattr__(bound, "theorem", id)
             return attach(bound, dataclasses.replace(constants.of, algorithm=Part.of(chosen)))
@@ -120,13 +122,14 @@ def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypot
     return register
 
 
-def named_variant(variant: Any, variants: tuple[str, ...], of: str) -> str:
-    """The variant meant: one of `variants`, or the default for "corrected" where that name has gone."""
-    if variant == "corrected" and variant not in variants:
-        warnings.warn(f"variant='corrected' of {of} is no more: it means the default, "
-                      f"variant={variants[0]!r}, and will be refused in the next release",
-                      DeprecationWarning, stacklevel=3)
-        return variants[0]
+def named_variant(variant: Any, variants: tuple[str, ...], of: str,
+                  formerly: Mapping[str, str] | None = None) -> str:
+    """The variant meant: one of `variants`, or what a name that has gone means for one release."""
+    gone = {"corrected": variants[0], **(formerly or {})}
+    if isinstance(variant, str) and variant not in variants and variant in gone:
+        warnings.warn(f"variant={variant!r} of {of} is no more: it means variant={gone[variant]!r}, and will "
+                      "be refused in the next release", DeprecationWarning, stacklevel=3)
+        return gone[variant]
     return str(one_of("variant", variant, variants))
 
 

@@ -192,7 +192,7 @@ def w2_bound_decreasing(constants: Constants, algorithm: FALD, *, n_rounds: int,
          quantity="w2", algorithm=FALD, convention="federated",
          hypotheses=("constant step_size <= 1/(2 smoothness)", "participation by scheme I or II",
                      "equal weights for scheme II"),
-         variants=("printed", "informal"), applies=_partial_and_constant)
+         variants=("printed", "informal"), formerly={"amortised": "printed"}, applies=_partial_and_constant)
 def w2_bound_partial(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
                      variant: str = "printed") -> Bound:
     """W2 bound when S clients are drawn in every round, by scheme I or II.

@@ -4,11 +4,11 @@ Source: "Bayesian federated learning with Hamiltonian Monte Carlo: algorithm and
 supplement.
 """
 
-from . import errata, errata_lower, misprints, quantities
+from . import errata, errata_lower, errata_schedules, misprints, quantities
 from .bounds import coupling_bound, one_step_bound, steady_state, w2_bound
 from .clients import client_gradient_bound, client_moment_bound, client_step_bound
 from .coupling import CouplingLaw, coupling_law
-from .dynamic import DynamicPlan, dynamic_plan
+from .dynamic import DynamicPlan, dynamic_plan, dynamic_rate
 from .lower import TwoGroups, fewest_rounds, lower_bound
 from .moments import (
     divergence_bound,
@@ -16,15 +16,14 @@ from .moments import (
     leapfrog_gradient_deviation_bound,
     main_part_bound,
 )
-from .planning import Plan, plan, theorem_step_size, u_curve, vanilla_algorithm
-from .rates import error_rate, lower_rate, rounds_rate, vanilla_rate
-from .setting import Setting, setting
-from .trajectories import (
-    displacement_bound,
-    flow_distance_bound,
+from .oracle import (
     maxima_bound,
     oracle_deviation_bound,
     oracle_gradient_bound,
     oracle_reach_bound,
     target_moment_bound,
 )
+from .planning import Plan, plan, theorem_step_size, u_curve, vanilla_algorithm
+from .rates import error_rate, lower_rate, rounds_rate, vanilla_rate
+from .setting import Setting, setting
+from .trajectories import displacement_bound, flow_distance_bound, gradient_displacement_bound

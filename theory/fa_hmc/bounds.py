@@ -19,10 +19,12 @@ from ..catalogue import theorem
 from ..constants import Constants
 from .coupling import coupling_law
 from .recursion import VARIANTS, added, contraction, iterated, ranges, steady
-from .setting import EQUAL_STEPS, HALF_TURN, PAPER, Setting, known_moments, setting, trajectory_lengths
+from .setting import EQUAL_STEPS, PAPER, REACH, Setting, known_moments, setting, trajectory_lengths
 
 SOURCE = "FA-HMC Theorem 4.4 (section G, last display)"
-HYPOTHESES = (HALF_TURN, EQUAL_STEPS, "all clients, not debiased")
+ROUNDING = 1e-13
+"""Of the size of a law: what is left of a distance of 0."""
+HYPOTHESES = (REACH, EQUAL_STEPS, "all clients, not debiased")
 
 
 def all_clients(algorithm: FAHMC) -> bool:
@@ -31,11 +33,16 @@ def all_clients(algorithm: FAHMC) -> bool:
 
 
 def initial_error(constants: Constants, s: Setting, given: Any = None) -> float:
-    """E_0: the squared W2 at the start, or an upper bound of it by Lemma D.2."""
+    """E_0: the squared W2 at the start, or an upper bound of it by Lemma D.2.
+
+    A distance that is rounding of the target's own size (the start is the target) counts as 0.
+    """
     if given is not None:
         return nonnegative("initial", given)
     if constants.initial_w2 is not None:
-        return constants.initial_w2**2
+        goal = constants.target
+        size = 0.0 if goal is None else float(np.sqrt(goal.variances.sum() + (goal.mean**2).sum()))
+        return 0.0 if constants.initial_w2 <= ROUNDING * size else constants.initial_w2**2
     return float((np.sqrt(s.D) + np.sqrt(s.d / s.mu)) ** 2)
 
 

@@ -41,7 +41,8 @@ def _exact_second_moments(problem: Any, algorithm: Any, constants: Constants, n_
 
 @theorem(id="fa_hmc.client_step_bound", paper=PAPER, number="Lemma D.7 (10)", kind="upper",
          quantity="client_second_moment_after", algorithm=FAHMC, convention="federated",
-         hypotheses=(MOMENT_RANGE,), index="local_step", inputs=_exact_second_moments, applies=all_clients)
+         hypotheses=(MOMENT_RANGE,), variants=("corrected", "printed"), index="local_step",
+         inputs=_exact_second_moments, applies=all_clients)
 def client_step_bound(constants: Constants, algorithm: FAHMC, *, second_moments: Any,
                       client: int | None = None, n_rounds: int = 0, record: Any = None,
                       variant: str = "corrected") -> Bound:
@@ -90,7 +91,8 @@ def client_step_bound(constants: Constants, algorithm: FAHMC, *, second_moments:
 
 @theorem(id="fa_hmc.client_moment_bound", paper=PAPER, number="Lemma D.7 (11)", kind="upper",
          quantity="client_second_moment", algorithm=FAHMC, convention="federated",
-         hypotheses=(MOMENT_RANGE, EQUAL_STEPS), index="local_step", applies=all_clients)
+         hypotheses=(MOMENT_RANGE, EQUAL_STEPS), variants=("corrected", "printed"), index="local_step",
+         applies=all_clients)
 def client_moment_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int, record: Any = None,
                         client: int | None = None, variant: str = "corrected") -> Bound:
     """Uniform bound of one client's second moment about the global minimizer.
@@ -121,7 +123,8 @@ def client_moment_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int
 
 @theorem(id="fa_hmc.client_gradient_bound", paper=PAPER, number="Lemma D.7 (12)", kind="upper",
          quantity="client_gradient_moment", algorithm=FAHMC, convention="federated",
-         hypotheses=(MOMENT_RANGE, EQUAL_STEPS), index="local_step", applies=all_clients)
+         hypotheses=(MOMENT_RANGE, EQUAL_STEPS), variants=("corrected", "printed"), index="local_step",
+         applies=all_clients)
 def client_gradient_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int, record: Any = None,
                           client: int | None = None, variant: str = "corrected") -> Bound:
     """Uniform bound of one client's gradient.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, log, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,13 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.schedules import Listed
 from fedsim.validation import one_of, positive
 
+from ..bound import Bound
+from ..catalogue import theorem
 from ..constants import Constants
-from .bounds import initial_error
+from .bounds import all_clients, initial_error
 from .planning import kept_error, longest_allowed, prepared, rounds_to_decay
+from .rates import ORDERS, half_start, inverse_squared_length, moderate
+from .setting import PAPER, setting
 
 LONGEST = 10**7
 """Local updates a listed schedule may have."""
@@ -21,7 +26,7 @@ LONGEST = 10**7
 
 @dataclass(frozen=True, eq=False)
 class DynamicPlan:
-    """A schedule in stages, each of which divides the bound on E_t by the same factor.
+    """A schedule in stages, at whose ends the bound on E_t is below levels that fall by the same factor.
 
     Attributes
     ----------
@@ -53,10 +58,10 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
         As for `plan`.
     order : "linear" or "quadratic"
         With E_0 the squared W2 at the start, and the error kept at X^2 = g at most
-        "linear" C g: the first stage has g = min(E_0/(4 C), cap) and ends when the start has decayed by
-        4, so that E <= E_0/2; every further one halves g, lasts twice as long, and halves the bound.
-        "quadratic" C g^2, which needs shared momenta (or T = 1) and exact gradients: g = min(sqrt(E_0/(8 C)),
-        cap), a decay by 8, and every stage quarters the bound.
+        "linear" C g: the first stage has g = min(E_0/(4 C), cap) and lasts until the start has decayed
+        by 4; every further one halves g and lasts twice as long, and each ends with at most half of what
+        it began with. "quadratic" C g^2, which needs shared momenta (or T = 1) and exact gradients:
+        g = min(sqrt(E_0/(8 C)), cap), a decay by 8, and every stage leaves at most a quarter.
 
     Returns
     -------
@@ -70,6 +75,11 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
     Source: FA-HMC Proposition 4.5 (J.1) with its constants set right. Printed: the start's 8 and step
     eta/sqrt(2) of a = 4 beside a proof for a = 2, and g = E_0/(2 a c_d Delta L), which fits neither an
     error C g nor C g^2.
+
+    Later stages let the start decay by less than 4 (8): (1 - x/y)^y grows with y. With x = mu g/4 <= 1/16
+    (cap), y log(1 - x/y)/log(1 - x) >= x/(-log(1 - x)) >= .968, a decay by 3.83 (7.49) at least. A stage
+    that keeps the share q of its start E ends at q E + (1-q) kept with kept <= E/4 (E/8), so at most
+    (1/3.83 + .75/4) E < E/2 (or (1/7.49 + .875/8) E < E/4).
     """
     eps = positive("eps", eps)
     s = prepared(constants, algorithm)
@@ -98,3 +108,59 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
     schedule = Listed(values)
     return DynamicPlan(eps, schedule, rounds, lengths, targets, sum(rounds),
                        replace(algorithm, step_size=schedule))
+
+
+@theorem(id="fa_hmc.dynamic_rate", paper=PAPER, number="Proposition 4.5 (J.1)", kind="rate",
+         quantity="rounds_to_w2", algorithm=FAHMC, convention="federated",
+         hypotheses=("step sizes in stages, as `dynamic_plan`", *ORDERS, "all clients, not debiased"),
+         inputs=half_start, applies=all_clients, variants=("sharp", "printed"))
+def dynamic_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds: int = 0, record: Any = None,
+                 variant: str = "sharp") -> Bound:
+    """Shape of the rounds to W2 <= eps with step sizes that fall in stages.
+
+    Guarantee: rounds = O(value), with 1/g of `theory.fa_hmc.rates` but T in the correlation,
+
+        (4/(mu T)) [ L log(2 E_0/eps^2) + T sqrt(d)/eps + d T (1-rho) N/eps^2
+                     + d sum_c w_c^2 sigma_g^2/(K eps^2) ]
+
+    Source: FA-HMC Proposition 4.5 (J.1). Printed: t <= C c_d d (T^2 (g + (1-rho) N)
+    + sum_c w_c^2 sigma_g^2/K)/eps^2 iterations, g the minimum of 1/sqrt(L) and 1 over the other three parts.
+    "sharp": stage s halves E_s = E_0/2^s with the step size of `rounds_rate` for that accuracy, which takes
+    (4 log(4)/mu)/g_s updates; the parts of 1/g_s in 1/eps_s and 1/eps_s^2 add up to a multiple of the
+    last, that of L is there in each of the log_2(E_0/eps^2) stages.
+
+    Parameters
+    ----------
+    constants, algorithm, eps, n_rounds, record
+        As for `rounds_rate`.
+    variant : "sharp" or "printed"
+
+    Returns
+    -------
+    Bound of kind "rate" with one entry and terms "smoothness", "bias", "correlation" and "gradient_noise"
+    ("printed": the last three).
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> from theory.constants import constants
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
+    >>> bound = dynamic_rate(constants(problem, algorithm), algorithm, eps=0.01)
+    >>> bound.kind, float(bound.value[0].round(1))
+    ('rate', 411.9)
+    """
+    accuracy = positive("eps", eps)
+    s = setting(constants, algorithm)
+    if variant == "printed":
+        inverse = inverse_squared_length(s, accuracy)
+        g = 1.0 / max(sqrt(s.L), *(part for name, part in inverse.items() if name != "smoothness"))
+        size = s.c_d * s.d / accuracy**2
+        parts = {"bias": size * s.T * g, "correlation": size * s.T * (1.0 - s.rho) * s.N,
+                 "gradient_noise": size * float((s.w**2).sum()) * s.sigma_sq / (s.K * s.T)}
+    else:
+        inverse = inverse_squared_length(s, accuracy, 1)
+        inverse["smoothness"] *= max(log(2.0 * initial_error(constants, s) / accuracy**2), 0.0)
+        parts = {name: 4.0 / (s.mu * s.T) * part for name, part in inverse.items()}
+    return Bound.from_terms(
+        parts, np.array([0]), assumptions=moderate(constants, s), quantity="rounds_to_w2", kind="rate",
+        source="FA-HMC Proposition 4.5", variant=variant, target=constants.target, inputs={"eps": accuracy})

@@ -138,19 +138,19 @@ def _groups(problem: Any, algorithm: Any, constants: Constants, n_rounds: int, s
 @theorem(id="fa_hmc.lower_bound", paper=PAPER, number="Theorem C.1 (I.1)", kind="lower", quantity="w2",
          algorithm=FAHMCFlow, convention="federated",
          hypotheses=("trajectory_length <= 1/sqrt(L)", "0 < theta_mu <= theta_L", "start of mean zero"),
-         variants=("corrected", "printed", "mean"), inputs=_groups,
+         variants=("mean", "printed"), inputs=_groups,
          applies=lambda algorithm: algorithm.participation is None)
 def lower_bound(constants: Constants, algorithm: FAHMCFlow, *, groups: TwoGroups, n_rounds: int,
-                record: Any = None, variant: str = "corrected") -> Bound:
+                record: Any = None, variant: str = "mean") -> Bound:
     """Lower bound of W2 on the problem of two kinds of clients, whatever the shared noise.
 
-    Guarantee, after n rounds from a start of mean zero:
+    Guarantee, after n rounds from a start of mean m_0:
 
-        W2^2 >= d (theta_eta - theta_*)^2 + d theta_eta^2 gamma^(2n)
+        W2^2 >= d (gamma^n m_0 + (1 - gamma^n) theta_eta - theta_*)^2
 
-    Source: FA-HMC Theorem C.1 (I.1), whose proof drops the covariances and a cross term of right sign
-    (0 < theta_eta <= theta_*). Its display counts iterations t in the exponent where gamma is the factor
-    of a round.
+    Source: FA-HMC Theorem C.1 (I.1). W2 is at least the distance of the means. From a start of mean zero
+    the proof goes on to d (theta_eta - theta_*)^2 + d theta_eta^2 gamma^(2n) ("printed"), which drops a
+    cross term of right sign, because 0 < theta_eta <= theta_*. The exponent counts rounds.
 
     Parameters
     ----------
@@ -161,13 +161,12 @@ def lower_bound(constants: Constants, algorithm: FAHMCFlow, *, groups: TwoGroups
     groups : TwoGroups
     n_rounds, record
         As in `fedsim.recorded_rounds`.
-    variant : "corrected", "printed" or "mean"
-        "printed" has the exponent 2 n T, weaker but true; "mean" is the exact gap of means,
-        d (gamma^n m_0 + (1 - gamma^n) theta_eta - theta_*)^2, which needs none of the hypotheses.
+    variant : "mean" or "printed"
+        "mean" is the exact gap of the means and needs none of the hypotheses.
 
     Returns
     -------
-    Bound with terms "bias" and "contraction", their shares of the root.
+    Bound with terms "bias" and "contraction", their shares of the root ("mean": all in "bias").
 
     Examples
     --------
@@ -191,9 +190,8 @@ def lower_bound(constants: Constants, algorithm: FAHMCFlow, *, groups: TwoGroups
         mean, _ = groups.law(rounds, x, T)
         bias, gone = (mean - groups.theta_star) ** 2, np.zeros(len(rounds))
     else:
-        power = 2 * rounds * (T if variant == "printed" else 1)
         bias = np.full(len(rounds), (fixed - groups.theta_star) ** 2)
-        gone = fixed**2 * np.abs(gamma) ** power
+        gone = fixed**2 * np.abs(gamma) ** (2 * rounds)
         hypotheses = (
             Assumption.at_most("trajectory_length <= 1/sqrt(L)", x, 1.0 / np.sqrt(groups.L)),
             Assumption.yes("0 < theta_mu <= theta_L", 0.0 < groups.theta_mu <= groups.theta_L),

@@ -24,7 +24,6 @@ from .recursion import VARIANTS, divergence, printed_divergence
 from .setting import (
     EQUAL_STEPS,
     FULL_TURN,
-    HALF_TURN,
     PAPER,
     Setting,
     client_number,
@@ -130,24 +129,30 @@ def _deviation(constants: Constants, algorithm: FAHMC, client: Any, given: Any, 
     s = setting(constants, algorithm, bend)
     c = client_number(s, client)
     moments, more = known_moments(s, given, variant)
-    limit = within(s, FULL_TURN if variant == "printed" else HALF_TURN)
-    return s, s.of(variant), c, float(moments[c]), np.arange(1, s.K + 1), (limit, *more)
+    return (s, s.of(variant), c, float(moments[c]), np.arange(1, s.K + 1),
+            (within(s, FULL_TURN), *more))
 
 
 @theorem(id="fa_hmc.leapfrog_deviation_bound", paper=PAPER, number="Lemma D.6 (7)", kind="upper",
-         quantity="leapfrog_deviation", algorithm=FAHMC, convention="federated", hypotheses=(HALF_TURN,),
-         index="leapfrog_step", inputs=_exact_moments, applies=all_clients)
+         quantity="leapfrog_deviation", algorithm=FAHMC, convention="federated", hypotheses=(FULL_TURN,),
+         variants=("corrected", "printed"), index="leapfrog_step", inputs=_exact_moments, applies=all_clients)
 def leapfrog_deviation_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int = 0, record: Any = None,
                              client: int | None = None, gradient_moments: Any = None,
                              variant: str = "corrected") -> Bound:
     """Leapfrog against a straight line.
 
-    Guarantee, for k = 1..K leapfrog steps of client c at any update t:
+    Guarantee, for k = 1..K leapfrog steps of client c at any update t, X <= 1/sqrt(L):
 
         E||theta_{t,k}^c - theta_t^c - k eta p||^2 <= (1/3) (k eta)^4 L (B_c/L + s_c d + sigma_g^2 d/(L k))
 
-    Source: FA-HMC Lemma D.6 (7). Printed for X <= 1/sqrt(L), with splits (18/19, 1/19) that give larger
-    constants than 1/3; triangle inequalities in L2 give 1/3 for X <= 1/(2 sqrt(L)).
+    Source: FA-HMC Lemma D.6 (7); "printed" reads sigma^(c) and Assumption 3.4 literally (see `setting`).
+    The printed splits (18/19, 1/19) give 1/3 up to X = 1/(2 sqrt(L)) only. Proof for the whole range: with
+    e_k the L2 norm on the left, q_k - q_0 - k eta p = -(k eta)^2/2 grad f - (eta^2/2) noise
+    - eta^2 sum_{j<k} (k-j) (grad f(q_j) - grad f(q_0)) gives, the first two being orthogonal,
+    e_k <= (eta^2/2) (k^4 |grad f|^2 + k (2k^2+1)/3 sigma_g^2 d)^(1/2)
+           + L eta^2 sum_{j<k} (k-j) (j eta |p| + e_j).
+    Iterated at k eta = 1/sqrt(L), e_k^2 is at most .3256 (= (cosh 1 - 1)^2 + (sinh 1 - 1)^2, reached as
+    k grows; .25 at k = 1) of (k eta)^4 L (..), and less for shorter trajectories.
 
     Parameters
     ----------
@@ -174,7 +179,8 @@ def leapfrog_deviation_bound(constants: Constants, algorithm: FAHMC, *, n_rounds
 
 @theorem(id="fa_hmc.leapfrog_gradient_deviation_bound", paper=PAPER, number="Lemma D.6 (8)", kind="upper",
          quantity="leapfrog_gradient_deviation", algorithm=FAHMC, convention="federated",
-         hypotheses=(HALF_TURN,), index="leapfrog_step", inputs=_exact_moments, applies=all_clients)
+         hypotheses=(FULL_TURN,), variants=("corrected", "printed"), index="leapfrog_step",
+         inputs=_exact_moments, applies=all_clients)
 def leapfrog_gradient_deviation_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int = 0,
                                       record: Any = None, client: int | None = None,
                                       gradient_moments: Any = None, hessian_smoothness: float = 0.0,
@@ -182,9 +188,12 @@ def leapfrog_gradient_deviation_bound(constants: Constants, algorithm: FAHMC, *,
     """Gradients along a leapfrog against their first-order expansion.
 
     Guarantee:  E||grad f_c(theta_{t,k}^c) - grad f_c(theta_t^c) - k eta Hess f_c p||^2
-    <= (k eta)^4 L^3 delta_k^c, with delta_k^c of (9).
+    <= (k eta)^4 L^3 delta_k^c, with delta_k^c of (9), for X <= 1/sqrt(L).
 
-    Source: FA-HMC Lemma D.6 (8); the 8 in it needs X <= 1/(2 sqrt(L)), which is not printed.
+    Source: FA-HMC Lemma D.6 (8). The last line of its proof has u^2/2 <= 1/(8 L), u = k eta, which is
+    X <= 1/(2 sqrt(L)). Proof for the whole range: (33) and (7) leave (3/2) E||(b_2)||^2 <= (L_H^2/2) u^2
+    E[(2 u^2 |p|^2 + u^4 |grad f|^2 + u^4 sigma_g^2 d/k) |p|_max^2], where E[|p|^2 |p|_max^2] <= c_d d s_c^2,
+    and E|p|_max^2 <= (2 log(2d) + 4) s_c <= c_d s_c/26, so that u^2/(2*26) <= 1/(8 L) is enough.
 
     Parameters
     ----------

@@ -51,14 +51,26 @@ def _joint(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any
 
 
 def _of_client(name: str, meaning: str, read: Callable[[Bound, JointLaw, int], tuple[Array, np.ndarray]],
-               ) -> None:
+               *, size: Callable[[JointLaw, int], float] = lambda law, client: 0.0) -> None:
     def measure(bound: Bound, law: Any, level: float) -> Measured:
         if not isinstance(law, JointLaw):
             raise ValueError(f"law={law!r} must be a theory.exact.JointLaw: the bound is about {meaning}")
-        value, rounds = read(bound, law, bound.inputs["client"])
-        return Measured(value, rounds, float(np.abs(value).max()))
+        client = bound.inputs["client"]
+        value, rounds = read(bound, law, client)
+        return Measured(value, rounds, max(float(np.abs(value).max()), size(law, client)))
 
     quantity(name, meaning, measure, _joint)
+
+
+def _position_size(law: JointLaw, client: int) -> float:
+    """Squared size of the positions whose difference a second moment is."""
+    return float(law.second_moment_about(np.zeros(law.dim))[:, client].max()
+                 + (law.problem.minimizer**2).sum() + (law.problem.minimizers[client] ** 2).sum())
+
+
+def _gradient_size(law: JointLaw, client: int) -> float:
+    """The same as the client's gradient sees it."""
+    return _position_size(law, client) * float(np.linalg.norm(law.problem.dense_hessians[client], 2)) ** 2
 
 
 def second_moments(law: JointLaw, client: int, point: Array) -> Array:
@@ -84,11 +96,13 @@ def gradient_moments(law: JointLaw, client: int) -> Array:
 
 
 _of_client("client_second_moment", "E||theta_t^c - minimizer||^2 of one client where each update starts",
-           lambda bound, law, c: (second_moments(law, c, law.problem.minimizer), law.steps))
+           lambda bound, law, c: (second_moments(law, c, law.problem.minimizer), law.steps),
+           size=_position_size)
 _of_client("client_second_moment_after", "E||theta_{t+1}^c - minimizer||^2 of one client after each update",
-           lambda bound, law, c: (moments_after(law, c, law.problem.minimizer), law.steps[1:]))
+           lambda bound, law, c: (moments_after(law, c, law.problem.minimizer), law.steps[1:]),
+           size=_position_size)
 _of_client("client_gradient_moment", "E||grad f_c(theta_t^c)||^2 of one client where each update starts",
-           lambda bound, law, c: (gradient_moments(law, c), law.steps))
+           lambda bound, law, c: (gradient_moments(law, c), law.steps), size=_gradient_size)
 
 
 def travelled(problem: Quadratic, client: int, eta: float, steps: int, mean: Array, cov: Array,
@@ -157,11 +171,11 @@ def _of_problem(name: str, meaning: str, read: Callable[[Bound, Quadratic], Arra
     quantity(name, meaning, measure, _problem)
 
 
-def _displacement(bound: Bound, problem: Quadratic) -> Array:
+def _displacement(bound: Bound, problem: Quadratic, slope: bool = False) -> Array:
     given = bound.inputs
     d = problem.dim
     value = travelled(problem, given["client"], given["step_size"], int(bound.rounds[-1]),
-                      given["point"][None], np.zeros((1, d, d)), given["momentum"], 0.0)[0]
+                      given["point"][None], np.zeros((1, d, d)), given["momentum"], 0.0, slope=slope)[0]
     return value[bound.rounds - 1]
 
 
@@ -222,6 +236,9 @@ def _maxima(bound: Bound, problem: Quadratic) -> Array:
 
 
 _of_problem("leapfrog_displacement", "E||q_k - q_0||^2 after k leapfrog steps of a client", _displacement)
+_of_problem("leapfrog_gradient_displacement",
+            "E||grad f_c(q_k) - grad f_c(q_0)||^2 after k leapfrog steps of a client",
+            lambda bound, problem: _displacement(bound, problem, slope=True))
 _of_problem("flow_distance", "distance of two exact trajectories of f", _flow_distance)
 _of_problem("oracle_deviation", "E||theta^pi(u) - theta^pi - u p||^2 of a trajectory from the target",
             lambda bound, problem: _oracle(bound, problem, straight=True, slope=False, largest=False))

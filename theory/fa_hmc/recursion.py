@@ -12,10 +12,11 @@ With X = K eta the trajectory length and j = t - t_0 the updates since the last 
     V_j = j^2 X^4 sum_c w_c [ (31/30) B_c + (2/9) L s_c d + sigma_g^2 d/(18 K) ]
           + 2 j X^2 [ (1-rho)(N-1) d + (X^2/(4K)) sum_c w_c (1-w_c) sigma_g^2 d ],
 
-B_c = sup_t E||grad f_c(theta_t^c)||^2, delta_K^c and delta_pi as in (9) and (17), for X <= 1/(2 sqrt L).
+B_c = sup_t E||grad f_c(theta_t^c)||^2, delta_K^c and delta_pi as in (9) and (17), for X <= 1/sqrt(L) and
+mu X^2 <= 1/4. The second limit is what 1/c_1 = (1 - mu X^2/4)/(1 - mu X^2/2) <= 15/14 of section G needs;
+Lemmas D.4 to D.6, D.8 and D.9 hold up to 1/sqrt(L) (see there).
 
-Variants. "corrected" is the above: the paper's proof with Lemma D.8 in its corrected form; Lemmas D.5 and
-D.6 hold as stated in this range, by triangle inequalities in L2 instead of the printed splits.
+Variants. "corrected" is the above: the paper's proof with Lemma D.8 in its corrected form.
 "consistent" has the constants printed at the end of section G, with s_c for sigma^(c) and sigma_g^2 of
 the proofs; the term 3 X^6 L^2 T sum_i sum_c w_c (1-w_c) Delta_i^c in it rests on the printed Lemma D.8,
 which is false for unequal weights. "printed" reads the definitions literally (see `setting`).
@@ -31,7 +32,7 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.validation import Array
 
 from ..bound import Assumption
-from .setting import FULL_TURN, HALF_TURN, Setting, equal_within_rounds, trajectory_lengths, within
+from .setting import FULL_TURN, REACH, Setting, equal_within_rounds, trajectory_lengths, within
 
 VARIANTS = ("corrected", "printed", "consistent")
 
@@ -89,7 +90,7 @@ def log_contraction(s: Setting) -> float:
 def ranges(s: Setting, algorithm: FAHMC, n_steps: int, variant: str) -> tuple[Assumption, ...]:
     """Hypotheses on the step sizes."""
     if variant != "printed":
-        return (within(s, HALF_TURN), *equal_within_rounds(algorithm, n_steps))
+        return (within(s, REACH), *equal_within_rounds(algorithm, n_steps))
     if algorithm.schedule.is_constant:
         return (within(s, FULL_TURN),)
     falling = bool((np.diff(trajectory_lengths(algorithm, n_steps)) <= 0.0).all())

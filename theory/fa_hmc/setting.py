@@ -26,6 +26,7 @@ from ..constants import Constants
 PAPER = "FA-HMC"
 HALF_TURN = "trajectory length <= 1/(2 sqrt(smoothness))"
 FULL_TURN = "trajectory length <= 1/sqrt(smoothness)"
+REACH = "trajectory length <= min(1/sqrt(smoothness), 1/(2 sqrt(strong_convexity)))"
 MOMENT_RANGE = "trajectory length^2 <= strong_convexity/(4 smoothness^2)"
 EQUAL_STEPS = "constant step_size within each round"
 
@@ -172,7 +173,7 @@ def known_moments(s: Setting, given: Any, variant: str) -> tuple[Array, tuple[As
 def within(s: Setting, name: str) -> Assumption:
     """A limit on the trajectory length by its name."""
     limit = {HALF_TURN: 0.5 / np.sqrt(s.L), FULL_TURN: 1.0 / np.sqrt(s.L),
-             MOMENT_RANGE: s.mu / (4.0 * s.L**2)}[name]
+             REACH: min(1.0 / np.sqrt(s.L), 0.5 / np.sqrt(s.mu)), MOMENT_RANGE: s.mu / (4.0 * s.L**2)}[name]
     return Assumption.at_most(name, s.X**2 if name == MOMENT_RANGE else s.X, limit)
 
 

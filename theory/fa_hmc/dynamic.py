@@ -147,7 +147,7 @@ def dynamic_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds
     >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
     >>> bound = dynamic_rate(constants(problem, algorithm), algorithm, eps=0.01)
     >>> bound.kind, float(bound.value[0].round(1))
-    ('rate', 411.9)
+    ('rate', 412.0)
     """
     accuracy = positive("eps", eps)
     s = setting(constants, algorithm)

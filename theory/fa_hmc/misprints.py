@@ -32,8 +32,8 @@ _read("noise_signs", "(II)^(c) in section G, (32) and the proof of Lemma D.6", "
 _read("second_order_difference", "proof of Lemma D.4, (I_2)", "proof",
       "((K^3-K) eta^3/6) sum_c w_c (Hess f_c(theta^c) - Hess f_c(theta^pi)) p^c",
       "sum_c w_c Hess f_c(theta^c) p^c (K^3-K) eta^3/6 - Hess f(theta^pi) p (K eta)^3/6",
-      "Hess f p is not sum_c w_c Hess f_c p^c when momenta differ, and its factor is K^3. (31) bounds both parts "
-      "by themselves, with the right factors, and stands.",
+      "Hess f p is not sum_c w_c Hess f_c p^c when momenta differ, and its factor is K^3. (31) bounds both "
+      "parts by themselves, with the right factors, and stands.",
       kind="derivation", theorems=("fa_hmc.main_part_bound",))
 
 _read("displacement_noise", "Lemma D.5 (5), (6)", "loose", "(k eta)^4 sigma^2 d",

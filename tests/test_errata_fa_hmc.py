@@ -171,6 +171,22 @@ def test_lemma_d6_on_its_whole_range():
     assert seven[-1] / 3 < (np.cosh(1) - 1) ** 2 + (np.sinh(1) - 1) ** 2 < 0.3257
 
 
+def test_lemma_d7_on_a_longer_range():
+    """(10) up to 1/(2 sqrt(L)), not only where it contracts; it implies (39)."""
+    rng = np.random.default_rng([SEED, 3])
+    for number in range(150):
+        case = problem, algorithm, start, rounds = draw_case(rng, "half")
+        facts, c = theory.constants(problem, algorithm, start), number % problem.n_clients
+        law = theory.exact.joint_law(problem, algorithm, rounds * algorithm.local_steps, start=start)
+        before = law.second_moment_about(problem.minimizer)[:-1, c]
+        bound = fa_hmc.client_step_bound(facts, algorithm, second_moments=before, client=c)
+        verdict = theory.check(bound, law)
+        assert verdict.hypotheses_met and verdict.holds, (verdict, case)
+    step = fahmc(step_size=np.sqrt(0.5 / 16) / 4)  # X^2 = mu/(4 L^2)
+    bound = fa_hmc.client_step_bound(by_hand(), step, second_moments=[8.0], client=0)
+    assert bound.terms["contraction"][0] <= (1 - 0.5 * (0.5 / 16) / 8) * 8.0
+
+
 def test_the_recursions_range():
     """1/sqrt(L) from a condition of 4 on, and 1/(2 sqrt(mu)) below."""
     for kappa, limit in ((16.0, 1.0), (4.0, 1.0), (2.0, 2**-0.5), (1.0, 0.5)):

@@ -37,13 +37,13 @@ def quadratic(hessians: Any, minimizers: Any, weights: Any = None, gradient_nois
 
 
 @erratum(id="fa_hmc.old_errors", paper=PAPER, where="Theorem 4.4", grade="error", consequence="range",
-         theorems=("fa_hmc.error_rate", *RECURSION),
+         theorems=("fa_hmc.error_rate", "fa_hmc.coupling_bound", "fa_hmc.w2_bound"),
          printed="eta_t'' <= eta_t' for t' <= t'': E_{t+1} <= (1 - mu (K eta_t)^2/4)^t E_0 + eta_t^2 Delta_t",
          corrected="the same for constant eta_t; for decreasing ones the one-step recursion, iterated",
          derivation="Let E_0 = 0, take long trajectories in the first round and let the last eta_t tend to "
                     "0. The right-hand side tends to 0 with eta_t^2, whatever C_1 and C_2 are; E_{t+1} "
                     "does not, because a short update hardly changes the error that is there. Theorem 4.1 "
-                    "and Proposition 4.3 use constant eta only.")
+                    "and Proposition 4.3 use constant eta, and the proof of 4.5 starts anew at each stage.")
 def _old_errors() -> Evidence:
     """Start in the target, make one round of long trajectories, then one of short and shorter ones."""
     problem = quadratic([1.0, 0.25], [[2.0], [-2.0]])

@@ -19,8 +19,8 @@ _read("hamiltonian_sign", "section D.1, equation (2)", "error",
       "theta(t) = theta(0) + int (p(0) + int grad f)", "p(0) - int grad f",
       "dp/dt = -grad f in the line before, and section G has the minus.")
 _read("dynamic_references", "Proposition 4.5 and after (journal version too)", "error",
-      "gamma = min{1/sqrt(L), ..}; Proposition 4.6 and Section H", "gamma = min{1/L, ..}; Proposition 4.5, "
-                                                                   "Section J",
+      "gamma = min{1/sqrt(L), ..}; Proposition 4.6 and Section H",
+      "gamma = min{1/L, ..}; Proposition 4.5 and Section J",
       "gamma is a squared length, as in Theorem 4.1. Section H proves Lemmas D.3 to D.10; the setting of "
       "eta_t is in Section J.", theorems=("fa_hmc.dynamic_rate",))
 _read("noise_signs", "(II)^(c) in section G, (32) and the proof of Lemma D.6", "proof",
@@ -49,8 +49,8 @@ _read("synchronization_unit", "section 5 (journal version too)", "loose",
       "leapfrog step' can be read as one call of Algorithm 1.")
 
 _read("average_weights", "section 4.2 and Algorithm 3", "transcription",
-      "theta_t = sum_c theta_t^(c); theta_{t+1,0} for the start of update t", "sum_c w_c theta_t^(c); "
-                                                                              "theta_{t,0}",
+      "theta_t = sum_c theta_t^(c); theta_{t+1,0} for the start of update t",
+      "sum_c w_c theta_t^(c); theta_{t,0}",
       "Algorithm 3 and section D.2 have the weights.")
 _read("leapfrog_argument", "Algorithm 3", "transcription", "h(f, theta, eta, K)", "h(f, theta, p, eta, K)",
       "The journal version has p.")
@@ -58,19 +58,19 @@ _read("index_of_sum", "equation (13)", "transcription", "sum_{i=1}^N w_c sigma^(
       "An index.")
 _read("missing_gradients", "end of the proof of Lemma D.7", "transcription",
       "||grad f_c(theta) - f_c(theta_*)||^2, ||f_c(theta_*)||^2",
-      "||grad f_c(theta) - grad f_c(theta_*)||^2, ||grad f_c(theta_*)||^2", "The next line has the "
-                                                                            "gradients.")
-_read("oracle_norm", "Lemma D.9 (15) and the end of its proof", "transcription", "||p||^2; L^4/mu, "
-                                                                                 "sigma_rho^4",
-      "||p||_max^2; L/mu", "The proof of (15) has the largest entry; (28) has the right constants.",
+      "||grad f_c(theta) - grad f_c(theta_*)||^2, ||grad f_c(theta_*)||^2",
+      "The same display has ||grad f_c(theta_*)||^2 at its end.")
+_read("oracle_norm", "Lemma D.9 (15) and the end of its proof", "transcription",
+      "||p||^2; L^4/mu, sigma_rho^4", "||p||_max^2; L/mu",
+      "The proof of (15) has the largest entry; (28) has the right constants.",
       theorems=("fa_hmc.oracle_reach_bound", "fa_hmc.oracle_gradient_bound"))
 _read("sketch_constants", "section F, (23) and (24)", "transcription",
       "(K eta)^4/120 without L^3; (K eta)^6 L^3/(15 mu) (K eta)^6/mu", "the last display of section G",
       "A sketch; section G is the proof.")
 _read("symbols_of_the_lower_bound", "proof of Theorem I.1", "transcription",
       "(Sigma_2^(1/2) Sigma_2 Sigma_2^(1/2))^(1/2); <= L/(L+mu) theta_mu; g'(0), g'' <= 0",
-      "(Sigma_2^(1/2) Sigma_1 Sigma_2^(1/2))^(1/2); <= L/(L+mu); g'(0) = 0, g'' <= 0", "Subscripts and "
-                                                                                       "marks.")
+      "(Sigma_2^(1/2) Sigma_1 Sigma_2^(1/2))^(1/2); <= L/(L+mu); g'(0) = 0, g'' <= 0",
+      "Subscripts and marks.")
 
 
 @erratum(id="fa_hmc.three_constants", paper=PAPER, where="Lemma D.7, (10) and (39)", grade="loose",

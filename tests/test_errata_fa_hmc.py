@@ -243,6 +243,13 @@ def test_rates_carry_their_assumptions():
     assert fa_hmc.rounds_rate(far, fahmc(), eps=0.1).violated == (fa_hmc.rates.ORDERS[0],)
 
 
+def test_rates_from_a_start_that_is_near_enough():
+    for start in (0.0, 1e-3):
+        facts = by_hand(initial_w2=start)
+        assert fa_hmc.rounds_rate(facts, fahmc(), eps=0.1).value[0] == 0.0
+        assert fa_hmc.dynamic_rate(facts, fahmc(), eps=0.1).terms["smoothness"][0] == 0.0
+
+
 # --- a start that is the target
 
 def test_a_bound_that_starts_at_the_target_starts_at_zero():

@@ -1,7 +1,12 @@
 """FA-HMC's theorems: the explicit recursion, lemmas, lower bound, rates, planning and errata.
 
 Source: "Bayesian federated learning with Hamiltonian Monte Carlo: algorithm and theory", arXiv version with
-supplement.
+supplement. "Printed" means: in our transcription of it.
+
+Not in the catalogue, because no number can be put in: section K (gradient noise that grows with the
+gradient: its C_1, .., C_7 are not given), Remark 4.2 (the stopping rule R-hat has no guarantee), (22)-(24) of
+section F (a sketch of section G, whose last display is `one_step_bound`), and the debiased algorithms B.1
+and B.2 (nothing is proved about them). Lemma D.1 is Jensen's inequality.
 """
 
 from . import errata, errata_lower, errata_schedules, misprints, quantities

@@ -17,7 +17,7 @@ from ..catalogue import theorem
 from ..constants import Constants
 from .bounds import all_clients, initial_error
 from .planning import kept_error, longest_allowed, prepared, rounds_to_decay
-from .rates import ORDERS, half_start, inverse_squared_length, moderate
+from .rates import ORDERS, half_start, halvings, inverse_squared_length, moderate
 from .setting import PAPER, setting
 
 LONGEST = 10**7
@@ -159,7 +159,7 @@ def dynamic_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds
                  "gradient_noise": size * float((s.w**2).sum()) * s.sigma_sq / (s.K * s.T)}
     else:
         inverse = inverse_squared_length(s, accuracy, 1)
-        inverse["smoothness"] *= max(log(2.0 * initial_error(constants, s) / accuracy**2), 0.0)
+        inverse["smoothness"] *= halvings(constants, s, accuracy)
         parts = {name: 4.0 / (s.mu * s.T) * part for name, part in inverse.items()}
     return Bound.from_terms(
         parts, np.array([0]), assumptions=moderate(constants, s), quantity="rounds_to_w2", kind="rate",

@@ -62,7 +62,7 @@ def prepared(constants: Constants, algorithm: FAHMC) -> Setting:
 
 
 def longest_allowed(s: Setting) -> float:
-    """X^2 that every hypothesis allows: 1/(4 L) and Lemma D.7's mu/(4 L^2), which is smaller."""
+    """X^2 that every hypothesis allows: the recursion's, and Lemma D.7's mu/(4 L^2), which is smaller."""
     return s.mu / (4.0 * s.L**2)
 
 

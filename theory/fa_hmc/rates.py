@@ -61,6 +61,11 @@ def moderate(constants: Constants, s: Setting) -> tuple[Assumption, ...]:
     return tuple(of_order(*each) for each in zip(ORDERS, found, limits, strict=True))
 
 
+def halvings(constants: Constants, s: Setting, eps: float) -> float:
+    """log(2 E_0/eps^2), and 0 where the start is near enough."""
+    return float(np.log(max(2.0 * initial_error(constants, s) / eps**2, 1.0)))
+
+
 def half_start(problem: Any, algorithm: Any, constants: Constants, n_rounds: int,
                start: Any) -> dict[str, Any]:
     """The accuracy where none is given: half of the distance at the start."""
@@ -121,7 +126,7 @@ def rounds_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds:
         terms = {"bias": log * s.T * g, "correlation": log * s.T * (1.0 - s.rho) * s.N,
                  "gradient_noise": log * float((s.w**2).sum()) * s.sigma_sq / (s.K * s.T)}
     else:
-        log = max(float(np.log(2.0 * initial_error(constants, s) / accuracy**2)), 0.0)
+        log = halvings(constants, s, accuracy)
         terms = {name: 4.0 / (s.mu * s.T) * log * part for name, part in parts.items()}
     return Bound.from_terms(
         terms, np.array([0]), assumptions=moderate(constants, s), quantity="rounds_to_w2", kind="rate",

@@ -91,7 +91,8 @@ def _rounds(p: Any) -> pd.DataFrame:
                                                     n_grid=p.n_grid, n_refine=p.n_refine, max_rounds=10**7)
                 if best is None:
                     raise ValueError(f"eps={p.eps} is not reached by any step size at T={steps}")
-                rate = rounds_rate(theory.constants(whole, algorithm), algorithm, eps=p.eps)
+                rate = rounds_rate(theory.constants(whole, algorithm), algorithm, eps=p.eps,
+                                   variant="resolved")
                 rows.append({"noise": noise, "shared": shared, "local_steps": steps, "rounds": best.n_rounds,
                              "step_size": best.step_size, "shape": float(rate.value[0])})
     return pd.DataFrame(rows)

@@ -74,7 +74,8 @@ def _curves(p: Any) -> pd.DataFrame:
     for number, (name, length) in enumerate((("best", best), ("given", p.curve_length))):
         note(f"simulating trajectories of length {length:.3f}")
         flow = FAHMCFlow(length, p.curve_steps, p.shared_noise)
-        bound = lower_bound(theory.constants(groups.problem, flow), flow, groups=groups, n_rounds=p.n_rounds)
+        bound = lower_bound(theory.constants(groups.problem, flow), flow, groups=groups, n_rounds=p.n_rounds,
+                            variant="printed")
         law = theory.exact_law(groups.problem, flow, p.n_rounds, covariance="diagonal")
         leapfrog = fs.FAHMC(length / p.leapfrog_steps, p.leapfrog_steps, p.curve_steps, p.shared_noise)
         run = fs.simulate(one, leapfrog, p.n_rounds, p.n_replicas, seed=p.seed + number)

@@ -23,12 +23,16 @@ DENSE = 1024
 GRID = 32
 """Rounds looked at per doubling beyond `DENSE`, and per refinement."""
 
-_PLANNERS: dict[type, Callable[[Constants, Any, float], tuple[float, int]]] = {}
+Rule = Callable[[Constants, Any, float], tuple[Any, int]]
+_PLANNERS: dict[type, Rule] = {}
 
 
-def planner(algorithm: type) -> Callable[[Callable], Callable]:
-    """Decorator for a paper's planning rule: (constants, algorithm, eps) -> (step_size, n_rounds)."""
-    def register(function: Callable[[Constants, Any, float], tuple[float, int]]) -> Callable:
+def planner(algorithm: type) -> Callable[[Rule], Rule]:
+    """Decorator for a paper's planning rule: (constants, algorithm, eps) -> (step_size, n_rounds).
+
+    A rule that chooses more than the step size returns the algorithm in its place.
+    """
+    def register(function: Rule) -> Rule:
         _PLANNERS[algorithm] = function
         return function
 
@@ -146,7 +150,8 @@ def best_step_size(problem: Any, algorithm: Any, eps: float, *, start: Any = Non
     """Step size with the fewest exact rounds to W2 <= `eps`.
 
     A logarithmic grid of step sizes up to the stability limit, refined around its best entry. Among
-    equal numbers of rounds the smallest step size wins, the one with least bias.
+    equal numbers of rounds the smallest step size wins, the one with least bias. Everything else of the
+    algorithm stays; step sizes that it excludes (DE-SGHMC beyond 1/friction) count as not reaching `eps`.
 
     Parameters
     ----------
@@ -164,7 +169,7 @@ def best_step_size(problem: Any, algorithm: Any, eps: float, *, start: Any = Non
     """
     eps = positive("eps", eps)
     whole("n_grid", n_grid, 5)
-    limit = replace(algorithm, step_size=1.0).stability(problem).max_step_size
+    limit = replace(algorithm, step_size=algorithm.schedule.largest).stability(problem).max_step_size
     if not np.isfinite(limit):
         raise ValueError("max_step_size of this problem is not known; give step sizes to rounds_to instead")
     low = limit * 1e-6 if smallest is None else positive("smallest", smallest)
@@ -177,12 +182,7 @@ def best_step_size(problem: Any, algorithm: Any, eps: float, *, start: Any = Non
         for step in np.geomspace(low, high, n_grid)[::-1].tolist():
             if step in tried:
                 continue
-            try:
-                tried[step] = rounds_to(problem, replace(algorithm, step_size=step), eps, start=start,
-                                        max_rounds=cutoff)
-            except UnstableStepSize:  # a window of instability below the limit
-                tried[step] = None
-            found = tried[step]
+            tried[step] = found = _rounds_at(problem, algorithm, step, eps, start, cutoff)
             if found is not None:  # smaller steps need not be followed much further than the best
                 cutoff = min(cutoff, max(found, 1))
         good = {step: n for step, n in tried.items() if n is not None}
@@ -196,6 +196,18 @@ def best_step_size(problem: Any, algorithm: Any, eps: float, *, start: Any = Non
         return None
     order = sorted(tried)
     return TunedStep(best, good[best], eps, tuple(order), tuple(tried[step] for step in order))
+
+
+def _rounds_at(problem: Any, algorithm: Any, step: float, eps: float, start: Any, cutoff: int) -> int | None:
+    """`rounds_to` at a step size; None where it is unstable, or no step size of this algorithm."""
+    try:
+        chosen = replace(algorithm, step_size=step)
+    except ValueError:  # the algorithm's own check of its parameters
+        return None
+    try:
+        return rounds_to(problem, chosen, eps, start=start, max_rounds=cutoff)
+    except UnstableStepSize:  # a window of instability below the limit
+        return None
 
 
 @dataclass(frozen=True)
@@ -260,8 +272,9 @@ def compare(problem: Any, algorithm: Any, eps: float, *, start: Any = None, max_
     else:
         raise ValueError(f"algorithm={algorithm!r} has no planning rule; there is one for "
                          f"{', '.join(sorted(c.__name__ for c in _PLANNERS))}")
-    step, predicted = _PLANNERS[cls](constants(problem, algorithm, start), algorithm, eps)
-    chosen = replace(algorithm, step_size=step)
+    planned_for, predicted = _PLANNERS[cls](constants(problem, algorithm, start), algorithm, eps)
+    chosen = planned_for if isinstance(planned_for, cls) else replace(algorithm, step_size=planned_for)
+    step = float(chosen.schedule.largest)
     try:
         planned = rounds_to(problem, chosen, eps, start=start, max_rounds=max_rounds)
     except UnstableStepSize as error:

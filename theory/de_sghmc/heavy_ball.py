@@ -72,15 +72,15 @@ _register("least_factor", "least s with s M - Q positive semidefinite in the hea
 
 def _number(c: Chain, value: float, name: str, about: str, number: str) -> Bound:
     return Bound.from_terms({name: value}, np.array([0]), assumptions=c.hypotheses, quantity=about,
-                            kind="upper", source=f"DE-SGHMC {number}", variant=c.variant,
+                            kind="upper", source=f"DE-SGHMC {number}", variant="printed",
                             inputs={"recursion": recursion(c)})
 
 
 @theorem(id="de_sghmc.gradient_coefficient_bound", paper=PAPER, number="Lemma 19", kind="upper",
          quantity="gradient_coefficient", algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES,
-         variants=("corrected",), applies=applicable)
+         variants=("printed",), applies=applicable)
 def gradient_coefficient_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0,
-                               record: Any = None, variant: str = "corrected") -> Bound:
+                               record: Any = None, variant: str = "printed") -> Bound:
     """The coefficient of ||grad Fbar||^2 is negative.
 
     Guarantee: k_{alpha,beta} = alpha/(1-beta) [alpha/(1-beta) - 2/(L_a+mu) + 2 c_1 alpha/(1-beta)] < 0.
@@ -93,8 +93,7 @@ def gradient_coefficient_bound(constants: Constants, algorithm: DESGHMC, *, n_ro
         As for `w2_bound`.
     n_rounds, record
         Not used.
-    variant : "corrected"
-        As printed.
+    variant : "printed"
 
     Returns
     -------
@@ -104,15 +103,23 @@ def gradient_coefficient_bound(constants: Constants, algorithm: DESGHMC, *, n_ro
 
 
 @theorem(id="de_sghmc.ratio_bound", paper=PAPER, number="Lemma 20", kind="upper", quantity="lyapunov_ratio",
-         algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES, applies=applicable)
+         algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES, variants=("printed",),
+         applies=applicable)
 def ratio_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0, record: Any = None,
-                variant: str = "corrected") -> Bound:
+                variant: str = "printed") -> Bound:
     """The Lyapunov function's first part contracts.
 
     Guarantee: q_1 = a/b < 1.
 
-    Source: DE-SGHMC Lemma 20. Its proof has 4 beta^2 (1 + 1/c_1) where the printed a gives 8; with the
-    c_2 that (79) has, 8 beta^2 (1 + 1/(2 c_1)), the proof's constant 64 suffices.
+    Source: DE-SGHMC Lemma 20, with the printed c_2 and the 64 of (38). Proof, with l = lambda_N: a < b means
+    c_2 < -k mu^2. By (37) and beta <= (1 + l - 4 alpha mu)/4,
+
+        -k (1-beta)^2 >= alpha^2 (4 alpha mu/(3-l) - 2 c_1) >= alpha^3 mu (1+l)/(3-l),   2 c_1 <= alpha mu,
+
+    and c_2 (1-beta)^2 = 4 beta^2 (1-l)^2 (1 + c_1)/c_1 <= alpha^3 mu^3 (1+l) (1-l)^2 (1 + c_1)/16 by (38). So
+    (1-l)^2 (3-l) (1 + c_1) < 16 is enough. c_1 <= alpha mu/2 <= (1+l)/8, and (1-l)^2 (3-l) (1 + (1+l)/8)
+    falls from 16 at l = -1. (The display in print has 4 where 2 c_2/mu in a gives 8; the lemma needs no
+    other constant.) q_1 tends to one as l tends to -1.
 
     Parameters
     ----------
@@ -120,21 +127,20 @@ def ratio_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0, 
         As for `w2_bound`.
     n_rounds, record
         Not used.
-    variant : "corrected" or "printed"
-        Which c_2.
+    variant : "printed"
 
     Returns
     -------
     Bound on "lyapunov_ratio" of value 1.
     """
-    return _number(chain(constants, algorithm, variant), 1.0, "one", "lyapunov_ratio", "Lemma 20")
+    return _number(chain(constants, algorithm, "printed"), 1.0, "one", "lyapunov_ratio", "Lemma 20")
 
 
 @theorem(id="de_sghmc.factor_bound", paper=PAPER, number="Lemma 21", kind="upper", quantity="least_factor",
-         algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES, variants=("corrected",),
+         algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES, variants=("printed",),
          applies=applicable)
 def factor_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0, record: Any = None,
-                 variant: str = "corrected") -> Bound:
+                 variant: str = "printed") -> Bound:
     """The Lyapunov function's second part contracts.
 
     Guarantee: s M - Q is positive semidefinite for s >= q_2 = max(0, 1 - 2 c_1).
@@ -147,8 +153,7 @@ def factor_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0,
         As for `w2_bound`.
     n_rounds, record
         Not used.
-    variant : "corrected"
-        As printed.
+    variant : "printed"
 
     Returns
     -------

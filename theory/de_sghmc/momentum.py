@@ -51,7 +51,7 @@ def largest_beta(mu: float, L: float, smallest: float, alpha: float) -> float:
 
 
 def step_size_limit(strong_convexity: float, smoothness: float, mixing: Any) -> float:
-    """Largest step size of Theorem 11: sqrt((1 + lambda_N)/(2 (L + mu))), equation (37).
+    """Largest step size of Theorem 11: sqrt((1 + lambda_N)/(2 (L + mu))), equation (37), rounded down.
 
     Parameters
     ----------
@@ -68,7 +68,9 @@ def step_size_limit(strong_convexity: float, smoothness: float, mixing: Any) -> 
     0.25
     """
     mu, L = positive("strong_convexity", strong_convexity), positive("smoothness", smoothness)
-    return float(np.sqrt((1.0 + smallest_eigenvalue(check_mixing(mixing))) / (2.0 * (L + mu))))
+    limit = (1.0 + smallest_eigenvalue(check_mixing(mixing))) / (2.0 * (L + mu))
+    step = float(np.sqrt(limit))
+    return step if step**2 <= limit else float(np.nextafter(step, 0.0))
 
 
 def largest_momentum(strong_convexity: float, smoothness: float, mixing: Any, step_size: float) -> float:

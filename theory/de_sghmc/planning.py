@@ -1,18 +1,27 @@
-"""DE-SGHMC's Remark 12: eta^2 = c log(sqrt K)/(mu K) for 2 K iterations.
+"""Step sizes and frictions that DE-SGHMC's Theorem 11 asks for.
 
-It is within (37) exactly when log K <= K/a, a = c (L + mu)/(mu (1 + lambda_N)), for which
-K >= max(34, a^2/e) suffices; friction 1/eta is then within (38).
+Remark 12 takes eta^2 = c log(sqrt K)/(mu K) for 2 K iterations. It is within (37) exactly when log K <= K/a, a = c (L + mu)/(mu (1 + lambda_N)), for which
+K >= max(34, a^2/e) suffices; friction 1/eta is then within (38). `plan` inverts Theorem 11 itself, numerically.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from math import ceil
 from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.network import check_mixing, smallest_eigenvalue
 from fedsim.validation import positive, real, whole
+
+from ..constants import Constants
+from ..de_sgld.planning import Plan, planned
+from ..tuning import planner
+from .bounds import w2_bound
+from .momentum import largest_momentum, step_size_limit
 
 
 def _ratio(strong_convexity: float, smoothness: float, mixing: Any, c: float) -> float:
@@ -74,3 +83,62 @@ def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_
         raise ValueError(f"n_iterations={K} gives log K={np.log(K):.4g} more than K/a={K / a:.4g}: the step "
                          f"size is beyond Theorem 11; {enough} or more suffices (DE-SGHMC Remark 12)")
     return float(np.sqrt(c * 0.5 * np.log(K) / (strong_convexity * K)))
+
+
+def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float = 0.0) -> Plan:
+    """Step size, friction and iterations after which Theorem 11 guarantees W2 <= eps of the average.
+
+    The largest step size whose floor is eps/2 at the chosen momentum, then the first iteration with a bound
+    of at most eps.
+
+    Parameters
+    ----------
+    constants : Constants
+        Convention "components".
+    algorithm : fedsim.DESGHMC
+        Its step size and friction are replaced.
+    eps : float
+    share : float
+        From 0 to 1: the momentum 1 - friction * step_size as a part of the largest that (38) allows. The
+        bound grows with it; 0 is friction 1/step_size.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; `NotApplicable` for a network that is not connected.
+
+    Source: DE-SGHMC Theorem 11, equations (37) to (39).
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> from theory.constants import constants
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
+    >>> found = plan(constants(problem, algorithm), algorithm, 0.5)
+    >>> round(found.step_size * found.algorithm.friction, 12), found.n_rounds > 1
+    (1.0, True)
+    """
+    if not isinstance(algorithm, DESGHMC):
+        raise ValueError(f"algorithm={algorithm!r} must be a DESGHMC")
+    if not isinstance(constants, Constants):
+        raise ValueError(f"constants={constants!r} must be a theory.Constants")
+    if not 0.0 <= real("share", share) <= 1.0:
+        raise ValueError(f"share={share!r} must be from 0 to 1")
+    mu, L = constants.strong_convexity, constants.smoothness
+
+    def chosen(step: float) -> DESGHMC:
+        beta = share * largest_momentum(mu, L, algorithm.mixing, step)
+        return replace(algorithm, step_size=step, friction=(1.0 - beta) / step)
+
+    return planned(eps, step_size_limit(mu, L, algorithm.mixing), chosen, partial(w2_bound, constants))
+
+
+@planner(DESGHMC)
+def _planned(constants: Constants, algorithm: DESGHMC, eps: float) -> tuple[DESGHMC, int]:
+    found = plan(constants, algorithm, eps)
+    return found.algorithm, found.n_rounds

@@ -43,6 +43,7 @@ class Chain:
     begin : Beginning
         Where the iteration starts relative to x_a.
     variant : "corrected" or "printed"
+        The explicit constant (105): with a c~_4 that is one, and the c_2 of (79), or both as printed.
     """
 
     base: Setting
@@ -82,7 +83,7 @@ class Chain:
 
     @property
     def c2(self) -> float:
-        """c_2: with 1 + 1/(2 c_1), which (79) has; printed with 1 + 1/c_1."""
+        """c_2: with 1 + 1/(2 c_1), which (79) has; printed, somewhat larger, with 1 + 1/c_1."""
         ratio = 2.0 * self.beta / (1.0 - self.beta) * (1.0 - self.base.smallest)
         return ratio**2 * (1.0 + (1.0 if self.variant == "printed" else 0.5) / self.c1)
 
@@ -108,6 +109,11 @@ class Chain:
         return max(0.0, 1.0 - self.alpha * mu * L_a / ((1.0 - beta) * (L_a + mu) + 2.0 * L_a * beta))
 
     @property
+    def q(self) -> float:
+        """max(q_1, q_2), below one within (37) and (38)."""
+        return max(self.q1, self.q2)
+
+    @property
     def heat(self) -> float:
         """eta^4 sigma^2 N + 2 gamma eta^3 N d: trace of the noise in a step of all positions."""
         s = self.base
@@ -115,7 +121,7 @@ class Chain:
 
     @property
     def V1(self) -> float:
-        """V_1, equations (94) and (95), with x^(1) where x^(0) is printed."""
+        """Bound of V_1, equations (94) and (95), with x^(1) where x^(0) is printed."""
         kept = self.beta / (1.0 - self.beta)
         return (0.5 * self.b * self.L_alpha * self.begin.start_sq + 2.0 * self.begin.first_sq
                 + 2.0 * kept**2 * self.begin.step_sq)
@@ -123,12 +129,16 @@ class Chain:
     @cached_property
     def c3(self) -> float:
         """Bound of E||x + beta/(1-beta) (x - x_before) - x_a||^2, equation (88)."""
-        if self.k >= 0.0 or not 0.0 <= max(self.q1, self.q2) < 1.0:
+        if self.k >= 0.0 or not 0.0 <= self.q < 1.0:
             raise NotApplicable(f"1 - friction*step_size={self.beta:g} must be at most "
                                 f"{max(self.largest_beta, 0.0):.4g} for step_size={self.eta:g}: the bound "
                                 "has no value (DE-SGHMC Theorem 11, equations (37), (38))")
-        rest = 2.0 / (1.0 - self.beta) ** 2 * self.heat + self.c2 * self.begin.fixed_norm**2
-        return self.V1 + rest / (1.0 - max(self.q1, self.q2))
+        return self.V1 + self.rest / (1.0 - self.q)
+
+    @property
+    def rest(self) -> float:
+        """What V_k gains in a step, equation (88)."""
+        return 2.0 / (1.0 - self.beta) ** 2 * self.heat + self.c2 * self.begin.fixed_norm**2
 
     @property
     def c4(self) -> float:
@@ -136,20 +146,32 @@ class Chain:
         return 2.0 * self.c3 + 2.0 * self.begin.fixed_norm**2
 
     @property
-    def gradient_bound(self) -> float:
-        """c~_4, a bound of E||grad F(x)||^2.
+    def fixed_sq(self) -> float:
+        """Bound of E||x - x_a||^2 at every iteration.
 
-        Corrected: 2 ||grad F(x^*)||^2 + 2 L^2 (2 max(c_3, E||x_0 - x_a||^2) + 2 ||x_a - x^*||^2), because
-        x - x_a is a convex combination of the extrapolated point's and the former distance.
-        Printed: L (||grad F(x^*)||^2 + sup E||x - x^*||^2), with the appendix' bound of E||x||^2.
+        x - x_a = (1 - beta) (x + beta/(1-beta) (x - x_before) - x_a) + beta (x_before - x_a), so that it is
+        at most the larger of c_3 and its value at the start.
         """
-        s, norm = self.base, self.begin.fixed_norm
+        return max(self.c3, self.begin.start_sq)
+
+    @property
+    def printed_position(self) -> float:
+        """Bound of E||x||^2 in the proof of Lemma 13, after (102), as printed."""
+        norm, kept = self.begin.fixed_norm, self.beta / (1.0 - self.beta)
+        return 4.0 * self.c3 + 4.0 * norm**2 + 2.0 * kept**2 * (
+            2.0 * self.c3 / (self.base.mu * self.b) + 2.0 * norm**2)
+
+    @property
+    def gradient_bound(self) -> float:
+        """c~_4, meant as a bound of E||grad F(x)||^2.
+
+        Corrected: 2 ||grad F(x^*)||^2 + 2 L^2 (2 E||x - x_a||^2 + 2 ||x_a - x^*||^2), by `fixed_sq`.
+        Printed: L (||grad F(x^*)||^2 + sup E||x - x^*||^2), in another unit, with `printed_position`.
+        """
+        s = self.base
         if self.variant == "printed":
-            kept = self.beta / (1.0 - self.beta)
-            far = 4.0 * self.c3 + 4.0 * norm**2 + 2.0 * kept**2 * (
-                2.0 * self.c3 / (s.mu * self.b) + 2.0 * norm**2)
-            return s.L * (s.gradient_sq + 2.0 * far + 2.0 * s.minimizer_norm**2)
-        away = 2.0 * max(self.c3, self.begin.start_sq) + 2.0 * self.begin.fixed_distance**2
+            return s.L * (s.gradient_sq + 2.0 * self.printed_position + 2.0 * s.minimizer_norm**2)
+        away = 2.0 * self.fixed_sq + 2.0 * self.begin.fixed_distance**2
         return 2.0 * s.gradient_sq + 2.0 * s.L**2 * away
 
     @cached_property
@@ -196,6 +218,7 @@ def chain(constants: Constants, algorithm: DESGHMC, variant: str = "corrected",
     algorithm : fedsim.DESGHMC
         Constant step size.
     variant : "corrected" or "printed"
+        Which explicit constant (105), see `Chain`.
     begin : Beginning, optional
         Of the problem itself; from the constants by default.
 

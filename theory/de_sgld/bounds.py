@@ -1,7 +1,7 @@
 """DE-SGLD Theorem 1: W2 of the average and of the clients to the target exp(-f).
 
 Notation as in `setting`; sigma^2 bounds E||gradient noise of a client||^2, mu' = mu (1 - eta L/2),
-rho = 1 - eta mu', H = (rho^k - g^(2k)) / (rho - g^2) with g = gamma-bar, and D^2 is that of Lemma 5.
+g = gamma-bar, D^2 is that of Lemma 5, and in print H = (rho^k - g^(2k)) / (rho - g^2), rho = 1 - eta mu'.
 """
 
 from __future__ import annotations
@@ -18,18 +18,28 @@ from ..catalogue import theorem
 from ..constants import Constants
 from .setting import PAPER, Setting, applicable, hypotheses, setting
 
+VARIANTS = ("without_transient", "printed")
 HYPOTHESES = ("connected network", "constant step_size <= (1 + lambda_N)/smoothness",
               "step_size <= 1/(smoothness + strong_convexity)")
 
 
 def _average_terms(s: Setting, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """The terms that both bounds have."""
-    bracket = (4.0 * s.L**2 * s.gradient_bound * s.alpha / (s.N * s.gap**2)
-               + 4.0 * s.L**2 * s.sigma_sq * s.alpha / s.square_gap + 8.0 * s.L**2 * s.d / s.square_gap)
-    return {"initialization": s.initialization(rounds),
-            "network_transient": np.sqrt(s.transient_sq(rounds, variant)),
-            "discretization": s.euler, "gradient_noise": s.noise,
-            "disagreement": float(np.sqrt(s.alpha * s.drift / s.mu_prime * bracket))}
+    terms: dict[str, Any] = {"initialization": s.initialization(rounds)}
+    if variant == "printed":
+        terms["network_transient"] = np.sqrt(s.transient_sq(rounds))
+    return terms | {"discretization": s.euler, "gradient_noise": s.noise,
+                    "disagreement": float(np.sqrt(s.disagreement_sq))}
+
+
+def clients_terms(s: Setting, rounds: np.ndarray, variant: str) -> dict[str, Any]:
+    """The terms of the clients' bound, equation (20)."""
+    spread = (2.0 * np.sqrt(2.0 * s.d * s.alpha / s.square_gap)
+              + 2.0 * np.sqrt(s.gradient_bound / s.N) * s.alpha / s.gap
+              + 2.0 * s.alpha * np.sqrt(s.sigma_sq / s.square_gap))
+    return _average_terms(s, rounds, variant) | {
+        "clients_transient": 2.0 * s.mixing_power(rounds) * np.sqrt(s.origin_sq / s.N),
+        "clients_spread": float(spread)}
 
 
 def _bound(s: Setting, rounds: np.ndarray, terms: dict[str, Any], variant: str, quantity: str,
@@ -42,21 +52,22 @@ def _bound(s: Setting, rounds: np.ndarray, terms: dict[str, Any], variant: str, 
 
 
 @theorem(id="de_sgld.w2_bound", paper=PAPER, number="Theorem 1 (average)", kind="upper", quantity="w2",
-         algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES, applies=applicable)
+         algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES, variants=VARIANTS,
+         applies=applicable)
 def w2_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-             variant: str = "corrected") -> Bound:
+             variant: str = "without_transient") -> Bound:
     """W2 bound of the clients' average.
 
     Guarantee, after k iterations with step size eta < min((1 + lambda_N)/L, 1/(L + mu)):
 
         W2 <= (1 - mu eta)^k [ sqrt(E||average_0 - x_*||^2) + sqrt(2 d/(mu N)) ]
-              + [eta (eta + (1 + eta L)^2/mu') H]^(1/2) (2 L/sqrt(N)) sqrt(E||x_0||^2)
               + 1.65 (L/mu) sqrt(eta d/N) + sigma sqrt(eta/(mu' N))
               + sqrt(eta) [eta/mu' + (1 + eta L)^2/mu'^2]^(1/2)
                 * [4 L^2 D^2 eta/(N (1-g)^2) + 4 L^2 sigma^2 eta/(1-g^2) + 8 L^2 d/(1-g^2)]^(1/2)
 
-    Source: DE-SGLD Theorem 1, equation (30). Printed with g^2 H in the second term: its proof drops a
-    factor from a geometric sum and shifts its index.
+    Source: DE-SGLD Theorem 1, equation (30). Printed with one more term, [g^2 H]^(1/2) (2 L/sqrt(N))
+    sqrt(E||x_0||^2), which is at least 0; the theorem holds without it, by Lemmas 9 and 10 and the proof
+    in `coupling_bound`, whose square root is the rest.
 
     Parameters
     ----------
@@ -66,12 +77,13 @@ def w2_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: 
         Constant step size.
     n_rounds, record
         Iterations, as in `fedsim.recorded_rounds`.
-    variant : "corrected" or "printed"
+    variant : "without_transient" or "printed"
+        The theorem without its term for a start apart, or with it.
 
     Returns
     -------
-    Bound with terms "initialization", "network_transient", "discretization", "gradient_noise" and
-    "disagreement".
+    Bound with terms "initialization", "discretization", "gradient_noise", "disagreement", and printed
+    "network_transient".
 
     Raises
     ------
@@ -96,9 +108,9 @@ def w2_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: 
 
 @theorem(id="de_sgld.w2_clients_bound", paper=PAPER, number="Theorem 1 (clients)", kind="upper",
          quantity="w2_clients", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         applies=applicable)
+         variants=VARIANTS, applies=applicable)
 def w2_clients_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                     variant: str = "corrected") -> Bound:
+                     variant: str = "without_transient") -> Bound:
     """Bound of the mean over clients of their W2 distances to the target.
 
     Guarantee, in the range of `w2_bound`, with the terms of `w2_bound` and
@@ -106,7 +118,7 @@ def w2_clients_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, 
         (1/N) sum_i W2(x_i) <= ... + (2 g^k/sqrt(N)) sqrt(E||x_0||^2)
                                + 2 sqrt(2 d eta/(1-g^2)) + 2 D eta/(sqrt(N) (1-g)) + 2 sigma eta/sqrt(1-g^2)
 
-    Source: DE-SGLD Theorem 1, equation (20).
+    Source: DE-SGLD Theorem 1, equation (20): `w2_bound` and the root of Lemma 6, term by term.
 
     Parameters
     ----------
@@ -124,10 +136,4 @@ def w2_clients_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, 
     """
     s = setting(constants, algorithm)
     rounds = recorded_rounds(n_rounds, record)
-    spread = (2.0 * np.sqrt(2.0 * s.d * s.alpha / s.square_gap)
-              + 2.0 * np.sqrt(s.gradient_bound / s.N) * s.alpha / s.gap
-              + 2.0 * s.alpha * np.sqrt(s.sigma_sq / s.square_gap))
-    terms = _average_terms(s, rounds, variant) | {
-        "clients_transient": 2.0 * s.mixing_power(rounds) * np.sqrt(s.origin_sq / s.N),
-        "clients_spread": float(spread)}
-    return _bound(s, rounds, terms, variant, "w2_clients", "(20)")
+    return _bound(s, rounds, clients_terms(s, rounds, variant), variant, "w2_clients", "(20)")

@@ -36,6 +36,11 @@ class Coupling:
         E||average - y||^2.
     extrapolated : (n + 1,)
         E||x + beta/(1-beta) (x - x_before)||^2 of all clients; at 0 with x - x_before = eta v.
+    distance : (n + 1,)
+        The same of x + beta/(1-beta) (x - x_before) - x_a, x_a the minimizer of
+        Fbar = F + x'(I - W x I) x/(2 alpha).
+    energy : (n + 1,)
+        E[Fbar(x_before) - Fbar(x_a)].
     """
 
     rounds: np.ndarray
@@ -43,6 +48,8 @@ class Coupling:
     damped_to_euler: Array
     average_to_euler: Array
     extrapolated: Array
+    distance: Array
+    energy: Array
 
 
 def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, alpha: float,
@@ -106,11 +113,14 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
     S = np.zeros((total, total)) if cov is None else rows @ cov @ rows.T
 
     pick, step = np.eye(total), beta / (1.0 - beta)
-    reads = [pick[apart], pick[lag], pick[apart] + pick[lag], (1.0 + step) * pick[x] - step * pick[before]]
-    found = np.empty((4, n_rounds + 1))
+    ahead, curvature = (1.0 + step) * pick[x] - step * pick[before], A + np.kron(np.eye(N) - W, unit) / alpha
+    fixed, root = np.linalg.solve(curvature, pull.ravel()), np.linalg.cholesky(0.5 * curvature).T
+    reads = [(pick[apart], 0.0), (pick[lag], 0.0), (pick[apart] + pick[lag], 0.0), (ahead, 0.0),
+             (ahead, fixed), (root @ pick[before], root @ fixed)]
+    found = np.empty((len(reads), n_rounds + 1))
     for k in range(n_rounds + 1):
         if k:
             mean, S = M @ mean + c, M @ S @ M.T + Q
-        for row, read in zip(found, reads, strict=True):
-            row[k] = ((read @ mean) ** 2).sum() + np.einsum("ij,jk,ik->", read, S, read, optimize=True)
+        for row, (read, origin) in zip(found, reads, strict=True):
+            row[k] = ((read @ mean - origin) ** 2).sum() + np.einsum("ij,jk,ik->", read, S, read, optimize=True)
     return Coupling(np.arange(n_rounds + 1), *found)

@@ -1,4 +1,4 @@
-"""DE-SGLD's lemmas about the clients: Lemmas 5, 6, 7 and 8. Notation as in `bounds`."""
+"""DE-SGLD's lemmas about the clients: Lemmas 5 to 8, and (123). Notation as in `bounds`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fedsim.law import recorded_rounds
 from ..bound import Bound
 from ..catalogue import theorem
 from ..constants import Constants
-from .bounds import HYPOTHESES
-from .setting import PAPER, Setting, applicable, hypotheses, setting
+from .bounds import HYPOTHESES, VARIANTS
+from .setting import PAPER, Setting, applicable, hypotheses, power, setting
 
 
 @theorem(id="de_sgld.gradient_bound", paper=PAPER, number="Lemma 5", kind="upper",
          quantity="component_gradients", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         variants=("corrected",), applies=applicable)
+         variants=("printed",), applies=applicable)
 def gradient_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                   variant: str = "corrected") -> Bound:
+                   variant: str = "printed") -> Bound:
     """Uniform bound D^2 of the clients' exact gradients.
 
     Guarantee, for every iteration:
@@ -37,8 +37,7 @@ def gradient_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, re
     ----------
     constants, algorithm, n_rounds, record
         As for `w2_bound`.
-    variant : "corrected"
-        As printed.
+    variant : "printed"
 
     Returns
     -------
@@ -51,6 +50,41 @@ def gradient_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, re
         source="DE-SGLD Lemma 5, equation (26)", variant=variant)
 
 
+@theorem(id="de_sgld.iterate_bound", paper=PAPER, number="Lemma 5, proof, and equation (123)", kind="upper",
+         quantity="fixed_point_moment", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
+         variants=("printed",), applies=applicable)
+def iterate_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
+                  variant: str = "printed") -> Bound:
+    """How far the clients are from the fixed point x_eta of the iteration without noise.
+
+    Guarantee, for every iteration k, with s = mu (1 + lambda_N - eta L):
+
+        E||x - x_eta||^2 <= (1 - eta s)^k E||x_0 - x_eta||^2 + (eta sigma^2 N + 2 d N)/s
+
+    where sqrt(E||x_0 - x_eta||^2) <= sqrt(E||x_0 - x^*||^2) + C_1 eta sqrt(N)/(1-g) by Lemma 18.
+
+    Source: DE-SGLD, proof of Lemma 5; equation (123) is one step of it.
+
+    Parameters
+    ----------
+    constants, algorithm, n_rounds, record
+        As for `w2_bound`.
+    variant : "printed"
+
+    Returns
+    -------
+    Bound on "fixed_point_moment" with terms "start" and "noise".
+    """
+    s = setting(constants, algorithm)
+    rounds = recorded_rounds(n_rounds, record)
+    start = (np.sqrt(s.start_sq) + s.fixed_point_distance) ** 2
+    pull = s.alpha * s.mu * s.room
+    return Bound.from_terms(
+        {"start": start * power(np.log1p(-pull), rounds), "noise": s.alpha * s.heat / pull}, rounds,
+        assumptions=hypotheses(s), quantity="fixed_point_moment", kind="upper",
+        source="DE-SGLD Lemma 5, proof", variant=variant, inputs={"alpha": s.alpha})
+
+
 def _disagreement_terms(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     return {"start": 4.0 * s.mixing_power(rounds) ** 2 * s.origin_sq,
             "gradients": 4.0 * s.gradient_bound * s.alpha**2 / s.gap**2,
@@ -60,9 +94,9 @@ def _disagreement_terms(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
 
 @theorem(id="de_sgld.disagreement_bound", paper=PAPER, number="Lemma 6", kind="upper",
          quantity="disagreement", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         variants=("corrected",), applies=applicable)
+         variants=("printed",), applies=applicable)
 def disagreement_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                       variant: str = "corrected") -> Bound:
+                       variant: str = "printed") -> Bound:
     """How far clients are from their average.
 
     Guarantee, for every iteration k:
@@ -76,8 +110,7 @@ def disagreement_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int
     ----------
     constants, algorithm, n_rounds, record
         As for `w2_bound`.
-    variant : "corrected"
-        As printed.
+    variant : "printed"
 
     Returns
     -------
@@ -91,9 +124,9 @@ def disagreement_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int
 
 @theorem(id="de_sgld.gradient_error_bound", paper=PAPER, number="Lemma 7", kind="upper",
          quantity="gradient_error", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         variants=("corrected",), applies=applicable)
+         variants=("printed",), applies=applicable)
 def gradient_error_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                         variant: str = "corrected") -> Bound:
+                         variant: str = "printed") -> Bound:
     """What the average's gradient misses because clients take theirs elsewhere.
 
     Guarantee, for every iteration:
@@ -106,8 +139,7 @@ def gradient_error_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: i
     ----------
     constants, algorithm, n_rounds, record
         As for `w2_bound`.
-    variant : "corrected"
-        As printed.
+    variant : "printed"
 
     Returns
     -------
@@ -122,9 +154,9 @@ def gradient_error_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: i
 
 @theorem(id="de_sgld.coupling_bound", paper=PAPER, number="Lemma 8", kind="upper",
          quantity="average_to_euler", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         applies=applicable)
+         variants=VARIANTS, applies=applicable)
 def coupling_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                   variant: str = "corrected") -> Bound:
+                   variant: str = "without_transient") -> Bound:
     """Distance of the average to the Euler scheme that has the same noise.
 
     Guarantee, with y' = y - (eta/N) grad f(y) + sqrt(2 eta) wbar from the same start:
@@ -132,9 +164,22 @@ def coupling_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, re
         E||average - y||^2 <= eta [eta/mu' + (1 + eta L)^2/mu'^2]
                               * [4 L^2 D^2 eta/(N (1-g)^2) + 4 L^2 sigma^2 eta/(1-g^2) + 8 L^2 d/(1-g^2)]
                               + eta sigma^2/(mu' N)
-                              + eta (eta + (1 + eta L)^2/mu') H (4 L^2/N) E||x_0||^2
 
-    Source: DE-SGLD Lemma 8. Printed with g^2 H in the last term (see `w2_bound`), which has another unit.
+    Source: DE-SGLD Lemma 8. Printed with one more term, g^2 H (4 L^2/N) E||x_0||^2, which is at least 0.
+    Where the proof in print sums it, a factor eta (eta + (1 + eta L)^2/mu') is lost and the index is
+    shifted by one; the lemma holds even without it. Proof, in L2 norms, with r = 1 - mu eta:
+
+    1. By (61) the clients are Delta_j <= g^j S + a (1 - g^j) + n from their average, where
+       S = ||x_0 - average_0||, a = eta D/(1-g) and n^2 = (eta^2 sigma^2 N + 2 d N eta)/(1-g^2). Since
+       S <= ||x_0 - x^*||, (26) has S <= D/(2L) = a (1-g)/(2 eta L).
+    2. average - y shrinks by r, is pushed by at most eta (L/sqrt(N)) Delta_j, and gets orthogonal noise of
+       at most eta sigma/sqrt(N). By Minkowski's inequality it is at most u_k + w_k, where
+       u_k = (eta L/sqrt(N)) sum_(j<k) r^(k-1-j) Delta_j and w_k^2 <= eta sigma^2/(mu N (2 - mu eta)).
+    3. u_k <= (L/(mu sqrt(N))) (a + n): clear for S <= a, as sum_j r^(k-1-j) <= 1/(mu eta). For S > a step 1
+       gives mu eta <= eta L < (1-g)/2, so r - g > (1-g)/2, sum_j r^(k-1-j) g^j <= 2 r^k/(1-g), and S adds
+       at most mu eta S 2 r^k/(1-g) <= a r^k to (1 - r^k) (a + n).
+    4. E||average - y||^2 <= 2 u_k^2 + 2 w_k^2 <= (4 L^2/(mu^2 N)) (a^2 + n^2) + eta sigma^2/(mu' N), which
+       is the guarantee with 1/mu^2 in place of eta/mu' + (1 + eta L)^2/mu'^2.
 
     Parameters
     ----------
@@ -143,14 +188,13 @@ def coupling_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, re
 
     Returns
     -------
-    Bound on "average_to_euler" with terms "disagreement", "gradient_noise" and "network_transient".
+    Bound on "average_to_euler" with terms "disagreement", "gradient_noise" and in print
+    "network_transient".
     """
     s = setting(constants, algorithm)
     rounds = recorded_rounds(n_rounds, record)
-    bracket = (4.0 * s.L**2 * s.gradient_bound * s.alpha / (s.N * s.gap**2)
-               + 4.0 * s.L**2 * s.sigma_sq * s.alpha / s.square_gap + 8.0 * s.L**2 * s.d / s.square_gap)
-    return Bound.from_terms(
-        {"disagreement": s.alpha * s.drift / s.mu_prime * bracket, "gradient_noise": s.noise**2,
-         "network_transient": s.transient_sq(rounds, variant)},
-        rounds, assumptions=hypotheses(s), quantity="average_to_euler", kind="upper",
-        source="DE-SGLD Lemma 8", variant=variant)
+    terms: dict[str, Any] = {"disagreement": s.disagreement_sq, "gradient_noise": s.noise**2}
+    if variant == "printed":
+        terms["network_transient"] = s.transient_sq(rounds)
+    return Bound.from_terms(terms, rounds, assumptions=hypotheses(s), quantity="average_to_euler",
+                            kind="upper", source="DE-SGLD Lemma 8", variant=variant)

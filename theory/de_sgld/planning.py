@@ -4,12 +4,14 @@ Remark 2 takes eta = c log(sqrt K)/(mu K) for 2 K iterations. That is within the
 
     log K <= K/a,   a = c (L + mu) / (2 mu min(1, 1 + lambda_N)),
 
-for which K >= max(34, a^2/e) suffices. `plan` makes the two halves of Theorem 1 eps/2 each, numerically.
+for which K >= max(34, a^2/e) suffices. `plan` inverts Theorem 1 itself, numerically.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -20,6 +22,7 @@ from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.network import check_mixing, smallest_eigenvalue
 from fedsim.validation import one_of, positive, real, whole
 
+from ..bound import Bound
 from ..constants import Constants
 from ..tuning import planner
 from .bounds import w2_bound
@@ -97,7 +100,7 @@ def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_
 
 @dataclass(frozen=True)
 class Plan:
-    """Step size and iterations that Theorem 1 asks for.
+    """Parameters and iterations that a theorem asks for.
 
     Attributes
     ----------
@@ -108,21 +111,73 @@ class Plan:
         Iterations.
     cap_binds : bool
         True when the step size is the largest that the theorem allows.
-    algorithm : fedsim.DESGLD
-        With this step size.
+    algorithm : fedsim.DESGLD or fedsim.DESGHMC
+        With these parameters.
     """
 
     eps: float
     step_size: float
     n_rounds: int
     cap_binds: bool
-    algorithm: DESGLD
+    algorithm: Any
+
+
+def planned(eps: float, cap: float, chosen: Callable[[float], Any], bound: Callable[..., Bound]) -> Plan:
+    """The largest step size up to `cap` whose floor is at most eps/2, and the first round within eps.
+
+    Parameters
+    ----------
+    eps, cap : float
+    chosen : callable(step_size) -> algorithm
+    bound : callable(algorithm, n_rounds=, record=) -> Bound
+
+    Raises
+    ------
+    ValueError
+        Where step size or iterations leave the range of numbers.
+    """
+    eps = positive("eps", eps)
+
+    def floor(log_step: float) -> float:
+        found = bound(chosen(float(np.exp(log_step))), n_rounds=0).floor
+        assert found is not None
+        return float(np.log(found / (0.5 * eps)))
+
+    high = low = float(np.log(cap))
+    binds = floor(high) <= 0.0
+    while not binds and floor(low) > 0.0:
+        low -= 5.0
+        if low < -700.0:
+            raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
+    step = cap if binds else float(np.exp(brentq(floor, low, min(low + 5.0, high), xtol=1e-10) - 1e-9))
+    algorithm = chosen(step)
+    return Plan(eps, step, _first_round(eps, lambda last, record: bound(algorithm, n_rounds=last, record=record)),
+                binds, algorithm)
+
+
+def _first_round(eps: float, bound: Callable[[int, Any], Bound]) -> int:
+    """The first iteration at which the bound, which falls, is at most eps."""
+    def within(rounds: Any) -> Any:
+        found = bound(int(np.max(rounds)), rounds)
+        return found.value[np.isin(found.rounds, rounds)] <= eps
+
+    grid = np.concatenate([[0], 2 ** np.arange(53)])
+    outside = np.flatnonzero(~within(grid))
+    if not len(outside):
+        return 0
+    if outside[-1] + 1 == len(grid):
+        raise ValueError(f"eps={eps!r} is too small: more than 2^52 iterations would be planned")
+    low, high = int(grid[outside[-1]]), int(grid[outside[-1] + 1])
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if within([middle])[-1] else (middle, high)
+    return high
 
 
 def plan(constants: Constants, algorithm: DESGLD, eps: float) -> Plan:
     """Step size and iterations after which Theorem 1 guarantees W2 <= eps of the average.
 
-    The largest step size whose floor is eps/2, then the iterations that bring the rest below eps/2.
+    The largest step size whose floor is eps/2, then the first iteration with a bound of at most eps.
 
     Parameters
     ----------
@@ -137,53 +192,16 @@ def plan(constants: Constants, algorithm: DESGLD, eps: float) -> Plan:
     ValueError
         Naming argument, value and condition; `NotApplicable` for a network that is not connected.
     """
-    eps = positive("eps", eps)
     if not isinstance(algorithm, DESGLD):
         raise ValueError(f"algorithm={algorithm!r} must be a DESGLD")
     if not isinstance(constants, Constants):
         raise ValueError(f"constants={constants!r} must be a theory.Constants")
-    # a hair within the range, whose end has no value where 1 + lambda_N <= 1/(1 + mu/L)
+    # a hair within the range, at whose end the floor may be huge
     cap = (1.0 - 1e-6) * step_size_limit(constants.strong_convexity, constants.smoothness, algorithm.mixing)
-
-    def floor(log_step: float) -> float:
-        chosen = replace(algorithm, step_size=float(np.exp(log_step)))
-        found = w2_bound(constants, chosen, n_rounds=0).floor
-        assert found is not None
-        return float(np.log(found / (0.5 * eps)))
-
-    high = low = float(np.log(cap))
-    binds = floor(high) <= 0.0
-    while not binds and floor(low) > 0.0:
-        low -= 5.0
-        if low < -700.0:
-            raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
-    step = cap if binds else float(np.exp(brentq(floor, low, min(low + 5.0, high), xtol=1e-10) - 1e-9))
-    chosen = replace(algorithm, step_size=step)
-    return Plan(eps, step, _rounds(constants, chosen, 0.5 * eps), binds, chosen)
-
-
-def _rounds(constants: Constants, algorithm: DESGLD, wanted: float) -> int:
-    """The iteration from which what falls with the iterations is at most `wanted`."""
-    def falls(rounds: Any) -> Any:
-        last = int(np.max(rounds))
-        bound = w2_bound(constants, algorithm, n_rounds=last, record=rounds)
-        total = bound.terms["initialization"] + bound.terms["network_transient"]
-        return total[np.isin(bound.rounds, rounds)] <= wanted
-
-    grid = np.concatenate([[0], 2 ** np.arange(53)])
-    outside = np.flatnonzero(~falls(grid))
-    if not len(outside):
-        return 0
-    if outside[-1] + 1 == len(grid):
-        raise ValueError(f"eps={2 * wanted!r} is too small: more than 2^52 iterations would be planned")
-    low, high = int(grid[outside[-1]]), int(grid[outside[-1] + 1])
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if falls([middle])[-1] else (middle, high)
-    return high
+    return planned(eps, cap, lambda step: replace(algorithm, step_size=step), partial(w2_bound, constants))
 
 
 @planner(DESGLD)
-def _planned(constants: Constants, algorithm: DESGLD, eps: float) -> tuple[float, int]:
+def _planned(constants: Constants, algorithm: DESGLD, eps: float) -> tuple[DESGLD, int]:
     found = plan(constants, algorithm, eps)
-    return found.step_size, found.n_rounds
+    return found.algorithm, found.n_rounds

@@ -167,6 +167,22 @@ def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
     return np.linalg.solve(matrix.reshape(N * d, N * d), pull.ravel()).reshape(N, d)
 
 
+def _fixed_point_moment(bound: Bound, law: Any, level: float) -> Measured:
+    if not isinstance(law, tuple) or len(law) != 2 or not isinstance(law[0], GossipJointLaw):
+        raise ValueError(f"law={law!r} must be the theory.exact.joint_law of a decentralized algorithm and "
+                         "its fixed point (N, d)")
+    joint, fixed = law
+    value = np.square(joint.mean - fixed).sum(axis=(1, 2)) + np.einsum("kii->k", joint.cov)
+    return Measured(value, joint.steps, float(value.max() + np.square(fixed).sum()))
+
+
+quantity("fixed_point_moment", "sum_i E||x_i - x_alpha,i||^2 to the fixed point of the noise-free iteration",
+         _fixed_point_moment,
+         lambda problem, algorithm, bound, n_rounds, start, record: (
+             joint_law(problem, algorithm, n_rounds, start=start),
+             fixed_point(problem, algorithm, bound.inputs["alpha"])))
+
+
 @dataclass(frozen=True)
 class NoiseFree:
     """The iteration without noise, whose fixed point Lemma 18 is about."""

@@ -175,22 +175,40 @@ class Setting:
         return float(np.sqrt(self.alpha * self.sigma_sq / (self.mu_prime * self.N)))
 
     @property
+    def room(self) -> float:
+        """1 + lambda_N - eta L of DE-SGLD, which has to be positive."""
+        found = 1.0 + self.smallest - self.alpha * self.L
+        if found <= 0.0:
+            raise NotApplicable(f"step_size={self.alpha!r} must be less than (1 + lambda_N)/smoothness="
+                                f"{(1.0 + self.smallest) / self.L!r}: the bound has no value (DE-SGLD "
+                                "Lemma 5)")
+        return found
+
+    @property
+    def heat(self) -> float:
+        """eta sigma^2 N + 2 d N, of DE-SGLD."""
+        return self.alpha * self.sigma_sq * self.N + 2.0 * self.d * self.N
+
+    @property
     def gradient_parts(self) -> dict[str, float]:
         """The four terms of D^2, equation (26), of DE-SGLD."""
-        room = 1.0 + self.smallest - self.alpha * self.L
-        if room <= 0.0:
-            raise NotApplicable(f"step_size={self.alpha:g} must be less than (1 + lambda_N)/smoothness="
-                                f"{(1.0 + self.smallest) / self.L:g}: the bound has no value (DE-SGLD "
-                                "Lemma 5)")
-        heat = self.alpha * self.sigma_sq * self.N + 2.0 * self.d * self.N
         return {"start": 4.0 * self.L**2 * self.start_sq,
                 "fixed_point": 8.0 * (self.L * self.fixed_point_distance) ** 2,
-                "noise": 2.0 * self.L**2 * heat / (self.mu * room), "heterogeneity": 4.0 * self.gradient_sq}
+                "noise": 2.0 * self.L**2 * self.heat / (self.mu * self.room),
+                "heterogeneity": 4.0 * self.gradient_sq}
 
     @property
     def gradient_bound(self) -> float:
         """D^2 of equation (26), of DE-SGLD."""
         return sum(self.gradient_parts.values())
+
+    @property
+    def disagreement_sq(self) -> float:
+        """First term of Lemma 8: what the clients' distance from their average contributes, of DE-SGLD."""
+        bracket = (4.0 * self.L**2 * self.gradient_bound * self.alpha / (self.N * self.gap**2)
+                   + 4.0 * self.L**2 * self.sigma_sq * self.alpha / self.square_gap
+                   + 8.0 * self.L**2 * self.d / self.square_gap)
+        return self.alpha * self.drift / self.mu_prime * bracket
 
     def contraction(self, rounds: Any) -> Array:
         """(1 - mu alpha)^k."""
@@ -205,14 +223,9 @@ class Setting:
         with np.errstate(divide="ignore"):
             return geometric_sum(np.log1p(-self.alpha * self.mu_prime), 2.0 * np.log(self.second), rounds)
 
-    def transient_sq(self, rounds: Any, variant: str) -> Array:
-        """What a start apart contributes to E||average - Euler scheme||^2 (Lemmas 8 and 16).
-
-        Corrected: alpha (alpha + (1 + alpha L)^2/mu') H; printed: gamma-bar^2 H. Both times
-        4 L^2 E||x^(0)||^2 / N.
-        """
-        factor = self.second**2 if variant == "printed" else self.alpha * self.drift
-        return factor * self.geometric(rounds) * 4.0 * self.L**2 * self.origin_sq / self.N
+    def transient_sq(self, rounds: Any) -> Array:
+        """gamma-bar^2 H 4 L^2 E||x^(0)||^2/N: the term of Lemmas 8 and 16 for a start apart, as printed."""
+        return self.second**2 * self.geometric(rounds) * 4.0 * self.L**2 * self.origin_sq / self.N
 
     def mixing_power(self, rounds: Any) -> Array:
         """gamma-bar^k."""
@@ -220,10 +233,14 @@ class Setting:
             return power(np.log(self.second), rounds)
 
     def start_distance(self, apart: bool) -> float:
-        """W2 at the start, of the average or (`apart`) the clients' mean; or an upper bound of it."""
+        """W2 at the start, of the average or (`apart`) the clients' mean; or an upper bound of it.
+
+        Where it is not known, ||x_0 - x_*|| and ||X - x_*|| <= sqrt(d/(mu N)) add up in L2: their squares
+        need not, because the mean of a skewed target is not its mode x_*.
+        """
         known = self.constants.initial_w2
         if known is None:
-            known = float(np.sqrt(self.average_sq + self.d / (self.mu * self.N)))
+            known = float(np.sqrt(self.average_sq) + np.sqrt(self.d / (self.mu * self.N)))
         return known + (float(np.sqrt(self.constants.initial_spread)) if apart else 0.0)
 
 

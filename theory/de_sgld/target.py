@@ -22,7 +22,8 @@ ONCE = np.array([0])
 
 @theorem(id="de_sgld.euler_bound", paper=PAPER, number="Lemma 9", kind="upper", quantity="w2_of_euler",
          algorithm=DESGLD, convention="components",
-         hypotheses=("constant step_size <= 2/(smoothness + strong_convexity)",), applies=applicable)
+         hypotheses=("constant step_size <= 2/(smoothness + strong_convexity)",),
+         variants=("corrected", "printed"), applies=applicable)
 def euler_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
                 variant: str = "corrected") -> Bound:
     """W2 of the Euler scheme y' = y - (eta/N) grad f(y) + sqrt(2 eta/N) z with the average's start.
@@ -30,6 +31,9 @@ def euler_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, recor
     Guarantee, after k iterations with step size eta <= 2/(L + mu):
 
         W2(y) <= (1 - mu eta)^k W2 at the start + 1.65 (L/mu) sqrt(eta d/N)
+
+    Where the W2 at the start is not known, sqrt(E||average_0 - x_*||^2) + sqrt(d/(mu N)) is at least it
+    (section 3.1.4, with Lemma 10's sharp constant).
 
     Source: DE-SGLD Lemma 9, which is Theorem 4 of Dalalyan and Karagulyan (2019). Printed for
     eta <= 2 N/(L + mu), because f/N is said to be (mu/N)-strongly convex and (L/N)-smooth. With
@@ -63,16 +67,17 @@ def euler_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, recor
 
 @theorem(id="de_sgld.target_moment_bound", paper=PAPER, number="Lemma 10", kind="upper",
          quantity="target_moment", algorithm=DESGLD, convention="components", hypotheses=(),
-         variants=("corrected", "sharp"), applies=applicable)
+         variants=("sharp", "printed"), applies=applicable)
 def target_moment_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int = 0, record: Any = None,
-                        variant: str = "corrected") -> Bound:
+                        variant: str = "sharp") -> Bound:
     """Spread of the target about its mode.
 
     Guarantee, for X with density proportional to exp(-f):
 
-        E||X - x_*||^2 <= 2 d/(mu N)
+        E||X - x_*||^2 <= d/(mu N)
 
-    Source: DE-SGLD Lemma 10. f is (N mu)-strongly convex, so that d/(mu N) holds too ("sharp").
+    Source: DE-SGLD Lemma 10, printed with 2 d/(mu N). Proof of the smaller: integrating by parts,
+    E<X - x_*, grad f(X)> = d, and f is (N mu)-strongly convex.
 
     Parameters
     ----------
@@ -80,7 +85,8 @@ def target_moment_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: in
         As for `w2_bound`.
     n_rounds, record
         Not used: the bound is about the target.
-    variant : "corrected" or "sharp"
+    variant : "sharp" or "printed"
+        d/(mu N) or 2 d/(mu N).
 
     Returns
     -------
@@ -95,9 +101,9 @@ def target_moment_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: in
 
 @theorem(id="de_sgld.fixed_point_bound", paper=PAPER, number="Lemma 18", kind="upper",
          quantity="fixed_point_distance", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         variants=("corrected",), applies=applicable)
+         variants=("printed",), applies=applicable)
 def fixed_point_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int = 0, record: Any = None,
-                      variant: str = "corrected") -> Bound:
+                      variant: str = "printed") -> Bound:
     """How far the fixed point of the noise-free iteration is from agreement on the minimizer.
 
     Guarantee, for x_eta with x_eta = (W x I) x_eta - eta grad F(x_eta):
@@ -114,8 +120,7 @@ def fixed_point_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int 
         As for `w2_bound`.
     n_rounds, record
         Not used: the bound is about a fixed point.
-    variant : "corrected"
-        As printed.
+    variant : "printed"
 
     Returns
     -------
@@ -128,7 +133,10 @@ def fixed_point_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int 
 
 
 def step_size_limit(strong_convexity: float, smoothness: float, mixing: Any) -> float:
-    """Largest step size of Theorem 1: min((1 + lambda_N)/L, 1/(L + mu)).
+    """Largest step size of Theorem 1: the number just below min((1 + lambda_N)/L, 1/(L + mu)).
+
+    The theorem's interval is open; at its end (1 + lambda_N)/L its bound has no value, and a hair below it
+    is huge.
 
     Parameters
     ----------
@@ -141,8 +149,12 @@ def step_size_limit(strong_convexity: float, smoothness: float, mixing: Any) -> 
     Examples
     --------
     >>> from fedsim import network
-    >>> step_size_limit(1.0, 3.0, network.complete(4)), round(step_size_limit(1.0, 9.0, network.ring(4)), 6)
-    (0.25, 0.074074)
+    >>> [round(step_size_limit(1.0, L, network.ring(4)), 6) for L in (1.0, 9.0)]
+    [0.5, 0.074074]
     """
     mu, L = positive("strong_convexity", strong_convexity), positive("smoothness", smoothness)
-    return min((1.0 + smallest_eigenvalue(check_mixing(mixing))) / L, 1.0 / (L + mu))
+    smallest = smallest_eigenvalue(check_mixing(mixing))
+    below = np.nextafter(min((1.0 + smallest) / L, 1.0 / (L + mu)), 0.0)
+    while 1.0 + smallest - below * L <= 0.0:  # rounding, as in `Setting.room`
+        below = np.nextafter(below, 0.0)
+    return float(below)

@@ -272,8 +272,8 @@ def compare(problem: Any, algorithm: Any, eps: float, *, start: Any = None, max_
     else:
         raise ValueError(f"algorithm={algorithm!r} has no planning rule; there is one for "
                          f"{', '.join(sorted(c.__name__ for c in _PLANNERS))}")
-    planned_for, predicted = _PLANNERS[cls](constants(problem, algorithm, start), algorithm, eps)
-    chosen = planned_for if isinstance(planned_for, cls) else replace(algorithm, step_size=planned_for)
+    asked, predicted = _PLANNERS[cls](constants(problem, algorithm, start), algorithm, eps)
+    chosen: Any = asked if isinstance(asked, cls) else replace(algorithm, step_size=asked)
     step = float(chosen.schedule.largest)
     try:
         planned = rounds_to(problem, chosen, eps, start=start, max_rounds=max_rounds)

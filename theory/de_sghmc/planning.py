@@ -1,7 +1,8 @@
 """Step sizes and frictions that DE-SGHMC's Theorem 11 asks for.
 
-Remark 12 takes eta^2 = c log(sqrt K)/(mu K) for 2 K iterations. It is within (37) exactly when log K <= K/a, a = c (L + mu)/(mu (1 + lambda_N)), for which
-K >= max(34, a^2/e) suffices; friction 1/eta is then within (38). `plan` inverts Theorem 11 itself, numerically.
+Remark 12 takes eta^2 = c log(sqrt K)/(mu K) for 2 K iterations. It is within (37) exactly when
+log K <= K/a, a = c (L + mu)/(mu (1 + lambda_N)), for which K >= max(34, a^2/e) suffices; friction 1/eta is
+then within (38). `plan` inverts Theorem 11 itself, numerically.
 """
 
 from __future__ import annotations

@@ -10,15 +10,15 @@ from .coupling import Coupling, coupling
 from .lemmas import coupling_bound, disagreement_bound, gradient_bound, gradient_error_bound, iterate_bound
 from .minibatch import minibatch_constants, noise_growth
 from .planning import Plan, least_iterations, plan, remark_step_size
-from .quantities import NoiseFree, clients_w2, fixed_point
+from .quantities import NoiseFree, Spread, clients_w2, fixed_point
 from .rates import budget_rate, step_rate
 from .setting import NotApplicable, Setting, setting
 from .target import euler_bound, fixed_point_bound, step_size_limit, target_moment_bound
 
 __all__ = [
-    "Connectivity", "Coupling", "NoiseFree", "NotApplicable", "Plan", "Setting", "budget_rate", "clients_w2",
-    "connectivity", "connectivity_bound", "coupling", "coupling_bound", "disagreement_bound", "errata",
-    "euler_bound", "fixed_point", "fixed_point_bound", "gradient_bound", "gradient_error_bound",
+    "Connectivity", "Coupling", "NoiseFree", "NotApplicable", "Plan", "Setting", "Spread", "budget_rate",
+    "clients_w2", "connectivity", "connectivity_bound", "coupling", "coupling_bound", "disagreement_bound",
+    "errata", "euler_bound", "fixed_point", "fixed_point_bound", "gradient_bound", "gradient_error_bound",
     "iterate_bound", "least_iterations", "minibatch_constants", "noise_growth", "plan", "quantities",
     "remark_step_size", "setting", "step_rate", "step_size_limit", "target_moment_bound", "w2_bound",
     "w2_clients_bound",

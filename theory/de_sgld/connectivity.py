@@ -70,7 +70,8 @@ def connectivity(constants: Constants, algorithm: DESGLD, n_rounds: int) -> Conn
     True
     """
     s, rounds = setting(constants, algorithm), np.array([whole("n_rounds", n_rounds)])
-    second = 1.0 - np.geomspace(1.0 - abs(s.smallest) if s.N > 1 else 1.0, 1e-6, N_VALUES)
+    widest = 1.0 - abs(s.smallest) if s.N > 1 else 1.0
+    second = 1.0 - widest * np.geomspace(1.0, 1e-6, N_VALUES)
     value = [sum(np.sum(part) for part in clients_terms(replace(s, second=float(gamma)), rounds,
                                                         "printed").values()) for gamma in second]
     return Connectivity(second, np.array(value, dtype=np.float64))
@@ -113,6 +114,6 @@ def connectivity_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int
     """
     s = setting(constants, algorithm)
     return Bound.from_terms(
-        {"zero": 0.0}, np.array([0]), assumptions=hypotheses(s), quantity="connectivity_decrease", kind="upper",
-        source="DE-SGLD Remark 3", variant=variant,
+        {"zero": 0.0}, np.array([0]), assumptions=hypotheses(s), quantity="connectivity_decrease",
+        kind="upper", source="DE-SGLD Remark 3", variant=variant,
         inputs={"connectivity": connectivity(constants, algorithm, n_rounds)})

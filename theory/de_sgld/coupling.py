@@ -122,5 +122,6 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
         if k:
             mean, S = M @ mean + c, M @ S @ M.T + Q
         for row, (read, origin) in zip(found, reads, strict=True):
-            row[k] = ((read @ mean - origin) ** 2).sum() + np.einsum("ij,jk,ik->", read, S, read, optimize=True)
+            spread = np.einsum("ij,jk,ik->", read, S, read, optimize=True)
+            row[k] = ((read @ mean - origin) ** 2).sum() + spread
     return Coupling(np.arange(n_rounds + 1), *found)

@@ -151,14 +151,13 @@ def planned(eps: float, cap: float, chosen: Callable[[float], Any], bound: Calla
             raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
     step = cap if binds else float(np.exp(brentq(floor, low, min(low + 5.0, high), xtol=1e-10) - 1e-9))
     algorithm = chosen(step)
-    return Plan(eps, step, _first_round(eps, lambda last, record: bound(algorithm, n_rounds=last, record=record)),
-                binds, algorithm)
+    return Plan(eps, step, _first_round(eps, partial(bound, algorithm)), binds, algorithm)
 
 
-def _first_round(eps: float, bound: Callable[[int, Any], Bound]) -> int:
+def _first_round(eps: float, bound: Callable[..., Bound]) -> int:
     """The first iteration at which the bound, which falls, is at most eps."""
     def within(rounds: Any) -> Any:
-        found = bound(int(np.max(rounds)), rounds)
+        found = bound(n_rounds=int(np.max(rounds)), record=rounds)
         return found.value[np.isin(found.rounds, rounds)] <= eps
 
     grid = np.concatenate([[0], 2 ** np.arange(53)])

@@ -16,7 +16,7 @@ from fedsim.validation import Array, start_of
 
 from ..bound import Bound
 from ..check import Measured, quantity
-from ..exact import exact_law, joint_law
+from ..exact import JointLaw, exact_law, joint_law
 from ..exact.decentralized import GossipJointLaw
 from .coupling import Coupling, coupling
 
@@ -167,20 +167,12 @@ def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
     return np.linalg.solve(matrix.reshape(N * d, N * d), pull.ravel()).reshape(N, d)
 
 
-def _fixed_point_moment(bound: Bound, law: Any, level: float) -> Measured:
-    if not isinstance(law, tuple) or len(law) != 2 or not isinstance(law[0], GossipJointLaw):
-        raise ValueError(f"law={law!r} must be the theory.exact.joint_law of a decentralized algorithm and "
-                         "its fixed point (N, d)")
-    joint, fixed = law
-    value = np.square(joint.mean - fixed).sum(axis=(1, 2)) + np.einsum("kii->k", joint.cov)
-    return Measured(value, joint.steps, float(value.max() + np.square(fixed).sum()))
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """The clients' joint law, and the fixed point (N, d) of the iteration without noise."""
 
-
-quantity("fixed_point_moment", "sum_i E||x_i - x_alpha,i||^2 to the fixed point of the noise-free iteration",
-         _fixed_point_moment,
-         lambda problem, algorithm, bound, n_rounds, start, record: (
-             joint_law(problem, algorithm, n_rounds, start=start),
-             fixed_point(problem, algorithm, bound.inputs["alpha"])))
+    joint: JointLaw
+    fixed: Array
 
 
 @dataclass(frozen=True)
@@ -189,6 +181,19 @@ class NoiseFree:
 
     problem: Any
     algorithm: Any
+
+
+def _fixed_point_moment(bound: Bound, law: Any, level: float) -> Measured:
+    if not isinstance(law, Spread):
+        raise ValueError(f"law={law!r} must be a theory.de_sgld.Spread: the bound is about a fixed point")
+    value = np.square(law.joint.mean - law.fixed).sum(axis=(1, 2)) + np.einsum("kii->k", law.joint.cov)
+    return Measured(value, law.joint.steps, float(value.max() + np.square(law.fixed).sum()))
+
+
+quantity("fixed_point_moment", "sum_i E||x_i - x_alpha,i||^2 to the fixed point of the noise-free iteration",
+         _fixed_point_moment, lambda problem, algorithm, bound, n_rounds, start, record: Spread(
+             joint_law(problem, algorithm, n_rounds, start=start),
+             fixed_point(problem, algorithm, bound.inputs["alpha"])))
 
 
 def _fixed_point_distance(bound: Bound, law: Any, level: float) -> Measured:

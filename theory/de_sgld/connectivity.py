@@ -18,7 +18,7 @@ from .bounds import HYPOTHESES, clients_terms
 from .quantities import one_number
 from .setting import PAPER, applicable, hypotheses, setting
 
-N_VALUES = 200
+N_VALUES = 60
 
 
 @dataclass(frozen=True, eq=False)

@@ -353,29 +353,6 @@ def test_friction_of_figure_3_is_not_allowed():
             HMC.w2_bound(theory.constants(problem, algorithm), algorithm, n_rounds=3)
 
 
-def pulled_apart(curvature, constant):
-    """Components of curvature s and 2 s with a common minimizer, opposed starts, no momentum."""
-    problem = fs.Quadratic.from_components([curvature, 2.0 * curvature], [[0.0], [0.0]])
-    mixing = fs.network.complete(2)
-    eta = 0.999 * HMC.step_size_limit(curvature, 2.0 * curvature, mixing)
-    algorithm = fs.DESGHMC(eta, 1.0 / eta, mixing)
-    return {name: theory.examine(f"de_sghmc.{name}_bound", problem, algorithm, 20, start=[[10.0], [-10.0]],
-                                 variant=constant) for name in ("w2", "w2_clients", "coupling")}
-
-
-@pytest.mark.parametrize("curvature, average, clients", [(1e4, 2.91, 7.29), (1e6, 29.1, 72.9)])
-def test_the_printed_constant_105_has_another_unit(curvature, average, clients):
-    """Theorem 11 with (105) as printed fails by a change of units; with a constant that is one it holds."""
-    wrong = pulled_apart(curvature, "printed_constant")
-    assert wrong["w2"].contradicts_theorem and wrong["w2_clients"].contradicts_theorem
-    assert wrong["w2"].tightness == pytest.approx(average, rel=0.01)
-    assert wrong["w2_clients"].tightness == pytest.approx(clients, rel=0.01)
-    for variant in ("printed", "without_transient"):
-        right = pulled_apart(curvature, variant)
-        assert all(verdict.holds and verdict.hypotheses_met for verdict in right.values())
-        assert right["w2_clients"].tightness == pytest.approx(0.11, abs=0.01)
-
-
 def test_lemma_9_in_its_printed_range():
     problem = fs.Quadratic.from_components(np.array([[0.1, 1.0]] * 5), np.zeros((5, 2)))
     algorithm = fs.DESGLD(0.99 * 10 / 1.1, fs.network.complete(5))

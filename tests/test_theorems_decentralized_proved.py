@@ -29,7 +29,8 @@ def test_corrected_is_kept_for_what_is_false_in_print():
     assert {name for name, variants in named.items() if "corrected" in variants} == {
         "de_sgld.euler_bound", "de_sghmc.velocity_bound"}
     assert {name for name, variants in named.items() if variants[0] == "without_transient"} == {
-        f"{paper}.{name}_bound" for paper in ("de_sgld", "de_sghmc") for name in ("w2", "w2_clients", "coupling")}
+        f"{paper}.{name}_bound" for paper in ("de_sgld", "de_sghmc")
+        for name in ("w2", "w2_clients", "coupling")}
 
 
 @pytest.mark.parametrize("module, draw", [(LD, langevin_settings.draw), (HMC, momentum_settings.draw)])

@@ -16,7 +16,7 @@ from .bounds import HYPOTHESES
 from .setting import PAPER, chain
 
 
-@theorem(id="de_sghmc.step_rate", paper=PAPER, number="Remark 12, equations (41), (42)", kind="rate",
+@theorem(id="de_sghmc.step_rate", paper=PAPER, number="section 4, Remark 12, equations (41), (42)", kind="rate",
          quantity="w2", algorithm=DESGHMC, convention="components", hypotheses=(*HYPOTHESES, SMALL),
          variants=("printed",), applies=applicable)
 def step_rate(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record: Any = None,
@@ -43,7 +43,7 @@ def step_rate(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record
                       source="DE-SGHMC Remark 12, equation (42)")
 
 
-@theorem(id="de_sghmc.budget_rate", paper=PAPER, number="Remark 12", kind="rate", quantity="w2",
+@theorem(id="de_sghmc.budget_rate", paper=PAPER, number="section 4, Remark 12", kind="rate", quantity="w2",
          algorithm=DESGHMC, convention="components", hypotheses=(*HYPOTHESES, BUDGET), variants=("printed",),
          applies=applicable)
 def budget_rate(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record: Any = None,

@@ -87,7 +87,7 @@ quantity("connectivity_decrease", "largest relative fall of Theorem 1's bound as
          lambda problem, algorithm, bound, n_rounds, start, record: bound.inputs["connectivity"])
 
 
-@theorem(id="de_sgld.connectivity_bound", paper=PAPER, number="Remark 3", kind="upper",
+@theorem(id="de_sgld.connectivity_bound", paper=PAPER, number="section 3, Remark 3", kind="upper",
          quantity="connectivity_decrease", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
          variants=("printed",), applies=applicable)
 def connectivity_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,

@@ -16,8 +16,8 @@ from .bounds import HYPOTHESES
 from .setting import PAPER, chain
 
 
-@theorem(id="de_sghmc.step_rate", paper=PAPER, number="section 4, Remark 12, equations (41), (42)", kind="rate",
-         quantity="w2", algorithm=DESGHMC, convention="components", hypotheses=(*HYPOTHESES, SMALL),
+@theorem(id="de_sghmc.step_rate", paper=PAPER, number="section 4, Remark 12, equations (41), (42)",
+         kind="rate", quantity="w2", algorithm=DESGHMC, convention="components", hypotheses=(*HYPOTHESES, SMALL),
          variants=("printed",), applies=applicable)
 def step_rate(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record: Any = None,
               variant: str = "printed") -> Bound:

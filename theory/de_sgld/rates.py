@@ -80,9 +80,9 @@ def step_rate(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record:
                       source="DE-SGLD Remark 2, equation (22)")
 
 
-@theorem(id="de_sgld.budget_rate", paper=PAPER, number="section 3, Remark 2, equation (23)", kind="rate", quantity="w2",
-         algorithm=DESGLD, convention="components", hypotheses=(*HYPOTHESES, BUDGET), variants=("printed",),
-         applies=applicable)
+@theorem(id="de_sgld.budget_rate", paper=PAPER, number="section 3, Remark 2, equation (23)", kind="rate",
+         quantity="w2", algorithm=DESGLD, convention="components", hypotheses=(*HYPOTHESES, BUDGET),
+         variants=("printed",), applies=applicable)
 def budget_rate(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
                 variant: str = "printed") -> Bound:
     """Shape of W2 of the average after a budget of 2 K iterations with the step size of Remark 2.

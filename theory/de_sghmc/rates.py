@@ -17,8 +17,8 @@ from .setting import PAPER, chain
 
 
 @theorem(id="de_sghmc.step_rate", paper=PAPER, number="section 4, Remark 12, equations (41), (42)",
-         kind="rate", quantity="w2", algorithm=DESGHMC, convention="components", hypotheses=(*HYPOTHESES, SMALL),
-         variants=("printed",), applies=applicable)
+         kind="rate", quantity="w2", algorithm=DESGHMC, convention="components",
+         hypotheses=(*HYPOTHESES, SMALL), variants=("printed",), applies=applicable)
 def step_rate(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record: Any = None,
               variant: str = "printed") -> Bound:
     """Shape of W2 of the average for a fixed step size, with b_0 the start's part of Theorem 11.

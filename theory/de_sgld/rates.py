@@ -45,8 +45,8 @@ def budget_shape(s: Setting, n_rounds: int, begin: tuple[Assumption, ...], **lab
 
 
 @theorem(id="de_sgld.step_rate", paper=PAPER, number="section 3, Remark 2, equations (21), (22)",
-         kind="rate", quantity="w2", algorithm=DESGLD, convention="components", hypotheses=(*HYPOTHESES, SMALL),
-         variants=("printed",), applies=applicable)
+         kind="rate", quantity="w2", algorithm=DESGLD, convention="components",
+         hypotheses=(*HYPOTHESES, SMALL), variants=("printed",), applies=applicable)
 def step_rate(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
               variant: str = "printed") -> Bound:
     """Shape of W2 of the average for a fixed step size, with a_0 the start's part of Theorem 1.

@@ -56,10 +56,11 @@ def _average_terms(c: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]
 def _bound(c: Chain, rounds: np.ndarray, terms: dict[str, Any], variant: str, quantity: str,
            equation: str) -> Bound:
     floor = sum(part for part in terms.values() if np.ndim(part) == 0)
+    constant = " with (105) as printed for its c_5" if variant == "printed_constant" else ""
     return Bound.from_terms(
         terms, rounds, assumptions=c.hypotheses, quantity=quantity, kind="upper",
-        source=f"DE-SGHMC Theorem 11, equation {equation}", variant=variant, target=c.base.constants.target,
-        start_distance=c.base.start_distance(quantity == "w2_clients"), floor=float(floor))
+        source=f"DE-SGHMC Theorem 11, equation {equation}{constant}", variant=variant,
+        target=c.base.constants.target, start_distance=c.base.start_distance(quantity == "w2_clients"), floor=float(floor))
 
 
 @theorem(id="de_sghmc.w2_bound", paper=PAPER, number="Theorem 11 (average)", kind="upper", quantity="w2",

@@ -12,6 +12,7 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.distance import w2_gaussian
 from fedsim.law import Gaussian, Law
 from fedsim.problems.quadratic import Quadratic
+from fedsim.provenance import Provenance, attach
 from fedsim.validation import Array, start_of
 
 from ..bound import Bound
@@ -121,7 +122,9 @@ def euler_law(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: 
     if cov is not None:
         begin = Gaussian(begin, cov)
     step = float(algorithm.schedule.largest) / problem.n_clients
-    return exact_law(whole, FALD(step), n_rounds, start=begin, record=record, allow_unstable=True)
+    law = exact_law(whole, FALD(step), n_rounds, start=begin, record=record, allow_unstable=True)
+    of = Provenance.of(problem, algorithm, start)
+    return attach(law, Provenance(of.problem, None, of.start))  # of no algorithm that the paper proposes
 
 
 def _measure_euler(bound: Bound, law: Any, level: float) -> Measured:

@@ -1,0 +1,190 @@
+"""Every theorem on a setting: its ratio to the exact quantity, and what is made of a ratio above one.
+
+A ratio counts against a theorem when the bound's hypotheses hold, `theory.check` says that it fails, and
+what is left after more digits is more than rounding. A variant "printed" of which a "corrected" form exists
+is known to be false: it is listed, and does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+import theory
+from theory.check import _QUANTITIES, TOLERANCE
+
+from .precise import NotRedone, exact_w2
+from .settings import KINDS, Setting
+
+LONG = ("w2", "w2_clients", "w2_of_euler")
+"""Quantities of communications alone: their rounds can be skipped, so that long runs cost little."""
+AT_START = ("fa_ld.initial_bound",)
+"""Theorems about round 0 alone."""
+TIE = 1e-9
+"""Of a quantity's scale: what is above its bound by less is rounding, where it cannot be redone."""
+REDONE_TIE = 1e-11
+"""The same, of the bound, after 60 digits: rounding of the bound, whose own constants are float64."""
+REDONE_ROUNDS = 4
+SMALLEST = 1e3
+"""Times the check's own slack: a bound below this is rounding and has no ratio."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A variant of a theorem on a setting.
+
+    Attributes
+    ----------
+    theorem, variant : str
+    counts : bool
+        False for printed forms that are known to be false.
+    grade : str
+        "refused", "outside" (of the hypotheses), "below" one, "rounding" (above, but equal to rounding),
+        "tie" (failed, and found to be rounding), or "violation".
+    ratio : float
+        Largest over all rounds.
+    later : float
+        Largest over rounds after the start, where there are any.
+    at : int
+        Round of `ratio`, or of `later` where the start alone is above.
+    note : str
+    """
+
+    theorem: str
+    variant: str
+    counts: bool
+    grade: str
+    ratio: float = np.nan
+    later: float = np.nan
+    at: int = -1
+    note: str = ""
+    setting: Setting | None = field(default=None, repr=False)
+
+    @property
+    def fails(self) -> bool:
+        """Does this count against the theorem?"""
+        return self.counts and self.grade == "violation"
+
+
+def entries(only: str = "", catalogue: tuple[Any, ...] | None = None) -> list[Any]:
+    """Upper and lower bounds whose id begins with `only`; a rate cannot be examined."""
+    found = theory.theorems() if catalogue is None else catalogue
+    return [entry for entry in found if entry.kind in ("upper", "lower") and entry.id.startswith(only)]
+
+
+def kinds_for(entry: Any) -> list[str]:
+    """Kinds of settings that a theorem can speak about."""
+    return [kind for kind, (_, classes, _) in KINDS.items()
+            if any(issubclass(cls, entry.algorithm) for cls in classes)]
+
+
+def _free_points(setting: Setting) -> dict[str, dict[str, Any]]:
+    """Points of lemmas that hold for any points: random ones, of the size of the target and the clients."""
+    problem, numbers = setting.problem, setting.numbers
+    points = numbers.normals("free", 4, problem.n_clients, problem.dim)
+    size = float(np.sqrt(setting.algorithm.target(problem).variances.sum()))
+    return {"fa_ld.contraction_bound": {"points": problem.minimizer + size * points[0],
+                                        "others": problem.minimizer + size * points[1]},
+            "fa_hmc.flow_distance_bound": {"position_gap": size * points[2, 0], "momentum_gap": points[3, 0]},
+            "fa_hmc.displacement_bound": {"point": problem.minimizer + size * points[2, 0],
+                                          "momentum": points[3, 0]}}
+
+
+def _with_points(entry: Any, setting: Setting) -> Iterator[Any]:
+    """The theorem as it is examined by itself, and with points of the setting where it has free ones."""
+    yield entry
+    if entry.id in ("fa_ld.contraction_bound", "fa_hmc.flow_distance_bound", "fa_hmc.displacement_bound"):
+        drawn, own = _free_points(setting)[entry.id], entry.inputs
+        yield replace(entry, inputs=lambda *arguments: {**own(*arguments), **drawn})
+
+
+def recorded(entry: Any, setting: Setting) -> tuple[int, list[int] | None]:
+    """Rounds to compare at: all of a short run, or some 40 of a long one."""
+    if entry.quantity not in LONG or entry.id in AT_START or setting.long_rounds == setting.n_rounds:
+        return setting.n_rounds, None
+    last = setting.long_rounds
+    return last, sorted({*range(min(10, last)), *np.geomspace(1, last, 30).astype(int).tolist()})
+
+
+def _ratios(verdict: Any, entry: Any, setting: Setting, rounds: int, record: Any) -> tuple[np.ndarray, ...]:
+    """Rounds compared, the greater side of the statement, the smaller one, and the check's slack and scale."""
+    bound, kind = verdict.bound, _QUANTITIES[entry.quantity]
+    last = int(bound.rounds[-1]) if bound.index == "round" else rounds
+    source = kind.exact(setting.problem, setting.algorithm, bound, last, setting.start, record)
+    measured = kind.measure(bound, source, 0.999)
+    at, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
+    limit, value = bound.value[mine], measured.value[theirs]
+    scale = max(float(measured.scale), float(np.abs(value).max()))
+    small, large = (value, limit) if bound.kind == "upper" else (limit, value)
+    return at, small, large, np.array([TOLERANCE * scale, scale])
+
+
+def compare(entry: Any, variant: str, setting: Setting) -> Outcome:
+    """Examine one variant; nothing is thrown but what is no ValueError."""
+    counts = not (variant == "printed" and "corrected" in entry.variants)
+    found = [_compare(form, variant, setting, counts) for form in _with_points(entry, setting)]
+    order = ("refused", "outside", "below", "rounding", "tie", "violation")
+    return max(found, key=lambda outcome: (order.index(outcome.grade), np.nan_to_num(outcome.later, nan=-1.0)))
+
+
+def _compare(entry: Any, variant: str, setting: Setting, counts: bool) -> Outcome:
+    rounds, record = recorded(entry, setting)
+    base = Outcome(entry.id, variant, counts, "refused", setting=setting)
+    try:
+        verdict = theory.examine(entry, setting.problem, setting.algorithm, rounds, start=setting.start,
+                                 record=record, variant=variant)
+        at, small, large, (slack, scale) = _ratios(verdict, entry, setting, rounds, record)
+    except ValueError as refusal:
+        return replace(base, note=f"{type(refusal).__name__}: {refusal}"[:160])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(large > SMALLEST * slack, small / large, np.where(small > large + slack, np.inf, 0.0))
+    after = (at > 0) if bool((at > 0).any()) and verdict.bound.index != "leapfrog_step" else np.ones(len(at), bool)
+    later = float(np.where(after, ratio, -np.inf).max())
+    worst = int(np.argmax(np.where(after, ratio, -np.inf) if later > 1.0 else ratio))
+    base = replace(base, ratio=float(ratio.max()), later=later, at=int(at[worst]))
+    if not verdict.hypotheses_met:
+        return replace(base, grade="outside", note="; ".join(verdict.bound.violated))
+    if verdict.holds and not base.ratio > 1.0:
+        return replace(base, grade="below")
+    if not verdict.holds and not base.ratio > 1.0:
+        base = replace(base, ratio=float(verdict.tightness), at=int(verdict.worst_round))
+    above = np.flatnonzero(small > large)
+    most = above[np.argsort(-(small - large)[above])][:REDONE_ROUNDS]
+    return settle(base, verdict.holds, entry, at[most], small[most], large[most], scale)
+
+
+def settle(found: Outcome, holds: bool, entry: Any, at: np.ndarray, small: np.ndarray, large: np.ndarray,
+           scale: float) -> Outcome:
+    """What a ratio above one comes to, with more digits where a law can be made with them."""
+    setting = found.setting
+    assert setting is not None
+    if holds and (entry.quantity not in ("w2", "w2_clients") or found.later <= 1.0):
+        return replace(found, grade="rounding", note=f"above by {(small - large).max() / scale:.1e} of its scale")
+    if entry.quantity in ("w2", "w2_clients") and entry.kind == "upper":
+        try:
+            exact = exact_w2(setting.problem, setting.algorithm, setting.start, at.tolist(),
+                             clients=entry.quantity == "w2_clients")
+        except NotRedone:
+            pass
+        else:
+            excess = [float(value - bound) for value, bound in zip(exact, large.tolist(), strict=True)]
+            ratio = max(float(value / bound) if bound else np.inf for value, bound in zip(exact, large.tolist(), strict=True))
+            small_enough = all(more <= REDONE_TIE * bound + 1e-2 * TOLERANCE * scale
+                               for more, bound in zip(excess, large.tolist(), strict=True))
+            note = f"with 60 digits the ratio is 1 {ratio - 1.0:+.2e}"
+            grade = ("rounding" if holds else "tie") if small_enough else "violation"
+            return replace(found, grade=grade, note=note)
+    excess = float((small - large).max()) / scale
+    return replace(found, grade="tie" if excess < TIE else "violation",
+                   note=f"above by {excess:.1e} of the quantity's scale")
+
+
+def judge(setting: Setting, chosen: list[Any], default_only: bool = False) -> Iterator[Outcome]:
+    """Every theorem of `chosen` that speaks about the setting, every variant."""
+    for entry in chosen:
+        if isinstance(setting.algorithm, entry.algorithm) and entry.applies(setting.algorithm):
+            for variant in entry.variants[:1] if default_only else entry.variants:
+                yield compare(entry, variant, setting)

@@ -1,0 +1,98 @@
+"""What was found, as a table and as lists of the cases above one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .judge import Outcome
+
+LISTED = 20
+"""Cases of one list that are printed; the rest is counted."""
+
+
+@dataclass
+class Row:
+    """What is known of one theorem and variant."""
+
+    counts: bool = True
+    examined: int = 0
+    inside: int = 0
+    refused: int = 0
+    ties: int = 0
+    violations: int = 0
+    ratio: float = -np.inf
+    later: float = -np.inf
+    where: str = ""
+    refusal: str = ""
+
+
+@dataclass
+class Findings:
+    """Collects outcomes, in any order."""
+
+    name: Callable[[Outcome], str]
+    rows: dict[tuple[str, str], Row] = field(default_factory=dict)
+    cases: list[Outcome] = field(default_factory=list)
+
+    def add(self, found: Outcome) -> None:
+        """Count one outcome."""
+        row = self.rows.setdefault((found.theorem, found.variant), Row(found.counts))
+        row.examined += 1
+        if found.grade == "refused":
+            row.refused, row.refusal = row.refused + 1, found.note
+        if found.grade in ("refused", "outside"):
+            return
+        row.inside += 1
+        row.ties += found.grade in ("tie", "rounding")
+        row.violations += found.grade == "violation"
+        row.ratio = max(row.ratio, found.ratio)
+        if found.later > row.later:
+            row.later, row.where = found.later, self.name(found)
+        if found.grade in ("tie", "violation") or (found.grade == "rounding" and found.later > 1.0):
+            self.cases.append(found)
+
+    @property
+    def failures(self) -> list[Outcome]:
+        """What counts against a theorem."""
+        return [found for found in self.cases if found.fails]
+
+    def table(self) -> str:
+        """One line for every theorem and variant."""
+        lines = [f"{'theorem':<42}{'variant':<13}{'examined':>9}{'inside':>8}{'refused':>8}{'ties':>6}"
+                 f"{'above 1':>8}  {'ratio':<9} {'after start':<12} at"]
+        for (theorem, variant), row in sorted(self.rows.items()):
+            mark = "" if row.counts else " (not counted)"
+            shown = [f"{value:.6f}" if np.isfinite(value) and value < 1e3 else f"{value:.3g}"
+                     for value in (row.ratio, row.later)] if row.inside else ["-", "-"]
+            lines.append(f"{theorem:<42}{variant:<13}{row.examined:>9}{row.inside:>8}{row.refused:>8}{row.ties:>6}"
+                         f"{row.violations:>8}  {shown[0]:<9} {shown[1]:<12} {row.where}{mark}")
+        return "\n".join(lines)
+
+    def lists(self) -> str:
+        """The cases above one: those that count, those that are rounding, those known to be false."""
+        parts = []
+        for title, chosen in (
+                ("ABOVE ONE WITHIN THE HYPOTHESES", self.failures),
+                ("ties up to rounding, redone", [f for f in self.cases if f.counts and not f.fails]),
+                ("printed forms with a correction, above one (not counted)",
+                 [f for f in self.cases if not f.counts and f.grade == "violation"])):
+            parts.append(f"{title}: {len(chosen)}")
+            ordered = sorted(chosen, key=lambda f: -np.nan_to_num(f.ratio, posinf=1e300))
+            parts += [f"  {f.theorem} ({f.variant}): ratio {f.ratio:.12g} at round {f.at}, {self.name(f)}: {f.note}"
+                      for f in ordered[:LISTED]]
+            if len(chosen) > LISTED:
+                parts.append(f"  and {len(chosen) - LISTED} more")
+        refused = {key: row for key, row in self.rows.items() if row.refused}
+        parts += [f"refused: {theorem} ({variant}) {row.refused} times, last: {row.refusal}"
+                  for (theorem, variant), row in sorted(refused.items())]
+        return "\n".join(parts)
+
+    def missing(self, chosen: list[Any]) -> str:
+        """Theorems that no setting was within the hypotheses of."""
+        seen = {theorem for (theorem, _), row in self.rows.items() if row.inside}
+        absent = [entry.id for entry in chosen if entry.id not in seen]
+        return f"never within hypotheses: {', '.join(absent)}" if absent else ""

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Sequence
 
-from .adversary import climb
+from .adversary import AIMS, climb
 from .judge import Outcome, compare, entries, judge
 from .numbers import Numbers
 from .report import Findings
@@ -27,24 +27,23 @@ def _note(text: str) -> None:
 def _random(arguments: argparse.Namespace) -> Findings:
     """Settings `first`, ..., `first + settings - 1` of a seed."""
     found = Findings(lambda outcome: f"--setting {names[id(outcome.setting)]}")
-    chosen, names, kept, began = entries(arguments.only), {}, [], time.monotonic()
+    chosen, names, began = entries(arguments.only), {}, time.monotonic()
     numbers = [arguments.setting] if arguments.setting is not None else range(
         arguments.first, arguments.first + arguments.settings)
     try:
         for done, number in enumerate(numbers):
             setting = draw(arguments.seed, number)
-            names[id(setting)] = number
-            before = len(found.cases)
+            names[id(setting)] = number  # kept by what is listed, so that its id stays its own
             with Shared():
                 for outcome in judge(setting, chosen):
                     found.add(outcome)
-            if len(found.cases) > before:
-                kept.append(setting)  # its id must stay its own
             if done % 50 == 49:
-                _note(f"{done + 1} settings, {time.monotonic() - began:.0f} s, {len(found.failures)} above one")
+                _note(f"{done + 1} settings, {time.monotonic() - began:.0f} s, "
+                      f"{len(found.failures)} above one")
     except KeyboardInterrupt:
         _note(f"stopped after {len(names)} settings")
-    print(f"\nRandom settings of seed {arguments.seed}\n{found.table()}\n{found.lists()}\n{found.missing(chosen)}")
+    print(f"\nRandom settings of seed {arguments.seed}", found.table(), found.lists(), found.missing(chosen),
+          sep="\n")
     return found
 
 
@@ -55,16 +54,19 @@ def _adversarial(arguments: argparse.Namespace) -> Findings:
 
     found = Findings(code)
     print(f"\nLargest ratios found by climbing, {arguments.adversarial:g} s each, seed {arguments.seed}")
+    print(f"{'theorem':<42}{'evaluations':>12}{''.join(f'{aim:>17}' for aim in AIMS)}", flush=True)
     try:
         for entry in entries(arguments.only):
             result = climb(entry, seed=arguments.seed, seconds=arguments.adversarial)
             best = result.best
             if best is None:
-                print(f"{entry.id:<42}{result.evaluations:>7} evaluations, never within hypotheses", flush=True)
+                print(f"{entry.id:<42}{result.evaluations:>12}  never within hypotheses")
                 continue
             found.add(best)
-            print(f"{entry.id:<42}{result.evaluations:>7} evaluations, {best.later:.8g} {best.grade} {best.note}"
-                  + (f" {code(best)}" if best.grade in ("violation", "tie") or arguments.codes else ""), flush=True)
+            shown = code(best) if best.grade in ("violation", "tie") or arguments.codes else ""
+            ratios = "".join(f"{ratio:>17.8g}" for ratio in result.ratios.values())
+            print(f"{entry.id:<42}{result.evaluations:>12}{ratios}  {best.grade} {best.note} {shown}",
+                  flush=True)
     except KeyboardInterrupt:
         _note("stopped")
     print(f"above one within the hypotheses: {len(found.failures)}")
@@ -95,7 +97,8 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--setting", type=int, help="this one alone")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="theorems whose id begins so")
-    parser.add_argument("--adversarial", type=float, default=0.0, metavar="SECONDS", help="climb so long per theorem")
+    parser.add_argument("--adversarial", type=float, default=0.0, metavar="SECONDS",
+                        help="also climb, so long per theorem")
     parser.add_argument("--codes", action="store_true", help="print the code of every best setting")
     parser.add_argument("--code", help=f"KIND:CODE of a setting; kinds: {', '.join(KINDS)}")
     arguments = parser.parse_args(given)

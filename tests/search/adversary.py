@@ -1,30 +1,36 @@
 """A climb towards the largest ratio of one theorem: random points, then a (1+1) evolution with restarts.
 
-What it reports is the largest ratio that was found, which need not be the largest there is.
+Far starts make a ratio of almost one in the first round, by the start alone. So it is climbed three times:
+from any start, from the target, and with the ratio at the last round alone. What is reported is the largest
+ratio that was found, which need not be the largest there is.
 """
 
 from __future__ import annotations
 
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .judge import Outcome, compare, kinds_for
-from .numbers import SIZE, Numbers
+from .numbers import FIRST, SIZE, Numbers
 from .settings import Setting, build
 from .shared import Shared
 
-FIRST = 40
+DRAWN = 40
 """Random points of every restart; the best of them is climbed from."""
 PATIENCE = 150
 """Evaluations without a gain, after which it starts anew."""
 STEPS = 60
 """Local steps of a run at most."""
-SHARES = {"rounding": 1.0, "below": 1.0, "tie": 1.0, "violation": 1.0}
-"""Grades whose ratio is climbed on."""
+INSIDE = ("below", "rounding", "tie", "violation")
+"""Grades of settings within the hypotheses."""
+AIMS = ("any start", "from the target", "last round")
+AT_TARGET = 0.25
+"""The number that makes the target the start."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +40,14 @@ class Found:
     Attributes
     ----------
     best : Outcome or None
-        None where no setting was within the hypotheses.
+        None where no setting was within the hypotheses; a violation comes before any larger ratio.
+    ratios : dict
+        The largest ratio of every aim.
     evaluations : int
     """
 
     best: Outcome | None
+    ratios: dict[str, float]
     evaluations: int
 
 
@@ -53,21 +62,25 @@ class _Climb:
     def __init__(self, entry: Any, variant: str) -> None:
         self.entry, self.variant, self.evaluations = entry, variant, 0
         self.best: Outcome | None = None
-        self.score = -np.inf
+        self.ratios = dict.fromkeys(AIMS, -np.inf)
 
-    def evaluate(self, kind: str, values: np.ndarray) -> tuple[float, np.ndarray]:
-        """The ratio after the start (-inf outside the hypotheses), and which numbers mattered."""
+    def evaluate(self, kind: str, values: np.ndarray, aim: str) -> tuple[float, np.ndarray]:
+        """The ratio aimed at (-inf outside the hypotheses), and which numbers mattered."""
         numbers = Numbers(values)
+        if aim == "from the target":
+            numbers.values[FIRST["start_kind"]] = AT_TARGET
         self.evaluations += 1
         setting = _short(build(kind, numbers))
         if not self.entry.applies(setting.algorithm):
             return -np.inf, numbers.used
         with Shared():
             found = compare(self.entry, self.variant, setting)
-        inside = found.grade in SHARES and not np.isnan(found.later)
-        score = found.later if inside else -np.inf
-        if score > self.score or (self.best is not None and found.fails and not self.best.fails):
-            self.score, self.best = score, found
+        score = found.last if aim == "last round" else found.later
+        if found.grade not in INSIDE or np.isnan(score):
+            return -np.inf, numbers.used
+        self.ratios[aim] = max(self.ratios[aim], score)
+        if self.best is None or (found.fails, found.later) > (self.best.fails, self.best.later):
+            self.best = found
         return score, numbers.used
 
 
@@ -91,6 +104,8 @@ def climb(entry: Any, variant: str | None = None, *, seed: int = 0, seconds: flo
           evaluations: float = np.inf) -> Found:
     """Search for a large ratio of a theorem within its hypotheses, in rounds after the start.
 
+    It ends at the first violation.
+
     Parameters
     ----------
     entry : theory.Theorem
@@ -101,27 +116,34 @@ def climb(entry: Any, variant: str | None = None, *, seed: int = 0, seconds: flo
     seconds, evaluations : float
         Whichever ends first ends it; the result depends on the seed and on nothing else when the second does.
     """
-    rng = np.random.default_rng([seed, zlib.crc32(entry.id.encode())])
-    chosen, kinds = _Climb(entry, variant or entry.variants[0]), kinds_for(entry)
-    end = time.monotonic() + seconds
+    found, kinds, began = _Climb(entry, variant or entry.variants[0]), kinds_for(entry), time.monotonic()
+    for turn, aim in enumerate(AIMS, start=1):
+        share, rng = turn / len(AIMS), np.random.default_rng([seed, turn, zlib.crc32(entry.id.encode())])
 
-    def goes_on() -> bool:
-        return chosen.evaluations < evaluations and time.monotonic() < end
+        def goes_on(share: float = share) -> bool:
+            return (found.evaluations < share * evaluations and time.monotonic() < began + share * seconds
+                    and not (found.best is not None and found.best.fails))
 
-    while kinds and goes_on():
-        kind, at, score, used = kinds[0], rng.random(SIZE), -np.inf, np.ones(SIZE, dtype=bool)
-        for _ in range(FIRST):
-            if not goes_on():
-                break
-            other, point = kinds[int(rng.integers(len(kinds)))], rng.random(SIZE)
-            value, mattered = chosen.evaluate(other, point)
-            if value > score:
-                kind, at, score, used = other, point, value, mattered
-        idle = 0
-        while score > -np.inf and idle < PATIENCE and goes_on():
-            point = _moved(rng, at, used)
-            value, mattered = chosen.evaluate(kind, point)
-            idle = 0 if value > score * (1.0 + 1e-6) else idle + 1
-            if value >= score:
-                at, score, used = point, value, mattered
-    return Found(chosen.best, chosen.evaluations)
+        while kinds and goes_on():
+            _once(found, kinds, aim, rng, goes_on)
+    return Found(found.best, found.ratios, found.evaluations)
+
+
+def _once(found: _Climb, kinds: list[str], aim: str, rng: np.random.Generator,
+          goes_on: Callable[[], bool]) -> None:
+    """One restart: the best of some random points, moved until nothing is gained any more."""
+    kind, at, score, used = kinds[0], rng.random(SIZE), -np.inf, np.ones(SIZE, dtype=bool)
+    for _ in range(DRAWN):
+        if not goes_on():
+            return
+        other, point = kinds[int(rng.integers(len(kinds)))], rng.random(SIZE)
+        value, mattered = found.evaluate(other, point, aim)
+        if value > score:
+            kind, at, score, used = other, point, value, mattered
+    idle = 0
+    while score > -np.inf and idle < PATIENCE and goes_on():
+        point = _moved(rng, at, used)
+        value, mattered = found.evaluate(kind, point, aim)
+        idle = 0 if value > score * (1.0 + 1e-6) else idle + 1
+        if value >= score:
+            at, score, used = point, value, mattered

@@ -1,8 +1,8 @@
 """Every theorem on a setting: its ratio to the exact quantity, and what is made of a ratio above one.
 
 A ratio counts against a theorem when the bound's hypotheses hold, `theory.check` says that it fails, and
-what is left after more digits is more than rounding. A variant "printed" of which a "corrected" form exists
-is known to be false: it is listed, and does not count.
+what is left after more digits is more than rounding. Where a "corrected" form exists, the readings of the
+print are known to be false: they are in the table, and do not count.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ LONG = ("w2", "w2_clients", "w2_of_euler")
 """Quantities of communications alone: their rounds can be skipped, so that long runs cost little."""
 AT_START = ("fa_ld.initial_bound",)
 """Theorems about round 0 alone."""
+READINGS = ("printed", "consistent")
+"""Variants that read the print; they are not proved where a "corrected" one stands beside them."""
 TIE = 1e-9
 """Of a quantity's scale: what is above its bound by less is rounding, where it cannot be redone."""
 REDONE_TIE = 1e-11
@@ -48,6 +50,8 @@ class Outcome:
         Largest over all rounds.
     later : float
         Largest over rounds after the start, where there are any.
+    last : float
+        At the last round.
     at : int
         Round of `ratio`, or of `later` where the start alone is above.
     note : str
@@ -59,6 +63,7 @@ class Outcome:
     grade: str
     ratio: float = np.nan
     later: float = np.nan
+    last: float = np.nan
     at: int = -1
     note: str = ""
     setting: Setting | None = field(default=None, repr=False)
@@ -81,24 +86,30 @@ def kinds_for(entry: Any) -> list[str]:
             if any(issubclass(cls, entry.algorithm) for cls in classes)]
 
 
-def _free_points(setting: Setting) -> dict[str, dict[str, Any]]:
-    """Points of lemmas that hold for any points: random ones, of the size of the target and the clients."""
+HAVE_FREE_POINTS = ("fa_ld.contraction_bound", "fa_hmc.flow_distance_bound", "fa_hmc.displacement_bound")
+"""Lemmas that hold for any points."""
+
+
+def free_points(id: str, setting: Setting, given: dict[str, Any]) -> dict[str, Any]:
+    """Random points for such a lemma in place of the given ones, of the size of the target."""
     problem, numbers = setting.problem, setting.numbers
     points = numbers.normals("free", 4, problem.n_clients, problem.dim)
     size = float(np.sqrt(setting.algorithm.target(problem).variances.sum()))
-    return {"fa_ld.contraction_bound": {"points": problem.minimizer + size * points[0],
-                                        "others": problem.minimizer + size * points[1]},
-            "fa_hmc.flow_distance_bound": {"position_gap": size * points[2, 0], "momentum_gap": points[3, 0]},
-            "fa_hmc.displacement_bound": {"point": problem.minimizer + size * points[2, 0],
-                                          "momentum": points[3, 0]}}
+    first, second = problem.minimizer + size * points[0], problem.minimizer + size * points[1]
+    if id == "fa_ld.contraction_bound":
+        return {**given, "points": first, "others": second}
+    if id == "fa_hmc.flow_distance_bound":
+        return {**given, "position_gap": size * points[2, 0], "momentum_gap": points[3, 0]}
+    return {**given, "point": first[0], "momentum": points[3, 0],
+            "gradient": problem.gradient(given["client"], first[0])}
 
 
 def _with_points(entry: Any, setting: Setting) -> Iterator[Any]:
     """The theorem as it is examined by itself, and with points of the setting where it has free ones."""
     yield entry
-    if entry.id in ("fa_ld.contraction_bound", "fa_hmc.flow_distance_bound", "fa_hmc.displacement_bound"):
-        drawn, own = _free_points(setting)[entry.id], entry.inputs
-        yield replace(entry, inputs=lambda *arguments: {**own(*arguments), **drawn})
+    if entry.id in HAVE_FREE_POINTS:
+        own = entry.inputs
+        yield replace(entry, inputs=lambda *arguments: free_points(entry.id, setting, own(*arguments)))
 
 
 def recorded(entry: Any, setting: Setting) -> tuple[int, list[int] | None]:
@@ -110,7 +121,7 @@ def recorded(entry: Any, setting: Setting) -> tuple[int, list[int] | None]:
 
 
 def _ratios(verdict: Any, entry: Any, setting: Setting, rounds: int, record: Any) -> tuple[np.ndarray, ...]:
-    """Rounds compared, the greater side of the statement, the smaller one, and the check's slack and scale."""
+    """Rounds compared, the side that must be smaller, the greater one, and the check's slack and scale."""
     bound, kind = verdict.bound, _QUANTITIES[entry.quantity]
     last = int(bound.rounds[-1]) if bound.index == "round" else rounds
     source = kind.exact(setting.problem, setting.algorithm, bound, last, setting.start, record)
@@ -124,10 +135,10 @@ def _ratios(verdict: Any, entry: Any, setting: Setting, rounds: int, record: Any
 
 def compare(entry: Any, variant: str, setting: Setting) -> Outcome:
     """Examine one variant; nothing is thrown but what is no ValueError."""
-    counts = not (variant == "printed" and "corrected" in entry.variants)
+    counts = not (variant in READINGS and "corrected" in entry.variants)
     found = [_compare(form, variant, setting, counts) for form in _with_points(entry, setting)]
     order = ("refused", "outside", "below", "rounding", "tie", "violation")
-    return max(found, key=lambda outcome: (order.index(outcome.grade), np.nan_to_num(outcome.later, nan=-1.0)))
+    return max(found, key=lambda each: (order.index(each.grade), np.nan_to_num(each.later, nan=-1.0)))
 
 
 def _compare(entry: Any, variant: str, setting: Setting, counts: bool) -> Outcome:
@@ -140,11 +151,13 @@ def _compare(entry: Any, variant: str, setting: Setting, counts: bool) -> Outcom
     except ValueError as refusal:
         return replace(base, note=f"{type(refusal).__name__}: {refusal}"[:160])
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(large > SMALLEST * slack, small / large, np.where(small > large + slack, np.inf, 0.0))
-    after = (at > 0) if bool((at > 0).any()) and verdict.bound.index != "leapfrog_step" else np.ones(len(at), bool)
-    later = float(np.where(after, ratio, -np.inf).max())
-    worst = int(np.argmax(np.where(after, ratio, -np.inf) if later > 1.0 else ratio))
-    base = replace(base, ratio=float(ratio.max()), later=later, at=int(at[worst]))
+        ratio = np.where(large > SMALLEST * slack, small / large,
+                         np.where(small > large + slack, np.inf, 0.0))
+    timed = verdict.bound.index != "leapfrog_step" and bool((at > 0).any())
+    after = np.where((at > 0) | (not timed), ratio, -np.inf)
+    later = float(after.max())
+    worst = int(np.argmax(after if later > 1.0 else ratio))
+    base = replace(base, ratio=float(ratio.max()), later=later, last=float(ratio[-1]), at=int(at[worst]))
     if not verdict.hypotheses_met:
         return replace(base, grade="outside", note="; ".join(verdict.bound.violated))
     if verdict.holds and not base.ratio > 1.0:
@@ -161,8 +174,10 @@ def settle(found: Outcome, holds: bool, entry: Any, at: np.ndarray, small: np.nd
     """What a ratio above one comes to, with more digits where a law can be made with them."""
     setting = found.setting
     assert setting is not None
+    excess = float((small - large).max()) / scale
+    note = f"above by {excess:.1e} of the quantity's scale"
     if holds and (entry.quantity not in ("w2", "w2_clients") or found.later <= 1.0):
-        return replace(found, grade="rounding", note=f"above by {(small - large).max() / scale:.1e} of its scale")
+        return replace(found, grade="rounding", note=note)
     if entry.quantity in ("w2", "w2_clients") and entry.kind == "upper":
         try:
             exact = exact_w2(setting.problem, setting.algorithm, setting.start, at.tolist(),
@@ -170,16 +185,13 @@ def settle(found: Outcome, holds: bool, entry: Any, at: np.ndarray, small: np.nd
         except NotRedone:
             pass
         else:
-            excess = [float(value - bound) for value, bound in zip(exact, large.tolist(), strict=True)]
-            ratio = max(float(value / bound) if bound else np.inf for value, bound in zip(exact, large.tolist(), strict=True))
-            small_enough = all(more <= REDONE_TIE * bound + 1e-2 * TOLERANCE * scale
-                               for more, bound in zip(excess, large.tolist(), strict=True))
-            note = f"with 60 digits the ratio is 1 {ratio - 1.0:+.2e}"
-            grade = ("rounding" if holds else "tie") if small_enough else "violation"
-            return replace(found, grade=grade, note=note)
-    excess = float((small - large).max()) / scale
-    return replace(found, grade="tie" if excess < TIE else "violation",
-                   note=f"above by {excess:.1e} of the quantity's scale")
+            pairs = list(zip(exact, large.tolist(), strict=True))
+            above = max(float(value / limit - 1) if limit else np.inf for value, limit in pairs)
+            rounding = all(value - limit <= REDONE_TIE * limit + 1e-2 * TOLERANCE * scale
+                           for value, limit in pairs)
+            return replace(found, grade=("rounding" if holds else "tie") if rounding else "violation",
+                           note=f"with 60 digits the ratio is 1 {above:+.2e}")
+    return replace(found, grade="tie" if excess < TIE else "violation", note=note)
 
 
 def judge(setting: Setting, chosen: list[Any], default_only: bool = False) -> Iterator[Outcome]:

@@ -19,15 +19,15 @@ CLIENTS, DIM = 6, 3
 """The largest that are drawn."""
 PLACES: dict[str, tuple[int, ...]] = {
     "clients": (1,), "dim": (1,), "condition": (1,), "scale": (1,), "frames": (1,),
-    "angles": (CLIENTS, 3), "curvatures": (CLIENTS, DIM), "minimizer_scale": (1,), "same_minimizers": (1,),
-    "minimizers": (CLIENTS, DIM), "equal_weights": (1,), "weights": (CLIENTS,), "noise_kind": (1,),
-    "noise": (1,), "noises": (CLIENTS, DIM), "units": (1,), "temperature": (1,), "shared_kind": (1,),
-    "shared": (1,), "local_steps": (1,), "leapfrogs": (1,), "schedule": (1,), "step_kind": (1,),
-    "step": (1,), "participation": (1,), "active": (1,), "graph": (1,), "links": (CLIENTS, CLIENTS),
-    "momentum_kind": (1,), "momentum": (1,), "velocity_kind": (1,), "velocity_scale": (1,),
-    "velocity": (CLIENTS, DIM), "start_kind": (1,), "start_scale": (1,), "start": (CLIENTS, DIM),
-    "spread": (DIM,), "rounds": (1,), "last": (1,), "age": (1,), "dynamics": (1,), "friction": (1,),
-    "free": (4, CLIENTS, DIM)}
+    "angles": (CLIENTS, 3), "curvatures": (CLIENTS, DIM), "minimizer_scale": (1,),
+    "same_minimizers": (1,), "minimizers": (CLIENTS, DIM), "equal_weights": (1,), "weights": (CLIENTS,),
+    "noise_kind": (1,), "noise": (1,), "noises": (CLIENTS, DIM), "units": (1,), "temperature": (1,),
+    "shared_kind": (1,), "shared": (1,), "local_steps": (1,), "leapfrogs": (1,), "schedule": (1,),
+    "step_kind": (1,), "step": (1,), "participation": (1,), "active": (1,), "graph": (1,),
+    "links": (CLIENTS, CLIENTS), "momentum_kind": (1,), "momentum": (1,), "velocity_kind": (1,),
+    "velocity_scale": (1,), "velocity": (CLIENTS, DIM), "start_kind": (1,), "start_scale": (1,),
+    "start": (CLIENTS, DIM), "spread": (DIM,), "spread_of_all": (1,), "rounds": (1,), "last": (1,),
+    "age": (1,), "dynamics": (1,), "friction": (1,), "free": (4, CLIENTS, DIM)}
 SIZES = {name: int(np.prod(shape)) for name, shape in PLACES.items()}
 ENDS = np.cumsum([0, *SIZES.values()])
 FIRST = {name: int(end) for name, end in zip(SIZES, ENDS, strict=False)}

@@ -67,7 +67,8 @@ def _eigen(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _root(matrix: np.ndarray) -> np.ndarray:
     values, vectors = _eigen(matrix)
-    return (vectors * np.array([mp.sqrt(max(value, mp.mpf(0))) for value in values], dtype=object)) @ vectors.T
+    roots = np.array([mp.sqrt(max(value, mp.mpf(0))) for value in values], dtype=object)
+    return (vectors * roots) @ vectors.T
 
 
 def w2(mean: np.ndarray, cov: np.ndarray, other_mean: np.ndarray, other_cov: np.ndarray) -> Any:
@@ -113,11 +114,11 @@ def _langevin(p: _Problem, algorithm: Any, c: int, eta: Any) -> tuple[Any, ...]:
 
 def _hamiltonian(p: _Problem, algorithm: Any, c: int, eta: Any) -> tuple[Any, ...]:
     """The same of an update of FA-HMC: leapfrogs of (q, p) one by one."""
-    d, one, hessian, half = p.d, _eye(p.d), p.hessians[c], eta / 2
+    d, one, hessian, pull, half = p.d, _eye(p.d), p.hessians[c], p.pulls[c], eta / 2
     near = one - eta * half * hessian
     move = np.block([[near, eta * one], [-half * (hessian + hessian @ near), near]])
-    shift = np.concatenate([eta * half * p.pulls[c], 2 * half * p.pulls[c] - half * hessian @ (eta * half * p.pulls[c])])
-    before, later = np.vstack([-eta * half * one, -half * (one - eta * half * hessian)]), np.vstack([0 * one, -half * one])
+    shift = np.concatenate([eta * half * pull, eta * pull - half * hessian @ (eta * half * pull)])
+    before, later = np.vstack([-eta * half * one, -half * near]), np.vstack([0 * one, -half * one])
     noise = before @ p.noise[c] @ before.T + later @ p.noise[c] @ later.T
     total = power((move, shift, noise), algorithm.leapfrog_steps)
     reach, shared = total[0][:d, d:], mp.mpf(algorithm.shared_noise)
@@ -197,7 +198,8 @@ def _reader(p: _Problem, algorithm: Any, clients: bool) -> Callable[[Any, Any], 
     return lambda mean, cov: [(view @ mean, view @ cov @ view.T) for view in views]
 
 
-def exact_w2(problem: Any, algorithm: Any, start: Any, rounds: Sequence[int], *, clients: bool = False) -> list[Any]:
+def exact_w2(problem: Any, algorithm: Any, start: Any, rounds: Sequence[int], *,
+             clients: bool = False) -> list[Any]:
     """W2 to the target at `rounds`, of the average or (`clients`) the mean over clients, 60 digits.
 
     Raises
@@ -214,7 +216,7 @@ def exact_w2(problem: Any, algorithm: Any, start: Any, rounds: Sequence[int], *,
     gossip = isinstance(algorithm, (fs.DESGLD, fs.DESGHMC))
     if not gossip and not isinstance(algorithm, (fs.FALD, fs.FAHMC)):
         raise NotRedone(f"no 60-digit law for {type(algorithm).__name__}")
-    if getattr(algorithm, "participation", None) is not None or getattr(algorithm, "debias", None) is not None:
+    if any(getattr(algorithm, name, None) is not None for name in ("participation", "debias")):
         raise NotRedone("no 60-digit law with participation or debiasing")
     constant = algorithm.schedule.is_constant
     if gossip and not constant:
@@ -223,7 +225,9 @@ def exact_w2(problem: Any, algorithm: Any, start: Any, rounds: Sequence[int], *,
         p = _Problem(problem)
         mean, cov = _begin(p, problem, algorithm, start)
         goal = p.target(getattr(algorithm, "temperature", 1.0))
-        one = _gossip_step(p, algorithm) if gossip else _federated_round(p, algorithm, 0) if constant else None
+        one = None
+        if constant:
+            one = _gossip_step(p, algorithm) if gossip else _federated_round(p, algorithm, 0)
         read, found, now = _reader(p, algorithm, clients), {}, 0
         for until in sorted({int(number) for number in rounds}):
             steps = [power(one, until - now)] if one is not None else (

@@ -11,7 +11,7 @@ import fedsim as fs
 from .numbers import CLIENTS, DIM, Numbers
 
 FAR = 30.0
-"""Largest distance in units of the problem's own length: beyond it float64 rounding looks like a violation."""
+"""Largest distance in units of the problem: beyond it float64 rounding looks like a violation."""
 
 
 def frame(angles: np.ndarray, dim: int) -> np.ndarray:
@@ -52,14 +52,15 @@ def gradient_noise(n: Numbers, clients: int, dim: int, size: float) -> Any:
 
 
 def quadratic(n: Numbers, *, components: bool = False, equal: bool | None = None) -> fs.Quadratic:
-    """N from 1 to 6, d from 1 to 3, kappa 10^U(0,3), rotated Hessians, minimizers of size 10^U(-2,2) up to 30.
+    """N from 1 to 6, d from 1 to 3, kappa 10^U(0,3), rotated Hessians, minimizers 10^U(-2,2) apart, up to 30.
 
     `components`: these are the curvatures of w_c f_(c), in half of the draws.
     """
     clients, dim = n.whole("clients", 1, CLIENTS), n.whole("dim", 1, DIM)
     values = curvatures(n, clients, dim)
     scale = n.log("scale", -1.0, 1.0)
-    kind, angles = n.pick("frames", ("own", "common", "none"), (0.6, 0.2, 0.2)), n.uniforms("angles", clients, 3)
+    kind = n.pick("frames", ("own", "common", "none"), (0.6, 0.2, 0.2))
+    angles = n.uniforms("angles", clients, 3)
     if kind == "none":
         turns = np.broadcast_to(np.eye(dim), (clients, dim, dim))
     else:

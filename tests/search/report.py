@@ -10,9 +10,6 @@ import numpy as np
 
 from .judge import Outcome
 
-LISTED = 20
-"""Cases of one list that are printed; the rest is counted."""
-
 
 @dataclass
 class Row:
@@ -63,32 +60,30 @@ class Findings:
     def table(self) -> str:
         """One line for every theorem and variant."""
         lines = [f"{'theorem':<42}{'variant':<13}{'examined':>9}{'inside':>8}{'refused':>8}{'ties':>6}"
-                 f"{'above 1':>8}  {'ratio':<9} {'after start':<12} at"]
+                 f"{'above 1':>8}  {'ratio':<9} {'after start':<12} reproduce by"]
         for (theorem, variant), row in sorted(self.rows.items()):
             mark = "" if row.counts else " (not counted)"
             shown = [f"{value:.6f}" if np.isfinite(value) and value < 1e3 else f"{value:.3g}"
                      for value in (row.ratio, row.later)] if row.inside else ["-", "-"]
-            lines.append(f"{theorem:<42}{variant:<13}{row.examined:>9}{row.inside:>8}{row.refused:>8}{row.ties:>6}"
-                         f"{row.violations:>8}  {shown[0]:<9} {shown[1]:<12} {row.where}{mark}")
+            lines.append(f"{theorem:<42}{variant:<13}{row.examined:>9}{row.inside:>8}{row.refused:>8}"
+                         f"{row.ties:>6}{row.violations:>8}  {shown[0]:<9} {shown[1]:<12} {row.where}{mark}")
         return "\n".join(lines)
 
     def lists(self) -> str:
-        """The cases above one: those that count, those that are rounding, those known to be false."""
+        """The cases above one that count, those that are rounding, and why theorems refused settings."""
         parts = []
         for title, chosen in (
                 ("ABOVE ONE WITHIN THE HYPOTHESES", self.failures),
-                ("ties up to rounding, redone", [f for f in self.cases if f.counts and not f.fails]),
-                ("printed forms with a correction, above one (not counted)",
-                 [f for f in self.cases if not f.counts and f.grade == "violation"])):
+                ("Ties up to rounding, redone", [f for f in self.cases if f.counts and not f.fails])):
             parts.append(f"{title}: {len(chosen)}")
-            ordered = sorted(chosen, key=lambda f: -np.nan_to_num(f.ratio, posinf=1e300))
-            parts += [f"  {f.theorem} ({f.variant}): ratio {f.ratio:.12g} at round {f.at}, {self.name(f)}: {f.note}"
-                      for f in ordered[:LISTED]]
-            if len(chosen) > LISTED:
-                parts.append(f"  and {len(chosen) - LISTED} more")
-        refused = {key: row for key, row in self.rows.items() if row.refused}
-        parts += [f"refused: {theorem} ({variant}) {row.refused} times, last: {row.refusal}"
-                  for (theorem, variant), row in sorted(refused.items())]
+            for f in sorted(chosen, key=lambda f: (f.theorem, -np.nan_to_num(f.ratio, posinf=1e300))):
+                parts.append(f"  {f.theorem} ({f.variant}): ratio {f.ratio:.12g} at {f.at}, {self.name(f)}: "
+                             f"{f.note}")
+        refused: dict[str, list[str]] = {}
+        for (theorem, variant), row in sorted(self.rows.items()):
+            if row.refused:
+                refused.setdefault(row.refusal, []).append(f"{theorem} ({variant}) {row.refused}")
+        parts += [f"refused, e.g. because {why}:\n  {', '.join(names)}" for why, names in refused.items()]
         return "\n".join(parts)
 
     def missing(self, chosen: list[Any]) -> str:

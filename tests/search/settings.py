@@ -1,4 +1,4 @@
-"""Settings for every class of algorithm: problem, algorithm, rounds and start, from a point of the unit cube."""
+"""Settings of every class of algorithm: problem, algorithm, rounds and start, from a point of a cube."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def _fa_ld(n: Numbers) -> tuple[Any, ...]:
     problem = problems.quadratic(n, equal=True if chosen == "II" else None)
     low, high = problems.curvature_range(problem)
     kind = n.pick("step_kind", ("log", "limit", "large"), (0.75, 0.15, 0.1))
-    step: Any = {"log": n.log("step", -3.5, 0.0), "limit": 0.5, "large": n.between("step", 0.05, 1.9)}[kind] / high
+    share = {"log": n.log("step", -3.5, 0.0), "limit": 0.5, "large": n.between("step", 0.05, 1.9)}[kind]
+    step: Any = share / high
     if chosen is None and n.coin("schedule", 0.25):
         step = fs.schedules.Harmonic.from_theorem(strong_convexity=low, smoothness=high)
     part = None
@@ -130,7 +131,7 @@ def _de_sghmc(n: Numbers) -> tuple[Any, ...]:
 def _fa_hmc_flow(n: Numbers) -> tuple[Any, ...]:
     """Two kinds of clients along exact trajectories: what the lower bound speaks about."""
     low = n.log("scale", -1.0, 1.0)
-    high = low * max(1.0, n.log("condition", -0.15, 3.0))
+    high = low * max(1.0, n.log("condition", 0.0, 3.0))
     near, gap = min(n.log("minimizer_scale", -2.0, 2.0), problems.FAR), 1.0 + 3.0 * n.uniform("momentum")
     problem = fs.papers.fa_hmc_two_groups(n.whole("dim", 1, 3), curvatures=(high, low),
                                           n_clients=2 * n.whole("clients", 1, 3),
@@ -140,7 +141,7 @@ def _fa_hmc_flow(n: Numbers) -> tuple[Any, ...]:
     begin = None
     if n.coin("start_kind", 0.5):
         size = min(n.log("start_scale", -2.0, 2.0), problems.FAR) / np.sqrt(low)
-        begin = fs.Gaussian(np.zeros(problem.dim), size**2 * n.uniforms("spread", problem.dim))
+        begin = fs.Gaussian(np.zeros(problem.dim), size**2 * np.full(problem.dim, n.uniform("spread_of_all")))
     return problem, flow, _rounds(n, 1, True), False, begin
 
 

@@ -47,7 +47,8 @@ class Shared:
         def found(*arguments: Any, **named: Any) -> Any:
             if unstable:
                 named["allow_unstable"] = True
-            key = (function, *map(_key, arguments), *((name, _key(value)) for name, value in sorted(named.items())))
+            key = (function, *map(_key, arguments),
+                   *((name, _key(value)) for name, value in sorted(named.items())))
             if key not in self._known:
                 while len(self._known) >= KEPT:
                     del self._known[next(iter(self._known))]

@@ -31,13 +31,14 @@ def entry(id):
 
 
 def scaled(id, factor):
-    """A theorem that claims `factor` times the bound of the theorem `id`."""
+    """A theorem that claims `factor` times the bound of the theorem `id`, after the start."""
     original = entry(id)
 
     def function(*arguments, **named):
         bound = original.function(*arguments, **named)
-        return replace(bound, value=factor * bound.value,
-                       terms={name: factor * part for name, part in bound.terms.items()})
+        share = np.where(bound.rounds > 0, factor, 1.0)
+        return replace(bound, value=share * bound.value,
+                       terms={name: share * part for name, part in bound.terms.items()})
 
     return replace(original, function=function)
 

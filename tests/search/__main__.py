@@ -6,6 +6,7 @@ Exit code 1 when a bound fails within its hypotheses by more than rounding.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 import warnings
@@ -98,7 +99,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="theorems whose id begins so")
     parser.add_argument("--adversarial", type=float, default=0.0, metavar="SECONDS",
-                        help="also climb, so long per theorem")
+                        help="also climb, so much time of the processor per theorem")
     parser.add_argument("--codes", action="store_true", help="print the code of every best setting")
     parser.add_argument("--code", help=f"KIND:CODE of a setting; kinds: {', '.join(KINDS)}")
     arguments = parser.parse_args(given)
@@ -112,4 +113,6 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    for _signal in (signal.SIGINT, signal.SIGTERM):  # also in the background: what was found is printed
+        signal.signal(_signal, signal.default_int_handler)
     sys.exit(main())

@@ -113,15 +113,17 @@ def climb(entry: Any, variant: str | None = None, *, seed: int = 0, seconds: flo
     variant : str, optional
         The default by default.
     seed : int
-    seconds, evaluations : float
-        Whichever ends first ends it; the result depends on the seed and on nothing else when the second does.
+    seconds : float
+        Of this process, whatever else the machine does.
+    evaluations : float
+        Where these end it, the result depends on the seed and on nothing else.
     """
-    found, kinds, began = _Climb(entry, variant or entry.variants[0]), kinds_for(entry), time.monotonic()
+    found, kinds, began = _Climb(entry, variant or entry.variants[0]), kinds_for(entry), time.process_time()
     for turn, aim in enumerate(AIMS, start=1):
         share, rng = turn / len(AIMS), np.random.default_rng([seed, turn, zlib.crc32(entry.id.encode())])
 
         def goes_on(share: float = share) -> bool:
-            return (found.evaluations < share * evaluations and time.monotonic() < began + share * seconds
+            return (found.evaluations < share * evaluations and time.process_time() < began + share * seconds
                     and not (found.best is not None and found.best.fails))
 
         while kinds and goes_on():

@@ -26,7 +26,9 @@ AT_START = ("fa_ld.initial_bound",)
 READINGS = ("printed", "consistent")
 """Variants that read the print; they are not proved where a "corrected" one stands beside them."""
 TIE = 1e-9
-"""Of a quantity's scale: what is above its bound by less is rounding, where it cannot be redone."""
+"""Of a quantity's scale: more than this is no rounding, where it cannot be redone."""
+MOVED = 1e-12
+"""Relative change of the constants, which are eigenvalues with rounding, when a bound is made again."""
 REDONE_TIE = 1e-11
 """The same, of the bound, after 60 digits: rounding of the bound, whose own constants are float64."""
 REDONE_ROUNDS = 4
@@ -127,9 +129,10 @@ def _ratios(verdict: Any, entry: Any, setting: Setting, rounds: int, record: Any
     source = kind.exact(setting.problem, setting.algorithm, bound, last, setting.start, record)
     measured = kind.measure(bound, source, 0.999)
     at, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
-    limit, value = bound.value[mine], measured.value[theirs]
+    limit, value, ends = bound.value[mine], measured.value[theirs], (measured.low, measured.high)
+    low, high = (value if end is None else end[theirs] for end in ends)
     scale = max(float(measured.scale), float(np.abs(value).max()))
-    small, large = (value, limit) if bound.kind == "upper" else (limit, value)
+    small, large = (low, limit) if bound.kind == "upper" else (limit, high)
     return at, small, large, np.array([TOLERANCE * scale, scale])
 
 
@@ -191,7 +194,20 @@ def settle(found: Outcome, holds: bool, entry: Any, at: np.ndarray, small: np.nd
                            for value, limit in pairs)
             return replace(found, grade=("rounding" if holds else "tie") if rounding else "violation",
                            note=f"with 60 digits the ratio is 1 {above:+.2e}")
-    return replace(found, grade="tie" if excess < TIE else "violation", note=note)
+    tie = excess < TIE and (found.ratio < 1.0 + TIE or _holds_nearby(found, entry))
+    return replace(found, grade="tie" if tie else "violation", note=note)
+
+
+def _holds_nearby(found: Outcome, entry: Any) -> bool:
+    """Does the bound hold when it is made again from constants that are the same up to rounding?"""
+    setting = found.setting
+    assert setting is not None
+    known = theory.constants(setting.problem, setting.algorithm, setting.start)
+    known = replace(known, strong_convexity=known.strong_convexity * (1.0 - MOVED),
+                    smoothness=known.smoothness * (1.0 + MOVED))
+    rounds, record = recorded(entry, setting)
+    return theory.examine(entry, setting.problem, setting.algorithm, rounds, start=setting.start,
+                          record=record, variant=found.variant, known=known).holds
 
 
 def judge(setting: Setting, chosen: list[Any], default_only: bool = False) -> Iterator[Outcome]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import theory
-from theory.check import _QUANTITIES, TOLERANCE
+from theory.check import _QUANTITIES, TOLERANCE, _measure
 
 from .precise import NotRedone, exact_w2
 from .settings import KINDS, Setting
@@ -25,6 +25,8 @@ AT_START = ("fa_ld.initial_bound",)
 """Theorems about round 0 alone."""
 READINGS = ("printed", "consistent")
 """Variants that read the print; they are not proved where a "corrected" one stands beside them."""
+NOT_CLAIMED = ("printed_constant",)
+"""Variants with a constant that is not part of the statement and is known to be wrong."""
 TIE = 1e-9
 """Of a quantity's scale: more than this is no rounding, where it cannot be redone."""
 MOVED = 1e-12
@@ -124,10 +126,11 @@ def recorded(entry: Any, setting: Setting) -> tuple[int, list[int] | None]:
 
 def _ratios(verdict: Any, entry: Any, setting: Setting, rounds: int, record: Any) -> tuple[np.ndarray, ...]:
     """Rounds compared, the side that must be smaller, the greater one, and the check's slack and scale."""
-    bound, kind = verdict.bound, _QUANTITIES[entry.quantity]
+    bound = verdict.bound
     last = int(bound.rounds[-1]) if bound.index == "round" else rounds
-    source = kind.exact(setting.problem, setting.algorithm, bound, last, setting.start, record)
-    measured = kind.measure(bound, source, 0.999)
+    source = _QUANTITIES[bound.quantity].exact(setting.problem, setting.algorithm, bound, last, setting.start,
+                                               record)
+    measured = _measure(bound, source, 0.999)
     at, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
     limit, value, ends = bound.value[mine], measured.value[theirs], (measured.low, measured.high)
     low, high = (value if end is None else end[theirs] for end in ends)
@@ -136,9 +139,14 @@ def _ratios(verdict: Any, entry: Any, setting: Setting, rounds: int, record: Any
     return at, small, large, np.array([TOLERANCE * scale, scale])
 
 
+def counts_against(entry: Any, variant: str) -> bool:
+    """Is this variant claimed to be true?"""
+    return variant not in NOT_CLAIMED and not (variant in READINGS and "corrected" in entry.variants)
+
+
 def compare(entry: Any, variant: str, setting: Setting) -> Outcome:
     """Examine one variant; nothing is thrown but what is no ValueError."""
-    counts = not (variant in READINGS and "corrected" in entry.variants)
+    counts = counts_against(entry, variant)
     found = [_compare(form, variant, setting, counts) for form in _with_points(entry, setting)]
     order = ("refused", "outside", "below", "rounding", "tie", "violation")
     return max(found, key=lambda each: (order.index(each.grade), np.nan_to_num(each.later, nan=-1.0)))

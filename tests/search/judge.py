@@ -202,6 +202,8 @@ def settle(found: Outcome, holds: bool, entry: Any, at: np.ndarray, small: np.nd
                            for value, limit in pairs)
             return replace(found, grade=("rounding" if holds else "tie") if rounding else "violation",
                            note=f"with 60 digits the ratio is 1 {above:+.2e}")
+    if holds:
+        return replace(found, grade="rounding", note=note)
     tie = excess < TIE and (found.ratio < 1.0 + TIE or _holds_nearby(found, entry))
     return replace(found, grade="tie" if tie else "violation", note=note)
 

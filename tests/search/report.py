@@ -52,6 +52,13 @@ class Findings:
         if found.grade in ("tie", "violation") or (found.grade == "rounding" and found.later > 1.0):
             self.cases.append(found)
 
+    def _counted(self, grade: str) -> list[Outcome]:
+        return [found for found in self.cases if found.counts and found.grade == grade]
+
+    def _line(self, f: Outcome) -> str:
+        return (f"  {f.theorem} ({f.variant}): ratio 1 {f.ratio - 1.0:+.2e} at {f.at}, {self.name(f)}: "
+                f"{f.note}")
+
     @property
     def failures(self) -> list[Outcome]:
         """What counts against a theorem."""
@@ -72,13 +79,17 @@ class Findings:
     def lists(self) -> str:
         """The cases above one that count, those that are rounding, and why theorems refused settings."""
         parts = []
-        for title, chosen in (
-                ("ABOVE ONE WITHIN THE HYPOTHESES", self.failures),
-                ("Ties up to rounding, redone", [f for f in self.cases if f.counts and not f.fails])):
+        for title, chosen in (("ABOVE ONE WITHIN THE HYPOTHESES", self.failures),
+                              ("Ties up to rounding, redone", self._counted("tie"))):
             parts.append(f"{title}: {len(chosen)}")
-            for f in sorted(chosen, key=lambda f: (f.theorem, -np.nan_to_num(f.ratio, posinf=1e300))):
-                parts.append(f"  {f.theorem} ({f.variant}): ratio {f.ratio:.12g} at {f.at}, {self.name(f)}: "
-                             f"{f.note}")
+            parts += [self._line(f) for f in sorted(chosen, key=lambda f: (f.theorem, f.variant))]
+        equal: dict[tuple[str, str], list[Outcome]] = {}
+        for f in self._counted("rounding"):
+            equal.setdefault((f.theorem, f.variant), []).append(f)
+        parts.append(f"Above one after the start, but held up to rounding: {sum(map(len, equal.values()))}")
+        for (theorem, variant), kept in sorted(equal.items()):
+            worst = max(kept, key=lambda f: f.ratio)
+            parts.append(f"  {theorem} ({variant}) {len(kept)} times, the most: {self._line(worst).strip()}")
         refused: dict[str, list[str]] = {}
         for (theorem, variant), row in sorted(self.rows.items()):
             if row.refused:

@@ -60,7 +60,8 @@ def _bound(c: Chain, rounds: np.ndarray, terms: dict[str, Any], variant: str, qu
     return Bound.from_terms(
         terms, rounds, assumptions=c.hypotheses, quantity=quantity, kind="upper",
         source=f"DE-SGHMC Theorem 11, equation {equation}{constant}", variant=variant,
-        target=c.base.constants.target, start_distance=c.base.start_distance(quantity == "w2_clients"), floor=float(floor))
+        target=c.base.constants.target, start_distance=c.base.start_distance(quantity == "w2_clients"),
+        floor=float(floor))
 
 
 @theorem(id="de_sghmc.w2_bound", paper=PAPER, number="Theorem 11 (average)", kind="upper", quantity="w2",

@@ -103,7 +103,18 @@ class Several:
 
 
 class History(NamedTuple):
-    """What the workers did: age, finishing time and worker of each update, and busy time per worker."""
+    """What the workers did, up to the last update.
+
+    Attributes
+    ----------
+    ages, times, workers : (n_updates,)
+        Age of the gradient, time and worker of each update; times in units of the mean service time.
+    busy : (n,)
+        Time up to the last update that each worker computed gradients, unfinished ones included; the rest
+        it waited for the server.
+    discarded : int
+        Gradients older than the cap.
+    """
 
     ages: np.ndarray
     times: np.ndarray
@@ -113,7 +124,20 @@ class History(NamedTuple):
 
     @property
     def utilisation(self) -> np.ndarray:
-        """Share of the simulated time that each worker computed gradients."""
+        """Share of the time up to the last update that each worker computed gradients, (n,), at most 1.
+
+        Raises
+        ------
+        ValueError
+            For a history without updates.
+
+        Examples
+        --------
+        >>> Workers(2, "deterministic", update_cost=0.5).history(2).utilisation.tolist()
+        [0.75, 0.5]
+        """
+        if not len(self.times):
+            raise ValueError("n_updates=0 must be at least 1: no time has passed of which to take a share")
         return self.busy / self.times[-1]
 
 
@@ -203,24 +227,21 @@ def _simulate(workers: Workers, n_updates: int, number: int) -> History:
     seed = workers.seed if number == 0 else [workers.seed, number]
     service = workers._service_times(np.random.default_rng(seed))
     version = [0] * workers.n
-    events = []  # (time the gradient is ready, order of dispatch, worker, duration)
-    busy = np.zeros(workers.n)
-    for worker in range(workers.n):
-        time = next(service)
-        events.append((time, worker, worker, time))
+    events = [(next(service), worker, worker) for worker in range(workers.n)]  # (ready, dispatch, worker)
+    waited = np.zeros(workers.n)  # for the server, with a gradient ready
     heapq.heapify(events)
     ages, who = np.empty(n_updates, np.int64), np.empty(n_updates, np.int64)
     times = np.empty(n_updates)
     done, order, free, discarded = 0, workers.n, 0.0, 0
     limit = 1000 * (n_updates + workers.n)
     while done < n_updates:
-        ready, _, worker, duration = heapq.heappop(events)
-        busy[worker] += duration
+        ready, _, worker = heapq.heappop(events)
         age = done - version[worker]
         now = ready
         if workers.cap is None or age <= workers.cap:
             free = max(free, ready) + workers.update_cost
             now = free
+            waited[worker] += now - ready
             ages[done], who[done], times[done] = age, worker, now
             done += 1
         else:
@@ -229,9 +250,12 @@ def _simulate(workers: Workers, n_updates: int, number: int) -> History:
                 raise ValueError(f"cap={workers.cap} discards nearly every gradient of n={workers.n} "
                                  "workers; use a larger cap or fewer workers")
         version[worker] = done
-        time = next(service)
-        heapq.heappush(events, (now + time, order, worker, time))
+        heapq.heappush(events, (now + next(service), order, worker))
         order += 1
-    for part in (ages, times, who):
+    end = float(times[-1]) if n_updates else 0.0
+    for ready, _, worker in events:
+        waited[worker] += max(end - ready, 0.0)
+    busy = end - waited  # exact where nobody waits
+    for part in (ages, times, who, busy):
         part.setflags(write=False)
     return History(ages, times, who, busy, discarded)

@@ -1,8 +1,9 @@
-"""Theorems of stale-gradient SG-MCMC as rates, its step-size rules, speedups and errata.
+"""Theorems of stale-gradient SG-MCMC as rates, its step-size rules, plans, speedups and errata.
 
 Every statement of the paper holds up to unknown constants, so that it gives a shape (`..._rate`), to which
-`fit_constants` and `theory.rates` fit constants that are labelled as fitted. The exact side is
-`average_law`.
+`fit_constants` and `theory.rates` fit constants that are labelled as fitted; `plan` turns the shapes into
+a step size and a number of iterations. Lemma 8 alone has an explicit constant, on quadratic f
+(`gradient_gap_bound`). The exact side is `average_law`, `gradient_gap` and `fluctuation`.
 
 Source: "Stochastic gradient MCMC with stale gradients".
 """
@@ -10,14 +11,16 @@ Source: "Stochastic gradient MCMC with stale gradients".
 from ..exact.stale import AverageLaw, average_law, combine_servers
 from . import errata, quantities
 from .fitting import TermFit, fit_constants
-from .rates import (
-    bias_rate,
-    generic_bias_rate,
-    generic_mse_rate,
-    mse_rate,
+from .lemmas import fluctuation_rate, gradient_gap_bound, gradient_gap_rate
+from .optima import (
+    chains_optimal_variance_rate,
+    optimal_bias_rate,
+    optimal_mse_rate,
     optimal_variance_rate,
-    variance_rate,
 )
+from .planning import StalePlan, plan
+from .quantities import fluctuation, gradient_gap
+from .rates import bias_rate, generic_bias_rate, generic_mse_rate, mse_rate, variance_rate
 from .rules import (
     bias_optimum,
     bias_step_size,
@@ -30,9 +33,11 @@ from .servers import chain_terms, chains_bias_rate, chains_mse_rate, chains_vari
 from .speedup import first_reaching, iteration_speedup, time_speedup
 
 __all__ = [
-    "AverageLaw", "TermFit", "average_law", "bias_optimum", "bias_rate", "bias_step_size", "chain_terms",
-    "chains_bias_rate", "chains_mse_rate", "chains_variance_rate", "combine_servers", "errata",
-    "first_reaching", "fit_constants", "generic_bias_rate", "generic_mse_rate", "iteration_speedup",
-    "mse_optimum", "mse_rate", "mse_step_size", "optimal_constant", "optimal_variance_rate", "quantities",
-    "time_speedup", "variance_rate", "variance_step_size",
+    "AverageLaw", "StalePlan", "TermFit", "average_law", "bias_optimum", "bias_rate", "bias_step_size",
+    "chain_terms", "chains_bias_rate", "chains_mse_rate", "chains_optimal_variance_rate",
+    "chains_variance_rate", "combine_servers", "errata", "first_reaching", "fit_constants", "fluctuation",
+    "fluctuation_rate", "generic_bias_rate", "generic_mse_rate", "gradient_gap", "gradient_gap_bound",
+    "gradient_gap_rate", "iteration_speedup", "mse_optimum", "mse_rate", "mse_step_size",
+    "optimal_bias_rate", "optimal_constant", "optimal_mse_rate", "optimal_variance_rate", "plan",
+    "quantities", "time_speedup", "variance_rate", "variance_step_size",
 ]

@@ -1,4 +1,5 @@
-"""What the rates are about: errors of the average of squares, from its exact law."""
+"""What the paper's statements are about, from exact laws: errors of the average of squares, the gap of old
+gradients, and the martingale part of the average."""
 
 from __future__ import annotations
 
@@ -7,19 +8,104 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.stale import StaleSGLD
 from fedsim.problems.gaussian_mean import GaussianMean
-from fedsim.validation import Array
+from fedsim.validation import Array, validate, whole
 
 from ..bound import Bound
 from ..check import Measured, quantity
 from ..constants import Potentials, potentials
+from ..exact import exact_law
+from ..exact.affine import NoExactLaw
 from ..exact.stale import AverageLaw, average_law
+from ..exact.stale.family import StaleFamily, each_schedule
 
 
 @potentials.register
 def _of_gaussian_mean(problem: GaussianMean) -> Potentials:
     """Those of the gradients that the chain follows."""
     return potentials(problem.as_quadratic())
+
+
+def gradient_gap(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None) -> Array:
+    """||E (grad f(theta_{l - tau_l}) - grad f(theta_l))|| at updates l = 0, ..., n_rounds - 1, exactly.
+
+    What the paper's Lemma 8 is about: the gradients' noise has mean zero and drops out.
+
+    Parameters
+    ----------
+    problem : fedsim.Quadratic or fedsim.GaussianMean
+    algorithm : fedsim.StaleSGLD or fedsim.StaleSGHMC
+    n_rounds : int
+        At least 1.
+    start : point (d,) or fedsim.Gaussian, optional
+
+    Returns
+    -------
+    (n_rounds,) in units of grad f.
+
+    Raises
+    ------
+    UnstableStepSize, NoExactLaw (both are ValueErrors), ValueError
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> gradient_gap(fs.Quadratic([1.0], [[0.0]]), fs.StaleSGLD(0.25, 1), 3, start=[1.0]).tolist()
+    [0.0, 0.25, 0.25]
+    """
+    length, pooled = whole("n_rounds", n_rounds, 1), StaleFamily().solvable(problem).pooled()
+    each, updates = each_schedule(algorithm, length), np.arange(length)
+    gaps = np.zeros((length, problem.dim))
+    for one in each:
+        law = exact_law(problem, one, length, start=start, record=np.arange(length + 1), covariance="none")
+        away = law.mean - pooled.minimizer
+        gaps += away[updates - one.ages(length)] - away[updates]
+    return np.linalg.norm(gaps @ pooled.dense_hessians[0], axis=1) / len(each)
+
+
+def fluctuation(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None) -> Array:
+    """E A_2 = sum_{l <= L} E (psi_l - E[psi_l | past])^2 / (L h)^2 for L = 1, ..., n_rounds, exactly.
+
+    psi solves L psi = |theta|^2 - phibar. For quadratic f with Hessian A and minimizer m it is
+    -(1/2) y' A^-1 y - 2 m' A^-1 y, with y = theta - m. Given the past y_l has a known mean mu and
+    covariance Q = 2 h I + h^2 (gradient noise), so that with B = A^-1 Q A^-1 the conditional variance is
+    (mu + 2 m)' B (mu + 2 m) + tr(B Q)/2, and mu has the mean of y_l and its covariance less Q.
+
+    Parameters
+    ----------
+    problem : fedsim.Quadratic, or fedsim.GaussianMean without minibatches
+    algorithm : fedsim.StaleSGLD
+        Constant step size.
+    n_rounds, start
+        As for `gradient_gap`.
+
+    Source: derived, for the term A_2 of the stale-gradient paper's equation (17) and Lemma 9.
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> float(fluctuation(fs.Quadratic([1.0], [[0.0]]), fs.StaleSGLD(0.25), 1)[0])
+    2.0
+    """
+    if not isinstance(algorithm, StaleSGLD) or not algorithm.schedule.is_constant:
+        raise NoExactLaw(f"algorithm={algorithm!r}: psi is known here for StaleSGLD with one step size")
+    if not getattr(problem, "keeps_gaussian", True):
+        raise NoExactLaw(f"problem={problem!r}: the noise of minibatches is not normal")
+    validate(problem, algorithm, start)
+    length, pooled = whole("n_rounds", n_rounds, 1), StaleFamily().solvable(problem).pooled()
+    h, given = float(algorithm.schedule.largest), pooled.noise_covariances
+    noise = 2.0 * h * np.eye(pooled.dim) + (0.0 if given is None else h**2 * given[0])
+    inverse = np.linalg.inv(pooled.dense_hessians[0])
+    weight = inverse @ noise @ inverse
+    each = each_schedule(algorithm, length)
+    total = np.zeros(length)
+    for one in each:
+        law = exact_law(problem, one, length, start=start, record=np.arange(length + 1))
+        centre, covariances = law.mean[1:] + pooled.minimizer, np.asarray(law.cov)  # centre is y + 2 m
+        total += (np.einsum("li,ij,lj->l", centre, weight, centre)
+                  + np.einsum("ij,lji->l", weight, covariances[1:] - noise) + 0.5 * np.trace(weight @ noise))
+    return np.cumsum(total / len(each)) / (h * np.arange(1.0, length + 1.0)) ** 2
 
 
 def _exact(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> AverageLaw:
@@ -35,9 +121,26 @@ def _measure(pick: Callable[[AverageLaw], Array]) -> Callable[[Bound, Any, float
     return measure
 
 
+def _at_rounds(function: Callable[..., Array]) -> Callable[..., Array]:
+    """The exact values at the rounds of a bound, which `theory.check` takes as they are."""
+    def exact(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Array:
+        return function(problem, algorithm, n_rounds, start=start)[bound.rounds - 1]
+
+    return exact
+
+
+def _plain(bound: Bound, law: Any, level: float) -> Measured:
+    raise ValueError(f"law={law!r} must be an array (n,) of the {bound.quantity} at the bound's rounds, e.g. "
+                     "from theory.stale.gradient_gap")
+
+
 quantity("average_bias", "|E phi_L - phibar| of the average of squares over L iterates",
          _measure(lambda law: np.abs(law.bias)), _exact)
 quantity("average_mse", "E (phi_L - phibar)^2 of the average of squares over L iterates",
          _measure(lambda law: law.mse), _exact)
 quantity("average_variance", "Var phi_L of the average of squares over L iterates",
          _measure(lambda law: law.variance), _exact)
+quantity("gradient_gap", "norm of the mean difference of old and fresh gradient at the L-th update",
+         _plain, _at_rounds(gradient_gap))
+quantity("average_fluctuation", "mean square of the martingale part of the average of L squares",
+         _plain, _at_rounds(fluctuation))

@@ -1,7 +1,7 @@
-"""Errors of a time average up to constants: Lemma 1, Theorems 2, 3 and 4, Corollary 5.
+"""Errors of a time average up to constants: Lemma 1, Theorems 2, 3 and 4.
 
 All unknown constants are one. L counts iterations, h is the step size, tau the largest age and K the
-order of the integrator, 1 for the Euler steps simulated here.
+order of the integrator, 1 for the Euler steps simulated here. Rates at the best step size are in `optima`.
 """
 
 from __future__ import annotations
@@ -13,29 +13,27 @@ import numpy as np
 from fedsim.algorithms.stale import Stale
 from fedsim.validation import nonnegative, whole
 
-from ..bound import Bound
+from ..bound import Assumption, Bound
 from ..catalogue import theorem
 from ..constants import Constants
-from .setting import PAPER, fixed_step, iterations, largest_age
-
-HYPOTHESES = ("smooth Poisson equation (Assumptions 1 to 3)", "constant step size", "age at most tau")
+from .setting import HYPOTHESES, PAPER, STANDARD, fixed_step, iterations, largest_age, stable_step
 
 
-def _rate(terms: dict[str, Any], lengths: np.ndarray, constants: Constants, quantity: str, source: str,
-          **inputs: Any) -> Bound:
-    return Bound.from_terms(terms, lengths, assumptions=(), quantity=quantity, kind="rate",
-                            source=f"{PAPER} {source}", variant="corrected", target=constants.target,
-                            inputs=inputs)
+def _rate(terms: dict[str, Any], lengths: np.ndarray, constants: Constants, algorithm: Any, quantity: str,
+          source: str, *more: Assumption, **inputs: Any) -> Bound:
+    return Bound.from_terms(terms, lengths, assumptions=(stable_step(constants, algorithm), *more),
+                            quantity=quantity, kind="rate", source=f"{PAPER} {source}", variant="printed",
+                            target=constants.target, inputs=inputs)
 
 
 @theorem(id="stale.generic_bias_rate", paper=PAPER, number="Lemma 1 (bias)", kind="rate",
-         quantity="average_bias", algorithm=Stale, convention="global", hypotheses=HYPOTHESES[:2],
-         variants=("corrected",))
+         quantity="average_bias", algorithm=Stale, convention="global", hypotheses=STANDARD,
+         variants=("printed",))
 def generic_bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
-                      operator_error: float = 0.0, order: int = 1, variant: str = "corrected") -> Bound:
+                      operator_error: float = 0.0, order: int = 1, variant: str = "printed") -> Bound:
     """Shape of the bias of any SG-MCMC algorithm.
 
-    Guarantee: bias = O( sum_l ||E dV_l|| / L + 1/(L h) + h^K ).
+    Guarantee: bias = O( sum_l ||E dV_l|| / L + 1/(L h) + h^K ), dV_l the error of the generator in step l.
 
     Source: stale-gradient paper, Lemma 1, as printed.
 
@@ -58,14 +56,15 @@ def generic_bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, re
     """
     lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
     return _rate({"operator": nonnegative("operator_error", operator_error), "time": 1.0 / (lengths * h),
-                  "integrator": h ** whole("order", order, 1)}, lengths, constants, "average_bias", "Lemma 1")
+                  "integrator": h ** whole("order", order, 1)}, lengths, constants, algorithm,
+                 "average_bias", "Lemma 1")
 
 
 @theorem(id="stale.generic_mse_rate", paper=PAPER, number="Lemma 1 (MSE)", kind="rate",
-         quantity="average_mse", algorithm=Stale, convention="global", hypotheses=HYPOTHESES[:2],
-         variants=("corrected",))
+         quantity="average_mse", algorithm=Stale, convention="global", hypotheses=STANDARD,
+         variants=("printed",))
 def generic_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
-                     operator_error: float = 0.0, order: int = 1, variant: str = "corrected") -> Bound:
+                     operator_error: float = 0.0, order: int = 1, variant: str = "printed") -> Bound:
     """Shape of the mean squared error of any SG-MCMC algorithm with unbiased gradients.
 
     Guarantee: MSE = O( (1/L) sum_l E ||dV_l||^2 / L + 1/(L h) + h^(2K) ).
@@ -81,18 +80,20 @@ def generic_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, rec
 
     Returns
     -------
-    Bound of kind "rate" with terms "operator", "time" and "integrator".
+    Bound of kind "rate" with terms "operator", "time" and "integrator". Its first term is divided by L
+    because errors of unbiased gradients average out; those of old gradients do not, which is an assumption.
     """
     lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
+    fresh = Assumption.yes("unbiased gradients: all ages are 0", largest_age(algorithm, n_rounds) == 0)
     return _rate({"operator": nonnegative("operator_error", operator_error) / lengths,
                   "time": 1.0 / (lengths * h), "integrator": h ** (2 * whole("order", order, 1))},
-                 lengths, constants, "average_mse", "Lemma 1")
+                 lengths, constants, algorithm, "average_mse", "Lemma 1", fresh)
 
 
 @theorem(id="stale.bias_rate", paper=PAPER, number="Theorem 2", kind="rate", quantity="average_bias",
-         algorithm=Stale, convention="global", hypotheses=HYPOTHESES, variants=("corrected",))
+         algorithm=Stale, convention="global", hypotheses=HYPOTHESES, variants=("printed",))
 def bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None, order: int = 1,
-              variant: str = "corrected") -> Bound:
+              variant: str = "printed") -> Bound:
     """Shape of the bias with stale gradients, D1 = M1 = M2 = 1.
 
     Guarantee: |E phi_L - phibar| <= D1 (1/(L h) + M1 tau h + M2 h^K).
@@ -120,14 +121,14 @@ def bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: An
     lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
     tau = largest_age(algorithm, n_rounds)
     return _rate({"time": 1.0 / (lengths * h), "staleness": tau * h,
-                  "integrator": h ** whole("order", order, 1)}, lengths, constants, "average_bias",
-                 "Theorem 2", tau=tau)
+                  "integrator": h ** whole("order", order, 1)}, lengths, constants, algorithm,
+                 "average_bias", "Theorem 2", tau=tau)
 
 
 @theorem(id="stale.mse_rate", paper=PAPER, number="Theorem 3", kind="rate", quantity="average_mse",
-         algorithm=Stale, convention="global", hypotheses=HYPOTHESES, variants=("corrected",))
+         algorithm=Stale, convention="global", hypotheses=HYPOTHESES, variants=("printed",))
 def mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None, order: int = 1,
-             variant: str = "corrected") -> Bound:
+             variant: str = "printed") -> Bound:
     """Shape of the mean squared error with stale gradients, all constants one.
 
     Guarantee: E (phi_L - phibar)^2 <= D2 (1/(L h) + M1 tau^2 h^2 + M2 h^(2K)).
@@ -146,20 +147,21 @@ def mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any
     lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
     tau = largest_age(algorithm, n_rounds)
     return _rate({"time": 1.0 / (lengths * h), "staleness": (tau * h) ** 2,
-                  "integrator": h ** (2 * whole("order", order, 1))}, lengths, constants, "average_mse",
-                 "Theorem 3", tau=tau)
+                  "integrator": h ** (2 * whole("order", order, 1))}, lengths, constants,
+                 algorithm, "average_mse", "Theorem 3", tau=tau)
 
 
 @theorem(id="stale.variance_rate", paper=PAPER, number="Theorem 4", kind="rate", quantity="average_variance",
-         algorithm=Stale, convention="global", hypotheses=HYPOTHESES, variants=("corrected",))
+         algorithm=Stale, convention="global", hypotheses=HYPOTHESES, variants=("printed",))
 def variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None, order: int = 1,
-                  variant: str = "corrected") -> Bound:
+                  variant: str = "printed") -> Bound:
     """Shape of the variance, D = 1. It does not contain tau.
 
     Guarantee: Var phi_L <= D (1/(L h) + h^(2K)).
 
-    Source: stale-gradient paper, Theorem 4, as printed. The exact variance does depend on tau: D is not
-    uniform up to the stability limit (``theory.errata``, stale.variance_free_of_staleness).
+    Source: stale-gradient paper, Theorem 4, as printed. D depends on the moments that Assumption 3 takes as
+    bounded, and these on tau h, so that D grows towards the stability limit (``theory.errata``,
+    stale.variance_free_of_staleness).
 
     Parameters
     ----------
@@ -172,31 +174,4 @@ def variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record
     """
     lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
     return _rate({"time": 1.0 / (lengths * h), "integrator": h ** (2 * whole("order", order, 1))}, lengths,
-                 constants, "average_variance", "Theorem 4")
-
-
-@theorem(id="stale.optimal_variance_rate", paper=PAPER, number="Corollary 5", kind="rate",
-         quantity="average_variance", algorithm=Stale, convention="global",
-         hypotheses=("step_size proportional to L^(-1/(2K+1))",), variants=("corrected",))
-def optimal_variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
-                          order: int = 1, variant: str = "corrected") -> Bound:
-    """Shape of the variance with the step size that is best for Theorem 4.
-
-    Guarantee: Var phi_L = O(L^(-2K/(2K+1))).
-
-    Source: stale-gradient paper, Corollary 5, as printed.
-
-    Parameters
-    ----------
-    constants, n_rounds, record, order
-        As for `bias_rate`.
-    algorithm : fedsim.StaleSGLD or fedsim.StaleSGHMC
-        Its step size is of no influence.
-
-    Returns
-    -------
-    Bound of kind "rate" with the term "variance".
-    """
-    lengths, K = iterations(n_rounds, record), whole("order", order, 1)
-    return _rate({"variance": lengths ** (-2.0 * K / (2.0 * K + 1.0))}, lengths, constants,
-                 "average_variance", "Corollary 5")
+                 constants, algorithm, "average_variance", "Theorem 4")

@@ -1,13 +1,21 @@
 """Several independent servers whose averages are weighted by time: Theorems 6 and 7 as rates.
 
-With L_s iterations of size h_s, T_s = L_s h_s, T = sum_s T_s, Tbar = T/S and T_m, h_m the largest:
+With L_s iterations of size h_s, T_s = L_s h_s, T = sum_s T_s, Tbar = T/S, w_s = T_s/T and T_m, h_m the
+largest, the proofs end with (all constants one)
 
-    bias      1/Tbar + (T_m/Tbar) (M1 tau h_m + M2 h_m^K)
-    MSE       1/T + (S^2 - S)/T^2 + (T_m/Tbar)^2 (M1^2 tau^2 h_m^2 + M2^2 h_m^(2K))
-    variance  1/T + sum_s (T_s/T)^2 h_s^(2K)
+    bias      1/Tbar + (T_m/Tbar) (tau h_m + h_m^K)
+    MSE       1/T + (S^2 - S)/T^2 + (T_m/Tbar)^2 (tau^2 h_m^2 + h_m^(2K))
+    variance  1/T + sum_s w_s^2 h_s^(2K).
 
-as their proofs give them, all constants one. Printed: h_s for h_m in Theorem 6; (1 - 1/Tbar)/T + 1/T^2
-and (T_m/T)^2 in its MSE, where the last two denominators are Tbar^2; 1/Tbar for 1/T in Theorem 7.
+The theorems are these, but for bars over T that our transcription has lost or gained (``theory.remarks``).
+Variant "weighted" leaves the needless factors T_m/Tbar >= 1 out. Bias: sum_s w_s (tau h_s + h_s^K) stands
+in the line before the last. MSE: with b_s = tau h_s + h_s^K the proof's line before the last is at most
+
+    sum_s w_s^2 (1/T_s + b_s^2) + sum_{i != j} w_i w_j (1/T_i + b_i) (1/T_j + b_j),
+
+where w_s/T_s = 1/T, sum_s w_s^2 b_s^2 <= (sum_s w_s b_s)^2, and the mixed terms 2 ((S - 1)/T) sum_s w_s b_s
+are at most (S - 1)^2/T^2 + (sum_s w_s b_s)^2. So, up to a constant, the last term of the MSE is
+(tau sum_s w_s h_s)^2 + (sum_s w_s h_s^K)^2. For equal servers both variants are one.
 """
 
 from __future__ import annotations
@@ -20,14 +28,15 @@ from fedsim.algorithms.stale import Stale
 from fedsim.validation import array, nonnegative, one_of, shape, whole
 
 from ..bound import Bound
-from ..catalogue import theorem
+from ..catalogue import named_variant, theorem
 from ..constants import Constants
-from .rates import HYPOTHESES
-from .setting import PAPER, fixed_step, iterations, largest_age
+from .setting import HYPOTHESES, PAPER, fixed_step, iterations, largest_age, stable_step
+
+PARALLEL = (*HYPOTHESES, "independent chains weighted by T_s/T")
 
 
 def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, order: int = 1,
-                variant: str = "corrected") -> dict[str, float]:
+                variant: str = "weighted") -> dict[str, float]:
     """Terms of a rate for servers that may differ.
 
     Parameters
@@ -39,8 +48,9 @@ def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, ord
         Largest age.
     order : int
         K.
-    variant : "corrected" or "printed"
-        For the printed h_s of Theorem 6 the largest step size is taken.
+    variant : "weighted" or "proof"
+        Steps of the servers weighted by their times, or the last line of the paper's proof with the longest
+        time and the largest step. The variance has one form alone.
 
     Returns
     -------
@@ -53,48 +63,50 @@ def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, ord
     {'time': 0.05, 'integrator': 0.005}
     """
     one_of("quantity", quantity, ("bias", "mse", "variance"))
-    one_of("variant", variant, ("corrected", "printed"))
+    weighted = named_variant(variant, ("weighted", "proof"), "chain_terms") == "weighted"
     counts = array("lengths", lengths, 1)
     steps = shape("step_sizes", array("step_sizes", step_sizes, 1), counts.shape, " (one per server)")
     if counts.min() <= 0.0 or steps.min() <= 0.0:
         raise ValueError(f"lengths and step_sizes have entries {counts.min():g} and {steps.min():g}; all "
                          "must be greater than 0")
-    age, K, printed = nonnegative("tau", tau), whole("order", order, 1), variant == "printed"
+    age, K = nonnegative("tau", tau), whole("order", order, 1)
     times, servers = counts * steps, len(counts)
-    total, longest, h = float(times.sum()), float(times.max()), float(steps.max())
-    mean = total / servers
-    if quantity == "bias":
-        return {"time": 1.0 / mean, "staleness": longest / mean * age * h,
-                "integrator": longest / mean * h**K}
+    total = float(times.sum())
+    mean, share = total / servers, times / total
     if quantity == "variance":
-        return {"time": 1.0 / (mean if printed else total),
-                "integrator": float(((times / total) ** 2 * steps ** (2 * K)).sum())}
-    first = {"time": 1.0 / total, "chains": (servers**2 - servers) / total**2}
-    if printed:  # (1 - 1/Tbar)/T + 1/T^2; the negative part is kept with the second term
-        first["chains"] = 1.0 / total**2 - 1.0 / (mean * total)
-    weight = (longest / (total if printed else mean)) ** 2
-    return {**first, "staleness": weight * (age * h) ** 2, "integrator": weight * h ** (2 * K)}
+        return {"time": 1.0 / total, "integrator": float((share**2 * steps ** (2 * K)).sum())}
+    if weighted:
+        old, integrated = age * float(share @ steps), float(share @ steps**K)
+    else:
+        longest, h = float(times.max()) / mean, float(steps.max())
+        old, integrated = longest * age * h, longest * h**K
+    if quantity == "bias":
+        return {"time": 1.0 / mean, "staleness": old, "integrator": integrated}
+    return {"time": 1.0 / total, "chains": (servers**2 - servers) / total**2, "staleness": old**2,
+            "integrator": integrated**2}
 
 
 def _chains(constants: Constants, algorithm: Any, quantity: str, source: str, n_rounds: int, record: Any,
             n_chains: int, order: int, variant: str) -> Bound:
     lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
     servers, tau = whole("n_chains", n_chains, 1), largest_age(algorithm, n_rounds)
-    rows = [chain_terms(quantity, [length] * servers, [h] * servers, tau, order=order, variant=variant)
+    rows = [chain_terms(quantity, [length] * servers, [h] * servers, tau, order=order)
             for length in lengths.tolist()]
     terms = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return Bound.from_terms(terms, lengths, assumptions=(), quantity=f"average_{quantity}", kind="rate",
-                            source=f"{PAPER} {source}", variant=variant, target=constants.target,
+    return Bound.from_terms(terms, lengths, assumptions=(stable_step(constants, algorithm),),
+                            quantity=f"average_{quantity}", kind="rate", source=f"{PAPER} {source}",
+                            variant=variant, target=constants.target,
                             inputs={"n_chains": servers, "tau": tau})
 
 
 @theorem(id="stale.chains_bias_rate", paper=PAPER, number="Theorem 6 (bias)", kind="rate",
-         quantity="average_bias", algorithm=Stale, convention="global", hypotheses=HYPOTHESES)
+         quantity="average_bias", algorithm=Stale, convention="global", hypotheses=PARALLEL,
+         variants=("printed",))
 def chains_bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
-                     n_chains: int = 2, order: int = 1, variant: str = "corrected") -> Bound:
+                     n_chains: int = 2, order: int = 1, variant: str = "printed") -> Bound:
     """Shape of the bias of S equal servers, each with L iterations: that of one server.
 
-    Source: stale-gradient paper, Theorem 6; see `theory.stale.servers`.
+    Source: stale-gradient paper, Theorem 6, as printed; see `theory.stale.servers`.
 
     Parameters
     ----------
@@ -108,8 +120,7 @@ def chains_bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, rec
         S.
     order : int
         K.
-    variant : "corrected" or "printed"
-        The same for equal servers.
+    variant : "printed"
 
     Returns
     -------
@@ -119,9 +130,10 @@ def chains_bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, rec
 
 
 @theorem(id="stale.chains_mse_rate", paper=PAPER, number="Theorem 6 (MSE)", kind="rate",
-         quantity="average_mse", algorithm=Stale, convention="global", hypotheses=HYPOTHESES)
+         quantity="average_mse", algorithm=Stale, convention="global", hypotheses=PARALLEL,
+         variants=("proof",))
 def chains_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
-                    n_chains: int = 2, order: int = 1, variant: str = "corrected") -> Bound:
+                    n_chains: int = 2, order: int = 1, variant: str = "proof") -> Bound:
     """Shape of the mean squared error of S equal servers, each with L iterations.
 
     Source: stale-gradient paper, Theorem 6; see `theory.stale.servers`.
@@ -130,9 +142,9 @@ def chains_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, reco
     ----------
     constants, algorithm, n_rounds, record, n_chains, order
         As for `chains_bias_rate`.
-    variant : "corrected" or "printed"
-        The printed one vanishes with S, which a bias does not; for Tbar < 1 - 1/S it can be negative and
-        is refused.
+    variant : "proof"
+        The last line of the proof, which is the theorem with 1/Tbar^2 and T_m^2/Tbar^2: without those bars,
+        lost in our transcription, its last two terms would not be "independent of S".
 
     Returns
     -------
@@ -142,9 +154,10 @@ def chains_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, reco
 
 
 @theorem(id="stale.chains_variance_rate", paper=PAPER, number="Theorem 7", kind="rate",
-         quantity="average_variance", algorithm=Stale, convention="global", hypotheses=HYPOTHESES)
+         quantity="average_variance", algorithm=Stale, convention="global", hypotheses=PARALLEL,
+         variants=("proof",))
 def chains_variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
-                         n_chains: int = 2, order: int = 1, variant: str = "corrected") -> Bound:
+                         n_chains: int = 2, order: int = 1, variant: str = "proof") -> Bound:
     """Shape of the variance of S equal servers, each with L iterations: 1/S of that of one server.
 
     Source: stale-gradient paper, Theorem 7; see `theory.stale.servers`.
@@ -153,8 +166,9 @@ def chains_variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int,
     ----------
     constants, algorithm, n_rounds, record, n_chains, order
         As for `chains_bias_rate`.
-    variant : "corrected" or "printed"
-        The printed one does not show the speedup in S.
+    variant : "proof"
+        The last line of the proof, 1/T + ...; our transcription of the theorem has 1/Tbar, which is true and
+        S times larger.
 
     Returns
     -------

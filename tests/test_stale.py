@@ -348,7 +348,7 @@ def test_exchangeable_service_has_mean_age_one_less_than_the_workers(service):
         assert abs(history.ages.mean() - (n - 1)) <= n * (oldest + 1) / 40_000
         assert (np.diff(history.times) >= 0.0).all() and (history.ages <= np.arange(40_000)).all()
         assert n == 1 or oldest > n
-        assert (history.utilisation > 0.95).all() and (history.utilisation <= 1.0 + 1e-9).all()
+        assert (history.utilisation == 1.0).all()  # nobody waits for a server without costs
         assert 40_000 / history.times[-1] == pytest.approx(n, rel=0.05)  # mean service time 1
 
 
@@ -369,6 +369,51 @@ def test_ages_against_the_slow_twin(service):
     np.testing.assert_allclose(history.times, clock, rtol=1e-12)
     shorter = fs.Workers(6, service, seed=11).ages(500)
     np.testing.assert_array_equal(shorter, history.ages[:500])  # a longer run begins like a shorter one
+
+
+def intervals(workers, n_updates):
+    """Busy time of each worker up to the last update, from a list of all its gradients; slow twin."""
+    draws = workers._service_times(np.random.default_rng(workers.seed))
+    ready = [next(draws) for _ in range(workers.n)]
+    begun, order = [0.0] * workers.n, list(range(workers.n))
+    version, busy, free, done, sent = [0] * workers.n, [[] for _ in order], 0.0, 0, workers.n
+    while done < n_updates:
+        worker = min(range(workers.n), key=lambda w: (ready[w], order[w]))
+        now = ready[worker]
+        busy[worker].append((begun[worker], now))
+        if workers.cap is None or done - version[worker] <= workers.cap:
+            now = free = max(free, now) + workers.update_cost
+            done += 1
+        version[worker], begun[worker], order[worker] = done, now, sent
+        ready[worker], sent = now + next(draws), sent + 1
+    for worker, past in enumerate(busy):
+        past.append((begun[worker], ready[worker]))
+    return [sum(max(min(b, free) - a, 0.0) for a, b in past) for past in busy], free
+
+
+@pytest.mark.parametrize("service", ["deterministic", "exponential", "lognormal", "pareto"])
+@pytest.mark.parametrize(("cost", "cap"), [(0.0, None), (0.3, None), (0.05, 4), (2.0, None)])
+def test_utilisation_counts_work_in_flight(service, cost, cap):
+    for n, updates in product((1, 3, 6), (1, 2, 7, 500)):
+        workers = fs.Workers(n, service, cost, cap, seed=n)
+        history = workers.history(updates)
+        busy, end = intervals(workers, updates)
+        assert history.times[-1] == pytest.approx(end, rel=1e-12)
+        np.testing.assert_allclose(history.busy, busy, rtol=1e-12, atol=1e-12 * end)
+        assert (history.utilisation <= 1.0).all() and (history.utilisation >= 0.0).all()
+        if cost == 0.0:
+            assert (history.utilisation == 1.0).all()
+        else:
+            assert history.utilisation.max() < 1.0 or n > 1
+
+
+def test_utilisation_of_the_first_update_and_of_none():
+    """All six compute until the first of them is done, and the unfinished work counts."""
+    assert fs.Workers(6, "pareto", seed=0).history(1).utilisation.tolist() == [1.0] * 6
+    waiting = fs.Workers(3, "deterministic", update_cost=1.0).history(3)  # done at 2, 3 and 4
+    np.testing.assert_allclose(waiting.busy, [2.0, 2.0, 1.0])
+    with pytest.raises(ValueError, match="n_updates=0 must be at least 1"):
+        fs.Workers(2).history(0).utilisation  # noqa: B018
 
 
 def test_caps_and_the_cost_of_updates():

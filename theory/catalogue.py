@@ -75,7 +75,7 @@ _THEOREMS: dict[str, Theorem] = {}
 
 
 def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypotheses: tuple[str, ...],
-            algorithm: type, convention: str, variants: tuple[str, ...] = ("corrected", "printed"),
+            algorithm: type, convention: str, variants: tuple[str, ...] = ("printed",),
             index: str = "round", applies: Callable[[Any], bool] | None = None,
             inputs: Callable[..., dict[str, Any]] | None = None, formerly: Mapping[str, str] | None = None,
             ) -> Callable[[Callable[..., Bound]], Callable[..., Bound]]:

@@ -119,29 +119,30 @@ class Erratum:
 _ENTRIES: dict[str, Erratum] = {}
 
 
-def erratum(*, id: str, paper: str, where: str, printed: str, corrected: str, grade: str = "error",
-            consequence: str = "nothing", theorems: tuple[str, ...] = (), derivation: str = "",
-            kind: str = "numerical", harmless: bool = True,
+def erratum(*, id: str, paper: str, where: str, printed: str, corrected: str, grade: str, derivation: str,
+            consequence: str = "", theorems: tuple[str, ...] = (), kind: str = "numerical",
             ) -> Callable[[Callable[[], Evidence]], Callable[[], Evidence]]:
-    """Decorator that registers a function without arguments as the evidence of an entry."""
+    """Decorator that registers a function without arguments as the evidence of an entry.
+
+    Nothing falls with a remark; every erratum must say what does.
+    """
     one_of("kind", kind, EVIDENCE_KINDS)
     one_of("grade", grade, ERRATA + REMARKS)
-    one_of("consequence", consequence, CONSEQUENCES)
+    falls = one_of("consequence", consequence or ("nothing" if grade in REMARKS else None), CONSEQUENCES)
 
     def register(function: Callable[[], Evidence]) -> Callable[[], Evidence]:
         if id in _ENTRIES:
             raise ValueError(f"id={id!r} is registered already; ids must be unique")
-        _ENTRIES[id] = Erratum(id, paper, where, printed, corrected, grade, consequence, tuple(theorems),
+        _ENTRIES[id] = Erratum(id, paper, where, printed, corrected, grade, falls, tuple(theorems),
                                derivation, kind, function)
         return function
 
     return register
 
 
-def reading(*, derivation: str = "", kind: str = "typographical", because: str = "", **entry: Any) -> None:
+def reading(*, derivation: str, kind: str = "typographical", **entry: Any) -> None:
     """Register an entry that is settled by reading or derivation, without numbers."""
-    words = derivation or because
-    erratum(derivation=words, kind=kind, **entry)(lambda: Evidence(False, {}, words))
+    erratum(derivation=derivation, kind=kind, **entry)(lambda: Evidence(False, {}, derivation))
 
 
 def _entries(paper: str | None, grades: Iterable[str]) -> list[Erratum]:

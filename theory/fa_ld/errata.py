@@ -175,12 +175,13 @@ def _equal_curvature() -> Evidence:
 
 
 reading(id="fa_ld.sampling_probability", paper=PAPER, where="section C.1, Scheme II", grade="error",
+        consequence="nothing",
         printed="a random number that takes a value of c with a probability 1/S for any j",
         corrected="with a probability 1/N", theorems=("fa_ld.participation_gap_bound",),
         derivation="N values of probability 1/S each sum to N/S, which is 1 for S = N only; a uniform choice "
                    "from N devices takes each with probability 1/N. The proof of Lemma C.2 has the right P(c "
                    "in S_k) = S/N, so that nothing falls.")
-reading(id="fa_ld.client_temperature", paper=PAPER, where="section B.4", grade="error",
+reading(id="fa_ld.client_temperature", paper=PAPER, where="section B.4", grade="error", consequence="nothing",
         printed="setting rho = 0 leads to T_{c,0} = (1 - rho^2)/p_c", corrected="T_{c,0} = tau/p_c",
         derivation="Definition A.4, T_{c,rho} = tau (rho^2 + (1 - rho^2)/p_c), at rho = 0. Section 4.3.3 has "
                    "the same sentence with tau/p_c.")

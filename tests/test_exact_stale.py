@@ -108,7 +108,7 @@ def test_values_printed_in_the_derivation():
 
 
 def test_the_variance_depends_on_staleness_though_the_mean_part_does_not():
-    """L h Var of the average of squares at h = 0.005, a = 1: what Theorem 4 denies."""
+    """L h Var of the average of squares at h = .005, a = 1: it grows with the age except at small h a tau."""
     h = 0.005
     for delay, expected in ((0.0, 2.0), (0.05, 2.11), (0.1, 2.24), (0.25, 2.78), (0.5, 4.81), (1.0, 40.7)):
         assert h * long_run_variance(1.0, h, round(delay / h)) == pytest.approx(expected, rel=4e-3)

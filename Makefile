@@ -1,15 +1,17 @@
 # make figures   every figure at quick scale, and the gallery figures/index.html
 # make test      the tests
 # make lint      ruff and mypy
+# make search    random settings and a climb against every bound (half an hour; SEARCH_ARGS chooses)
 # make bench     the benchmarks (installs JAX on first use)
 # make env       only the environment, in .venv
 # make clean     remove the environment and all caches, not the figures
 #
-# PYTHON=python3.12 chooses the interpreter; PYTEST_ARGS and REPRODUCE_ARGS are passed on.
+# PYTHON=python3.12 chooses the interpreter; PYTEST_ARGS, REPRODUCE_ARGS and SEARCH_ARGS are passed on.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
 REPRODUCE_ARGS ?=
+SEARCH_ARGS ?= --settings 5000 --adversarial 10
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,7 +23,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c const
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help figures test lint bench env clean
+.PHONY: help figures test lint search bench env clean
 .DEFAULT_GOAL := help
 
 help:
@@ -53,6 +55,9 @@ test: $(STAMP)
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+search: $(STAMP)
+	$(BIN)/python -m tests.search $(SEARCH_ARGS)
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m tests.benchmarks

@@ -23,9 +23,9 @@ def gradient_gap_rate(constants: Constants, algorithm: Any, *, n_rounds: int, re
                       variant: str = "printed") -> Bound:
     """Shape of the gap between an old and a fresh gradient in the mean.
 
-    Guarantee: ||E (G_{l - tau_l} - G_l)|| = O(tau h). The printed constant, max |L f| with f the length of
-    a step, is not finite for stale SGLD; the largest ||E L grad f|| takes its place (``theory.errata``,
-    stale.brownian_step).
+    Guarantee: ||E (G_{l - tau_l} - G_l)|| = O(tau h). The printed constant, C max |L_i f_ih| with f_ih the
+    length of a step, is infinite at the start of a step of SGLD; the largest ||E L~_i grad f||, with L~_i
+    the generator of the gradient in use, takes its place (``theory.errata``, stale.brownian_step).
 
     Source: stale-gradient paper, Lemma 8, equation (7).
 
@@ -61,7 +61,8 @@ def gradient_gap_bound(constants: Constants, algorithm: Any, *, n_rounds: int, r
     -M in the same way). Then x_{n+1} > x_n asks for x_j < 0 at j = n - tau_n, and
     x_{n+1} <= x_j + (n + 1 - j) h a M < (tau + 1) h a M <= M.
 
-    Source: stale-gradient paper, Lemma 8, equation (7), with L applied to grad f in place of f_lh.
+    Source: stale-gradient paper, Lemma 8, equation (7), with L~ (of the gradient in use) applied to grad f in
+    place of f_lh.
 
     Parameters
     ----------

@@ -98,7 +98,8 @@ def bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: An
 
     Guarantee: |E phi_L - phibar| <= D1 (1/(L h) + M1 tau h + M2 h^K).
 
-    Source: stale-gradient paper, Theorem 2, as printed.
+    Source: stale-gradient paper, Theorem 2, as printed, with M1 any constant (``theory.errata``,
+    stale.expectations_of_products).
 
     Parameters
     ----------
@@ -133,7 +134,8 @@ def mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any
 
     Guarantee: E (phi_L - phibar)^2 <= D2 (1/(L h) + M1 tau^2 h^2 + M2 h^(2K)).
 
-    Source: stale-gradient paper, Theorem 3, as printed.
+    Source: stale-gradient paper, Theorem 3, as printed, with M1 any constant (``theory.errata``,
+    stale.expectations_of_products).
 
     Parameters
     ----------
@@ -159,9 +161,9 @@ def variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record
 
     Guarantee: Var phi_L <= D (1/(L h) + h^(2K)).
 
-    Source: stale-gradient paper, Theorem 4, as printed. D depends on the moments that Assumption 3 takes as
-    bounded, and these on tau h, so that D grows towards the stability limit (``theory.errata``,
-    stale.variance_free_of_staleness).
+    Source: stale-gradient paper, Theorem 4, as printed. D is free of tau while tau h and the moments of
+    Assumption 3 are bounded; on the Gaussian model these bound tau h, and D grows towards the stability limit
+    (``theory.errata``, stale.variance_free_of_staleness).
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ section F (a sketch of section G, whose last display is `one_step_bound`), and t
 and B.2 (nothing is proved about them). Lemma D.1 is Jensen's inequality.
 """
 
-from . import errata, errata_lower, errata_schedules, misprints, quantities
+from . import errata, errata_lemmas, errata_lower, errata_schedules, misprints, quantities
 from .bounds import coupling_bound, one_step_bound, steady_state, w2_bound
 from .clients import client_gradient_bound, client_moment_bound, client_step_bound
 from .coupling import CouplingLaw, coupling_law

@@ -86,7 +86,7 @@ def one_step_bound(constants: Constants, algorithm: FAHMC, *, coupling: Any, gra
 
     Guarantee:  E_{t+1} <= (1 - mu X^2/4) E_t + a_j(X), j = t mod T (see `theory.fa_hmc.recursion`).
 
-    Source: FA-HMC section G, the last display, from which Theorem 4.4 follows.
+    Source: FA-HMC section G, the last display, which Theorem 4.4 sums up.
 
     Parameters
     ----------

@@ -24,8 +24,9 @@ def _groups(**changes: float) -> TwoGroups:
          corrected="(1-gamma^t) theta_eta + sqrt(Q (1-gamma^(2t))/(1-gamma^2)) p, Q the variance that a "
                    "round adds; the proof derives the mean so",
          derivation="The mean must move with the minimizers theta_L, theta_mu, which are not in the "
-                    "display; the proof has theta_eta (1-gamma^t). Its factor of p is the sum of a round's "
-                    "two amplitudes, not gamma. The bound rests on the proof's mean alone.")
+                    "display; the proof has theta_eta (1-gamma^t). The proof's factor of p is half the sum "
+                    "of a round's two amplitudes, exact for T = 1 and an upper bound for T > 1; the "
+                    "display has gamma. The bound rests on the proof's mean alone.")
 def _lower_display() -> Evidence:
     """Mean and stationary variance of a coordinate against the display; t counts rounds."""
     groups, x, T, n = _groups(), 0.5, 10, 50
@@ -35,9 +36,11 @@ def _lower_display() -> Evidence:
     printed = (1 - gamma**n) / (1 - gamma) * 0.5 * (gone / np.sqrt([groups.L, groups.mu])).sum()
     exact, closed = float(law.mean[-1, 0]), float(groups.law(n, x, T)[0])
     spread, said = float(groups.law(np.inf, x, T)[1]), gamma**2 / (1 - gamma**2)
+    proof = float(groups.printed_variance(10**6, x, T))
     return Evidence(abs(closed / exact - 1) < 1e-9 < min(abs(printed / exact - 1), abs(said / spread - 1)),
                     {"exact mean": exact, "mean of the proof": closed, "mean of the display": float(printed),
-                     "exact stationary variance": spread, "variance of the display": float(said)},
+                     "exact stationary variance": spread, "variance of the proof": proof,
+                     "variance of the display": float(said)},
                     "L = 1, mu = 1/4, minimizers 2 and 1, trajectories of length 1/2, T = 10, 50 rounds.")
 
 
@@ -48,8 +51,8 @@ def _lower_display() -> Evidence:
          corrected="t counts rounds in theta_t and gamma^t, and iterations in the conclusion",
          derivation="gamma = (cos^T + cos^T)/2 is the factor of a round, and the proof's recursion theta_t "
                     "-> theta_{t+1} is one round. With t a multiple of T in iterations gamma^t would be T "
-                    "times too high a power. Further down t/T stands for the rounds, so that the claims "
-                    "are right.")
+                    "times too high a power. Further down t/T stands for the rounds, so that the "
+                    "conclusion is right.")
 def _lower_exponent() -> Evidence:
     """The mean's distance to its fixed point after three rounds."""
     groups, x, T, n = _groups(), 0.1, 10, 3
@@ -57,18 +60,21 @@ def _lower_exponent() -> Evidence:
     left = 1.0 - float(exact_law(groups.problem, FAHMCFlow(x, T), n).mean[-1, 0]) / fixed
     return Evidence(abs(left / gamma**n - 1) < 1e-9 < abs(left / gamma ** (n * T) - 1),
                     {"exact share left": left, "gamma^3": gamma**n, "gamma^30": gamma ** (n * T)},
-                    "After 3 rounds of 10 iterations.")
+                    "L = 1, mu = 1/4, trajectories of length .1, T = 10, 3 rounds.")
 
 
 @erratum(id="fa_hmc.lower_variance", paper=PAPER, where="proof of Theorem I.1", grade="proof",
          consequence="nothing", theorems=("fa_hmc.lower_bound",),
          printed="p_t (1/2) ((1-cos^(2T)(sqrt(L) x))^(1/2)/sqrt(L) + (1-cos^(2T)(sqrt(mu) "
                  "x))^(1/2)/sqrt(mu))",
-         corrected="two correlated Gaussians: cross term s_L s_mu (1-(c_L c_mu)^T)/(1-c_L c_mu); and momenta "
-                   "that are not shared have none",
-         derivation="sum_j p_j s_L c_L^j and sum_j p_j s_mu c_mu^j are different sums of the same momenta, "
-                    "so that they are not multiples of one p_0 (unless T = 1 or L = mu). By Cauchy and "
-                    "Schwarz the printed variance is too large. After it only the means are used.")
+         corrected="for shared momenta, variance (1/4)(A^2 + B^2 + 2 s_L s_mu (1-(c_L c_mu)^T)/(1-c_L "
+                   "c_mu)), A and B the two terms in the bracket, s_a = sin(sqrt(a) x)/sqrt(a), c_a = "
+                   "cos(sqrt(a) x); for private ones (A^2 + B^2)/2",
+         derivation="sum_j p_j s_L c_L^j and sum_j p_j s_mu c_mu^j, of variances A^2 and B^2, are different "
+                    "sums of the same momenta, so that they are not multiples of one p_0 (unless T = 1 or L "
+                    "= mu). By Cauchy and Schwarz the printed variance (A + B)^2/4 is too large for shared "
+                    "momenta; for private ones, w_c = 1/N, it is too small. The closed form of Theorem I.1 "
+                    "falls with it; the lower bound on t uses only the means.")
 def _lower_variance() -> Evidence:
     """Printed over exact variance; exact law from the recursion, not from the closed form."""
     numbers = {}
@@ -80,18 +86,21 @@ def _lower_variance() -> Evidence:
             groups.printed_variance(10**6, x, T)) / exact
     one, same, *others = numbers.values()
     return Evidence(max(others) > 1.0 + 1e-9 and max(abs(one - 1), abs(same - 1)) < 1e-9, numbers,
-                    "Stationary variances; the first two cases are T = 1 and L = mu.")
+                    "Stationary variances, shared momenta; the first two cases are T = 1 and L = mu.")
 
 
 @erratum(id="fa_hmc.lower_bias", paper=PAPER, where="proof of Theorem I.1", grade="proof",
          consequence="nothing", theorems=("fa_hmc.lower_bound", "fa_hmc.lower_rate"),
          printed="'for K eta <= 1/sqrt(L) there exist C_1, C_2 such that' (theta_eta - theta_*)^2 >= C_2 T^2 "
                  "((L^2 theta_L + mu^2 theta_mu)/(L+mu))^2 (K eta)^4",
-         corrected="for L > mu, theta_L > theta_mu and T L (K eta)^2 bounded; to leading order theta_eta - "
-                   "theta_* = -(T/4-1/6) x^2 L mu (L-mu)(theta_L-theta_mu)/(L+mu)^2, x = K eta",
-         derivation="The bias vanishes for L = mu, which the proof's 'L >= mu' includes, and it is bounded "
-                    "while T^2 grows. Theorem C.1 claims a sampling task only: take L > mu. W2 <= eps for "
-                    "small eps enforces a small bias, hence T L x^2 bounded, and there C_2 > 0 exists.")
+         corrected="for L > mu (theta_L > theta_mu is the theorem's) and T L (K eta)^2 bounded; to leading "
+                   "order theta_eta - theta_* = -(T/4-1/6) x^2 L mu (L-mu)(theta_L-theta_mu)/(L+mu)^2, x = "
+                   "K eta",
+         derivation="The bias vanishes for L = mu, which nothing in the proof excludes (its 'L >= mu' is for "
+                    "theta_eta <= theta_*, where it is right), and it is bounded while T^2 grows. Theorem "
+                    "C.1 claims one sampling task: take L > mu. Theorem I.1 claims it for every theta_L > "
+                    "theta_mu > 0, without L > mu, and has to be read with it. W2 <= eps for small eps "
+                    "enforces a small bias, hence T L x^2 bounded, and there C_2 > 0 exists.")
 def _lower_bias() -> Evidence:
     """The bias for L = mu, and bias/(T x^2) where L > mu."""
     level, groups = _groups(mu=1.0), _groups()

@@ -67,7 +67,7 @@ def _u_curve() -> Evidence:
                     "Eight clients, shared_noise 0, W2 <= 0.03.")
 
 
-def stage_errors(x: float, first: int, added: float, shrink: float, stages: int = 24) -> list[float]:
+def stage_errors(x: float, first: float, added: float, shrink: float, stages: int = 24) -> list[float]:
     """E shrink^s/D after each stage of `first` 2^j updates that decay by 1 - x/2^j, from E = D.
 
     Stage j = 0, 1, .. adds the error `added` D/shrink^j; x is mu g/4 in the first.

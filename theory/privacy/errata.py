@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,8 +13,8 @@ from ..errata import Evidence, erratum, reading
 from .hypotheses import validity_ceiling
 from .profiles import Component, drawn_client_delta, mixture_delta, record_shift
 from .setting import PrivacySetting
-from .terms import drawn_probability
-from .theorem import guarantee_at
+from .terms import amplified
+from .theorem import PrivacyGuarantee, guarantee_at
 
 
 def one_upload(n_clients: int, records: int) -> tuple[PrivacySetting, float]:
@@ -30,94 +31,123 @@ def one_upload(n_clients: int, records: int) -> tuple[PrivacySetting, float]:
     return given, records * record_shift(given, validity_ceiling(given), 1.0 / n_clients)
 
 
-def one_weighted_upload(n_clients: int, weight: float) -> tuple[PrivacySetting, float]:
-    """One round of one full-batch step by one client drawn by scheme I, one record a client; its step size.
+def one_weighted_upload(sizes: Sequence[int]) -> tuple[PrivacySetting, float]:
+    """One round of one full-batch step by one client drawn by scheme I, p_c = n_c/n; and its step size.
 
-    The first client has this weight, the others share the rest. Records lie in [-1, 1] with loss
-    (theta - x)^2 / 2, the server starts from 0. The step size is 1 % of (57).
+    Records lie in [-1, 1] with loss (theta - x)^2 / 2, the server starts from 0. The step size is 1 % of
+    (57).
     """
-    weights = np.full(n_clients, (1.0 - weight) / (n_clients - 1))
-    weights[0] = weight
+    records = np.asarray(sizes, dtype=np.float64)
     given = PrivacySetting(sensitivity=2.0, batch_fraction=1.0, delta0=1e-6, delta1=0.0, delta2=0.0,
-                           local_steps=1, n_rounds=1, weights=weights / weights.sum(),
-                           participation=Participation(1, True), client_sizes=1)
+                           local_steps=1, n_rounds=1, weights=records / records.sum(),
+                           participation=Participation(1, True), client_sizes=records)
     return given, 0.01 * validity_ceiling(given)
 
 
 def weighted_upload_delta(given: PrivacySetting, step_size: float, epsilon: float) -> float:
-    """Exact delta at `epsilon` when the first client's record goes from 1 to -1 and the others have 0.
+    """Exact delta at `epsilon` when the first client's only record goes from 1 to -1, all others being 0.
 
-    In units of the first client's noise the upload is N(-+shift/2, 1) with probability p_1, and else that
-    of another client, N(0, p_1/p_c), whose noise has the variance that goes with its own weight.
+    In units of the first client's noise the upload is N(-+shift/2, 1) with probability p_1, and with
+    probability p_c that of client c, N(0, p_1/p_c): the variance of a client's noise goes with 1/p_c.
     """
-    first, other = float(given.weights[0]), float(given.weights[1])
+    first = float(given.weights[0])
     half = 0.5 * record_shift(given, step_size, first)
-    others: Component = (1.0 - first, 0.0, math.sqrt(first / other))
-    return mixture_delta(epsilon, [(first, -half, 1.0), others], [(first, half, 1.0), others])
+    others: list[Component] = [(float(count * weight), 0.0, math.sqrt(first / weight)) for weight, count
+                               in zip(*np.unique(given.weights[1:], return_counts=True), strict=True)]
+    return mixture_delta(epsilon, [(first, -half, 1.0), *others], [(first, half, 1.0), *others])
 
 
 @erratum(id="fa_ld.privacy.client_sampling", paper="FA-LD", where="Theorems 5.1 and G.3, (62)",
          printed="eps~_K = log(1 + (S/N)(e^eps_K - 1)) \"w.r.t.\" the replacement of one data point",
-         corrected="eps~_K = eps_K; only delta_K is multiplied by the chance to be drawn. As printed for one "
-                   "record per client, and for S = N",
+         corrected="eps~_K = eps_K; only delta_K is multiplied by the chance to be drawn. The proof covers "
+                   "the printed form for one record per client, and for S = N",
          grade="error", consequence="conclusion",
          theorems=("privacy.round_bound", "privacy.run_bound", "privacy.simplified_run_bound",
                    "privacy.epsilon_rate_bound"),
          derivation="Amplification by sampling compares the law P_1 given that the client is drawn with the "
                     "law P_0 given that it is not, so that neighbours must turn a drawn client into any "
-                    "other. \"S ~ S'\" of (13) replaces one data point of one client. With P_0 far from P_1, "
-                    "P = (1-q) P_0 + q P_1 and P' = (1-q) P_0 + q P_1', the event far from P_0 gives "
-                    "delta(e) >= q delta_1(e), the profile of P_1, P_1' at the same e: no smaller epsilon.",
+                    "other. \"S ~ S'\" of (13) replaces one data point of one client. With q the chance to "
+                    "be drawn, P = (1-q) P_0 + q P_1 and P' = (1-q) P_0 + q P_1'. As P_0 moves away from "
+                    "P_1, delta(e) tends to at least q delta_1(e), the profile of P_1, P_1' at the same e: "
+                    "from an upload's (eps_K, delta_K) no smaller epsilon than eps_K can be promised at "
+                    "delta = q delta_K. The guarantee stands with eps_K in place of eps~_K, and delta keeps "
+                    "the factor S/N: P_1(E) <= e^eps_K P_1'(E) + delta_K, averaged over who is drawn.",
          kind="numerical")
 def _client_sampling() -> Evidence:
+    """One of 100 clients drawn, and the fewest records a client at which the printed bound is exceeded."""
     found: dict[str, float] = {}
     for name, records, variant in (("claimed", 100, "printed"), ("one_record", 1, "printed"),
                                    ("record_level", 100, "record_level")):
         given, gap = one_upload(100, records)
-        step = validity_ceiling(given)
-        claim = guarantee_at(given, step, variant=variant)
+        claim = guarantee_at(given, validity_ceiling(given), variant=variant)
         found[f"{name}_epsilon"], found[f"{name}_delta"] = claim.epsilon, claim.delta
-        found[f"{name}_exact"] = drawn_client_delta(claim.epsilon, record_shift(given, step, 0.01), 0.01, gap)
+        found[f"{name}_exact"] = _exact(claim, gap)
     wrong = found["claimed_exact"] > found["claimed_delta"]
     mended = all(found[f"{name}_exact"] <= found[f"{name}_delta"] for name in ("one_record", "record_level"))
+    exceeded = [records for records in range(1, 11) if _exceeds(records)]
     return Evidence(
         wrong and mended, found,
-        f"N=100, S=1, 100 records a client: at the printed epsilon {found['claimed_epsilon']:.3g} the exact "
-        f"delta is {found['claimed_exact']:.2g}, the printed one {found['claimed_delta']:.2g}; with one "
-        f"record a client it is {found['one_record_exact']:.2g}; at epsilon_K = "
-        f"{found['record_level_epsilon']:.3g} it is {found['record_level_exact']:.2g}")
+        f"N=100, S=1, one full-batch step at the step size of (57), delta_0=1e-5, 100 records a client: at "
+        f"the printed epsilon {found['claimed_epsilon']:.2g} the exact delta is "
+        f"{found['claimed_exact']:.1e}, the printed one {found['claimed_delta']:.0e}; with one record a "
+        f"client it is {found['one_record_exact']:.0e}; with 100 at epsilon_K = "
+        f"{found['record_level_epsilon']:.2g} it is {found['record_level_exact']:.0e}. Of 1 to 10 "
+        "records a client the printed delta is exceeded "
+        + (f"from {exceeded[0]} on." if exceeded and exceeded == list(range(exceeded[0], 11))
+           else f"at {exceeded}." if exceeded else "at none."))
+
+
+def _exact(claim: PrivacyGuarantee, gap: float) -> float:
+    """Exact delta of `one_upload` of one of 100 clients at the epsilon of a claim."""
+    return drawn_client_delta(claim.epsilon, record_shift(claim.setting, claim.step_size, 0.01), 0.01, gap)
+
+
+def _exceeds(records: int) -> bool:
+    given, gap = one_upload(100, records)
+    claim = guarantee_at(given, validity_ceiling(given), variant="printed")
+    return _exact(claim, gap) > claim.delta
 
 
 @erratum(id="fa_ld.privacy.scheme_i_chance", paper="FA-LD", where="Theorem G.3, (62) and (63), scheme I",
          printed="1 - (1 - 1/N)^S under scheme I, beside min_c p_c; scheme I \"takes a value of c with a "
                  "probability p_c\"",
-         corrected="holds for equal weights (and one record per client); else eps~_K = eps_K and delta_K "
-                   "times 1 - (1 - max_c p_c)^S",
+         corrected="proved for one record per client (then p_c = 1/N; computed here at S = 1 only); else "
+                   "eps~_K = eps_K and delta_K times 1 - (1 - max_c p_c)^S",
          grade="error", consequence="range",
          theorems=("privacy.round_bound", "privacy.run_bound"),
          derivation="1/N is the chance of a uniform draw, scheme I draws client c with p_c. With unequal "
                     "weights clients cannot be exchanged either: the noise of client c has variance "
                     "2 eta tau (1-rho^2)/p_c, so that the tails of a light client's upload are its own, and "
-                    "nobody else's upload hides its record there. So it is also with one record per client, "
-                    "and with the right chance in place of 1/N.",
+                    "nobody else's upload hides its record there. So it is also with the right chance p_c "
+                    "in place of 1/N. Example: a client with one record beside clients with two or three, "
+                    "p_c = n_c/n.",
          kind="numerical")
 def _scheme_i_chance() -> Evidence:
-    clients, light = 50, 0.01
-    found: dict[str, float] = {"chance_as_printed": drawn_probability(1.0 / clients, 1), "chance": light}
-    for name, weight, variant in (("equal", 1.0 / clients, "printed"), ("unequal", light, "printed"),
-                                  ("record_level", light, "record_level")):
-        given, step = one_weighted_upload(clients, weight)
+    """As printed, with the right chance of the light client in place of 1/N, and without amplification."""
+    unequal, equal = (1, *48 * (2,), 3), 50 * (1,)
+    found: dict[str, float] = {}
+    for name, sizes, variant in (("equal", equal, "printed"), ("unequal", unequal, "printed"),
+                                 ("right_chance", unequal, "printed"),
+                                 ("record_level", unequal, "record_level")):
+        given, step = one_weighted_upload(sizes)
         claim = guarantee_at(given, step, variant=variant)
-        found[f"{name}_epsilon"], found[f"{name}_delta"] = claim.epsilon, claim.delta
-        found[f"{name}_exact"] = weighted_upload_delta(given, step, claim.epsilon)
-    wrong = found["unequal_exact"] > found["unequal_delta"]
-    mended = all(found[f"{name}_exact"] <= found[f"{name}_delta"] for name in ("equal", "record_level"))
+        epsilon, delta = claim.epsilon, claim.delta
+        if name == "right_chance":
+            chance = float(given.weights[0])
+            epsilon, delta = (amplified(claim.terms["epsilon_client"], chance),
+                              chance * claim.terms["delta_client"])
+        found |= {f"{name}_epsilon": epsilon, f"{name}_delta": delta,
+                  f"{name}_exact": weighted_upload_delta(given, step, epsilon)}
+    over = {name: found[f"{name}_exact"] > found[f"{name}_delta"]
+            for name in ("equal", "unequal", "right_chance", "record_level")}
     return Evidence(
-        wrong and mended, found,
-        f"N={clients}, S=1, one record a client: with equal weights the exact delta at the printed epsilon "
-        f"is {found['equal_exact']:.2g}, the printed one {found['equal_delta']:.2g}; with one client of "
-        f"weight {light} they are {found['unequal_exact']:.2g} and {found['unequal_delta']:.2g}; at "
-        f"epsilon_K it is {found['record_level_exact']:.2g}")
+        over["unequal"] and over["right_chance"] and not over["equal"] and not over["record_level"], found,
+        "N=50, S=K=1, full batches, delta_0=1e-6, 1 % of the step size of (57). One record a client: at the "
+        f"printed epsilon the exact delta is {found['equal_exact']:.0e}, the printed one "
+        f"{found['equal_delta']:.0e}. The client with one record (p_c=.01) beside 48 with two and one with "
+        f"three: {found['unequal_exact']:.1e} and {found['unequal_delta']:.0e}; with its chance .01 in place "
+        f"of 1/N {found['right_chance_exact']:.1e} and {found['right_chance_delta']:.0e}; at epsilon_K "
+        f"{found['record_level_exact']:.0e} and {found['record_level_delta']:.0e}.")
 
 
 reading(id="fa_ld.privacy.grouping", paper="FA-LD", where="Theorem 5.1, epsilon^(3)",

@@ -27,6 +27,19 @@ def test_errata_and_remarks_are_apart():
         theory.remarks("none")
 
 
+def test_what_touches_a_theorem():
+    for entry in ENTRIES:
+        listed = theory.errata if entry.grade in ERRATA else theory.remarks
+        for theorem in entry.theorems:
+            assert entry in listed(theorem=theorem)
+    assert [entry.id for entry in theory.errata("FA-LD", theorem="fa_ld.w2_bound_decreasing")] == [
+        "fa_ld.halved_step_size"]
+    assert list(theory.errata_frame(theorem="fa_ld.w2_bound_decreasing")["grade"]) == ["proof"]
+    assert theory.errata("FA-HMC", theorem="fa_ld.w2_bound_decreasing") == []
+    with pytest.raises(ValueError, match=r"theorem='Theorem 4\.8'"):
+        theory.errata(theorem="Theorem 4.8")
+
+
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
 def test_every_entry_says_what_where_and_why(entry):
     known = {one.id for one in theory.theorems()}

@@ -145,20 +145,26 @@ def reading(*, derivation: str, kind: str = "typographical", **entry: Any) -> No
     erratum(derivation=derivation, kind=kind, **entry)(lambda: Evidence(False, {}, derivation))
 
 
-def _entries(paper: str | None, grades: Iterable[str]) -> list[Erratum]:
+def _entries(paper: str | None, theorem: str | None, grades: Iterable[str]) -> list[Erratum]:
     if paper is not None:
         one_of("paper", paper, tuple(sorted({entry.paper for entry in _ENTRIES.values()})))
-    return [entry for _, entry in sorted(_ENTRIES.items())
-            if entry.grade in grades and paper in (None, entry.paper)]
+    if theorem is not None:
+        from .catalogue import theorems  # here, because theorems may look errata up
+
+        one_of("theorem", theorem, tuple(entry.id for entry in theorems()))
+    return [entry for _, entry in sorted(_ENTRIES.items()) if entry.grade in grades
+            and paper in (None, entry.paper) and (theorem is None or theorem in entry.theorems)]
 
 
-def errata(paper: str | None = None) -> list[Erratum]:
+def errata(paper: str | None = None, *, theorem: str | None = None) -> list[Erratum]:
     """What is wrong in a paper's text: entries of grade "error" and "proof", in the order of their ids.
 
     Parameters
     ----------
     paper : str, optional
         Only this paper's: "FA-LD", "FA-HMC", "DE-SGLD", "DE-SGHMC" or "Stale gradients".
+    theorem : str, optional
+        Only what touches this theorem, an id of `theory.catalogue`.
 
     Returns
     -------
@@ -167,20 +173,20 @@ def errata(paper: str | None = None) -> list[Erratum]:
     Raises
     ------
     ValueError
-        For a paper that has no entry.
+        For a paper that has no entry, and an id that is not in the catalogue.
 
     Source: none; the entries name theirs.
 
     Examples
     --------
     >>> import theory
-    >>> {entry.grade for entry in theory.errata()} <= {"error", "proof"}
-    True
+    >>> [(entry.id, entry.grade) for entry in theory.errata(theorem="fa_ld.w2_bound_decreasing")]
+    [('fa_ld.halved_step_size', 'proof')]
     """
-    return _entries(paper, ERRATA)
+    return _entries(paper, theorem, ERRATA)
 
 
-def remarks(paper: str | None = None) -> list[Erratum]:
+def remarks(paper: str | None = None, *, theorem: str | None = None) -> list[Erratum]:
     """What is no erratum: true statements that are not sharp ("loose"), and places where our transcription
     may have lost a mark ("transcription").
 
@@ -192,7 +198,7 @@ def remarks(paper: str | None = None) -> list[Erratum]:
     >>> {entry.grade for entry in theory.remarks()} <= {"loose", "transcription"}
     True
     """
-    return _entries(paper, REMARKS)
+    return _entries(paper, theorem, REMARKS)
 
 
 def _frame(entries: list[Erratum], evidence: bool) -> pd.DataFrame:
@@ -213,16 +219,17 @@ def _frame(entries: list[Erratum], evidence: bool) -> pd.DataFrame:
     return pd.DataFrame(rows, dtype=object)
 
 
-def errata_frame(paper: str | None = None, *, evidence: bool = False) -> pd.DataFrame:
+def errata_frame(paper: str | None = None, *, theorem: str | None = None,
+                 evidence: bool = False) -> pd.DataFrame:
     """The errata as a table.
 
     Parameters
     ----------
-    paper : str, optional
+    paper, theorem : str, optional
         As for `errata`.
     evidence : bool
-        Also compute the evidence of each (half a minute for all): columns demonstrated, speaks_for,
-        numbers and evidence.
+        Also compute the evidence of each (some seconds for all): columns demonstrated, speaks_for, numbers
+        and evidence.
 
     Returns
     -------
@@ -241,9 +248,10 @@ def errata_frame(paper: str | None = None, *, evidence: bool = False) -> pd.Data
     >>> list(theory.errata_frame("FA-LD"))[:4]
     ['id', 'paper', 'grade', 'consequence']
     """
-    return _frame(errata(paper), evidence)
+    return _frame(errata(paper, theorem=theorem), evidence)
 
 
-def remarks_frame(paper: str | None = None, *, evidence: bool = False) -> pd.DataFrame:
+def remarks_frame(paper: str | None = None, *, theorem: str | None = None,
+                  evidence: bool = False) -> pd.DataFrame:
     """The remarks as a table, like `errata_frame`."""
-    return _frame(remarks(paper), evidence)
+    return _frame(remarks(paper, theorem=theorem), evidence)

@@ -131,7 +131,7 @@ def chains_bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, rec
 
 @theorem(id="stale.chains_mse_rate", paper=PAPER, number="Theorem 6 (MSE)", kind="rate",
          quantity="average_mse", algorithm=Stale, convention="global", hypotheses=PARALLEL,
-         variants=("proof",))
+         variants=("proof",), formerly={"printed": "proof"})
 def chains_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
                     n_chains: int = 2, order: int = 1, variant: str = "proof") -> Bound:
     """Shape of the mean squared error of S equal servers, each with L iterations.
@@ -155,7 +155,7 @@ def chains_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, reco
 
 @theorem(id="stale.chains_variance_rate", paper=PAPER, number="Theorem 7", kind="rate",
          quantity="average_variance", algorithm=Stale, convention="global", hypotheses=PARALLEL,
-         variants=("proof",))
+         variants=("proof",), formerly={"printed": "proof"})
 def chains_variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
                          n_chains: int = 2, order: int = 1, variant: str = "proof") -> Bound:
     """Shape of the variance of S equal servers, each with L iterations: 1/S of that of one server.

@@ -7,16 +7,19 @@ from .setting import PAPER
 
 reading(id="de_sgld.stochastic_gradient", paper=PAPER, where="appendix D, the minibatch gradient",
         printed="(2 n_i/b) sum_k (y_{j_k} - x^T X_{j_k}) + x/(lambda N)",
-        corrected="-(n_i/(b xi^2)) sum_k (y_{j_k} - x^T X_{j_k}) X_{j_k} + x/(lambda N)",
+        corrected="-(2 n_i/b) sum_k (y_{j_k} - x^T X_{j_k}) X_{j_k} + x/(lambda N) for the f_i of (126); "
+                  "-(n_i/(b xi^2)) for -(2 n_i/b) for those of the density",
         grade="error", consequence="nothing", theorems=(),
-        derivation="The gradient of (y - x'X)^2 is -2 (y - x'X) X: sign and factor X are missing, so that a "
-                   "number is added to a vector. (Its 2 is that of `de_sgld.missing_half`.) Nothing uses the "
-                   "display: (121) holds for the estimator that is meant.")
+        derivation="Within appendix D, with the f_i of (126): the gradient of (y - x'X)^2 is -2 (y - x'X) X, "
+                   "so that sign and factor X are missing, and a number is added to a vector. (The 2 is that "
+                   "of `de_sgld.missing_half`.) Nothing uses the display: (121) holds for the estimator that "
+                   "is meant.")
 reading(id="de_sgld.monotone", paper=PAPER, where="Remark 3",
         printed="Therefore H is monotonically decreasing in y", corrected="monotonically increasing",
-        grade="error", consequence="nothing", theorems=(),
+        grade="proof", consequence="nothing", theorems=(),
         derivation="The sentence before shows that the derivative of H in y is positive, and the sentence "
-                   "after uses that H increases. A slip of the pen; the remark's conclusion stands.")
+                   "after uses that H increases. A slip of the pen in one word of the "
+                   "argument; what the remark states, that the bound increases in gamma-bar, is true.")
 reading(id="de_sgld.lemma_7_display", paper=PAPER, where="proof of Lemma 7, last line",
         printed="E|x_i^(0)|^2 and 8 L^2 d eta/(1 - gamma-bar^2)^2",
         corrected="E|x^(0)|^2 and 8 L^2 d eta/(1 - gamma-bar^2)",

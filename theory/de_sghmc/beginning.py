@@ -68,10 +68,16 @@ def beginning(problem: Any, algorithm: Any, start: Any = None) -> Beginning:
     algorithm : fedsim.DESGHMC
     start : as for `theory.exact_law`
 
+    Returns
+    -------
+    Beginning
+
     Raises
     ------
     ValueError
         For problems that are not quadratic.
+
+    Source: derived, for V_1 of DE-SGHMC, equations (94) and (95).
     """
     eta = require_constant_step(algorithm)
     alpha, beta = eta**2, 1.0 - algorithm.friction * eta

@@ -108,6 +108,9 @@ def w2_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record:
     ------
     NotApplicable
         For a network that is not connected, and where the formula has no value: far outside (37), (38).
+    ValueError
+        Naming argument, value and condition: as for `chain`, constants of another convention, another class
+        of algorithm, n_rounds below 0, a `record` beyond it, and an unknown variant.
 
     Examples
     --------
@@ -149,6 +152,8 @@ def w2_clients_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int,
     Raises
     ------
     NotApplicable
+        As for `w2_bound`.
+    ValueError
         As for `w2_bound`.
     """
     c = chain(constants, algorithm, constant_of(variant), begin)

@@ -54,6 +54,11 @@ def disagreement_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: in
     Returns
     -------
     Bound on "disagreement" with terms "start" and "velocities".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     c = chain(constants, algorithm, constant_of(variant), begin)
     rounds = recorded_rounds(n_rounds, record)
@@ -81,6 +86,11 @@ def gradient_error_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: 
     Returns
     -------
     Bound on "gradient_error" with the terms of `disagreement_bound`.
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     c = chain(constants, algorithm, constant_of(variant), begin)
     rounds = recorded_rounds(n_rounds, record)
@@ -124,6 +134,11 @@ def coupling_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, r
     -------
     Bound on "average_to_damped" with terms "disagreement", "gradient_noise" and in print
     "network_transient".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     c = chain(constants, algorithm, constant_of(variant), begin)
     rounds = recorded_rounds(n_rounds, record)
@@ -152,6 +167,11 @@ def damping_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, re
     Returns
     -------
     Bound on "damped_to_euler" with the one term "damping".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     c = chain(constants, algorithm)
     return lemma(c, recorded_rounds(n_rounds, record), {"damping": damping_sq(c)}, variant, "damped_to_euler",

@@ -47,6 +47,31 @@ def recursion(c: Chain) -> Recursion:
 
     With u = s - 1 - 2 c_1, the matrix is u (1, t)(1, t)' + diag(X, t^2 Y), t = beta/(1-beta),
     X = 2 alpha mu L_a/((1-beta)(L_a+mu)), Y = alpha mu/beta: semidefinite exactly when u >= -1/(1/X + 1/Y).
+
+    Parameters
+    ----------
+    c : Chain
+        See `chain`.
+
+    Returns
+    -------
+    Recursion
+
+    Raises
+    ------
+    None: a `Chain` is checked already.
+
+    Source: DE-SGHMC Lemmas 19 to 21, equations (80), (106) and (107).
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> from theory.constants import constants
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
+    >>> found = recursion(chain(constants(problem, algorithm), algorithm))
+    >>> found.gradient_coefficient < 0.0, found.ratio < 1.0, found.least_factor < 1.0
+    (True, True, True)
     """
     mu, L_a, beta = c.base.mu, c.L_alpha, c.beta
     resistance = (1.0 - beta) * (L_a + mu) / (2.0 * c.alpha * mu * L_a) + beta / (c.alpha * mu)
@@ -98,6 +123,11 @@ def gradient_coefficient_bound(constants: Constants, algorithm: DESGHMC, *, n_ro
     Returns
     -------
     Bound on "gradient_coefficient" of value 0.
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `chain`.
     """
     return _number(chain(constants, algorithm), 0.0, "zero", "gradient_coefficient", "Lemma 19")
 
@@ -132,6 +162,11 @@ def ratio_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0, 
     Returns
     -------
     Bound on "lyapunov_ratio" of value 1.
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `chain`.
     """
     return _number(chain(constants, algorithm, "printed"), 1.0, "one", "lyapunov_ratio", "Lemma 20")
 
@@ -158,6 +193,11 @@ def factor_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0,
     Returns
     -------
     Bound on "least_factor" of value q_2.
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `chain`.
     """
     c = chain(constants, algorithm)
     return _number(c, c.q2, "factor", "least_factor", "Lemma 21")

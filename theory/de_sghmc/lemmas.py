@@ -51,6 +51,11 @@ def lyapunov_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, r
     Returns
     -------
     Bound on "lyapunov" with terms "start" and "noise"; rounds count from 1.
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     c = chain(constants, algorithm, _CONSTANTS[variant], begin)
     rounds = recorded_rounds(whole("n_rounds", n_rounds, 1), record)
@@ -84,6 +89,11 @@ def extrapolation_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: i
     Returns
     -------
     Bound on "extrapolated" with terms "motion" and "fixed_point"; rounds count from 1.
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     c = chain(constants, algorithm, _CONSTANTS[variant], begin)
     rounds = recorded_rounds(whole("n_rounds", n_rounds, 1), record)
@@ -118,6 +128,11 @@ def velocity_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, r
     Returns
     -------
     Bound on "velocities" with terms "start" and "motion".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     c = chain(constants, algorithm, variant, begin)
     return lemma(c, recorded_rounds(n_rounds, record),
@@ -151,6 +166,11 @@ def position_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, r
     Returns
     -------
     Bound on "positions" with the one term "moment"; rounds count from 1.
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     c = chain(constants, algorithm, _CONSTANTS[variant], begin)
     rounds = recorded_rounds(whole("n_rounds", n_rounds, 1), record)

@@ -59,6 +59,16 @@ def step_size_limit(strong_convexity: float, smoothness: float, mixing: Any) -> 
         mu and L of the components.
     mixing : (N, N)
 
+    Returns
+    -------
+    float
+        eta, in the units of 1/sqrt(smoothness).
+
+    Raises
+    ------
+    ValueError
+        For numbers not greater than 0, and a matrix that is no mixing matrix (`fedsim.network.check_mixing`).
+
     Source: DE-SGHMC Theorem 11.
 
     Examples
@@ -84,6 +94,10 @@ def largest_momentum(strong_convexity: float, smoothness: float, mixing: Any, st
         Connected.
     step_size : float
         eta, within `step_size_limit`.
+
+    Returns
+    -------
+    float, from 0 to 1
 
     Raises
     ------
@@ -118,6 +132,10 @@ def friction_interval(strong_convexity: float, smoothness: float, mixing: Any,
     ----------
     strong_convexity, smoothness, mixing, step_size
         As for `largest_momentum`.
+
+    Returns
+    -------
+    (least, largest), in the units of 1/step_size
 
     Raises
     ------

@@ -43,6 +43,16 @@ def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c:
     c : float
         Greater than 1.
 
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        For curvatures not greater than 0, c that is not greater than 1, and a matrix that is no mixing
+        matrix.
+
     Source: DE-SGHMC Remark 12, with the condition that Remark 2 lacks made for (37).
 
     Examples
@@ -64,6 +74,11 @@ def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_
         As for `least_iterations`.
     n_iterations : int
         K, at least 2.
+
+    Returns
+    -------
+    float
+        eta, in the units of 1/sqrt(smoothness).
 
     Raises
     ------

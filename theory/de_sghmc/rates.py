@@ -37,6 +37,11 @@ def step_rate(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record
     Returns
     -------
     Bound of kind "rate" with terms "initialization" and "step".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `chain`; ValueError also for a `record` beyond n_rounds.
     """
     c = chain(constants, algorithm)
     return step_shape(c.base, recorded_rounds(n_rounds, record), c.hypotheses, variant=variant,
@@ -67,6 +72,11 @@ def budget_rate(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, reco
     Returns
     -------
     Bound of kind "rate" at round `n_rounds` with the one term "budget"; `inputs` has c.
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `chain`; ValueError also for n_rounds below 4.
     """
     c = chain(constants, algorithm)
     return budget_shape(c.base, n_rounds, c.hypotheses, variant=variant, source="DE-SGHMC Remark 12")

@@ -222,10 +222,18 @@ def chain(constants: Constants, algorithm: DESGHMC, variant: str = "corrected",
     begin : Beginning, optional
         Of the problem itself; from the constants by default.
 
+    Returns
+    -------
+    Chain
+
     Raises
     ------
     NotApplicable
         For a network that is not connected.
+    ValueError
+        For a schedule, a mixing matrix of another size, and constants that are not known.
+
+    Source: DE-SGHMC Theorem 11 and appendix B.
     """
     eta, beta = require_constant_step(algorithm), momentum(algorithm)
     base = network_setting(constants, algorithm, eta**2)

@@ -7,6 +7,9 @@ one is cut to one. Common arguments:
 sensitivity, batch_fraction, delta0, delta1, delta2, client_sizes
     As in `PrivacySetting`. `theory.examine` takes standard numbers, drawn by a rule from the problem.
 
+All raise ValueError for constants of another convention, another class of algorithm, shared_noise=1,
+n_rounds below 1 or a `record` beyond it where they count, unknown variants, and as `PrivacySetting`.
+
 Not in the catalogue: (66) and (67), which are (73) before (61) is put in; (74), which is the condition of
 (75); that post-processing preserves privacy, which has no number.
 """
@@ -98,6 +101,7 @@ def noisy_step_bound(constants: Constants, algorithm: FALD, *, n_rounds: int = 1
         delta(epsilon) <= delta0
 
     Source: FA-LD (53) and (54); any step of the run, hence one number.
+    Raises: ValueError, see the module.
 
     Parameters
     ----------
@@ -130,6 +134,7 @@ def minibatch_step_bound(constants: Constants, algorithm: FALD, *, n_rounds: int
         delta(epsilon_1) <= g delta0
 
     Source: FA-LD (55) and (56), with g the share of a client's records in a minibatch.
+    Raises: ValueError, see the module.
 
     Parameters
     ----------
@@ -163,6 +168,7 @@ def client_bound(constants: Constants, algorithm: FALD, *, n_rounds: int = 1, re
         delta(epsilon) <= k g delta0 + delta1
 
     Source: FA-LD (58) and (59). With minibatches the exact side is a lower bound: the sum of the steps.
+    Raises: ValueError, see the module.
 
     Parameters
     ----------
@@ -205,6 +211,7 @@ def round_bound(constants: Constants, algorithm: FALD, *, n_rounds: int = 1, rec
         printed:      delta(log(1 + q (e^epsilon_K - 1))) <= q delta_K (scheme II), (63) (scheme I)
 
     Source: FA-LD (62) and (63).
+    Raises: ValueError, see the module.
 
     Parameters
     ----------
@@ -240,6 +247,7 @@ def run_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: A
 
     Source: FA-LD Theorems 5.1 and G.3, (64) and (65). A schedule counts with its largest step size. Where
     minibatches are random, or clients with `client_sizes` are left out, the exact side is a lower bound.
+    Raises: ValueError, see the module.
 
     Parameters
     ----------

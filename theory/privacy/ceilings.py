@@ -80,9 +80,17 @@ def _round(given: PrivacySetting, variant: str) -> float:
 def local_ceiling(given: PrivacySetting) -> float:
     """Step size up to which (61) holds, eps_K <= 2 sqrt(2 K log(1/delta1)) eps_1: of (57), (60) the smaller.
 
-    Raises ValueError when delta1 is 0.
+    Parameters
+    ----------
+    given : PrivacySetting
+
+    Returns
+    -------
+    float
+        eta; infinite where it is too large for a float64.
 
     Source: FA-LD (57) and (60).
+    Raises: ValueError when delta1 is 0.
 
     Examples
     --------
@@ -101,9 +109,19 @@ def round_ceiling(given: PrivacySetting, *, variant: str = "record_level") -> fl
     clients does not amplify; for "printed" the chance that a round draws a given client, which extends (69)
     to scheme I.
 
-    Raises ValueError when delta1 or delta2 is 0, and when a hypothesis of the variant fails.
+    Parameters
+    ----------
+    given : PrivacySetting
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    float
+        As for `local_ceiling`.
 
     Source: FA-LD (57), (60) and (69).
+    Raises: ValueError when delta1 or delta2 is 0, and when a hypothesis of the variant fails.
 
     Examples
     --------
@@ -117,7 +135,26 @@ def round_ceiling(given: PrivacySetting, *, variant: str = "record_level") -> fl
 
 
 def round_epsilon_ceiling(given: PrivacySetting) -> float:
-    """Equation (66): epsilon of a round up to which (67) holds, log(1 + sqrt(2 K log(1/delta2) / T))."""
+    """Equation (66): epsilon of a round up to which (67) holds, log(1 + sqrt(2 K log(1/delta2) / T)).
+
+    Parameters
+    ----------
+    given : PrivacySetting
+
+    Returns
+    -------
+    float
+
+    Source: FA-LD (66).
+    Raises: ValueError when delta2 is 0.
+
+    Examples
+    --------
+    >>> given = PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6, delta1=1e-6, delta2=1e-6,
+    ...     local_steps=10, n_rounds=100, n_clients=50)
+    >>> round(round_epsilon_ceiling(given), 4)
+    0.4224
+    """
     second, = _needed(given, "(66)", "delta2")
     return math.log1p(math.sqrt(2.0 * second / given.n_rounds))
 
@@ -153,10 +190,21 @@ def simplified_epsilon(given: PrivacySetting, step_size: float, *, variant: str 
     c = sqrt(2 log(1.25/delta0)), and 1 in place of S/N for variant="record_level"; looser than the theorem,
     but one formula.
 
-    Raises ValueError when delta1 or delta2 is 0, when `step_size` is above (57) or (69), and when a
-    hypothesis of the variant fails.
+    Parameters
+    ----------
+    given : PrivacySetting
+    step_size : float
+        eta.
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    float
 
     Source: FA-LD (73), under (57) and (69).
+    Raises: ValueError when delta1 or delta2 is 0, `step_size` is not above 0 or beyond (57) or (69), and when
+    a hypothesis of the variant fails.
 
     Examples
     --------
@@ -181,7 +229,20 @@ def epsilon_rate(given: PrivacySetting, step_size: float, *, variant: str = "rec
     16 (S/N) Delta_l sqrt(eta T log(1.25/delta0) log(1/delta1) log(1/delta2) / (tau (1-shared_noise) min p)),
     with 1 in place of S/N for variant="record_level". Its assumptions are those of (73).
 
+    Parameters
+    ----------
+    given : PrivacySetting
+    step_size : float
+        eta.
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    Approximation
+
     Source: FA-LD (75).
+    Raises: ValueError when delta1 or delta2 is 0, for a `step_size` not above 0, and an unknown variant.
 
     Examples
     --------
@@ -206,7 +267,18 @@ def step_size_rate(given: PrivacySetting, *, variant: str = "record_level") -> A
     1 in place of N/S for variant="record_level". Its assumptions: that it is itself within (57), and those
     of the variant.
 
+    Parameters
+    ----------
+    given : PrivacySetting
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    Approximation
+
     Source: FA-LD (74).
+    Raises: ValueError when delta1 or delta2 is 0, and for an unknown variant.
 
     Examples
     --------

@@ -18,7 +18,27 @@ def validity_ceiling(given: PrivacySetting) -> float:
 
     tau (1 - shared_noise) batch_fraction^2 min_c p_c / (sensitivity^2 log(1.25/delta0)).
 
+    Parameters
+    ----------
+    given : PrivacySetting
+
+    Returns
+    -------
+    float
+        eta; infinite where it is too large for a float64.
+
+    Raises
+    ------
+    None: a `PrivacySetting` is checked already.
+
     Source: FA-LD (57).
+
+    Examples
+    --------
+    >>> given = PrivacySetting(sensitivity=1.0, batch_fraction=1.0, delta0=0.01, delta1=0.0, delta2=0.0,
+    ...     local_steps=1, n_rounds=1, n_clients=1)
+    >>> round(validity_ceiling(given), 6)
+    0.207112
     """
     scale = log_noise_scale(step_size=1.0, weight=given.smallest_weight, temperature=given.temperature,
                             shared_noise=given.shared_noise, delta0=given.delta0)

@@ -41,6 +41,18 @@ def largest_step_size(given: PrivacySetting, epsilon: float, *, variant: str = "
     Epsilon increases with the step size, so there is one such value. delta does not depend on it, except
     for variant="printed" under scheme I, where it increases as well: read it off the returned guarantee.
 
+    Parameters
+    ----------
+    given : PrivacySetting
+    epsilon : float
+        The budget.
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    PrivateStep
+
     Raises
     ------
     ValueError
@@ -88,6 +100,17 @@ def largest_shared_noise(given: PrivacySetting, step_size: float, epsilon: float
     """Largest shared_noise within the budget `epsilon` at this step size; `given.shared_noise` is ignored.
 
     Step size and private noise enter as step_size / (1 - shared_noise) only, in (57) too.
+
+    Parameters
+    ----------
+    given : PrivacySetting
+    step_size, epsilon : float
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    float, from 0 to 1
 
     Raises
     ------

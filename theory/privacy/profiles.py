@@ -35,8 +35,25 @@ def gaussian_delta(epsilon: float, shift: float) -> float:
     Phi(shift/2 - epsilon/shift) - e^epsilon Phi(-shift/2 - epsilon/shift). Releasing n noisy steps whose
     means move by `shift` standard deviations each is one release with shift * sqrt(n).
 
+    Parameters
+    ----------
+    epsilon : float
+        At least 0, or infinite.
+    shift : float
+        Distance of the means in standard deviations, at least 0.
+
+    Returns
+    -------
+    float, from 0 to 1
+
+    Raises
+    ------
+    None: the arguments are not checked.
+
     Source: FA-LD definition (13), for one normal against another.
 
+    Examples
+    --------
     >>> round(gaussian_delta(1.0, 1.0), 6)
     0.126937
     """

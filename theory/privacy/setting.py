@@ -176,6 +176,25 @@ def setting_of(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: floa
     n_rounds : int
     sensitivity, batch_fraction, delta0, delta1, delta2, client_sizes
         As in `PrivacySetting`.
+
+    Returns
+    -------
+    PrivacySetting
+
+    Raises
+    ------
+    ValueError
+        For an algorithm of another class, and as `PrivacySetting`.
+
+    Source: FA-LD section 5, assumptions G.1 and G.2.
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> given = setting_of([0.25, 0.75], fs.FALD(1e-8, 5), 10, sensitivity=2.0, batch_fraction=0.1,
+    ...     delta0=1e-6, delta1=0.0, delta2=0.0)
+    >>> given.n_clients, given.local_steps, given.smallest_weight
+    (2, 5, 0.25)
     """
     for name in ("step_size", "local_steps", "temperature", "shared_noise", "participation"):
         if not hasattr(algorithm, name) or isinstance(algorithm, type):

@@ -59,6 +59,11 @@ def simplified_client_bound(constants: Constants, algorithm: FALD, *, n_rounds: 
     Returns
     -------
     Bound on "privacy_epsilon" with the term "steps", at local step K.
+
+    Raises
+    ------
+    ValueError
+        As for `theory.privacy.bounds`, and when delta1 is 0.
     """
     given = setting_from(constants, algorithm, 1, sensitivity=sensitivity, batch_fraction=batch_fraction,
                          delta0=delta0, delta1=delta1)
@@ -96,6 +101,11 @@ def simplified_run_bound(constants: Constants, algorithm: FALD, *, n_rounds: int
     Returns
     -------
     Bound on "privacy_epsilon" with the term "rounds"; rounds count from 1.
+
+    Raises
+    ------
+    ValueError
+        As for `theory.privacy.bounds`, and when delta1 or delta2 is 0.
     """
     given = setting_from(constants, algorithm, n_rounds, sensitivity=sensitivity,
                          batch_fraction=batch_fraction, delta0=delta0, delta1=delta1, delta2=delta2,
@@ -138,6 +148,11 @@ def epsilon_rate_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, 
     Returns
     -------
     Bound of kind "rate" on "privacy_epsilon" with the term "rounds"; rounds count from 1.
+
+    Raises
+    ------
+    ValueError
+        As for `theory.privacy.bounds`, and when delta1 or delta2 is 0.
     """
     given = setting_from(constants, algorithm, n_rounds, sensitivity=sensitivity,
                          batch_fraction=batch_fraction, delta0=delta0, delta1=delta1, delta2=delta2,

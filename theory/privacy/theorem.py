@@ -112,6 +112,23 @@ def guarantee_at(given: PrivacySetting, step_size: float, *,
                  variant: str = "record_level") -> PrivacyGuarantee:
     """The guarantee of a setting at one (constant) step size; see `fa_ld_guarantee`.
 
+    Parameters
+    ----------
+    given : PrivacySetting
+    step_size : float
+        eta.
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    PrivacyGuarantee
+
+    Raises
+    ------
+    ValueError
+        For a `step_size` not above 0, an unknown variant, and more than 10^7 draws of "printed" scheme I.
+
     Source: FA-LD Theorems 5.1 and G.3.
 
     Examples
@@ -220,6 +237,15 @@ def guarantee(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: float
         As in `PrivacySetting`.
     variant : {"record_level", "printed"}
         As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    PrivacyGuarantee
+
+    Raises
+    ------
+    ValueError
+        As for `setting_of` and `guarantee_at`.
 
     Source: FA-LD Theorems 5.1 and G.3.
 

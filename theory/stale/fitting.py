@@ -51,6 +51,13 @@ def fit_constants(terms: Mapping[str, Any], measured: Any) -> TermFit:
     -------
     TermFit
 
+    Raises
+    ------
+    ValueError
+        For no terms, `measured` that is not greater than 0, and a term of another shape or not finite.
+
+    Source: none; the theorems hold up to constants, which this determines by fitting.
+
     Examples
     --------
     >>> fit = fit_constants({"time": [4.0, 2.0, 1.0], "step": [1.0, 1.0, 1.0]}, [9.0, 5.0, 3.0])

@@ -37,6 +37,11 @@ def gradient_gap_rate(constants: Constants, algorithm: Any, *, n_rounds: int, re
     Returns
     -------
     Bound of kind "rate" with the term "staleness".
+
+    Raises
+    ------
+    ValueError
+        As for `generic_bias_rate`.
     """
     lengths, tau = iterations(n_rounds, record), largest_age(algorithm, n_rounds)
     return Bound.from_terms(
@@ -77,6 +82,11 @@ def gradient_gap_bound(constants: Constants, algorithm: Any, *, n_rounds: int, r
     Returns
     -------
     Bound with the term "staleness", at the age of each update.
+
+    Raises
+    ------
+    ValueError
+        As for `generic_bias_rate`, and for constants without `initial_distance`.
 
     Examples
     --------
@@ -119,6 +129,11 @@ def fluctuation_rate(constants: Constants, algorithm: Any, *, n_rounds: int, rec
     Returns
     -------
     Bound of kind "rate" with the term "time".
+
+    Raises
+    ------
+    ValueError
+        As for `generic_bias_rate`.
     """
     lengths = iterations(n_rounds, record)
     return Bound.from_terms(

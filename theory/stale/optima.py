@@ -49,6 +49,11 @@ def optimal_variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int
     Returns
     -------
     Bound of kind "rate" with the term "variance".
+
+    Raises
+    ------
+    ValueError
+        As for `generic_bias_rate`, but that the step size may be a schedule.
     """
     lengths, K = iterations(n_rounds, record), whole("order", order, 1)
     return _optimum("variance", lengths ** (-2.0 * K / (2.0 * K + 1.0)), lengths, constants, algorithm,
@@ -83,6 +88,11 @@ def optimal_bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, re
     -------
     Bound of kind "rate" with the term "bias". At tau = 0, where the hypothesis fails, age 1 takes its
     place, because the integrator's term is then of that size.
+
+    Raises
+    ------
+    ValueError
+        As for `optimal_variance_rate`.
     """
     return _with_age("bias", 0.5, constants, algorithm, n_rounds, record)
 
@@ -106,6 +116,11 @@ def optimal_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, rec
     Returns
     -------
     Bound of kind "rate" with the term "mse"; tau = 0 as in `optimal_bias_rate`.
+
+    Raises
+    ------
+    ValueError
+        As for `optimal_variance_rate`.
     """
     return _with_age("mse", 2.0 / 3.0, constants, algorithm, n_rounds, record)
 
@@ -135,6 +150,11 @@ def chains_optimal_variance_rate(constants: Constants, algorithm: Any, *, n_roun
     Returns
     -------
     Bound of kind "rate" with the term "variance".
+
+    Raises
+    ------
+    ValueError
+        As for `optimal_variance_rate`, and for n_chains below 1.
     """
     lengths, K = iterations(n_rounds, record), whole("order", order, 1)
     servers, exponent = whole("n_chains", n_chains, 1), -2.0 * K / (2.0 * K + 1.0)

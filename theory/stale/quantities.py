@@ -48,6 +48,8 @@ def gradient_gap(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = No
     ------
     UnstableStepSize, NoExactLaw (both are ValueErrors), ValueError
 
+    Source: stale-gradient paper, Lemma 8; the value is derived from the exact law of the means.
+
     Examples
     --------
     >>> import fedsim as fs
@@ -79,6 +81,15 @@ def fluctuation(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = Non
         Constant step size.
     n_rounds, start
         As for `gradient_gap`.
+
+    Returns
+    -------
+    (n_rounds,) in units of |theta|^4.
+
+    Raises
+    ------
+    UnstableStepSize, NoExactLaw (both are ValueErrors), ValueError
+        As for `gradient_gap`; NoExactLaw also for SGHMC, a schedule and minibatches.
 
     Source: derived, for the term A_2 of the stale-gradient paper's equation (17) and Lemma 9.
 

@@ -53,6 +53,13 @@ def generic_bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, re
     Returns
     -------
     Bound of kind "rate" with terms "operator", "time" and "integrator".
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition: constants of another convention, another class of algorithm, a
+        schedule, n_rounds below 1, a `record` beyond it, operator_error below 0, order below 1, and an
+        unknown variant.
     """
     lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
     return _rate({"operator": nonnegative("operator_error", operator_error), "time": 1.0 / (lengths * h),
@@ -82,6 +89,11 @@ def generic_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, rec
     -------
     Bound of kind "rate" with terms "operator", "time" and "integrator". Its first term is divided by L
     because errors of unbiased gradients average out; those of old gradients do not, which is an assumption.
+
+    Raises
+    ------
+    ValueError
+        As for `generic_bias_rate`.
     """
     lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
     fresh = Assumption.yes("unbiased gradients: all ages are 0", largest_age(algorithm, n_rounds) == 0)
@@ -109,6 +121,11 @@ def bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: An
     Returns
     -------
     Bound of kind "rate" with terms "time", "staleness" and "integrator".
+
+    Raises
+    ------
+    ValueError
+        As for `generic_bias_rate`.
 
     Examples
     --------
@@ -145,6 +162,11 @@ def mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any
     Returns
     -------
     Bound of kind "rate" with terms "time", "staleness" and "integrator".
+
+    Raises
+    ------
+    ValueError
+        As for `generic_bias_rate`.
     """
     lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
     tau = largest_age(algorithm, n_rounds)
@@ -173,6 +195,11 @@ def variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record
     Returns
     -------
     Bound of kind "rate" with terms "time" and "integrator".
+
+    Raises
+    ------
+    ValueError
+        As for `generic_bias_rate`.
     """
     lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
     return _rate({"time": 1.0 / (lengths * h), "integrator": h ** (2 * whole("order", order, 1))}, lengths,

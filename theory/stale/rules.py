@@ -26,6 +26,20 @@ def bias_step_size(n_iterations: float, tau: float, constant: float = 1.0) -> fl
     constant : float
         M1.
 
+    Returns
+    -------
+    float
+        h, in the units of 1/smoothness.
+
+    Raises
+    ------
+    ValueError
+        For arguments that are not greater than 0; tau may be 0, and not less.
+
+    Source: stale-gradient paper, section 4, from Theorem 2.
+
+    Examples
+    --------
     >>> bias_step_size(100, 4)
     0.05
     """
@@ -34,7 +48,29 @@ def bias_step_size(n_iterations: float, tau: float, constant: float = 1.0) -> fl
 
 
 def bias_optimum(n_iterations: float, tau: float, constant: float = 1.0) -> float:
-    """2 sqrt(M1 tau / L), the rate of the bias at `bias_step_size`, in units of D1."""
+    """2 sqrt(M1 tau / L), the rate of the bias at `bias_step_size`, in units of D1.
+
+    Parameters
+    ----------
+    n_iterations, tau, constant
+        As for `bias_step_size`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        As for `bias_step_size`.
+
+    Source: stale-gradient paper, section 4, from Theorem 2.
+
+    Examples
+    --------
+    >>> round(bias_optimum(100, 4), 12)
+    0.4
+    """
     return float(2.0 * np.sqrt(positive("constant", constant) * _age(tau)
                                / positive("n_iterations", n_iterations)))
 
@@ -50,6 +86,20 @@ def mse_step_size(n_iterations: float, tau: float, constant: float = 1.0) -> flo
     constant : float
         C; see `optimal_constant` for the Gaussian model.
 
+    Returns
+    -------
+    float
+        h, in the units of 1/smoothness.
+
+    Raises
+    ------
+    ValueError
+        As for `bias_step_size`.
+
+    Source: stale-gradient paper, sections 4 and 5.1, from Theorem 3.
+
+    Examples
+    --------
     >>> round(mse_step_size(1000, 8), 12)
     0.025
     """
@@ -58,13 +108,62 @@ def mse_step_size(n_iterations: float, tau: float, constant: float = 1.0) -> flo
 
 
 def mse_optimum(n_iterations: float, tau: float, constant: float = 1.0) -> float:
-    """(3/2) tau^(2/3) L^(-2/3) / C, the rate of the MSE at `mse_step_size`, in units of D2."""
+    """(3/2) tau^(2/3) L^(-2/3) / C, the rate of the MSE at `mse_step_size`, in units of D2.
+
+    Parameters
+    ----------
+    n_iterations, tau, constant
+        As for `mse_step_size`.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        As for `bias_step_size`.
+
+    Source: stale-gradient paper, sections 4 and 5.1, from Theorem 3.
+
+    Examples
+    --------
+    >>> round(mse_optimum(1000, 8), 12)
+    0.06
+    """
     return float(1.5 / positive("constant", constant) * _age(tau) ** (2.0 / 3.0)
                  * positive("n_iterations", n_iterations) ** (-2.0 / 3.0))
 
 
 def variance_step_size(n_iterations: float, constant: float = 1.0, order: int = 1) -> float:
-    """h = C L^(-1/(2K+1)), of the order that minimises 1/(L h) + h^(2K) (Corollary 5)."""
+    """h = C L^(-1/(2K+1)), of the order that minimises 1/(L h) + h^(2K) (Corollary 5).
+
+    Parameters
+    ----------
+    n_iterations : float
+        L.
+    constant : float
+        C.
+    order : int
+        K, at least 1.
+
+    Returns
+    -------
+    float
+        h, in the units of 1/smoothness.
+
+    Raises
+    ------
+    ValueError
+        For `n_iterations` or `constant` not greater than 0, and order below 1.
+
+    Source: stale-gradient paper, Corollary 5.
+
+    Examples
+    --------
+    >>> round(variance_step_size(1000), 12)
+    0.1
+    """
     K = whole("order", order, 1)
     length = positive("n_iterations", n_iterations)
     return float(positive("constant", constant) * length ** (-1.0 / (2 * K + 1)))
@@ -81,8 +180,19 @@ def optimal_constant(curvature: float, mean: float = 0.0) -> float:
         a, the precision of the target.
     mean : float
 
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For a curvature that is not greater than 0.
+
     Source: derived from the exact law.
 
+    Examples
+    --------
     >>> optimal_constant(4.0)
     0.25
     """

@@ -56,6 +56,14 @@ def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, ord
     -------
     dict of the terms "time", "chains" (MSE alone), "staleness" (not the variance) and "integrator".
 
+    Raises
+    ------
+    ValueError
+        For an unknown quantity or variant, `lengths` or `step_sizes` that are empty, of unequal shapes or not
+        greater than 0, tau below 0, and order below 1.
+
+    Source: stale-gradient paper, Theorems 6 and 7, and the proofs' last lines.
+
     Examples
     --------
     >>> terms = chain_terms("variance", [100, 100], [0.1, 0.1], tau=3)
@@ -125,6 +133,11 @@ def chains_bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, rec
     Returns
     -------
     Bound of kind "rate" with terms "time", "staleness" and "integrator".
+
+    Raises
+    ------
+    ValueError
+        As for `generic_bias_rate`, and for n_chains below 1.
     """
     return _chains(constants, algorithm, "bias", "Theorem 6", n_rounds, record, n_chains, order, variant)
 
@@ -149,6 +162,11 @@ def chains_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, reco
     Returns
     -------
     Bound of kind "rate" with terms "time", "chains", "staleness" and "integrator".
+
+    Raises
+    ------
+    ValueError
+        As for `chains_bias_rate`.
     """
     return _chains(constants, algorithm, "mse", "Theorem 6", n_rounds, record, n_chains, order, variant)
 
@@ -173,5 +191,10 @@ def chains_variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int,
     Returns
     -------
     Bound of kind "rate" with terms "time" and "integrator".
+
+    Raises
+    ------
+    ValueError
+        As for `chains_bias_rate`.
     """
     return _chains(constants, algorithm, "variance", "Theorem 7", n_rounds, record, n_chains, order, variant)

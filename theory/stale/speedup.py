@@ -34,6 +34,13 @@ def first_reaching(lengths: Any, values: Any, precision: float) -> int | None:
     int or None
         None when it is not reached.
 
+    Raises
+    ------
+    ValueError
+        For lengths that do not increase, values of another shape, and a precision not greater than 0.
+
+    Source: none; the rule of this module, for the definitions of the stale-gradient paper, section 5.
+
     Examples
     --------
     >>> first_reaching([1, 2, 3, 4], [0.1, 0.9, 0.5, 0.2], 0.3)
@@ -68,8 +75,23 @@ def iteration_speedup(single: AverageLaw, several: AverageLaw, n_workers: int, p
     precision : float
         Variance to be reached.
 
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For n_workers below 1, a precision not greater than 0, and one that is not reached.
+
     Source: stale-gradient paper, section 5. Iterations per worker at equal variance obey
     L_1/L_2 = W_2/W_1 by Corollary 5; section 5.1 prints the inverse.
+
+    Examples
+    --------
+    >>> law = AverageLaw(np.arange(1, 5), np.zeros(4), np.array([0.1, 0.9, 0.5, 0.2]), 0.0, "one")
+    >>> iteration_speedup(law, law, 2, 0.3)
+    2.0
     """
     workers = whole("n_workers", n_workers, 1)
     return _reached("single", single, precision) / (_reached("several", several, precision) / workers)
@@ -84,6 +106,24 @@ def time_speedup(single: AverageLaw, several: AverageLaw, times_single: Any, tim
     single, several, precision : as for `iteration_speedup`
     times_single, times_several : (n,)
         Time of each update, as in ``fedsim.Workers(...).history(n).times``: simulated time.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For a precision not greater than 0 or not reached, and for times that end before it is, or are not
+        greater than 0 there.
+
+    Source: stale-gradient paper, section 5.
+
+    Examples
+    --------
+    >>> law = AverageLaw(np.arange(1, 5), np.zeros(4), np.array([0.1, 0.9, 0.5, 0.2]), 0.0, "one")
+    >>> time_speedup(law, law, [1.0, 2.0, 3.0, 4.0], [0.5, 1.0, 1.5, 2.0], 0.3)
+    2.0
     """
     moments = []
     for name, law, times in (("single", single, times_single), ("several", several, times_several)):

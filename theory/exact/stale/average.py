@@ -116,6 +116,8 @@ def average_law(problem: Any, algorithm: Any, n_rounds: int, *, function: str = 
     ------
     UnstableStepSize, NoExactLaw (both are ValueErrors), ValueError
 
+    Source: none; the exact side of the stale-gradient paper's Theorems 2 to 7.
+
     Examples
     --------
     >>> import fedsim as fs
@@ -249,7 +251,22 @@ def combine_servers(laws: Sequence[AverageLaw], times: Any) -> AverageLaw:
     times : (S,)
         T_s = L_s h_s, positive.
 
+    Returns
+    -------
+    AverageLaw with one L, that of all servers together.
+
+    Raises
+    ------
+    ValueError
+        For no laws or other objects, times of another shape or not greater than 0, and unequal truths.
+
     Source: stale-gradient paper, section 3.3: weights are times, not numbers of iterations.
+
+    Examples
+    --------
+    >>> law = AverageLaw(np.array([2]), np.array([1.0]), np.array([0.5]), 0.0, "one")
+    >>> combine_servers([law, law], [1.0, 1.0]).variance.tolist()
+    [0.25]
     """
     if not laws or not all(isinstance(law, AverageLaw) for law in laws):
         raise ValueError(f"laws={laws!r} must be a sequence of at least one AverageLaw")

@@ -228,6 +228,55 @@ def test_every_bound_names_its_source():
         assert "Source" in words or numbered.search(words), f"{entry.id} has no source in its docstring"
 
 
+PAPERS = ("de_sghmc", "de_sgld", "fa_hmc", "fa_ld", "privacy", "stale")
+SECTIONS = ("Parameters", "Returns", "Raises", "Source")
+
+
+def unsaid(function):
+    """The parts of a docstring that are missing, as a section or in a line of its own ("Source: ...")."""
+    words = inspect.getdoc(function) or ""
+    return [name for name in SECTIONS if not re.search(rf"^{name}(:|\n-+$)", words, re.MULTILINE)]
+
+
+def public_functions():
+    """Every theorem, and every function that a paper's package offers, unwrapped."""
+    found = {entry.function for entry in importlib.import_module("theory").theorems()}
+    for name in PAPERS:
+        package = importlib.import_module(f"theory.{name}")
+        offered = getattr(package, "__all__", [name for name in vars(package) if not name.startswith("_")])
+        found |= {member for name in offered if inspect.isfunction(member := getattr(package, name))}
+    return sorted({inspect.unwrap(function) for function in found},
+                  key=lambda function: (function.__module__, function.__name__))
+
+
+@pytest.mark.parametrize("function", public_functions(), ids=lambda f: f"{f.__module__}.{f.__name__}")
+def test_public_functions_say_what_they_take_give_and_rest_on(function):
+    assert not unsaid(function)
+
+
+def test_unsaid_parts_are_seen():
+    def whole():
+        """W.
+
+        Parameters
+        ----------
+        x : float
+
+        Returns
+        -------
+        float
+
+        Source: S, Theorem 1.
+        Raises: ValueError.
+        """
+
+    def prose():
+        """Raises ValueError, see Source: and Parameters."""
+
+    assert unsaid(whole) == []
+    assert unsaid(prose) == list(SECTIONS)
+
+
 def text_files():
     """Every text file of the project: of its folders, and beside them."""
     folders = [ROOT / name for name in (*PACKAGES, "tests", "figures", ".ci")]

@@ -83,6 +83,8 @@ def loglog_slope(x: Any, y: Any, *, level: float = 0.95) -> Slope:
     ValueError
         Naming argument, value and condition.
 
+    Source: none; Student's interval of a least-squares line.
+
     Examples
     --------
     >>> found = loglog_slope([1, 10, 100], [3, 30, 300])
@@ -161,6 +163,13 @@ def fit_rate(x: Any, rate: Any, measured: Any, *, side: str = "upper", level: fl
     -------
     RateFit
 
+    Raises
+    ------
+    ValueError
+        As for `loglog_slope`, one x being enough; for an unknown side.
+
+    Source: none; the theorems' rates hold up to constants.
+
     Examples
     --------
     >>> fit = fit_rate([1, 2, 4], [1, 2, 4], [3, 5, 10])
@@ -190,6 +199,24 @@ def fit_affine(x: Any, y: Any) -> Line:
 
     With x the dimension and y the squared rounds it tests rounds^2 = a d + b, as FA-HMC's Figure 2 does.
 
+    Parameters
+    ----------
+    x, y : (n,)
+        Positive, with at least two different x.
+
+    Returns
+    -------
+    Line
+
+    Raises
+    ------
+    ValueError
+        For entries not greater than 0, unequal shapes, and fewer than two different x.
+
+    Source: FA-HMC Figure 2, whose fit it is.
+
+    Examples
+    --------
     >>> line = fit_affine([1, 2, 3], [3, 5, 7])
     >>> round(line.slope, 9), round(line.offset, 9), round(line.r_squared, 9)
     (2.0, 1.0, 1.0)
@@ -206,6 +233,24 @@ def fit_root_log(x: Any, y: Any) -> tuple[float, float, float]:
 
     It is linear after division by sqrt(x): y/sqrt(x) = a log x + a log c.
 
+    Parameters
+    ----------
+    x, y : (n,)
+        As for `fit_affine`.
+
+    Returns
+    -------
+    (a, log(c), share) : floats
+
+    Raises
+    ------
+    ValueError
+        As for `fit_affine`, and where y/sqrt(x) is constant.
+
+    Source: FA-HMC Proposition 4.3 and Theorem C.1, the dimension's part of whose rates it is.
+
+    Examples
+    --------
     >>> x = np.array([2.0, 10.0, 50.0])
     >>> a, log_c, share = fit_root_log(x, 3.0 * np.sqrt(x) * np.log(5.0 * x))
     >>> round(a, 9), round(float(np.exp(log_c)), 9), round(share, 9)

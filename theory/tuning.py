@@ -71,6 +71,8 @@ def rounds_to(problem: Any, algorithm: Any, eps: float, *, start: Any = None,
     ValueError
         Naming argument, value and condition; `UnstableStepSize` beyond stability.
 
+    Source: none; the exact side of the papers' numbers of rounds.
+
     Examples
     --------
     >>> import fedsim as fs
@@ -166,6 +168,9 @@ def best_step_size(problem: Any, algorithm: Any, eps: float, *, start: Any = Non
     Returns
     -------
     TunedStep, or None when no step size that was tried reaches `eps`.
+
+    Source: none; the exact side of the papers' planned step sizes.
+    Raises: ValueError as for `rounds_to`, without a known stability limit, and for `smallest` beyond it.
     """
     eps = positive("eps", eps)
     whole("n_grid", n_grid, 5)
@@ -265,6 +270,9 @@ def compare(problem: Any, algorithm: Any, eps: float, *, start: Any = None, max_
     Returns
     -------
     Comparison
+
+    Source: none; the papers' rules name theirs.
+    Raises: ValueError as for `best_step_size` and as the planning rule, or where there is none.
     """
     for cls in type(algorithm).__mro__:
         if cls in _PLANNERS:

@@ -90,6 +90,9 @@ def w2_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: 
     NotApplicable
         For a network that is not connected, and where the formula has no value: eta L >= 1 + lambda_N,
         or eta L >= 2.
+    ValueError
+        Naming argument, value and condition: as for `setting`, and for constants of another convention,
+        another class of algorithm, n_rounds below 0, a `record` beyond it, and an unknown variant.
 
     Examples
     --------
@@ -132,6 +135,8 @@ def w2_clients_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, 
     Raises
     ------
     NotApplicable
+        As for `w2_bound`.
+    ValueError
         As for `w2_bound`.
     """
     s = setting(constants, algorithm)

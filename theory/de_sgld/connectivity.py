@@ -53,9 +53,15 @@ def connectivity(constants: Constants, algorithm: DESGLD, n_rounds: int) -> Conn
         Constant step size; of its network lambda_N counts.
     n_rounds : int
 
+    Returns
+    -------
+    Connectivity
+
     Raises
     ------
     NotApplicable
+        As for `w2_bound`.
+    ValueError
         As for `w2_bound`.
 
     Source: DE-SGLD Remark 3.
@@ -111,6 +117,11 @@ def connectivity_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int
     Returns
     -------
     Bound on "connectivity_decrease" of value 0.
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     s = setting(constants, algorithm)
     return Bound.from_terms(

@@ -68,10 +68,16 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
     velocities : (N, d), optional
         At the start.
 
+    Returns
+    -------
+    Coupling
+
     Raises
     ------
     ValueError
         For problems that are not quadratic.
+
+    Source: DE-SGLD Lemma 8 and DE-SGHMC Lemmas 16 and 17, whose coupled schemes these are.
     """
     if not isinstance(problem, Quadratic):
         raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic: the coupling is affine only there")

@@ -42,6 +42,11 @@ def gradient_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, re
     Returns
     -------
     Bound on "component_gradients" with terms "start", "fixed_point", "noise" and "heterogeneity".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     s = setting(constants, algorithm)
     rounds = recorded_rounds(n_rounds, record)
@@ -74,6 +79,11 @@ def iterate_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, rec
     Returns
     -------
     Bound on "fixed_point_moment" with terms "start" and "noise".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     s = setting(constants, algorithm)
     rounds = recorded_rounds(n_rounds, record)
@@ -115,6 +125,11 @@ def disagreement_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int
     Returns
     -------
     Bound on "disagreement" with terms "start", "gradients", "gradient_noise" and "injected_noise".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     s = setting(constants, algorithm)
     rounds = recorded_rounds(n_rounds, record)
@@ -144,6 +159,11 @@ def gradient_error_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: i
     Returns
     -------
     Bound on "gradient_error" with the terms of `disagreement_bound`.
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     s = setting(constants, algorithm)
     rounds = recorded_rounds(n_rounds, record)
@@ -190,6 +210,11 @@ def coupling_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, re
     -------
     Bound on "average_to_euler" with terms "disagreement", "gradient_noise" and in print
     "network_transient".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     s = setting(constants, algorithm)
     rounds = recorded_rounds(n_rounds, record)

@@ -91,6 +91,15 @@ def noise_growth(problem: LinearRegression) -> float:
     problem : fedsim.LinearRegression
         With a `batch_size` and grad_scale="unbiased".
 
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For other problems, no `batch_size`, and another grad_scale.
+
     Source: DE-SGLD appendix D, equation (121); the constant is derived.
     """
     if not isinstance(problem, LinearRegression) or problem.batch_size is None:
@@ -126,6 +135,10 @@ def minibatch_constants(problem: LinearRegression, algorithm: Any, start: Any = 
     ------
     NotApplicable
         A priori, for step sizes beyond mu (1 + lambda_N)/(4 C + mu L), or a network not connected.
+    ValueError
+        As for `noise_growth`, for an unknown `known`, and a posteriori without n_rounds.
+
+    Source: DE-SGLD appendix D, equation (121).
     """
     one_of("known", known, ("a_priori", "a_posteriori"))
     growth = noise_growth(problem)

@@ -53,6 +53,16 @@ def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c:
     variant : "corrected" or "printed"
         Printed max(e, a^2/e), which is not sufficient, with 1 + lambda_N for min(1, 1 + lambda_N).
 
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        For curvatures not greater than 0, c that is not greater than 1, an unknown variant, and a matrix that
+        is no mixing matrix.
+
     Source: DE-SGLD Remark 2.
 
     Examples
@@ -75,6 +85,11 @@ def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_
         As for `least_iterations`.
     n_iterations : int
         K, at least 2.
+
+    Returns
+    -------
+    float
+        eta, in the units of 1/smoothness.
 
     Raises
     ------
@@ -186,10 +201,16 @@ def plan(constants: Constants, algorithm: DESGLD, eps: float) -> Plan:
         Its step size is replaced.
     eps : float
 
+    Returns
+    -------
+    Plan
+
     Raises
     ------
     ValueError
         Naming argument, value and condition; `NotApplicable` for a network that is not connected.
+
+    Source: DE-SGLD Theorem 1.
     """
     if not isinstance(algorithm, DESGLD):
         raise ValueError(f"algorithm={algorithm!r} must be a DESGLD")

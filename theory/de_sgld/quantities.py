@@ -41,6 +41,17 @@ def clients_w2(law: Law, target: Gaussian | None = None) -> Array:
         Of a decentralized algorithm: with the laws of its clients.
     target : fedsim.Gaussian, optional
         The law's own by default.
+
+    Returns
+    -------
+    (n,) in units of length, one per recorded round.
+
+    Raises
+    ------
+    ValueError
+        For a law without the laws of clients, or without a target where none is given.
+
+    Source: the left side of DE-SGLD Theorem 1, equation (20).
     """
     if not isinstance(law, Law) or not law.clients:
         raise ValueError(f"law={law!r} must be a fedsim.Law with the laws of clients, of a decentralized "
@@ -159,6 +170,33 @@ def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
     """The fixed point of x <- (W x I) x - alpha grad F(x) on a quadratic problem, (N, d).
 
     It minimises F(x) + x'(I - W x I) x/(2 alpha).
+
+    Parameters
+    ----------
+    problem : fedsim.Quadratic
+    algorithm : fedsim.DESGLD or fedsim.DESGHMC
+        Its mixing matrix is used.
+    alpha : float
+        Step size; eta^2 for DE-SGHMC.
+
+    Returns
+    -------
+    (N, d) in units of length
+
+    Raises
+    ------
+    ValueError
+        For problems that are not quadratic.
+
+    Source: DE-SGLD Lemma 18.
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> problem = fs.Quadratic.from_components([1.0, 1.0], [[1.0], [-1.0]])
+    >>> algorithm = fs.DESGLD(0.1, fs.network.complete(2))
+    >>> fixed_point(problem, algorithm, 0.5).round(12).tolist()
+    [[0.333333333333], [-0.333333333333]]
     """
     if not isinstance(problem, Quadratic):
         raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic: the fixed point is explicit there")

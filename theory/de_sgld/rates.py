@@ -65,6 +65,11 @@ def step_rate(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record:
     -------
     Bound of kind "rate" with terms "initialization" and "step".
 
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `setting`; ValueError also for a `record` beyond n_rounds.
+
     Examples
     --------
     >>> import fedsim as fs
@@ -104,6 +109,11 @@ def budget_rate(constants: Constants, algorithm: DESGLD, *, n_rounds: int, recor
     Returns
     -------
     Bound of kind "rate" at round `n_rounds` with the one term "budget"; `inputs` has c.
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `setting`; ValueError also for n_rounds below 4.
     """
     s = setting(constants, algorithm)
     return budget_shape(s, n_rounds, hypotheses(s), variant=variant,

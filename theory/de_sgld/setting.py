@@ -268,12 +268,18 @@ def setting(constants: Constants, algorithm: Any, alpha: float | None = None) ->
     alpha : float, optional
         The step size of the average's Euler scheme; the algorithm's step size by default.
 
+    Returns
+    -------
+    Setting
+
     Raises
     ------
     NotApplicable
         For a network that is not connected.
     ValueError
         For a schedule, or a mixing matrix of another size.
+
+    Source: DE-SGLD section 3 and its appendix.
     """
     eta = require_constant_step(algorithm)
     matrix = algorithm.mixing

@@ -49,6 +49,11 @@ def euler_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, recor
     Returns
     -------
     Bound on "w2_of_euler" with terms "initialization" and "discretization".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `w2_bound`.
     """
     s = setting(constants, algorithm)
     rounds = recorded_rounds(n_rounds, record)
@@ -91,6 +96,11 @@ def target_moment_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: in
     Returns
     -------
     Bound on "target_moment" with the one term "spread".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `setting`.
     """
     s = setting(constants, algorithm)
     value = s.target_norm**2 * (0.5 if variant == "sharp" else 1.0)
@@ -125,6 +135,11 @@ def fixed_point_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int 
     Returns
     -------
     Bound on "fixed_point_distance" with the one term "distance".
+
+    Raises
+    ------
+    NotApplicable, ValueError
+        As for `setting`.
     """
     s = setting(constants, algorithm)
     return Bound.from_terms({"distance": s.fixed_point_distance}, ONCE, assumptions=hypotheses(s),
@@ -143,6 +158,16 @@ def step_size_limit(strong_convexity: float, smoothness: float, mixing: Any) -> 
     strong_convexity, smoothness : float
         mu and L of the components, e.g. ``problem.curvature_bounds("components")``.
     mixing : (N, N)
+
+    Returns
+    -------
+    float
+        eta, in the units of 1/smoothness.
+
+    Raises
+    ------
+    ValueError
+        For numbers not greater than 0, and a matrix that is no mixing matrix (`fedsim.network.check_mixing`).
 
     Source: DE-SGLD Theorem 1.
 

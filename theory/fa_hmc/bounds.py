@@ -58,6 +58,13 @@ def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: An
     Returns
     -------
     float : in units of squared length.
+
+    Raises
+    ------
+    ValueError
+        As for `coupling_bound`, and for a schedule.
+
+    Source: derived, as the limit of the bound of `coupling_bound`.
     """
     if not algorithm.schedule.is_constant:
         raise ValueError(f"step_size={algorithm.step_size!r} must be constant: a schedule has no steady "
@@ -108,6 +115,11 @@ def one_step_bound(constants: Constants, algorithm: FAHMC, *, coupling: Any, gra
     -------
     Bound on E_1, ..., E_n with terms "contraction", "heterogeneity", "correlation", "gradient_noise" and
     "discretization".
+
+    Raises
+    ------
+    ValueError
+        As for `coupling_bound`; for `coupling` that is not (n,).
     """
     s = setting(constants, algorithm, hessian_smoothness)
     before = array("coupling", coupling, 1)
@@ -163,6 +175,13 @@ def coupling_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int, rec
     -------
     Bound on "coupling_sq" with terms "initialization", "heterogeneity", "correlation", "gradient_noise"
     and "discretization".
+
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant; for n_rounds below 0, a `record` beyond it, a schedule that ends too early,
+        `gradient_moments` of another shape or below 0, and `initial` below 0.
     """
     steps = recorded_rounds(whole("n_rounds", n_rounds) * algorithm.local_steps, record)
     terms, assumptions, begin, floor = _prepared(constants, algorithm, steps, gradient_moments, initial,
@@ -194,6 +213,11 @@ def w2_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int, record: A
     Returns
     -------
     Bound on "w2". Its terms are those of E_t over its root: each part's share of the whole.
+
+    Raises
+    ------
+    ValueError
+        As for `coupling_bound`.
 
     Examples
     --------

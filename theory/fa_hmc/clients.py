@@ -78,6 +78,11 @@ def client_step_bound(constants: Constants, algorithm: FAHMC, *, second_moments:
     Returns
     -------
     Bound after updates, at local steps 1..n, with terms "contraction" and "growth".
+
+    Raises
+    ------
+    ValueError
+        As for `coupling_bound`; for a client that does not exist, and second moments that are not (n,).
     """
     s = setting(constants, algorithm)
     c, before = client_number(s, client), array("second_moments", second_moments, 1)
@@ -119,6 +124,11 @@ def client_moment_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int
     Returns
     -------
     Bound at local updates with terms "initialization" and "growth".
+
+    Raises
+    ------
+    ValueError
+        As for `coupling_bound`, and for a client that does not exist.
     """
     s = setting(constants, algorithm)
     c, steps = client_number(s, client), recorded_rounds(whole("n_rounds", n_rounds) * s.T, record)
@@ -149,6 +159,11 @@ def client_gradient_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: i
     Returns
     -------
     Bound at local updates with terms "distance" and "heterogeneity".
+
+    Raises
+    ------
+    ValueError
+        As for `coupling_bound`, and for a client that does not exist.
     """
     s = setting(constants, algorithm)
     c, steps = client_number(s, client), recorded_rounds(whole("n_rounds", n_rounds) * s.T, record)

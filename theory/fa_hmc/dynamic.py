@@ -140,6 +140,11 @@ def dynamic_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds
     Bound of kind "rate" with one entry and terms "smoothness", "bias", "correlation" and "gradient_noise"
     ("printed": the last three).
 
+    Raises
+    ------
+    ValueError
+        As for `rounds_rate`.
+
     Examples
     --------
     >>> import fedsim as fs

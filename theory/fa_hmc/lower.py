@@ -168,6 +168,12 @@ def lower_bound(constants: Constants, algorithm: FAHMCFlow, *, groups: TwoGroups
     -------
     Bound with terms "bias" and "contraction", their shares of the root ("mean": all in "bias").
 
+    Raises
+    ------
+    ValueError
+        For constants of another convention, another class of algorithm, an unknown variant, other `groups`,
+        participation, and a `record` beyond n_rounds.
+
     Examples
     --------
     >>> from theory.constants import constants

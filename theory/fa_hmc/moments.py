@@ -65,6 +65,11 @@ def main_part_bound(constants: Constants, algorithm: FAHMC, *, coupling: Any, gr
     Returns
     -------
     Bound on "main_part_sq" at updates 0..n-1, terms "contraction", "divergence" and "momentum".
+
+    Raises
+    ------
+    ValueError
+        As for `one_step_bound`.
     """
     s = setting(constants, algorithm)
     before = array("coupling", coupling, 1)
@@ -110,6 +115,11 @@ def divergence_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int, r
     Returns
     -------
     Bound on "divergence" with terms "gradients", "momenta", "correlation" and "gradient_noise".
+
+    Raises
+    ------
+    ValueError
+        As for `coupling_bound`.
     """
     s = setting(constants, algorithm)
     steps = recorded_rounds(whole("n_rounds", n_rounds) * s.T, record)
@@ -167,6 +177,11 @@ def leapfrog_deviation_bound(constants: Constants, algorithm: FAHMC, *, n_rounds
     Returns
     -------
     Bound at leapfrog steps 1..K with terms "gradient", "momentum" and "gradient_noise".
+
+    Raises
+    ------
+    ValueError
+        As for `coupling_bound`, and for a client that does not exist.
     """
     s, read, c, moment, k, limits = _deviation(constants, algorithm, client, gradient_moments, 0.0, variant)
     scale = (k * s.X / s.K) ** 4 / 3.0
@@ -204,6 +219,11 @@ def leapfrog_gradient_deviation_bound(constants: Constants, algorithm: FAHMC, *,
     Returns
     -------
     Bound at leapfrog steps 1..K with terms "gradient", "momentum" and "gradient_noise".
+
+    Raises
+    ------
+    ValueError
+        As for `coupling_bound`, and for a client that does not exist.
     """
     s, read, c, moment, k, limits = _deviation(constants, algorithm, client, gradient_moments,
                                                hessian_smoothness, variant)

@@ -42,6 +42,11 @@ def target_moment_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int
     Returns
     -------
     Bound with one entry and the term "spread".
+
+    Raises
+    ------
+    ValueError
+        For constants of another convention, another class of algorithm, and an unknown variant.
     """
     return Bound.from_terms(
         {"spread": constants.dim / constants.strong_convexity}, recorded_rounds(0), assumptions=(),
@@ -72,6 +77,12 @@ def oracle_deviation_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: 
     Returns
     -------
     Bound at leapfrog steps 1..K with the term "curvature".
+
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant.
     """
     s = setting(constants, algorithm)
     k, u = times(s)
@@ -105,6 +116,12 @@ def oracle_reach_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int 
     Returns
     -------
     Bound at leapfrog steps 1..K with the term "momentum".
+
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant.
     """
     s = setting(constants, algorithm)
     k, u = times(s)
@@ -139,6 +156,12 @@ def oracle_gradient_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: i
     Returns
     -------
     Bound at leapfrog steps 1..K with the term "curvature".
+
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant.
     """
     s = setting(constants, algorithm, hessian_smoothness)
     k, u = times(s)
@@ -174,6 +197,12 @@ def maxima_bound(constants: Constants, algorithm: FAHMC, *, momentum_variance: f
     Returns
     -------
     Bound whose entries 0, 1 and 2 are the three statements, in the term "maximum".
+
+    Raises
+    ------
+    ValueError
+        For constants of another convention, another class of algorithm, and an unknown variant; for
+        momentum_variance not greater than 0.
     """
     v, d = positive("momentum_variance", momentum_variance), constants.dim
     return Bound.from_terms(

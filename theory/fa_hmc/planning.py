@@ -159,6 +159,11 @@ def theorem_step_size(constants: Constants, algorithm: FAHMC, eps: float, *, con
     -------
     float : eta.
 
+    Raises
+    ------
+    ValueError
+        As for `plan`, and for a constant that is not greater than 0.
+
     Source: FA-HMC Theorem 4.1.
     """
     s = prepared(constants, algorithm)
@@ -184,6 +189,11 @@ def vanilla_algorithm(constants: Constants, algorithm: FAHMC, eps: float, *, con
     -------
     fedsim.FAHMC
 
+    Raises
+    ------
+    ValueError
+        As for `plan`, and for constants that are not greater than 0.
+
     Source: FA-HMC Proposition 4.3, equation (2). It also wants sigma_g^2 = O(K g), which is a matter of
     the problem.
     """
@@ -208,6 +218,11 @@ def u_curve(constants: Constants, algorithm: FAHMC, eps: float) -> float:
     Returns
     -------
     float : at least 1.
+
+    Raises
+    ------
+    ValueError
+        As for `plan`.
 
     Source: FA-HMC Theorem 4.1 and the text after it ("a U curve with respect to T").
     """

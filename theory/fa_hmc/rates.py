@@ -108,6 +108,12 @@ def rounds_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds:
     Bound of kind "rate" with one entry and terms "smoothness", "bias", "correlation" and "gradient_noise"
     ("printed": the last three).
 
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant; for eps not greater than 0.
+
     Examples
     --------
     >>> import fedsim as fs
@@ -158,6 +164,11 @@ def vanilla_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds
     Returns
     -------
     Bound of kind "rate" with one entry and the term "rounds".
+
+    Raises
+    ------
+    ValueError
+        As for `rounds_rate`.
     """
     accuracy, d = positive("eps", eps), constants.dim
     s = setting(constants, algorithm)
@@ -195,6 +206,12 @@ def lower_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds: 
     Returns
     -------
     Bound of kind "rate" with one entry and the term "rounds".
+
+    Raises
+    ------
+    ValueError
+        For constants of another convention, another class of algorithm, an unknown variant, and eps not
+        greater than 0.
     """
     accuracy, d = positive("eps", eps), constants.dim
     value = np.sqrt(d) * max(float(np.log(d / accuracy)), 0.0) / accuracy
@@ -241,6 +258,11 @@ def error_rate(constants: Constants, algorithm: FAHMC, *, n_rounds: int, record:
     -------
     Bound of kind "rate" with terms "initialization", "bias", "correlation", "gradient_noise" and ("sharp")
     "discretization".
+
+    Raises
+    ------
+    ValueError
+        As for `theory.fa_hmc.coupling_bound`, and for a schedule.
     """
     if not algorithm.schedule.is_constant:
         raise ValueError(f"step_size={algorithm.step_size!r} must be constant: with decreasing steps the "

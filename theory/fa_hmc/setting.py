@@ -138,7 +138,28 @@ def refuse_other_rounds(algorithm: FAHMC) -> None:
 
 
 def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float = 0.0) -> Setting:
-    """Collect what the statements need; a ValueError names a constant that is not known."""
+    """Collect what the statements need; a ValueError names a constant that is not known.
+
+    Parameters
+    ----------
+    constants : Constants
+        Convention "federated", with n_clients, initial_distance and the gradients at the minimizer.
+    algorithm : fedsim.FAHMC
+        All clients, not debiased.
+    hessian_smoothness : float
+        L_H, at least 0.
+
+    Returns
+    -------
+    Setting
+
+    Raises
+    ------
+    ValueError
+        For constants that are not known, participation, debias, and hessian_smoothness below 0.
+
+    Source: FA-HMC section 3 and appendix D.
+    """
     refuse_other_rounds(algorithm)
     w, rho = constants.weights, algorithm.shared_noise
     N = constants.need("n_clients")

@@ -64,6 +64,12 @@ def flow_distance_bound(constants: Constants, algorithm: FAHMC, *, position_gap:
     Returns
     -------
     Bound at leapfrog steps 1..K with terms "position" and "momentum".
+
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant; for gaps that are not (d,).
     """
     s = setting(constants, algorithm)
     apart = shape("position_gap", array("position_gap", position_gap, 1), (s.d,))
@@ -126,6 +132,12 @@ def displacement_bound(constants: Constants, algorithm: FAHMC, *, point: Any, mo
     Returns
     -------
     Bound at leapfrog steps 1..K with terms "momentum", "gradient" and "gradient_noise".
+
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant; for vectors that are not (d,), and a client that does not exist.
     """
     s, k, parts, inputs = _moved(constants, algorithm, point, momentum, gradient, client, variant)
     return Bound.from_terms(
@@ -154,6 +166,11 @@ def gradient_displacement_bound(constants: Constants, algorithm: FAHMC, *, point
     Returns
     -------
     Bound at leapfrog steps 1..K with terms "momentum", "gradient" and "gradient_noise".
+
+    Raises
+    ------
+    ValueError
+        As for `displacement_bound`.
     """
     s, k, parts, inputs = _moved(constants, algorithm, point, momentum, gradient, client, variant)
     return Bound.from_terms(

@@ -101,6 +101,7 @@ def w2_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: An
     ------
     ValueError
         For participation or a schedule, naming the function for those.
+        Also as for `divergence_bound`.
 
     Examples
     --------
@@ -169,6 +170,7 @@ def w2_bound_decreasing(constants: Constants, algorithm: FALD, *, n_rounds: int,
     ------
     ValueError
         For participation or another kind of schedule.
+        Also as for `divergence_bound`.
     """
     _refuse_participation(algorithm)
     schedule = algorithm.schedule
@@ -238,6 +240,7 @@ def w2_bound_partial(constants: Constants, algorithm: FALD, *, n_rounds: int, re
     ------
     ValueError
         Without participation, or with a schedule.
+        Also as for `divergence_bound`, and for more drawn clients than there are.
     """
     chosen = algorithm.participation
     if chosen is None:

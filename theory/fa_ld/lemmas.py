@@ -60,6 +60,13 @@ def divergence_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, re
     Returns
     -------
     Bound on "divergence" with terms "drift" and "noise".
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition: as for `setting`, and for constants of another convention,
+        another class of algorithm, n_rounds below 0, a `record` beyond it, a schedule that ends too early,
+        and an unknown variant.
     """
     s = setting(constants, algorithm)
     steps = local_steps_recorded(algorithm, n_rounds, record)
@@ -119,6 +126,11 @@ def participation_gap_bound(constants: Constants, algorithm: FALD, *, n_rounds: 
     Returns
     -------
     Bound on "participation_gap" with terms "drift" and "noise"; rounds count from 1.
+
+    Raises
+    ------
+    ValueError
+        As for `divergence_bound`, and without participation.
     """
     chosen = algorithm.participation
     if chosen is None:
@@ -163,6 +175,11 @@ def second_moment_bound(constants: Constants, algorithm: FALD, *, n_rounds: int,
     -------
     Bound on "second_moment" (the largest client's) with terms "initialization", "injected_noise",
     "gradient_noise" and "heterogeneity".
+
+    Raises
+    ------
+    ValueError
+        As for `divergence_bound`.
     """
     s = setting(constants, algorithm)
     steps = local_steps_recorded(algorithm, n_rounds, record)
@@ -199,6 +216,11 @@ def gradient_moment_bound(constants: Constants, algorithm: FALD, *, n_rounds: in
     Returns
     -------
     Bound on "gradient_second_moment" (the largest client's) with the four terms of H_rho.
+
+    Raises
+    ------
+    ValueError
+        As for `divergence_bound`.
     """
     s = setting(constants, algorithm)
     steps = local_steps_recorded(algorithm, n_rounds, record)

@@ -29,6 +29,11 @@ def optimal_local_steps(condition_number: float, *, rule: str = "(K-1)^2") -> tu
     -------
     Every integer minimiser, increasing: two where there is a tie.
 
+    Raises
+    ------
+    ValueError
+        For a condition number below 1, and an unknown rule.
+
     Source: FA-LD section 4.3.1.
 
     Examples

@@ -57,6 +57,12 @@ def contraction_bound(constants: Constants, algorithm: FALD, *, points: Any, oth
     Returns
     -------
     Bound with one entry and terms "contraction" and "divergence".
+
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant; for `points` or `others` of another shape.
     """
     s = setting(constants, algorithm)
     beta = shape("points", array("points", points, 2), (s.N, s.d))
@@ -99,6 +105,12 @@ def discretization_bound(constants: Constants, algorithm: FALD, *, n_rounds: int
     Returns
     -------
     Bound with one entry and terms "drift" and "noise".
+
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant.
     """
     s = setting(constants, algorithm)
     return Bound.from_terms(
@@ -132,6 +144,12 @@ def gradient_noise_bound(constants: Constants, algorithm: FALD, *, n_rounds: int
     Returns
     -------
     Bound with one entry and the term "gradient_noise".
+
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant.
     """
     s = setting(constants, algorithm)
     share = 1.0 if variant == "printed" else float((constants.weights**2).sum())
@@ -181,6 +199,12 @@ def one_step_bound(constants: Constants, algorithm: FALD, *, w2: Any, n_rounds: 
     Returns
     -------
     Bound on the squared distance at local steps 1..n, terms "contraction" and "error".
+
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant; for distances that are not (n,).
     """
     _refuse_participation(algorithm)
     _refuse_schedule(algorithm)
@@ -219,6 +243,12 @@ def initial_bound(constants: Constants, algorithm: FALD, *, n_rounds: int = 0, r
     Returns
     -------
     Bound at round 0 with terms "distance" and "spread".
+
+    Raises
+    ------
+    ValueError
+        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
+        variant.
 
     Examples
     --------

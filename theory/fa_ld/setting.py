@@ -65,7 +65,25 @@ class Setting:
 
 
 def setting(constants: Constants, algorithm: FALD) -> Setting:
-    """Collect what the statements need; a ValueError names a constant that is not known."""
+    """Collect what the statements need; a ValueError names a constant that is not known.
+
+    Parameters
+    ----------
+    constants : Constants
+        Convention "federated", with n_clients, heterogeneity and initial_distance.
+    algorithm : fedsim.FALD
+
+    Returns
+    -------
+    Setting
+
+    Raises
+    ------
+    ValueError
+        For constants that are not known, and where H_rho is too large for a float64.
+
+    Source: FA-LD sections 3 and 4.
+    """
     m, L, d = constants.strong_convexity, constants.smoothness, constants.dim
     tau, shared = algorithm.temperature, algorithm.shared_noise
     N = constants.need("n_clients")

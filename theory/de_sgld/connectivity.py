@@ -62,7 +62,7 @@ def connectivity(constants: Constants, algorithm: DESGLD, n_rounds: int) -> Conn
     NotApplicable
         As for `w2_bound`.
     ValueError
-        As for `w2_bound`.
+        As for `setting`, and for n_rounds below 0.
 
     Source: DE-SGLD Remark 3.
 

@@ -62,7 +62,7 @@ def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: An
     Raises
     ------
     ValueError
-        As for `coupling_bound`, and for a schedule.
+        As for `setting`, for a schedule, and for `gradient_moments` of another shape or below 0.
 
     Source: derived, as the limit of the bound of `coupling_bound`.
     """

@@ -766,3 +766,9 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="algorithm"):
         privacy.setting_of(np.full(50, 0.02), 1e-8, 10, sensitivity=1.0, batch_fraction=1.0, delta0=1e-6,
                            delta1=0.0, delta2=0.0)
+
+
+@pytest.mark.parametrize("epsilon, shift", [(math.nan, 1.0), (1.0, math.nan), (-1.0, 1.0), (1.0, -1.0)])
+def test_the_gaussian_profile_refuses_what_is_no_size(epsilon, shift):
+    with pytest.raises(ValueError, match="must be at least 0"):
+        privacy.gaussian_delta(epsilon, shift)

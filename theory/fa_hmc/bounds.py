@@ -12,7 +12,7 @@ import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.law import recorded_rounds
-from fedsim.validation import Array, array, nonnegative, whole
+from fedsim.validation import Array, array, nonnegative, one_of, whole
 
 from ..bound import Assumption, Bound
 from ..catalogue import theorem
@@ -69,6 +69,8 @@ def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: An
     if not algorithm.schedule.is_constant:
         raise ValueError(f"step_size={algorithm.step_size!r} must be constant: a schedule has no steady "
                          "state")
+    one_of("variant", variant, VARIANTS)
+    one_of("convention", constants.convention, ("federated",))
     s = setting(constants, algorithm, hessian_smoothness)
     return steady(s, known_moments(s, gradient_moments, variant)[0], variant)
 

@@ -48,7 +48,8 @@ def gaussian_delta(epsilon: float, shift: float) -> float:
 
     Raises
     ------
-    None: the arguments are not checked.
+    ValueError
+        For arguments that are negative or not numbers.
 
     Source: FA-LD definition (13), for one normal against another.
 
@@ -57,6 +58,8 @@ def gaussian_delta(epsilon: float, shift: float) -> float:
     >>> round(gaussian_delta(1.0, 1.0), 6)
     0.126937
     """
+    if not (epsilon >= 0.0 and shift >= 0.0):
+        raise ValueError(f"epsilon={epsilon!r} and shift={shift!r} must be at least 0")
     if shift == 0.0 or epsilon == math.inf:
         return 0.0
     first = float(ndtr(0.5 * shift - epsilon / shift))

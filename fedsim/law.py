@@ -14,7 +14,7 @@ import numpy as np
 from .distance import psd_sqrt, w2_gaussian
 from .provenance import Provenance, attach
 from .storage import write_atomically
-from .validation import Array, array, definite, shape, symmetric, whole
+from .validation import Array, array, definite, read_only, shape, symmetric, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,6 +166,14 @@ class Law:
     clients: Sequence[Law] = field(default=(), repr=False)
     label: str = ""
     of: Provenance = field(init=False, default=Provenance())
+
+    def __post_init__(self) -> None:
+        for name in self._arrays:  # an edit in place would leave `of` as it was
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @property
+    def _arrays(self) -> tuple[str, ...]:
+        return "rounds", "mean", "cov"
 
     @property
     def dim(self) -> int:

@@ -200,11 +200,14 @@ class Provenance:
 
     def client(self, number: int) -> Provenance:
         """Of the law of one client, which is not that of the average."""
+        return self.altered(f"client {number}", str(number))
+
+    def altered(self, words: str, mark: str = "") -> Provenance:
+        """Of something made from the algorithm that is not its law: `words` say what, before "of ..."."""
         if self.algorithm is None:
             return self
-        digits, words = self.algorithm
-        one = Part(f"{digits}/{number}", f"client {number} of {words}")
-        return dataclasses.replace(self, algorithm=one)
+        digits, name = self.algorithm
+        return dataclasses.replace(self, algorithm=Part(f"{digits}/{mark or words}", f"{words} of {name}"))
 
     def mismatch(self, other: Provenance) -> str | None:
         """The first of "problem", "algorithm", "start" that is known to differ; None where none is."""

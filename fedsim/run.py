@@ -70,6 +70,10 @@ class Run(Law):
     n_leaves: int = 0
     seed: int = 0
 
+    @property
+    def _arrays(self) -> tuple[str, ...]:
+        return *super()._arrays, "final", "averages", "leaf_cov", "spread"
+
     def _floor_parts(self) -> tuple[Array, Array]:
         cov = self._covariance()
         if cov.ndim == 2:

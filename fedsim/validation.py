@@ -110,6 +110,15 @@ def array(name: str, value: object, *dims: tuple[int, ...] | int) -> Array:
     return result
 
 
+def read_only(value: Any) -> Any:
+    """A view that cannot be written to; None stays None."""
+    if value is None:
+        return None
+    view = np.asarray(value).view()
+    view.setflags(write=False)
+    return view
+
+
 def shape(name: str, value: Array, wanted: tuple[int, ...], why: str = "") -> Array:
     """Exactly this shape."""
     if value.shape != wanted:

@@ -315,8 +315,6 @@ def test_the_unknown_is_compared_and_said():
     assert "problem and start of the bound are not known" in theory.check(bound, law).note
     with pytest.raises(ValueError, match=r"^algorithm of the law"):  # that much is known
         theory.check(bound, theory.exact_law(PROBLEM, fs.FALD(0.02, 4), 3))
-    pair = theory.fa_hmc.coupling_law(PROBLEM, fs.FAHMC(0.1, 2), 3)  # knows its problem and algorithm
-    assert provenance.of_source(pair).unknown == ("start",)
     assert provenance.of_source(PROBLEM).problem == Part.of(PROBLEM)
 
 

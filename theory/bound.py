@@ -110,6 +110,8 @@ class Bound:
     of : fedsim.provenance.Provenance
         The problem and start that its constants are of, and the algorithm. A copy changed by hand is a bound
         on nothing known.
+    given : tuple of str
+        Arguments given by hand beyond the constants: that they are what the theorem asks for is not known.
     """
 
     value: Array
@@ -127,6 +129,7 @@ class Bound:
     inputs: Mapping[str, Any] = field(default_factory=dict)
     theorem: str = ""
     of: Provenance = field(init=False, default=Provenance())
+    given: tuple[str, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         one_of("kind", self.kind, KINDS)

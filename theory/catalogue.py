@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+COMMON = ("n_rounds", "record", "variant")
+"""Arguments of every theorem; what else is given by hand is said by `Bound.given`."""
+
+
 @dataclass(frozen=True)
 class Theorem:
     """An entry of the catalogue.
@@ -110,6 +114,8 @@ def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypot
                 arguments["variant"] = named_variant(arguments["variant"], variants, id, formerly)
             bound = function(constants, chosen, **arguments)
             object.__setattr__(bound, "theorem", id)
+            object.__setattr__(bound, "given", tuple(
+                name for name, value in arguments.items() if name not in COMMON and value is not None))
             return attach(bound, dataclasses.replace(constants.of, algorithm=Part.of(chosen)))
 
         if id in _THEOREMS:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedsim.law import Law
+from fedsim.law import Gaussian, Law
 from fedsim.provenance import Provenance, compared, differing, of_source
 from fedsim.validation import Array, array, one_of, positive, shape
 
@@ -132,6 +132,7 @@ def check(bound: Bound, law: Any, *, level: float = 0.999, same: bool = True) ->
 
 def _verdict(bound: Bound, measured: Measured, note: str, same: bool) -> Verdict:
     """Compare at the rounds that both have."""
+    _require_finite(measured)
     rounds, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
     if not len(rounds):
         raise ValueError(f"rounds of the bound ({bound.index}s {bound.rounds[0]}..{bound.rounds[-1]}) and of "
@@ -144,7 +145,33 @@ def _verdict(bound: Bound, measured: Measured, note: str, same: bool) -> Verdict
                  estimated=measured.low is not None or measured.high is not None)
 
 
+def _require_finite(measured: Measured) -> None:
+    """Raise ValueError where a comparison would come out by what is not a number."""
+    for what, values, allowed in (("value", measured.value, ()), ("low end", measured.low, (-np.inf,)),
+                                  ("high end", measured.high, (np.inf,))):
+        if values is not None:
+            bad = ~(np.isfinite(values) | np.isin(values, allowed))
+            if bad.any():
+                where = int(np.argmax(bad))
+                raise ValueError(f"{what} of the measured quantity at round {measured.rounds[where]} is "
+                                 f"{values[where]}; it must be finite")
+    if not np.isfinite(measured.scale):
+        raise ValueError(f"scale={measured.scale} of the measured quantity must be finite")
+
+
+def _moments(law: Law) -> None:
+    """Raise ValueError naming the first round whose moments are not finite."""
+    for name, part in (("mean", law.mean), ("cov", law.cov)):
+        bad = np.zeros(1, bool) if part is None else ~np.isfinite(part).reshape(len(part), -1).all(axis=1)
+        if bad.any():
+            raise ValueError(f"{name} of the law at round {law.rounds[np.argmax(bad)]} must be finite")
+    for client in law.clients:
+        _moments(client)
+
+
 def _measure(bound: Bound, law: Any, level: float) -> Measured:
+    if isinstance(law, Law):
+        _moments(law)
     if isinstance(law, (np.ndarray, list, tuple, float, int)):
         value = shape("law", array("law", np.atleast_1d(np.asarray(law)), 1), bound.value.shape,
                       " (one number per round of the bound)")
@@ -158,14 +185,21 @@ def _same_target(bound: Bound, law: Law) -> str:
         return "the bound's target is not known: taken to be that of the law"
     if law.target is None:
         return ""
-    mine, theirs = bound.target, law.target
+    require_target(bound, law.target)
+    return ""
+
+
+def require_target(bound: Bound, theirs: Gaussian) -> None:
+    """Raise ValueError where a law is known not to be the target that the bound is about."""
+    mine = bound.target
+    if mine is None:
+        return
     shape("law.target", theirs.mean, mine.mean.shape, " (the dimension of the bound's target)")
     size = float(np.sqrt(mine.variances.sum()))
     gap = mine.w2(theirs)
     if gap > 1e-7 * size:
         raise ValueError(f"target of the law differs from that of the bound by W2={gap:.3g} (size "
                          f"{size:.3g}); they must be the same")
-    return ""
 
 
 def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
@@ -187,7 +221,9 @@ def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
     if bound.kind == "lower" and not law.is_gaussian:
         high = np.full(len(value), np.inf)  # the true distance may be larger than what is measured
     nearest = float(value[0] if low is None else low[0])
-    if law.rounds[0] == 0 and bound.start_distance is not None and (
+    starts = {part and part.fingerprint for part in (bound.of.start, law.of.start)}
+    same_start = len(starts) == 1 and None not in starts  # few replicas of it may lie anywhere
+    if not same_start and law.rounds[0] == 0 and bound.start_distance is not None and (
             nearest > (1.0 + 1e-6) * bound.start_distance + TOLERANCE * scale):
         raise ValueError(f"start of the law is at W2={nearest:.6g} from the target, that of the bound at "
                          f"{bound.start_distance:.6g}; pass the same start to theory.constants")
@@ -236,6 +272,7 @@ def examine(theorem: str | Theorem, problem: Any, algorithm: Any, n_rounds: int,
         extra = entry.inputs(problem, algorithm, facts, n_rounds, start)
     bound = entry.function(facts, algorithm, n_rounds=n_rounds, record=record,
                            variant=variant or entry.variants[0], **extra)
+    object.__setattr__(bound, "given", ())  # by the theorem's own rule, from the problem itself
     if bound.kind == "rate":
         raise ValueError(f"theorem={entry.id!r} is a rate: it holds up to an unknown constant")
     note = compared(bound.of, Provenance.of(problem, algorithm, start), ("bound", "law"), True)

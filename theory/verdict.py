@@ -55,8 +55,11 @@ class Verdict:
 
     @property
     def contradicts_theorem(self) -> bool:
-        """True when the bound failed for what it is about, although all its hypotheses hold."""
-        return not self.holds and self.hypotheses_met and self.same
+        """True when the bound failed for what it is about, although all its hypotheses hold.
+
+        Never where the theorem was given arguments by hand: they may not be what it asks for.
+        """
+        return not self.holds and self.hypotheses_met and self.same and not self.bound.given
 
     @property
     def message(self) -> str:
@@ -67,13 +70,18 @@ class Verdict:
         bound, lower = self.bound, self.bound.kind == "lower"
         what = f"{bound.source} ({bound.variant})"
         ratio = f"ratio {self.tightness:.6g} at {bound.index} {self.worst_round}"
-        if self.hypotheses_met and self.same:
+        given = self.bound.given
+        if self.hypotheses_met and self.same and (self.holds or not given):
             if not self.holds:
                 return f"{what} is violated from {bound.index} {self.first_violation}: {ratio}"
             says = (f"has a lower bound of at most {self.tightness:.3g} of its value" if lower
                     else f"is at most {self.tightness:.3g} of the bound")
             return f"{bound.source} holds at {self.n_compared} {bound.index}s: {bound.quantity} {says}"
-        if self.hypotheses_met:
+        unless = ""
+        if self.hypotheses_met and self.same:
+            reason = f"{what} is compared with {', '.join(given)} given by hand"
+            unless = f" unless {'they are' if len(given) > 1 else 'it is'} what the theorem asks for"
+        elif self.hypotheses_met:
             reason = f"{what} is compared with something else"
         else:
             several = len(bound.violated) > 1
@@ -82,7 +90,7 @@ class Verdict:
             return (f"{reason}: its formula holds all the same at {self.n_compared} {bound.index}s, "
                     f"largest {ratio}")
         return (f"{reason}: its formula is {'not reached' if lower else 'exceeded'}, first at {bound.index} "
-                f"{self.first_violation} ({ratio}), which contradicts nothing")
+                f"{self.first_violation} ({ratio}), which contradicts nothing{unless}")
 
     def __str__(self) -> str:
         return self.message

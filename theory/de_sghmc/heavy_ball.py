@@ -6,12 +6,13 @@ They are about numbers, not iterations: that the recursion of the appendix contr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.provenance import Part, Provenance, attach
 
 from ..bound import Bound
 from ..catalogue import theorem
@@ -35,11 +36,14 @@ class Recursion:
         q_1 = a/b, equation (106).
     least_factor : float
         The least s >= 0 for which s M - Q is positive semidefinite.
+    of : fedsim.provenance.Provenance
+        What it is of; not known for one computed from a `Chain` alone.
     """
 
     gradient_coefficient: float
     ratio: float
     least_factor: float
+    of: Provenance = field(init=False, default=Provenance(), repr=False, compare=False)
 
 
 def recursion(c: Chain) -> Recursion:
@@ -95,10 +99,11 @@ _register("least_factor", "least s with s M - Q positive semidefinite in the hea
           lambda found: found.least_factor)
 
 
-def _number(c: Chain, value: float, name: str, about: str, number: str) -> Bound:
+def _number(c: Chain, algorithm: DESGHMC, value: float, name: str, about: str, number: str) -> Bound:
+    found = attach(recursion(c), replace(c.base.constants.of, algorithm=Part.of(algorithm)))
     return Bound.from_terms({name: value}, np.array([0]), assumptions=c.hypotheses, quantity=about,
                             kind="upper", source=f"DE-SGHMC {number}", variant="printed",
-                            inputs={"recursion": recursion(c)})
+                            inputs={"recursion": found})
 
 
 @theorem(id="de_sghmc.gradient_coefficient_bound", paper=PAPER, number="Lemma 19", kind="upper",
@@ -129,7 +134,7 @@ def gradient_coefficient_bound(constants: Constants, algorithm: DESGHMC, *, n_ro
     NotApplicable, ValueError
         As for `chain`.
     """
-    return _number(chain(constants, algorithm), 0.0, "zero", "gradient_coefficient", "Lemma 19")
+    return _number(chain(constants, algorithm), algorithm, 0.0, "zero", "gradient_coefficient", "Lemma 19")
 
 
 @theorem(id="de_sghmc.ratio_bound", paper=PAPER, number="Lemma 20", kind="upper", quantity="lyapunov_ratio",
@@ -168,7 +173,8 @@ def ratio_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0, 
     NotApplicable, ValueError
         As for `chain`.
     """
-    return _number(chain(constants, algorithm, "printed"), 1.0, "one", "lyapunov_ratio", "Lemma 20")
+    c = chain(constants, algorithm, "printed")
+    return _number(c, algorithm, 1.0, "one", "lyapunov_ratio", "Lemma 20")
 
 
 @theorem(id="de_sghmc.factor_bound", paper=PAPER, number="Lemma 21", kind="upper", quantity="least_factor",
@@ -200,4 +206,4 @@ def factor_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0,
         As for `chain`.
     """
     c = chain(constants, algorithm)
-    return _number(c, c.q2, "factor", "least_factor", "Lemma 21")
+    return _number(c, algorithm, c.q2, "factor", "least_factor", "Lemma 21")

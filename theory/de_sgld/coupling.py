@@ -11,13 +11,15 @@ alpha = eta^2 and equations (44) and (43). On quadratic components the whole is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag
 
+from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.problems.quadratic import Quadratic
+from fedsim.provenance import Provenance, attach
 from fedsim.validation import Array, start_of
 
 
@@ -41,6 +43,8 @@ class Coupling:
         Fbar = F + x'(I - W x I) x/(2 alpha).
     energy : (n + 1,)
         E[Fbar(x_before) - Fbar(x_a)].
+    of : fedsim.provenance.Provenance
+        What it is of; with other alpha, beta or velocities than the algorithm's, of no algorithm's own.
     """
 
     rounds: np.ndarray
@@ -50,6 +54,22 @@ class Coupling:
     extrapolated: Array
     distance: Array
     energy: Array
+    of: Provenance = field(init=False, default=Provenance(), repr=False, compare=False)
+
+
+def _of(problem: Quadratic, algorithm: Any, start: Any, alpha: float, beta: float,
+        velocities: Array | None) -> Provenance:
+    """What a coupling is of: with other numbers than its own, it is not the algorithm's."""
+    of, own = Provenance.of(problem, algorithm, start), (float(algorithm.schedule.largest), 0.0)
+    given, pushes = np.zeros((2, problem.n_clients, problem.dim))
+    if isinstance(algorithm, DESGHMC):
+        own = own[0] ** 2, 1.0 - algorithm.friction * own[0]
+        pushes = algorithm.start_velocities(problem)
+    if velocities is not None:
+        given = np.broadcast_to(velocities, given.shape)
+    if np.allclose((alpha, beta), own, rtol=1e-12, atol=1e-14) and np.array_equal(given, pushes):
+        return of
+    return of.altered(f"alpha={float(alpha)!r}, beta={float(beta)!r} and velocities by hand, in place")
 
 
 def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, alpha: float,
@@ -130,4 +150,5 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
         for row, (read, origin) in zip(found, reads, strict=True):
             spread = np.einsum("ij,jk,ik->", read, S, read, optimize=True)
             row[k] = ((read @ mean - origin) ** 2).sum() + spread
-    return Coupling(np.arange(n_rounds + 1), *found)
+    return attach(Coupling(np.arange(n_rounds + 1), *found),
+                  _of(problem, algorithm, start, alpha, beta, velocities))

@@ -16,7 +16,7 @@ from fedsim.provenance import Provenance, attach
 from fedsim.validation import Array, start_of
 
 from ..bound import Bound
-from ..check import Measured, quantity
+from ..check import Measured, quantity, require_target
 from ..exact import JointLaw, exact_law, joint_law
 from ..exact.decentralized import GossipJointLaw
 from .coupling import Coupling, coupling
@@ -159,6 +159,7 @@ def _target_moment(bound: Bound, law: Any, level: float) -> Measured:
     mode = bound.inputs.get("minimizer")
     if not isinstance(law, Gaussian) or mode is None:
         raise ValueError(f"law={law!r} must be the target, a fedsim.Gaussian, with a known minimizer")
+    require_target(bound, law)
     return one_number(float(law.variances.sum() + ((law.mean - mode) ** 2).sum()))
 
 
@@ -215,6 +216,11 @@ class Spread:
     joint: JointLaw
     fixed: Array
 
+    @property
+    def of(self) -> Provenance:
+        """What the joint law is of."""
+        return self.joint.of
+
 
 @dataclass(frozen=True)
 class NoiseFree:
@@ -227,6 +233,10 @@ class NoiseFree:
 def _fixed_point_moment(bound: Bound, law: Any, level: float) -> Measured:
     if not isinstance(law, Spread):
         raise ValueError(f"law={law!r} must be a theory.de_sgld.Spread: the bound is about a fixed point")
+    known, alpha = law.joint, bound.inputs["alpha"]
+    own = fixed_point(known.problem, known.algorithm, alpha)
+    if np.shape(law.fixed) != own.shape or np.abs(law.fixed - own).max() > 1e-9 * np.abs(own).max():
+        raise ValueError(f"fixed={law.fixed!r} must be the fixed point at alpha={alpha:g}, {own!r}")
     value = np.square(law.joint.mean - law.fixed).sum(axis=(1, 2)) + np.einsum("kii->k", law.joint.cov)
     return Measured(value, law.joint.steps, float(value.max() + np.square(law.fixed).sum()))
 

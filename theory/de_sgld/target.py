@@ -106,7 +106,8 @@ def target_moment_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: in
     value = s.target_norm**2 * (0.5 if variant == "sharp" else 1.0)
     return Bound.from_terms(
         {"spread": value}, ONCE, assumptions=(), quantity="target_moment", kind="upper",
-        source="DE-SGLD Lemma 10", variant=variant, inputs={"minimizer": constants.minimizer})
+        source="DE-SGLD Lemma 10", variant=variant, target=constants.target,
+        inputs={"minimizer": constants.minimizer})
 
 
 @theorem(id="de_sgld.fixed_point_bound", paper=PAPER, number="Lemma 18", kind="upper",

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedsim.law import Gaussian
 from fedsim.provenance import Provenance
-from fedsim.validation import Array, array, shape, whole
+from fedsim.validation import Array, array, read_only, shape, whole
 
 from .affine import symmetrised
 
@@ -64,6 +64,11 @@ class JointLaw:
     algorithm: Any = field(repr=False)
     participation_factor: float = 0.0
     of: Provenance = field(init=False, default=Provenance())
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():  # an edit in place would leave `of` as it was
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, read_only(value))
 
     @property
     def n_clients(self) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.problems.quadratic import Quadratic
+from fedsim.provenance import Provenance, attach
 from fedsim.validation import Array, start_moments, validate_sizes, whole
 
 from ..exact.updates import Flow, Leapfrog
@@ -37,6 +38,8 @@ class CouplingLaw:
         E||(I)||^2 of Lemma D.4 for update t.
     scale : float
         Size of the second moments that the distances are differences of.
+    of : fedsim.provenance.Provenance
+        What it is the law of.
     """
 
     steps: np.ndarray
@@ -46,6 +49,7 @@ class CouplingLaw:
     scale: float
     problem: Any = field(repr=False)
     algorithm: Any = field(repr=False)
+    of: Provenance = field(init=False, default=Provenance(), repr=False)
 
 
 class _Curves:
@@ -157,7 +161,8 @@ def coupling_law(problem: Quadratic, algorithm: Any, n_steps: int, *, start: Any
         if (t + 1) % algorithm.local_steps == 0:
             mean, cov = sync @ mean, sync @ cov @ sync.T
         look(t + 1)
-    return CouplingLaw(np.arange(count + 1), distance, gradients, main, scale, problem, algorithm)
+    found = CouplingLaw(np.arange(count + 1), distance, gradients, main, scale, problem, algorithm)
+    return attach(found, Provenance.of(problem, algorithm, start))
 
 
 class _Parts:

@@ -51,7 +51,7 @@ def target_moment_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int
     return Bound.from_terms(
         {"spread": constants.dim / constants.strong_convexity}, recorded_rounds(0), assumptions=(),
         quantity="target_second_moment", kind="upper", source="FA-HMC Lemma D.2", variant=variant,
-        inputs={"minimizer": constants.minimizer})
+        target=constants.target, inputs={"minimizer": constants.minimizer})
 
 
 @theorem(id="fa_hmc.oracle_deviation_bound", paper=PAPER, number="Lemma D.9 (14)", kind="upper",

@@ -14,7 +14,7 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.validation import Array
 
 from ..bound import Bound
-from ..check import Measured, quantity
+from ..check import Measured, quantity, require_target
 from ..exact import joint_law
 from ..exact.joint import JointLaw
 from ..exact.updates import Flow, Leapfrog
@@ -254,6 +254,7 @@ _of_problem("gaussian_maxima", "E||p||_max^2, E||p||^2 ||p||_max^2 and E||p||_ma
 def _about_minimizer(bound: Bound, target: Any, level: float) -> Measured:
     if not isinstance(target, Gaussian) or bound.inputs.get("minimizer") is None:
         raise ValueError(f"law={target!r} must be the target, a fedsim.Gaussian, and minimizer known")
+    require_target(bound, target)
     spread = float(target.variances.sum() + ((target.mean - bound.inputs["minimizer"]) ** 2).sum())
     return Measured(np.array([spread]), np.array([0]), spread)
 

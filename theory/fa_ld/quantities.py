@@ -13,7 +13,7 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.validation import Array
 
 from ..bound import Bound
-from ..check import Measured, quantity
+from ..check import Measured, quantity, require_target
 from ..exact import joint_law
 from ..exact.joint import JointLaw
 
@@ -28,12 +28,21 @@ def _scale(law: JointLaw) -> float:
     return float((traces + (law.mean**2).sum(axis=(1, 2))).max())
 
 
+def _gradient_scale(law: JointLaw) -> float:
+    """The same as the steepest gradient sees it."""
+    problem = law.problem
+    curvature = float(np.linalg.norm(problem.dense_hessians, 2, axis=(1, 2)).max())
+    return curvature**2 * (_scale(law) + float((problem.minimizers**2).sum(axis=1).max()))
+
+
 def _from_joint(name: str, meaning: str, read: Callable[[Bound, JointLaw], Array],
-                rounds: Callable[[JointLaw], np.ndarray] = lambda law: law.steps) -> None:
+                rounds: Callable[[JointLaw], np.ndarray] = lambda law: law.steps,
+                scale: Callable[[JointLaw], float] = _scale) -> None:
+    """Register what is read from a joint law; `scale` is in the units of what is read."""
     def measure(bound: Bound, law: Any, level: float) -> Measured:
         if not isinstance(law, JointLaw):
             raise ValueError(f"law={law!r} must be a theory.exact.JointLaw: the bound is about {meaning}")
-        return Measured(read(bound, law), rounds(law), _scale(law))
+        return Measured(read(bound, law), rounds(law), scale(law))
 
     quantity(name, meaning, measure, _joint)
 
@@ -58,7 +67,7 @@ _from_joint("participation_gap", "E||average of drawn clients - average of all||
             lambda law: law.sync_steps // law.algorithm.local_steps)
 _from_joint("second_moment", "max_c E||theta_c - minimizer||^2 at each local step", _about_point)
 _from_joint("gradient_second_moment", "max_c E||stochastic gradient of client c||^2 at each local step",
-            lambda bound, law: law.gradient_second_moment().max(axis=1))
+            lambda bound, law: law.gradient_second_moment().max(axis=1), scale=_gradient_scale)
 _from_joint("w2_sq_of_average", "squared W2 between the clients' average and the target at each local step",
             _w2_sq)
 
@@ -107,6 +116,7 @@ def _increment(bound: Bound, target: Any, level: float) -> Measured:
     """E||theta(s+eta) - theta(s)||^2 = 2 tr(C - C exp(-eta A)) with C the covariance, A = tau C^-1."""
     if not isinstance(target, Gaussian):
         raise ValueError(f"law={target!r} must be the fedsim.Gaussian that the diffusion keeps")
+    require_target(bound, target)
     variances = target.variances if target.is_diagonal else np.linalg.eigvalsh(target.cov)
     rate = bound.inputs["step_size"] * bound.inputs["temperature"] / variances
     return _one(float(2.0 * (variances * -np.expm1(-rate)).sum()))

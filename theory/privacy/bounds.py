@@ -117,7 +117,7 @@ def noisy_step_bound(constants: Constants, algorithm: FALD, *, n_rounds: int = 1
                          delta0=delta0)
     eta = algorithm.schedule.largest
     found = guarantee_at(given, eta)
-    return _bound({"gaussian": [given.delta0]}, [1], [found.terms["epsilon_batch"]], given, "step",
+    return _bound({"gaussian": [given.delta0]}, [1], [found.terms["epsilon_batch"]], given, "step", algorithm,
                   "FA-LD (54)", assumptions=(validity(given, eta),), variant=variant, index="local_step")
 
 
@@ -151,7 +151,7 @@ def minibatch_step_bound(constants: Constants, algorithm: FALD, *, n_rounds: int
     eta = algorithm.schedule.largest
     found = guarantee_at(given, eta)
     return _bound({"gaussian": [given.batch_fraction * given.delta0]}, [1], [found.terms["epsilon_step"]],
-                  given, "minibatch", "FA-LD (55) and (56)", assumptions=(validity(given, eta),),
+                  given, "minibatch", algorithm, "FA-LD (55) and (56)", assumptions=(validity(given, eta),),
                   variant=variant, index="local_step")
 
 
@@ -188,7 +188,7 @@ def client_bound(constants: Constants, algorithm: FALD, *, n_rounds: int = 1, re
     one = guarantee_at(given, eta).terms["epsilon_step"]
     return _bound({"steps": [int(k) * given.batch_fraction * given.delta0 for k in steps],
                    "composition": [given.delta1] * len(steps)}, steps,
-                  [compose(one, int(k), given.delta1).epsilon for k in steps], given, "client",
+                  [compose(one, int(k), given.delta1).epsilon for k in steps], given, "client", algorithm,
                   "FA-LD (58) and (59)", assumptions=(validity(given, eta),), variant=variant,
                   index="local_step")
 
@@ -228,7 +228,7 @@ def round_bound(constants: Constants, algorithm: FALD, *, n_rounds: int = 1, rec
                          delta0=delta0, delta1=delta1, client_sizes=client_sizes)
     found = guarantee_at(given, algorithm.schedule.largest, variant=variant)
     return _bound({"rounds": [found.terms["delta_round"]]}, [1], [found.terms["epsilon_round"]], given, "run",
-                  "FA-LD (62) and (63)", assumptions=found.assumptions, variant=variant)
+                  algorithm, "FA-LD (62) and (63)", assumptions=found.assumptions, variant=variant)
 
 
 @theorem(id="privacy.run_bound", paper=PAPER, number="Theorems 5.1 and G.3", kind="upper",
@@ -278,7 +278,7 @@ def run_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: A
     found = [guarantee_at(replace(given, n_rounds=int(r)), eta, variant=variant) for r in rounds]
     spent = [int(r) * one.terms["delta_round"] for r, one in zip(rounds, found, strict=True)]
     return _bound({"rounds": spent, "composition": [given.delta2] * len(rounds)}, rounds,
-                  [one.epsilon for one in found], given, "run", "FA-LD Theorems 5.1 and G.3",
+                  [one.epsilon for one in found], given, "run", algorithm, "FA-LD Theorems 5.1 and G.3",
                   assumptions=(validity(given, eta), *amplification(given, variant)), variant=variant)
 
 
@@ -289,9 +289,10 @@ def counts_from_one(last: int, record: Any) -> np.ndarray:
 
 
 def _bound(deltas: dict[str, list[float]], counts: Any, epsilon: list[float], given: PrivacySetting,
-           observed: str, source: str, **rest: Any) -> Bound:
+           observed: str, algorithm: FALD, source: str, **rest: Any) -> Bound:
     """A claimed delta, cut to one, beside the epsilon that it is claimed for."""
     return Bound.from_terms({name: np.minimum(part, 1.0) for name, part in deltas.items()},
                             np.asarray(counts), quantity="privacy_delta", kind="upper", source=source,
-                            inputs={"epsilon": np.array(epsilon), "setting": given, "observed": observed},
+                            inputs={"epsilon": np.array(epsilon), "setting": given, "observed": observed,
+                                    "schedule": algorithm.schedule},
                             **rest)

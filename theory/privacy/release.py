@@ -8,7 +8,7 @@ full minibatches and everyone drawn no pair is worse, and it is the mechanism's 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import binom
 
+from fedsim.provenance import fingerprint
 from fedsim.validation import Array, one_of, whole
 
 from ..bound import Bound
@@ -201,11 +202,28 @@ def _release(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: A
     return Release(bound.inputs["setting"], algorithm.schedule, bound.inputs["observed"])
 
 
+def _require_same(bound: Bound, law: Release) -> None:
+    """Raise ValueError where setting, schedule or observer are not those the bound is about."""
+    def told(name: str, value: Any) -> str | None:
+        if name == "setting":  # without what is spent, which no exact delta depends on
+            value = replace(value, delta0=0.5, delta1=0.0, delta2=0.0, n_rounds=1,
+                            client_sizes=value.client_sizes if law.observed == "run" else None)
+        return fingerprint(value)
+
+    for name, mine in (("observed", law.observed), ("setting", law.given), ("schedule", law.schedule)):
+        theirs = bound.inputs.get(name)
+        if theirs is not None and None not in (both := (told(name, mine), told(name, theirs))) and (
+                both[0] != both[1]):
+            raise ValueError(f"{name} of the release, {mine!r}, differs from that of the bound, {theirs!r}; "
+                             "they must be the same")
+
+
 def _measure(known: str) -> Any:
     def measure(bound: Bound, law: Any, level: float) -> Measured:
         if not isinstance(law, Release):
             raise ValueError(f"law={law!r} must be a theory.privacy.Release: the bound is about what an "
                              "observer learns of one record")
+        _require_same(bound, law)
         rounds = law.affordable(bound.rounds)
         given = bound.inputs[known][np.isin(bound.rounds, rounds)]
         read = law.delta if known == "epsilon" else law.epsilon

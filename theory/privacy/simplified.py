@@ -69,7 +69,7 @@ def simplified_client_bound(constants: Constants, algorithm: FALD, *, n_rounds: 
                          delta0=delta0, delta1=delta1)
     value, assumptions = simplified_client(given, algorithm.schedule.largest)
     delta = given.local_steps * given.batch_fraction * given.delta0 + given.delta1
-    return _bound("steps", [value], [given.local_steps], [delta], given, "client", assumptions,
+    return _bound("steps", [value], [given.local_steps], [delta], given, "client", algorithm, assumptions,
                   source="FA-LD (61)", kind="upper", variant=variant, index="local_step")
 
 
@@ -115,8 +115,8 @@ def simplified_run_bound(constants: Constants, algorithm: FALD, *, n_rounds: int
     values = [simplified(one, eta, variant)[0] for one in until]
     deltas = [guarantee_at(one, eta, variant=variant).delta for one in until]
     # (69) is the tighter the more rounds there are: that of the last round is everyone's
-    return _bound("rounds", values, rounds, deltas, given, "run", simplified(given, eta, variant)[1],
-                  source="FA-LD (73)", kind="upper", variant=variant)
+    return _bound("rounds", values, rounds, deltas, given, "run", algorithm,
+                  simplified(given, eta, variant)[1], source="FA-LD (73)", kind="upper", variant=variant)
 
 
 @theorem(id="privacy.epsilon_rate_bound", paper=PAPER, number="section 5, (75)", kind="rate",
@@ -160,14 +160,15 @@ def epsilon_rate_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, 
     rounds, eta = counts_from_one(given.n_rounds, record), algorithm.schedule.largest
     until = [replace(given, n_rounds=int(r)) for r in rounds]
     return _bound("rounds", [epsilon_rate(one, eta, variant=variant).value for one in until], rounds,
-                  [guarantee_at(one, eta, variant=variant).delta for one in until], given, "run",
+                  [guarantee_at(one, eta, variant=variant).delta for one in until], given, "run", algorithm,
                   epsilon_rate(given, eta, variant=variant).assumptions, source="FA-LD (75)", kind="rate",
                   variant=variant)
 
 
 def _bound(term: str, values: list[float], counts: Any, deltas: list[float], given: PrivacySetting,
-           observed: str, assumptions: tuple[Assumption, ...], **rest: Any) -> Bound:
+           observed: str, algorithm: FALD, assumptions: tuple[Assumption, ...], **rest: Any) -> Bound:
     """A bound of epsilon beside the delta that it is claimed for."""
     return Bound.from_terms({term: np.array(values)}, np.asarray(counts), quantity="privacy_epsilon",
-                            inputs={"delta": np.array(deltas), "setting": given, "observed": observed},
+                            inputs={"delta": np.array(deltas), "setting": given, "observed": observed,
+                                    "schedule": algorithm.schedule},
                             assumptions=assumptions, **rest)

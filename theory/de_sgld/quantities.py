@@ -234,7 +234,8 @@ def _fixed_point_moment(bound: Bound, law: Any, level: float) -> Measured:
     if not isinstance(law, Spread):
         raise ValueError(f"law={law!r} must be a theory.de_sgld.Spread: the bound is about a fixed point")
     known, alpha = law.joint, bound.inputs["alpha"]
-    own = fixed_point(known.problem, known.algorithm, alpha)
+    # the joint law's problem holds the components themselves, with weights 1/N
+    own = fixed_point(known.problem, known.algorithm, alpha * known.n_clients)
     if np.shape(law.fixed) != own.shape or np.abs(law.fixed - own).max() > 1e-9 * np.abs(own).max():
         raise ValueError(f"fixed={law.fixed!r} must be the fixed point at alpha={alpha:g}, {own!r}")
     value = np.square(law.joint.mean - law.fixed).sum(axis=(1, 2)) + np.einsum("kii->k", law.joint.cov)

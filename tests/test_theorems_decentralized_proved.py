@@ -54,7 +54,7 @@ def test_corrected_means_the_default_for_one_release():
     problem, algorithm = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]]), fs.DESGLD(
         0.1, fs.network.complete(2))
     facts = theory.constants(problem, algorithm)
-    with pytest.warns(DeprecationWarning, match="it means the default, variant='without_transient'"):
+    with pytest.warns(DeprecationWarning, match="it means variant='without_transient'"):
         old = LD.w2_bound(facts, algorithm, n_rounds=3, variant="corrected")
     assert old.variant == "without_transient"
 

@@ -606,3 +606,17 @@ def test_the_best_bounds_of_servers_and_of_workers():
     assert numbers["mse: ratio in time alone, Tbar = 1"] == pytest.approx(16.0)
     assert numbers["bias: ratio at the best step sizes"] == pytest.approx(1.0, abs=0.05)
     assert numbers["mse: ratio at the best step sizes"] == pytest.approx(16 ** (-2 / 3), rel=0.08)
+
+
+def test_lemma_8_from_the_target_is_rounding_on_both_sides():
+    """The start is the minimizer up to rounding: no ratio, and nothing against the lemma."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        roots = rng.random((4, 3, 3))
+        problem = fs.Quadratic(roots @ roots.swapaxes(1, 2) + np.eye(3), 10.0 * rng.standard_normal((4, 3)))
+        algorithm = fs.StaleSGLD(0.9 / (2.0 * theory.constants(problem, fs.StaleSGLD(0.01)).smoothness), 1)
+        start = problem.minimizer * (1.0 + 1e-16)
+        verdict = theory.examine("stale.gradient_gap_bound", problem, algorithm, 10, start=start)
+        assert verdict.holds and verdict.hypotheses_met and verdict.tightness <= 1.0
+        away = theory.examine("stale.gradient_gap_bound", problem, algorithm, 10, start=start + 1.0)
+        assert away.holds and away.tightness > 0.05

@@ -4,6 +4,7 @@ gradients, and the martingale part of the average."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,14 +57,28 @@ def gradient_gap(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = No
     >>> gradient_gap(fs.Quadratic([1.0], [[0.0]]), fs.StaleSGLD(0.25, 1), 3, start=[1.0]).tolist()
     [0.0, 0.25, 0.25]
     """
+    return _gaps(problem, algorithm, n_rounds, start).value
+
+
+@dataclass(frozen=True, eq=False)
+class _Gaps:
+    """Gaps at updates 0, ..., n-1, and the size of the gradients that they are differences of."""
+
+    value: Array
+    scale: float
+
+
+def _gaps(problem: Any, algorithm: Any, n_rounds: int, start: Any) -> _Gaps:
     length, pooled = whole("n_rounds", n_rounds, 1), StaleFamily().solvable(problem).pooled()
     each, updates = each_schedule(algorithm, length), np.arange(length)
-    gaps = np.zeros((length, problem.dim))
+    gaps, size = np.zeros((length, problem.dim)), float(np.linalg.norm(pooled.minimizer))
     for one in each:
         law = exact_law(problem, one, length, start=start, record=np.arange(length + 1), covariance="none")
         away = law.mean - pooled.minimizer
         gaps += away[updates - one.ages(length)] - away[updates]
-    return np.linalg.norm(gaps @ pooled.dense_hessians[0], axis=1) / len(each)
+        size = max(size, float(np.linalg.norm(law.mean, axis=1).max()))
+    hessian = pooled.dense_hessians[0]
+    return _Gaps(np.linalg.norm(gaps @ hessian, axis=1) / len(each), size * float(np.linalg.norm(hessian, 2)))
 
 
 def fluctuation(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None) -> Array:
@@ -140,6 +155,17 @@ def _at_rounds(function: Callable[..., Array]) -> Callable[..., Array]:
     return exact
 
 
+def _exact_gaps(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> _Gaps:
+    found = _gaps(problem, algorithm, n_rounds, start)
+    return _Gaps(found.value[bound.rounds - 1], found.scale)
+
+
+def _measure_gaps(bound: Bound, law: Any, level: float) -> Measured:
+    if not isinstance(law, _Gaps):
+        return _plain(bound, law, level)
+    return Measured(law.value, bound.rounds, law.scale)
+
+
 def _plain(bound: Bound, law: Any, level: float) -> Measured:
     raise ValueError(f"law={law!r} must be an array (n,) of the {bound.quantity} at the bound's rounds, e.g. "
                      "from theory.stale.gradient_gap")
@@ -152,6 +178,6 @@ quantity("average_mse", "E (phi_L - phibar)^2 of the average of squares over L i
 quantity("average_variance", "Var phi_L of the average of squares over L iterates",
          _measure(lambda law: law.variance), _exact)
 quantity("gradient_gap", "norm of the mean difference of old and fresh gradient at the L-th update",
-         _plain, _at_rounds(gradient_gap))
+         _measure_gaps, _exact_gaps)
 quantity("average_fluctuation", "mean square of the martingale part of the average of L squares",
          _plain, _at_rounds(fluctuation))

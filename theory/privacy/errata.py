@@ -111,7 +111,8 @@ def _exceeds(records: int) -> bool:
 @erratum(id="fa_ld.privacy.scheme_i_chance", paper="FA-LD", where="Theorem G.3, (62) and (63), scheme I",
          printed="1 - (1 - 1/N)^S under scheme I, beside min_c p_c; scheme I \"takes a value of c with a "
                  "probability p_c\"",
-         corrected="proved for one record per client (then p_c = 1/N; computed here at S = 1 only); else "
+         corrected="not contested for one record per client (then p_c = 1/N; computed here at S = 1 only); "
+                   "else "
                    "eps~_K = eps_K and delta_K times 1 - (1 - max_c p_c)^S",
          grade="error", consequence="range",
          theorems=("privacy.round_bound", "privacy.run_bound"),

@@ -60,7 +60,8 @@ def _brownian_step() -> Evidence:
          kind="numerical", where="M_1 and M~_1 of Theorems 2 and 3; C_2 in section D, A_3 in section E",
          printed="|C_2| = (1/L) |sum_l E(G~_old - G) . E grad psi|; ||E grad psi|| in M_1 and M~_1",
          corrected="(1/L) |sum_l E[(G~_old - G) . grad psi]|, which is O(tau h) as well. The rates stand, "
-                   "with M_1 and M~_1 any constants; M_1 and M~_1 as printed do not bound: ||E grad psi|| "
+                   "with M_1 and M~_1 any positive constants; M_1 and M~_1 as printed do not bound: ||E "
+                   "grad psi|| "
                    "can be 0 where the bias is of order tau h",
          theorems=("stale.bias_rate", "stale.mse_rate"),
          derivation="C_2 is the mean of a product; the old iterate and the one of grad psi are dependent. In "
@@ -72,7 +73,8 @@ def _brownian_step() -> Evidence:
                     "so that M_1 is undefined rather than 0.) The rates stand: (G_old - G(x)) . grad psi(x) "
                     "is smooth in x and 0 at the old iterate, so that by Ito's formula its mean is O(tau h). "
                     "In A_3 pairs more than tau apart give O(tau^2 h^2) in the same way and the others "
-                    "O(tau^2 h/L), below 1/(L h) for bounded tau h; so is sigma^2 E|grad psi|^2/L, which "
+                    "O(tau^2 h/L), at most of order 1/(L h) for bounded tau h; so is sigma^2 E|grad "
+                    "psi|^2/L, which "
                     "minibatch noise adds to A_3. (Section F bounds E(G . grad psi)^2 by E|G|^2 E|grad "
                     "psi|^2, where fourth moments are needed.)")
 def _expectations_of_products() -> Evidence:

@@ -261,7 +261,8 @@ def position(minimizer: float, curvature: float = 1.0) -> Evidence:
 
 @erratum(id="de_sghmc.position_bound", paper=PAPER, where="proof of Lemma 13, (105) as the c_5 of (46)",
          printed="sup max(E|v^(k)|^2, E|x^(k)|^2) <= c_5 (46); E|v^(k+1)|^2 <= c_5 := ... (105)",
-         corrected="c_5 of (105), with its c~_4 corrected (de_sghmc.gradient_constant), bounds E|v|^2, and the "
+         corrected="c_5 of (105), with its c~_4 corrected (de_sghmc.gradient_constant), bounds E|v|^2, and "
+                   "the "
                    "displays after (102) bound E|x|^2; the larger of both meets (46)", kind="numerical",
          grade="proof", consequence="nothing", theorems=("de_sghmc.velocity_bound",),
          derivation="The proof bounds E|x|^2 separately (the displays after (102)) and then gives the name "

@@ -144,7 +144,8 @@ def lemma_9(curvatures: Array, n_clients: int, step_size: float, n_rounds: int =
          derivation="f is a sum of N components of S_{mu,L}, so f/N is in S_{mu,L}; (L/N)-smooth is false "
                     "in general for N > 1 (whenever f/N has a curvature above L/N). x' = x - eta grad f/N "
                     "can diverge for eta > 2/L (curvature L), and between 2/(L+mu) and 2/L the bound already "
-                    "fails for the same f from a far start, as eta L - 1 > 1 - mu eta there. Nor can mu and L be those of f: the rate would be (1 - mu eta/N)^k, and the "
+                    "fails for the same f from a far start, as eta L - 1 > 1 - mu eta there. Nor can mu and "
+                    "L be those of f: the rate would be (1 - mu eta/N)^k, and the "
                     "lemma has (1 - mu eta)^k. Theorems 1 and 11 take steps of at most 1/(L+mu), within the "
                     "corrected range, and stand.")
 def _convexity_of_average() -> Evidence:

@@ -126,7 +126,8 @@ def transient(stepped: Instance, instances: tuple[Instance, ...]) -> Evidence:
                     "g^j <= 2 r^k/(1-g), and S adds at most r^k a to (1-r^k)(a+n). So (u+w)^2 <= 4 t^2 "
                     "(a^2+n^2) + eta sigma^2/(mu' N), at most what is left. Lemma 16, (39), (40) are shown "
                     "for c_5 >= max(4 eta^2 L^2 S^2, E|v^(0)|^2), as (105) with its c~_4 corrected is: "
-                    "with eta^2 for eta, a = eta sqrt(c_5)/(1-g), n = 0, and the momentum adds m = (beta/eta) sqrt(c_5)/L to a; "
+                    "with eta^2 for eta, a = eta sqrt(c_5)/(1-g), n = 0, and the momentum adds m = "
+                    "(beta/eta) sqrt(c_5)/L to a; "
                     "by (38) m <= a/16, so (a+m)^2 <= 2 a^2 + m^2.")
 def _transient() -> Evidence:
     """Curvatures 1 and 2 on a lazy pair; other networks, starts, noises and units for the statements."""

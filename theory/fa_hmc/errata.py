@@ -144,8 +144,7 @@ def _trajectory_range() -> Evidence:
          corrected="s_c = rho + (1-rho)/w_c, multiplied by d",
          derivation="sigma^(c)2 = E||p||^2 contains d, so that the equality in (37), E||K eta p||^2 = (K "
                     "eta)^2 sigma^(c)2 d, is off by a factor d. Read literally, the lemmas that carry "
-                    "sigma^(c)2 d are only weakened (d >= 1); whether they are true is not affected by "
-                    "this slip.")
+                    "sigma^(c)2 d are only weakened (d >= 1): the slip makes none of them false.")
 def _momentum_deviation() -> Evidence:
     """(37) for one leapfrog step of one client, where (I) is the whole update."""
     problem, algorithm = Quadratic(np.ones(1), np.zeros((1, 4))), FAHMC(0.1, 1, 1, 1.0)
@@ -162,9 +161,12 @@ def _momentum_deviation() -> Evidence:
                "sigma_g^2)",
          theorems=(*RECURSION, "fa_hmc.leapfrog_deviation_bound", "fa_hmc.leapfrog_gradient_deviation_bound",
                    "fa_hmc.divergence_bound", "fa_hmc.client_step_bound"),
-         printed="tr Var <= sigma_g^2 L d", corrected="tr Var <= sigma_g^2 d, as the proofs and section K "
-                                                      "have it, or a factor L in the lemmas",
-         derivation="(26) bounds a sum of variances by K (2K^2+1)/3 sigma_g^2 d 'by Assumption 3.4', where "
+         printed="tr Var <= sigma_g^2 L d",
+         corrected="tr Var <= sigma_g^2 d, as the proofs and the relaxed assumption of section K have it, "
+                   "or a "
+                   "factor L in the lemmas",
+         derivation="(26) bounds a sum of variances by K (2K^2+1)/3 sigma_g^2 d 'by variance Assumption "
+                    "3.4', where "
                     "that assumption gives L times as much. With it (7) is false: for one client, K = 1, a "
                     "quadratic of curvature L and large noise its left side is (eta^4/4)(B + sigma_g^2 L "
                     "d), its right side (eta^4/3)(B + L d + sigma_g^2 d), and B tends to y sigma_g^2 L d/(4 "
@@ -182,7 +184,8 @@ def _noise_normalisation() -> Evidence:
     return Evidence(found["printed"] > 1.0 >= found["corrected"],
                     {"exact / (7), sigma_g of Assumption 3.4": found["printed"],
                      "exact / (7), sigma_g of the proofs": found["corrected"]},
-                    "L = 100, K = 1, eta = 1/(2 sqrt(L)), noise of variance 1000, from the minimizer.")
+                    "L = 100, K = 1, eta = 1/(2 sqrt(L)), d = 1, noise of standard deviation 1000, from the "
+                    "minimizer, B its limit.")
 
 
 @erratum(id="fa_hmc.steps_within_a_round", paper=PAPER, where="Lemma D.4", grade="error", consequence="range",

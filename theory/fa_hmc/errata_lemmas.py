@@ -51,7 +51,8 @@ def _flow_constant() -> Evidence:
                     "see (37); at L = mu the statement allows (K eta)^2 2 d. It fails for s_c > 2 and "
                     "short trajectories. (39) has the momentum's variance there; its 2 L/mu does not follow "
                     "from the proof's last display with (38)'s 1/3 (15/14 + 4/3 near L = mu) and does with "
-                    "other splits, see fa_hmc.three_constants. (11) with this B_a fails for s_c > 32: at L "
+                    "other splits, see the remark fa_hmc.three_constants. (11) with this B_a fails for s_c "
+                    "> 32: at L "
                     "= mu it allows D + 32 d/mu, and in long rounds a client's second moment tends to s_c "
                     "d/mu. The 'uniformly .. + d' after Theorem 4.4 lacks the same s_c. In Theorem 4.1 the "
                     "extra (1-rho) N d is covered by the correlation's term.")

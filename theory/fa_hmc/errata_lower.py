@@ -9,15 +9,13 @@ from ..exact import FAHMCFlow, exact_law
 from .lower import TwoGroups
 from .setting import PAPER
 
-LOWER = "Theorem I.1 (C.1)"
-
 
 def _groups(**changes: float) -> TwoGroups:
     given: dict[str, float] = {"L": 1.0, "mu": 0.25, "theta_L": 2.0, "theta_mu": 1.0}
     return TwoGroups(**(given | changes))  # type: ignore[arg-type]
 
 
-@erratum(id="fa_hmc.lower_display", paper=PAPER, where=f"{LOWER}, display of theta_t", grade="error",
+@erratum(id="fa_hmc.lower_display", paper=PAPER, where="Theorem I.1, display of theta_t", grade="error",
          consequence="nothing", theorems=("fa_hmc.lower_bound",),
          printed="(1-gamma^t)/(1-gamma) (1/2) ((1-cos^2)/sqrt(L) + (1-cos^2)/sqrt(mu)) "
                  "+ gamma sqrt((1-gamma^(2t))/(1-gamma^2)) p",
@@ -25,8 +23,8 @@ def _groups(**changes: float) -> TwoGroups:
                    "round adds; the proof derives the mean so",
          derivation="The mean must move with the minimizers theta_L, theta_mu, which are not in the "
                     "display; the proof has theta_eta (1-gamma^t). The proof's factor of p is half the sum "
-                    "of a round's two amplitudes, exact for T = 1 and an upper bound for T > 1; the "
-                    "display has gamma. The bound rests on the proof's mean alone.")
+                    "of a round's two amplitudes, for shared momenta exact for T = 1 and an upper bound "
+                    "for T > 1; the display has gamma. The bound rests on the proof's mean alone.")
 def _lower_display() -> Evidence:
     """Mean and stationary variance of a coordinate against the display; t counts rounds."""
     groups, x, T, n = _groups(), 0.5, 10, 50
@@ -44,15 +42,15 @@ def _lower_display() -> Evidence:
                     "L = 1, mu = 1/4, minimizers 2 and 1, trajectories of length 1/2, T = 10, 50 rounds.")
 
 
-@erratum(id="fa_hmc.lower_exponent", paper=PAPER, where=f"{LOWER}, its proof", grade="proof",
+@erratum(id="fa_hmc.lower_exponent", paper=PAPER, where="proof of Theorem I.1", grade="proof",
          consequence="nothing", theorems=("fa_hmc.lower_bound", "fa_hmc.lower_rate"),
          printed="'This proves the first claim for t being the multiples of T'; t = Omega(sqrt(d) T "
                  "log(d/eps)/eps)",
          corrected="t counts rounds in theta_t and gamma^t, and iterations in the conclusion",
          derivation="gamma = (cos^T + cos^T)/2 is the factor of a round, and the proof's recursion theta_t "
                     "-> theta_{t+1} is one round. With t a multiple of T in iterations gamma^t would be T "
-                    "times too high a power. Further down t/T stands for the rounds, so that the "
-                    "conclusion is right.")
+                    "times too high a power. Further down t/T stands for the rounds, so that this "
+                    "slip does not touch the conclusion.")
 def _lower_exponent() -> Evidence:
     """The mean's distance to its fixed point after three rounds."""
     groups, x, T, n = _groups(), 0.1, 10, 3
@@ -73,7 +71,8 @@ def _lower_exponent() -> Evidence:
          derivation="sum_j p_j s_L c_L^j and sum_j p_j s_mu c_mu^j, of variances A^2 and B^2, are different "
                     "sums of the same momenta, so that they are not multiples of one p_0 (unless T = 1 or L "
                     "= mu). By Cauchy and Schwarz the printed variance (A + B)^2/4 is too large for shared "
-                    "momenta; for private ones, w_c = 1/N, it is too small. The closed form of Theorem I.1 "
+                    "momenta; for private ones, w_c = 1/N, it is too small (L > mu). The closed form of "
+                    "Theorem I.1 "
                     "falls with it; the lower bound on t uses only the means.")
 def _lower_variance() -> Evidence:
     """Printed over exact variance; exact law from the recursion, not from the closed form."""
@@ -113,4 +112,5 @@ def _lower_bias() -> Evidence:
             shares.append(share)
             numbers[f"bias/(T x^2), L = 1, mu = 1/4, T={T}, T x^2={T * x**2:.2g}"] = share
     return Evidence(none < 1e-12 and min(shares) > 0.0, {k: float(v) for k, v in numbers.items()},
-                    f"For L > mu and T x^2 <= 1 the ratio is {min(shares):.3g} to {max(shares):.3g}.")
+                    "For L = 1, mu = 1/4, minimizers one apart, and the T and T x^2 tried, the ratio is "
+                    f"{min(shares):.3g} to {max(shares):.3g}.")

@@ -124,8 +124,8 @@ def _dynamic_schedule() -> Evidence:
          corrected="it is <= 1, and at least x/(-log(1-x)) >= .869 for x <= 1/4",
          derivation="-y log(1-x/y) = x + x^2/(2y) + x^3/(3y^2) + .. falls with y, so that the quotient is "
                     "at most 1; at x = 1/2, y = 2 it is .830. The bound on later stages' decay is below 2a "
-                    "(t_1 rounded up may make it good): with x = mu (K eta)^2/4 <= 1/4, that is with (K "
-                    "eta)^2 <= 1/L, which J.1 does not state, it is at least (2a)^.869, for a = 2 3.33. "
+                    "(t_1 rounded up may make it good): with x = mu (K eta)^2/4 <= 1/4, as (K eta)^2 "
+                    "<= 1/L gives, which J.1 does not state, it is at least (2a)^.869, for a = 2 3.33. "
                     "What a stage starts from still more than halves, so that the statement stands with "
                     "another constant. (In the display before it, 2^(j+1) in front of the logarithm is "
                     "2^(j-1).)")

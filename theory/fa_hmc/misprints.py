@@ -18,12 +18,12 @@ def _read(name: str, where: str, grade: str, printed: str, corrected: str, deriv
 _read("hamiltonian_sign", "section D.1, equation (2)", "error",
       "theta(t) = theta(0) + int (p(0) + int grad f)", "p(0) - int grad f",
       "dp/dt = -grad f in the line before, and section G has the minus.")
-_read("dynamic_references", "Proposition 4.5 and after (journal version too)", "error",
+_read("dynamic_references", "Proposition 4.5 and after (journal version: the same sentence)", "error",
       "'One setting of eta_t that satisfies the claims in Proposition 4.6 is specified in .. Section H'",
       "Proposition 4.5, Section J",
       "There is no Proposition 4.6. Section H proves Lemmas D.3 to D.10; the setting of eta_t is in Section "
       "J. Only the references are wrong: gamma has 1/sqrt(L) in Proposition 4.5 and 1/L in Theorem 4.1 and "
-      "Proposition 4.3, and with C depending on L both are true.")
+      "Proposition 4.3, and with C depending on L that makes no difference.")
 _read("noise_signs", "(II)^(c) in section G, (32) and the proof of Lemma D.6", "proof",
       "K(..) - sum ((K-j)/2)(..); last sum of (32) with a plus",
       "K(..) + sum (K-j)(..), as in (II) of section G; last sum of (32) with a minus",

@@ -413,7 +413,7 @@ def test_utilisation_of_the_first_update_and_of_none():
     waiting = fs.Workers(3, "deterministic", update_cost=1.0).history(3)  # done at 2, 3 and 4
     np.testing.assert_allclose(waiting.busy, [2.0, 2.0, 1.0])
     with pytest.raises(ValueError, match="n_updates=0 must be at least 1"):
-        fs.Workers(2).history(0).utilisation  # noqa: B018
+        assert fs.Workers(2).history(0).utilisation is None
 
 
 def test_caps_and_the_cost_of_updates():

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from . import gallery, run, store
 from ._data import Files, chosen_files
-from .figure import FAIL, NOT_TESTABLE, PASS, SCALES, BadInput, Figure, chosen, clear_note, figures
+from .figure import SCALES, BadInput, Figure, chosen, clear_note, figures
 
-COMMANDS = ("scoreboard", "gallery", "readme")
+COMMANDS = ("scoreboard", "gallery", "readme", "rejudge")
 """Modules of this package with a `main(arguments) -> int` of their own."""
 
 
@@ -23,7 +23,8 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m reproduce", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Make the papers' figures: tables (CSV), verdicts on the claims (JSON), pictures (PNG).",
         epilog="python -m reproduce scoreboard   every theorem against the exact law\n"
-               "python -m reproduce gallery      figures/index.html from what is stored")
+               "python -m reproduce gallery      figures/index.html from what is stored\n"
+               "python -m reproduce rejudge      every verdict that rests on random numbers, on other seeds")
     made.add_argument("figures", nargs="*", metavar="figure", help="ids from --list; all when none is given")
     made.add_argument("--scale", choices=SCALES, default="quick",
                       help="quick: seconds each (default); paper: the paper's sizes, into figures/paper/; "
@@ -52,13 +53,6 @@ def listing() -> str:
     return "\n".join(lines).rstrip()
 
 
-def counted(claims: list[dict[str, str]]) -> str:
-    """2 PASS, 1 FAIL."""
-    verdicts = [claim["verdict"] for claim in claims]
-    kinds = (verdict for verdict in (PASS, FAIL, NOT_TESTABLE) if verdict in verdicts)
-    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in kinds) or "none"
-
-
 def folder_of(arguments: argparse.Namespace) -> Path:
     """Where the results live."""
     return store.folder_for(arguments.scale, arguments.out, bool(arguments.data))
@@ -75,10 +69,10 @@ def work(figure: Figure, arguments: argparse.Namespace, files: Files) -> bool:
         return not found
     if arguments.draw:
         result = run.redraw(figure, arguments.scale, folder)
-        print(f"drawn; claims: {counted(result['claims'])}")
+        print(f"drawn; {run.verdict_line(result)}")
         return True
     result, seconds = run.make(figure, arguments.scale, folder, files)
-    print(f"{seconds:6.1f} s   claims: {counted(result['claims'])}")
+    print(f"{seconds:6.1f} s   {run.verdict_line(result)}")
     return True
 
 

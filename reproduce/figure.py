@@ -7,16 +7,21 @@ A figure is one module of this package that defines
     SHOWS       one sentence
     COST        {"tiny": ..., "quick": ..., "paper": ...}, each a few words; an estimate says so
     PARAMETERS  list of `Parameter`
-    CLAIMS      list of `Claim`
+    CLAIMS      list of `Claim`, `Finding` and `Unjudged` (reproduce/claims.py)
     compute(scale) -> {name: DataFrame}      everything that is drawn, and nothing is drawn that is not here
     draw(tables) -> matplotlib Figure        from the tables alone
+
+where it draws a figure of a paper,
+
+    REPRODUCES  tuple of "paper number" as reproduce/coverage.py writes them
 
 and, if it can read data files (see reproduce/_data.py),
 
     DATA        tuple of the files' usual names; then it is compute(scale, files), files {name: path}
 
 and nothing else has to be edited for it to be listed, made, checked and put into the gallery. Modules
-whose names begin with an underscore are shared parts of figures.
+whose names begin with an underscore are shared parts of figures. A parameter called "seed" or
+"..._seed" is a seed: `compute(..., reseed=k)` moves it, so that verdicts can be judged on other seeds.
 """
 
 from __future__ import annotations
@@ -25,20 +30,28 @@ import importlib
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import pandas as pd
 from matplotlib.figure import Figure as Drawing
 
-SCALES = ("tiny", "quick", "paper")
-PASS, FAIL, NOT_TESTABLE = "PASS", "FAIL", "NOT TESTABLE"
+from .claims import Claim, Finding, Tables, Unjudged
+from .verdicts import DATA_SETS, EXACT, FAIL, MISPRINT, NOT_TESTABLE, OUTSIDE, PASS, REPLICAS
 
-Tables = dict[str, pd.DataFrame]
+__all__ = ["DATA_SETS", "EXACT", "FAIL", "MISPRINT", "NOT_TESTABLE", "OUTSIDE", "PASS", "REPLICAS", "SCALES",
+           "BadInput", "ByScale", "Claim", "Drawing", "Figure", "Finding", "Parameter", "Tables", "Unjudged",
+           "check_scale", "chosen", "clear_note", "figures", "note", "reseeded", "settings"]
+
+SCALES = ("tiny", "quick", "paper")
+SEED_STEP = 100_003
+"""How far one reseeding moves a seed: further than any figure counts on from it."""
+_RESEED: ContextVar[int] = ContextVar("reseed", default=0)
 
 
 class BadInput(ValueError):
@@ -83,42 +96,32 @@ class Parameter:
         if not self.name.isidentifier():
             raise ValueError(f"name={self.name!r} must be an identifier")
 
+    @property
+    def is_seed(self) -> bool:
+        """Whether it only chooses random numbers."""
+        return self.name == "seed" or self.name.endswith("_seed")
+
     def at(self, scale: str) -> Any:
         """The value at a scale."""
         return getattr(self.value, scale) if isinstance(self.value, ByScale) else self.value
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What the paper says about the figure, and how the tables judge it.
-
-    Parameters
-    ----------
-    text : str
-        The claim in our words.
-    source : str
-        Where the paper says it.
-    judge : tables -> (verdict, why)
-        verdict is PASS, FAIL or NOT_TESTABLE; why is one sentence with the numbers that decide.
-    """
-
-    text: str
-    source: str
-    judge: Callable[[Tables], tuple[str, str]] = field(repr=False)
-
-    def verdict(self, tables: Tables) -> dict[str, str]:
-        """Text, source, verdict and why, as plain strings."""
-        verdict, why = self.judge(tables)
-        if verdict not in (PASS, FAIL, NOT_TESTABLE):
-            raise ValueError(f"verdict={verdict!r} of claim {self.text!r} must be "
-                             f"{PASS!r}, {FAIL!r} or {NOT_TESTABLE!r}")
-        return {"text": self.text, "source": self.source, "verdict": verdict, "why": why}
-
-
 def settings(parameters: Iterable[Parameter], scale: str) -> SimpleNamespace:
-    """The parameters at a scale, as attributes."""
+    """The parameters at a scale, as attributes; within `reseeded`, with other seeds."""
     check_scale(scale)
-    return SimpleNamespace(**{item.name: item.at(scale) for item in parameters})
+    moved = _RESEED.get() * SEED_STEP
+    return SimpleNamespace(**{item.name: item.at(scale) + moved if item.is_seed else item.at(scale)
+                              for item in parameters})
+
+
+@contextmanager
+def reseeded(k: int) -> Iterator[None]:
+    """Inside it, `settings` gives the k-th other seed for every seed."""
+    token = _RESEED.set(k)
+    try:
+        yield
+    finally:
+        _RESEED.reset(token)
 
 
 def check_scale(scale: str) -> str:
@@ -142,6 +145,10 @@ class Figure:
             if not isinstance(getattr(self.module, name, None), kind):  # type: ignore[arg-type]
                 raise ValueError(f"figure {self.id} must define {name} "
                                  f"({getattr(kind, '__name__', kind)}); see reproduce/figure.py")
+        names = [item.name for item in self.module.CLAIMS]
+        twice = {name for name in names if name and names.count(name) > 1}
+        if twice:
+            raise ValueError(f"CLAIMS of figure {self.id} name {', '.join(sorted(twice))} more than once")
         missing = [scale for scale in SCALES if scale not in self.module.COST]
         if missing:
             raise ValueError(f"COST of figure {self.id} has no entry for {', '.join(missing)}")
@@ -188,18 +195,40 @@ class Figure:
         options = [] if scale == "quick" else [f"--scale {scale}"]
         return " ".join([f"python -m reproduce {self.id}", *options, *(f"--data {name}" for name in files)])
 
-    def compute(self, scale: str, given: Mapping[str, Path] | None = None) -> Tables:
+    def compute(self, scale: str, given: Mapping[str, Path] | None = None, reseed: int = 0) -> Tables:
         """All tables, from the `given` data files where it reads any. Runs the simulations."""
         check_scale(scale)
-        return self.module.compute(scale, *([self.files(given or {})] if self.data else []))
+        with reseeded(reseed):
+            return self.module.compute(scale, *([self.files(given or {})] if self.data else []))
 
     def draw(self, tables: Tables) -> Drawing:
         """The picture, from the tables alone."""
         return self.module.draw(tables)
 
+    @property
+    def reproduces(self) -> tuple[str, ...]:
+        """The numbered figures of the papers that it draws, as reproduce/coverage.py writes them."""
+        return getattr(self.module, "REPRODUCES", ())
+
+    def _said(self, kind: type) -> list[Any]:
+        return [item for item in self.module.CLAIMS if isinstance(item, kind)]
+
+    @property
+    def judged(self) -> list[Claim | Finding]:
+        """The claims and the findings, in order."""
+        return [item for item in self.module.CLAIMS if not isinstance(item, Unjudged)]
+
     def claims(self, tables: Tables) -> list[dict[str, str]]:
-        """Every claim with its verdict."""
-        return [claim.verdict(tables) for claim in self.module.CLAIMS]
+        """Every claim of the paper with its verdict."""
+        return [claim.judged(tables) for claim in self._said(Claim)]
+
+    def findings(self, tables: Tables) -> list[dict[str, str]]:
+        """Every finding of ours with its verdict."""
+        return [finding.judged(tables) for finding in self._said(Finding)]
+
+    def unjudged(self) -> list[dict[str, str]]:
+        """What the paper says and nothing here can judge."""
+        return [item.said() for item in self._said(Unjudged)]
 
     def parameters(self, scale: str) -> list[dict[str, Any]]:
         """Every parameter at a scale, as plain values."""

@@ -67,3 +67,10 @@ def once(ax: Axes, **options: Any) -> None:
     handles, labels = ax.get_legend_handles_labels()
     found = dict(zip(labels, handles, strict=True))
     ax.legend(found.values(), found.keys(), **options)
+
+
+def sign(drawing: Drawing, name: str, verdicts: str) -> None:
+    """Name a finished drawing above its panels, and say the verdicts below them."""
+    own = drawing.get_suptitle()
+    drawing.suptitle("\n".join(filter(None, (name, own))), fontsize=12, fontweight="bold", x=0.01, ha="left")
+    drawing.supxlabel(verdicts, fontsize=9.5, x=0.01, ha="left", color="#404040")

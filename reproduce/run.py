@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import itertools
+import json
 import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 from . import plot, store
 from .figure import NOT_TESTABLE, Figure, Tables, clear_note
+from .verdicts import OPEN, counted
 
 
 def record(figure: Figure, tables: Tables, scale: str, files: Collection[str] = ()) -> dict[str, Any]:
@@ -18,30 +21,59 @@ def record(figure: Figure, tables: Tables, scale: str, files: Collection[str] = 
         "id": figure.id, "title": figure.title, "paper": figure.paper, "shows": figure.shows,
         "scale": scale, "command": figure.command(scale, files), "cost": dict(figure.cost),
         **({"files": list(files)} if files else {}),
-        "claims": figure.claims(tables), "parameters": figure.parameters(scale),
+        "claims": figure.claims(tables), "findings": figure.findings(tables), "unjudged": figure.unjudged(),
+        "parameters": figure.parameters(scale),
         "tables": {name: {"rows": len(table), "columns": list(table.columns)}
                    for name, table in tables.items()},
     }
 
 
-def png(figure: Figure, tables: Tables) -> bytes:
-    """The picture as PNG."""
+def png(figure: Figure, tables: Tables, result: Mapping[str, Any]) -> bytes:
+    """The picture as PNG, with its name above and the verdicts of its `result` below."""
     file = io.BytesIO()
     with plot.style():
-        figure.draw(tables).savefig(file, format="png", metadata={"Software": None})
+        drawing = figure.draw(tables)
+        plot.sign(drawing, f"{figure.paper}. {figure.title}", verdict_line(result))
+        drawing.savefig(file, format="png", metadata={"Software": None})
     return file.getvalue()
+
+
+def verdict_line(result: Mapping[str, Any]) -> str:
+    """The paper's claims and our findings in one line, as a picture shows them."""
+    parts = [f"{whose}: {counted([item['verdict'] for item in result[kind]])}"
+             for whose, kind in (("claims of the paper", "claims"), ("findings of ours", "findings"))
+             if result[kind]]
+    return f"{result['scale']} scale;  " + ";  ".join(parts)
 
 
 def publish(figure: Figure, tables: Tables, scale: str, folder: Path,
             with_csv: bool = True, files_read: Collection[str] = ()) -> dict[str, Any]:
     """Judge, draw and store; nothing is replaced unless all of it succeeds."""
-    text = store.to_csv(tables)
+    text = kept(figure, store.to_csv(tables), folder)
     written = store.from_csv(text)  # so that --draw sees exactly what was drawn and judged here
     result = record(figure, written, scale, files_read)
     files: dict[str, str | bytes] = {f"{figure.id}.csv": text} if with_csv else {}
-    files |= {f"{figure.id}.json": store.to_json(result), f"{figure.id}.png": png(figure, written)}
+    files |= {f"{figure.id}.json": store.to_json(result), f"{figure.id}.png": png(figure, written, result)}
     store.publish(folder, files)
     return result
+
+
+def kept(figure: Figure, text: str, folder: Path) -> str:
+    """The stored CSV if `text` says the same within `--check`'s tolerance, else `text`.
+
+    Another processor rounds otherwise; that alone must change no file.
+    """
+    path = folder / f"{figure.id}.csv"
+    if not path.exists():
+        return text
+    old = path.read_text(encoding="utf-8")
+    try:
+        stored = store.from_csv(old)
+    except ValueError:
+        return text
+    fresh = store.from_csv(text)
+    same = list(stored) == list(fresh) and all(list(stored[name]) == list(fresh[name]) for name in fresh)
+    return old if same and not store.differences(stored, fresh, figure.loose) else text
 
 
 def make(figure: Figure, scale: str, folder: Path,
@@ -74,12 +106,21 @@ def check(figure: Figure, scale: str, folder: Path, given: Mapping[str, Path] | 
     old = store.load_record(folder, figure.id)
     if old is None:
         return [*found, f"{figure.id}.json is missing"]
-    for claim, before in zip(figure.claims(fresh), old["claims"], strict=False):
-        if figure.loose and claim["text"] == before["text"] and NOT_TESTABLE in (
-                claim["verdict"], before["verdict"]):
-            continue  # an interval of such a run may take in zero or not
-        if (claim["text"], claim["verdict"]) != (before["text"], before["verdict"]):
-            found.append(f"claim {claim['text']!r}: stored {before['verdict']}, fresh {claim['verdict']}")
-    if len(old["claims"]) != len(figure.module.CLAIMS):
-        found.append(f"stored {len(old['claims'])} claims, fresh {len(figure.module.CLAIMS)}")
+    again = json.loads(store.to_json(record(figure, stored, scale, old.get("files", ()))))
+    for key in dict.fromkeys([*again, *old]):
+        if again.get(key) != old.get(key):
+            found.append(f"{figure.id}.json, {key}: stored {_first(old.get(key), again.get(key))}; "
+                         f"the code says {_first(again.get(key), old.get(key))}")
+    for kind, judged in (("claims", figure.claims(fresh)), ("findings", figure.findings(fresh))):
+        for new, before in zip(judged, again[kind], strict=True):
+            if new["verdict"] != before["verdict"] and not (
+                    figure.loose and {NOT_TESTABLE, OPEN} & {new["verdict"], before["verdict"]}):
+                found.append(f"{new['text']!r}: stored {before['verdict']}, fresh {new['verdict']}")
     return found
+
+
+def _first(one: Any, other: Any) -> str:
+    """Where `one` first differs from `other`."""
+    if isinstance(one, list) and isinstance(other, list):
+        return next((repr(a) for a, b in itertools.zip_longest(one, other) if a != b), repr(one))
+    return repr(one)

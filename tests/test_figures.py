@@ -228,7 +228,7 @@ def test_parameters_and_claims_are_checked():
     with pytest.raises(ValueError, match="reason"):
         Parameter("x", 1, "ours")
     with pytest.raises(ValueError, match="verdict"):
-        Claim("It rises.", "nowhere", lambda tables: ("MAYBE", "who knows")).verdict({})
+        Claim("It rises.", "nowhere", lambda tables: ("MAYBE", "who knows")).judged({})
     with pytest.raises(ValueError, match="scale"):
         figure.settings([], "large")
 

@@ -1,5 +1,6 @@
 # make figures   every figure at quick scale, and the gallery figures/index.html
 # make test      the tests
+# make test-all  the tests and the slow ones: every verdict that rests on random numbers, on other seeds
 # make lint      ruff and mypy
 # make search    random settings and a climb against every bound (half an hour; SEARCH_ARGS chooses)
 # make bench     the benchmarks (installs JAX on first use)
@@ -23,7 +24,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c const
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help figures test lint search bench env clean
+.PHONY: help figures test test-all lint search bench env clean
 .DEFAULT_GOAL := help
 
 help:
@@ -51,6 +52,9 @@ figures: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
+
+test-all: $(STAMP)
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "slow or not slow" $(PYTEST_ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

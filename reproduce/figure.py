@@ -46,7 +46,7 @@ from .verdicts import DATA_SETS, EXACT, FAIL, MISPRINT, NOT_TESTABLE, OUTSIDE, P
 
 __all__ = ["DATA_SETS", "EXACT", "FAIL", "MISPRINT", "NOT_TESTABLE", "OUTSIDE", "PASS", "REPLICAS", "SCALES",
            "BadInput", "ByScale", "Claim", "Drawing", "Figure", "Finding", "Parameter", "Tables", "Unjudged",
-           "check_scale", "chosen", "clear_note", "figures", "note", "reseeded", "settings"]
+           "check_scale", "chosen", "clear_note", "figures", "natural_order", "note", "reseeded", "settings"]
 
 SCALES = ("tiny", "quick", "paper")
 SEED_STEP = 100_003
@@ -236,7 +236,7 @@ class Figure:
                 for item in self.module.PARAMETERS]
 
 
-def _in_order(name: str) -> list[Any]:
+def natural_order(name: str) -> list[Any]:
     """Sort key that puts fig2 before fig10."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
@@ -252,7 +252,7 @@ def figures() -> dict[str, Figure]:
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         if hasattr(module, "compute") and hasattr(module, "draw"):
             found[info.name] = Figure(info.name, module)
-    return {name: found[name] for name in sorted(found, key=_in_order)}
+    return {name: found[name] for name in sorted(found, key=natural_order)}
 
 
 def chosen(ids: Iterable[str]) -> list[Figure]:

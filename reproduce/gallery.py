@@ -15,7 +15,21 @@ from typing import Any
 import pandas as pd
 
 from . import store
-from .figure import FAIL, NOT_TESTABLE, PASS, SCALES, figures
+from .coverage import NOT_REPRODUCED
+from .figure import SCALES, figures
+from .verdicts import (
+    CLAIM_WORDS,
+    DOES_NOT_HOLD,
+    FAIL,
+    FINDING_WORDS,
+    HOLDS,
+    MISPRINT,
+    NOT_TESTABLE,
+    OPEN,
+    OUTSIDE,
+    PASS,
+    total,
+)
 
 CSS = """
 body{font:16px/1.5 system-ui,sans-serif;color:#222;background:#fafafa;margin:0}
@@ -28,38 +42,94 @@ th,td{text-align:left;vertical-align:top;padding:.35rem .6rem;border-bottom:1px 
 th{font-weight:600;color:#555}
 .v{display:inline-block;white-space:nowrap;border-radius:4px;padding:0 .5rem;font-weight:600;font-size:.82rem}
 .pass{background:#dff3ea;color:#00613f}.fail{background:#fbe3d5;color:#8f3500}.not{background:#eceff1;color:#455}
+.mend{background:#fdf0cf;color:#6b4a00}h3{font-size:1.02rem;margin:1rem 0 .2rem}tr:target{background:#fffbe6}
 .soft{color:#666;font-size:.92rem}code{background:#f1f1f1;border-radius:3px;padding:0 .25rem}
 details{margin-top:.8rem}summary{cursor:pointer;color:#0072b2}.scroll{overflow-x:auto}
 """
-_CLASS = {PASS: "pass", FAIL: "fail", NOT_TESTABLE: "not"}
+_CLASS = {PASS: "pass", FAIL: "fail", MISPRINT: "mend", OUTSIDE: "not", NOT_TESTABLE: "not",
+          HOLDS: "pass", DOES_NOT_HOLD: "mend", OPEN: "not"}
 
 
 def _badge(verdict: str) -> str:
     return f'<span class="v {_CLASS[verdict]}">{escape(verdict)}</span>'
 
 
-def _rows(rows: list[list[str]], header: list[str]) -> str:
-    """A table; cells are HTML already."""
+def _rows(rows: list[list[str]], header: list[str], anchors: list[str] | None = None) -> str:
+    """A table; cells are HTML already; `anchors` are the rows' addresses."""
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    marks = [f' id="{escape(anchor)}"' for anchor in anchors] if anchors else [""] * len(rows)
+    body = "".join(f"<tr{mark}>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>"
+                   for mark, row in zip(marks, rows, strict=True))
     return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
+
+
+def _reason(item: dict[str, str]) -> str:
+    """Why, what else is true, and what the verdict rests on."""
+    parts = [escape(item["why"])]
+    if item["remark"]:
+        parts.append(f"<b>Remark:</b> {escape(item['remark'])}")
+    if item["context"]:
+        parts.append(f'<span class="soft">{escape(item["context"])}</span>')
+    parts.append(f'<span class="soft">Rests on: {escape(item["rests_on"])}.</span>')
+    return "<br>".join(parts)
+
+
+def _claims(result: dict[str, Any]) -> str:
+    """What the paper says, judged; a place for the authors' answer."""
+    rows = []
+    for item in result["claims"]:
+        elsewhere = item["counted_in"]
+        counted = (f' <span class="soft">(counted in <a href="#{elsewhere}">{elsewhere}</a>)</span>'
+                   if elsewhere else "")
+        rows.append([_badge(item["verdict"]) + counted, escape(item["text"]), _reason(item),
+                     escape(item["source"]), escape(item["answer"]) or "none yet"])
+    return "" if not rows else "<h3>What the paper says</h3>" + _rows(
+        rows, ["verdict", "the paper says", "what the numbers say", "where", "the authors' answer"],
+        [f"{result['id']}.{item['name']}" for item in result["claims"]])
+
+
+def _findings(result: dict[str, Any]) -> str:
+    rows = [[_badge(item["verdict"]), escape(item["text"]), _reason(item), escape(item["about"])]
+            for item in result["findings"]]
+    return "" if not rows else "<h3>Findings of ours</h3>" + _rows(
+        rows, ["verdict", "our sentence", "what the numbers say", "about"],
+        [f"{result['id']}.{item['name']}" for item in result["findings"]])
+
+
+def _unjudged(result: dict[str, Any]) -> str:
+    rows = [[escape(item[key]) for key in ("text", "why", "source")] for item in result["unjudged"]]
+    return "" if not rows else "<h3>What the paper says and cannot be judged here</h3>" + _rows(
+        rows, ["the paper says", "why it is not judged", "where"],
+        [f"{result['id']}.{item['name']}" for item in result["unjudged"]])
 
 
 def _figure(result: dict[str, Any]) -> str:
     name = escape(result["id"])
-    claims = [[_badge(claim["verdict"]), escape(claim["text"]), escape(claim["why"]),
-               escape(claim["source"])] for claim in result["claims"]]
     parameters = [[f"<code>{escape(p['name'])}</code>", escape(json.dumps(p["value"])), escape(p["origin"]),
                    escape(p["reason"])] for p in result["parameters"]]
     return (
-        f'<section id="{name}"><h2>{escape(result["title"])}</h2>'
-        f'<p class="soft">{escape(result["paper"])} &middot; <code>{escape(result["command"])}</code>'
+        f'<section id="{name}"><h2>{escape(result["paper"])}. {escape(result["title"])}</h2>'
+        f'<p class="soft"><code>{escape(result["command"])}</code>'
         f' &middot; <a href="{name}.csv">numbers</a> &middot; <a href="{name}.json">claims</a></p>'
         f'<p>{escape(result["shows"])}</p>'
         f'<a href="{name}.png"><img src="{name}.png" alt="{escape(result["title"])}" loading="lazy"></a>'
-        + _rows(claims, ["verdict", "the paper says", "what the numbers say", "where"])
+        + _claims(result) + _findings(result) + _unjudged(result)
         + "<details><summary>parameters</summary>"
         + _rows(parameters, ["name", "value", "origin", "why"]) + "</details></section>")
+
+
+def _missing() -> str:
+    rows = [[escape(row.number), escape(row.shows + (f"; {row.part} only" if row.part else "")),
+             escape(row.why), escape(row.needs)] for row in NOT_REPRODUCED]
+    return ('<section id="missing"><h2>Not reproduced, and why</h2>'
+            + _rows(rows, ["figure", "shows", "why it is not here", "what it would take"]) + "</section>")
+
+
+def _meanings() -> str:
+    """What each verdict means."""
+    rows = [[_badge(word), escape(meaning)] for words in (CLAIM_WORDS, FINDING_WORDS)
+            for word, meaning in words.items()]
+    return _rows(rows, ["verdict", "means"])
 
 
 def _scoreboard(path: Path) -> str:
@@ -72,34 +142,38 @@ def _scoreboard(path: Path) -> str:
             '<a href="scoreboard.csv">numbers</a></p>' + _rows(rows, list(table.columns)) + "</section>")
 
 
-def _total(claims: list[dict[str, str]], ours: bool) -> str:
-    """Number of each verdict on the papers' claims, or on ours."""
-    verdicts = [claim["verdict"] for claim in claims if claim["source"].startswith("ours") == ours]
-    return " ".join(f"{_badge(v)} {verdicts.count(v)}" for v in (PASS, FAIL, NOT_TESTABLE) if v in verdicts)
-
-
 def page(folder: Path, scale: str) -> str:
     """The page's HTML."""
     results = [result for name in figures() if (result := store.load_record(folder, name)) is not None]
-    claims = [claim for result in results for claim in result["claims"]]
+    claims, findings = ([item for result in results for item in result[kind]]
+                        for kind in ("claims", "findings"))
+    unjudged = sum(len(result["unjudged"]) for result in results)
     contents = _rows(
-        [[f'<a href="#{escape(r["id"])}">{escape(r["title"])}</a>', escape(r["paper"]),
-          " ".join(_badge(claim["verdict"]) for claim in r["claims"])] for r in results],
-        ["figure", "paper", "verdicts"])
+        [[escape(r["paper"]), f'<a href="#{escape(r["id"])}">{escape(r["title"])}</a>',
+          *(" ".join(_linked(r, item) for item in r[kind]) for kind in ("claims", "findings"))]
+         for r in results], ["figure", "shows", "claims of the paper", "findings of ours"])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>fedsim: the figures</title><style>{CSS}</style></head><body><main>"
         "<h1>fedsim: the figures</h1>"
         f"<p>{len(results)} figures at the {escape(scale)} scale. "
-        f"Claims of the papers: {_total(claims, False)}; ours: {_total(claims, True)}</p>"
-        '<p class="soft">A verdict is decided by the exact law where it exists. FAIL means that the exact '
-        "law of the set-up as printed contradicts the sentence; the reason stands beside it. "
+        f"Claims of the papers: {total(claims)}; {unjudged} more sentences cannot be judged here. "
+        f"Findings of ours: {total(findings)}. "
+        'A claim that several figures share counts once. <a href="#missing">What is not reproduced</a>.</p>'
+        '<p class="soft">A verdict is decided by the exact law where it exists. '
         "&ldquo;Printed&rdquo; means as it stands in our transcription of the paper, which may have lost a "
         "mark: what we hold against a text is graded in <code>theory.errata()</code>, and what cannot be "
         "told from it is in <code>theory.remarks()</code>.</p>"
-        f"<section>{contents}</section>" + "".join(_figure(result) for result in results)
+        f"<section>{_meanings()}</section><section>{contents}</section>"
+        + "".join(_figure(result) for result in results) + _missing()
         + _scoreboard(folder / "scoreboard.csv") + "</main></body></html>\n")
+
+
+def _linked(result: dict[str, Any], item: dict[str, str]) -> str:
+    """A badge that leads to its claim and names it when pointed at."""
+    return (f'<a href="#{escape(result["id"])}.{escape(item["name"])}" title="{escape(item["text"])}">'
+            f'{_badge(item["verdict"])}</a>')
 
 
 def write(folder: Path, scale: str) -> Path:

@@ -13,10 +13,12 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from . import store
-from .figure import FAIL, NOT_TESTABLE, PASS
-from .figure import _in_order as natural_order
+from .coverage import NOT_REPRODUCED
+from .figure import natural_order
+from .verdicts import CLAIM_WORDS, FINDING_WORDS, counted, total
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "tests" / "benchmarks" / "results.csv"
@@ -36,21 +38,44 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([text[0], "|" + "---|" * len(header), *text[1:]])
 
 
+def records(folder: Path = store.FOLDER) -> list[dict[str, Any]]:
+    """The claims JSON of every stored figure, in natural order."""
+    paths = sorted(folder.glob("*.json"), key=lambda path: natural_order(path.stem))
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return [record for record in found if "claims" in record]
+
+
 def figure_table(folder: Path = store.FOLDER) -> str:
-    """Paper figure -> command -> verdicts on its claims, from the claims JSON of every stored figure."""
+    """Paper figure -> command -> verdicts on the paper's claims and on our findings."""
     rows = []
-    for path in sorted(folder.glob("*.json"), key=lambda path: natural_order(path.stem)):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if "claims" not in record:
-            continue
-        verdicts = [claim["verdict"] for claim in record["claims"]]
-        count = ", ".join(f"{verdicts.count(v)} {v}" for v in (PASS, FAIL, NOT_TESTABLE) if v in verdicts)
-        title = record["title"].split(": ", 1)[-1]  # the paper is in the first column
-        picture = f"[{title}](figures/{record['id']}.png)"
-        rows.append([record["paper"], picture, f"`{record['command']}`", count or "no claim"])
+    for record in records(folder):
+        picture = f"[{record['title']}](figures/{record['id']}.png)"
+        verdicts = [counted([item["verdict"] for item in record[kind]]) for kind in ("claims", "findings")]
+        rows.append([record["paper"], picture, f"`{record['command']}`", *verdicts])
     if not rows:
         return "No figure is stored yet: `make figures`."
-    return markdown(["paper figure", "shows", "command", "claims judged"], rows)
+    return markdown(["figure", "shows", "command", "claims of the paper", "findings of ours"], rows)
+
+
+def verdict_table(folder: Path = store.FOLDER) -> str:
+    """What each verdict means, and how many there are."""
+    said = records(folder)
+    rows = [[word, meaning] for word, meaning in CLAIM_WORDS.items()]
+    ours = [[word, meaning] for word, meaning in FINDING_WORDS.items()]
+    totals = [total(item for record in said for item in record[kind]) for kind in ("claims", "findings")]
+    unjudged = sum(len(record["unjudged"]) for record in said)
+    return "\n".join([
+        markdown(["a claim of a paper", "means"], rows), "",
+        markdown(["a finding of ours", "means"], ours), "",
+        f"The papers' claims: {totals[0]}; {unjudged} more sentences of theirs cannot be judged here. "
+        f"Findings of ours: {totals[1]}. A claim that several figures share counts once."])
+
+
+def missing_table() -> str:
+    """The papers' figures that are not reproduced, and why."""
+    rows = [[row.number, row.shows + (f"; {row.part} only" if row.part else ""), row.why, row.needs]
+            for row in NOT_REPRODUCED]
+    return markdown(["figure", "shows", "why it is not here", "what it would take"], rows)
 
 
 def benchmark_table(path: Path = BENCHMARKS) -> str:
@@ -64,7 +89,8 @@ def benchmark_table(path: Path = BENCHMARKS) -> str:
     return (f"{legend}\n" if legend else "") + markdown(header, rows)
 
 
-PARTS: dict[str, Callable[[], str]] = {"figures": figure_table, "benchmarks": benchmark_table}
+PARTS: dict[str, Callable[[], str]] = {"figures": figure_table, "verdicts": verdict_table,
+                                       "missing": missing_table, "benchmarks": benchmark_table}
 
 
 def filled(text: str, parts: dict[str, Callable[[], str]] | None = None) -> str:

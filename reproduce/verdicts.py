@@ -9,7 +9,7 @@ by intervals whose error level over all comparisons of a claim is `LEVEL` (`inte
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +56,11 @@ def counted(verdicts: Sequence[str]) -> str:
     """Verdicts in words: "2 PASS, 1 FAIL"; "none" when there is none."""
     kinds = [word for word in (*CLAIM_WORDS, *FINDING_WORDS) if word in verdicts]
     return ", ".join(f"{verdicts.count(word)} {word}" for word in kinds) or "none"
+
+
+def total(judged: Iterable[Mapping[str, str]]) -> str:
+    """The same of judged claims or findings, without those that another figure counts."""
+    return counted([item["verdict"] for item in judged if not item.get("counted_in")])
 
 
 def unanimous(good: ArrayLike, least: int = MIN_SETS) -> str:

@@ -1,13 +1,15 @@
 """The figures: every one at the tiny scale, and the machinery that stores, draws, checks and lists them."""
 
 import json
+import re
 import subprocess
 import sys
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from a_figure import a_figure
 from matplotlib.figure import Figure as Drawing
 
 import fedsim as fs
@@ -15,7 +17,8 @@ import theory
 from reproduce import __main__ as command
 from reproduce import figure, gallery, plot, run, scoreboard, store
 from reproduce._fa_ld import floor_of
-from reproduce.figure import FAIL, NOT_TESTABLE, PASS, SCALES, ByScale, Claim, Figure, Parameter
+from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter, Unjudged
+from reproduce.verdicts import BASES, CLAIM_WORDS, DOES_NOT_HOLD, FINDING_WORDS
 
 FIGURES = figure.figures()
 
@@ -51,16 +54,33 @@ def test_tables_are_finite_and_survive_storing(made, name):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_claims_are_judged_with_reasons(made, name):
+def test_everything_said_is_judged_with_reasons(made, name):
     record = store.load_record(made[0], name)
-    assert record["claims"]
-    for claim in record["claims"]:
-        assert claim["verdict"] in (PASS, FAIL, NOT_TESTABLE)
-        assert len(claim["why"]) > 20 and claim["why"].endswith(".")
-        assert "nan" not in claim["why"].lower() and claim["source"]
+    judged = record["claims"] + record["findings"]
+    assert judged
+    for items, words in ((record["claims"], CLAIM_WORDS), (record["findings"], FINDING_WORDS)):
+        for item in items:
+            assert item["verdict"] in words and item["rests_on"] in BASES
+            assert len(item["why"]) > 20 and item["why"].endswith(".")
+            assert "nan" not in item["why"].lower().split()
+            assert not re.search(r"\d0?e-(1[5-9]|[2-9]\d)|\b0e\+00", item["why"]), "rounding is no number"
+    for item in record["claims"] + record["unjudged"]:
+        assert item["source"] and not item["source"].startswith("ours")
+    for item in record["findings"]:
+        assert not item["text"].startswith("ours")
+    for item in judged + record["unjudged"]:
+        assert item["name"].isidentifier()
     for item in record["parameters"]:
         assert item["origin"] in ("paper", "ours")
         assert item["origin"] == "paper" or item["reason"]
+
+
+def test_a_claim_that_is_counted_elsewhere_is_there():
+    for one in FIGURES.values():
+        for item in one.judged:
+            if getattr(item, "counted_in", ""):
+                there = [other.text for other in FIGURES[item.counted_in].judged]
+                assert item.text in there, f"{one.id}.{item.name}: not said in {item.counted_in}"
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -97,6 +117,43 @@ def test_check_passes_on_the_same_and_fails_on_other_numbers(made, tmp_path):
     run.publish(one, moved, "tiny", tmp_path)
     found = run.check(one, "tiny", tmp_path)
     assert len(found) == 1 and "curves, column w2" in found[0]
+
+
+def test_check_compares_reasons_verdicts_and_parameters(tmp_path):
+    one = a_figure()
+    run.make(one, "tiny", tmp_path)
+    assert run.check(one, "tiny", tmp_path) == []
+    claim = one.module.CLAIMS[0]
+    for changes, words in (
+            ({"CLAIMS": [replace(claim, judge=lambda tables: (PASS, "We see it so."))]}, "We see it so"),
+            ({"CLAIMS": [replace(claim, judge=lambda tables: (FAIL, "It does not."))]}, "'FAIL'"),
+            ({"CLAIMS": []}, "claims: stored"), ({"SHOWS": "another line"}, "shows: stored")):
+        found = run.check(a_figure(**changes), "tiny", tmp_path)
+        assert found and words in found[0], found
+
+
+def test_rounding_changes_no_file(tmp_path):
+    """Another processor's last digits are not worth a changed file; a real change is."""
+    one = a_figure()
+    tables = one.compute("quick")
+    run.publish(one, tables, "quick", tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    run.publish(one, {"line": tables["line"] * (1 + 1e-9)}, "quick", tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    run.publish(one, {"line": tables["line"] * (1 + 1e-5)}, "quick", tmp_path)
+    assert (tmp_path / "a_figure.csv").read_bytes() != before["a_figure.csv"]
+
+
+def test_findings_have_words_of_their_own(tmp_path):
+    said = [Finding("It rises.", "", lambda tables: (FAIL, "It falls."), name="rises", rests_on=EXACT),
+            Unjudged("It is blue.", "figure 1", "Nobody can tell.", name="blue")]
+    one = a_figure(CLAIMS=said)
+    result, _ = run.make(one, "tiny", tmp_path)
+    assert [item["verdict"] for item in result["findings"]] == [DOES_NOT_HOLD] and result["claims"] == []
+    assert run.verdict_line(result) == "tiny scale;  findings of ours: 1 DOES NOT HOLD"
+    assert "DOES NOT HOLD" not in [item["verdict"] for item in result["claims"]]
+    with pytest.raises(ValueError, match="MISPRINT"):
+        replace(said[0], judge=lambda tables: ("MISPRINT", "It is.")).judged({})
 
 
 def test_same_seed_same_tables(made):
@@ -143,25 +200,6 @@ def test_bias_of_partial_participation_has_its_closed_form_limit(made, scheme):
 
 
 # ---- the machinery ----------------------------------------------------------------------------------
-
-
-def a_figure(**changes):
-    """A small figure that is not in the package."""
-    parameters = [Parameter("slope", ByScale(1.0, 2.0, 3.0), "ours", "a choice")]
-
-    def compute(scale):
-        slope = figure.settings(parameters, scale).slope
-        return {"line": pd.DataFrame({"x": [0, 1], "y": [0.0, slope]})}
-
-    def draw(tables):
-        drawing, ((ax,),) = plot.panels(1)
-        plot.exact(ax, tables["line"]["x"], tables["line"]["y"], plot.COLOURS[0])
-        return drawing
-
-    parts = {"TITLE": "a title", "PAPER": "ours", "SHOWS": "a line", "COST": dict.fromkeys(SCALES, "0 s"),
-             "PARAMETERS": parameters, "compute": compute, "draw": draw,
-             "CLAIMS": [Claim("It rises.", "nowhere", lambda tables: (PASS, "Because it does, as we see."))]}
-    return Figure("a_figure", SimpleNamespace(**parts | changes))
 
 
 def test_an_interrupted_figure_leaves_the_previous_one_intact(tmp_path, monkeypatch, capsys):
@@ -228,7 +266,14 @@ def test_parameters_and_claims_are_checked():
     with pytest.raises(ValueError, match="reason"):
         Parameter("x", 1, "ours")
     with pytest.raises(ValueError, match="verdict"):
-        Claim("It rises.", "nowhere", lambda tables: ("MAYBE", "who knows")).judged({})
+        Claim("It rises.", "here", lambda tables: ("MAYBE", "so"), name="x", rests_on=EXACT).judged({})
+    with pytest.raises(ValueError, match="rests_on"):
+        Claim("It rises.", "nowhere", lambda tables: (PASS, "Yes."), name="x", rests_on="luck")
+    with pytest.raises(ValueError, match="name"):
+        Unjudged("It rises.", "nowhere", "why", name="not a name")
+    twice = Unjudged("It rises.", "nowhere", "why", name="x")
+    with pytest.raises(ValueError, match="more than once"):
+        a_figure(CLAIMS=[twice, twice])
     with pytest.raises(ValueError, match="scale"):
         figure.settings([], "large")
 
@@ -256,7 +301,10 @@ def test_gallery_links_only_to_files_beside_it(made):
     for name in FIGURES:
         assert f'src="{name}.png"' in page and f'href="{name}.csv"' in page
     assert "http" not in page and str(made[0]) not in page
-    assert page.count("<section") == len(FIGURES) + 1
+    assert page.count('<section id="') == len(FIGURES) + 1
+    for result in (store.load_record(made[0], name) for name in FIGURES):
+        for item in result["claims"] + result["findings"] + result["unjudged"]:
+            assert page.count(f'id="{result["id"]}.{item["name"]}"') == 1
 
 
 def test_scoreboard_covers_the_catalogue_and_nothing_is_violated():

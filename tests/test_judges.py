@@ -3,11 +3,10 @@
 import re
 
 import pytest
+from opposites import opposites
 
 from reproduce import figure, store
 from reproduce.verdicts import HOLDS, NOT_TESTABLE, OPEN, PASS
-
-from .opposites import opposites
 
 FIGURES = figure.figures()
 OPPOSITES = opposites()

@@ -42,12 +42,16 @@ def test_commands_exist():
 
 
 def test_a_table_is_filled_from_the_stored_claims(tmp_path):
-    claims = [{"verdict": verdict} for verdict in ("PASS", "FAIL", "PASS")]
-    (tmp_path / "a.json").write_text(json.dumps({"id": "a", "paper": "P 1", "title": "t|u",
-                                                 "command": "do a", "claims": claims}))
+    claims = [{"verdict": verdict, "counted_in": ""} for verdict in ("PASS", "FAIL", "PASS")]
+    claims.append({"verdict": "PASS", "counted_in": "b"})
+    (tmp_path / "a.json").write_text(json.dumps({
+        "id": "a", "paper": "P 1", "title": "t|u", "command": "do a", "claims": claims,
+        "findings": [{"verdict": "OPEN"}], "unjudged": [{}, {}]}))
     (tmp_path / "other.json").write_text("{}")
     table = readme.figure_table(tmp_path)
-    assert table.splitlines()[2:] == ["| P 1 | [t\\|u](figures/a.png) | `do a` | 2 PASS, 1 FAIL |"]
+    assert table.splitlines()[2:] == ["| P 1 | [t\\|u](figures/a.png) | `do a` | 3 PASS, 1 FAIL | 1 OPEN |"]
+    words = readme.verdict_table(tmp_path)
+    assert "The papers' claims: 2 PASS, 1 FAIL; 2 more" in words and "Findings of ours: 1 OPEN." in words
     (tmp_path / "b.csv").write_text("who,ms\nx,1\n")
     assert readme.benchmark_table(tmp_path / "b.csv") == "| who | ms |\n|---|---|\n| x | 1 |"
     text = "a\n<!-- t:begin -->\nold\n<!-- t:end -->\nz\n"

@@ -1,0 +1,94 @@
+"""Every numbered figure of the four papers: which figure of this package draws it, or why none does.
+
+A figure says what it draws in its `REPRODUCES`; what is not drawn, wholly or in part, is a row of
+`NOT_REPRODUCED`. A test holds the two together against `NUMBERED`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .figure import figures
+
+NUMBERED: dict[str, tuple[str, ...]] = {
+    "FA-LD": ("1(a)", "1(b)", "1(c)", "1(d)", "1(e)", "2", "3(a)", "3(b)", "3(c)", "3(d)", "3(e)", "4"),
+    "FA-HMC": ("1(a)", "1(b)", "1(c)", "1(d)", "2", "3", "4", "5", "6", "7", "S1", "S2"),
+    "DE": ("1", "2", "3", "4(a)", "4(b)", "4(c)", "5", "6", "7", "8", "9", "10"),
+    "Stale": ("1", "2(a)", "2(b)", "2(c)", "3", "4", "5", "6", "7", "8", "9", "10", "11"),
+}
+"""Numbers of the figures by paper; S marks FA-HMC's supplement, which counts from 1 again."""
+
+_IMAGES = ("multinomial logistic regression on images: no problem class of fedsim has more than two classes, "
+           "and the data are not part of the project")
+_NETWORKS = "neural networks: not log-concave, so that neither an exact law nor a theorem here says anything"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A numbered figure that is not reproduced, or a part of one.
+
+    Parameters
+    ----------
+    number : str
+        "paper number", as in `NUMBERED`.
+    shows : str
+        What the paper draws there.
+    why : str
+        Why it is not here.
+    needs : str
+        What it would take.
+    part : str
+        Which part, where the rest is here; blank for the whole figure.
+    """
+
+    number: str
+    shows: str
+    why: str
+    needs: str
+    part: str = ""
+
+
+NOT_REPRODUCED = (
+    Missing("FA-LD 2", "accuracy, Brier score and calibration error on MNIST and Fashion-MNIST, by "
+                      "local steps", _IMAGES,
+            "a softmax regression with minibatches, and the two data sets or a labelled stand-in"),
+    Missing("FA-LD 4", "the same after a warm-up of 500 rounds", _IMAGES, "as figure 2"),
+    Missing("FA-HMC 3", "accuracy, Brier score, calibration error and log likelihood on Fashion-MNIST, by "
+                        "leapfrog steps", _IMAGES,
+            "a softmax regression with minibatches, and the data set or a labelled stand-in"),
+    Missing("FA-HMC 4", "the same by local steps", _IMAGES, "as figure 3"),
+    Missing("FA-HMC 5", "a network with two hidden layers on Fashion-MNIST",
+            _NETWORKS + "; the printed width, 512 times the input's dimension, is out of reach besides",
+            "another kind of simulator"),
+    Missing("FA-HMC 6", "logistic regression on two classes of CIFAR-10 and on Kuzushiji-MNIST, by "
+                        "leapfrog steps",
+            "the data are not part of the project, and Kuzushiji-MNIST has ten classes",
+            "the data, or a labelled stand-in for the two classes, and a softmax regression for the ten"),
+    Missing("FA-HMC 7", "the same by local steps", "as figure 6", "as figure 6"),
+    Missing("FA-HMC S1", "figure 3 with bands of five runs", _IMAGES, "as figure 3"),
+    Missing("FA-HMC S2", "figure 4 with bands of five runs", _IMAGES, "as figure 4"),
+    Missing("Stale 3", "test loss by workers", _NETWORKS, "another kind of simulator",
+            part="the columns of MNIST and CIFAR-10"),
+    Missing("Stale 4", "test loss by servers", _NETWORKS, "another kind of simulator",
+            part="the columns of MNIST and CIFAR-10"),
+    Missing("Stale 5", "the architecture of servers and workers", "a drawing without numbers",
+            "a drawing of `fs.Workers` and its clock"),
+    *(Missing(f"Stale {number}", f"test loss by {what}", _NETWORKS, "another kind of simulator",
+              part="the rows of MNIST and CIFAR-10")
+      for number, what in ((6, "workers"), (7, "servers"), (8, "servers, with one worker each"),
+                           (9, "servers, with two workers each"), (10, "servers, with four workers each"),
+                           (11, "servers, with six workers each"))),
+)
+
+
+def drawn_by() -> dict[str, list[str]]:
+    """Ids of the figures that draw each numbered figure."""
+    found: dict[str, list[str]] = {f"{paper} {number}": [] for paper, numbers in NUMBERED.items()
+                                   for number in numbers}
+    for figure in figures().values():
+        for number in figure.reproduces:
+            if number not in found:
+                raise ValueError(f"REPRODUCES of figure {figure.id} names {number!r}; "
+                                 "reproduce/coverage.py has no such figure")
+            found[number].append(figure.id)
+    return found

@@ -1,0 +1,37 @@
+"""Every numbered figure of the papers is drawn or accounted for, in the table, the README and the gallery."""
+
+from pathlib import Path
+
+import pytest
+
+from reproduce import gallery, readme, store
+from reproduce.coverage import NOT_REPRODUCED, NUMBERED, drawn_by
+
+HERE = drawn_by()
+WHOLLY = {row.number for row in NOT_REPRODUCED if not row.part}
+IN_PART = {row.number for row in NOT_REPRODUCED if row.part}
+
+
+def test_the_papers_have_49_numbered_figures():
+    assert sum(map(len, NUMBERED.values())) == len(HERE) == 49
+
+
+@pytest.mark.parametrize("number", HERE)
+def test_each_is_drawn_or_accounted_for(number):
+    assert bool(HERE[number]) != (number in WHOLLY), "drawn, or wholly missing with a reason, not both"
+    assert number not in IN_PART or HERE[number], "a missing part needs the rest to be drawn"
+
+
+def test_the_list_names_known_figures_once():
+    numbers = [row.number for row in NOT_REPRODUCED]
+    assert set(numbers) <= set(HERE) and len(numbers) == len(set(numbers))
+    assert all(row.shows and row.why and row.needs for row in NOT_REPRODUCED)
+
+
+def test_readme_and_gallery_show_the_list():
+    text = (Path(store.FOLDER).parent / "README.md").read_text(encoding="utf-8")
+    page = gallery.page(store.FOLDER, "quick")
+    for row in NOT_REPRODUCED:
+        assert f"| {row.number} |" in text
+        assert f"<td>{row.number}</td>" in page
+    assert readme.filled(text) == text

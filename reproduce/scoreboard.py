@@ -1,131 +1,164 @@
 """`python -m reproduce scoreboard`: every theorem against the exact law, on random problems.
 
 The theorems come from `theory.theorems()` and are compared by `theory.examine`, so that a new theorem
-appears by itself. What is drawn at random for an algorithm stands in a module ``_settings_<name>.py``
-of this package, which defines
+appears by itself. An interrupted run goes on where it was. One row per theorem and variant; the first
+variant of a theorem is its default, the smallest form that is proved. The columns:
 
-    ALGORITHM                     its class
-    draw(rng) -> (problem, algorithm, n_rounds, start)
-
-Within its hypotheses a bound must hold on every problem; `theory` calls a bound vacuous when it is not
-below the distance at the start.
+    theorem, statement   id in `theory.catalogue()`; paper and number
+    variant, quantity    form of the statement; what it bounds (`theory.quantities()`)
+    problems             random problems to which the theorem speaks
+    within_hypotheses    those on which every hypothesis that numbers decide holds
+    verdict              holds: on all within its hypotheses; violated: not on all of them. A rate has an
+                         unknown constant, so that no problem can speak against it: it is not compared
+    violations           problems within the hypotheses on which the exact quantity breaks the bound
+    violations_outside   the same outside the hypotheses, which contradicts nothing
+    largest_ratio        largest exact / bound within the hypotheses (bound / exact for a lower bound): 1 is
+                         tight, more a violation; at most 1 within rounding is 1; below 1e-12 it is 0,
+                         also where both sides are
+    median_ratio         its median over problems
+    first_bound          the bound at its last round on one problem, the first where the ratio is not 0
+    first_ratio          the ratio there: by these two a test sees that the file lags behind the code
+    vacuous              share of problems on which a bound on a distance is below the distance at the start
+                         at none of the rounds drawn; blank for what is no distance
+    errata               of a violated variant, what `theory.errata(theorem=...)` says against the text
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import pkgutil
-import zlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 import theory
 
 from . import gallery, store
-from .figure import clear_note, note
+from ._kept import Kept
+from ._scoreboard import DIGITS, Row, rows
 
 PROBLEMS = 60
-"""Problems per theorem and variant."""
-SEED = 2024
-TRIES = 40
-"""Draws per problem wanted, before a theorem counts as not applicable to what is drawn."""
+"""Problems per theorem."""
 
 COLUMNS = ("theorem", "statement", "variant", "quantity", "problems", "within_hypotheses", "verdict",
-           "violations", "violations_outside", "largest_ratio", "median_ratio", "vacuous")
+           "violations", "violations_outside", "largest_ratio", "median_ratio", "first_bound", "first_ratio",
+           "vacuous", "errata")
 
 
-def settings() -> dict[type, Callable[[np.random.Generator], tuple[Any, Any, int, Any]]]:
-    """The random settings of every algorithm that has a module of them."""
-    package = importlib.import_module(__package__ or "reproduce")
-    modules = [importlib.import_module(f"{package.__name__}.{info.name}")
-               for info in pkgutil.iter_modules(package.__path__) if info.name.startswith("_settings_")]
-    return {module.ALGORITHM: module.draw for module in modules}
+def _timed(id: str, n_problems: int) -> tuple[list[Row], float]:
+    """Rows of a theorem, and the seconds they took."""
+    begin = time.perf_counter()
+    entry = next(entry for entry in theory.theorems() if entry.id == id)
+    return rows(entry, n_problems), time.perf_counter() - begin
 
 
-def _draws(entry: Any, n_problems: int) -> Iterator[tuple[Any, Any, int, Any]]:
-    """Problems to which a theorem applies; the same for each of its variants."""
-    known = settings()
-    if entry.algorithm not in known:
+def _pool(workers: int) -> multiprocessing.pool.Pool:
+    """Processes that leave Ctrl-C to this one, which ends them."""
+    make = multiprocessing.get_context("spawn").Pool
+    if threading.current_thread() is not threading.main_thread():
+        return make(workers)
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by the processes
+    try:
+        return make(workers)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def _finished(ids: Sequence[str], n_problems: int, workers: int) -> Iterator[tuple[list[Row], float]]:
+    """Rows of the theorems as they finish."""
+    one = partial(_timed, n_problems=n_problems)
+    if min(workers, len(ids)) < 2:
+        yield from map(one, ids)
         return
-    rng = np.random.default_rng([SEED, zlib.crc32(entry.id.encode())])
-    found = 0
-    for _ in range(TRIES * n_problems):
-        drawn = known[entry.algorithm](rng)
-        if entry.applies(drawn[1]):
-            yield drawn
-            found += 1
-            if found == n_problems:
-                return
+    with _pool(min(workers, len(ids))) as pool:
+        yield from pool.imap_unordered(one, ids)
 
 
-def judge(entry: Any, variant: str, n_problems: int) -> dict[str, Any]:
-    """One row: a variant of a theorem on random problems."""
-    row = {"theorem": entry.id, "statement": f"{entry.paper} {entry.number}", "variant": variant,
-           "quantity": entry.quantity}
-    if entry.kind == "rate":
-        return _empty(row, "a rate: holds up to an unknown constant")
-    verdicts = [theory.examine(entry, problem, algorithm, n_rounds, start=start, variant=variant)
-                for problem, algorithm, n_rounds, start in _draws(entry, n_problems)]
-    if not verdicts:
-        return _empty(row, "no random settings for it")
-    inside = [verdict for verdict in verdicts if verdict.hypotheses_met]
-    ratios = [verdict.tightness for verdict in inside]
-    wrong = sum(verdict.contradicts_theorem for verdict in verdicts)
-    outside = sum(not verdict.holds for verdict in verdicts) - wrong
-    vacuous = any(verdict.bound.start_distance is not None for verdict in verdicts)
-    return {**row, "problems": len(verdicts), "within_hypotheses": len(inside),
-            "verdict": ("violated" if wrong else "holds") if inside else "never within hypotheses",
-            "violations": wrong,
-            "violations_outside": outside,
-            "largest_ratio": max(ratios, default=np.nan),
-            "median_ratio": float(np.median(ratios)) if ratios else np.nan,
-            "vacuous": sum(verdict.is_vacuous for verdict in verdicts) / len(verdicts) if vacuous else np.nan}
+def table(n_problems: int = PROBLEMS, workers: int = 1, kept: Kept | None = None,
+          tell: Callable[[str], None] | None = None) -> pd.DataFrame:
+    """One row per theorem and variant, whatever the number of workers.
+
+    Parameters
+    ----------
+    n_problems : random problems per theorem
+    workers : processes
+    kept : where finished theorems are kept and found
+    tell : what takes a line of text per finished theorem
+    """
+    ids = [entry.id for entry in theory.theorems()]
+    known = kept.load() if kept is not None else {}
+    found = {id: known[id] for id in ids if id in known}
+    if found and tell is not None:
+        tell(f"{len(found)} of {len(ids)} theorems are kept from an interrupted run")
+    for made, seconds in _finished([id for id in ids if id not in found], n_problems, workers):
+        id = made[0]["theorem"]
+        found[id] = made
+        if kept is not None:
+            kept.add(made)
+        if tell is not None:
+            tell(f"[{len(found):>2}/{len(ids)}] {id:<40} {_words(made)}  {seconds:.1f} s")
+    return pd.DataFrame([row for id in ids for row in found[id]], columns=list(COLUMNS))
 
 
-def _empty(row: dict[str, Any], why: str) -> dict[str, Any]:
-    return {**row, "problems": 0, "within_hypotheses": 0, "verdict": why, "violations": 0,
-            "violations_outside": 0, "largest_ratio": np.nan, "median_ratio": np.nan, "vacuous": np.nan}
-
-
-def table(n_problems: int = PROBLEMS) -> pd.DataFrame:
-    """One row per theorem and variant."""
-    rows = []
-    for entry in theory.theorems():
-        for variant in entry.variants:
-            note(f"{entry.id} ({variant})")
-            rows.append(judge(entry, variant, n_problems))
-    clear_note()
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+def _words(made: list[Row]) -> str:
+    """The verdicts on a theorem's variants, in one where they agree."""
+    words = {row["variant"]: row["verdict"] for row in made}
+    if len(set(words.values())) == 1:
+        return str(made[0]["verdict"])
+    return ", ".join(f"{variant} {word}" for variant, word in words.items())
 
 
 def as_csv(found: pd.DataFrame) -> str:
-    """The table as text, six significant digits, blank where a number does not exist."""
-    return found.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    """The table as text, blank where a number does not exist."""
+    return found.to_csv(index=False, float_format=f"%.{DIGITS}g", lineterminator="\n")
+
+
+def against_defaults(found: pd.DataFrame) -> pd.DataFrame:
+    """The rows of default variants that are violated within their hypotheses."""
+    defaults = {entry.id: entry.variants[0] for entry in theory.theorems()}
+    return found[(found["violations"] > 0) & (found["variant"] == found["theorem"].map(defaults))]
+
+
+def _arguments(given: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m reproduce scoreboard", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    cores = os.cpu_count() or 1
+    parser.add_argument("--problems", type=int, default=PROBLEMS, help=f"per theorem (default {PROBLEMS})")
+    parser.add_argument("--workers", type=int, default=cores, metavar="N",
+                        help=f"processes (default the number of cores, {cores})")
+    parser.add_argument("--out", metavar="FOLDER", help="write scoreboard.csv there instead of figures/")
+    arguments = parser.parse_args(given)
+    for name in ("problems", "workers"):
+        if getattr(arguments, name) < 1:
+            parser.error(f"--{name}={getattr(arguments, name)} must be at least 1")
+    return arguments
 
 
 def main(given: Sequence[str]) -> int:
     """Command line; exit code 1 when a bound is violated within its hypotheses by its default variant."""
-    parser = argparse.ArgumentParser(prog="python -m reproduce scoreboard", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--problems", type=int, default=PROBLEMS, help=f"per theorem (default {PROBLEMS})")
-    parser.add_argument("--out", metavar="FOLDER", help="write scoreboard.csv there instead of figures/")
-    arguments = parser.parse_args(given)
-    if arguments.problems < 1:
-        parser.error(f"--problems={arguments.problems} must be at least 1")
-    found = table(arguments.problems)
+    arguments = _arguments(given)
     folder = Path(arguments.out) if arguments.out else store.FOLDER
+    kept = Kept(folder, arguments.problems)
+    try:
+        found = table(arguments.problems, arguments.workers, kept,
+                      partial(print, file=sys.stderr, flush=True))
+    except KeyboardInterrupt:
+        print("\nthe finished theorems are kept: the same command goes on from there", file=sys.stderr)
+        raise
     store.publish(folder, {"scoreboard.csv": as_csv(found)})
+    kept.remove()
     if (folder / "index.html").exists():
         gallery.write(folder, "quick")
-    shown = ["theorem", "variant", "problems", "within_hypotheses", "verdict", "violations", "largest_ratio",
-             "median_ratio", "vacuous"]
-    print(found[shown].to_string(index=False, float_format=lambda value: f"{value:.3g}", na_rep="-"))
-    defaults = {entry.id: entry.variants[0] for entry in theory.theorems()}
-    wrong = found[(found["violations"] > 0) & (found["variant"] == found["theorem"].map(defaults))]
+    listed = ["theorem", "variant", "problems", "within_hypotheses", "verdict", "violations", "largest_ratio",
+              "median_ratio", "vacuous"]
+    print(found[listed].to_string(index=False, float_format=lambda value: f"{value:.3g}", na_rep="-"))
+    wrong = against_defaults(found)
     print(f"{len(found)} rows; {len(wrong)} default variants violated within their hypotheses")
     return 1 if len(wrong) else 0

@@ -13,9 +13,8 @@ from a_figure import a_figure
 from matplotlib.figure import Figure as Drawing
 
 import fedsim as fs
-import theory
 from reproduce import __main__ as command
-from reproduce import figure, gallery, plot, run, scoreboard, store
+from reproduce import figure, gallery, plot, run, store
 from reproduce._fa_ld import floor_of
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter, Unjudged
 from reproduce.verdicts import BASES, CLAIM_WORDS, DOES_NOT_HOLD, FINDING_WORDS
@@ -305,17 +304,6 @@ def test_gallery_links_only_to_files_beside_it(made):
     for result in (store.load_record(made[0], name) for name in FIGURES):
         for item in result["claims"] + result["findings"] + result["unjudged"]:
             assert page.count(f'id="{result["id"]}.{item["name"]}"') == 1
-
-
-def test_scoreboard_covers_the_catalogue_and_nothing_is_violated():
-    found = scoreboard.table(n_problems=3)
-    assert set(found["theorem"]) == set(theory.catalogue()["id"])
-    defaults = {entry.id: entry.variants[0] for entry in theory.theorems()}
-    default = found[found["variant"] == found["theorem"].map(defaults)]
-    assert (default["violations"] == 0).all()
-    fa_ld = default[default["theorem"].str.startswith("fa_ld.")]
-    assert (fa_ld["within_hypotheses"] > 0).all() and (fa_ld["largest_ratio"] <= 1 + 1e-9).all()
-    assert scoreboard.as_csv(found).startswith("theorem,statement,variant")
 
 
 def test_the_command_line_in_a_process_of_its_own():

@@ -18,6 +18,7 @@ from fedsim.participation import Participation
 from fedsim.schedules import Harmonic
 from theory import privacy
 from theory.privacy import PrivacySetting, guarantee_at
+from theory.privacy.bounds import standard_numbers
 from theory.privacy.profiles import batches_delta, drawn_client_delta, mixture_delta, record_shift
 
 PLAIN = {"sensitivity": 1.0, "batch_fraction": 0.1, "delta0": 1e-6, "delta1": 1e-6, "delta2": 1e-6,
@@ -772,3 +773,13 @@ def test_bad_arguments():
 def test_the_gaussian_profile_refuses_what_is_no_size(epsilon, shift):
     with pytest.raises(ValueError, match="must be at least 0"):
         privacy.gaussian_delta(epsilon, shift)
+
+
+def test_the_standard_numbers_do_not_hang_on_the_last_bit_of_a_step_size():
+    """Which depends on the processor that found the eigenvalues."""
+    problem = fs.Quadratic([[1.0, 3.0], [2.0, 5.0]], np.zeros((2, 2)))
+    known = theory.constants(problem, fs.FALD(0.01))
+    one, other, far = (standard_numbers(fs.FALD(eta), known, 20, -3.0)
+                       for eta in (0.01, np.nextafter(0.01, 1.0), 0.011))
+    assert one.pop("sensitivity") == pytest.approx(other.pop("sensitivity"), rel=1e-12)
+    assert one == other != far

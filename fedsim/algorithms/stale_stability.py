@@ -84,11 +84,14 @@ def _growth(h: float, curvatures: Array, friction: float | None, ages: Array) ->
         if update % 64 == 63:  # rescale what the recursion can still see
             first = max(0, update + 1 - oldest)
             size = np.maximum(np.abs(past[first:update + 2]).max(axis=0), np.abs(velocity))
+            gone = size == 0.0  # step_size curvature = 1 with fresh gradients ends in one update
+            size[gone], log_scale[gone] = 1.0, -np.inf
             past[first:update + 2] /= size
             velocity = velocity / size
             log_scale += np.log(size)
     first = max(0, n - oldest)
-    log_scale += np.log(np.abs(past[first:]).max(axis=0))
+    with np.errstate(divide="ignore"):
+        log_scale += np.log(np.abs(past[first:]).max(axis=0))
     return float(np.exp(log_scale.max() / n))
 
 

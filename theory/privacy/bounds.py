@@ -54,7 +54,8 @@ def standard_numbers(algorithm: FALD, constants: Constants, n_rounds: int, lowes
     """
     eta = float(algorithm.schedule.largest)
     key = np.concatenate([constants.weights, [eta, n_rounds, algorithm.local_steps, algorithm.shared_noise]])
-    draws = np.random.default_rng(zlib.crc32(key.tobytes()))
+    said = " ".join(f"{number:.6g}" for number in key)  # a step size's last digits depend on the processor
+    draws = np.random.default_rng(zlib.crc32(said.encode()))
     alone = bool(draws.random() < 0.5)
     fraction = 1.0 if alone or draws.random() < 0.5 else float(10.0 ** draws.uniform(-2.0, 0.0))
     numbers = {"batch_fraction": fraction, "delta0": float(10.0 ** draws.uniform(-9.0, -2.0)),

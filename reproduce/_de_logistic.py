@@ -20,9 +20,11 @@ import fedsim as fs
 import theory
 from theory import de_sghmc, de_sgld
 
-from ._decentralized import NETWORKS, bound_rows, judgement, judgement_row
+from ._decentralized import CONNECTED, NETWORKS, bound_rows, judgement, judgement_row
+from ._decentralized_assumptions import assumptions_row, logistic_noise_sd
 from ._reference import posterior_reference
-from .figure import BadInput, note
+from .figure import BadInput, Tables, note
+from .verdicts import LEVEL
 
 LATE = 0.25
 """Share of the iterations, the last ones, over which an accuracy is averaged."""
@@ -67,10 +69,11 @@ def with_intercept(features: np.ndarray) -> np.ndarray:
     return np.column_stack([features, np.ones(len(features))])
 
 
-def on_agents(data: Data, p: Any, **options: Any) -> fs.LogisticRegression:
-    """The data, in an order of chance, spread as evenly as possible over the agents."""
-    agents = np.random.default_rng(p.split_seed).permutation(len(data.labels)) % p.n_clients
-    return fs.LogisticRegression(data.features, data.labels, agents, prior_variance=p.prior_variance,
+def on_agents(data: Data, p: Any, number: int = 0, **options: Any) -> fs.LogisticRegression:
+    """The data, in the `number`-th order of chance, spread as evenly as possible over the agents."""
+    order = np.random.default_rng(p.split_seed + number).permutation(len(data.labels))
+    return fs.LogisticRegression(data.features, data.labels, order % p.n_clients,
+                                 prior_variance=p.prior_variance,
                                  batch_size=min(p.batch_size, len(data.labels) // p.n_clients), **options)
 
 
@@ -107,19 +110,14 @@ def late(found: np.ndarray) -> np.ndarray:
     return found[:, -max(1, int(LATE * found.shape[1])):].mean(axis=1)
 
 
-def contrasts(kept: dict[Any, np.ndarray], **labels: Any) -> list[dict[str, Any]]:
-    """Late accuracies of connected networks minus those of the disconnected one, run by run.
+def contrasts(kept: dict[str, np.ndarray], **labels: Any) -> list[dict[str, Any]]:
+    """Late accuracies of connected networks minus those of the disconnected one, by network.
 
-    `kept` maps (network, agent) to late accuracies. Runs of two networks share their random numbers, so
-    that their differences are compared in pairs. Agent -1 is the mean of all agents.
+    Runs of two networks share their random numbers, so that they are compared in pairs.
     """
-    rows = []
-    for agent in sorted({key[1] for key in kept}):
-        for network in ("complete", "ring"):
-            mean, low, high = interval(kept[network, agent] - kept["disconnected", agent])
-            rows.append({**labels, "network": network, "agent": agent, "difference": mean, "low": low,
-                         "high": high})
-    return rows
+    return [{**labels, "network": network, **dict(zip(
+        ("difference", "low", "high"), interval(kept[network] - kept["disconnected"]), strict=True))}
+        for network in CONNECTED]
 
 
 class Posterior(NamedTuple):
@@ -151,77 +149,146 @@ def _fitted(draws: np.ndarray) -> fs.Gaussian:
     return fs.Gaussian(pooled.mean(axis=0), np.cov(pooled.T))
 
 
-def distances(run: fs.Run, target: fs.Gaussian, network: str) -> pd.DataFrame:
-    """W2 of the average, and the mean over clients of W2, with intervals and finite-replica floors."""
-    rows = []
-    clients = [law for law in run.clients if isinstance(law, fs.Run)]
-    for who, laws in (("average", [run]), ("clients", clients)):
-        seen = [dataclasses.replace(law, target=target) for law in laws]
-        band = np.mean([law.w2_interval() for law in seen], axis=0)
-        rows.append(pd.DataFrame({"network": network, "who": who, "round": run.rounds,
-                                  "w2": np.mean([law.w2() for law in seen], axis=0), "low": band[:, 0],
-                                  "high": band[:, 1],
-                                  "floor": np.mean([law.w2_floor() for law in seen], axis=0)}))
-    return pd.concat(rows)
+def distances(run: fs.Run, target: fs.Gaussian, network: str, rounds: np.ndarray) -> pd.DataFrame:
+    """Mean over agents of W2, with its interval and finite-replica floor, at these rounds.
 
-
-def theorems(algorithm: Any) -> tuple[str, Callable[..., Any], Callable[..., Any]]:
-    """Name, bound for the average, bound for the clients."""
-    if isinstance(algorithm, fs.DESGHMC):
-        return "Theorem 11", de_sghmc.w2_bound, de_sghmc.w2_clients_bound
-    return "Theorem 1", de_sgld.w2_bound, de_sgld.w2_clients_bound
-
-
-def compute(p: Any, data: Data, algorithm_on: Callable[[Any], Any],
-            other_on: Callable[[Any], Any] | None = None) -> dict[str, pd.DataFrame]:
-    """Tables: curves, agents, contrasts, distances, hypotheses, setting; bounds where there are any.
-
-    `algorithm_on` makes the algorithm on a mixing matrix; the curves of `other_on`, if given, are added.
+    The intervals of all agents, networks and two rounds are right together with probability 1 - LEVEL.
     """
-    problem = on_agents(data, p)
-    reference = posterior(data, problem, p)
-    rounds = np.unique([p.n_rounds, *np.rint(np.geomspace(1, p.distance_rounds, 32)).astype(int)]).tolist()
-    curves, agents, measured, bounds, hypotheses = [], [], [], [], []
-    kept: dict[Any, np.ndarray] = {}
-    for name, network in NETWORKS.items():
-        note(f"{network.title} network")
-        algorithm = algorithm_on(network.mixing(p.n_clients))
-        for agent in range(p.n_clients):
-            path = fs.sample_path(problem, algorithm, p.n_rounds, seed=p.seed, n_chains=p.n_runs,
-                                  client=agent, allow_unstable=True)
-            found = accuracies(path, data)
-            if agent == p.agent:
-                curves.append(curve(found).assign(network=name, method="this"))
-            kept[name, agent] = late(found)
-            mean, low, high = interval(kept[name, agent])
-            agents.append({"network": name, "agent": agent, "accuracy": mean, "low": low, "high": high,
-                           "sd": float(kept[name, agent].std(ddof=1))})
-        kept[name, -1] = np.mean([kept[name, agent] for agent in range(p.n_clients)], axis=0)
-        if other_on is not None:
-            path = fs.sample_path(problem, other_on(network.mixing(p.n_clients)), p.n_rounds, seed=p.seed,
-                                  n_chains=p.n_runs, client=p.agent, allow_unstable=True)
-            curves.append(curve(accuracies(path, data)).assign(network=name, method="other"))
-        run = fs.simulate(problem, algorithm, p.distance_rounds, p.n_runs, seed=p.seed, record=rounds,
-                          threads=1, allow_unstable=True)
-        kept_rounds = np.flatnonzero(np.isin(run.rounds, [0, *rounds]))
-        table = distances(run, reference.law, name)
-        measured.append(table[table["round"].isin(run.rounds[kept_rounds])])
-        constants = theory.constants(problem, algorithm)
-        for who, theorem in zip(("average", "clients"), theorems(algorithm)[1:], strict=True):
-            said = judgement(theorem, constants, algorithm, p.distance_rounds, record=rounds)
-            bounds.append(bound_rows(said, network=name, who=who))
-        hypotheses.append(judgement_row(said, network=name, theorem=theorems(algorithm)[0]))
+    laws = [dataclasses.replace(law, target=target) for law in run.clients if isinstance(law, fs.Run)]
+    level = 1.0 - LEVEL / (2 * len(NETWORKS) * len(laws))
+    band = np.mean([law.w2_interval(level) for law in laws], axis=0)
+    found = pd.DataFrame({"network": network, "round": run.rounds,
+                          "w2": np.mean([law.w2() for law in laws], axis=0), "low": band[:, 0],
+                          "high": band[:, 1], "floor": np.mean([law.w2_floor() for law in laws], axis=0)})
+    return found[found["round"].isin(rounds)]
+
+
+def theorem_of(algorithm: Any) -> tuple[str, Callable[..., Any]]:
+    """Name, and bound for the clients."""
+    if isinstance(algorithm, fs.DESGHMC):
+        return "Theorem 11", de_sghmc.w2_clients_bound
+    return "Theorem 1", de_sgld.w2_clients_bound
+
+
+def range_row(problem: fs.LogisticRegression, algorithm: Any, **labels: Any) -> dict[str, Any]:
+    """What the algorithm's theorem asks of the step size, as a row of the table "hypotheses"."""
+    theorem, bound = theorem_of(algorithm)
+    said = judgement(bound, theory.constants(problem, algorithm), algorithm, 1)
+    return judgement_row(said, theorem=theorem, **labels)
+
+
+def assumed_row(problem: fs.LogisticRegression, **labels: Any) -> dict[str, Any]:
+    """What the paper assumes of it, as a row of the table "assumptions"."""
+    assert problem.batch_size is not None
+    noise = logistic_noise_sd(problem.features, problem.clients, problem.batch_size)
+    return assumptions_row(problem.curvature_bounds("components"), noise, **labels)
+
+
+def compute(p: Any, data_of: Callable[[int], Data], algorithm_on: Callable[[Any], Any],
+            other_on: Callable[[Any], Any] | None = None) -> Tables:
+    """Tables: curves, sets, contrasts, distances, hypotheses, assumptions, setting; also bounds and pace.
+
+    `data_of` gives the data set of a number, `algorithm_on` makes the algorithm on a mixing matrix.
+    Curves, with those of `other_on` if given, and distances are of the first data set; "pace" compares
+    the two algorithms.
+    """
+    sets = range(p.n_data_sets)
+    first = data_of(0)
+    shared = data_of(1) is first
+    problem = on_agents(first, p)
+    reference = posterior(first, problem, p)
+    parts = [_on_one_set(p, number, data_of(number), reference if shared else None, algorithm_on, other_on)
+             for number in sets]
+    found = {name: pd.concat([part[name] for part in parts], ignore_index=True) for name in parts[0]}
     low, high = problem.curvature_bounds("components")
-    facts = {"data": data.name, "n_data": len(data.labels), "dim": problem.dim, "strong_convexity": low,
-             "smoothness": high, "posterior_accuracy": reference.accuracies.mean(),
+    facts = {"data": first.name, "units": "dealings" if shared else "data sets",
+             "n_data": len(first.labels), "dim": problem.dim, "strong_convexity": low, "smoothness": high,
+             "posterior_accuracy": reference.accuracies.mean(),
              "posterior_sd": reference.accuracies.std(ddof=1), "acceptance": reference.acceptance,
-             "halves_w2": reference.halves,
-             "spread": float(np.sqrt(reference.law.variances.sum())),
-             "laplace_w2": problem.laplace().w2(reference.law), "larger_class": max(
-                 float(data.labels.mean()), 1.0 - float(data.labels.mean()))}
-    tables = {"curves": pd.concat(curves), "agents": pd.DataFrame(agents),
-             "contrasts": pd.DataFrame(contrasts(kept)), "distances": pd.concat(measured),
-             "hypotheses": pd.DataFrame(hypotheses), "setting": pd.DataFrame([facts])}
-    if any(len(part) for part in bounds):
-        tables["bounds"] = pd.concat([part for part in bounds if len(part)])
-    return tables
+             "halves_w2": reference.halves, "spread": float(np.sqrt(reference.law.variances.sum())),
+             "laplace_w2": problem.laplace().w2(reference.law)}
+    return {**found, **_measured(p, problem, reference.law, algorithm_on), "setting": pd.DataFrame([facts])}
+
+
+def _on_one_set(p: Any, number: int, data: Data, reference: Posterior | None,
+                algorithm_on: Callable[[Any], Any],
+                other_on: Callable[[Any], Any] | None) -> dict[str, pd.DataFrame]:
+    """Runs of one agent on the data set of this number, and what the theorems ask of it.
+
+    The posterior is that of `reference`, or the Laplace law.
+    """
+    problem, is_first = on_agents(data, p, number), number == 0
+    law = problem.laplace() if reference is None else reference.law
+    hits = (accuracies(law.sample(500, p.seed + number), data) if reference is None
+            else reference.accuracies)
+    larger = max(float(data.labels.mean()), 1.0 - float(data.labels.mean()))
+    curves, rows, pace, hypotheses = [], [], [], []
+    kept: dict[str, np.ndarray] = {}
+    for name, network in NETWORKS.items():
+        note(f"{network.title} network, {number + 1} of {p.n_data_sets}")
+        mixing = network.mixing(p.n_clients)
+        found = {}
+        for method, made in (("this", algorithm_on), ("other", other_on)):
+            if made is None:
+                continue
+            path = fs.sample_path(problem, made(mixing), p.n_rounds, seed=p.seed + number,
+                                  n_chains=p.n_runs if is_first else p.n_set_runs, client=p.agent,
+                                  allow_unstable=True)
+            found[method] = accuracies(path, data)
+            if is_first:
+                curves.append(curve(found[method]).assign(network=name, method=method))
+            found[method] = found[method][:p.n_set_runs]
+            if method == "this":
+                end = path[:p.n_set_runs, -1]
+        kept[name] = late(found["this"])
+        rows.append({"data_set": number, "network": name, "accuracy": float(kept[name].mean()),
+                     "posterior_accuracy": float(hits.mean()), "larger_class": larger,
+                     "least_w2": _least_w2(end, law), "spread": float(np.sqrt(law.variances.sum()))})
+        if other_on is not None:
+            pace.append({"data_set": number, "network": name, **_pace(found)})
+        hypotheses.append(range_row(problem, algorithm_on(mixing), data_set=number, network=name))
+    tables = {"sets": rows, "contrasts": contrasts(kept, data_set=number), "hypotheses": hypotheses,
+              "assumptions": [assumed_row(problem, data_set=number)]}
+    return {"curves": pd.concat(curves) if curves else pd.DataFrame(),
+            **{name: pd.DataFrame(part) for name, part in tables.items()},
+            **({"pace": pd.DataFrame(pace)} if pace else {})}
+
+
+def _least_w2(points: np.ndarray, law: fs.Gaussian) -> float:
+    """What W2 between the law of the points (n, d) and `law` is at least, by means and traces alone.
+
+    W2^2 is at least the squared distance of the means plus that of the roots of the covariances' traces.
+    """
+    trace = points.var(axis=0, ddof=1).sum()
+    apart = ((points.mean(axis=0) - law.mean)**2).sum() - trace / len(points)  # less what n points add
+    return float(np.sqrt(max(apart, 0.0) + (np.sqrt(trace) - np.sqrt(law.variances.sum()))**2))
+
+
+def _pace(found: dict[str, np.ndarray]) -> dict[str, float]:
+    """When both methods' mean accuracies first are within 0.01 of the lower end, and their spreads.
+
+    An end is the mean over the last quarter; a spread the mean over iterations of the runs' deviation.
+    """
+    level = min(late(one).mean() for one in found.values()) - 0.01
+    first = {f"first_{method}": 1 + int(np.argmax(one.mean(axis=0) >= level))
+             for method, one in found.items()}
+    return {"level": float(level), **first,
+            **{f"sd_{method}": float(one.std(axis=0, ddof=1).mean()) for method, one in found.items()}}
+
+
+def _measured(p: Any, problem: fs.LogisticRegression, target: fs.Gaussian,
+              algorithm_on: Callable[[Any], Any]) -> dict[str, pd.DataFrame]:
+    """Tables distances and, where the theorem has a value, bounds: of all agents on the first data set."""
+    rounds = np.unique([p.n_rounds, *np.rint(np.geomspace(1, p.distance_rounds, 32)).astype(int)])
+    measured, bounds = [], []
+    for name, network in NETWORKS.items():
+        note(f"{network.title} network, distances")
+        algorithm = algorithm_on(network.mixing(p.n_clients))
+        run = fs.simulate(problem, algorithm, p.distance_rounds, p.n_runs, seed=p.seed,
+                          record=rounds.tolist(), threads=1, allow_unstable=True)
+        measured.append(distances(run, target, name, rounds))
+        said = judgement(theorem_of(algorithm)[1], theory.constants(problem, algorithm), algorithm,
+                         p.distance_rounds, record=[p.distance_rounds])
+        bounds.append(bound_rows(said, network=name).tail(1))
+    known = [part for part in bounds if len(part)]
+    return {"distances": pd.concat(measured), **({"bounds": pd.concat(known)} if known else {})}

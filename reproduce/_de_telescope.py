@@ -15,24 +15,26 @@ import pandas as pd
 from scipy.special import expit
 
 import fedsim as fs
-import theory
 from fedsim.problems.magic import N_FEATURES, N_ROWS, read_magic
 
 from ._data import read
 from ._de_logistic import (
+    LATE,
     Data,
     accuracies,
+    assumed_row,
     contrasts,
     curve,
     late,
     on_agents,
+    range_row,
     standardised,
-    theorems,
     with_intercept,
 )
-from ._decentralized import NETWORKS, judgement, judgement_row
+from ._decentralized import NETWORKS
 from ._fa_hmc_logistic import surrogate
-from .figure import ByScale, Parameter, note
+from .figure import ByScale, Parameter, Tables, note
+from .verdicts import MIN_SETS
 
 FILE = "magic04.data"
 STAND_IN = "SYNTHETIC STAND-IN"
@@ -44,7 +46,9 @@ LOOSE = {"curves": ("scaling", "unbiased", 0.03), "contrasts": ("scaling", "unbi
 SHARED = [
     Parameter("n_clients", 6, "paper", "section 5.3: 6 parts"),
     Parameter("batch_size", 100, "paper", "figures 9 and 10: b = 100; drawn with replacement"),
-    Parameter("n_runs", ByScale(12, 100, 100), "paper", "section 5.2: 100 independent runs"),
+    Parameter("n_runs", ByScale(12, 100, 100), "paper", "section 5.2: 100 independent runs; of the curves"),
+    Parameter("n_data_sets", MIN_SETS, "ours", "stand-ins, or splits of the file; curves are of the first"),
+    Parameter("n_set_runs", ByScale(6, 10, 20), "ours", "runs on each of them, in pairs between networks"),
     Parameter("test_share", 0.1, "paper", "section 5.3: test data have 10% of the data points"),
     Parameter("prior_variance", 10.0, "paper", "section 5.2: lambda = 10"),
     Parameter("n_data", ByScale(1900, N_ROWS, N_ROWS), "ours",
@@ -57,9 +61,9 @@ SHARED = [
     Parameter("agent", 0, "ours", "the paper's is randomly picked"),
     Parameter("start", 0.0, "ours", "all agents start at the origin; not printed"),
     Parameter("label_sign", "corrected", "ours", "the loss of (55) is that of y = 1 for every label"),
-    Parameter("split_seed", 0, "ours", "of the split, and of the order in which data are dealt to agents"),
-    Parameter("data_seed", 0, "ours", "of the stand-in"),
-    Parameter("seed", 1, "ours", "of the runs"),
+    Parameter("split_seed", 0, "ours", "of split and dealing; the next one has the next seed"),
+    Parameter("data_seed", 0, "ours", "of the stand-in, likewise"),
+    Parameter("seed", 1, "ours", "of the runs, likewise"),
 ]
 
 
@@ -80,15 +84,18 @@ def stand_in(n_data: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return features, (rng.random(n_data) < expit(logits + 0.95)).astype(np.float64)
 
 
-def parts_of(p: Any, files: Mapping[str, Path]) -> tuple[Data, Data]:
-    """Training and test data."""
-    if FILE in files:
-        features, labels = read(read_magic, files[FILE])
-        name = REAL
-    else:
-        features, labels = stand_in(p.n_data, p.data_seed)
-        name = STAND_IN
-    order = np.random.default_rng(p.split_seed).permutation(len(labels))[:p.n_data]
+def source_of(p: Any, files: Mapping[str, Path]) -> Callable[[int], tuple[np.ndarray, np.ndarray, str]]:
+    """Features, labels and name of the data of a number: the file's, or another stand-in for each."""
+    if FILE not in files:
+        return lambda number: (*stand_in(p.n_data, p.data_seed + number), STAND_IN)
+    features, labels = read(read_magic, files[FILE])
+    return lambda number: (features, labels, REAL)
+
+
+def parts_of(p: Any, data: tuple[np.ndarray, np.ndarray, str], number: int) -> tuple[Data, Data]:
+    """Training and test data of the `number`-th split."""
+    features, labels, name = data
+    order = np.random.default_rng(p.split_seed + number).permutation(len(labels))[:p.n_data]
     held = round(p.test_share * len(order))
     test, train = order[:held], order[held:]
     # rounded: runs that amplify rounding errors then begin alike on every machine
@@ -97,15 +104,19 @@ def parts_of(p: Any, files: Mapping[str, Path]) -> tuple[Data, Data]:
     return made[0], made[1]
 
 
-def local_radius(problem: fs.LogisticRegression, algorithm: Any) -> float:
-    """Radius of the map of all agents, linearised at the mode of what they follow, without gradient noise.
+def at_the_mode(problem: fs.LogisticRegression) -> fs.Quadratic:
+    """The clients' quadratic expansions at the mode of what all agents follow.
 
     A likelihood with the factor s in front and the prior's variance lambda is s times one with the
     variance s lambda: its mode is that posterior's, and s goes to the step size.
     """
     share = float(problem.followed_share.min())
-    near = surrogate(fs.LogisticRegression(problem.features, problem.labels, problem.clients,
+    return surrogate(fs.LogisticRegression(problem.features, problem.labels, problem.clients,
                                            prior_variance=problem.prior_variance * share))
+
+
+def local_radius(near: fs.Quadratic, share: float, algorithm: Any) -> float:
+    """Radius of the map of all agents, linearised at the mode, without gradient noise."""
     step = float(algorithm.step_size)
     if isinstance(algorithm, fs.DESGHMC):
         root = float(np.sqrt(share))
@@ -113,39 +124,58 @@ def local_radius(problem: fs.LogisticRegression, algorithm: Any) -> float:
     return fs.DESGLD(step * share, algorithm.mixing).radius(near)
 
 
-def compute(p: Any, files: Mapping[str, Path], algorithm_on: Callable[[Any], Any]) -> dict[str, pd.DataFrame]:
-    """Tables: curves, contrasts, stability, hypotheses, setting."""
-    train, test = parts_of(p, files)
-    curves, differences, stability, hypotheses = [], [], [], []
+def compute(p: Any, files: Mapping[str, Path], algorithm_on: Callable[[Any], Any]) -> Tables:
+    """Tables: curves, contrasts, stability, hypotheses, assumptions, setting."""
+    source = source_of(p, files)
+    parts = [_on_one_set(p, number, *parts_of(p, source(number), number), algorithm_on)
+             for number in range(p.n_data_sets)]
+    found = {name: pd.concat([part[name] for part in parts], ignore_index=True) for name in parts[0]}
+    return {**found, "setting": pd.DataFrame([_setting(p, *parts_of(p, source(0), 0))])}
+
+
+def _on_one_set(p: Any, number: int, train: Data, test: Data,
+                algorithm_on: Callable[[Any], Any]) -> dict[str, pd.DataFrame]:
+    """Runs of one agent on the data of this number; the first ones make the curves."""
+    curves, differences, stability = [], [], []
+    is_first = number == 0
     for scaling in SCALINGS:
-        problem = on_agents(train, p, grad_scale=scaling)
-        kept: dict[str, dict[Any, np.ndarray]] = {part: {} for part in PARTS}
+        problem = on_agents(train, p, number, grad_scale=scaling)
+        near, share = at_the_mode(problem), float(problem.followed_share.min())
+        kept: dict[str, dict[str, np.ndarray]] = {part: {} for part in PARTS}
         for name, network in NETWORKS.items():
-            note(f"{network.title} network, {scaling}")
+            note(f"{network.title} network, {scaling}, {number + 1} of {p.n_data_sets}")
             algorithm = algorithm_on(network.mixing(p.n_clients))
-            path = fs.sample_path(problem, algorithm, p.n_rounds, seed=p.seed, every=p.every,
-                                  n_chains=p.n_runs, client=p.agent, allow_unstable=True)
+            path = fs.sample_path(problem, algorithm, p.n_rounds, seed=p.seed + number, every=p.every,
+                                  n_chains=p.n_runs if is_first else p.n_set_runs, client=p.agent,
+                                  allow_unstable=True)
+            if not is_first:  # only the last quarter is looked at
+                path = path[:, -max(1, int(LATE * path.shape[1])):]
             for part, data in zip(PARTS, (train, test), strict=True):
                 found = accuracies(path, data)
-                curves.append(curve(found, p.every).assign(network=name, part=part, scaling=scaling))
-                kept[part][name, p.agent] = late(found)
-            stability.append({"network": name, "scaling": scaling, "radius": local_radius(problem, algorithm),
-                              "share": float(problem.followed_share.max())})
+                if is_first:
+                    curves.append(curve(found, p.every).assign(network=name, part=part, scaling=scaling))
+                kept[part][name] = late(found[:p.n_set_runs]) if is_first else (
+                    found[:p.n_set_runs].mean(axis=1))
+            stability.append({"data_set": number, "network": name, "scaling": scaling,
+                              "radius": local_radius(near, share, algorithm)})
         for part in PARTS:
-            differences += contrasts(kept[part], part=part, scaling=scaling)
+            differences += contrasts(kept[part], data_set=number, part=part, scaling=scaling)
+    exact = on_agents(train, p, number)
+    hypotheses = [range_row(exact, algorithm_on(network.mixing(p.n_clients)), data_set=number, network=name)
+                  for name, network in NETWORKS.items()]
+    tables = {"contrasts": differences, "stability": stability, "hypotheses": hypotheses,
+              "assumptions": [assumed_row(exact, data_set=number)]}
+    return {"curves": pd.concat(curves) if curves else pd.DataFrame(),
+            **{name: pd.DataFrame(rows) for name, rows in tables.items()}}
+
+
+def _setting(p: Any, train: Data, test: Data) -> dict[str, Any]:
+    """What the first data are, and how draws of their posterior (Laplace) classify them."""
     exact = on_agents(train, p)
-    for name, network in NETWORKS.items():
-        algorithm = algorithm_on(network.mixing(p.n_clients))
-        said = judgement(theorems(algorithm)[1], theory.constants(exact, algorithm), algorithm, p.n_rounds)
-        hypotheses.append(judgement_row(said, network=name, theorem=theorems(algorithm)[0]))
     draws = exact.laplace().sample(500, p.seed)
     seen = [accuracies(draws, data) for data in (train, test)]
-    low, high = exact.curvature_bounds("components")
-    facts = {"data": train.name, "n_training": len(train.labels), "n_test": len(test.labels),
-             "dim": exact.dim, "strong_convexity": low, "smoothness": high,
-             "least_size": int(exact.sizes.min()), "share_of_ones": float(train.labels.mean()),
-             "posterior_training": seen[0].mean(), "sd_training": seen[0].std(ddof=1),
-             "posterior_test": seen[1].mean(), "sd_test": seen[1].std(ddof=1)}
-    return {"curves": pd.concat(curves), "contrasts": pd.DataFrame(differences),
-            "stability": pd.DataFrame(stability), "hypotheses": pd.DataFrame(hypotheses),
-            "setting": pd.DataFrame([facts])}
+    return {"data": train.name, "units": "stand-in data sets" if train.name == STAND_IN else "splits",
+            "n_training": len(train.labels), "n_test": len(test.labels), "dim": exact.dim,
+            "share_of_ones": float(train.labels.mean()),
+            "posterior_training": seen[0].mean(), "sd_training": seen[0].std(ddof=1),
+            "posterior_test": seen[1].mean(), "sd_test": seen[1].std(ddof=1)}

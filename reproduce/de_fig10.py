@@ -11,12 +11,13 @@ from . import _de_telescope as telescope
 from . import _de_telescope_figure as shared
 from .figure import Drawing, Parameter, Tables, settings
 
-TITLE = "DE-SGHMC: accuracy of one agent, MAGIC telescope data or a stand-in"
+TITLE = "accuracy of one agent, MAGIC telescope data or a stand-in"
 PAPER = "DE-SGHMC figure 10"
 SHOWS = ("Bayesian logistic regression on the MAGIC telescope's data (--data magic04.data; a SYNTHETIC "
          "STAND-IN otherwise): accuracy of one agent on training and test data, minibatches scaled in two "
          "ways.")
 COST = {"tiny": "3 s", "quick": "5 s", "paper": "15 s"}
+REPRODUCES = ("DE 10",)
 DATA = (telescope.FILE,)
 LOOSE = telescope.LOOSE
 PARAMETERS = [
@@ -27,14 +28,14 @@ PARAMETERS = [
 
 
 def compute(scale: str, files: Mapping[str, Path]) -> Tables:
-    """Tables: curves, contrasts, stability, hypotheses, setting."""
+    """Tables: curves, contrasts, stability, hypotheses, assumptions, setting."""
     p = settings(PARAMETERS, scale)
     return telescope.compute(p, files, lambda mixing: fs.DESGHMC(p.step_size, p.friction, mixing))
 
 
 def draw(tables: Tables) -> Drawing:
-    """Three networks; training and test data."""
+    """Three networks, training and test data; differences on all data sets."""
     return shared.draw(tables, "DE-SGHMC")
 
 
-CLAIMS = shared.claims("DE-SGHMC", "10")
+CLAIMS = shared.claims("DE-SGHMC", "Theorem 11", "10")

@@ -11,12 +11,13 @@ from . import _de_telescope as telescope
 from . import _de_telescope_figure as shared
 from .figure import Drawing, Parameter, Tables, settings
 
-TITLE = "DE-SGLD: accuracy of one agent, MAGIC telescope data or a stand-in"
+TITLE = "accuracy of one agent, MAGIC telescope data or a stand-in"
 PAPER = "DE-SGLD figure 9"
 SHOWS = ("Bayesian logistic regression on the MAGIC telescope's data (--data magic04.data; a SYNTHETIC "
          "STAND-IN otherwise): accuracy of one agent on training and test data, minibatches scaled in two "
          "ways.")
 COST = {"tiny": "3 s", "quick": "5 s", "paper": "15 s"}
+REPRODUCES = ("DE 9",)
 DATA = (telescope.FILE,)
 LOOSE = telescope.LOOSE
 PARAMETERS = [
@@ -26,14 +27,14 @@ PARAMETERS = [
 
 
 def compute(scale: str, files: Mapping[str, Path]) -> Tables:
-    """Tables: curves, contrasts, stability, hypotheses, setting."""
+    """Tables: curves, contrasts, stability, hypotheses, assumptions, setting."""
     p = settings(PARAMETERS, scale)
     return telescope.compute(p, files, lambda mixing: fs.DESGLD(p.step_size, mixing))
 
 
 def draw(tables: Tables) -> Drawing:
-    """Three networks; training and test data."""
+    """Three networks, training and test data; differences on all data sets."""
     return shared.draw(tables, "DE-SGLD")
 
 
-CLAIMS = shared.claims("DE-SGLD", "9")
+CLAIMS = shared.claims("DE-SGLD", "Theorem 1", "9")

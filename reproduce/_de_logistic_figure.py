@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from . import plot
 from ._decentralized import CONNECTED, HOLD, NETWORKS, VIOLATED, among, remark
 from .figure import ByScale, Drawing, Parameter, Tables
-from .verdicts import MIN_SETS
+from .verdicts import MIN_SETS, intervals
 
 SHARED = [
     Parameter("n_clients", 6, "paper", "section 5.2: N = 6"),
@@ -44,10 +44,11 @@ def without(parameters: list[Parameter], *names: str) -> list[Parameter]:
 def draw(tables: Tables, method: str, other: str = "",
          last: Callable[[Axes, Tables], None] | None = None) -> Drawing:
     """Accuracy on three networks; below, differences on all data sets, W2, and what `last` draws."""
-    drawing = Drawing(figsize=(15.6, 9.6), layout="constrained")
+    drawing = Drawing(figsize=(15.6, 10.2), layout="constrained")
     lower = "ddeeff" if last else "dddeee"
     axes = drawing.subplot_mosaic([list("aabbcc"), list(lower)])
-    bottom = float(np.quantile(tables["curves"]["mean"] - tables["curves"]["sd"], 0.01)) - 0.01
+    shown = tables["curves"]
+    bottom = float((shown["mean"] - shown["sd"].where(shown["method"] == "this", 0.0)).min()) - 0.005
     for letter, name in zip("abc", NETWORKS, strict=True):
         _accuracy(axes[letter], tables, name, method, other)
         axes[letter].set(xscale="log", ylim=(bottom, None), xlabel="iteration k",
@@ -58,15 +59,14 @@ def draw(tables: Tables, method: str, other: str = "",
     _distance(axes["e"], tables)
     if last:
         last(axes["f"], tables)
-    legend_below(drawing, [axes[letter] for letter in "abcde"], 4)
+    for letter in "abcde":
+        legend_below(axes[letter], gap=0.21 if letter == "e" else 0.17)
     return drawing
 
 
-def legend_below(drawing: Drawing, axes: list[Axes], n_columns: int) -> None:
-    """One legend under all panels, in which every name stands once."""
-    found = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(),
-                                                                   strict=True)}
-    drawing.legend(found.values(), found.keys(), loc="outside lower center", ncols=n_columns, fontsize=9.5)
+def legend_below(ax: Axes, n_columns: int = 1, gap: float = 0.17) -> None:
+    """A legend under the panel, `gap` panel heights below it."""
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -gap), ncols=n_columns, fontsize=9.5, frameon=False)
 
 
 def _accuracy(ax: Axes, tables: Tables, name: str, method: str, other: str) -> None:
@@ -75,8 +75,7 @@ def _accuracy(ax: Axes, tables: Tables, name: str, method: str, other: str) -> N
     if other:
         one = among(tables["curves"], network=name, method="other")
         draw_curve(ax, one, plot.GREY, other, "--", band=False)
-    draw_curve(ax, among(tables["curves"], network=name, method="this"), NETWORKS[name].colour,
-               f"{method}, {NETWORKS[name].title}")
+    draw_curve(ax, among(tables["curves"], network=name, method="this"), NETWORKS[name].colour, method)
     said = among(tables["hypotheses"], network=name, data_set=0).iloc[0]
     remark(ax, {HOLD: f"{said['theorem']}: hypotheses hold",
                 VIOLATED: f"outside the range of {said['theorem']}:\n{said['symbols']}"}.get(
@@ -98,53 +97,55 @@ def draw_curve(ax: Axes, one: pd.DataFrame, colour: str, name: str, line: str = 
                         linewidth=0)
     ax.fill_between(x, one["low"], one["high"], color=colour, alpha=0.45, linewidth=0)
     ax.plot(x, one["mean"], color=colour, linestyle=line, linewidth=1.6,
-            label=f"{name}: mean" + (" (95% band) and sd (pale) of the runs" if band else " of the runs"))
+            label=f"{name}: mean of the runs (95% band)" + (", pale: sd" if band else ""))
 
 
 def draw_differences(ax: Axes, table: pd.DataFrame) -> None:
     """Accuracy minus that of the disconnected network, on every data set, with intervals of its runs."""
-    for place, name in zip((-0.12, 0.12), CONNECTED, strict=True):
+    ends = intervals(table.pivot(index="data_set", columns="network", values="difference")[list(CONNECTED)])
+    for place, name, low, high in zip((-0.12, 0.12), CONNECTED, *ends, strict=True):
         one, network = among(table, network=name), NETWORKS[name]
         errors = np.abs(one[["low", "high"]].to_numpy().T - one["difference"].to_numpy())
         ax.errorbar(one["data_set"] + 1 + place, one["difference"], yerr=errors, color=network.colour,
                     marker=network.marker, markersize=4.5, linestyle="none", linewidth=1.1,
-                    label=f"{network.title} minus disconnected (95% of the set's runs)")
-        ax.axhline(one["difference"].mean(), color=network.colour, linewidth=1.1,
-                   linestyle="-" if name == CONNECTED[0] else "--", alpha=0.7)
+                    label=f"{network.title} (bars: 95%, the set's runs)")
+        ax.axhspan(low, high, color=network.colour, alpha=0.13, linewidth=0,
+                   label=f"{network.title}: interval of the mean (99% for both)")
     ax.axhline(0.0, color="#000000", linewidth=0.8)
     ax.set_xticks(sorted(table["data_set"].unique() + 1))
+
+
+def unit_of(tables: Tables) -> str:
+    """What one of the independent draws is called."""
+    return str(tables["setting"]["units"].iloc[0]).removesuffix("s")
 
 
 def _differences(ax: Axes, tables: Tables) -> None:
     draw_differences(ax, tables["contrasts"])
     units = tables["setting"]["units"].iloc[0]
-    ax.set(xlabel=f"number of the {units.removesuffix('s')}", ylabel="accuracy minus the disconnected one's",
-           title=f"(d) late accuracies, {len(tables['contrasts']) // 2} {units}; lines: means")
+    ax.set(xlabel=f"number of the {unit_of(tables)}", ylabel="accuracy minus the disconnected one's",
+           title=f"(d) late accuracies on {len(tables['contrasts']) // 2} {units}")
 
 
 def _distance(ax: Axes, tables: Tables) -> None:
-    seen, spread = among_later(tables["distances"]), float(tables["setting"]["spread"].iloc[0])
+    seen, spread = tables["distances"], float(tables["setting"]["spread"].iloc[0])
+    seen = seen[seen["round"] > 0]
     looks = {"complete": ("-", 4.5, 0.45), "ring": ("--", 1.6, 1.0), "disconnected": ("-", 1.6, 1.0)}
     for name, network in NETWORKS.items():
         one, (line, width, alpha) = among(seen, network=name), looks[name]
         ax.fill_between(one["round"], one["low"], one["high"], color=network.colour, alpha=0.13, linewidth=0)
         ax.plot(one["round"], one["w2"], color=network.colour, linestyle=line, linewidth=width, alpha=alpha,
-                label=f"$W_2$, {network.title}: mean of the agents (99% bands)")
+                label=f"{network.title}: mean of the agents (99% bands)")
     ax.axhline(spread, color=plot.COLOURS[3], linestyle="-.", linewidth=1.3,
                label="a point mass at the posterior's mean")
-    low = 0.6 * min(float(seen["w2"].min()), spread)
+    low, high = 0.6 * min(float(seen["w2"].min()), spread), 1.1 * float(seen["high"].max())
     floor = among(seen, network="complete")
     if (floor["floor"] > low).any():
         ax.plot(floor["round"], floor["floor"], color="#000000", linestyle=":", linewidth=1.1,
                 label=f"{plot.FLOOR}, fully connected")
-    ax.set(xscale="log", yscale="log", ylim=(low, 1.15 * float(seen["high"].max())),
+    ax.set(xscale="log", yscale="log" if high > 10.0 * low else "linear", ylim=(low, high),
            xlabel="iteration k" + _bounds(tables), ylabel=r"$W_2$(fitted law, posterior)",
-           title="(e) ours: distance to the posterior, first set")
-
-
-def among_later(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows after the start."""
-    return table[table["round"] > 0]
+           title=f"(e) ours: distance to the posterior, first {unit_of(tables)}")
 
 
 def _bounds(tables: Tables) -> str:

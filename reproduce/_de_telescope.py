@@ -41,8 +41,8 @@ STAND_IN = "SYNTHETIC STAND-IN"
 REAL = "MAGIC telescope"
 SCALINGS = ("unbiased", "batch_sum")
 PARTS = ("training", "test")
-LOOSE = {"curves": ("scaling", "unbiased", 0.03), "contrasts": ("scaling", "unbiased", 0.02)}
-"""With n_i / b runs are unstable near the mode."""
+LOOSE = {"curves": ("scaling", "unbiased", 0.03), "contrasts": ("scaling", "unbiased", 0.08)}
+"""With n_i / b runs are unstable near the mode; a curve has 100 runs, a contrast 10."""
 SHARED = [
     Parameter("n_clients", 6, "paper", "section 5.3: 6 parts"),
     Parameter("batch_size", 100, "paper", "figures 9 and 10: b = 100; drawn with replacement"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from matplotlib.axes import Axes
 
 from . import plot
 from ._de_logistic_claims import ASSUMED, INTERVALS, LATE_TEXT, compared, units_of, wide
-from ._de_logistic_figure import draw_curve, draw_posterior, legend_below
+from ._de_logistic_figure import draw_curve, draw_posterior, legend_below, unit_of
 from ._de_telescope import PARTS, REAL, SCALINGS, STAND_IN
 from ._decentralized import CONNECTED, NETWORKS, among
 from ._decentralized_assumptions import assumptions_claim, range_claim
@@ -25,7 +27,7 @@ from .figure import (
 )
 from .verdicts import Judgement, shares, unanimous
 
-NAMES = {"unbiased": "sum times $n_i/b$ (as defined)", "batch_sum": "minibatch sum"}
+NAMES = {"unbiased": "sum times $n_i/b$", "batch_sum": "minibatch sum"}
 SPOKEN = {"unbiased": "with n_i/b as defined", "batch_sum": "with the minibatch's sum"}
 
 
@@ -36,7 +38,7 @@ def source_of(tables: Tables) -> str:
 
 def draw(tables: Tables, method: str) -> Drawing:
     """Training data, test data, a network in each column; below, differences on all data sets."""
-    drawing = Drawing(figsize=(15.6, 12.6), layout="constrained")
+    drawing = Drawing(figsize=(15.6, 13.8), layout="constrained")
     axes = drawing.subplot_mosaic([list("aabbcc"), list("ddeeff"), list("ggghhh")])
     fact, source = tables["setting"].iloc[0], source_of(tables)
     seen = tables["curves"]
@@ -50,7 +52,10 @@ def draw(tables: Tables, method: str) -> Drawing:
         axes["ad"[row]].set_ylabel(f"accuracy, {part} data")
     for letter, scaling in zip("gh", SCALINGS, strict=True):
         _differences(axes[letter], tables, scaling, letter)
-    legend_below(drawing, [axes[letter] for letter in "abcg"], 3)
+    for letter in "def":
+        legend_below(axes[letter])
+    for letter in "gh":
+        legend_below(axes[letter], 2)
     if source == STAND_IN:
         drawing.suptitle(f"{STAND_IN}, not the telescope's data: give the file with --data magic04.data")
         for letter in "abcdef":
@@ -64,8 +69,7 @@ def _panel(ax: Axes, tables: Tables, part: str, name: str) -> None:
     draw_posterior(ax, fact[f"posterior_{part}"], fact[f"sd_{part}"], "posterior (Laplace): mean, sd")
     for scaling, colour, line in (("unbiased", plot.GREY, "--"), ("batch_sum", NETWORKS[name].colour, "-")):
         one = among(tables["curves"], network=name, part=part, scaling=scaling)
-        draw_curve(ax, one, colour, NAMES[scaling] + (
-            f", {NETWORKS[name].title}" if scaling == "batch_sum" else ""), line)
+        draw_curve(ax, one, colour, NAMES[scaling], line)
 
 
 def _differences(ax: Axes, tables: Tables, scaling: str, letter: str) -> None:
@@ -77,11 +81,11 @@ def _differences(ax: Axes, tables: Tables, scaling: str, letter: str) -> None:
                         yerr=[one["difference"] - one["low"], one["high"] - one["difference"]],
                         color=network.colour, marker=network.marker, fillstyle=face, markersize=4.5,
                         linestyle="none", linewidth=1.0,
-                        label=f"{network.title} minus disconnected, {part} (95% of the set's runs)")
+                        label=f"{network.title}, {part} data")
     ax.axhline(0.0, color="#000000", linewidth=0.8)
     ax.set_xticks(sorted(table["data_set"].unique() + 1))
     radius = among(tables["stability"], scaling=scaling)["radius"]
-    ax.set(xlabel=f"number of the {units_of(tables).removesuffix('s')}",
+    ax.set(xlabel=f"number of the {unit_of(tables)} (bars: 95%, from its runs)",
            ylabel="accuracy minus the disconnected one's",
            title=f"({letter}) {NAMES[scaling]}; radius at the mode {radius.min():.3g} to {radius.max():.3g}")
 
@@ -133,6 +137,7 @@ def judge_unstable(tables: Tables) -> Judgement:
 
 def claims(method: str, theorem: str, number: str) -> list[Claim | Finding | Unjudged]:
     """Of figure `number`, which shows `method`."""
+    covered = range_claim(theorem, number, DATA_SETS)
     static = f"{LATE_TEXT} {INTERVALS}"
     return [
         Claim(f"{method} performs better for fully connected and circular networks than for the disconnected "
@@ -141,9 +146,8 @@ def claims(method: str, theorem: str, number: str) -> list[Claim | Finding | Unj
               context="Minibatches are scaled in two ways, and either suffices: times n_i/b, as section 5 "
                       f"defines them, or as sums. {static}"),
         assumptions_claim(number, EXACT, ASSUMED, counted_in="" if number == "9" else "de_fig9", least=1),
-        range_claim(theorem, number, DATA_SETS,
-                    context="The intercept alone makes L at least about n_i/4 (713 with all rows), whatever "
-                            "the data."),
+        replace(covered, context=f"{covered.context} The intercept alone makes L at least about n_i/4 (713 "
+                                 "with all rows), whatever the data."),
         Finding("With minibatches scaled as defined the printed step size is unstable near the posterior's "
                 "mode, on every data set at hand.", f"figure {number}", judge_unstable, name="unstable",
                 rests_on=DATA_SETS,

@@ -100,11 +100,10 @@ def assumptions_claim(figure: str, rests_on: str, context: str = "", counted_in:
 
 
 def range_claim(theorem: str, figure: str, rests_on: str, counted_in: str = "",
-                least: int = MIN_SETS, context: str = "") -> Claim:
+                least: int = MIN_SETS) -> Claim:
     """Whether the theorem covers the figure."""
     return Claim(f"The parameters lie in the range of {theorem}, so that it covers figure {figure} on the "
                  "connected networks.", f"{theorem} and section 5",
                  lambda tables: judge_range(tables, least), name=RANGE, rests_on=rests_on,
-                 context=f"The disconnected network is the paper's baseline; no theorem is about it. "
-                         f"{context}".strip(),
+                 context="The disconnected network is the paper's baseline; no theorem is about it.",
                  counted_in=counted_in)

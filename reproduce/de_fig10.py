@@ -11,7 +11,7 @@ from . import _de_telescope as telescope
 from . import _de_telescope_figure as shared
 from .figure import Drawing, Parameter, Tables, settings
 
-TITLE = "accuracy of one agent, MAGIC telescope data or a stand-in"
+TITLE = "Accuracy of one agent, MAGIC telescope data or a stand-in"
 PAPER = "DE-SGHMC figure 10"
 SHOWS = ("Bayesian logistic regression on the MAGIC telescope's data (--data magic04.data; a SYNTHETIC "
          "STAND-IN otherwise): accuracy of one agent on training and test data, minibatches scaled in two "

@@ -10,7 +10,7 @@ from . import _de_logistic_figure as shared
 from ._decentralized_assumptions import assumptions_claim, range_claim
 from .figure import DATA_SETS, EXACT, Drawing, Parameter, Tables, settings
 
-TITLE = "accuracy of one agent, simulated logistic regression"
+TITLE = "Accuracy of one agent, simulated logistic regression"
 PAPER = "DE-SGHMC figure 6"
 SHOWS = ("Bayesian logistic regression on simulated data with 6 agents and minibatches: accuracy of one "
          "agent on three networks, the same on 12 data sets, and the distance to the posterior.")

@@ -10,7 +10,7 @@ from . import _de_logistic_figure as shared
 from ._decentralized_assumptions import assumptions_claim, range_claim
 from .figure import DATA_SETS, EXACT, Drawing, Parameter, Tables, settings
 
-TITLE = "accuracy of one agent, breast cancer data"
+TITLE = "Accuracy of one agent, breast cancer data"
 PAPER = "DE-SGLD figure 7"
 SHOWS = ("Bayesian logistic regression on the breast cancer data with 6 agents and minibatches: accuracy of "
          "one agent on three networks, the same on 12 dealings, and the distance to the posterior.")

@@ -16,7 +16,7 @@ from ._decentralized_assumptions import assumptions_claim, range_claim
 from .figure import DATA_SETS, EXACT, PASS, REPLICAS, Claim, Drawing, Parameter, Tables, settings
 from .verdicts import Judgement, above, intervals
 
-TITLE = "accuracy of one agent, breast cancer data"
+TITLE = "Accuracy of one agent, breast cancer data"
 PAPER = "DE-SGHMC figure 8"
 SHOWS = ("Bayesian logistic regression on the breast cancer data with 6 agents and minibatches: accuracy of "
          "one agent with DE-SGHMC, beside DE-SGLD, both on 12 dealings, and the distance to the posterior.")
@@ -64,8 +64,9 @@ def _pace(ax: Axes, tables: Tables) -> None:
             ax.plot([x - 0.36, x + 0.36], [np.exp(np.log(found[name]).mean())] * 2, color=network.colour)
     ax.axhline(1.0, color="#000000", linewidth=0.8)
     ax.set_xticks([1.0, 5.0], ["iterations to a\ncommon accuracy", "standard deviation\nof accuracy"])
-    ax.set(yscale="log", xlabel="colours as in (a) to (c); lines: geometric means",
-           ylabel="DE-SGHMC over DE-SGLD", title="(f) the two methods, 12 dealings")
+    ax.set(yscale="log", yticks=[0.1, 0.2, 0.5, 1.0], yticklabels=["0.1", "0.2", "0.5", "1"],
+           xlabel="colours as in (a) to (c); lines: geometric means", ylabel="DE-SGHMC over DE-SGLD",
+           title="(f) the two methods on 12 dealings")
 
 
 def _below(tables: Tables, kind: str) -> tuple[str, str, pd.DataFrame]:

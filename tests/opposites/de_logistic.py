@@ -1,0 +1,95 @@
+"""Figures 5 to 10 of the decentralized paper."""
+
+from __future__ import annotations
+
+from reproduce._de_telescope import REAL
+from reproduce._decentralized import HOLD, VIOLATED
+from reproduce.claims import Tables
+from reproduce.verdicts import DOES_NOT_HOLD, FAIL, HOLDS, NOT_TESTABLE, OPEN, OUTSIDE, PASS
+
+from . import Change
+
+
+def _with(name, **columns):
+    """The tables with other columns in one of them: values, or functions of the table."""
+    def change(tables: Tables) -> Tables:
+        return {**tables, name: tables[name].assign(**columns)}
+
+    return change
+
+
+def _differences(sign, scaling=None):
+    """All differences of this sign, where `scaling` is theirs."""
+    def change(tables: Tables) -> Tables:
+        table = tables["contrasts"]
+        mine = True if scaling is None else table["scaling"] == scaling
+        return {**tables, "contrasts": table.assign(
+            difference=table["difference"].mask(mine, sign * (0.01 + 1e-4 * table["data_set"])))}
+
+    return change
+
+
+def _real(sign):
+    """The telescope's data, with differences of this sign."""
+    def change(tables: Tables) -> Tables:
+        return _with("setting", data=REAL)(_differences(sign)(tables))
+
+    return change
+
+
+def _distances(alone, joined):
+    """W2 of the disconnected and of the connected networks."""
+    def change(tables: Tables) -> Tables:
+        table = tables["distances"]
+        w2 = table["network"].map({"disconnected": alone}).fillna(joined)
+        return {**tables, "distances": table.assign(w2=w2, low=0.9 * w2, high=1.1 * w2)}
+
+    return change
+
+
+def _exchanged(kind):
+    """The two methods of figure 8 exchanged."""
+    def change(tables: Tables) -> Tables:
+        table = tables["pace"]
+        return {**tables, "pace": table.assign(**{
+            f"{kind}_this": table[f"{kind}_other"], f"{kind}_other": table[f"{kind}_this"]})}
+
+    return change
+
+
+def _accuracy(share):
+    """An accuracy with this share of the posterior's gain."""
+    return _with("sets", accuracy=lambda table: table["larger_class"] + share * (
+        table["posterior_accuracy"] - table["larger_class"]) + 1e-5 * table["data_set"])
+
+
+_ASSUMED = [(FAIL, _with("assumptions", strong_convexity=0.0)),
+            (FAIL, _with("assumptions", noise_bounded=False))]
+_COVERED = [(OUTSIDE, _with("hypotheses", status=VIOLATED, why="too large"))]
+_BEYOND = [(PASS, _with("hypotheses", status=HOLD, why="all hypotheses hold"))]
+_LAW = [(HOLDS, _with("sets", least_w2=lambda table: 2.0 * table["spread"])),
+        (OPEN, _with("sets", least_w2=lambda table: 0.5 * table["spread"]))]
+_ORDER = [(HOLDS, _distances(3.0, 1.0)), (DOES_NOT_HOLD, _distances(1.0, 3.0)),
+          (OPEN, _distances(1.0, 1.05))]
+
+OPPOSITES: dict[tuple[str, str], list[Change]] = {
+    ("de_fig5", "works_well"): [(FAIL, _accuracy(-0.1)), (NOT_TESTABLE, _accuracy(0.8))],
+    ("de_fig8", "faster"): [(FAIL, _exchanged("first"))],
+    ("de_fig8", "smaller_deviation"): [(FAIL, _exchanged("sd"))],
+}
+for _figure in ("de_fig5", "de_fig6", "de_fig7", "de_fig8"):
+    OPPOSITES[_figure, "disconnected"] = [(FAIL, _differences(-1.0))]
+    OPPOSITES[_figure, "assumptions"] = _ASSUMED
+    OPPOSITES[_figure, "accuracy_first"] = _LAW
+    OPPOSITES[_figure, "order_in_w2"] = _ORDER
+for _figure in ("de_fig9", "de_fig10"):
+    OPPOSITES[_figure, "disconnected"] = [(PASS, _real(1.0)), (FAIL, _real(-1.0))]
+    OPPOSITES[_figure, "assumptions"] = _ASSUMED
+    OPPOSITES[_figure, "unstable"] = [(DOES_NOT_HOLD, _with("stability", radius=0.5))]
+    for _name, _scaling in (("better_as_defined", "unbiased"), ("better_with_sums", "batch_sum")):
+        OPPOSITES[_figure, _name] = [(HOLDS, _differences(1.0, _scaling)),
+                                     (DOES_NOT_HOLD, _differences(-1.0, _scaling))]
+for _figure in ("de_fig5", "de_fig7"):
+    OPPOSITES[_figure, "step_size_range"] = _COVERED
+for _figure in ("de_fig6", "de_fig8", "de_fig9", "de_fig10"):
+    OPPOSITES[_figure, "step_size_range"] = _BEYOND

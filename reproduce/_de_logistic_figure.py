@@ -138,7 +138,13 @@ def _distance(ax: Axes, tables: Tables) -> None:
                 label=f"{network.title}: mean of the agents (99% bands)")
     ax.axhline(spread, color=plot.COLOURS[3], linestyle="-.", linewidth=1.3,
                label="a point mass at the posterior's mean")
-    low, high = 0.6 * min(float(seen["w2"].min()), spread), 1.1 * float(seen["high"].max())
+    dots = among(tables["sets"], network="complete")
+    least = spread * dots["least_w2"] / dots["spread"]
+    ax.plot([tables["curves"]["round"].max()] * len(least), least, color=NETWORKS["complete"].colour,
+            marker="_", markersize=9, linestyle="none",
+            label=f"fully connected, at least, on all {len(least)} (in units of the point mass)")
+    low = 0.6 * min(float(seen["w2"].min()), spread, float(least.min()))
+    high = 1.1 * max(float(seen["high"].max()), float(least.max()))
     floor = among(seen, network="complete")
     if (floor["floor"] > low).any():
         ax.plot(floor["round"], floor["floor"], color="#000000", linestyle=":", linewidth=1.1,

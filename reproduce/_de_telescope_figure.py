@@ -42,7 +42,7 @@ def draw(tables: Tables, method: str) -> Drawing:
     axes = drawing.subplot_mosaic([list("aabbcc"), list("ddeeff"), list("ggghhh")])
     fact, source = tables["setting"].iloc[0], source_of(tables)
     seen = tables["curves"]
-    limits = (float((seen["mean"] - seen["sd"]).min()) - 0.01,
+    limits = (float((seen["mean"] - seen["sd"].where(seen["scaling"] == "batch_sum", 0.0)).min()) - 0.03,
               float(max(fact["posterior_training"], fact["posterior_test"])) + 0.035)
     for row, part in enumerate(PARTS):
         for letter, name in zip("abc" if row == 0 else "def", NETWORKS, strict=True):
@@ -69,7 +69,7 @@ def _panel(ax: Axes, tables: Tables, part: str, name: str) -> None:
     draw_posterior(ax, fact[f"posterior_{part}"], fact[f"sd_{part}"], "posterior (Laplace): mean, sd")
     for scaling, colour, line in (("unbiased", plot.GREY, "--"), ("batch_sum", NETWORKS[name].colour, "-")):
         one = among(tables["curves"], network=name, part=part, scaling=scaling)
-        draw_curve(ax, one, colour, NAMES[scaling], line)
+        draw_curve(ax, one, colour, NAMES[scaling], line, band=scaling == "batch_sum")
 
 
 def _differences(ax: Axes, tables: Tables, scaling: str, letter: str) -> None:

@@ -22,9 +22,9 @@ def _differences(sign, scaling=None):
     """All differences of this sign, where `scaling` is theirs."""
     def change(tables: Tables) -> Tables:
         table = tables["contrasts"]
-        mine = True if scaling is None else table["scaling"] == scaling
+        others = table["data_set"] < 0 if scaling is None else table["scaling"] != scaling
         return {**tables, "contrasts": table.assign(
-            difference=table["difference"].mask(mine, sign * (0.01 + 1e-4 * table["data_set"])))}
+            difference=table["difference"].where(others, sign * (0.01 + 1e-4 * table["data_set"])))}
 
     return change
 

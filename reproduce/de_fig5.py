@@ -14,7 +14,7 @@ TITLE = "Accuracy of one agent, simulated logistic regression"
 PAPER = "DE-SGLD figure 5"
 SHOWS = ("Bayesian logistic regression on simulated data with 6 agents and minibatches: accuracy of one "
          "agent on three networks, the same on 12 data sets, and the distance to the posterior.")
-COST = {"tiny": "3 s", "quick": "6 s", "paper": "1 min"}
+COST = {"tiny": "3 s", "quick": "5 s", "paper": "1 min"}
 REPRODUCES = ("DE 5",)
 PARAMETERS = [
     Parameter("step_size", 0.0003, "paper", "figure 5: eta = 0.0003"),

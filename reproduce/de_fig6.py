@@ -14,7 +14,7 @@ TITLE = "Accuracy of one agent, simulated logistic regression"
 PAPER = "DE-SGHMC figure 6"
 SHOWS = ("Bayesian logistic regression on simulated data with 6 agents and minibatches: accuracy of one "
          "agent on three networks, the same on 12 data sets, and the distance to the posterior.")
-COST = {"tiny": "3 s", "quick": "6 s", "paper": "about 1 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "5 s", "paper": "about 1 min (estimated)"}
 REPRODUCES = ("DE 6",)
 PARAMETERS = [
     Parameter("step_size", 0.02, "paper", "figure 6: eta = 0.02"),

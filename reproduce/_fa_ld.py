@@ -7,24 +7,51 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from matplotlib.axes import Axes
+
 import fedsim as fs
 import theory
 
-from .figure import Parameter, note
+from .figure import ByScale, Parameter, note
 
 PAPER = "On convergence of federated averaging Langevin dynamics"
 ETA = 1e-7
 EPS = 1e-3
 LEVEL = 0.95
+AROUND = 10.0**0.5
+"""The paper's "around": within half a power of ten, either way."""
+EARLY = 128
+QUOTED = {0.0: "1e8", 1.0: "4e11", 10.0: "4e12", 100.0: "4e13", 1000.0: "4e14"}
+"""What section 6 calls gamma, by alpha."""
 
 CLIENTS = Parameter("n_clients", 50, "paper", "section 6: N = 50")
 DATA = Parameter("n_data", 1000, "ours", "data per client are not printed; 1000 gives the quoted gamma")
 STEP = Parameter("step_size", ETA, "paper", "section 6: eta = 1e-7")
 START = Parameter("start", [0.0, 0.0], "ours", "the starting point is not printed")
 REPLICAS = Parameter("n_replicas", 300, "paper", "appendix I: R = 300")
-DATA_SEED = Parameter("data_seed", 0, "ours", "one data set, the first")
+DATA_SEED = Parameter("data_seed", 0, "ours", "of the first data set; the others have the next seeds")
+DATA_SETS = Parameter("n_data_sets", ByScale(12, 15, 101), "ours", "the paper has one; each is judged")
 SEED = Parameter("seed", 1, "ours", "seed of the replicas' random numbers")
 GRADIENTS = Parameter("gradients", "exact", "ours", "section 6 mentions no minibatches for the simulation")
+
+
+def problem_of(p: Any, alpha: float, number: int = 0) -> fs.Quadratic:
+    """The simulated problem, on the data set of this number."""
+    return fs.papers.fa_ld_simulation(alpha, p.data_seed + number, n_clients=p.n_clients, n_data=p.n_data)
+
+
+def unequal_of(p: Any, alpha: float, spread: float, number: int = 0) -> fs.Quadratic:
+    """Our variant, weights 1/N beside unequal n_c, on the data set of this number."""
+    return fs.papers.fa_ld_unequal_curvature(alpha, p.data_seed + number, spread=spread,
+                                             n_clients=p.n_clients, n_data=p.n_data)
+
+
+def fitted_w2(draws: np.ndarray, target: fs.Gaussian) -> np.ndarray:
+    """W2 of the Gaussian fitted to replicas (first axis), the paper's estimator, for every round (second)."""
+    mean = draws.mean(axis=0)
+    gap = draws - mean
+    cov = np.einsum("rni,rnj->nij", gap, gap) / (len(draws) - 1)
+    return np.asarray(fs.distance.w2_gaussian(mean, cov, target.mean, target.cov))
 
 
 def w2_curve(problem: Any, algorithm: Any, rounds: np.ndarray, start: Any = None) -> np.ndarray:
@@ -79,8 +106,31 @@ def median_with_infinity(values: np.ndarray) -> float:
 
 def rounds_to(problem: Any, algorithm: Any, eps: float, start: Any = None) -> float:
     """Rounds of the exact law to W2 <= eps; infinity when it never gets there."""
+    early = np.flatnonzero(w2_curve(problem, algorithm, np.arange(EARLY + 1), start) <= eps)
+    if len(early):  # spares most calls a search over a thousand rounds
+        return float(early[0])
     found = theory.tuning.rounds_to(problem, algorithm, eps, start=start)
     return np.inf if found is None else float(found)
+
+
+def named(alpha: float) -> str:
+    """Label of a heterogeneity, with the number that the paper gives for it."""
+    return rf"$\alpha$ = {alpha:g} (the paper's $\gamma$ = {QUOTED[alpha]})"
+
+
+def cloud(ax: Axes, table: pd.DataFrame, colour: Any) -> None:
+    """Replicas of one curve: a thin line and its band."""
+    ax.fill_between(table["round"], table["low"], table["high"], color=colour, alpha=0.2, linewidth=0)
+    ax.plot(table["round"], table["w2"], color=colour, linewidth=0.7,
+            label="thin, with 95% band: fitted to replicas")
+
+
+def legend_below(ax: Axes, ncols: int = 1, **options: Any) -> None:
+    """A legend under the axes, every name once."""
+    handles, labels = ax.get_legend_handles_labels()
+    found = dict(zip(labels, handles, strict=True))
+    ax.legend(found.values(), found.keys(), loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=ncols,
+              **{"fontsize": 9.0, **options})
 
 
 def tiny(gap: float) -> str:

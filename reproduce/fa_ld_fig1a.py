@@ -9,108 +9,84 @@ from matplotlib.axes import Axes
 from . import _fa_ld as sim
 from . import _local_steps as rounds
 from . import plot
-from .figure import FAIL, NOT_TESTABLE, PASS, ByScale, Claim, Drawing, Parameter, Tables, settings
+from .figure import (
+    DATA_SETS,
+    FAIL,
+    MISPRINT,
+    NOT_TESTABLE,
+    PASS,
+    ByScale,
+    Claim,
+    Drawing,
+    Finding,
+    Parameter,
+    Tables,
+    Unjudged,
+    settings,
+)
+from .verdicts import shares, unanimous
 
-TITLE = "FA-LD: rounds to W2 = 1e-3 against local steps"
+TITLE = "Rounds to W2 = 1e-3 against local steps"
 PAPER = "FA-LD figure 1(a)"
+REPRODUCES = ("FA-LD 1(a)",)
 SHOWS = ("Rounds to W2 <= 1e-3 against K: as printed (equal curvature: more local steps never hurt), "
          "and for clients of unequal curvature at fixed and at tuned step size.")
 COST = {"tiny": "5 s", "quick": "40 s", "paper": "about 8 min (estimated)"}
 PARAMETERS = [
-    Parameter("alphas", [0.0, 1.0, 10.0, 100.0, 1000.0], "paper", "section 6"),
+    Parameter("alphas", list(sim.QUOTED), "paper", "section 6"),
     Parameter("eps", sim.EPS, "paper", "section 6: 1e-3"),
     Parameter("shared_noise", 0.0, "paper", "section 6: rho = 0"),
     Parameter("local_steps", ByScale([10, 100, 3000, 30000],
-                                     [1, 10, 30, 100, 300, 1000, 2000, 3000, 5000, 10000, 30000],
-                                     [1, 3, 10, 30, 100, 200, 300, 500, 1000, 2000, 3000, 5000, 10000,
-                                      30000]),
+                                     [1, 10, 100, 300, 1000, 3000, 10000, 30000],
+                                     [1, 3, 10, 30, 100, 300, 1000, 2000, 3000, 5000, 10000, 30000]),
               "ours", "the grid of K is not printed; its optimum is said to be about 3000"),
-    sim.CLIENTS, sim.DATA, sim.STEP, sim.START, sim.GRADIENTS, sim.DATA_SEED, sim.SEED,
-    Parameter("n_data_sets", ByScale(2, 15, 101), "ours", "not printed; medians over data sets are drawn"),
-    Parameter("n_variant_sets", ByScale(2, 41, 101), "ours", "the same, for unequal curvature"),
-    Parameter("n_replicas", 300, "paper", "appendix I: R = 300"),
+    sim.CLIENTS, sim.DATA, sim.STEP, sim.START, sim.GRADIENTS, sim.DATA_SEED, sim.DATA_SETS, sim.SEED,
+    sim.REPLICAS,
     Parameter("simulated", ByScale([(1000.0, 3000)],
                                    [(a, k) for a in (0.0, 1000.0) for k in (100, 1000, 3000)],
-                                   [(a, k) for a in (0.0, 1.0, 10.0, 100.0, 1000.0)
-                                    for k in (100, 300, 1000, 3000, 10000)]),
+                                   [(a, k) for a in sim.QUOTED for k in (100, 300, 1000, 3000, 10000)]),
               "ours", "pairs (alpha, K) for which replicas are run"),
     Parameter("n_experiments", ByScale(4, 60, 300), "ours", "repetitions of the 300-replica experiment"),
     Parameter("variants", [(0.0, 0.1), (0.0, 0.3), (1.0, 0.01), (1.0, 0.05)], "ours",
-              "(alpha, coefficient of variation of the data sizes) of clients of unequal curvature"),
+              "(alpha, standard deviation of n_c over its mean) where weights are 1/N beside unequal n_c"),
     Parameter("tuned_variants", [(0.0, 0.3), (1.0, 0.05)], "ours",
               "two of them, with the step size tuned for every K"),
-    Parameter("tuned_steps", ByScale([1, 100], [1, 3, 10, 30, 100, 1000, 10000],
+    Parameter("tuned_steps", ByScale([1, 30, 1000], [1, 10, 100, 1000],
                                      [1, 2, 3, 5, 10, 30, 100, 300, 1000, 3000, 10000]),
               "ours", "grid of K for tuned step sizes"),
-    Parameter("n_tuned_sets", ByScale(1, 3, 15), "ours", "data sets for tuned step sizes"),
+    Parameter("n_tuned_sets", ByScale(1, 12, 15), "ours", "data sets for tuned step sizes; tuning is slow"),
 ]
+MANY = 10.0  # "an excessive amount": ten times the fewest rounds
+MARGIN = 1.2  # tuned on a grid of step sizes, rounds are some percent above the fewest possible
+EQUAL = ("With weights p_c = n_c/n (section 2.1) every f^c has the Hessian n Sigma^-1, whatever n_c is: the "
+         "average of the clients is one client with all the data, whatever K. Rounds to an accuracy are then "
+         "the steps to it over K, rounded up.")
 
 
 def compute(scale: str) -> Tables:
-    """Tables: equal, lottery (repeated experiments), unequal, tuned, bias."""
+    """Tables: equal, heterogeneity, repeats (of the experiment), unequal, tuned, bias, rule."""
     p = settings(PARAMETERS, scale)
-    return {"equal": rounds.equal(p), "lottery": rounds.lottery(p), "unequal": rounds.unequal(p),
-            "tuned": rounds.tuned(p), "bias": rounds.bias(p)}
+    return {"equal": rounds.equal(p), "heterogeneity": rounds.heterogeneity(p), "repeats": rounds.repeats(p),
+            "unequal": rounds.unequal(p), "tuned": rounds.tuned(p), "bias": rounds.bias(p),
+            "rule": rounds.rule(p)}
 
 
 def draw(tables: Tables) -> Drawing:
     """As printed; unequal curvature at fixed step size; the same at tuned step size."""
-    drawing, ((left, middle, right),) = plot.panels(3, 5.0, 4.7)
+    drawing, ((left, middle, right),) = plot.panels(3, 5.0, 6.2)
     _printed(left, tables)
-    _cliff(middle, tables["unequal"])
-    _plateau(right, tables["tuned"])
-    left.set_ylabel(r"communication rounds to $W_2 \leq 10^{-3}$")
+    variants = list(tables["unequal"].groupby(["alpha", "spread"]).groups)
+    colours = dict(zip(variants, (*plot.COLOURS[5:], plot.COLOURS[1], plot.COLOURS[2]), strict=True))
+    for ax, key in ((middle, "unequal"), (right, "tuned")):
+        _variants(ax, tables[key], colours)
+    left.set(title="(a) as printed: equal curvature",
+             ylabel=r"communication rounds to $W_2 \leq 10^{-3}$")
+    middle.set_title(r"ours: unequal curvature, fixed $\eta$ = 1e-7")
+    right.set_title(r"ours: unequal curvature, $\eta$ tuned for every K")
     for ax in (left, middle, right):
-        ax.set(xscale="log", yscale="log", xlabel="local steps per round K")
+        ax.set(xscale="log", xlabel="local steps per round K")
+        sim.legend_below(ax)
     return drawing
-
-
-def _printed(ax: Axes, tables: Tables) -> None:
-    for (alpha, one), colour in zip(tables["equal"].groupby("alpha"), plot.COLOURS, strict=False):
-        plot.exact(ax, one["local_steps"], one["rounds"], colour, rf"exact law, $\alpha$ = {alpha:g}",
-                   marker="o", markersize=4)
-    lottery = tables["lottery"][np.isfinite(tables["lottery"]["high"])]
-    ax.errorbar(lottery["local_steps"], lottery["median"],
-                [lottery["median"] - lottery["low"], lottery["high"] - lottery["median"]], fmt="none",
-                ecolor=plot.GREY, elinewidth=5, alpha=0.6, label="repeats of 300 replicas (5-95%): a lottery")
-    seen = tables["lottery"][np.isfinite(tables["lottery"]["replicas"])]
-    ax.plot(seen["local_steps"], seen["replicas"], "x", color="#000000", markersize=7, markeredgewidth=1.6,
-            label="replicas, one run of 300")
-    ax.axvline(3000, color="#000000", linewidth=0.9, linestyle=":", label="optimum claimed, K = 3000")
-    rule = int(tables["bias"]["rule"].iloc[0])
-    ax.axvline(rule, color=plot.GREY, linewidth=0.9, linestyle="--", label=f"the paper's rule, K = {rule}")
-    ax.set_title("(a) as printed: equal curvature")
-    ax.legend(loc="upper right", fontsize=7.6)
-
-
-def _cliff(ax: Axes, table: pd.DataFrame) -> None:
-    top = 3.0 * table["rounds"][np.isfinite(table["rounds"])].max()
-    for i, ((alpha, spread), one) in enumerate(table.groupby(["alpha", "spread"])):
-        reached = np.isfinite(one["rounds"])
-        name = rf"exact law, $\alpha$ = {alpha:g}, sizes vary by {spread:g}"
-        plot.exact(ax, one["local_steps"][reached], one["rounds"][reached], plot.COLOURS[i], name, marker="o",
-                   markersize=4)
-        never = one["local_steps"][~reached]
-        ax.plot(never, np.full(len(never), top * 1.7**i), "^", color=plot.COLOURS[i], markersize=6)
-    ax.axhline(top / 1.6, color=plot.GREY, linewidth=0.8)
-    ax.text(table["local_steps"].min(), top, "never (in the median)", va="center", fontsize=9)
-    ax.set_ylim(0.2, 2.5 * top * 1.7**i)
-    ax.set_title(r"ours: unequal curvature, fixed $\eta$ = 1e-7")
-    ax.legend(loc="lower left", fontsize=8)
-
-
-def _plateau(ax: Axes, table: pd.DataFrame) -> None:
-    for i, ((alpha, spread), one) in enumerate(table.groupby(["alpha", "spread"])):
-        colour = plot.COLOURS[2 * i]
-        for _, single in one.groupby("data_set"):
-            ax.plot(single["local_steps"], single["rounds"], color=colour, linewidth=0.7, alpha=0.5)
-        middle = _medians(one)
-        plot.exact(ax, middle.index, middle, colour,
-                   rf"exact law, $\alpha$ = {alpha:g}, sizes vary by {spread:g}", marker="o", markersize=4)
-    ax.plot([], [], color=plot.GREY, linewidth=0.7, label="single data sets")
-    ax.set_ylim(0.12, 2.0 * table["rounds"][np.isfinite(table["rounds"])].max())
-    ax.set_title(r"ours: unequal curvature, $\eta$ tuned for every K")
-    ax.legend(loc="lower left", fontsize=8)
 
 
 def _medians(table: pd.DataFrame) -> pd.Series:
@@ -118,102 +94,157 @@ def _medians(table: pd.DataFrame) -> pd.Series:
     return table.groupby("local_steps")["rounds"].agg(sim.median_with_infinity).sort_index()
 
 
-def _by_alpha(table: pd.DataFrame) -> pd.DataFrame:
-    return table.pivot(index="local_steps", columns="alpha", values="rounds").sort_index()
+def _lines(ax: Axes, table: pd.DataFrame, colour: str, label: str) -> None:
+    for _, single in table.groupby("data_set"):
+        ax.plot(single["local_steps"], single["rounds"], color=colour, linewidth=0.5, alpha=0.35)
+    middle = _medians(table)
+    plot.exact(ax, middle.index, middle, colour, label, marker="o", markersize=4)
 
 
-def _small(tables: Tables) -> tuple[str, str]:
-    table = _by_alpha(tables["equal"])
-    first, last = table.iloc[0], table.iloc[-1]
-    falls = bool((first > 10 * last).all())
-    return (PASS if falls else FAIL), (
-        f"Exact rounds fall from {first.min():.0f}-{first.max():.0f} at K = {table.index[0]} to "
-        f"{last.min():.0f}-{last.max():.0f} at K = {table.index[-1]}.")
+def _printed(ax: Axes, tables: Tables) -> None:
+    for (alpha, one), colour in zip(tables["equal"].groupby("alpha"), plot.COLOURS, strict=False):
+        _lines(ax, one, colour, sim.named(alpha))
+    table = tables["repeats"][np.isfinite(tables["repeats"]["high"])]
+    ax.errorbar(table["local_steps"], table["median"],
+                [table["median"] - table["low"], table["high"] - table["median"]], fmt="none",
+                ecolor=plot.GREY, elinewidth=5, alpha=0.6, label="5-95% of repeats of 300 replicas each")
+    seen = tables["repeats"][np.isfinite(tables["repeats"]["replicas"])]
+    ax.plot(seen["local_steps"], seen["replicas"], "x", color="#000000", markersize=7, markeredgewidth=1.6,
+            label="one run of 300 replicas")
+    ax.axvline(3000, color="#000000", linewidth=0.9, linestyle=":", label="optimum in the paper, K = 3000")
+    rule = int(tables["rule"]["local_steps"].iloc[0])
+    ax.axvline(rule, color=plot.GREY, linewidth=0.9, linestyle="--", label=f"section 4.3.1's rule, K = {rule}")
+    ax.plot([], [], color=plot.GREY, linewidth=0.5, label="exact law: medians (thick), single data sets")
+    ax.set_yscale("log")
 
 
-def _large(tables: Tables) -> tuple[str, str]:
-    table, bias = _by_alpha(tables["equal"]), tables["bias"].query("spread == 0.0")["w2"]
-    rises = bool((np.diff(table, axis=0) > 0).any())
-    growth = float(bias.max() / bias.min() - 1.0)
-    return (PASS if rises else FAIL), (
-        f"Exact rounds never rise with K, and the stationary W2 is {bias.max():.2e} for every K (it varies "
-        f"by {sim.tiny(growth)}): weights n_c/n give all clients the same Hessian, so the average is the "
-        "unadjusted Langevin algorithm whatever K.")
+def _variants(ax: Axes, table: pd.DataFrame, colours: dict[tuple[float, float], str]) -> None:
+    """Medians and single data sets; infinite rounds stand in a strip above the axis of numbers."""
+    groups = list(table.groupby(["alpha", "spread"]))
+    top = 2.0 * table["rounds"][np.isfinite(table["rounds"])].max()
+    for i, (key, one) in enumerate(groups):
+        _lines(ax, one, colours[key],
+               rf"$\alpha$ = {key[0]:g}, sd of $n_c$ {100 * key[1]:g}% of its mean")
+        never = one.groupby("local_steps")["rounds"].agg(lambda values: np.isinf(values).mean())
+        if never.any():
+            height = top * 2.2 ** (i + 1)
+            for k, share in never[never > 0.0].items():
+                ax.text(k, height, f"{100 * share:.0f}%", color=colours[key], fontsize=9, ha="center",
+                        va="center")
+    ax.set(yscale="log", ylim=(0.7, top))
+    if np.isinf(table["rounds"]).any():
+        ax.set_ylim(0.7, top * 2.2 ** (len(groups) + 0.7))
+        ax.axhline(top, color=plot.GREY, linewidth=0.8)
+        ax.set_yticks([tick for tick in ax.get_yticks() if 0.7 < tick < top])
+        ax.minorticks_off()
+        ax.plot([], [], " ", label="numbers above the line: data sets that never get there")
 
 
-def _optimum(tables: Tables) -> tuple[str, str]:
-    table = _by_alpha(tables["equal"])
-    best = {alpha: list(table.index[table[alpha] == table[alpha].min()]) for alpha in table}
-    interior = all(3000 in ks and table.index[-1] not in ks for ks in best.values())
-    rule = int(tables["bias"]["rule"].iloc[0])
-    return (PASS if interior else FAIL), (
-        "The fewest exact rounds are reached at "
-        + "; ".join(f"K = {ks[0]} and beyond (alpha = {alpha:g})" for alpha, ks in best.items())
-        + f", with no turn upwards; the paper's own rule sqrt(1 + kappa) gives K = {rule}.")
+def _by_set(table: pd.DataFrame, column: str = "rounds") -> pd.DataFrame:
+    """One row a data set (and alpha, spread), one column a K."""
+    names = [name for name in ("data_set", "alpha", "spread") if name in table]
+    return table.pivot(index=names, columns="local_steps", values=column).sort_index(axis=1)
 
 
-def _saving(tables: Tables) -> tuple[str, str]:
-    at = tables["equal"].query("local_steps == 3000")
-    table = _by_alpha(tables["equal"])
-    medians = table.loc[100] / table.loc[3000]
-    largest = float(at["saving"].max())
-    most = float(np.max(table.iloc[0].to_numpy() / table.loc[3000].to_numpy()))
-    return (PASS if 20.0 <= largest <= 45.0 else FAIL), (
-        "Only with a baseline that the paper does not name: from K = 100 to K = 3000 the largest exact "
-        f"saving over data sets is {largest:.0f}-fold, by medians {medians.min():.0f}- "
-        f"to {medians.max():.0f}-fold; rounds fall like 1/K, so any other baseline changes the number "
-        f"(K = {table.index[0]}: {most:.0f}-fold).")
+def _each(good: pd.Series, combine: str) -> pd.Series:
+    """Truth by data set: of all, or of any, of its rows."""
+    grouped = good.groupby(level="data_set")
+    return grouped.all() if combine == "all" else grouped.any()
 
 
-def _lottery_verdict(tables: Tables) -> tuple[str, str]:
-    table = tables["lottery"]
-    widest = table.iloc[int(((table["high"] - table["low"]) / table["exact"]).argmax())]
-    alpha, k, low, high, true = (widest[name] for name in ("alpha", "local_steps", "low", "high", "exact"))
-    return NOT_TESTABLE, (
-        "Hitting times measured with 300 replicas near the finite-replica floor are a lottery: e.g. alpha = "
-        f"{alpha:g}, K = {k:.0f} gives {low:.0f} to {high:.0f} rounds (5-95% of repeats) "
-        f"where the exact law says {true:.0f}; the points of one experiment cannot be compared.")
+def judge_small(tables: Tables) -> tuple[str, str]:
+    """Many more rounds at the smallest K?"""
+    table = _by_set(tables["equal"])
+    good = _each(table.iloc[:, 0] > MANY * table.min(axis=1), "all")
+    return unanimous(good), (
+        f"At K = {table.columns[0]} the exact law needs {table.iloc[:, 0].min():.0f} to "
+        f"{table.iloc[:, 0].max():.0f} rounds, at the best K {table.min(axis=1).min():.0f} to "
+        f"{table.min(axis=1).max():.0f}: more than {MANY:g} times the fewest {shares(good)}.")
 
 
-def _unequal_cliff(tables: Tables) -> tuple[str, str]:
-    """By the share of data sets that reach eps at all, since a median near one half is not stable."""
-    texts, grows = [], True
-    for (alpha, spread), one in tables["unequal"].groupby(["alpha", "spread"]):
-        reached = one.sort_values("local_steps")["reached"]
-        bias = tables["bias"].query("alpha == @alpha and spread == @spread").sort_values("local_steps")["w2"]
-        grows &= bool(bias.iloc[-1] > 2.0 * bias.iloc[0] and reached.iloc[-1] < reached.iloc[0])
-        texts.append(f"alpha = {alpha:g}, spread {spread:g}: bias {bias.iloc[0]:.1e} to {bias.iloc[-1]:.1e}, "
-                     f"reached in {100 * reached.iloc[0]:.0f}% to {100 * reached.iloc[-1]:.0f}% of data sets")
-    return (PASS if grows else FAIL), (
-        "The stationary W2 does grow with K here (first data set). Rounds fall like 1/K and then, in a part "
-        f"of the data sets, become infinite: a cliff, not a U. From smallest to largest K: "
-        f"{'; '.join(texts)}.")
+def judge_large(tables: Tables) -> tuple[str, str]:
+    """Do rounds ever rise with K?"""
+    table, bias = _by_set(tables["equal"]), tables["bias"].query("spread == 0.0")["w2"]
+    good = _each((table.diff(axis=1) > 0).any(axis=1), "any")
+    growth = sim.tiny(float(bias.max() / bias.min() - 1.0))
+    return unanimous(good), (
+        f"Exact rounds rise somewhere with K {shares(good)}. The stationary W2 is {bias.min():.2e} to "
+        f"{bias.max():.2e} for K = {table.columns[0]} to {table.columns[-1]}: it varies by {growth}.")
 
 
-def _unequal_plateau(tables: Tables) -> tuple[str, str]:
-    texts, turns = [], False
-    steps = sorted(set(tables["tuned"]["local_steps"]))
-    for (alpha, spread), one in tables["tuned"].groupby(["alpha", "spread"]):
-        found = _medians(one).to_numpy()
-        best = int(np.argmin(found))
-        turns |= 0 < best < len(found) - 1 and found[0] > 1.2 * found[best] and found[-1] > 1.2 * found[best]
-        texts.append(f"alpha = {alpha:g}, spread {spread:g}: " + ", ".join(f"{value:.0f}" for value in found))
-    return (PASS if turns else FAIL), (
-        "With the step size tuned for every K, exact rounds fall, or rise to a plateau, but do not turn by "
-        "more than 20%: " + "; ".join(texts) + f" for K = {', '.join(map(str, steps))} (medians).")
+def judge_gamma(tables: Tables) -> tuple[str, str]:
+    """The quoted numbers against gamma, and against its square."""
+    table = tables["heterogeneity"]
+    verdicts = {}
+    for power in (1, 2):
+        ratio = table["gamma"] ** power / table["quoted"]
+        near = (ratio < sim.AROUND) & (ratio > 1.0 / sim.AROUND)
+        verdicts[power] = unanimous(near.groupby(table["data_set"]).all())
+    medians = table.groupby("alpha")["gamma"].median()
+    text = (f"Medians of gamma are {', '.join(f'{value:.1e}' for value in medians)}, of gamma^2 "
+            f"{', '.join(f'{value:.1e}' for value in medians**2)}; gamma^2 over the number of the paper is "
+            f"{(table['gamma']**2 / table['quoted']).min():.2f} to "
+            f"{(table['gamma']**2 / table['quoted']).max():.2f} on single data sets")
+    if verdicts[1] == PASS:
+        return PASS, text + "."
+    if verdicts[2] == PASS:
+        return (MISPRINT if verdicts[1] == FAIL else NOT_TESTABLE), (
+            text + "; gamma over it is at most "
+            f"{(table['gamma'] / table['quoted']).max():.0e}: read gamma^2 for gamma.")
+    return (FAIL if FAIL == verdicts[1] == verdicts[2] else NOT_TESTABLE), text + ", too far for both."
+
+
+def judge_unequal(tables: Tables) -> tuple[str, str]:
+    """Does the bias grow with K where curvatures differ?"""
+    table = _by_set(tables["bias"].query("spread > 0.0"), "w2")
+    first, last = table.columns[0], table.columns[-1]
+    growth = table[last] / table[first]
+    good = _each(growth > 1.0, "all")
+    never = np.isinf(_by_set(tables["unequal"])[last]).groupby(["alpha", "spread"]).mean()
+    return unanimous(good), (
+        f"From K = {first} to {last} the stationary W2 changes by the factor {growth.min():.1f} to "
+        f"{growth.max():.0f}: it grows {shares(good)}. At the largest K 1e-3 is never reached in "
+        + ", ".join(f"{100 * share:.0f}% of them (alpha = {alpha:g}, sd of n_c {100 * spread:g}%)"
+                    for (alpha, spread), share in never.items()) + ".")
+
+
+def judge_tuned(tables: Tables) -> tuple[str, str]:
+    """An interior optimum by more than the margin, the step size tuned?"""
+    table = _by_set(tables["tuned"])
+    ends = table.iloc[:, [0, -1]].min(axis=1)
+    good = _each(MARGIN * table.iloc[:, 1:-1].min(axis=1) < ends, "any")
+    middle = tables["tuned"].groupby(["alpha", "spread"]).apply(_medians, include_groups=False)
+    return unanimous(good), (
+        f"Some K between has {100 * (MARGIN - 1):.0f}% fewer rounds than smallest and largest "
+        f"K {shares(good)}. Medians for K = "
+        + ", ".join(str(k) for k in table.columns) + ": "
+        + "; ".join(f"{', '.join(f'{value:.0f}' for value in row)} (alpha = {alpha:g}, sd of n_c "
+                    f"{100 * spread:g}%)" for (alpha, spread), row in middle.iterrows()) + ".")
 
 
 CLAIMS = [
-    Claim("A small K leads to an excessive amount of communication.", "section 6, figure 1(a)", _small),
-    Claim("A large K results in large biases, which in turn require more communication.",
-          "section 6, figure 1(a)", _large),
-    Claim("The optimal K is around 3000.", "section 6, figure 1(a)", _optimum),
-    Claim("The saving of communication can be as large as 30-fold.", "section 6, figure 1(a)", _saving),
-    Claim("The plotted points, rounds measured with 300 replicas each, locate the optimum.",
-          "section 6, figure 1(a)", _lottery_verdict),
-    Claim("A large K results in large biases and more communication: read for clients of unequal curvature "
-          "(our variant) at the fixed step size.", "section 6, figure 1(a)", _unequal_cliff),
-    Claim("An optimal number of local steps, neither smallest nor largest, balances communication and "
-          "accuracy: read for our variant, the step size tuned for every K.", "section 4.3",
-          _unequal_plateau),
+    Claim("A small K leads to an excessive amount of communication.", "section 6, figure 1(a)", judge_small,
+          "small_k", DATA_SETS, context=f"Excessive is read as {MANY:g} times the fewest rounds."),
+    Claim("A large K results in large biases, which in turn requires high communications.",
+          "section 6, figure 1(a)", judge_large, "large_k", DATA_SETS,
+          context=EQUAL + " Minibatches would not change this. Appendix A.1 asks of weights only to sum to 1; "
+          "what other weights do is the finding on unequal curvature."),
+    Claim("gamma is around 1e8, 4e11, 4e12, 4e13 and 4e14 for alpha = 0, 1, 10, 100, 1000.", "section 6",
+          judge_gamma, "gamma", DATA_SETS,
+          context="gamma is the largest norm of a client's gradient at the minimum (section 4.1). Around is "
+          "read as within half a power of ten either way, on every data set. n_c is not printed; 1000 is "
+          "ours, and no n_c at which eta = 1e-7 is stable makes these numbers gamma itself."),
+    Unjudged("The optimal K that minimizes communication is around 3000.", "section 6, figure 1(a)",
+             "Rounds are steps over K, rounded up, so that every K from the number of steps on is as good as "
+             "any other, with one round. That number follows n_c, which is not printed; where larger K costs "
+             "nothing (the claim on large K) there is no other place to look for.", "optimal_k"),
+    Unjudged("The communication savings can be as large as 30 times.", "section 6, figure 1(a)",
+             "Rounds fall like 1/K, so that any saving comes out with its baseline, which is not named: 30 "
+             "is K = 3000 against K = 100, up to rounding.", "saving"),
+    Finding("Weights 1/N beside unequal n_c: the bias grows with K.", "section 6, figure 1(a)", judge_unequal,
+            "unequal_fixed", DATA_SETS, context="The smallest change of the set-up for which K matters."),
+    Finding("The same with the step size tuned for every K: the fewest rounds are at a K in between, neither "
+            "the smallest nor the largest.", "section 4.3.1", judge_tuned, "unequal_tuned", DATA_SETS,
+            context=f"Fewer means by more than {100 * (MARGIN - 1):.0f}%, since step sizes are tuned on a "
+            "grid. Section 4.3.1 derives its optimum from a bound, and says no more."),
 ]

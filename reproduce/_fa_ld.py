@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 import fedsim as fs
 import theory
 
+from . import plot
 from .figure import ByScale, Parameter, note
 
 PAPER = "On convergence of federated averaging Langevin dynamics"
@@ -121,8 +122,8 @@ def named(alpha: float) -> str:
 def cloud(ax: Axes, table: pd.DataFrame, colour: Any) -> None:
     """Replicas of one curve: a thin line and its band."""
     ax.fill_between(table["round"], table["low"], table["high"], color=colour, alpha=0.2, linewidth=0)
-    ax.plot(table["round"], table["w2"], color=colour, linewidth=0.7,
-            label="thin, with 95% band: fitted to replicas")
+    ax.plot(table["round"], table["w2"], color=colour, linewidth=0.7)
+    ax.plot([], [], color=plot.GREY, linewidth=0.7, label="thin, with 95% band: fitted to replicas")
 
 
 def legend_below(ax: Axes, ncols: int = 1, **options: Any) -> None:

@@ -109,6 +109,7 @@ def draw(tables: Tables) -> Drawing:
     plot.floor(left, tables["floors"]["floor"].mean(), "300 perfect draws would show this")
     left.set(xscale="log", yscale="log", xlabel="communication round",
              ylabel=r"$W_2(\mathrm{law\ of}\ \theta,\ \pi)$", title=r"(b) started at $\theta_0$ = 0, K = 10")
+    left.set_ylim(bottom=5e-6)
     places = np.arange(len(alphas))
     table = hits.pivot(index="data_set", columns="alpha", values="rounds")
     for _, one in table.iterrows():

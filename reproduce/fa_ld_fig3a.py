@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from . import _participation as panel
+from . import _participation_claims as claims
 from .figure import Drawing, Tables
 
-TITLE = "FA-LD: W2 against rounds, all clients"
+TITLE = "W2 against rounds, all clients"
 PAPER = "FA-LD figure 3(a)"
+REPRODUCES = ("FA-LD 3(a)",)
 SHOWS = ("Full participation (K = 100) at four step sizes: replicas and exact law; beside it the "
          "bias that stays, against the step size.")
 COST = {"tiny": "1 s", "quick": "2 s", "paper": "about 2 min (estimated)"}
 PARAMETERS = panel.parameters(["full"], None)
-CLAIMS = panel.FULL_CLAIMS
+CLAIMS = claims.FULL_CLAIMS
 
 
 def compute(scale: str) -> Tables:
-    """Tables: curves (exact, replicas), bias, bounds, panel."""
+    """Tables: curves (exact, replicas), bias, bounds, panel, speed, fits."""
     return panel.compute(PARAMETERS, scale)
 
 

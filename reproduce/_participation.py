@@ -140,7 +140,7 @@ def _panel(ax: Axes, tables: Tables, scheme: str) -> None:
         plot.exact(ax, line["round"], line["w2"], colours[step], rf"exact law, $\eta$ = {step:g}")
     plot.floor(ax, tables["panel"]["floor"].iloc[0], "300 perfect draws would show this")
     bounds = tables["bounds"][tables["bounds"]["scheme"] == scheme]
-    beyond = ", ".join(f"{step:g}" for step in bounds.loc[~bounds["within_hypotheses"], "step_size"])
+    beyond = ", ".join(f"{step:g}" for step in bounds.loc[~bounds["within_hypotheses"], "step_size"].unique())
     remarks = ", vacuous" * bool(bounds["vacuous"].all()) + rf",{chr(10)}not for $\eta$ = {beyond}" * bool(beyond)
     ax.plot([], [], " ", label=f"theorem {'4.7' if scheme == 'full' else '4.10'}: "
                                f"{bounds['bound'].min():.2g} or more{remarks}")

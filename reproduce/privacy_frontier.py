@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
 
@@ -145,7 +146,8 @@ def draw(tables: Tables) -> Drawing:
     setting, steps = tables["setting"].iloc[0], tables["steps"]
     drawing, ((first, second), (third, fourth)) = plot.panels(2, 5.8, 6.0, n_rows=2)
     full = steps[(steps["n_active"] == setting["n_clients"]) & (steps["scheme"] == "II")]
-    for (shared, one), colour in zip(full.groupby("shared_noise"), plot.COLOURS, strict=False):
+    shades = matplotlib.colormaps["viridis"](np.linspace(0.1, 0.85, full["shared_noise"].nunique()))
+    for (shared, one), colour in zip(full.groupby("shared_noise"), shades, strict=True):
         first.plot(one["epsilon"], one["w2"], color=plot.GREY, linewidth=1.6)  # seen where not drawn over
         plot.exact(first, one["epsilon"], one["w2"].where(one["valid_57"]), colour, rf"$\rho^2$ = {shared:g}")
     first.plot([], [], color=plot.GREY, label="step size beyond condition (57)")
@@ -190,8 +192,8 @@ def _draw_deltas(panel: Any, deltas: pd.DataFrame, limit: float) -> None:
     panel.axhspan(limit, top, color="#EEEEEE", zorder=0)
     panel.axhline(limit, color="#000000", linestyle=":", linewidth=1.0, label="1/records: vacuous from here")
     panel.plot(one["n_active"], one["delta_theorem"], "s--", color=plot.GREY, label="scheme I, theorem G.3")
-    panel.plot(one["n_active"], one["delta"], "o-", color=plot.COLOURS[1],
+    panel.plot(one["n_active"], one["delta"], "o-", color="#6A3D9A",
                label="scheme I, proved for every record")
-    panel.plot(two["n_active"], two["delta"], "^-", color=plot.COLOURS[0], label="scheme II")
+    panel.plot(two["n_active"], two["delta"], "^-", color="#000000", label="scheme II")
     panel.set(yscale="log", ylim=(None, top), xlabel="drawn clients S",
               title=r"(d) $\delta$ of both schemes")

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
 from matplotlib.axes import Axes
 
 import fedsim as fs
@@ -114,9 +113,14 @@ def rounds_to(problem: Any, algorithm: Any, eps: float, start: Any = None) -> fl
     return np.inf if found is None else float(found)
 
 
-def named(alpha: float) -> str:
+def named(alpha: Any) -> str:
     """Label of a heterogeneity, with the number that the paper gives for it."""
     return rf"$\alpha$ = {alpha:g} (the paper's $\gamma$ = {QUOTED[alpha]})"
+
+
+def percent(share: Any) -> str:
+    """A share in percent."""
+    return f"{100.0 * float(share):.0f}%"
 
 
 def cloud(ax: Axes, table: pd.DataFrame, colour: Any) -> None:

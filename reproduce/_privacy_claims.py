@@ -40,10 +40,10 @@ def judge_optimum(tables: Tables) -> tuple[str, str]:
     root = np.polyfit(np.log(w2.columns), np.log(epsilon), 1)[0]
     steps = w2.columns.to_numpy()[best]
     return unanimous(good), (
-        f"All clients, no shared noise: exact W2 is smallest, {w2.min(axis=1).median():.2e} (median), at step "
-        f"sizes from {steps.min():.1e} to {steps.max():.1e}, tried from {w2.columns[0]:.0e} to "
-        f"{w2.columns[-1]:.0e}; epsilon grows like the step size to the power {root:.2f}: a best step size in "
-        f"between, and epsilon falling with it, {shares(good)}.")
+        f"All clients, no shared noise: exact W2 is smallest, {w2.min(axis=1).median():.2e} (median), at "
+        f"step sizes from {steps.min():.1e} to {steps.max():.1e}, tried from {w2.columns[0]:.0e} to "
+        f"{w2.columns[-1]:.0e}; epsilon grows like the step size to the power {root:.2f}: a best step size "
+        f"in between, and epsilon falling with it, {shares(good)}.")
 
 
 def judge_largest(tables: Tables) -> tuple[str, str]:
@@ -89,7 +89,8 @@ def judge_condition(tables: Tables) -> tuple[str, str]:
 def judge_all_clients(tables: Tables) -> tuple[str, str]:
     """With all clients, equal Hessians: does shared noise cost epsilon and buy nothing?"""
     everyone = int(tables["setting"]["n_clients"].iloc[0])
-    one = tables["shares"].query("n_active == @everyone").sort_values("shared_noise")
+    one = tables["shares"].sort_values("shared_noise")
+    one = one[one["n_active"] == everyone]
     change = abs(one["w2"].iloc[-1] / one["w2"].iloc[0] - 1.0)
     cost = one["epsilon"].iloc[-1] / one["epsilon"].iloc[0]
     size = "nothing beyond rounding" if change < SAME else f"the relative amount {change:.0e}"
@@ -104,8 +105,8 @@ def judge_scheme_i(tables: Tables) -> tuple[str, str]:
     useless = one.loc[2:, "theorem_vacuous"]
     return (PASS if useless.all() else FAIL), (
         f"delta of theorem G.3 is {one['delta_theorem'].iloc[0]:.1e} at S = 1, "
-        f"{one['delta_theorem'].loc[2:].min():.1e} to {one['delta_theorem'].loc[2:].max():.1e} for S from 2 to "
-        f"{one.index[-1]}: 1/records = {1.0 / tables['setting']['records'].iloc[0]:.0e} or more for "
+        f"{one['delta_theorem'].loc[2:].min():.1e} to {one['delta_theorem'].loc[2:].max():.1e} for S from 2 "
+        f"to {one.index[-1]}: 1/records = {1.0 / tables['setting']['records'].iloc[0]:.0e} or more for "
         f"{int(useless.sum())} of these {len(useless)} S. What is proved for every record needs "
         f"{one['delta'].max():.1e} at most.")
 
@@ -130,10 +131,10 @@ CLAIMS = [
             "theorem 5.1", judge_condition, "condition", EXACT),
     Finding("With all clients shared noise costs epsilon and buys no accuracy.", "section 5",
             judge_all_clients, "all_clients", EXACT,
-            context="Our records' loss gives all clients the same Hessian, so that the averaged noise has the "
-            "same law however much of it is shared; the paper's advice is derived for partial participation."),
+            context="Our records' loss gives all clients the same Hessian, so that the averaged noise has "
+            "the same law however much of it is shared; the paper's advice is for partial participation."),
     Finding("Under scheme I, as soon as two clients are drawn, delta of theorem G.3 guarantees nothing.",
             "theorem G.3", judge_scheme_i, "scheme_i", EXACT,
-            context="A delta of 1/records or more allows one record to be published. An upload drawn twice is "
-            "the same upload, which theorem G.3 does not use. No sentence of the paper says otherwise."),
+            context="A delta of 1/records or more allows one record to be published. An upload drawn twice "
+            "is the same upload, which theorem G.3 does not use. No sentence of the paper says otherwise."),
 ]

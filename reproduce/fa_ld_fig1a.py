@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -115,23 +118,23 @@ def _printed(ax: Axes, tables: Tables) -> None:
             label="one run of 300 replicas")
     ax.axvline(3000, color="#000000", linewidth=0.9, linestyle=":", label="optimum in the paper, K = 3000")
     rule = int(tables["rule"]["local_steps"].iloc[0])
-    ax.axvline(rule, color=plot.GREY, linewidth=0.9, linestyle="--", label=f"section 4.3.1's rule, K = {rule}")
+    ax.axvline(rule, color=plot.GREY, linewidth=0.9, linestyle="--", label=f"section 4.3.1: K = {rule}")
     ax.plot([], [], color=plot.GREY, linewidth=0.5, label="exact law: medians (thick), single data sets")
     ax.set_yscale("log")
 
 
-def _variants(ax: Axes, table: pd.DataFrame, colours: dict[tuple[float, float], str]) -> None:
+def _variants(ax: Axes, table: pd.DataFrame, colours: Mapping[Any, str]) -> None:
     """Medians and single data sets; infinite rounds stand in a strip above the axis of numbers."""
     groups = list(table.groupby(["alpha", "spread"]))
     top = 2.0 * table["rounds"][np.isfinite(table["rounds"])].max()
     for i, (key, one) in enumerate(groups):
         _lines(ax, one, colours[key],
-               rf"$\alpha$ = {key[0]:g}, sd of $n_c$ {100 * key[1]:g}% of its mean")
+               rf"$\alpha$ = {key[0]}, sd of $n_c$ {sim.percent(key[1])} of its mean")
         never = one.groupby("local_steps")["rounds"].agg(lambda values: np.isinf(values).mean())
         if never.any():
             height = top * 2.2 ** (i + 1)
-            for k, share in never[never > 0.0].items():
-                ax.text(k, height, f"{100 * share:.0f}%", color=colours[key], fontsize=9, ha="center",
+            for k in never.index[never > 0.0]:
+                ax.text(k, height, sim.percent(never[k]), color=colours[key], fontsize=9, ha="center",
                         va="center")
     ax.set(yscale="log", ylim=(0.7, top))
     if np.isinf(table["rounds"]).any():
@@ -207,7 +210,7 @@ def judge_unequal(tables: Tables) -> tuple[str, str]:
     return unanimous(good), (
         f"From K = {first} to {last} the stationary W2 changes by the factor {growth.min():.1f} to "
         f"{growth.max():.0f}: it grows {shares(good)}. At the largest K 1e-3 is never reached in "
-        + ", ".join(f"{100 * share:.0f}% of them (alpha = {alpha:g}, sd of n_c {100 * spread:g}%)"
+        + ", ".join(f"{sim.percent(share)} of them (alpha = {alpha:g}, sd of n_c {sim.percent(spread)})"
                     for (alpha, spread), share in never.items()) + ".")
 
 
@@ -216,13 +219,13 @@ def judge_tuned(tables: Tables) -> tuple[str, str]:
     table = _by_set(tables["tuned"])
     ends = table.iloc[:, [0, -1]].min(axis=1)
     good = _each(MARGIN * table.iloc[:, 1:-1].min(axis=1) < ends, "any")
-    middle = tables["tuned"].groupby(["alpha", "spread"]).apply(_medians, include_groups=False)
     return unanimous(good), (
         f"Some K between has {100 * (MARGIN - 1):.0f}% fewer rounds than smallest and largest "
         f"K {shares(good)}. Medians for K = "
         + ", ".join(str(k) for k in table.columns) + ": "
-        + "; ".join(f"{', '.join(f'{value:.0f}' for value in row)} (alpha = {alpha:g}, sd of n_c "
-                    f"{100 * spread:g}%)" for (alpha, spread), row in middle.iterrows()) + ".")
+        + "; ".join(f"{', '.join(f'{value:.0f}' for value in _medians(one))} (alpha = {alpha:g}, sd of n_c "
+                    f"{sim.percent(spread)})" for (alpha, spread), one
+                    in tables["tuned"].groupby(["alpha", "spread"])) + ".")
 
 
 CLAIMS = [
@@ -230,8 +233,8 @@ CLAIMS = [
           "small_k", DATA_SETS, context=f"Excessive is read as {MANY:g} times the fewest rounds."),
     Claim("A large K results in large biases, which in turn requires high communications.",
           "section 6, figure 1(a)", judge_large, "large_k", DATA_SETS,
-          context=EQUAL + " Minibatches would not change this. Appendix A.1 asks of weights only to sum to 1; "
-          "what other weights do is the finding on unequal curvature."),
+          context=EQUAL + " Minibatches would not change this. Appendix A.1 asks of weights only to sum to "
+          "1; what other weights do is the finding on unequal curvature."),
     Claim("gamma is around 1e8, 4e11, 4e12, 4e13 and 4e14 for alpha = 0, 1, 10, 100, 1000.", "section 6",
           judge_gamma, "gamma", DATA_SETS,
           context="gamma is the largest norm of a client's gradient at the minimum (section 4.1). Around is "

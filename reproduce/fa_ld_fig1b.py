@@ -50,7 +50,7 @@ EQUAL = "All clients have the same Hessian, so that heterogeneity cancels in the
 
 
 def compute(scale: str) -> Tables:
-    """Tables: curves (exact, replicas), floors, bounds, hits (by data set), fits (last round), equal_start."""
+    """Tables: curves (exact, replicas), floors, bounds, hits (by data set), fits (last), equal_start."""
     p = settings(PARAMETERS, scale)
     algorithm = fs.FALD(p.step_size, p.local_steps, shared_noise=p.shared_noise)
     rounds, short = sim.spaced(p.n_rounds, p.n_recorded), sim.spaced(p.n_simulated, p.n_recorded)

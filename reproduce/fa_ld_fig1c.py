@@ -119,7 +119,7 @@ def draw(tables: Tables) -> Drawing:
         table = one.pivot(index="rho", columns="data_set", values="excess")
         right.plot(table.index, table, color=colour, linewidth=0.5, alpha=0.4)
         plot.exact(right, table.index, table.median(axis=1), colour,
-                   rf"sd of $n_c$ {100 * spread:g}% of its mean", marker="o")
+                   f"sd of $n_c$ {sim.percent(spread)} of its mean", marker="o")
     right.plot([], [], color=plot.GREY, linewidth=0.5, label="exact law: medians (thick), single data sets")
     right.set(xlabel=r"correlation coefficient $\rho$ of the injected noise", yscale="log",
               ylabel="stationary variance / target variance - 1",
@@ -148,7 +148,7 @@ def judge_approach(tables: Tables) -> tuple[str, str]:
     widest = table["spread"] == table["spread"].max()
     fine = (table["most"] < SLIGHT) & ~(widest & (table["least"] > -SLIGHT))
     good = fine.groupby(table["data_set"]).all()
-    texts = [f"{one['least'].min():+.1e} to {one['most'].max():+.1e} (sd of n_c {100 * spread:g}%)"
+    texts = [f"{one['least'].min():+.1e} to {one['most'].max():+.1e} (sd of n_c {sim.percent(spread)})"
              for spread, one in table.groupby("spread")]
     return unanimous(good), (
         f"While W2 is above {APPROACH:g} it changes from rho = 0 to the largest rho by the relative amounts "
@@ -160,7 +160,7 @@ def judge_end(tables: Tables) -> tuple[str, str]:
     """At the last round: lower in every data set?"""
     table = tables["gain"].query("spread > 0.0")
     good = (table["last"] < 0.0).groupby(table["data_set"]).all()
-    texts = [f"{one['last'].min():+.1e} to {one['last'].max():+.1e} (sd of n_c {100 * spread:g}%)"
+    texts = [f"{one['last'].min():+.1e} to {one['last'].max():+.1e} (sd of n_c {sim.percent(spread)})"
              for spread, one in table.groupby("spread")]
     return unanimous(good), (f"At the last round W2 changes from rho = 0 to the largest rho by the relative "
                              f"amounts {', '.join(texts)}: lower {shares(good)}.")

@@ -53,7 +53,9 @@ KEPT = ("n_active", "shared_noise", "step_size", "epsilon", "w2")
 
 
 def data_problem(p: Any, number: int = 0) -> fs.Quadratic:
-    """Clients' records, the data set of this number; loss |theta - x|^2 / 2 per record, f_c = sum over records / p_c.
+    """Clients' records, the data set of this number.
+
+    The loss is |theta - x|^2 / 2 per record, f_c = sum over records / p_c.
 
     Without-replacement minibatches add a gradient noise that does not depend on theta, so that the
     first two moments of the chain are exactly those of additive noise with this covariance.
@@ -174,7 +176,8 @@ def draw(tables: Tables) -> Drawing:
     for panel in (first, second, third):
         panel.axhline(setting["target_spread"], color="#000000", linestyle=":", linewidth=1.0,
                       label="spread of the target")
-        panel.set(xscale="log", yscale="log", xlabel=rf"privacy loss $\varepsilon$, total of all {setting['n_rounds']:.0f} rounds",
+        panel.set(xscale="log", yscale="log",
+                  xlabel=rf"privacy loss $\varepsilon$, total of all {setting['n_rounds']:.0f} rounds",
                   ylabel=rf"exact $W_2$ after {setting['n_rounds']:.0f} rounds"
                          + ("" if panel is first else " (two moments)"))
     first.set_xlim(left=0.1 * full["epsilon"].min())

@@ -146,7 +146,7 @@ def _panel(ax: Axes, tables: Tables, scheme: str) -> None:
     if bounds["vacuous"].all():
         label += ", vacuous"
     if len(beyond):
-        label += "\nnot for $\\eta$ = " + ", ".join(f"{step:g}" for step in beyond)
+        label += ",\nnot for $\\eta$ = " + ", ".join(f"{step:g}" for step in beyond)
     ax.plot([], [], " ", label=label)
     ax.set(xscale="log", yscale="log", xlabel="communication round")
 

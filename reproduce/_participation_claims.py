@@ -19,8 +19,7 @@ def _steps(tables: Tables) -> list[float]:
 
 def _own(tables: Tables, scheme: str, rho: float) -> pd.DataFrame:
     """Stationary W2 at the panel's own S: one row a data set, one column a step size."""
-    table = tables["bias"]
-    table = table[(table["scheme"] == scheme) & (table["rho"] == rho)]
+    table = tables["bias"].query("scheme == @scheme and rho == @rho")
     if scheme != "full":
         table = table[table["n_active"] == active(tables)]
     return table.pivot(index="data_set", columns="step_size", values="w2").sort_index(axis=1)
@@ -31,7 +30,7 @@ def judge_full(tables: Tables) -> tuple[str, str]:
     steps = _steps(tables)
     bias = _own(tables, "full", 0.0)[steps]
     rounds = tables["speed"].pivot(index="data_set", columns="step_size", values="rounds")[steps]
-    faster = (np.diff(rounds, axis=1) <= 0).all(axis=1) & (rounds[steps[0]] > rounds[steps[-1]])
+    faster = (np.diff(rounds, axis=1) <= 0).all(axis=1) & (rounds[steps[0]] > rounds[steps[-1]]).to_numpy()
     larger = (np.diff(bias, axis=1) > 0).all(axis=1)
     power = np.polyfit(np.log(steps), np.log(bias.median()), 1)[0]
     return unanimous(faster & larger), (

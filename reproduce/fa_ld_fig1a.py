@@ -127,14 +127,14 @@ def _variants(ax: Axes, table: pd.DataFrame, colours: Mapping[Any, str]) -> None
     """Medians and single data sets; infinite rounds stand in a strip above the axis of numbers."""
     groups = list(table.groupby(["alpha", "spread"]))
     top = 2.0 * table["rounds"][np.isfinite(table["rounds"])].max()
-    for i, (key, one) in enumerate(groups):
-        _lines(ax, one, colours[key],
-               rf"$\alpha$ = {key[0]}, sd of $n_c$ {sim.percent(key[1])} of its mean")
+    for i, ((alpha, spread), one) in enumerate(groups):
+        colour = colours[alpha, spread]
+        _lines(ax, one, colour, rf"$\alpha$ = {alpha:g}, sd of $n_c$ {sim.percent(spread)} of its mean")
         never = one.groupby("local_steps")["rounds"].agg(lambda values: np.isinf(values).mean())
         if never.any():
             height = top * 2.2 ** (i + 1)
             for k in never.index[never > 0.0]:
-                ax.text(k, height, sim.percent(never[k]), color=colours[key], fontsize=9, ha="center",
+                ax.text(k, height, sim.percent(never[k]), color=colour, fontsize=9, ha="center",
                         va="center")
     ax.set(yscale="log", ylim=(0.7, top))
     if np.isinf(table["rounds"]).any():

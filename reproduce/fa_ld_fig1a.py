@@ -34,7 +34,7 @@ PAPER = "FA-LD figure 1(a)"
 REPRODUCES = ("FA-LD 1(a)",)
 SHOWS = ("Rounds to W2 <= 1e-3 against K: as printed (equal curvature: more local steps never hurt), "
          "and for clients of unequal curvature at fixed and at tuned step size.")
-COST = {"tiny": "15 s", "quick": "70 s", "paper": "about 10 min (estimated)"}
+COST = {"tiny": "20 s", "quick": "80 s", "paper": "about 10 min (estimated)"}
 PARAMETERS = [
     Parameter("alphas", list(sim.QUOTED), "paper", "section 6"),
     Parameter("eps", sim.EPS, "paper", "section 6: 1e-3"),

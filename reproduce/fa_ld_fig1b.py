@@ -32,7 +32,7 @@ REPRODUCES = ("FA-LD 1(b)",)
 SHOWS = ("Replicas, exact law and bound for five heterogeneities alpha (K = 10): what the paper starts at "
          "theta = 0, the rounds to 1e-3 on every data set, and the same problems started at equal distance "
          "from their targets.")
-COST = {"tiny": "2 s", "quick": "6 s", "paper": "25 s (estimated)"}
+COST = {"tiny": "4 s", "quick": "12 s", "paper": "about 1 min (estimated)"}
 PARAMETERS = [
     Parameter("alphas", list(sim.QUOTED), "paper", "section 6"),
     Parameter("local_steps", 10, "paper", "section 6: K = 10"),

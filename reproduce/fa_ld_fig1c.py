@@ -33,7 +33,7 @@ PAPER = "FA-LD figure 1(c)"
 REPRODUCES = ("FA-LD 1(c)",)
 SHOWS = ("Replicas and exact law for four correlations rho (K = 100, alpha = 0); beside it the stationary "
          "variance when the clients' curvatures differ, where rho does act.")
-COST = {"tiny": "2 s", "quick": "7 s", "paper": "20 s (estimated)"}
+COST = {"tiny": "1 s", "quick": "8 s", "paper": "30 s (estimated)"}
 PARAMETERS = [
     Parameter("rhos", [0.0, 0.3, 0.6, 1.0], "ours", "the values of rho are not printed"),
     Parameter("local_steps", 100, "paper", "section 6: K = 100"),

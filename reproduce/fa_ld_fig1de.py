@@ -30,7 +30,7 @@ TITLE = "Density of target and samples"
 PAPER = "FA-LD figure 1(d), 1(e)"
 REPRODUCES = ("FA-LD 1(d)", "FA-LD 1(e)")
 SHOWS = "The target density, and the density of final replicas of FA-LD (K = 10, alpha = 0) beside it."
-COST = {"tiny": "1 s", "quick": "8 s", "paper": "20 s"}
+COST = {"tiny": "1 s", "quick": "8 s", "paper": "20 s (estimated)"}
 PARAMETERS = [
     Parameter("alpha", 0.0, "paper", "section 6: gamma = 1e8, which is alpha = 0"),
     Parameter("local_steps", 10, "paper", "section 6: K = 10"),

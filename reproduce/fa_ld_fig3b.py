@@ -11,7 +11,7 @@ PAPER = "FA-LD figure 3(b)"
 REPRODUCES = ("FA-LD 3(b)",)
 SHOWS = ("Partial participation with S = 40 (K = 100), schemes I and II, at four step sizes: replicas and "
          "exact law; beside them the bias that stays.")
-COST = {"tiny": "1 s", "quick": "4 s", "paper": "about 3 min (estimated)"}
+COST = {"tiny": "4 s", "quick": "9 s", "paper": "about 2 min (estimated)"}
 PARAMETERS = panel.parameters(["I", "II"], 40)
 CLAIMS = claims.partial_claims()
 

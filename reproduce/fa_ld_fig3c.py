@@ -11,7 +11,7 @@ PAPER = "FA-LD figure 3(c)"
 REPRODUCES = ("FA-LD 3(c)",)
 SHOWS = ("Partial participation with S = 30 (K = 100), schemes I and II, at four step sizes: replicas and "
          "exact law; beside them the bias that stays.")
-COST = {"tiny": "1 s", "quick": "4 s", "paper": "about 2 min (estimated)"}
+COST = {"tiny": "4 s", "quick": "9 s", "paper": "about 2 min (estimated)"}
 PARAMETERS = panel.parameters(["I", "II"], 30)
 CLAIMS = claims.partial_claims(counted_in="fa_ld_fig3b")
 

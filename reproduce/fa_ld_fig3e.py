@@ -11,7 +11,7 @@ PAPER = "FA-LD figure 3(e)"
 REPRODUCES = ("FA-LD 3(e)",)
 SHOWS = ("Partial participation with S = 10 (K = 100), schemes I and II, at four step sizes: replicas and "
          "exact law; beside them the bias that stays.")
-COST = {"tiny": "1 s", "quick": "3 s", "paper": "40 s"}
+COST = {"tiny": "4 s", "quick": "9 s", "paper": "about 2 min (estimated)"}
 PARAMETERS = panel.parameters(["I", "II"], 10)
 CLAIMS = claims.partial_claims(counted_in="fa_ld_fig3b")
 

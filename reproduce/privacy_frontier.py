@@ -22,7 +22,7 @@ TITLE = "Privacy against accuracy"
 PAPER = "ours, for FA-LD section 5"
 SHOWS = ("What a smaller epsilon costs in exact W2 after a fixed number of rounds, by step size, shared "
          "noise and number of drawn clients; and delta of both participation schemes.")
-COST = {"tiny": "3 s", "quick": "7 s", "paper": "12 s"}
+COST = {"tiny": "6 s", "quick": "9 s", "paper": "12 s (estimated)"}
 _CHOICE = "the paper has no such experiment"
 PARAMETERS = [
     Parameter("n_clients", 10, "ours", _CHOICE),

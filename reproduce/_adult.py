@@ -8,7 +8,7 @@ logistic model with independent normal coefficients, shifted so that 24 percent 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from fedsim.problems.libsvm import Labelled, read_libsvm
 
 from . import _data
 from .figure import BadInput, ByScale, Parameter
+from .verdicts import MIN_SETS
 
 DATA = ("a9a", "a9a.t")
 N_FEATURES, N_TRAIN, N_TEST = 123, 32_561, 16_281
@@ -38,7 +39,8 @@ PARAMETERS = [
     Parameter("prior_variance", 1.0, "paper", "section 5.2: normal priors of unit variance"),
     Parameter("batch_size", ByScale(10, 10, 100), "ours", "J is not printed; drawn without replacement"),
     Parameter("spread", 0.8, "ours", "standard deviation of the stand-in's coefficients"),
-    Parameter("data_seed", 0, "ours", "of the stand-in"),
+    Parameter("data_seed", 0, "ours", "of the first stand-in, and of the random splits of given files"),
+    Parameter("n_sets", MIN_SETS, "ours", "stand-ins, or splits of given files into training and test rows"),
 ]
 
 
@@ -91,12 +93,14 @@ def stand_in(n_rows: int, spread: float, seed: int) -> Labelled:
     return Labelled(features, (rng.random(n_rows) < expit(scores + shift * ones)).astype(np.float64))
 
 
-def _part(rows: Labelled, first: int, last: int) -> Labelled:
-    return Labelled(rows.features[first:last], rows.labels[first:last])
+def _part(rows: Labelled, chosen: Any) -> Labelled:
+    return Labelled(rows.features[chosen], rows.labels[chosen])
 
 
-def adult(p: Any, files: Mapping[str, Path]) -> Adult:
-    """The first rows of the given files, or of the stand-in when there are none.
+def adults(p: Any, files: Mapping[str, Path]) -> Iterator[Adult]:
+    """`p.n_sets` data sets: stand-ins, or splits of the given files' rows, cut to the scale's size.
+
+    The first split is that of the files; the others deal all their rows anew.
 
     Raises
     ------
@@ -108,20 +112,28 @@ def adult(p: Any, files: Mapping[str, Path]) -> Adult:
         raise BadInput(f"data file {missing[0]} is missing beside {next(iter(files))}; training and test "
                          "rows must both be given, or neither")
     if missing:
-        rows = stand_in(p.n_train + p.n_test, p.spread, p.data_seed)
-        return Adult(_part(rows, 0, p.n_train), _part(rows, p.n_train, p.n_train + p.n_test), STAND_IN)
+        for number in range(p.n_sets):
+            rows = stand_in(p.n_train + p.n_test, p.spread, p.data_seed + number)
+            yield Adult(_part(rows, slice(p.n_train)), _part(rows, slice(p.n_train, None)), STAND_IN)
+        return
     parts = [_data.read(partial(read_libsvm, n_features=N_FEATURES, n_rows=n), files[name])
              for name, n in zip(DATA, (N_TRAIN, N_TEST), strict=True)]
-    return Adult(_part(parts[0], 0, p.n_train), _part(parts[1], 0, p.n_test), "a9a")
+    yield Adult(_part(parts[0], slice(p.n_train)), _part(parts[1], slice(p.n_test)), "a9a")
+    rows = Labelled(*(np.concatenate(both) for both in zip(*parts, strict=True)))
+    for number in range(1, p.n_sets):
+        dealt = np.random.default_rng(p.data_seed + number).permutation(len(rows.labels))
+        train, test = np.split(dealt, [len(parts[0].labels)])
+        yield Adult(_part(rows, train[:p.n_train]), _part(rows, test[:p.n_test]), "a9a")
 
 
-def data_table(data: Adult) -> pd.DataFrame:
-    """One row: the source, and what the data look like."""
+def data_table(found: Sequence[Adult]) -> pd.DataFrame:
+    """One row: the source, how many data sets, and what they look like on average."""
+    first = found[0]
     return pd.DataFrame([{
-        "source": data.source, "n_train": len(data.train.labels), "n_test": len(data.test.labels),
-        "dim": data.train.features.shape[1],
-        "nonzero_per_row": float((data.train.features != 0.0).sum(axis=1).mean()),
-        "share_of_ones": float(data.train.labels.mean())}])
+        "source": first.source, "sets": len(found), "n_train": len(first.train.labels),
+        "n_test": len(first.test.labels), "dim": first.train.features.shape[1],
+        "nonzero_per_row": float(np.mean([(one.train.features != 0.0).sum(axis=1).mean() for one in found])),
+        "share_of_ones": float(np.mean([one.train.labels.mean() for one in found]))}])
 
 
 def is_real(table: pd.DataFrame) -> bool:
@@ -132,4 +144,5 @@ def is_real(table: pd.DataFrame) -> bool:
 def data_text(table: pd.DataFrame) -> str:
     """The data in words, for a picture."""
     row = table.iloc[0]
-    return f"{row['source']}: {row['n_train']:,} training and {row['n_test']:,} test rows, d = {row['dim']}"
+    return (f"{row['source']}: {row['n_train']:,} training and {row['n_test']:,} test rows, d = {row['dim']}; "
+            f"{row['sets']} data sets")

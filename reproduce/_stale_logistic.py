@@ -1,50 +1,66 @@
 """Shared by the stale-gradient figures on logistic regression: chains of stale SGHMC, one server or several,
-and the test loss averaged along them.
+and the test loss averaged along them, on several data sets.
 
-Every server has workers with service times of its own, and chains of its own; chain r of different numbers
-of workers has the same normal draws, so that differences between them are sharper than their bands.
+Every data set has chains and service times of its own, so that it counts as one independent draw. Within
+it every server has its own service times and chains; chain r of different numbers of workers has the same
+normal draws, so that differences between them are sharper.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Drawing
-from scipy.stats import t as student
 
 import fedsim as fs
 from fedsim.estimators import combine
 
-from . import _adult, plot
+from . import _adult
 from . import _stale as sim
-from ._adult import TestLoss
 from ._reference import posterior_reference
-from .figure import FAIL, NOT_TESTABLE, PASS, ByScale, Claim, Parameter, Tables, note
+from .figure import ByScale, Parameter, note
+from .verdicts import intervals
 
-LOSS = "test loss averaged along the chain"
 SERVER_COUNTS = [1, 3, 5, 7]
-NETWORKS = ("not reproduced: Bayesian convolutional networks on MNIST and CIFAR-10 in Caffe are out of scope "
-            "for a simulator of two cores, and their settings are Caffe's defaults of 2016")
-NO_NETWORKS = "The rows of MNIST and CIFAR-10 (convolutional networks) are not reproduced."
-NO_LAW = "No exact law: the posterior is not Gaussian."
+SEEDS_APART = 100
+"""Seeds of one data set are so far from the next one's: more than there are servers."""
 
 UPDATE_COST = Parameter("update_cost", 0.1, "ours",
                         "time of an update at the server, in mean service times: the simulated latency")
 SERVERS = Parameter("servers", SERVER_COUNTS, "paper", "section 5.2: S = 1, 3, 5, 7")
-SCHEDULE_SEED = Parameter("schedule_seed", 3, "ours", "of the service times; server s has this plus s")
+SCHEDULE_SEED = Parameter("schedule_seed", 3, "ours", "of the service times of the first server and data set")
+REPLICA_REASON = "of each data set; the paper shows single runs"
 DYNAMICS = [
     sim.SERVICE, UPDATE_COST, SCHEDULE_SEED, sim.SEED,
     Parameter("rate", 0.01, "ours", "h^2 n, Caffe's default rate on the mean loss; not printed for a9a"),
     Parameter("momentum", 0.9, "ours", "m, Caffe's default. The paper prints B = 1 - m; Algorithm 1 keeps "
                                        "1 - B h of the velocity, so that B = (1 - m)/h is meant"),
-    Parameter("n_resamples", ByScale(20, 200, 400), "ours", "of the chains, for intervals of speedups"),
-    Parameter("reference_chains", ByScale(8, 32, 32), "ours", "of Metropolis-adjusted HMC"),
-    Parameter("reference_draws", ByScale(20, 200, 200), "ours", "of each, for the posterior's mean loss"),
+    Parameter("reference_chains", 8, "ours", "of Metropolis-adjusted HMC, for each data set"),
+    Parameter("reference_draws", ByScale(20, 50, 50), "ours", "of each, for the posterior's mean loss"),
 ]
+
+
+class Case(NamedTuple):
+    """One data set, and the settings with its seeds."""
+
+    p: Any
+    data: _adult.Adult
+    problem: fs.LogisticRegression
+    loss: _adult.TestLoss
+
+
+def cases(p: Any, files: Mapping[str, Path] | None) -> list[Case]:
+    """All data sets of a figure."""
+    found = []
+    for number, data in enumerate(_adult.adults(p, files or {})):
+        moved = {name: getattr(p, name) + SEEDS_APART * number for name in ("seed", "schedule_seed")}
+        own = SimpleNamespace(**{**vars(p), **moved})
+        found.append(Case(own, data, data.problem(p), _adult.TestLoss.of(data.test)))
+    return found
 
 
 def algorithm(p: Any, n_workers: int, server: int = 0) -> fs.StaleSGHMC:
@@ -70,119 +86,115 @@ class Server(NamedTuple):
         return np.searchsorted(self.times, times, side="right")
 
 
-def server(p: Any, problem: fs.LogisticRegression, loss: TestLoss, n_workers: int, number: int = 0) -> Server:
-    """Chains from the origin, L = W iterations-per-worker updates."""
-    note(f"simulating W = {n_workers}, server {number + 1}")
-    length, moves = n_workers * p.iterations, algorithm(p, n_workers, number)
-    path = fs.sample_path(problem, moves, length, seed=p.seed + 1000 * number, n_chains=p.n_replicas)
-    averages = np.cumsum(loss(path), axis=1) / np.arange(1, length + 1)
-    return Server(averages, moves.staleness.history(length).times, n_workers)
+Group = Sequence[Server]
 
 
-def all_servers(p: Any, problem: fs.LogisticRegression, loss: TestLoss, n_workers: int,
-                n_servers: int) -> list[Server]:
-    """Independent servers with as many workers each."""
-    return [server(p, problem, loss, n_workers, number) for number in range(n_servers)]
+def servers(case: Case, n_workers: int, n_servers: int = 1) -> list[Server]:
+    """Independent servers with as many workers each: chains from the origin, L = W iterations updates."""
+    p, found = case.p, []
+    for number in range(n_servers):
+        note(f"simulating W = {n_workers}, server {number + 1}")
+        length, moves = n_workers * p.iterations, algorithm(p, n_workers, number)
+        path = fs.sample_path(case.problem, moves, length, seed=p.seed + number, n_chains=p.n_replicas,
+                              allow_unstable=True)  # table `setting` has the radius; to check each costs more
+        averages = np.cumsum(case.loss(path), axis=1) / np.arange(1, length + 1)
+        found.append(Server(averages, moves.staleness.history(length).times, n_workers))
+    return found
 
 
-def combined(servers: Sequence[Server], lengths: Sequence[np.ndarray]) -> np.ndarray:
+def combined(group: Group, lengths: Sequence[np.ndarray]) -> np.ndarray:
     """Averages (R, n) of several servers, weighted by time; `lengths` (n,) for each server."""
-    parts = [one.at(length) for one, length in zip(servers, lengths, strict=True)]
+    parts = [one.at(length) for one, length in zip(group, lengths, strict=True)]
     spans = np.array(lengths, dtype=float)  # all have the same step size
     return np.stack([combine([part[:, i] for part in parts], spans[:, i])
                      for i in range(spans.shape[1])], axis=1)
 
 
-def by_iteration(servers: Sequence[Server], per_worker: np.ndarray) -> np.ndarray:
-    """Averages (R, n) when every worker has made so many iterations on average."""
-    return combined(servers, [one.workers * per_worker for one in servers])
+def averages_at(group: Group, x: Any, axis: str) -> np.ndarray:
+    """Averages (R, n) at x "iterations" of every worker on average, or at simulated "time"s x."""
+    points = np.atleast_1d(x)
+    return combined(group, [one.workers * points if axis == "iterations" else one.made(points)
+                            for one in group])
 
 
-def by_time(servers: Sequence[Server], times: np.ndarray) -> np.ndarray:
-    """Averages (R, n) at simulated times, by which every server must have made an update."""
-    return combined(servers, [one.made(times) for one in servers])
-
-
-def speedup_row(p: Any, single: Sequence[Server], several: Sequence[Server], **labels: Any) -> dict[str, Any]:
-    """Iterations per worker that one server needs for the mean loss that several have halfway, over theirs.
-
-    The interval comes from resampled chains.
-    """
+def speedup(p: Any, single: Group, several: Group) -> float:
+    """Iterations per worker that one server needs for the mean loss that several have halfway, over theirs."""
     half, every = p.iterations // 2, np.arange(1, p.iterations + 1)
-    curve, level = by_iteration(single, every), by_iteration(several, np.array([half]))[:, 0]
-    rng, found = np.random.default_rng(p.seed), []
-    for number in range(p.n_resamples + 1):  # the first is the sample itself
-        chosen = rng.integers(len(curve), size=len(curve)) if number else np.arange(len(curve))
-        falling = np.minimum.accumulate(curve[chosen].mean(axis=0))
-        found.append(float(np.interp(-level[chosen].mean(), -falling, every)) / half)
-    return {**labels, "servers": len(several), "iterations": half, "speedup": found[0]} | _interval(found[1:])
+    falling = np.minimum.accumulate(averages_at(single, every, "iterations").mean(axis=0))
+    level = float(averages_at(several, half, "iterations").mean())
+    return float(np.interp(-level, -falling, every)) / half
 
 
-NO_SPEEDUP = "None is counted if every interval reaches down to 1 and every estimate is below 1.1."
+def speedup_rows(p: Any, groups: Sequence[Group], **labels: Any) -> list[dict[str, Any]]:
+    """Speedups of several servers on every data set; `groups` has all servers of each."""
+    return [{**labels, "data_set": number, "servers": n, "iterations": p.iterations // 2,
+             "speedup": speedup(p, group[:1], group[:n])}
+            for number, group in enumerate(groups) for n in p.servers if n > 1]
 
 
-def no_speedup(table: pd.DataFrame) -> bool:
-    """Whether no speedup of `speedup_row`s is significant; said in words by `NO_SPEEDUP`."""
-    return bool((table["low"] <= 1.0).all() and (table["speedup"] < 1.1).all())
+def curve(groups: Sequence[Group], x: np.ndarray, axis: str, **labels: Any) -> pd.DataFrame:
+    """Over data sets, the median of the mean loss and its least and largest value, and the median spread.
 
-
-def variance_ratio(p: Any, first: np.ndarray, second: np.ndarray) -> dict[str, float]:
-    """Variance of `first` (R,) over the mean one of `second` (R, k), paired, with its interval.
-
-    The interval comes from resampled chains, so that common draws of the two are accounted for.
+    The mean and the spread (standard deviation) are those of the chains of each data set.
     """
-    rng, found = np.random.default_rng(p.seed), []
-    for number in range(p.n_resamples + 1):  # the first is the sample itself
-        chosen = rng.integers(len(first), size=len(first)) if number else np.arange(len(first))
-        found.append(float(first[chosen].var(ddof=1) / second[chosen].var(axis=0, ddof=1).mean()))
-    return {"ratio": found[0]} | _interval(found[1:])
+    found = [averages_at(group, x, axis) for group in groups]
+    mean = np.stack([values.mean(axis=0) for values in found])
+    spread = np.stack([values.std(axis=0, ddof=1) for values in found])
+    return pd.DataFrame({**labels, "axis": axis, "x": np.asarray(x, dtype=float),
+                         "loss": np.median(mean, axis=0), "low": mean.min(axis=0), "high": mean.max(axis=0),
+                         "spread": np.median(spread, axis=0)})
 
 
-def _interval(found: Sequence[float]) -> dict[str, float]:
-    """Percentiles of resampled values."""
-    tail = 0.5 * (1.0 - sim.LEVEL)
-    low, high = np.quantile(found, [tail, 1.0 - tail])
-    return {"low": float(low), "high": float(high)}
+def loss_rows(groups: Sequence[Group], x: float, axis: str, **labels: Any) -> list[dict[str, Any]]:
+    """Mean loss and spread of the chains of every data set at one x."""
+    rows = []
+    for number, group in enumerate(groups):
+        values = averages_at(group, x, axis)[:, 0]
+        rows.append({**labels, "data_set": number, "axis": axis, "x": float(x), "loss": float(values.mean()),
+                     "spread": float(values.std(ddof=1))})
+    return rows
 
 
-def half_width(values: np.ndarray) -> Any:
-    """Half the interval of the mean over chains, by Student's t, of values (R, ...)."""
-    n = len(values)
-    return student.isf(0.5 * (1.0 - sim.LEVEL), n - 1) / np.sqrt(n) * values.std(axis=0, ddof=1)
+def variances(group: Group, n_servers: int, iterations: int) -> dict[str, float]:
+    """Variance between chains of the average of the first servers, and of single ones, all pooled."""
+    several = averages_at(group[:n_servers], iterations, "iterations")
+    single = [averages_at([one], iterations, "iterations").var(ddof=1) for one in group]
+    return {"variance": float(several.var(ddof=1)), "single": float(np.mean(single))}
 
 
-def loss_rows(averages: np.ndarray, x: np.ndarray, axis: str, **labels: Any) -> pd.DataFrame:
-    """Mean over chains with its interval, and standard deviation between chains, as rows."""
-    mean, spread = averages.mean(axis=0), averages.std(axis=0, ddof=1)
-    reach = half_width(averages)
-    return pd.DataFrame({**labels, "axis": axis, "x": np.asarray(x, dtype=float), "loss": mean,
-                         "low": mean - reach, "high": mean + reach, "spread": spread})
+def gain(groups: Sequence[Group], n_servers: int, x: np.ndarray, axis: str, **labels: Any) -> pd.DataFrame:
+    """Mean loss of the first servers minus that of one, with intervals over data sets, each for itself."""
+    values = np.stack([(averages_at(group[:n_servers], x, axis) - averages_at(group[:1], x, axis))
+                       .mean(axis=0) for group in groups])
+    low, high = intervals(values, 1)
+    return pd.DataFrame({**labels, "servers": n_servers, "axis": axis, "x": np.asarray(x, dtype=float),
+                         "difference": values.mean(axis=0), "low": low, "high": high})
 
 
-def difference_row(first: np.ndarray, second: np.ndarray, **labels: Any) -> dict[str, Any]:
-    """Mean difference (R,) - (R,) of paired chains, with its interval."""
-    gap = first - second
-    mean, reach = float(gap.mean()), float(half_width(gap))
-    return {**labels, "difference": mean, "low": mean - reach, "high": mean + reach}
-
-
-def posterior_loss(p: Any, problem: fs.LogisticRegression, loss: TestLoss) -> pd.DataFrame:
+def posterior(case: Case) -> dict[str, float]:
     """The posterior's mean test loss, what every average should converge to, with its standard error."""
     note("sampling the posterior by Metropolis-adjusted HMC")
-    found = posterior_reference(problem, n_chains=p.reference_chains, n_draws=p.reference_draws, seed=p.seed,
-                                leapfrog_steps=4, warmup=20)
-    mean, error = found.mean(lambda x: loss(x)[..., None])
-    return pd.DataFrame([{"loss": float(mean[0]), "error": float(error[0]), "acceptance": found.acceptance}])
+    found = posterior_reference(case.problem, n_chains=case.p.reference_chains, seed=case.p.seed,
+                                n_draws=case.p.reference_draws, leapfrog_steps=4, warmup=20)
+    mean, error = found.mean(lambda x: case.loss(x)[..., None])
+    return {"loss": float(mean[0]), "error": float(error[0]), "acceptance": found.acceptance}
 
 
-def setting(p: Any, problem: fs.LogisticRegression, counts: Sequence[int]) -> pd.DataFrame:
+def common_tables(found: Sequence[Case], counts: Sequence[int]) -> dict[str, pd.DataFrame]:
+    """Tables: data, setting of the first data set, posterior of each."""
+    rows = pd.DataFrame([{"data_set": number} | posterior(case) for number, case in enumerate(found)])
+    return {"data": _adult.data_table([case.data for case in found]), "setting": _setting(found[0], counts),
+            "posterior": rows}
+
+
+def _setting(case: Case, counts: Sequence[int]) -> pd.DataFrame:
     """Ages, stability and simulated clock for each number of workers."""
     rows = []
     for n_workers in counts:
-        length, moves = n_workers * p.iterations, algorithm(p, n_workers)
+        length, moves = n_workers * case.p.iterations, algorithm(case.p, n_workers)
         past, ages = moves.staleness.history(length), moves.ages(length)
         rows.append({"workers": n_workers, "mean_age": float(ages.mean()), "largest_age": int(ages.max()),
-                     "radius": moves.radius(problem), "end_time": float(past.times[-1]),
+                     "radius": moves.radius(case.problem), "end_time": float(past.times[-1]),
                      "utilisation": float(past.utilisation.mean()),
                      "step_size": float(moves.step_size), "friction": moves.friction})
     return pd.DataFrame(rows)
@@ -193,67 +205,13 @@ def grid(last: int, count: int = 40) -> np.ndarray:
     return sim.spaced(last, count)
 
 
-def common_times(groups: Sequence[Sequence[Server]], count: int = 40) -> np.ndarray:
+def common_times(groups: Sequence[Group], count: int = 40) -> np.ndarray:
     """Log-spaced times at which all servers of all groups have begun, and none has ended."""
     first = max(one.times[0] for group in groups for one in group)
     last = min(one.times[-1] for group in groups for one in group)
     return np.geomspace(first, last, count)
 
 
-def draw_losses(ax: Axes, table: pd.DataFrame, name: str, label: str, tables: Tables,
-                widest: float = 1.5) -> None:
-    """A curve with its band for each value of the column `name`, above the posterior's level.
-
-    Curves that coincide remain visible when the first is drawn widest.
-    """
-    widths = np.linspace(widest, 1.5, table[name].nunique())
-    for (value, one), colour, width in zip(table.groupby(name, sort=True), colours(), widths, strict=False):
-        plot.replicas(ax, one["x"], one["loss"], one["low"], one["high"], colour, None)
-        ax.plot(one["x"], one["loss"], color=colour, linewidth=width, label=f"{label} = {value}")
-    level = tables["posterior"].iloc[0]
-    ax.axhline(level["loss"], color="#000000", linestyle=":", linewidth=1.1, label="posterior (MH-HMC)")
-    ax.set(xscale="log")
-
-
-def legend_below(ax: Axes, tables: Tables, share: float = 0.42, **options: Any) -> None:
-    """The legend beneath the curves and the posterior's level."""
-    low, high = float(tables["posterior"]["loss"].iloc[0]), ax.get_ylim()[1]
-    low = min(low, ax.get_ylim()[0])
-    ax.set_ylim(low - (high - low) * share / (1.0 - share), high)
-    ax.legend(loc="lower left", **({"fontsize": 8} | options))
-
-
-def colours() -> list[str]:
-    """Colours of up to nine curves: the house's, then two greys."""
-    return [*plot.COLOURS, "#6E6E6E", "#B0B0B0"]
-
-
-def headline(drawing: Drawing, text: str) -> None:
-    """A line above all panels: the data, and what is ours."""
-    drawing.suptitle(text, fontsize=10, x=0.01, ha="left")
-
-
-def networks_claim(text: str, source: str) -> Claim:
-    """A claim about the convolutional networks, which are not reproduced."""
-    return Claim(text, source, lambda tables: (NOT_TESTABLE, f"The rows of these networks are {NETWORKS}."))
-
-
-def on_a9a(text: str, source: str, judge: Callable[[Tables], tuple[str, str]]) -> list[Claim]:
-    """The paper's claim, judged on its data only, and the same of the data at hand."""
-    def on_its_data(tables: Tables) -> tuple[str, str]:
-        if _adult.is_real(tables["data"]):
-            return judge(tables)
-        return NOT_TESTABLE, (f"The data are a {_adult.STAND_IN}: give a9a's files with --data. What it "
-                              "shows is judged in the next claim.")
-
-    def at_hand(tables: Tables) -> tuple[str, str]:
-        found, why = judge(tables)
-        return found, f"On {tables['data']['source'].iloc[0]}. {why}"
-
-    return [Claim(text, source, on_its_data),
-            Claim(f"ours, on the data at hand: {text[0].lower()}{text[1:]}", f"ours, for {source}", at_hand)]
-
-
-def verdict(holds: bool) -> str:
-    """PASS or FAIL."""
-    return PASS if holds else FAIL
+def by_set(table: pd.DataFrame, value: str, columns: str | list[str]) -> np.ndarray:
+    """A column (data sets, n), with one column for each value of `columns`, in ascending order."""
+    return table.pivot(index="data_set", columns=columns, values=value).sort_index(axis=1).to_numpy()

@@ -46,8 +46,8 @@ def test_the_stand_in_looks_like_a9a():
 
 
 def test_the_stand_in_is_called_so_and_cut_into_two():
-    data = _adult.adult(QUICK, {})
-    table = _adult.data_table(data)
+    data = next(_adult.adults(QUICK, {}))
+    table = _adult.data_table([data])
     assert data.source == "SYNTHETIC STAND-IN for a9a" == table["source"].iloc[0]
     assert len(data.train.labels) == QUICK.n_train and len(data.test.labels) == QUICK.n_test
     assert _adult.data_text(table).startswith("SYNTHETIC STAND-IN for a9a: 1,000 training and 400 test rows")
@@ -56,7 +56,7 @@ def test_the_stand_in_is_called_so_and_cut_into_two():
 def test_given_files_are_read_and_cut(files):
     rows, paths = files
     p = SimpleNamespace(**{**vars(QUICK), "n_train": 25, "n_test": 10})
-    data = _adult.adult(p, paths)
+    data = next(_adult.adults(p, paths))
     assert data.source == "a9a"
     np.testing.assert_array_equal(data.train.features, rows.features[:25])
     np.testing.assert_array_equal(data.train.labels, rows.labels[:25])
@@ -66,18 +66,18 @@ def test_given_files_are_read_and_cut(files):
 def test_half_of_the_files_or_a_broken_one_is_refused(files):
     paths = files[1]
     with pytest.raises(BadInput, match=r"a9a\.t is missing beside a9a"):
-        _adult.adult(QUICK, {"a9a": paths["a9a"]})
+        next(_adult.adults(QUICK, {"a9a": paths["a9a"]}))
     text = paths["a9a.t"].read_text()
     paths["a9a.t"].write_text(text[:text.rindex("\n", 0, -1) + 1])
     with pytest.raises(BadInput, match=r"a9a\.t ends after line 29; expected n_rows=30"):
-        _adult.adult(QUICK, paths)
+        next(_adult.adults(QUICK, paths))
     paths["a9a.t"].write_text(text.replace(":1", ":one", 1))
     with pytest.raises(BadInput, match=r"a9a\.t, line 1: value 'one'"):
-        _adult.adult(QUICK, paths)
+        next(_adult.adults(QUICK, paths))
 
 
 def test_the_test_loss_is_the_mean_logistic_loss():
-    data = _adult.adult(QUICK, {})
+    data = next(_adult.adults(QUICK, {}))
     points = np.random.default_rng(0).standard_normal((3, 700, 123))
     problem = _adult.Adult(data.test, data.test, "").problem(QUICK)
     expected = (problem.potential(None, points) - 0.5 * (points**2).sum(axis=-1)) / len(data.test.labels)

@@ -23,7 +23,7 @@ SEEN = 2.0
 LOSS = "test loss averaged along the chain"
 NO_LAW = "No exact law: the posterior is not Gaussian."
 NO_NETWORKS = "The rows of MNIST and CIFAR-10 (convolutional networks) are not reproduced."
-BAND = "median of the data sets, bands from the least to the largest for the first and last curve"
+BAND = "medians; bands from least to largest over data sets for the first and last curve"
 ON_SETS = ("Every data set has chains and service times of its own and is one draw; intervals are right "
            "together with probability 99 percent.")
 
@@ -32,7 +32,7 @@ Looks = dict[str, Any]
 
 def looks(count: int) -> list[Looks]:
     """Colours from dark to light and dashes in turn, for `count` ordered values."""
-    shades = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.88, count))
+    shades = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.82, count))
     dashes = ("-", (0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (1.2, 1.2)))
     return [{"color": matplotlib.colors.to_hex(shade), "linestyle": dashes[i % len(dashes)]}
             for i, shade in enumerate(shades)]
@@ -51,10 +51,11 @@ def draw_losses(ax: Axes, table: pd.DataFrame, name: str, label: str, tables: Ta
 
 
 def draw_gains(ax: Axes, table: pd.DataFrame) -> None:
-    """Differences to one server, with intervals as bands."""
+    """Differences to one server between the thin lines of their intervals."""
     groups = list(table.groupby("servers", sort=True))
     for (n, one), look in zip(groups, looks(len(groups)), strict=True):
-        ax.fill_between(one["x"], one["low"], one["high"], color=look["color"], alpha=0.15, linewidth=0)
+        for edge in ("low", "high"):
+            ax.plot(one["x"], one[edge], linewidth=0.8, **look)
         ax.plot(one["x"], one["difference"], label=f"S = {n} minus S = 1", linewidth=1.6, **look)
     ax.axhline(0.0, color="#000000", linestyle=":", linewidth=1.1)
     ax.set(xscale="log")

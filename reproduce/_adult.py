@@ -144,5 +144,5 @@ def is_real(table: pd.DataFrame) -> bool:
 def data_text(table: pd.DataFrame) -> str:
     """The data in words, for a picture."""
     row = table.iloc[0]
-    return (f"{row['source']}: {row['n_train']:,} training and {row['n_test']:,} test rows, d = {row['dim']}; "
-            f"{row['sets']} data sets")
+    return (f"{row['source']}: {row['n_train']:,} training and {row['n_test']:,} test rows, "
+            f"d = {row['dim']}; {row['sets']} data sets")

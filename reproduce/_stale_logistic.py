@@ -118,7 +118,7 @@ def averages_at(group: Group, x: Any, axis: str) -> np.ndarray:
 
 
 def speedup(p: Any, single: Group, several: Group) -> float:
-    """Iterations per worker that one server needs for the mean loss that several have halfway, over theirs."""
+    """Iterations per worker that one server needs for the mean loss of several halfway, over theirs."""
     half, every = p.iterations // 2, np.arange(1, p.iterations + 1)
     falling = np.minimum.accumulate(averages_at(single, every, "iterations").mean(axis=0))
     level = float(averages_at(several, half, "iterations").mean())

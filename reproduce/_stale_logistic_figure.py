@@ -23,7 +23,7 @@ SEEN = 2.0
 LOSS = "test loss averaged along the chain"
 NO_LAW = "No exact law: the posterior is not Gaussian."
 NO_NETWORKS = "The rows of MNIST and CIFAR-10 (convolutional networks) are not reproduced."
-BAND = "medians; bands from least to largest over data sets for the first and last curve"
+BAND = "Medians; bands from least to largest over data sets for the first and last curve"
 ON_SETS = ("Every data set has chains and service times of its own and is one draw; intervals are right "
            "together with probability 99 percent.")
 
@@ -33,16 +33,17 @@ Looks = dict[str, Any]
 def looks(count: int) -> list[Looks]:
     """Colours from dark to light and dashes in turn, for `count` ordered values."""
     shades = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.82, count))
-    dashes = ("-", (0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (1.2, 1.2)))
+    dashes = ("-", (0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (1.2, 1.2)), (0, (9, 2)))
     return [{"color": matplotlib.colors.to_hex(shade), "linestyle": dashes[i % len(dashes)]}
             for i, shade in enumerate(shades)]
 
 
 def draw_losses(ax: Axes, table: pd.DataFrame, name: str, label: str, tables: Tables) -> None:
     """A curve for each value of the column `name`, above the posterior's level."""
-    groups = list(table.groupby(name, sort=True))
-    for place, ((value, one), look) in enumerate(zip(groups, looks(len(groups)), strict=True)):
-        if place in (0, len(groups) - 1):
+    values = sorted(table[name].unique().tolist())
+    for value, look in zip(values, looks(len(values)), strict=True):
+        one = table[table[name] == value]
+        if value in (values[0], values[-1]):
             ax.fill_between(one["x"], one["low"], one["high"], color=look["color"], alpha=0.15, linewidth=0)
         ax.plot(one["x"], one["loss"], label=f"{label} = {value}", linewidth=1.6, **look)
     ax.axhline(float(tables["posterior"]["loss"].median()), color="#000000", linestyle=":", linewidth=1.1,
@@ -52,8 +53,9 @@ def draw_losses(ax: Axes, table: pd.DataFrame, name: str, label: str, tables: Ta
 
 def draw_gains(ax: Axes, table: pd.DataFrame) -> None:
     """Differences to one server between the thin lines of their intervals."""
-    groups = list(table.groupby("servers", sort=True))
-    for (n, one), look in zip(groups, looks(len(groups)), strict=True):
+    counts = sorted(table["servers"].unique().tolist())
+    for n, look in zip(counts, looks(len(counts)), strict=True):
+        one = table[table["servers"] == n]
         for edge in ("low", "high"):
             ax.plot(one["x"], one[edge], linewidth=0.8, **look)
         ax.plot(one["x"], one["difference"], label=f"S = {n} minus S = 1", linewidth=1.6, **look)
@@ -73,9 +75,9 @@ def headline(drawing: Drawing, *lines: str) -> None:
 
 def networks(text: str, source: str) -> Unjudged:
     """What the paper says about the convolutional networks, which are not reproduced."""
-    return Unjudged(text, source, "These rows are not reproduced: Bayesian convolutional networks on MNIST and "
-                    "CIFAR-10 in Caffe, at its defaults of 2016, are more than a simulator of two cores can "
-                    "do.", name="networks")
+    return Unjudged(text, source, "These rows are not reproduced: Bayesian convolutional networks on MNIST "
+                    "and CIFAR-10 in Caffe, at its defaults of 2016, are more than a simulator of two cores "
+                    "can do.", name="networks")
 
 
 def on_a9a(text: str, source: str, judge: Judge, name: str, context: str = "",
@@ -126,8 +128,8 @@ def no_speedup(table: pd.DataFrame, columns: list[str]) -> tuple[str, str]:
     most = int(np.argmax(high))
     return within(low, high, 0.0, 1.0 + NEAR), (
         f"Iterations per worker of one server over those of S servers at equal mean loss: "
-        f"{values.mean(axis=0).min():.3f} to {values.mean(axis=0).max():.3f}; of {len(low)} intervals the one "
-        f"that reaches highest is {low[most]:.3f} to {high[most]:.3f}.")
+        f"{values.mean(axis=0).min():.3f} to {values.mean(axis=0).max():.3f}; of {len(low)} intervals the "
+        f"one that reaches highest is {low[most]:.3f} to {high[most]:.3f}.")
 
 
 def span(low: np.ndarray, high: np.ndarray, factor: float = 1.0) -> list[str]:

@@ -19,10 +19,11 @@ from .figure import FAIL, NOT_TESTABLE, PASS, ByScale, Drawing, Parameter, Table
 __all__ = ["DATA"]
 
 TITLE = "Test loss of stale SGHMC against iterations and time, 1 to 9 workers (a9a or a stand-in)"
-PAPER = "Stale gradients figure 3 (a9a; MNIST and CIFAR-10 not reproduced)"
+PAPER = "Stale gradients figure 3 (a9a alone)"
 REPRODUCES = ("Stale 3",)
 SHOWS = ("Bayesian logistic regression with one server: the test loss averaged along the chain for 1 to 9 "
-         "workers, at equal iterations per worker and at equal simulated time, and what single chains differ by.")
+         "workers, at equal iterations per worker and at equal simulated time, and what single chains "
+         "differ by.")
 COST = {"tiny": "1 s", "quick": "8 s", "paper": "about 6 min (estimated)"}
 PARAMETERS = [
     *_adult.PARAMETERS, sim.WORKERS, *blr.DYNAMICS,
@@ -57,9 +58,8 @@ def draw(tables: Tables) -> Drawing:
         ax.set(xlabel=label, ylabel=shown.LOSS, title=title)
         shown.legend(ax)
     _draw_spread(third, tables)
-    shown.headline(drawing, f"{_adult.data_text(tables['data'])}: {shown.BAND}.",
-                   f"Stale SGHMC from the origin; h, B, J and service times are ours. {shown.NO_LAW} "
-                   f"{shown.NO_NETWORKS}")
+    shown.headline(drawing, f"{_adult.data_text(tables['data'])}. {shown.NO_LAW}", f"{shown.BAND}.",
+                   f"Stale SGHMC from the origin; h, B, J and service times are ours. {shown.NO_NETWORKS}")
     return drawing
 
 
@@ -97,8 +97,8 @@ def judge_slope(tables: Tables, axis: str, places: tuple[bool, ...], unit: str) 
     words = ", ".join(f"{value:.4f} (W = {n})" for n, value in zip(counts, at[-1].mean(axis=0), strict=True))
     each = " and ".join(f"{mean:.4f} ({span})" for mean, span in
                         zip(fall.mean(axis=0) * np.log(2.0), shown.span(low, high, np.log(2.0)), strict=True))
-    return verdict, (f"Mean loss at {x:.0f} {unit}: {words}; by the line in log W, twice the workers lower it by "
-                     f"{each}.")
+    return verdict, (f"Mean loss at {x:.0f} {unit}: {words}; by the line in log W, twice the workers lower "
+                     f"it by {each}.")
 
 
 def judge_faster(tables: Tables) -> tuple[str, str]:

@@ -229,7 +229,8 @@ def _speedup_intervals(table: pd.DataFrame) -> tuple[np.ndarray, ...]:
 def lower(start: str, axis: str, unit: str) -> Judge:
     """Does the log variance fall with log W where the curves of all W exist last?"""
     def judge(tables: Tables) -> tuple[str, str]:
-        table = tables["ends"].query("start == @start and axis == @axis")
+        table = tables["ends"]
+        table = table[(table["start"] == start) & (table["axis"] == axis)]
         counts, values = np.array(sorted(table["workers"].unique())), blr.by_set(table, "variance", "workers")
         verdict, low, high = shown.all_positive(-np.polyfit(np.log(counts), np.log(values).T, 1)[0][:, None])
         words = ", ".join(f"{value:.3g} (W = {n})" for n, value in

@@ -214,10 +214,11 @@ CLAIMS = [
                   f"Read: the loss of none is lower by more than {shown.NEAR:g} of its fall. Servers have "
                   "service times of their own.", counted_in="stale_fig4_logistic"),
     Claim("Against S servers with a worker each, one server with S workers has the same variance bound, "
-          "and a bias bound smaller by a factor of S.", "section 4", judge_bounds, name="bounds", rests_on=EXACT,
-          context="Judged on the leading terms, those in 1/(L h), of Theorems 2 and 4 for one server and of 6 "
-                  "and 7, as their proofs end, for several, at one step size. The errata of the theory have "
-                  "the rest of the sentence: the MSE, and the best step size of each."),
+          "and a bias bound smaller by a factor of S.", "section 4", judge_bounds, name="bounds",
+          rests_on=EXACT,
+          context="Judged on the leading terms, those in 1/(L h), of Theorems 2 and 4 for one server and of "
+                  "6 and 7, as their proofs end, for several, at one step size. The errata of the theory "
+                  "have the rest of the sentence: the MSE, and the best step size of each."),
     Finding("Six workers of one server come closer to the posterior's loss than six divided among servers.",
             "section 4", judge_bias, name="bias", rests_on=REPLICAS,
             context=f"The start is the origin, from which the loss falls. {shown.ON_SETS}"),

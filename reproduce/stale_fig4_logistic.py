@@ -60,7 +60,7 @@ def draw(tables: Tables) -> Drawing:
         ax.set(xlabel=sim.ITERATIONS_PER_WORKER)
         shown.legend(ax, 2)
     shown.headline(drawing, f"{_adult.data_text(tables['data'])}. {shown.NO_LAW}", f"{shown.BAND}.",
-                   "Stale SGHMC from the origin, 2 workers a server; h, B, J and service times are ours. "
+                   "Stale SGHMC from the origin, 2 workers a server; h, B, J, service times: ours. "
                    f"{shown.NO_NETWORKS}")
     return drawing
 

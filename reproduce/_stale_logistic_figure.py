@@ -25,7 +25,8 @@ NO_LAW = "No exact law: the posterior is not Gaussian."
 NO_NETWORKS = "The rows of MNIST and CIFAR-10 (convolutional networks) are not reproduced."
 BAND = "Medians; bands from least to largest over data sets for the first and last curve"
 ON_SETS = ("Every data set has chains and service times of its own and is one draw; intervals are right "
-           "together with probability 99 percent.")
+           "together with probability 99 percent. Splits of given files share rows, and their intervals "
+           "are about splits.")
 
 Looks = dict[str, Any]
 

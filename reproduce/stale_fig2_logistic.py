@@ -41,7 +41,7 @@ PAPER = "Stale gradients figure 2 (a9a)"
 REPRODUCES = ("Stale 2(a)", "Stale 2(b)", "Stale 2(c)")
 SHOWS = ("Bayesian logistic regression: variance of the averaged test loss against iterations per worker and "
          "simulated time, speedups of 1 to 9 workers at equal variance; and the same from the origin.")
-COST = {"tiny": "2 s", "quick": "10 s", "paper": "about 6 min (estimated)"}
+COST = {"tiny": "5 s", "quick": "27 s (on a busy machine)", "paper": "about 13 min (estimated)"}
 PARAMETERS = [
     *_adult.PARAMETERS, sim.WORKERS, sim.SERVICE, blr.UPDATE_COST, blr.SCHEDULE_SEED, sim.SEED,
     Parameter("share", 0.2, "ours", "h L, with L the largest curvature that f can have; h is not printed"),

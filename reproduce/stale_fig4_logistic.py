@@ -23,7 +23,7 @@ PAPER = "Stale gradients figure 4 (a9a alone)"
 REPRODUCES = ("Stale 4",)
 SHOWS = ("Bayesian logistic regression with 1 to 7 servers of 2 workers: the averaged test loss, its "
          "difference to that of one server, and the spread of single runs.")
-COST = {"tiny": "1 s", "quick": "6 s", "paper": "8 min (on a busy machine)"}
+COST = {"tiny": "2 s", "quick": "14 s (on a busy machine)", "paper": "about 7 min (estimated)"}
 PARAMETERS = [
     *_adult.PARAMETERS, blr.SERVERS, *blr.DYNAMICS,
     Parameter("workers_per_server", 2, "paper", "section 5.2.2: 2 workers a server"),

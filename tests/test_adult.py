@@ -63,6 +63,24 @@ def test_given_files_are_read_and_cut(files):
     np.testing.assert_array_equal(data.test.features, rows.features[40:50])
 
 
+def test_further_splits_deal_all_rows_of_the_files(files):
+    rows, paths = files
+    found = list(_adult.adults(QUICK, paths))
+    assert len(found) == QUICK.n_sets == 12
+    everything = np.sort(rows.features @ np.arange(1.0, 124.0))
+    for number, one in enumerate(found):
+        assert (len(one.train.labels), len(one.test.labels)) == (40, 30)
+        dealt = np.concatenate([one.train.features, one.test.features])
+        np.testing.assert_array_equal(np.sort(dealt @ np.arange(1.0, 124.0)), everything)
+        assert (dealt == rows.features).all() == (number == 0)
+
+
+def test_stand_ins_differ():
+    found = list(_adult.adults(QUICK, {}))
+    assert len({one.train.features.tobytes() for one in found}) == 12
+    assert _adult.data_table(found)["sets"].iloc[0] == 12
+
+
 def test_half_of_the_files_or_a_broken_one_is_refused(files):
     paths = files[1]
     with pytest.raises(BadInput, match=r"a9a\.t is missing beside a9a"):

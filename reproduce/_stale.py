@@ -3,12 +3,13 @@ and what ages and numbers of workers look like."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.transforms import ScaledTranslation
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, norm
 from scipy.stats import t as student
@@ -35,11 +36,11 @@ LINEAR = 0.2
 DATA = Parameter("n_data", 1000, "paper", "section 5.1: 1000 data")
 BATCH = Parameter("batch_size", 10, "paper", "section 5.1: minibatches of 10")
 WORKERS = Parameter("workers", WORKER_COUNTS, "paper", "section 5.2.1: W = 1, 2, 4, 6, 9")
-DATA_SEED = Parameter("data_seed", 0, "ours", "of the first data set, the next numbers of the others; theta is "
-                                              "drawn from its prior for each")
-N_SETS = Parameter("n_data_sets", 13, "ours", "each judged by itself; odd, so that the median is one of them. "
-                   "Curves are those of the data set whose posterior mean has the median distance from zero, in "
-                   "posterior standard deviations")
+DATA_SEED = Parameter("data_seed", 0, "ours", "of the first data set, the next numbers of the others; theta "
+                                              "is drawn from its prior for each")
+N_SETS = Parameter("n_data_sets", 13, "ours", "each judged by itself; odd, so that the median is one of "
+                   "them. Curves are those of the data set whose posterior mean has the median distance from "
+                   "zero, in posterior standard deviations")
 START = Parameter("start", "a draw from the law that is followed", "ours",
                   "theta_0 is not printed; averages from a point also show how far off that point was")
 SEED = Parameter("seed", 1, "ours", "of the replicas")
@@ -209,5 +210,32 @@ def shape(ax: Axes, x: Any, y: Any, label: str = FITTED, colour: str = "#000000"
 
 
 def legend_below(ax: Axes, n_columns: int) -> None:
-    """A legend outside the data, under the panel."""
-    plot.once(ax, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=n_columns, fontsize=9, borderaxespad=0.0)
+    """A legend outside the data, under the panel and the name of its axis."""
+    drawing = ax.get_figure(root=True)
+    assert drawing is not None
+    below = ax.transAxes + ScaledTranslation(0.0, -0.55, drawing.dpi_scale_trans)
+    plot.once(ax, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below, ncols=n_columns,
+              fontsize=9, borderaxespad=0.0)
+
+
+def linear_band(ax: Axes, counts: Sequence[int]) -> None:
+    """Where a speedup is called linear."""
+    low, high = ([share * n for n in counts] for share in (1.0 - LINEAR, 1.0 + LINEAR))
+    ax.fill_between(counts, low, high, color="#000000", alpha=0.08, linewidth=0,
+                    label=f"within {100 * LINEAR:.0f}% of W")
+
+
+def draw_gains(ax: Axes, gains: Mapping[str, pd.DataFrame], label: str, title: str) -> None:
+    """Gains of W workers, a row a data set and a column a W, for each of several settings, beside W."""
+    styles = (("-", "#000000"), ("--", "#6A6A6A"), ("-.", "#A0A0A0"))
+    for (name, table), (line, grey) in zip(gains.items(), styles, strict=False):
+        ax.plot(table.columns, table.T, color=grey, linestyle=line, linewidth=0.6, alpha=0.7,
+                label=f"exact law, {name}: a data set each")
+        ax.plot(table.columns, table.median(), color=grey, linestyle=line, marker="o", markersize=4,
+                label=f"exact law, {name}: median")
+        counts = list(table.columns)
+    linear_band(ax, counts)
+    ax.set(xlabel="workers W", ylabel=label, title=title)
+    ax.set_xticks(counts)
+    ax.set_ylim(0.0)
+    legend_below(ax, 1)

@@ -24,38 +24,38 @@ from theory.stale import AverageLaw
 
 @compiled
 def _accumulate(ha, ages, rows, replies, r, squares, ones, out):
-    """What each iterate l + 1 adds to the sums over K (out[:4]), and the sums over responses (out[4:])."""
+    """What each iterate i + 1 adds to the sums over K (out[:4]), and the sums over responses (out[4:])."""
     depth = rows.shape[0]
-    for l in range(ages.shape[0]):
-        seen = l - ages[l]
-        now, old, new = rows[l % depth], rows[seen % depth], rows[(l + 1) % depth]
-        r[l + 1] = r[l] - ha * r[seen]
+    for i in range(ages.shape[0]):
+        seen = i - ages[i]
+        now, old, new = rows[i % depth], rows[seen % depth], rows[(i + 1) % depth]
+        r[i + 1] = r[i] - ha * r[seen]
         square = line = crossed = 0.0
-        for m in range(l + 1):
+        for m in range(i + 1):
             value = now[m] - ha * old[m]
             new[m] = value
             square += value * value
             line += value
             crossed += value * r[m]
-        own = new[l] - ha * new[seen] + 1.0
-        new[l + 1] = own
-        for m in range(max(0, l + 2 - depth), l + 1):  # what other iterates know of the new one
-            rows[m % depth, l + 1] = new[m]
-        out[0, l] = own
-        out[1, l] = 2.0 * square + own * own
-        out[2, l] = 2.0 * line + own
-        out[3, l] = r[l + 1] * (2.0 * crossed + own * r[l + 1])
-        now, old, new = replies[l % depth], replies[seen % depth], replies[(l + 1) % depth]
+        own = new[i] - ha * new[seen] + 1.0
+        new[i + 1] = own
+        for m in range(max(0, i + 2 - depth), i + 1):  # what other iterates know of the new one
+            rows[m % depth, i + 1] = new[m]
+        out[0, i] = own
+        out[1, i] = 2.0 * square + own * own
+        out[2, i] = 2.0 * line + own
+        out[3, i] = r[i + 1] * (2.0 * crossed + own * r[i + 1])
+        now, old, new = replies[i % depth], replies[seen % depth], replies[(i + 1) % depth]
         fourth = third = 0.0
-        for s in range(l + 1):
-            value = now[s] - ha * old[s] if s < l else 1.0
+        for s in range(i + 1):
+            value = now[s] - ha * old[s] if s < i else 1.0
             new[s] = value
             squares[s] += value * value
             ones[s] += value
             fourth += squares[s] * squares[s]
             third += squares[s] * ones[s]
-        out[4, l] = fourth
-        out[5, l] = third
+        out[4, i] = fourth
+        out[5, i] = third
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,151 +2,207 @@
 workers, its variance along iterations and simulated time, and speedups at equal variance.
 
 Figure 2 of the paper is of logistic regression on a cluster; here the model is that of its figure 1, whose
-law is exact, and time is simulated by `fedsim.Workers`.
+law is exact, and time is simulated by `fedsim.Workers`. Every data set has service times of its own.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 import fedsim as fs
-from theory.exact.stale import average_law
 from theory.rates import fit_rate
 from theory.stale import AverageLaw, first_reaching
 
 from . import _stale as sim
-from .figure import ByScale, Parameter
+from ._stale_law import Sums, followed
+from .figure import ByScale, Parameter, note
 
 BATCH = Parameter("batch_size", 10, "ours", "that of the paper's figure 1; figure 2's is not printed")
-START = Parameter("start", 0.0, "ours", "theta_0 is not printed")
-SCHEDULE_SEED = Parameter("schedule_seed", 0, "ours", "of the service times; one schedule for all replicas")
+SCHEDULE_SEED = Parameter("schedule_seed", 0, "ours", "of the service times with the first data set, the "
+                                                      "next numbers with the others; one for all replicas")
 REPLICAS = Parameter("n_replicas", ByScale(128, 1000, 2000), "ours",
                      "the paper's 10 runs estimate a variance to within a factor of about 2 to 3")
-COMMON = [sim.WORKERS, sim.DATA, BATCH, sim.SERVICE, START, SCHEDULE_SEED, sim.DATA_SEED, sim.SEED, REPLICAS]
+COMMON = [sim.WORKERS, sim.DATA, BATCH, sim.SERVICE, sim.START, SCHEDULE_SEED, sim.DATA_SEED, sim.N_SETS,
+          sim.SEED, REPLICAS]
+BURN_IN = 3.0
+"""Relaxation times 1/(h a) of one worker after which variances are compared: 5% of a start are left."""
 
 
-def server(p: Any, n_workers: int, update_cost: float) -> fs.Workers:
-    """W workers, and a server that handles one gradient at a time."""
-    return fs.Workers(n_workers, p.service, update_cost=update_cost, seed=p.schedule_seed)
+class Run(NamedTuple):
+    """Exact law of averages on one data set with one number of workers, and what the workers did."""
+
+    law: AverageLaw
+    history: Any
 
 
-def model(p: Any) -> fs.GaussianMean:
-    """The Gaussian model."""
-    return sim.gaussian_model(p.n_data, p.batch_size, p.data_seed)
-
-
-def algorithm(problem: fs.GaussianMean, ha: float, workers: fs.Workers) -> fs.StaleSGLD:
-    """Stale SGLD with step size h a / a."""
+def algorithm(p: Any, problem: fs.GaussianMean, ha: float, update_cost: float, n_workers: int,
+              k: int) -> fs.StaleSGLD:
+    """Stale SGLD with step size h a / a, and W workers; the server handles one gradient at a time."""
+    workers = fs.Workers(n_workers, p.service, update_cost=update_cost, seed=p.schedule_seed + k)
     return fs.StaleSGLD(ha / problem.curvature, workers)
 
 
-def curves(p: Any, ha: float, update_cost: float, per_worker: int,
-           replicas: bool = True) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors by exact law and replicas for every W up to L = W per_worker; what the workers did."""
-    problem, rows, done = model(p), [], []
-    for n_workers in p.workers:
-        workers, length = server(p, n_workers, update_cost), n_workers * per_worker
-        one, lengths = algorithm(problem, ha, workers), sim.spaced(length)
-        labels = {"ha": ha, "update_cost": update_cost, "workers": n_workers}
-        history = workers.history(length)
-        law = average_law(problem, one, length, start=[p.start])
-        found = [sim.exact_rows(law, lengths, **labels)]
-        if replicas:
-            averages = sim.running_averages(problem, one, lengths, p.n_replicas, p.seed + n_workers,
-                                            [p.start])
-            found.append(sim.replica_rows(averages, lengths, law.truth, **labels))
-        for table in found:
-            rows.append(table.assign(per_worker=table["iteration"] / n_workers,
-                                     time=history.times[lengths - 1]))
-        done.append({**labels, "iteration": length, "mean_age": float(history.ages.mean()),
-                     "largest_age": int(history.ages.max()), "time": float(history.times[-1]),
-                     "throughput": length / float(history.times[-1]),
-                     "utilisation": float(history.utilisation.mean()),
-                     "step_size": float(one.schedule.largest),
-                     "share_of_limit": float(ha / problem.curvature / one.stability(problem).max_step_size)})
-    return pd.concat(rows, ignore_index=True).fillna(0.0), pd.DataFrame(done)
+def _run(problem: fs.GaussianMean, one: fs.StaleSGLD, ha: float, length: int) -> Run:
+    history = one.staleness.history(length)
+    return Run(Sums.of(ha, history.ages).law(problem, one.schedule.largest), history)
 
 
-def fitted_shapes(p: Any, table: pd.DataFrame, done: pd.DataFrame) -> pd.DataFrame:
-    """Theorem 4's shape 1/(L h) + h^2 with the least constant that covers one worker's exact curve.
+def runs(p: Any, problems: list[fs.GaussianMean], ha: float, update_cost: float,
+         per_worker: int) -> dict[tuple[int, int], Run]:
+    """By data set and W, up to L = W per_worker."""
+    found = {}
+    for k, problem in enumerate(problems):
+        note(f"exact laws of data set {k}, h a = {ha:g}, u = {update_cost:g}")
+        for n in p.workers:
+            found[k, n] = _run(problem, algorithm(p, problem, ha, update_cost, n, k), ha, n * per_worker)
+    return found
 
-    One worker is followed up to the L that the most workers reach together, so that `ratio`, exact variance
-    over that shape, tells what staleness adds.
+
+def curves(p: Any, problems: list[fs.GaussianMean], ha: float, update_cost: float,
+           found: dict[tuple[int, int], Run]) -> pd.DataFrame:
+    """Errors of the typical data set by exact law and replicas, for every W."""
+    k, rows = sim.typical(problems), []
+    for n in p.workers:
+        law, history = found[k, n]
+        one, lengths = algorithm(p, problems[k], ha, update_cost, n, k), sim.spaced(int(law.lengths[-1]))
+        labels = {"ha": ha, "update_cost": update_cost, "workers": n}
+        averages = sim.running_averages(problems[k], one, lengths, p.n_replicas, p.seed + n,
+                                        followed(problems[k]))
+        rows += [table.assign(per_worker=lengths / n, time=history.times[lengths - 1])
+                 for table in (sim.exact_rows(law, lengths, **labels),
+                               sim.replica_rows(averages, lengths, law.truth, **labels))]
+    return pd.concat(rows, ignore_index=True).fillna(0.0)  # the exact law has no interval
+
+
+def workers_table(ha: float, update_cost: float, found: dict[tuple[int, int], Run]) -> pd.DataFrame:
+    """Ages and throughput of every run."""
+    return pd.DataFrame([
+        {"ha": ha, "update_cost": update_cost, "data_set": k, "workers": n, "iteration": int(law.lengths[-1]),
+         "mean_age": float(history.ages.mean()), "largest_age": int(history.ages.max()),
+         "throughput": len(history.times) / float(history.times[-1])}
+        for (k, n), (law, history) in found.items()])
+
+
+def compared(p: Any, ha: float, update_cost: float, found: dict[tuple[int, int], Run],
+             axis: str) -> pd.DataFrame:
+    """Exact variances of all W at 12 equal places of `axis`, "per_worker" or "time", for every data set.
+
+    From `BURN_IN` to the last place that all reach; interpolated in logarithms.
     """
-    problem, rows = model(p), []
-    for (ha, n_workers), one in table[table["kind"] == "exact"].groupby(["ha", "workers"], sort=False):
-        mine = done[(done["ha"] == ha) & (done["workers"] == n_workers)]
-        h = float(mine["step_size"].iloc[0])
-        if n_workers == 1:
-            law = average_law(problem, fs.StaleSGLD(h, 0), int(table["iteration"].max()), start=[p.start])
-            constant = fit_rate(law.lengths, 1.0 / (law.lengths * h) + h**2, law.variance).constant
-        shape = constant * (1.0 / (one["iteration"].to_numpy() * h) + h**2)
-        rows.append(pd.DataFrame({"ha": ha, "workers": n_workers, "iteration": one["iteration"].to_numpy(),
-                                  "per_worker": one["per_worker"].to_numpy(), "constant": constant,
-                                  "shape": shape, "ratio": one["variance"].to_numpy() / shape}))
+    rows = []
+    for k in range(p.n_data_sets):
+        places = {n: found[k, n].law.lengths / n if axis == "per_worker" else found[k, n].history.times
+                  for n in p.workers}
+        first = float(places[p.workers[0]][round(BURN_IN / ha) - 1])
+        grid = np.geomspace(first, min(place[-1] for place in places.values()), 12)
+        for n, place in places.items():
+            values = np.exp(np.interp(np.log(grid), np.log(place), np.log(found[k, n].law.variance)))
+            rows.append(pd.DataFrame({"ha": ha, "update_cost": update_cost, "data_set": k, "workers": n,
+                                      axis: grid, "variance": values}))
     return pd.concat(rows, ignore_index=True)
 
 
-def reaching(lengths: np.ndarray, values: np.ndarray, peak: int, precision: float) -> float:
-    """Where a curve falls to `precision` after its place `peak`, between the lengths; infinite if nowhere."""
-    later = np.flatnonzero(values[peak:] <= precision)
+def falls(judged: pd.DataFrame, axis: str) -> np.ndarray:
+    """For each data set: is the variance the smaller the more workers, at all places?"""
+    wide = judged.pivot(index=["data_set", axis], columns="workers", values="variance").sort_index(axis=1)
+    order = pd.Series((np.diff(wide.to_numpy(), axis=1) < 0.0).all(axis=1), index=wide.index)
+    return order.groupby("data_set").all().to_numpy()
+
+
+def gains(judged: pd.DataFrame, axis: str) -> pd.DataFrame:
+    """Variance of one worker over that of W at the last place, by data set and W."""
+    last = judged[judged[axis] == judged.groupby("data_set")[axis].transform("max")]
+    wide = last.pivot(index="data_set", columns="workers", values="variance").sort_index(axis=1)
+    return wide.rdiv(wide.iloc[:, 0], axis=0)
+
+
+def shapes(p: Any, problems: list[fs.GaussianMean], ha: float,
+           found: dict[tuple[int, int], Run]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Theorem 4's shape 1/(L h) + h^2 with the least constant that covers one worker's exact curve.
+
+    One worker is followed up to the L that the most workers reach together, so that `ratio`, the largest
+    exact variance over that shape, tells what staleness adds. Returns the typical data set's shapes of the
+    fewest and the most workers, and the ratios of all.
+    """
+    h, few, most = ha / problems[0].curvature, min(p.workers), max(p.workers)
+    fresh, chosen, drawn, ratios = None, sim.typical(problems), [], []
+    for k, problem in enumerate(problems):
+        fresh = fresh or Sums.of(ha, np.zeros(len(found[k, most].law.lengths), dtype=np.int64))
+        law = fresh.law(problem, h)
+        constant = fit_rate(law.lengths, 1.0 / (law.lengths * h) + h**2, law.variance).constant
+        for n in p.workers:
+            mine = found[k, n].law
+            shape = constant * (1.0 / (mine.lengths * h) + h**2)
+            ratios.append({"ha": ha, "data_set": k, "workers": n,
+                           "ratio": float((mine.variance / shape).max())})
+            if k == chosen and n in (few, most):
+                at = sim.spaced(int(mine.lengths[-1])) - 1
+                drawn.append(pd.DataFrame({"ha": ha, "workers": n, "per_worker": mine.lengths[at] / n,
+                                           "constant": constant, "shape": shape[at]}))
+    return pd.concat(drawn, ignore_index=True), pd.DataFrame(ratios)
+
+
+def reaching(lengths: np.ndarray, values: np.ndarray, precision: float) -> float:
+    """Where a curve first falls to `precision`, between the lengths; infinite if nowhere."""
+    later = np.flatnonzero(values <= precision)
     if not len(later):
         return float("inf")
-    k = peak + int(later[0])
-    if k == peak:
-        return float(lengths[k])
+    k = int(later[0])
+    if k == 0:
+        return float(lengths[0])
     (x0, x1), (y0, y1) = np.log(lengths[k - 1:k + 1]), np.log(values[k - 1:k + 1])
     return float(np.exp(x0 + (np.log(precision) - y0) / (y1 - y0) * (x1 - x0)))
 
 
-def _reach(problem: fs.GaussianMean, one: fs.StaleSGLD, start: float, goal: float, length: int,
-           tries: int = 5) -> tuple[AverageLaw, int]:
-    """The exact law up to where its variance falls to `goal`, and that L."""
+def _reach(problem: fs.GaussianMean, one: fs.StaleSGLD, ha: float, goal: float, length: int,
+           tries: int = 6) -> tuple[Run, int]:
+    """The run up to where its exact variance falls to `goal`, and that L."""
     for _ in range(tries):
-        law = average_law(problem, one, length, start=[start])
-        found = first_reaching(law.lengths, law.variance, goal)
-        if found is not None and found < length:
-            return law, found
-        length *= 2
-    raise ValueError(f"goal={goal!r} is not reached within {length // 2} iterations")
+        run = _run(problem, one, ha, length)
+        found = first_reaching(run.law.lengths, run.law.variance, goal)
+        if found is not None:
+            return run, found
+        length = 3 * length // 2
+    raise ValueError(f"goal={goal!r} is not reached within {2 * length // 3} iterations")
 
 
-def speedups(p: Any, ha: float, update_cost: float, single_length: int,
-             replicas: bool) -> list[dict[str, Any]]:
-    """Iteration and time speedup of every W at the variance that one worker has after `single_length`."""
-    problem, rows, first_time, goal = model(p), [], 1.0, 1.0
-    for n_workers in p.workers:
-        workers = server(p, n_workers, update_cost)
-        one = algorithm(problem, ha, workers)
-        if n_workers == 1:
-            law = average_law(problem, one, 2 * single_length, start=[p.start])
-            goal = float(law.at(single_length).variance[0])
-            length = first_reaching(law.lengths, law.variance, goal) or 0
-            first_time = float(workers.history(single_length).times[length - 1])
-        else:
-            law, length = _reach(problem, one, p.start, goal, int(1.25 * n_workers * single_length))
-        time = float(workers.history(length).times[length - 1])
-        row = {"ha": ha, "update_cost": update_cost, "workers": n_workers, "variance": goal,
-               "iteration": length, "iteration_speedup": single_length * n_workers / length,
-               "time": time, "time_speedup": first_time / time}
-        if replicas:
-            row |= _by_replicas(p, problem, one, n_workers, goal, length, single_length)
-        rows.append(row)
-    return rows
+def speedups(p: Any, problems: list[fs.GaussianMean], ha: float, update_cost: float, single_length: int,
+             replicas: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Iteration and time speedup of every W at the variance that one worker has after `single_length`.
+
+    For every data set; for the typical one also by replicas, where they are wanted.
+    """
+    rows, seen, chosen = [], [], sim.typical(problems)
+    for k, problem in enumerate(problems):
+        note(f"exact speedups of data set {k}, h a = {ha:g}, u = {update_cost:g}")
+        first_time = goal = 1.0
+        for n in p.workers:
+            one = algorithm(p, problem, ha, update_cost, n, k)
+            if n == 1:
+                run, length = _run(problem, one, ha, single_length), single_length
+                goal, first_time = float(run.law.variance[-1]), float(run.history.times[-1])
+            else:
+                run, length = _reach(problem, one, ha, goal, int(1.1 * n * single_length))
+            time = float(run.history.times[length - 1])
+            row = {"ha": ha, "update_cost": update_cost, "data_set": k, "workers": n, "variance": goal,
+                   "iteration": length, "iteration_speedup": single_length * n / length,
+                   "time": time, "time_speedup": first_time / time}
+            rows.append(row)
+            if replicas and k == chosen:
+                seen.append(row | _by_replicas(p, problem, one, n, goal, length, single_length))
+    return rows, seen
 
 
 def _by_replicas(p: Any, problem: fs.GaussianMean, one: fs.StaleSGLD, n_workers: int, goal: float,
                  length: int, single_length: int) -> dict[str, float]:
     """Iteration speedup read off the replicas' variance and off the ends of its band."""
-    last = 3 * length // 2
-    lengths = sim.spaced(last, 120, max(1, length // 20))
-    averages = sim.running_averages(problem, one, lengths, p.n_replicas, p.seed + n_workers, [p.start])
-    truth = sim.followed_truth(problem)
-    found = sim.replica_rows(averages, lengths, truth)
-    peak = int(np.argmax(found["variance"].to_numpy()))  # of both ends of the band as well
+    lengths = sim.spaced(3 * length // 2, 120, max(1, length // 20))
+    start = followed(problem)
+    averages = sim.running_averages(problem, one, lengths, p.n_replicas, p.seed + n_workers, start)
+    found = sim.replica_rows(averages, lengths, float(start.mean[0] ** 2 + start.variances[0]))
     names = {"replicas": "variance", "replicas_low": "variance_high", "replicas_high": "variance_low"}
-    return {name: single_length * n_workers / reaching(lengths, found[column].to_numpy(), peak, goal)
+    return {name: single_length * n_workers / reaching(lengths, found[column].to_numpy(), goal)
             for name, column in names.items()}

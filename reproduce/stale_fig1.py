@@ -27,7 +27,7 @@ from .figure import (
 )
 from .verdicts import shares, unanimous
 
-TITLE = "Stale SGLD: MSE against iterations, L = 500 tau"
+TITLE = "MSE against iterations, L = 500 tau"
 PAPER = "Stale gradients figure 1"
 REPRODUCES = ("Stale 1",)
 SHOWS = ("The printed setting diverges at every constant age; with minibatch sums that are not rescaled, and "
@@ -77,7 +77,8 @@ def _draw_printed(ax: Axes, tables: Tables) -> None:
         plot.exact(ax, one["iteration"], one["mse"], sim.colour(ages, tau),
                    rf"$\tau$ = {tau}: $ha$ = {stable[tau]:.1f} limits")
     ax.set(xscale="log", yscale="log", xlabel="iteration L", ylabel=r"MSE of the average of $\theta^2$",
-           title="as printed: C = 1/30, gradients scaled by N/J (exact law)", xlim=(0.8, 3e3), ylim=(1e-6, 1e21))
+           title="as printed: C = 1/30, gradients scaled by N/J (exact law)", xlim=(0.8, 3e3),
+           ylim=(1e-6, 1e21))
     sim.legend_below(ax, 3)
 
 
@@ -141,9 +142,9 @@ def judge_same(tables: Tables) -> tuple[str, str]:
     verdict = unanimous(good)
     limits = ", ".join(f"{row.share:.1f} (tau = {row.age})" for row in one.itertuples())
     words = (f"h a is {limits} times the stability limit of a constant age. "
-             + ("" if runs else "With the minibatch's sum not rescaled by N/J = 100 the run is stable: there ")
-             + f"the largest exact MSE at L = L0 tau is {spread.min():.2f} to {spread.max():.2f} times the "
-             f"smallest, below {ROUGHLY:g} {shares(good)}.")
+             + ("" if runs else "With the minibatch's sum not rescaled by N/J = 100, where it is stable, ")
+             + f"the largest exact MSE at L = L0 tau is {spread.min():.2f} to {spread.max():.2f} times "
+             f"the smallest, below {ROUGHLY:g} {shares(good)}.")
     return (verdict if runs or verdict != PASS else MISPRINT), words
 
 
@@ -164,8 +165,8 @@ def judge_noise(tables: Tables) -> tuple[str, str]:
         _spreads(tables, POSTERIOR) > ROUGHLY).to_numpy()
     gain = each.iloc[:, 0] / each.iloc[:, -1]
     return unanimous(good), (
-        f"The exact MSE at tau = {each.columns[0]} is {gain.min():.2f} to {gain.max():.2f} times that at tau = "
-        f"{each.columns[-1]}; it falls at every step and by more than {ROUGHLY:g} {shares(good)}.")
+        f"The exact MSE at tau = {each.columns[0]} is {gain.min():.2f} to {gain.max():.2f} times that at "
+        f"tau = {each.columns[-1]}; it falls at every step and by more than {ROUGHLY:g} {shares(good)}.")
 
 
 def judge_replicas(tables: Tables) -> tuple[str, str]:
@@ -180,27 +181,27 @@ CLAIMS = [
     Claim("With C = 1/30, L0 = 500, 1000 data and minibatches of 10 approximately the same MSEs are obtained "
           "after L0 tau iterations for different tau.", "section 5.1, figure 1", judge_same, name="same_mse",
           rests_on=DATA_SETS,
-          context="By equations (2) and (3) a minibatch's gradient is scaled by N/J = 100 and has slope 1001. "
-                  "The paper's tau is the largest age; at tau = 1 every sequence of ages 0 and 1 diverges, at "
-                  "larger tau some do not. Without the scale the posterior is that of 10 data. Whether C or "
-                  "the scale is misdescribed cannot be told."),
+          context="By equations (2) and (3) a minibatch's gradient is scaled by N/J = 100 and has slope "
+                  "1001. The paper's tau is the largest age; at tau = 1 every sequence of ages 0 and 1 "
+                  "diverges, at larger tau some do not. Without the scale the posterior is that of 10 data. "
+                  "Whether C or the scale is misdescribed cannot be told."),
     Unjudged("Equal end points verify that the optimal MSE is proportional to tau^(2/3) L^(-2/3).",
              "section 5.1, figure 1",
              "With h = C tau^(-2/3) L^(-1/3) and L = L0 tau both tau h and L h are the same for all tau, so "
              "that all chains approximate one equation with one delay: equal errors follow whatever the "
              "exponents of the error are. Figure stale_optimal_step tests them at fixed L.", name="verifies"),
-    Claim("The resulting MSE is proportional to L0^(-2/3).", "section 5.1", judge_exponent, name="L0_exponent",
-          rests_on=DATA_SETS,
-          context="Batch sums, as the printed setting diverges at constant ages. An exponent is accepted when "
-                  "no other multiple of 1/6 is nearer."),
+    Claim("The resulting MSE is proportional to L0^(-2/3).", "section 5.1", judge_exponent,
+          name="L0_exponent", rests_on=DATA_SETS,
+          context="Batch sums, as the printed setting diverges at constant ages. An exponent is accepted "
+                  "when no other multiple of 1/6 is nearer."),
     Unjudged("The step sizes make the end points of the curves reach the optimal MSE.", "section 5.1",
              "It is the optimum of a bound with unnamed constants, at h = C tau^(-2/3) L^(-1/3) 'for some "
              "constant C': every C has its rate. What would tell is the C of the least bound.",
              name="reach_optimum"),
     Unjudged("The curves are lower bounded by tau^(2/3) L^(-2/3), which they reach at their end.",
              "section 5.1",
-             "That one step size for the whole run does no better at any L than the best one for that L is so "
-             "by definition; the line's constant is not named, and theta_0, which decides how good short "
+             "That one step size for the whole run does no better at any L than the best one for that L is "
+             "so by definition; the line's constant is not named, and theta_0, which decides how good short "
              "averages are, is not printed.", name="lower_bounded"),
     Finding("With the posterior itself and C = 1/5000 the MSE at the end falls with the age by more than a "
             "factor of 1.5.", "figure 1", judge_noise, name="posterior_noise", rests_on=DATA_SETS,

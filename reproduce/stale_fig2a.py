@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from . import _stale as sim
 from . import _stale_speedup as work
 from . import plot
-from .figure import FAIL, PASS, ByScale, Claim, Drawing, Parameter, Tables, settings
+from .figure import (
+    DATA_SETS,
+    FAIL,
+    PASS,
+    REPLICAS,
+    ByScale,
+    Drawing,
+    Finding,
+    Parameter,
+    Tables,
+    settings,
+)
+from .verdicts import shares, unanimous
 
-TITLE = "Stale SGLD: variance against iterations per worker"
+TITLE = "Variance against iterations per worker, on the Gaussian model"
 PAPER = "Stale gradients figure 2(a)"
+REPRODUCES = ("Stale 2(a)",)
 SHOWS = ("Variance of the average of theta^2 with 1 to 9 asynchronous workers, at a small and at a large "
-         "step size, by exact law and replicas; Theorem 4's shape fitted to one worker. Gaussian model.")
-COST = {"tiny": "4 s", "quick": "7 s", "paper": "about 2 min (estimated)"}
+         "step size: exact law and replicas of a typical data set, with Theorem 4's shape fitted to one "
+         "worker; what the workers gain on all data sets. The paper's model is in stale_fig2_logistic.")
+COST = {"tiny": "2 s", "quick": "4 s", "paper": "about 2 min (estimated)"}
 PARAMETERS = [
     *work.COMMON,
     Parameter("steps", [0.02, 0.1], "ours", "h a, step size times curvature: figure 2's is not printed"),
@@ -25,42 +38,29 @@ PARAMETERS = [
 
 
 def compute(scale: str) -> Tables:
-    """Tables: curves (exact, replicas), workers, shapes (Theorem 4, fitted), judged, slopes."""
+    """Tables: sets, curves (exact, replicas), workers, shapes (Theorem 4, fitted), ratios, judged."""
     p = settings(PARAMETERS, scale)
-    parts = [work.curves(p, ha, p.update_cost, p.per_worker) for ha in p.steps]
-    curves, workers = (pd.concat(list(tables), ignore_index=True) for tables in zip(*parts, strict=True))
-    exact = curves[curves["kind"] == "exact"]
-    judged = _judged(exact)
-    late = exact[exact["per_worker"] >= 0.25 * p.per_worker]
-    slopes = pd.DataFrame([
-        sim.slope_row(one["iteration"], one["variance"], -1.0, ha=ha, workers=n, against="iteration")
-        for (ha, n), one in sim.groups(late, ["ha", "workers"])])
-    return {"curves": curves, "workers": workers, "shapes": work.fitted_shapes(p, curves, workers),
-            "judged": judged, "slopes": slopes}
-
-
-def _judged(exact: pd.DataFrame) -> pd.DataFrame:
-    """Exact variances of all W at the same iterations per worker, interpolated in logarithms.
-
-    From the maximum of one worker's variance on: at a fixed start all variances begin at zero.
-    """
-    rows = []
-    for ha, table in sim.groups(exact, "ha"):
-        single = table[table["workers"] == table["workers"].min()]
-        first = float(sim.at_largest(single, "variance")["per_worker"])
-        grid = np.geomspace(first, table["per_worker"].max(), 12)
-        for n, one in sim.groups(table, "workers"):
-            log = np.interp(np.log(grid), np.log(one["per_worker"]), np.log(one["variance"]))
-            rows.append(pd.DataFrame({"ha": ha, "workers": n, "per_worker": grid, "variance": np.exp(log)}))
-    return pd.concat(rows, ignore_index=True)
+    problems, parts = sim.data_sets(p), []
+    for ha in p.steps:
+        found = work.runs(p, problems, ha, p.update_cost, p.per_worker)
+        parts.append((work.curves(p, problems, ha, p.update_cost, found),
+                      work.workers_table(ha, p.update_cost, found), *work.shapes(p, problems, ha, found),
+                      work.compared(p, ha, p.update_cost, found, "per_worker")))
+    names = ("curves", "workers", "shapes", "ratios", "judged")
+    tables = {name: pd.concat(list(same), ignore_index=True)
+              for name, same in zip(names, zip(*parts, strict=True), strict=True)}
+    return {"sets": sim.sets_table(problems), **tables}
 
 
 def draw(tables: Tables) -> Drawing:
-    """One panel a step size."""
+    """One panel a step size, and the gain of W workers on all data sets."""
     steps = list(dict.fromkeys(tables["curves"]["ha"]))
-    drawing, (axes,) = plot.panels(len(steps), 5.7, 4.6)
-    for ax, ha in zip(axes, steps, strict=True):
+    drawing, (axes,) = plot.panels(len(steps) + 1, 5.2, 5.6)
+    for ax, ha in zip(axes, steps, strict=False):
         _panel(ax, tables, ha)
+    sim.draw_gains(axes[-1], {rf"$ha$ = {ha:g}": work.gains(one, "per_worker")
+                              for ha, one in sim.groups(tables["judged"], "ha")},
+                   "Var with one worker / Var with W", "all data sets, at the end")
     return drawing
 
 
@@ -77,49 +77,44 @@ def _panel(ax: Axes, tables: Tables, ha: float) -> None:
     for n in (counts[0], counts[-1]):
         shape = tables["shapes"].query(f"ha == {ha} and workers == {n}")
         sim.shape(ax, shape["per_worker"], shape["shape"],
-                  f"Theorem 4's shape, W = {counts[0]} and {counts[-1]}; least constant covering "
-                  f"W = {counts[0]}")
-    largest = tables["workers"].query(f"ha == {ha}")["share_of_limit"].max()
+                  f"Theorem 4's shape, fitted to W = {counts[0]}", sim.colour(counts, n))
     ax.set(xscale="log", yscale="log", xlabel=sim.ITERATIONS_PER_WORKER,
-           ylabel=r"variance of the average of $\theta^2$",
-           title=f"Gaussian model, $ha$ = {ha:g} (up to {100 * largest:.0f}% of the limit)")
+           ylabel=r"variance of the average of $\theta^2$", title=f"a typical data set, $ha$ = {ha:g}")
     exact = curves[curves["kind"] == "exact"]
-    most = exact[exact["workers"] == counts[-1]]
-    left = 0.5 * float(sim.at_largest(most, "variance")["per_worker"])
-    ax.set_xlim(left, 1.15 * float(exact["per_worker"].max()))
-    ax.set_ylim(float(most["variance"].iloc[-1]) / 45.0, 1.8 * float(exact["variance"].max()))
-    plot.once(ax, loc="lower left", fontsize=8)
+    ax.set_ylim(0.5 * float(exact["variance"].min()), 2.0 * float(exact["variance"].max()))
+    sim.legend_below(ax, 2)
 
 
-def judge_faster(tables: Tables, ha: float | None = None) -> tuple[str, str]:
-    """Is the exact variance smaller with more workers, at all iterations per worker that are judged?"""
+def _judge_faster(tables: Tables, place: int) -> tuple[str, str]:
     judged = tables["judged"]
-    value = judged["ha"].iloc[0] if ha is None else ha
-    wide = judged.query(f"ha == {value}").pivot(index="per_worker", columns="workers", values="variance")
-    table = wide.sort_index()
-    order = bool((np.diff(table.to_numpy(), axis=1) < 0.0).all())
-    return (PASS if order else FAIL), (
-        f"At h a = {value:g} and {table.index[-1]:.0f} iterations per worker the exact variance is "
-        + ", ".join(f"{value:.3g} (W = {n})" for n, value in table.iloc[-1].items())
-        + f"; from {table.index[0]:.0f} iterations per worker on (the maximum for one worker) it "
-        + ("always falls" if order else "does not always fall") + " with W.")
+    ha = list(dict.fromkeys(judged["ha"]))[place]
+    one = judged[judged["ha"] == ha]
+    good, gains = work.falls(one, "per_worker"), work.gains(one, "per_worker")
+    most = gains.columns[-1]
+    return unanimous(good), (
+        f"At h a = {ha:g} the exact variance falls with W at each of 12 numbers of iterations per worker, "
+        f"{one['per_worker'].min():.0f} to {one['per_worker'].max():.0f}, {shares(good)}. At the last one "
+        f"W = {most} gains a factor of {gains[most].min():.2f} to {gains[most].max():.2f} over one worker.")
+
+
+def judge_faster(tables: Tables) -> tuple[str, str]:
+    """Is the exact variance smaller with more workers, at all iterations per worker that are compared?"""
+    return _judge_faster(tables, 0)
 
 
 def judge_faster_large(tables: Tables) -> tuple[str, str]:
     """The same at the large step size."""
-    return judge_faster(tables, float(tables["judged"]["ha"].iloc[-1]))
+    return _judge_faster(tables, -1)
 
 
 def judge_constant(tables: Tables) -> tuple[str, str]:
-    """Does the least constant covering one worker cover all?"""
-    found = tables["shapes"].groupby(["ha", "workers"], sort=False)["ratio"].max()
-    worst = found.groupby("ha", sort=False).max()
-    return (PASS if float(worst.max()) <= 1.0 + 1e-9 else FAIL), (
-        "Theorem 4 has a constant D that is free of tau. The least D that covers one worker's exact curve "
-        "up to the same L is exceeded "
-        + ", ".join(f"{value:.2f}-fold at h a = {ha:g}" for ha, value in worst.items())
-        + " by more workers: a larger D would serve all of these, and figure stale_speedup_limit shows that "
-        "none serves up to the stability limit.")
+    """Does the least constant that covers one worker cover all, to the tolerance of linear speedups?"""
+    worst = tables["ratios"].groupby(["ha", "data_set"], sort=False)["ratio"].max().unstack("ha")
+    good = (worst <= 1.0 + sim.LINEAR).all(axis=1).to_numpy()
+    return unanimous(good), (
+        "By more workers the least D that covers one worker's exact curve up to the same L is exceeded "
+        + " and ".join(f"{one.min():.2f} to {one.max():.2f} times at h a = {ha:g}" for ha, one in worst.items())
+        + f"; at most {1.0 + sim.LINEAR:g} times {shares(good)}.")
 
 
 def judge_replicas(tables: Tables) -> tuple[str, str]:
@@ -136,10 +131,16 @@ def judge_replicas(tables: Tables) -> tuple[str, str]:
 
 
 CLAIMS = [
-    Claim("The variance drops faster, per iteration of a worker, with increasing number of workers (on the "
-          "Gaussian model, small step size).", "section 5.1, figure 2(a)", judge_faster),
-    Claim("The same at a large step size.", "section 5.1, figure 2(a)", judge_faster_large),
-    Claim("ours: the least constant D of Theorem 4, which is free of tau, that covers one worker covers nine "
-          "as well.", "ours, for theorem 4", judge_constant),
-    Claim("ours: replicas agree with the exact law.", "ours", judge_replicas),
+    Finding("On the Gaussian model the variance drops faster, per iteration of a worker, with more workers, "
+            "at a small step size.", "section 5.1, figure 2(a)", judge_faster, name="faster",
+            rests_on=DATA_SETS,
+            context="The paper says it of logistic regression on a9a: see stale_fig2_logistic."),
+    Finding("It does so at a large step size, too.", "section 5.1, figure 2(a)", judge_faster_large,
+            name="faster_large", rests_on=DATA_SETS,
+            context="Both step sizes are ours. Staleness matters the less the further the posterior's mean "
+                    "is from zero, where theta^2 is nearly linear."),
+    Finding("The least constant D of Theorem 4, which is free of tau, that covers one worker covers nine as "
+            "well, to 20 percent.", "theorem 4", judge_constant, name="one_constant", rests_on=DATA_SETS,
+            context="A larger D would serve all of these; see stale_speedup_limit."),
+    Finding("Replicas follow the exact law.", "", judge_replicas, name="replicas", rests_on=REPLICAS),
 ]

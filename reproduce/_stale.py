@@ -233,7 +233,7 @@ def draw_gains(ax: Axes, gains: Mapping[str, pd.DataFrame], label: str, title: s
                 label=f"exact law, {name}: a data set each")
         ax.plot(table.columns, table.median(), color=grey, linestyle=line, marker="o", markersize=4,
                 label=f"exact law, {name}: median")
-        counts = list(table.columns)
+        counts = [int(n) for n in table.columns]
     linear_band(ax, counts)
     ax.set(xlabel="workers W", ylabel=label, title=title)
     ax.set_xticks(counts)

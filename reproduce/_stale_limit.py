@@ -17,6 +17,8 @@ from theory.exact.stale import (
 )
 
 from . import _stale as sim
+from ._stale_law import followed
+from ._stale_optimum import PLAIN, law_of
 
 
 def largest_age(ha: float, share: float = 0.97) -> int:
@@ -48,11 +50,10 @@ def variances(p: Any) -> pd.DataFrame:
 
 def of_theta(p: Any) -> pd.DataFrame:
     """The same for the average of theta itself: autocovariances, and long runs."""
-    problem, rows = fs.Quadratic(np.ones(1), np.zeros((1, 1))), []
-    ha = p.steps[0]
+    ha, rows = p.steps[0], []
     for tau in ages_of(ha, 6).tolist():
         lags = stationary_autocovariance(1.0, ha, tau, 20_000)
-        law = average_law(problem, fs.StaleSGLD(ha, tau), p.length, function="identity")
+        law = average_law(PLAIN, fs.StaleSGLD(ha, tau), p.length, function="identity")
         rows.append({"ha": ha, "age": tau, "value": ha * float(lags[0] + 2.0 * lags[1:].sum()),
                      "finite": ha * p.length * float(law.variance[-1]), "iteration": p.length})
     return pd.DataFrame(rows)
@@ -60,12 +61,11 @@ def of_theta(p: Any) -> pd.DataFrame:
 
 def replicas(p: Any) -> pd.DataFrame:
     """Replicas at one step size against the exact law at the same L."""
-    problem, rows = fs.Quadratic(np.ones(1), np.zeros((1, 1))), []
+    rows = []
     for tau in ages_of(p.simulated_step, p.n_simulated).tolist():
-        algorithm = fs.StaleSGLD(p.simulated_step, tau)
-        law = average_law(problem, algorithm, p.length)
-        rows.append(sim.end_row(problem, algorithm, law, p.n_replicas, p.seed + tau, None,
-                                ha=p.simulated_step, age=tau, delay=p.simulated_step * tau))
+        law = law_of(PLAIN, tau, p.length, p.simulated_step)
+        rows.append(sim.end_row(PLAIN, fs.StaleSGLD(p.simulated_step, tau), law, p.n_replicas, p.seed + tau,
+                                followed(PLAIN), ha=p.simulated_step, age=tau, delay=p.simulated_step * tau))
     table = pd.DataFrame(rows)
     scale = p.length / long_run_variance(1.0, p.simulated_step, 0)
     for name in ("variance", "replicas_variance", "replicas_variance_low", "replicas_variance_high"):

@@ -113,7 +113,8 @@ def judge_constant(tables: Tables) -> tuple[str, str]:
     good = (worst <= 1.0 + sim.LINEAR).all(axis=1).to_numpy()
     return unanimous(good), (
         "By more workers the least D that covers one worker's exact curve up to the same L is exceeded "
-        + " and ".join(f"{one.min():.2f} to {one.max():.2f} times at h a = {ha:g}" for ha, one in worst.items())
+        + " and ".join(f"{one.min():.2f} to {one.max():.2f} times at h a = {ha:g}"
+                       for ha, one in worst.items())
         + f"; at most {1.0 + sim.LINEAR:g} times {shares(good)}.")
 
 

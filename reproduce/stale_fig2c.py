@@ -156,8 +156,8 @@ def judge_corollary(tables: Tables) -> tuple[str, str]:
     """L1/L2 = W1/W2 as printed, or its inverse."""
     table = tables["speedups"]
     one = table[table["ha"] == table["ha"].iloc[0]]
-    per_worker = one.assign(each=one["iteration"] / one["workers"]).pivot(index="data_set", columns="workers",
-                                                                          values="each").sort_index(axis=1)
+    per_worker = one.assign(each=one["iteration"] / one["workers"]).pivot(
+        index="data_set", columns="workers", values="each").sort_index(axis=1)
     ratio, n = per_worker.rdiv(per_worker.iloc[:, 0], axis=0), per_worker.columns.to_numpy(dtype=float)
     printed, inverse = (((ratio / rule - 1.0).abs() <= sim.LINEAR).all(axis=1).to_numpy()
                         for rule in (n[0] / n, n / n[0]))

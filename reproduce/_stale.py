@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.transforms import ScaledTranslation
 from scipy.optimize import minimize_scalar
-from scipy.stats import binom, norm
+from scipy.stats import norm
 from scipy.stats import t as student
 
 import fedsim as fs
@@ -20,7 +20,7 @@ from theory.rates import loglog_slope
 from theory.stale import AverageLaw
 
 from . import plot
-from .figure import Parameter, note
+from .figure import FAIL, PASS, Parameter, note
 
 PAPER = "Stochastic gradient MCMC with stale gradients"
 LEVEL = 0.95
@@ -132,39 +132,49 @@ def replica_rows(averages: np.ndarray, lengths: np.ndarray, truth: float, **labe
     return pd.DataFrame(rows)
 
 
-def end_row(problem: Any, algorithm: Any, law: AverageLaw, n_replicas: int, seed: int, start: Any = None,
-            **labels: Any) -> dict[str, Any]:
-    """Replicas against the exact law at one L: the mean of the average in standard errors, and its variance.
+def scores(averages: Any, law: AverageLaw, length: int | None = None) -> dict[str, float]:
+    """Mean and variance of replicas' averages against the exact law at one L, in standard errors.
 
     The standard error of the mean is the exact one; that of the variance comes from the replicas' fourth
     moment, in the logarithm.
     """
+    at = -1 if length is None else length - 1
+    found, variance = errors(averages, law.truth, LEVEL), float(law.variance[at])
+    return {"z_mean": (found.bias.value - float(law.bias[at])) / float(np.sqrt(variance / len(averages))),
+            "z_variance": float(np.log(found.variance.value / variance)) * found.variance.value
+            / found.variance.error}
+
+
+def end_row(problem: Any, algorithm: Any, law: AverageLaw, n_replicas: int, seed: int, start: Any = None,
+            **labels: Any) -> dict[str, Any]:
+    """Replicas against the exact law at one L, with `scores`."""
     length = int(law.lengths[-1])
     note(f"simulating {n_replicas} replicas of L = {length}")
     run = fs.simulate(problem, algorithm, length, n_replicas, seed=seed, start=start, record=(),
                       covariance="none", average="square")
     found = errors(run.averages, law.truth, LEVEL)
-    error = float(np.sqrt(law.variance[-1] / n_replicas))
-    ratio = found.variance.value / float(law.variance[-1])
     low, high = _log_interval(found.mse, n_replicas)
     return {**labels, "iteration": length, "bias": float(law.bias[-1]), "variance": float(law.variance[-1]),
             "mse": float(law.mse[-1]), "replicas_bias": found.bias.value,
             "replicas_variance": found.variance.value, "replicas_variance_low": found.variance.low,
             "replicas_variance_high": found.variance.high, "replicas_mse": found.mse.value,
             "replicas_mse_low": low, "replicas_mse_high": high,
-            "z_mean": (found.bias.value - float(law.bias[-1])) / error,
-            "z_variance": float(np.log(ratio)) * found.variance.value / found.variance.error}
+            **scores(run.averages, law)}
 
 
 def largest_score(table: pd.DataFrame, false_alarm: float = 1e-3) -> tuple[float, float]:
-    """Largest z score of `end_row`s, and what it exceeds with at most this probability."""
+    """Largest of `scores`, and what it exceeds with at most this probability."""
     scores = table[["z_mean", "z_variance"]].abs().to_numpy()
     return float(scores.max()), float(norm.isf(0.5 * false_alarm / scores.size))
 
 
-def allowed_outside(count: int, level: float = LEVEL, false_alarm: float = 1e-3) -> int:
-    """Of so many independent intervals, how many may miss before it is no accident."""
-    return int(binom.isf(false_alarm, count, 1.0 - level))
+def judge_replicas(tables: Mapping[str, pd.DataFrame]) -> tuple[str, str]:
+    """The judge of all findings that replicas follow the exact law."""
+    table = tables["replicas"]
+    score, limit = largest_score(table)
+    return (PASS if score <= limit else FAIL), (
+        f"At {len(table)} points mean and variance of the replicas' averages are at most {score:.1f} "
+        f"standard errors off the exact law; {limit:.1f} would be too many (false-alarm level 0.001).")
 
 
 def groups(table: pd.DataFrame, columns: Any) -> list[tuple[Any, pd.DataFrame]]:

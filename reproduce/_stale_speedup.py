@@ -23,7 +23,7 @@ from .figure import ByScale, Parameter, note
 BATCH = Parameter("batch_size", 10, "ours", "that of the paper's figure 1; figure 2's is not printed")
 SCHEDULE_SEED = Parameter("schedule_seed", 0, "ours", "of the service times with the first data set, the "
                                                       "next numbers with the others; one for all replicas")
-REPLICAS = Parameter("n_replicas", ByScale(128, 1000, 2000), "ours",
+REPLICAS = Parameter("n_replicas", ByScale(256, 1000, 2000), "ours",
                      "the paper's 10 runs estimate a variance to within a factor of about 2 to 3")
 COMMON = [sim.WORKERS, sim.DATA, BATCH, sim.SERVICE, sim.START, SCHEDULE_SEED, sim.DATA_SEED, sim.N_SETS,
           sim.SEED, REPLICAS]
@@ -62,19 +62,24 @@ def runs(p: Any, problems: list[fs.GaussianMean], ha: float, update_cost: float,
 
 
 def curves(p: Any, problems: list[fs.GaussianMean], ha: float, update_cost: float,
-           found: dict[tuple[int, int], Run]) -> pd.DataFrame:
-    """Errors of the typical data set by exact law and replicas, for every W."""
-    k, rows = sim.typical(problems), []
+           found: dict[tuple[int, int], Run], stream: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Errors of the typical data set by exact law and replicas, for every W; scores of the latter at the end.
+
+    `stream` tells apart the random numbers of several calls.
+    """
+    k, rows, ends = sim.typical(problems), [], []
     for n in p.workers:
         law, history = found[k, n]
         one, lengths = algorithm(p, problems[k], ha, update_cost, n, k), sim.spaced(int(law.lengths[-1]))
         labels = {"ha": ha, "update_cost": update_cost, "workers": n}
-        averages = sim.running_averages(problems[k], one, lengths, p.n_replicas, p.seed + n,
+        averages = sim.running_averages(problems[k], one, lengths, p.n_replicas, p.seed + n + 100 * stream,
                                         followed(problems[k]))
+        ends.append(labels | sim.scores(averages[:, -1], law))
         rows += [table.assign(per_worker=lengths / n, time=history.times[lengths - 1])
                  for table in (sim.exact_rows(law, lengths, **labels),
                                sim.replica_rows(averages, lengths, law.truth, **labels))]
-    return pd.concat(rows, ignore_index=True).fillna(0.0)  # the exact law has no interval
+    table = pd.concat(rows, ignore_index=True).fillna(0.0)  # the exact law has no interval
+    return table, pd.DataFrame(ends)
 
 
 def workers_table(ha: float, update_cost: float, found: dict[tuple[int, int], Run]) -> pd.DataFrame:
@@ -170,10 +175,10 @@ def _reach(problem: fs.GaussianMean, one: fs.StaleSGLD, ha: float, goal: float, 
 
 
 def speedups(p: Any, problems: list[fs.GaussianMean], ha: float, update_cost: float, single_length: int,
-             replicas: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+             stream: int | None = None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Iteration and time speedup of every W at the variance that one worker has after `single_length`.
 
-    For every data set; for the typical one also by replicas, where they are wanted.
+    For every data set; for the typical one also by replicas, given the `stream` of their random numbers.
     """
     rows, seen, chosen = [], [], sim.typical(problems)
     for k, problem in enumerate(problems):
@@ -191,18 +196,19 @@ def speedups(p: Any, problems: list[fs.GaussianMean], ha: float, update_cost: fl
                    "iteration": length, "iteration_speedup": single_length * n / length,
                    "time": time, "time_speedup": first_time / time}
             rows.append(row)
-            if replicas and k == chosen:
-                seen.append(row | _by_replicas(p, problem, one, n, goal, length, single_length))
+            if stream is not None and k == chosen:
+                seen.append(row | _by_replicas(p, problem, one, run.law, length, single_length * n,
+                                               p.seed + n + 100 * stream))
     return rows, seen
 
 
-def _by_replicas(p: Any, problem: fs.GaussianMean, one: fs.StaleSGLD, n_workers: int, goal: float,
-                 length: int, single_length: int) -> dict[str, float]:
-    """Iteration speedup read off the replicas' variance and off the ends of its band."""
-    lengths = sim.spaced(3 * length // 2, 120, max(1, length // 20))
-    start = followed(problem)
-    averages = sim.running_averages(problem, one, lengths, p.n_replicas, p.seed + n_workers, start)
-    found = sim.replica_rows(averages, lengths, float(start.mean[0] ** 2 + start.variances[0]))
+def _by_replicas(p: Any, problem: fs.GaussianMean, one: fs.StaleSGLD, law: AverageLaw, length: int,
+                 single: int, seed: int) -> dict[str, float]:
+    """Iteration speedup read off the replicas' variance and the ends of its band; scores at the exact L."""
+    lengths = np.union1d(sim.spaced(3 * length // 2, 120, max(1, length // 20)), [length])
+    averages = sim.running_averages(problem, one, lengths, p.n_replicas, seed, followed(problem))
+    found, goal = sim.replica_rows(averages, lengths, law.truth), float(law.variance[length - 1])
     names = {"replicas": "variance", "replicas_low": "variance_high", "replicas_high": "variance_low"}
-    return {name: single_length * n_workers / reaching(lengths, found[column].to_numpy(), goal)
-            for name, column in names.items()}
+    speedup = {name: single / reaching(lengths, found[column].to_numpy(), goal)
+               for name, column in names.items()}
+    return speedup | sim.scores(averages[:, np.searchsorted(lengths, length)], law, length)

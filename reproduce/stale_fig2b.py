@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from . import _stale as sim
 from . import _stale_speedup as work
 from . import plot
-from .figure import DATA_SETS, ByScale, Drawing, Finding, Parameter, Tables, Unjudged, settings
+from .figure import DATA_SETS, REPLICAS, ByScale, Drawing, Finding, Parameter, Tables, Unjudged, settings
 from .verdicts import shares, unanimous
 
 TITLE = "Variance against simulated time, on the Gaussian model"
@@ -29,16 +29,18 @@ PARAMETERS = [
 
 
 def compute(scale: str) -> Tables:
-    """Tables: sets, curves (exact, replicas), workers, judged."""
+    """Tables: sets, curves (exact, replicas), replicas (at the end), workers, judged."""
     p = settings(PARAMETERS, scale)
     problems, parts = sim.data_sets(p), []
-    for cost in p.update_costs:
+    for stream, cost in enumerate(p.update_costs):
         found = work.runs(p, problems, p.step, cost, p.per_worker)
-        parts.append((work.curves(p, problems, p.step, cost, found),
+        parts.append((*work.curves(p, problems, p.step, cost, found, stream),
                       work.workers_table(p.step, cost, found),
                       work.compared(p, p.step, cost, found, "time")))
-    curves, workers, judged = (pd.concat(list(same), ignore_index=True) for same in zip(*parts, strict=True))
-    return {"sets": sim.sets_table(problems), "curves": curves, "workers": workers, "judged": judged}
+    names = ("curves", "replicas", "workers", "judged")
+    tables = {name: pd.concat(list(same), ignore_index=True)
+              for name, same in zip(names, zip(*parts, strict=True), strict=True)}
+    return {"sets": sim.sets_table(problems), **tables}
 
 
 def draw(tables: Tables) -> Drawing:
@@ -128,4 +130,5 @@ CLAIMS = [
             name="saturation", rests_on=DATA_SETS,
             context="Ages are about W - 1 either way: latency changes the time of updates and not how old "
                     "gradients are. Service times are drawn anew for each of the schedules."),
+    Finding("Replicas follow the exact law.", "", sim.judge_replicas, name="replicas", rests_on=REPLICAS),
 ]

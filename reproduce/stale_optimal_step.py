@@ -15,7 +15,6 @@ from ._stale_optimum import POSTERIOR, SUMS
 from .figure import (
     DATA_SETS,
     EXACT,
-    FAIL,
     NOT_TESTABLE,
     OUTSIDE,
     PASS,
@@ -210,15 +209,6 @@ def judge_workers(tables: Tables) -> tuple[str, str]:
            False: f"half of it, in logarithms, is {half:.2f}, on a target and at an Lbar of ours."}[same])
 
 
-def judge_replicas(tables: Tables) -> tuple[str, str]:
-    """Replicas at the best step sizes."""
-    table = tables["replicas"]
-    score, limit = sim.largest_score(table)
-    return (PASS if score <= limit else FAIL), (
-        f"Mean and variance of the averages at the best steps of {len(table)} ages are at most {score:.1f} "
-        f"standard errors off the exact law; {limit:.1f} would be too many (false-alarm level 0.001).")
-
-
 CLAIMS = [
     Claim("The optimal MSE is proportional to tau^(2/3) L^(-2/3).", "sections 4 and 5.1", judge_mse,
           name="optimal_mse", rests_on=EXACT,
@@ -236,6 +226,6 @@ CLAIMS = [
                     "step's own."),
     Claim("As tau is about W, W cancels in the optimal MSE: the same as standard SG-MCMC, no speedup.",
           "section 4", judge_workers, name="no_speedup", rests_on=EXACT),
-    Finding("Replicas follow the exact law at the best step sizes.", "", judge_replicas, name="replicas",
+    Finding("Replicas follow the exact law at the best step sizes.", "", sim.judge_replicas, name="replicas",
             rests_on=REPLICAS),
 ]

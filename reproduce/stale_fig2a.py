@@ -36,7 +36,7 @@ PARAMETERS = [
 
 
 def compute(scale: str) -> Tables:
-    """Tables: sets, curves (exact, replicas), replicas (at the end), workers, shapes (fitted), ratios, judged."""
+    """Tables: sets, curves (exact, replicas), replicas (at the end), workers, shapes, ratios, judged."""
     p = settings(PARAMETERS, scale)
     problems, parts = sim.data_sets(p), []
     for stream, ha in enumerate(p.steps):

@@ -124,6 +124,18 @@ def remark(ax: Axes, text: str, x: float = 0.02, y: float = 0.02, **options: Any
                   "boxstyle": "round,pad=0.3"}, **look)
 
 
+def bound(ax: Axes, x: Any, y: Any, vacuous: bool, outside: bool, name: str, colour: str,
+          of_average: bool) -> None:
+    """A theorem's bound; that of the agents has its own dashes, so that both are told apart in grey too."""
+    plot.bound(ax, x, y, vacuous, outside, name, colour)
+    ax.lines[-1].set_linestyle("--" if of_average else (0, (6, 2, 1, 2, 1, 2)))
+
+
+def legend_below(ax: Axes, columns: int = 2, offset: float = 0.15) -> None:
+    """The legend under a panel, `offset` of its height below, clear of the data."""
+    plot.once(ax, loc="upper center", bbox_to_anchor=(0.5, -offset), ncol=columns, fontsize=9)
+
+
 def among(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
     """The rows with these values."""
     for name, value in values.items():

@@ -68,20 +68,18 @@ def judge_assumptions(tables: Tables, least: int = MIN_SETS) -> Judgement:
     return Judgement(verdict, said)
 
 
-def judge_range(tables: Tables, least: int = MIN_SETS) -> Judgement:
-    """Is the step size in the theorem's range on all connected networks? Of table "hypotheses".
+def judge_range(tables: Tables, least: int = MIN_SETS, name: str = "hypotheses") -> Judgement:
+    """Is the step size in the theorem's range on all connected networks? Of the table `name`.
 
-    Its columns are network, status and why, and data_set where there are several; a column quantity may
-    repeat rows.
+    Its columns are network, status and why, and data_set where there are several.
     """
-    table = tables["hypotheses"]
-    table = table[table["network"].isin(de.CONNECTED)]
+    table = tables[name][tables[name]["network"].isin(de.CONNECTED)]
     verdict = {PASS: PASS, FAIL: OUTSIDE}.get(
         unanimous(_by_set(table, table["status"] == de.HOLD), least), NOT_TESTABLE)
     parts = []
-    for name in de.CONNECTED:
-        one = de.among(table, network=name)
-        text = f"{de.NETWORKS[name].title} {shares(_by_set(one, one['status'] == de.HOLD))}"
+    for network in de.CONNECTED:
+        one = de.among(table, network=network)
+        text = f"{de.NETWORKS[network].title} {shares(_by_set(one, one['status'] == de.HOLD))}"
         beyond = one[one["status"] != de.HOLD]
         parts.append(text + (f" ({beyond['why'].iloc[0]})" if len(beyond) else ""))
     opening = {PASS: "The theorem covers this figure", OUTSIDE: "The theorem does not cover all of it",
@@ -100,10 +98,10 @@ def assumptions_claim(figure: str, rests_on: str, context: str = "", counted_in:
 
 
 def range_claim(theorem: str, figure: str, rests_on: str, counted_in: str = "",
-                least: int = MIN_SETS) -> Claim:
+                least: int = MIN_SETS, table: str = "hypotheses") -> Claim:
     """Whether the theorem covers the figure."""
     return Claim(f"The parameters lie in the range of {theorem}, so that it covers figure {figure} on the "
                  "connected networks.", f"{theorem} and section 5",
-                 lambda tables: judge_range(tables, least), name=RANGE, rests_on=rests_on,
+                 lambda tables: judge_range(tables, least, table), name=RANGE, rests_on=rests_on,
                  context="The disconnected network is the paper's baseline; no theorem is about it.",
                  counted_in=counted_in)

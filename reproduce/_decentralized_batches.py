@@ -6,6 +6,7 @@ moments are exact, and W2 of the Gaussian with these moments is what a Gaussian 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ COMMON = [linear.CLIENTS, linear.DATA, linear.DIM, linear.PRIOR, linear.NOISE, l
           Parameter("replacement", "minibatches with replacement", "paper", "section 5.1"),
           Parameter("likelihood_factor", 0.5, "ours", "f_i with the 1/(2 xi^2) of its density, as "
                                                       "in figure 2"),
-          linear.ROUNDS, linear.START, linear.DATA_SEED, linear.SEED, AGENT_SHOWN, linear.CHECKED]
+          linear.ROUNDS, linear.START, linear.DATA_SEED, linear.SEED, AGENT_SHOWN, linear.CHECKED,
+          linear.DATA_SETS]
 
 
 def simulated(p: Any, problem: Any, algorithm: Any, seed: int, **labels: Any) -> tuple[pd.DataFrame,
@@ -55,24 +57,48 @@ def simulated(p: Any, problem: Any, algorithm: Any, seed: int, **labels: Any) ->
     return pd.concat(rows), {**labels, **checked}
 
 
-def speeds(p: Any, problem: Any, algorithm: Any) -> dict[str, float]:
-    """Limits of W2 of agent, mean of the agents and average; iterations until they stay within 5% of them."""
-    law = theory.exact_law(problem, algorithm, p.n_late, start=p.start)
-    curves = {"agent": law.clients[p.agent_shown - 1].w2(), "agents": clients_w2(law), "average": law.w2()}
-    row: dict[str, float] = {name: float(w2[-1]) for name, w2 in curves.items()}
-    row |= {f"{name}_settles": float(linear.settled(w2, w2[-1])) for name, w2 in curves.items()}
-    return row
+def settles(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> bool:
+    """Do mean and second moment contract with these minibatches?"""
+    return algorithm.radius(problem.as_quadratic()) < 1.0 and _map(problem, algorithm)[1].contracts()
+
+
+def _map(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> tuple[Stacked, MinibatchMap]:
+    components = Components(problem.curvature_problem(), algorithm.mixing, True)
+    step = DESGLDFamily().move(algorithm, algorithm.schedule.largest)
+    return Stacked(components, step.parts), MinibatchMap(components, step, MinibatchNoise(problem))
 
 
 def stationary(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> list[fs.Gaussian]:
-    """Stationary moments of the average and of every agent, from one solution for all of them."""
-    average = theory.stationary_law(problem, algorithm)  # with every check
-    components = Components(problem.curvature_problem(), algorithm.mixing, True)
-    step = DESGLDFamily().move(algorithm, algorithm.schedule.largest)
-    found = MinibatchMap(components, step, MinibatchNoise(problem)).stationary()
-    means, covs = Stacked(components, step.parts).views(*found)
-    assert covs is not None and np.allclose(covs[0], average.cov, rtol=1e-8, atol=0.0)
+    """Stationary moments of the average and of every agent, where they settle, from one solution for all."""
+    views, moves = _map(problem, algorithm)
+    means, covs = views.views(*moves.stationary())
+    assert covs is not None
     return [fs.Gaussian(mean, cov) for mean, cov in zip(means, covs, strict=True)]
+
+
+def distances(laws: Sequence[fs.Gaussian], goal: fs.Gaussian) -> np.ndarray:
+    """W2 to the posterior of each law of `stationary`."""
+    return fs.distance.w2_gaussian(np.stack([law.mean for law in laws]),
+                                   np.stack([np.asarray(law.cov) for law in laws]), goal.mean, goal.cov)
+
+
+def limits(p: Any, problem: fs.LinearRegression, algorithm: fs.DESGLD) -> dict[str, float]:
+    """Limits of W2 of the average, of the agent shown and of the agents' mean; infinite if there is none."""
+    if problem.batch_size is None:
+        law = theory.exact_law(problem, algorithm, linear.LATE, record=[])
+        return {AVERAGE: float(law.w2()[-1]), AGENT: float(law.clients[p.agent_shown - 1].w2()[-1]),
+                "agents": float(clients_w2(law)[-1])}
+    if not settles(problem, algorithm):
+        return dict.fromkeys((AVERAGE, AGENT, "agents"), np.inf)
+    w2 = distances(stationary(problem, algorithm), problem.target())
+    return {AVERAGE: float(w2[0]), AGENT: float(w2[p.agent_shown]), "agents": float(w2[1:].mean())}
+
+
+def constants_of(p: Any, problem: Any, algorithm: Any) -> Any:
+    """Constants of Theorem 1, with the gradient noise found along the exact law."""
+    if problem.batch_size is None:
+        return theory.constants(problem, algorithm, p.start)
+    return minibatch_constants(problem, algorithm, p.start, known="a_posteriori", n_rounds=p.n_rounds)
 
 
 def theorem_rows(p: Any, problem: Any, algorithm: Any, **labels: Any) -> list[dict[str, Any]]:
@@ -80,10 +106,7 @@ def theorem_rows(p: Any, problem: Any, algorithm: Any, **labels: Any) -> list[di
 
     Rows (labels, quantity, sigma, floor, start, vacuous, status, why); none where it has no value.
     """
-    if problem.batch_size is None:
-        facts = theory.constants(problem, algorithm, p.start)
-    else:
-        facts = minibatch_constants(problem, algorithm, p.start, known="a_posteriori", n_rounds=p.n_rounds)
+    facts = constants_of(p, problem, algorithm)
     rows = []
     for quantity, theorem in BOUNDS:
         says = de.judgement(theorem, facts, algorithm, p.n_rounds)
@@ -113,12 +136,22 @@ def draw_limits(ax: Axes, table: pd.DataFrame, x: str) -> None:
 
 
 def draw_bounds(ax: Axes, table: pd.DataFrame, x: str) -> None:
-    """Theorem 1's limits: dashed where they say something, grey where vacuous or outside the hypotheses."""
+    """Theorem 1's limits: coloured where they say something, grey where vacuous or outside the hypotheses."""
     for (quantity, colour) in ((AVERAGE, plot.COLOURS[0]), (linear.AGENTS, plot.COLOURS[1])):
-        one = de.among(table, quantity=quantity)
+        one, of_average = de.among(table, quantity=quantity), quantity == AVERAGE
         empty = one["vacuous"] | ~one["within_hypotheses"]
         joined = empty | empty.shift(-1, fill_value=False)  # grey begins where colour ends
-        plot.bound(ax, one[x].where(joined), one["floor"].where(joined), True, False, "bound, Theorem 1")
+        de.bound(ax, one[x].where(joined), one["floor"].where(joined), True, False,
+                 f"Theorem 1, {quantity}", colour, of_average)
         if not empty.all():
-            plot.bound(ax, one[x].where(~empty), one["floor"].where(~empty), False, False,
-                       f"bound, Theorem 1, {quantity}", colour)
+            de.bound(ax, one[x].where(~empty), one["floor"].where(~empty), False, False,
+                     f"Theorem 1, {quantity}", colour, of_average)
+
+
+def draw_spread(ax: Axes, sets: pd.DataFrame, x: str, columns: Sequence[tuple[str, str]]) -> None:
+    """Least to largest over all data sets, behind the one drawn, of (column, colour)."""
+    for column, colour in columns:
+        ends = sets.replace(np.inf, np.nan).groupby(x)[column].agg(["min", "max"]).sort_index()
+        ax.fill_between(ends.index, ends["min"], ends["max"], color=colour, alpha=0.15, linewidth=0)
+    ax.fill_between([], [], [], color=plot.GREY, alpha=0.25, linewidth=0,
+                    label=f"all {sets['data_set'].nunique()} data sets")

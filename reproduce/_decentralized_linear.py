@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from theory.de_sgld import clients_w2
 
 from . import _decentralized as de
 from . import plot
+from ._decentralized_assumptions import assumptions_row
 from ._fa_hmc import deviation
 from .figure import ByScale, Drawing, Parameter, Tables, note
 
@@ -29,20 +30,16 @@ DIM = Parameter("dim", 2, "paper", "section 5.1: x in R^2")
 PRIOR = Parameter("prior_variance", 10.0, "paper", "section 5.1: lambda = 10")
 NOISE = Parameter("noise_std", 1.0, "paper", "section 5.1: xi = 1")
 REPLICAS = Parameter("n_replicas", 100, "paper", "section 5.1: 100 independent runs")
-ROUNDS = Parameter("n_rounds", ByScale(30, 60, 60), "ours", "not printed; all curves have settled")
+ROUNDS = Parameter("n_rounds", ByScale(40, 60, 60), "ours", "not printed; all curves have settled")
 START = Parameter("start", [0.0, 0.0], "ours", "not printed: every agent starts at the origin")
 DATA_SEED = Parameter("data_seed", 0, "ours", "not printed: the first data set; x is drawn from the prior")
 SEED = Parameter("seed", 1, "ours", "of the replicas")
-CHECKED = Parameter("n_checked", ByScale(1280, 2048, 16384), "ours",
+CHECKED = Parameter("n_checked", ByScale(1280, 1280, 16384), "ours",
                     "replicas compared with the exact moments; 100 are too few for normal scores")
-LATE = 300
+DATA_SETS = Parameter("n_data_sets", ByScale(12, 12, 200), "ours",
+                      "claims are judged on the exact laws of this many data sets, each by itself")
+LATE = 200
 """An iteration at which every law of these figures has long settled (spectral radii are below 0.92)."""
-
-
-def data_sets(tiny: int, quick: int, paper: int) -> Parameter:
-    """How many data sets the claims are judged on."""
-    return Parameter("n_data_sets", ByScale(tiny, quick, paper), "ours",
-                     "claims about networks are judged on the exact laws of this many data sets")
 
 
 def problem_of(p: Any, seed: int, batch_size: int | None = None) -> fs.LinearRegression:
@@ -56,14 +53,6 @@ def problem_of(p: Any, seed: int, batch_size: int | None = None) -> fs.LinearReg
                                prior_variance=p.prior_variance, batch_size=batch_size)
 
 
-def each_w2(law: fs.Law) -> np.ndarray:
-    """W2 of every agent to the target, (N, n)."""
-    goal, clients = law.target, law.clients
-    assert goal is not None
-    means, covs = np.stack([one.mean for one in clients]), np.stack([np.asarray(one.cov) for one in clients])
-    return fs.distance.w2_gaussian(means, covs, goal.mean, goal.cov)
-
-
 def settled(w2: np.ndarray, limit: float) -> int:
     """Iterations after which the curve stays within 5% of its limit."""
     outside = np.flatnonzero(np.abs(w2 - limit) > SETTLED * limit)
@@ -71,7 +60,7 @@ def settled(w2: np.ndarray, limit: float) -> int:
 
 
 def tables(p: Any, algorithm_of: Callable[[Any], Any], bounds: Any) -> Tables:
-    """Tables curves, means, floors, hypotheses, replicas, sets and, where a bound has a value, bounds.
+    """Tables curves, means, floors, hypotheses, replicas, those of `_sets` and, if they have a value, bounds.
 
     `algorithm_of` a mixing matrix; `bounds` are the theorem's functions for average and agents.
     """
@@ -102,7 +91,7 @@ def tables(p: Any, algorithm_of: Callable[[Any], Any], bounds: Any) -> Tables:
             found.append(de.bound_rows(says, network=name, quantity=quantity))
     floor = float(fs.distance.w2_floor(problem.target().cov, p.n_replicas))
     result = {"curves": pd.concat(curves), "means": pd.concat(means), "hypotheses": pd.DataFrame(judged),
-              "replicas": pd.DataFrame(checks), "sets": _sets(p, algorithm_of, bounds[0]),
+              "replicas": pd.DataFrame(checks), **_sets(p, algorithm_of, bounds[0]),
               "floors": pd.DataFrame([{"floor": floor, "n_replicas": p.n_replicas,
                                        "posterior_sd": float(np.sqrt(problem.target().variances.sum()))}])}
     if any(len(rows) for rows in found):
@@ -121,44 +110,101 @@ def checked(p: Any, problem: Any, algorithm: Any, law: fs.Law, seed: int, agents
             "n_checked": p.n_checked}
 
 
-def _sets(p: Any, algorithm_of: Callable[[Any], Any], theorem: Any) -> pd.DataFrame:
-    """Limits of the exact laws, iterations to settle, and hypotheses, by data set and network."""
-    rows = []
+def _late(problem: Any, algorithm: Any, p: Any) -> tuple[fs.Law, np.ndarray]:
+    """The law along the run and once more in the limit; and all agents' W2 there."""
+    law = theory.exact_law(problem, algorithm, LATE, start=p.start, record=np.arange(p.n_rounds + 1))
+    goal = law.target
+    assert goal is not None
+    means, covs = (np.stack([part[-1] for part in parts]) for parts in (
+        [view.mean for view in law.clients], [np.asarray(view.cov) for view in law.clients]))
+    return law, fs.distance.w2_gaussian(means, covs, goal.mean, goal.cov)
+
+
+def _sets(p: Any, algorithm_of: Callable[[Any], Any], theorem: Any) -> Tables:
+    """Exact laws of every data set: table sets (limits, speeds, hypotheses), spread and assumptions."""
+    rows, curves, assumptions = [], {}, []
     for seed in range(p.data_seed, p.data_seed + p.n_data_sets):
         note(f"exact laws of data set {seed}")
         problem = problem_of(p, seed)
-        goal = problem.target()
-        point = float(np.sqrt(goal.variances.sum()))
+        point, here = float(np.sqrt(problem.target().variances.sum())), []
         for name, network in de.NETWORKS.items():
             algorithm = algorithm_of(network.mixing(p.n_clients))
-            law = theory.exact_law(problem, algorithm, LATE, start=p.start, record=np.arange(p.n_rounds + 1))
-            average, mean, late = law.w2(), clients_w2(law), each_w2(_last(law))[:, -1]
-            says = de.judgement(theorem, theory.constants(problem, algorithm, p.start), algorithm, 1)
-            rows.append({"data_set": seed, "network": name, "posterior_sd": point, "start": average[0],
-                         "average": average[-1], "agents": mean[-1], "best_agent": late.min(),
-                         "worst_agent": late.max(), "average_settles": settled(average[:-1], average[-1]),
-                         "agents_settle": settled(mean[:-1], mean[-1]),
-                         "radius": algorithm.radius(problem.as_quadratic()), "status": says.status})
+            law, late = _late(problem, algorithm, p)
+            average, agents = law.w2(), clients_w2(law)
+            facts = theory.constants(problem, algorithm, p.start)
+            says = de.judgement(theorem, facts, algorithm, 1)
+            curves[seed, name] = {"average": average[:-1], "agents": agents[:-1]}
+            here.append({"data_set": seed, "network": name, "posterior_sd": point, "start": average[0],
+                         "average": average[-1], "agents": agents[-1], "best_agent": late.min(),
+                         "worst_agent": late.max(), "radius": algorithm.radius(problem.as_quadratic()),
+                         "status": says.status, "why": says.why})
+        assumptions.append(assumptions_row((facts.strong_convexity, facts.smoothness), 0.0, data_set=seed))
+        rows += speeds_of(here, {name: curves[seed, name] for name in de.NETWORKS})
+    return {"sets": pd.DataFrame(rows), "spread": spread_of(curves), "assumptions": pd.DataFrame(assumptions)}
+
+
+def speeds_of(rows: list[dict[str, Any]], curves: Mapping[str, Mapping[str, np.ndarray]]) -> list[
+        dict[str, Any]]:
+    """The rows of one data set's networks with iterations until the curves have settled, by two readings.
+
+    "settles" is to within 5% of the own limit; "reaches" is to below the largest of the networks' limits
+    and the same 5%.
+    """
+    found = []
+    for row in rows:
+        more: dict[str, Any] = {}
+        for quantity, w2 in curves[row["network"]].items():
+            level = (1.0 + SETTLED) * max(other[quantity] for other in rows)
+            above = np.flatnonzero(w2 > level)
+            more |= {f"{quantity}_settles": settled(w2, row[quantity]),
+                     f"{quantity}_reaches": int(above[-1]) + 1 if len(above) else 0}
+        found.append(row | more)
+    return found
+
+
+def spread_of(curves: Mapping[tuple[int, str], Mapping[str, np.ndarray]]) -> pd.DataFrame:
+    """Least and largest W2 over the data sets: rows (network, round, (quantity)_low, (quantity)_high)."""
+    parts = []
+    for name in de.NETWORKS:
+        mine = [one for (_, network), one in curves.items() if network == name]
+        columns: dict[str, Any] = {"network": name, "round": np.arange(len(next(iter(mine[0].values()))))}
+        for quantity in mine[0]:
+            stack = np.array([one[quantity] for one in mine])
+            columns |= {f"{quantity}_low": stack.min(axis=0), f"{quantity}_high": stack.max(axis=0)}
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts)
+
+
+def printed_components(p: Any, algorithm_of: Callable[[Any], Any]) -> pd.DataFrame:
+    """The f_i as printed, without 1/(2 xi^2), beside those of the density: radii, and spread of exp(-f).
+
+    Rows (data_set, network, form, radius, spread); spread is the root of the trace of exp(-f)'s covariance
+    over that of the printed V = (X'X/xi^2 + I/lambda)^-1.
+    """
+    rows = []
+    for seed in range(p.data_seed, p.data_seed + p.n_data_sets):
+        density = problem_of(p, seed)
+        printed = fs.LinearRegression(density.features, density.targets, density.clients,
+                                      noise_std=np.sqrt(0.5), prior_variance=p.prior_variance)
+        x = density.features
+        posterior = np.linalg.inv(x.T @ x / p.noise_std**2 + np.eye(p.dim) / p.prior_variance)
+        for form, problem in (("printed", printed), ("density", density)):
+            spread = float(np.sqrt(problem.target().variances.sum() / np.trace(posterior)))
+            for name in de.CONNECTED:
+                algorithm = algorithm_of(de.NETWORKS[name].mixing(p.n_clients))
+                rows.append({"data_set": seed, "network": name, "form": form, "spread": spread,
+                             "radius": algorithm.radius(problem.as_quadratic())})
     return pd.DataFrame(rows)
-
-
-def _last(law: fs.Law) -> fs.Law:
-    """The law at its last recorded round alone."""
-    def cut(one: fs.Law) -> fs.Law:
-        return fs.Law(one.rounds[-1:], one.mean[-1:], np.asarray(one.cov)[-1:], one.target, one.is_gaussian)
-
-    return fs.Law(law.rounds[-1:], law.mean[-1:], np.asarray(law.cov)[-1:], law.target, law.is_gaussian,
-                  tuple(cut(one) for one in law.clients))
 
 
 def draw(found: Tables, theorem: str) -> Drawing:
     """A panel a network as in the paper, and the three networks compared."""
-    drawing, axes = plot.panels(2, 5.4, 4.1, 2)
+    drawing, axes = plot.panels(2, 6.2, 5.2, 2)
     curves, panels = found["curves"], axes.ravel()
     low, top = float(curves["exact"].min()), float(curves["exact"].max())
-    limits = plot.room(low, top, 0.45)
+    limits = plot.room(low, top, 0.16)
     if "bounds" in found:
-        limits = 0.4 * low, 4.0 * float(found["bounds"]["bound"].max())
+        limits = 0.4 * low, 30.0 * float(found["bounds"]["bound"].max())
     for letter, ax, (name, network) in zip("abc", panels, de.NETWORKS.items(), strict=False):
         _network(ax, found, name, network, theorem)
         ax.set(title=f"({letter}) {network.title}")
@@ -166,6 +212,7 @@ def draw(found: Tables, theorem: str) -> Drawing:
     _compare(panels[3], found)
     for ax in panels:
         ax.set(yscale="log", xlabel="iteration k", ylabel=r"$W_2$(law, posterior)")
+        de.legend_below(ax)
     return drawing
 
 
@@ -183,27 +230,30 @@ def _network(ax: Axes, found: Tables, name: str, network: de.Network, theorem: s
     plot.floor(ax, float(found["floors"]["floor"].iloc[0]), f"{plot.FLOOR}, average")
     if "bounds" in found:
         for quantity, one in de.among(found["bounds"], network=name).groupby("quantity", sort=False):
-            plot.bound(ax, one["round"], one["bound"], bool(one["vacuous"].all()),
-                       not one["within_hypotheses"].all(), f"bound, {theorem}, {quantity}",
-                       plot.COLOURS[6] if quantity == AVERAGE else plot.COLOURS[3])
+            average = quantity == AVERAGE
+            de.bound(ax, one["round"], one["bound"], bool(one["vacuous"].all()),
+                     not one["within_hypotheses"].all(), f"{theorem}, {quantity}",
+                     plot.COLOURS[6] if average else plot.COLOURS[3], average)
     says = de.among(found["hypotheses"], network=name).iloc[0]
     if says["status"] == de.NOT_APPLICABLE:
-        de.remark(ax, f"no bound: {theorem} does not apply,\n{says['symbols']}", 0.985, 0.98)
+        de.remark(ax, f"no bound: {theorem} does not apply, {says['symbols']}", 0.985, 0.98, fontsize=9)
     elif says["status"] == de.VIOLATED:
         end = "" if says["has_value"] else "\nso the bound has no value"
-        de.remark(ax, f"hypotheses of {theorem} violated:\n{says['symbols']}{end}", 0.985, 0.98)
-    plot.once(ax, loc="upper right", bbox_to_anchor=(1.0, 0.85 if 'bounds' in found else 0.80), fontsize=7.8)
+        de.remark(ax, f"beyond the range of {theorem}:\n{says['symbols']}{end}", 0.985, 0.98, fontsize=9)
 
 
 def _compare(ax: Axes, found: Tables) -> None:
-    means, point = found["means"], float(found["floors"]["posterior_sd"].iloc[0])
+    means, spread = found["means"], found["spread"]
     for column, words, look in (("agents", AGENTS, "--"), ("average", AVERAGE, "-")):
         for name, network in de.NETWORKS.items():
-            one = de.among(means, network=name)
+            one, band = de.among(means, network=name), de.among(spread, network=name)
             plot.exact(ax, one["round"], one[column], network.colour, f"{network.title}, {words}",
                        linestyle=look)
-    ax.axhline(point, color=plot.COLOURS[3], linestyle="-.", linewidth=1.2,
-               label="a point mass at the posterior's mean")
+            ax.fill_between(band["round"], band[f"{column}_low"], band[f"{column}_high"],
+                            color=network.colour, alpha=0.13, linewidth=0)
+    ax.axhline(float(found["floors"]["posterior_sd"].iloc[0]), color=plot.COLOURS[3], linestyle="-.",
+               linewidth=1.2, label="a point mass at the posterior's mean")
+    ax.fill_between([], [], [], color=plot.GREY, alpha=0.25, linewidth=0,
+                    label=f"all {found['sets']['data_set'].nunique()} data sets")
     ax.set(title="(d) ours: the exact laws of all three")
-    ax.set_ylim(*plot.room(float(means["average"].min()), float(means["agents"].max()), 0.36))
-    plot.once(ax, loc="upper right", fontsize=7.8)
+    ax.set_ylim(*plot.room(float(spread["average_low"].min()), float(spread["agents_high"].max()), 0.03))

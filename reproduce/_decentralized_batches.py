@@ -29,6 +29,9 @@ from .figure import Parameter, note
 AGENT, AVERAGE = "agent", "average"
 BOUNDS = ((AVERAGE, w2_bound), (linear.AGENTS, w2_clients_bound))
 
+SETTLED_BY = 0.35
+"""Iterations times step size after which curves of the fully connected network have settled."""
+
 AGENT_SHOWN = Parameter("agent_shown", 1, "ours", "the paper picks an agent at random: the first")
 COMMON = [linear.CLIENTS, linear.DATA, linear.DIM, linear.PRIOR, linear.NOISE, linear.REPLICAS,
           Parameter("replacement", "minibatches with replacement", "paper", "section 5.1"),
@@ -94,6 +97,20 @@ def limits(p: Any, problem: fs.LinearRegression, algorithm: fs.DESGLD) -> dict[s
     return {AVERAGE: float(w2[0]), AGENT: float(w2[p.agent_shown]), "agents": float(w2[1:].mean())}
 
 
+def curves(p: Any, problem: fs.LinearRegression, algorithm: fs.DESGLD,
+           n_rounds: int) -> tuple[dict[str, np.ndarray], fs.Law]:
+    """Exact W2 along iterations of the quantities of `limits`; and the law."""
+    law = theory.exact_law(problem, algorithm, n_rounds, start=p.start)
+    return {AVERAGE: law.w2(), AGENT: law.clients[p.agent_shown - 1].w2(), "agents": clients_w2(law)}, law
+
+
+def speeds(p: Any, problem: fs.LinearRegression, algorithm: fs.DESGLD) -> dict[str, float]:
+    """The limits, and iterations until the curves stay within 5% of them."""
+    rounds = int(np.ceil(SETTLED_BY / algorithm.schedule.largest))
+    along, row = curves(p, problem, algorithm, rounds)[0], limits(p, problem, algorithm)
+    return row | {f"{name}_settles": float(linear.settled(w2, row[name])) for name, w2 in along.items()}
+
+
 def constants_of(p: Any, problem: Any, algorithm: Any) -> Any:
     """Constants of Theorem 1, with the gradient noise found along the exact law."""
     if problem.batch_size is None:
@@ -148,9 +165,9 @@ def draw_bounds(ax: Axes, table: pd.DataFrame, x: str) -> None:
                      f"Theorem 1, {quantity}", colour, of_average)
 
 
-def draw_spread(ax: Axes, sets: pd.DataFrame, x: str, columns: Sequence[tuple[str, str]]) -> None:
-    """Least to largest over all data sets, behind the one drawn, of (column, colour)."""
-    for column, colour in columns:
+def draw_spread(ax: Axes, sets: pd.DataFrame, x: str) -> None:
+    """Least to largest limits of average and agents over all data sets, behind those drawn."""
+    for column, colour in (("agents", plot.COLOURS[1]), ("average", plot.COLOURS[0])):
         ends = sets.replace(np.inf, np.nan).groupby(x)[column].agg(["min", "max"]).sort_index()
         ax.fill_between(ends.index, ends["min"], ends["max"], color=colour, alpha=0.15, linewidth=0)
     ax.fill_between([], [], [], color=plot.GREY, alpha=0.25, linewidth=0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,8 @@ import pandas as pd
 
 import fedsim as fs
 import theory
-from theory.de_sgld import clients_w2, w2_bound, w2_clients_bound
+from theory.de_sgld import clients_w2, setting, w2_bound, w2_clients_bound
+from theory.de_sgld.bounds import clients_terms
 
 from . import _decentralized as de
 from . import _decentralized_linear as linear
@@ -57,8 +59,8 @@ def networks(p: Any) -> Iterator[tuple[str, str, np.ndarray]]:
         yield CIRCULANT, f"k = {k}", circulant(n, k)
     for share in p.lazy_shares:
         yield LAZY, f"{share:g} of the time", share * fs.network.complete(n) + (1.0 - share) * np.eye(n)
-    for seed, chance in enumerate(p.chances):
-        yield RANDOM, f"links with chance {chance:g}", random_graph(n, chance, seed)
+    for number, chance in enumerate(p.chances):
+        yield RANDOM, f"links with chance {chance:g}", random_graph(n, chance, p.network_seed + number)
     yield SINGLE, "path", fs.network.path(n)
     yield SINGLE, "star", fs.network.star(n)
     yield SINGLE, "grid", fs.network.grid(side, n // side)
@@ -80,34 +82,55 @@ def limits(problem: Any, algorithm: fs.DESGLD) -> tuple[float, float]:
     return float(law.w2()[-1]), float(clients_w2(law)[-1])
 
 
-def row(problem: Any, algorithm: fs.DESGLD, **labels: Any) -> dict[str, Any]:
+def row(problem: Any, algorithm: fs.DESGLD, facts: Any, **labels: Any) -> dict[str, Any]:
     """Gap, exact limits and Theorem 1's limits, as one row."""
-    facts = theory.constants(problem, algorithm)
     average, agents = limits(problem, algorithm)
     says = [de.judgement(theorem, facts, algorithm, 1) for theorem in (w2_bound, w2_clients_bound)]
     bounds = [found.bound for found in says]
     if bounds[0] is None or bounds[1] is None:
         raise ValueError(f"Theorem 1 has no value for {labels}: {says[0].why}; networks must be "
                          "connected and step sizes within its range")
-    start = bounds[0].start_distance
     return {**labels, "step_size": float(algorithm.schedule.largest), "gap": fs.network.spectral_gap(
         algorithm.mixing), "smallest": fs.network.smallest_eigenvalue(algorithm.mixing),
         "average": average, "agents": agents, "average_bound": bounds[0].floor,
-        "agents_bound": bounds[1].floor, "start": start, "status": says[0].status,
+        "agents_bound": bounds[1].floor, "start": bounds[0].start_distance, "status": says[0].status,
         "posterior_sd": float(np.sqrt(problem.target().variances.sum()))}
 
 
 def over_networks(p: Any) -> pd.DataFrame:
-    """Every network at every step size; with equal curvature the average alone."""
-    problem = linear.problem_of(p, p.data_seed).as_quadratic()
-    same, rows = equal_curvature(problem), []
-    for family, name, mixing in networks(p):
-        note(f"stationary laws, {family}, {name}")
+    """Every network at every step size on every data set."""
+    rows, every = [], list(networks(p))
+    for seed in range(p.data_seed, p.data_seed + p.n_data_sets):
+        note(f"stationary laws of data set {seed}")
+        problem = linear.problem_of(p, seed).as_quadratic()
         for step in p.step_sizes:
-            algorithm = fs.DESGLD(step, mixing)
-            rows.append({**row(problem, algorithm, family=family, network=name),
-                         "average_equal": limits(same, algorithm)[0]})
+            facts = theory.constants(problem, fs.DESGLD(step, every[0][2]))
+            rows += [row(problem, fs.DESGLD(step, mixing), facts, data_set=seed, family=family, network=name)
+                     for family, name, mixing in every]
     return pd.DataFrame(rows)
+
+
+def with_equal_curvature(p: Any) -> pd.DataFrame:
+    """Stationary W2 of the average where all Hessians are their mean, on the first data set."""
+    same = equal_curvature(linear.problem_of(p, p.data_seed).as_quadratic())
+    return pd.DataFrame([{"family": family, "network": name, "step_size": step,
+                          "gap": fs.network.spectral_gap(mixing),
+                          "average": limits(same, fs.DESGLD(step, mixing))[0]}
+                         for family, name, mixing in networks(p) for step in p.step_sizes])
+
+
+def bound_by_gamma(p: Any) -> pd.DataFrame:
+    """Theorem 1's printed bounds with gamma-bar alone varied: rows (gamma, round, average, agents)."""
+    problem = linear.problem_of(p, p.data_seed).as_quadratic()
+    algorithm, rows = fs.DESGLD(min(p.step_sizes), fs.network.complete(p.n_clients)), []
+    here = setting(theory.constants(problem, algorithm, np.ones(p.dim)), algorithm)
+    rounds = np.array([1, 10, 1000, LATE])
+    for gamma in np.linspace(0.0, 0.99, 34):
+        terms = clients_terms(dataclasses.replace(here, second=float(gamma)), rounds, "printed")
+        agents = sum(terms.values())
+        average = agents - terms["clients_transient"] - terms["clients_spread"]
+        rows.append(pd.DataFrame({"gamma": gamma, "round": rounds, "average": average, "agents": agents}))
+    return pd.concat(rows)
 
 
 def over_sizes(p: Any) -> pd.DataFrame:
@@ -118,7 +141,8 @@ def over_sizes(p: Any) -> pd.DataFrame:
         problem = linear.problem_of(p_n, p.data_seed).as_quadratic()
         for name in de.CONNECTED:
             note(f"stationary laws, {name}, N = {n}")
-            rows.append(row(problem, fs.DESGLD(min(p.step_sizes), de.NETWORKS[name].mixing(n)), network=name,
+            algorithm = fs.DESGLD(min(p.step_sizes), de.NETWORKS[name].mixing(n))
+            rows.append(row(problem, algorithm, theory.constants(problem, algorithm), network=name,
                             n_clients=n))
     return pd.DataFrame(rows)
 

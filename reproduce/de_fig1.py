@@ -16,7 +16,7 @@ from . import plot
 from .figure import EXACT, FAIL, PASS, ByScale, Claim, Drawing, Parameter, Tables, settings
 from .verdicts import Judgement
 
-TITLE = "the networks of DE-SGLD and DE-SGHMC"
+TITLE = "The networks of DE-SGLD and DE-SGHMC"
 PAPER = "DE-SGLD figure 1"
 REPRODUCES = ("DE 1",)
 SHOWS = ("The three networks of the experiments with their Metropolis weights; the eigenvalues of their "

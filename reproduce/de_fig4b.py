@@ -207,7 +207,7 @@ def judge_vacuous(tables: Tables) -> Judgement:
 def judge_order(tables: Tables) -> Judgement:
     """Is W2 / sqrt(eta) of the average bounded as eta falls?"""
     small = tables["small"].sort_values("step_size")
-    bounded, powers = [], {"average": [], "agents": []}
+    bounded, powers = [], {name: list[float]() for name in ("average", "agents")}
     for _, one in small.groupby("data_set"):
         ratio = one["average"].to_numpy() / np.sqrt(one["step_size"].to_numpy())
         bounded.append(bool((np.diff(ratio) >= -SAME * ratio[1:]).all()))

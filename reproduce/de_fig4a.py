@@ -131,7 +131,8 @@ def _draw_curves(ax: Axes, tables: Tables) -> None:
     ax.set(yscale="log", xlabel="iteration k", ylabel=r"$W_2$(law of agent 1, posterior)",
            title=r"(a) agent 1, fully connected, $\eta$ = 0.009; bands: replicas")
     ax.set_ylim(*plot.room(0.9 * float(shown.min()), float(shown.max()), 0.02))
-    ticks = [tick for tick in (0.2, 0.3, 0.5, 1.0, 2.0, 5.0) if shown.min() <= tick <= shown.max()]
+    low, high = ax.get_ylim()
+    ticks = [tick for tick in (0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0) if low <= tick <= high]
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_yticks([], minor=True)
     de.legend_below(ax)

@@ -45,18 +45,24 @@ def compute(scale: str) -> Tables:
     """Tables: nodes, links, eigenvalues, gaps."""
     p = settings(PARAMETERS, scale)
     angle = 0.5 * np.pi - 2.0 * np.pi * np.arange(p.n_drawn) / p.n_drawn
-    nodes = pd.DataFrame({"node": np.arange(p.n_drawn), "x": np.cos(angle), "y": np.sin(angle)})
+    nodes = pd.DataFrame({"node": np.arange(p.n_drawn), "x": _snapped(np.cos(angle)),
+                          "y": _snapped(np.sin(angle))})
     links, eigenvalues = [], []
     for name, network in de.NETWORKS.items():
         mixing = network.mixing(p.n_drawn)
         first, second = np.nonzero(np.triu(mixing))  # with the diagonal, so that no network is without a row
         links.append(pd.DataFrame({"network": name, "first": first, "second": second,
                                    "weight": mixing[first, second]}))
-        values = np.linalg.eigvalsh(network.mixing(p.n_clients))[::-1]
+        values = _snapped(np.linalg.eigvalsh(network.mixing(p.n_clients))[::-1])
         eigenvalues.append(pd.DataFrame({"network": name, "number": np.arange(1, p.n_clients + 1),
                                          "eigenvalue": values}))
     return {"nodes": nodes, "links": pd.concat(links), "eigenvalues": pd.concat(eigenvalues),
             "gaps": _gaps(p)}
+
+
+def _snapped(values: Any) -> np.ndarray:
+    """Zero where there is nothing beyond rounding."""
+    return np.where(np.abs(values) < ROUNDING, 0.0, values)
 
 
 def _gaps(p: Any) -> pd.DataFrame:
@@ -72,7 +78,7 @@ def _gaps(p: Any) -> pd.DataFrame:
         for name, mixing in matrices.items():
             formula = FORMULAS.get(name)
             rows.append({"network": name, "n_clients": n, "gap": fs.network.spectral_gap(mixing),
-                         "smallest": fs.network.smallest_eigenvalue(mixing),
+                         "smallest": float(_snapped(fs.network.smallest_eigenvalue(mixing))),
                          "connected": fs.network.is_connected(mixing),
                          "formula": float(formula(n)) if formula else -1.0})
     return pd.DataFrame(rows)

@@ -18,7 +18,7 @@ PAPER = "DE-SGHMC figure 3"
 REPRODUCES = ("DE 3",)
 SHOWS = ("The regression of figure 2 by DE-SGHMC: replicas, exact law and floor of four agents and of the "
          "average; Theorem 11's hypotheses are violated on every network.")
-COST = {"tiny": "2 s", "quick": "10 s", "paper": "about 7 min (estimated)"}
+COST = {"tiny": "10 s", "quick": "15 s", "paper": "about 7 min (estimated)"}
 PARAMETERS = [
     linear.CLIENTS, linear.DATA, linear.DIM, linear.PRIOR, linear.NOISE, linear.REPLICAS,
     Parameter("step_size", 0.1, "paper", "section 5.1: eta = 0.1"),

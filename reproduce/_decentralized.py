@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -49,6 +50,8 @@ NETWORKS = {
 }
 """The three networks of the experiments, in the paper's order."""
 CONNECTED = ("complete", "ring")
+ROUNDING = 1e-9
+"""Eigenvalues below it are zero: stored tables have ten digits."""
 
 
 class Judgement(NamedTuple):
@@ -134,6 +137,11 @@ def bound(ax: Axes, x: Any, y: Any, vacuous: bool, outside: bool, name: str, col
 def legend_below(ax: Axes, columns: int = 2, offset: float = 0.15) -> None:
     """The legend under a panel, `offset` of its height below, clear of the data."""
     plot.once(ax, loc="upper center", bbox_to_anchor=(0.5, -offset), ncol=columns, fontsize=9)
+
+
+def snapped(values: Any) -> np.ndarray:
+    """Zero where there is nothing beyond rounding."""
+    return np.where(np.abs(values) < ROUNDING, 0.0, values)
 
 
 def among(table: pd.DataFrame, **values: Any) -> pd.DataFrame:

@@ -91,7 +91,7 @@ def row(problem: Any, algorithm: fs.DESGLD, facts: Any, **labels: Any) -> dict[s
         raise ValueError(f"Theorem 1 has no value for {labels}: {says[0].why}; networks must be "
                          "connected and step sizes within its range")
     return {**labels, "step_size": float(algorithm.schedule.largest), "gap": fs.network.spectral_gap(
-        algorithm.mixing), "smallest": fs.network.smallest_eigenvalue(algorithm.mixing),
+        algorithm.mixing), "smallest": float(de.snapped(fs.network.smallest_eigenvalue(algorithm.mixing))),
         "average": average, "agents": agents, "average_bound": bounds[0].floor,
         "agents_bound": bounds[1].floor, "start": bounds[0].start_distance, "status": says[0].status,
         "posterior_sd": float(np.sqrt(problem.target().variances.sum()))}

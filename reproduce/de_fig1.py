@@ -34,8 +34,6 @@ PARAMETERS = [
 FORMULAS = {"complete": lambda n: 1.0, "ring": lambda n: (2.0 / 3.0) * (1.0 - np.cos(2.0 * np.pi / n)),
             "star": lambda n: 1.0 / n}
 """Spectral gaps in closed form; the ring's from four nodes on."""
-ROUNDING = 1e-9
-"""Stored tables have ten digits."""
 SLOPE = 0.1
 """Rates closer than this to 1/N are not told apart from it at these sizes."""
 OTHERS = {"grid": (plot.COLOURS[3], "D"), "path": (plot.COLOURS[4], "v"), "star": (plot.COLOURS[5], "*")}
@@ -45,24 +43,19 @@ def compute(scale: str) -> Tables:
     """Tables: nodes, links, eigenvalues, gaps."""
     p = settings(PARAMETERS, scale)
     angle = 0.5 * np.pi - 2.0 * np.pi * np.arange(p.n_drawn) / p.n_drawn
-    nodes = pd.DataFrame({"node": np.arange(p.n_drawn), "x": _snapped(np.cos(angle)),
-                          "y": _snapped(np.sin(angle))})
+    nodes = pd.DataFrame({"node": np.arange(p.n_drawn), "x": de.snapped(np.cos(angle)),
+                          "y": de.snapped(np.sin(angle))})
     links, eigenvalues = [], []
     for name, network in de.NETWORKS.items():
         mixing = network.mixing(p.n_drawn)
         first, second = np.nonzero(np.triu(mixing))  # with the diagonal, so that no network is without a row
         links.append(pd.DataFrame({"network": name, "first": first, "second": second,
                                    "weight": mixing[first, second]}))
-        values = _snapped(np.linalg.eigvalsh(network.mixing(p.n_clients))[::-1])
+        values = de.snapped(np.linalg.eigvalsh(network.mixing(p.n_clients))[::-1])
         eigenvalues.append(pd.DataFrame({"network": name, "number": np.arange(1, p.n_clients + 1),
                                          "eigenvalue": values}))
     return {"nodes": nodes, "links": pd.concat(links), "eigenvalues": pd.concat(eigenvalues),
             "gaps": _gaps(p)}
-
-
-def _snapped(values: Any) -> np.ndarray:
-    """Zero where there is nothing beyond rounding."""
-    return np.where(np.abs(values) < ROUNDING, 0.0, values)
 
 
 def _gaps(p: Any) -> pd.DataFrame:
@@ -78,7 +71,7 @@ def _gaps(p: Any) -> pd.DataFrame:
         for name, mixing in matrices.items():
             formula = FORMULAS.get(name)
             rows.append({"network": name, "n_clients": n, "gap": fs.network.spectral_gap(mixing),
-                         "smallest": float(_snapped(fs.network.smallest_eigenvalue(mixing))),
+                         "smallest": float(de.snapped(fs.network.smallest_eigenvalue(mixing))),
                          "connected": fs.network.is_connected(mixing),
                          "formula": float(formula(n)) if formula else -1.0})
     return pd.DataFrame(rows)
@@ -157,8 +150,8 @@ def judge_formula(tables: Tables) -> Judgement:
     """gamma-bar = 1/3 + 2/3 cos(2 pi/N), and 0."""
     known = tables["gaps"][tables["gaps"]["network"].isin(de.CONNECTED)]
     worst = float((known["gap"] - known["formula"]).abs().max())
-    size = f"{worst:.2g}" if worst > ROUNDING else "nothing beyond rounding"
-    return Judgement(PASS if worst <= ROUNDING else FAIL, (
+    size = f"{worst:.2g}" if worst > de.ROUNDING else "nothing beyond rounding"
+    return Judgement(PASS if worst <= de.ROUNDING else FAIL, (
         f"For {len(known)} matrices, N = {known['n_clients'].min()} to {known['n_clients'].max()}, the "
         f"computed gamma-bar differs from these values by {size}."))
 
@@ -167,13 +160,13 @@ def judge_order(tables: Tables) -> Judgement:
     """Is N (1 - gamma-bar) bounded?"""
     ring = de.among(tables["gaps"], network="ring").sort_values("n_clients")
     products = (ring["gap"] * ring["n_clients"]).to_numpy()
-    bounded = bool((np.diff(products) <= ROUNDING).all())
+    bounded = bool((np.diff(products) <= de.ROUNDING).all())
     slope = float(np.polyfit(np.log(ring["n_clients"][-3:]), np.log(ring["gap"][-3:]), 1)[0])
     verdict = PASS if bounded else FAIL
     return Judgement(verdict, (
         f"N times the gap goes from {products[0]:.2f} at N = {ring['n_clients'].iloc[0]} to "
         f"{products[-1]:.3f} at N = {ring['n_clients'].iloc[-1]}, upwards in "
-        f"{int((np.diff(products) > ROUNDING).sum())} of {len(products) - 1} steps."), (
+        f"{int((np.diff(products) > de.ROUNDING).sum())} of {len(products) - 1} steps."), (
         f"True, not sharp: the gap closes like N to the power {slope:.2f}."
         if verdict == PASS and slope < -1.0 - SLOPE else ""))
 

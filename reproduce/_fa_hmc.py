@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from scipy.stats import norm
 
 import fedsim as fs
@@ -51,3 +52,12 @@ def deviation(run: fs.Run, law: fs.Law) -> tuple[float, int]:
 def largest_allowed(count: int, false_alarm: float = 1e-3) -> float:
     """What the largest of `count` normal scores exceeds with at most this probability, however dependent."""
     return float(norm.isf(0.5 * false_alarm / count))
+
+
+def legend_below(ax: Axes, n_columns: int = 1, once: bool = False) -> None:
+    """A legend under the axes, off the data; with `once` every name stands there once."""
+    handles, labels = ax.get_legend_handles_labels()
+    if once:
+        found = dict(zip(labels, handles, strict=True))
+        handles, labels = list(found.values()), list(found)
+    ax.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=n_columns, fontsize=9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,47 +11,66 @@ from matplotlib.axes import Axes
 
 import fedsim as fs
 
+from . import _fa_hmc as sim
+from . import _fa_hmc_errors as errors
 from . import _fa_hmc_logistic as logistic
+from . import _fa_hmc_short as checks
 from . import plot
-from ._fa_hmc_step import agreed
-from .figure import FAIL, NOT_TESTABLE, PASS, ByScale, Claim, Drawing, Parameter, Tables, note, settings
+from ._fa_hmc_step import CITED
+from .figure import (
+    DATA_SETS,
+    ByScale,
+    Drawing,
+    Finding,
+    Parameter,
+    Tables,
+    Unjudged,
+    note,
+    settings,
+)
+from .verdicts import shares, unanimous
 
 TITLE = "FA-HMC: rounds to a marginal error against local steps"
 PAPER = "FA-HMC figure 1(c)"
-SHOWS = ("Rounds after which all averages of one chain have a given marginal error, against T, for Gaussian "
-         "surrogates; the error that more rounds do not remove; and simulated logistic regression.")
-COST = {"tiny": "2 s", "quick": "8 s", "paper": "about 5 min (estimated)"}
-_DATA = "neither the data's law nor the prior is printed"
+REPRODUCES = ("FA-HMC 1(c)",)
+SHOWS = ("Rounds after which the averages of one chain have a given marginal error, against T, for 12 Gaussian "
+         "surrogates of either of two kinds of clients; the error that more rounds do not remove; and "
+         "simulated logistic regression.")
+COST = {"tiny": "4 s", "quick": "14 s", "paper": "about 5 min (estimated)"}
 PARAMETERS = [
     Parameter("leapfrog_steps", 100, "paper", "section 5.1: K = 100"),
     Parameter("step_size", 0.01, "paper", "section 5.1: eta = 0.01"),
     Parameter("noise", 10.0, "paper", "section 5.1: noisy gradients of variance 100"),
     Parameter("n_clients", 20, "paper", "section 5.1"),
     Parameter("shared_noise", 1.0, "paper", "section 5"),
-    Parameter("local_steps", ByScale([1, 70, 100], [1, 3, 10, 30, 50, 70, 100, 300],
-                                     [1, 3, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 300]), "ours",
+    Parameter("local_steps", ByScale([1, 10, 30, 70, 100], [1, 2, 5, 10, 20, 30, 50, 70, 100],
+                                     [1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]), "ours",
               "the paper takes T from 1 to 100"),
     Parameter("dim", ByScale(10, 40, 100), "ours", "the paper has 1000; coordinates are independent here"),
-    Parameter("curvature", 0.03, "ours", _DATA + "; slow enough for local steps to save many rounds"),
+    Parameter("curvature", 0.03, "ours", CITED + "; slow enough for local steps to save many rounds, another "
+              "problem than that of the other panels"),
     Parameter("curvature_spread", 0.25, "ours", "of the clients' curvatures, log-normal"),
     Parameter("spreads", {"alike clients": 1.0, "unlike clients": 20.0}, "ours",
               "of the clients' minimizers; the second brings the bias near the accuracies"),
     Parameter("accuracies", [0.2, 0.1], "ours", "marginal errors in units of the posterior spread; "
               "the paper's one number is 0.101 without a unit"),
-    Parameter("most_rounds", ByScale(2000, 20000, 100000), "ours", "length of the surrogate's chains"),
-    Parameter("n_long", ByScale(1, 2, 3), "ours", "chains of the surrogate; geometric means are drawn"),
-    Parameter("data_seed", 0, "ours", "of data and surrogates"),
-    Parameter("seed", 1, "ours", "of chains, simulation and reference"),
+    Parameter("most_rounds", ByScale(20000, 20000, 100000), "ours", "beyond them an accuracy counts as never "
+              "reached"),
+    Parameter("n_sets", 12, "ours", "data sets, each judged by itself"),
+    Parameter("data_seed", 0, "ours", "of the first data set; the others follow"),
+    Parameter("seed", 1, "ours", "of simulation, surrogate and reference"),
     Parameter("logistic", {"dim": 10, "n_data": 200, "feature_norm": 0.1, "prior_variance": 100.0}, "ours",
               "of the simulated regression"),
     Parameter("short_leapfrogs", 10, "ours", "K of the simulated runs, with eta = 0.1: as long trajectories"),
     Parameter("short_noise", 3.0, "ours", "their gradient noise: about the same effect at the larger eta"),
     Parameter("short_steps", ByScale([10], [1, 10, 70], [1, 3, 10, 30, 70, 100]), "ours", "their T"),
-    Parameter("short_iterations", ByScale(100, 600, 3000), "ours", "their length in local updates"),
-    Parameter("n_chains", 64, "ours", "simulated chains, pooled"),
-    Parameter("reference_chains", ByScale(50, 100, 400), "ours", "Metropolis-adjusted chains"),
-    Parameter("reference_draws", ByScale(60, 60, 250), "ours", "of each of them"),
+    Parameter("short_iterations", ByScale(100, 560, 3000), "ours", "their length in local updates"),
+    Parameter("n_chains", ByScale(16, 16, 64), "ours", "simulated chains, pooled"),
+    Parameter("reference_chains", ByScale(30, 50, 400), "ours", "Metropolis-adjusted chains"),
+    Parameter("reference_draws", ByScale(40, 60, 250), "ours", "of each of them"),
 ]
+LESS = 1.05
+"""An optimum inside the range of T saves at least so many times the rounds of either end."""
 
 
 def compute(scale: str) -> Tables:
@@ -60,17 +80,11 @@ def compute(scale: str) -> Tables:
     return {"rounds": rounds, "bias": bias, "short": _short(p)}
 
 
-def _problem(p: Any, spread: float) -> fs.Quadratic:
+def _problem(p: Any, seed: int, spread: float) -> fs.Quadratic:
     """Clients with independent coordinates; problems of different spread share their random numbers."""
-    rng = np.random.default_rng(p.data_seed)
+    rng = np.random.default_rng(seed)
     hessians = p.curvature * np.exp(p.curvature_spread * rng.standard_normal((p.n_clients, p.dim)))
     return fs.Quadratic(hessians, spread * rng.standard_normal((p.n_clients, p.dim)), gradient_noise=p.noise)
-
-
-def online_errors(path: np.ndarray, target: fs.Gaussian, counts: np.ndarray) -> np.ndarray:
-    """Marginal error of the first n averages (n, d) for each count n, in units of the spread."""
-    unit = logistic.spread_of(target)
-    return np.array([logistic.error_of_sample(path[:n], target) / unit for n in counts])
 
 
 def first_within(counts: np.ndarray, errors: np.ndarray, accuracy: float) -> float:
@@ -86,190 +100,148 @@ def first_within(counts: np.ndarray, errors: np.ndarray, accuracy: float) -> flo
 
 
 def _surrogates(p: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
-    rows, errors, rng = [], [], np.random.default_rng(p.seed)
+    """Rounds to each accuracy by expected errors of stationary chains, and errors of stationary laws."""
+    rows, biases = [], []
     counts = np.unique(np.rint(np.geomspace(1, p.most_rounds, 36)).astype(int))
     for name, spread in p.spreads.items():
-        problem = _problem(p, spread)
-        target = problem.target()
-        for steps in p.local_steps:
-            note(f"surrogate, {name}, T={steps}")
-            algorithm = fs.FAHMC(p.step_size, p.leapfrog_steps, steps, p.shared_noise)
-            chain = logistic.Chain(problem, algorithm)
-            slowest = float(np.abs(chain.factors).max())
-            errors.append({"clients": name, "local_steps": steps, "slowest": slowest,
-                           "gain": (1.0 + slowest) / (1.0 - slowest),
-                           "error": logistic.error_of_law(chain.law, target) / logistic.spread_of(target)})
-            found = [online_errors(chain.sample(p.most_rounds, 1, rng, p.most_rounds)[0], target, counts)
-                     for _ in range(p.n_long)]
-            for accuracy in p.accuracies:
-                hits = np.array([first_within(counts, one, accuracy) for one in found])
-                rows.append({"clients": name, "local_steps": steps, "accuracy": accuracy,
-                             "rounds": float(np.exp(np.mean(np.log(hits)))), "low": hits.min(),
-                             "high": hits.max()})
-    return pd.DataFrame(rows), pd.DataFrame(errors)
+        for data in range(p.n_sets):
+            note(f"surrogate, {name}, data set {data + 1} of {p.n_sets}")
+            problem = _problem(p, p.data_seed + data, spread)
+            target = problem.target()
+            unit = errors.spread_of(target)
+            for steps in p.local_steps:
+                algorithm = fs.FAHMC(p.step_size, p.leapfrog_steps, steps, p.shared_noise)
+                chain = logistic.Chain(logistic.round_map(problem, algorithm))
+                slowest = float(np.abs(chain.factors).max())
+                biases.append({"clients": name, "data": data, "local_steps": steps,
+                               "gain": (1.0 + slowest) / (1.0 - slowest),
+                               "error": errors.error_of_law(chain.law, target) / unit})
+                found = errors.error_of_chain(chain, target, counts) / unit
+                rows += [{"clients": name, "data": data, "local_steps": steps, "accuracy": accuracy,
+                          "rounds": first_within(counts, found, accuracy)} for accuracy in p.accuracies]
+    return pd.DataFrame(rows), pd.DataFrame(biases)
 
 
 def _short(p: Any) -> pd.DataFrame:
-    """Error of all averages so far, pooled over chains, of simulated logistic regression and surrogate."""
+    """Simulated logistic regression and its surrogate."""
     given = dict(p.logistic)
-    dim, n_data, norm = given.pop("dim"), given.pop("n_data"), given.pop("feature_norm")
     p.prior_variance, p.noise = given["prior_variance"], p.short_noise
-    posterior = logistic.Posterior(p, norm, dim, n_data)
-    reference = posterior.reference(p)
-    rng, step = np.random.default_rng(p.seed + 1), p.step_size * p.leapfrog_steps / p.short_leapfrogs
-    tables = []
-    for steps in p.short_steps:
-        note(f"simulating T={steps}")
-        algorithm = fs.FAHMC(step, p.short_leapfrogs, steps, p.shared_noise)
-        n_rounds = max(2, p.short_iterations // steps)
-        counts = np.unique(np.rint(np.geomspace(1, n_rounds, 16)).astype(int))
-        path = fs.sample_path(posterior.problem, algorithm, n_rounds, seed=p.seed, n_chains=p.n_chains)
-        drawn = logistic.Chain(posterior.surrogate, algorithm).sample(n_rounds, p.n_chains, rng, n_rounds)
-        seen = [fs.distance.w1_samples(path[:, :n].reshape(-1, dim), reference) / posterior.unit
-                for n in counts]
-        model = [logistic.error_of_sample(drawn[:, :n].reshape(-1, dim), posterior.target) / posterior.unit
-                 for n in counts]
-        tables.append(pd.DataFrame({"local_steps": steps, "round": counts, "error": seen, "surrogate": model,
-                                    "floor": posterior.floor(min(p.n_chains * int(counts[-1]),
-                                                                 len(reference) // 2), reference, rng)}))
-    return pd.concat(tables)
+    step, rows = p.step_size * p.leapfrog_steps / p.short_leapfrogs, []
+    cases = {f"T = {steps}": (fs.FAHMC(step, p.short_leapfrogs, steps, p.shared_noise),
+                              max(4, p.short_iterations // steps)) for steps in p.short_steps}
+    for data in range(p.n_sets):
+        note(f"simulating, data set {data + 1} of {p.n_sets}")
+        posterior = logistic.Posterior(p, p.data_seed + data, given["feature_norm"], given["dim"],
+                                       given["n_data"])
+        rows += [{"data": data, **row} for row in checks.runs(p, posterior, cases, p.seed + 1000 * data)]
+    return pd.DataFrame(rows)
 
 
 def draw(tables: Tables) -> Drawing:
     """Rounds against T; what no rounds remove; simulated errors."""
-    drawing, ((left, middle, right),) = plot.panels(3, 5.1, 4.6)
+    drawing, ((left, middle, right),) = plot.panels(3, 5.1, 5.2)
     _draw_rounds(left, tables["rounds"])
     _draw_bias(middle, tables)
-    _draw_short(right, tables["short"])
-    for ax in (left, middle, right):
-        ax.set(xscale="log", yscale="log")
+    checks.draw(right, tables["short"])
     return drawing
 
 
+def _spread(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Least, median and largest over data sets by T."""
+    return table.groupby("local_steps")[column].agg(["min", "median", "max"])
+
+
 def _draw_rounds(ax: Axes, rounds: pd.DataFrame) -> None:
-    groups = rounds.groupby(["clients", "accuracy"], sort=False)
-    for (name, accuracy), one in groups:
-        i = list(dict.fromkeys(rounds["clients"])).index(name)
-        dashed = accuracy == rounds["accuracy"].max()
-        seen = one[np.isfinite(one["rounds"])]
-        ax.errorbar(seen["local_steps"], seen["rounds"],
-                    [seen["rounds"] - seen["low"], seen["high"] - seen["rounds"]], color=plot.COLOURS[i],
-                    linestyle="--" if dashed else "-", marker="o", markersize=4, capsize=3,
-                    label=f"{name}, error {accuracy:g} (range of chains)")
-    ax.axvline(70, color="#000000", linestyle=":", linewidth=1.0, label="optimum claimed, T = 70")
-    ax.set(xlabel="local steps T", ylabel=r"rounds to the error, $R_\epsilon$",
-           title="(c) Gaussian surrogate, one chain")
-    finite = rounds[np.isfinite(rounds["rounds"])]["rounds"]
-    ax.set_ylim(*plot.room(float(finite.min()), float(finite.max()), 0.3))
-    ax.legend(loc="upper right", fontsize=7.6)
+    kinds = list(dict.fromkeys(rounds["clients"]))
+    for (name, accuracy), one in rounds.groupby(["clients", "accuracy"], sort=False):
+        colour, seen = plot.COLOURS[kinds.index(name)], _spread(one, "rounds")
+        seen = seen[np.isfinite(seen["max"])]
+        ax.fill_between(seen.index, seen["min"], seen["max"], color=colour, alpha=0.25, linewidth=0)
+        ax.plot(seen.index, seen["median"], color=colour, marker="o", markersize=4,
+                linestyle="--" if accuracy == rounds["accuracy"].max() else "-",
+                label=f"{name}, error {accuracy:g}: median and all data sets")
+    ax.axvline(70, color="#000000", linestyle=":", linewidth=1.0, label="the paper's optimum, T = 70")
+    ax.set(xscale="log", yscale="log", xlabel="local steps T", ylabel=r"rounds to the error, $R_\epsilon$",
+           title="(c) surrogates, one chain")
+    sim.legend_below(ax)
 
 
 def _draw_bias(ax: Axes, tables: Tables) -> None:
     bias = tables["bias"]
     for (name, one), colour in zip(bias.groupby("clients", sort=False), plot.COLOURS, strict=False):
-        plot.exact(ax, one["local_steps"], one["error"], colour, f"exact law, {name}: stationary error",
+        seen = _spread(one, "error")
+        ax.fill_between(seen.index, seen["min"], seen["max"], color=colour, alpha=0.25, linewidth=0)
+        plot.exact(ax, seen.index, seen["median"], colour, f"exact law, {name}: stationary error",
                    marker="o", markersize=4)
-    one = bias[bias["clients"] == bias["clients"].iloc[0]]
-    ax.plot(one["local_steps"], 1.0 / np.sqrt(one["gain"].iloc[0] / one["gain"]), color=plot.GREY,
-            linestyle="--", label="exact law: slowest mode's sampling error, T = 1 at 1")
+    gain = bias.groupby("local_steps")["gain"].median()
+    ax.plot(gain.index, np.sqrt(gain / gain.iloc[0]), color=plot.GREY, linestyle="--",
+            label="exact law: slowest mode's sampling error, T = 1 at 1")
     for accuracy in dict.fromkeys(tables["rounds"]["accuracy"]):
         ax.axhline(accuracy, color="#000000", linestyle=":", linewidth=1.0,
                    label="the left panel's accuracies")
-    ax.set(xlabel="local steps T", ylabel="marginal error / posterior spread", title="what T trades")
-    ax.set_ylim(*plot.room(float(bias["error"].min()), 1.0, 0.26))
-    plot.once(ax, loc="upper right", fontsize=7.6)
+    ax.set(xscale="log", yscale="log", xlabel="local steps T", ylabel="marginal error / posterior spread",
+           title="what T trades")
+    sim.legend_below(ax, once=True)
 
 
-def _draw_short(ax: Axes, short: pd.DataFrame) -> None:
-    for (steps, one), colour in zip(short.groupby("local_steps"), plot.COLOURS, strict=False):
-        ax.plot(one["round"], one["error"], "x", color=colour, markersize=6,
-                label=f"replicas: logistic regression, T = {steps}")
-        ax.plot(one["round"], one["surrogate"], color=colour, label=f"surrogate, one experiment, T = {steps}")
-    plot.floor(ax, float(short["floor"].min()), "finite-sample floor")
-    ax.set(xlabel="communication round", ylabel="marginal error / posterior spread",
-           title="simulated: 64 chains, all rounds so far")
-    ax.set_ylim(*plot.room(float(short["floor"].min()), float(short["error"].max()), 0.3))
-    ax.legend(loc="upper right", fontsize=7.6)
-
-
-def _table(tables: Tables, name: str, accuracy: float) -> pd.Series:
+def _table(tables: Tables, name: str, accuracy: float) -> pd.DataFrame:
+    """Rounds by T (rows) and data set (columns)."""
     rounds = tables["rounds"]
     one = rounds[(rounds["clients"] == name) & (rounds["accuracy"] == accuracy)]
-    return one.set_index("local_steps")["rounds"].sort_index()
-
-
-def _kinds(tables: Tables) -> list[str]:
-    return list(dict.fromkeys(tables["rounds"]["clients"]))
+    return one.pivot(index="local_steps", columns="data", values="rounds").sort_index()
 
 
 def _number(value: float) -> str:
     return f"{value:.0f}" if np.isfinite(value) else "never"
 
 
-def judge_optimum(tables: Tables) -> tuple[str, str]:
-    """An interior optimum."""
-    accuracy, outcomes, texts = tables["rounds"]["accuracy"].min(), [], []
-    for name in _kinds(tables):
-        one = _table(tables, name, accuracy)
-        best = int(one.index[int(np.argmin(one))])
-        outcomes.append(bool(1 < best < one.index[-1] and one.iloc[-1] > 1.2 * one[best]))
-        texts.append(f"{name}: {_number(one.iloc[0])} at T = 1, {_number(one[best])} at T = {best}, "
-                     f"{_number(one.iloc[-1])} at T = {one.index[-1]}")
-    return agreed(outcomes), (
-        f"Rounds to an error of {accuracy:g} spreads: {'; '.join(texts)}. A U appears where the bias, "
-        "which grows with T and with how unlike clients are, comes near the accuracy; where it turns is "
-        "decided by data that are not printed.")
+def judge_optimum(tables: Tables, name: str) -> tuple[str, str]:
+    """An optimum inside the range of T, on every data set."""
+    accuracy = tables["rounds"]["accuracy"].min()
+    table = _table(tables, name, accuracy)
+    good = table.iloc[1:-1].min() * LESS < np.minimum(table.iloc[0], table.iloc[-1])
+    best, middle = table.idxmin(), table.median(axis=1)
+    return unanimous(good), (
+        f"To an error of {accuracy:g} spreads, in the median: {_number(middle.iloc[0])} rounds at T = "
+        f"{table.index[0]}, {_number(table.min().median())} at the best T ({best.min()} to {best.max()}), "
+        f"{_number(middle.iloc[-1])} at T = {table.index[-1]}; an inner T saves 5% against both ends "
+        f"{shares(good)}.")
 
 
-def judge_small(tables: Tables) -> tuple[str, str]:
-    """Improvement over T = 100 grows as eps falls."""
-    accuracies, outcomes, texts = sorted(set(tables["rounds"]["accuracy"])), [], []
-    for name in _kinds(tables):
-        ratios = []
-        for accuracy in accuracies:
-            one = _table(tables, name, accuracy)
-            best = one[one.index <= 100].min()
-            ratios.append(float(one[100] / best) if np.isfinite(one[100]) else np.inf)
-        outcomes.append(ratios[0] > 1.05 * ratios[-1])
-        texts.append(f"{name}: " + ", ".join(f"{ratio:.2f}-fold at {accuracy:g}" if np.isfinite(ratio) else
-                                             f"never reached with T = 100 at {accuracy:g}"
-                                             for ratio, accuracy in zip(ratios, accuracies, strict=True)))
-    return agreed(outcomes), f"Rounds at T = 100 over those at the best T: {'; '.join(texts)}."
+def judge_accuracy(tables: Tables, name: str) -> tuple[str, str]:
+    """Does the improvement over T = 100 grow as the accuracy falls?"""
+    ratios = {}
+    for accuracy in sorted(set(tables["rounds"]["accuracy"])):
+        table = _table(tables, name, accuracy)
+        ratios[accuracy] = (table.loc[100] / table.min()).fillna(1.0)  # never at any T: nothing to improve
+    (fine, first), *_, (coarse, last) = ratios.items()
+    good = first > last
+    return unanimous(good), (
+        "Rounds at T = 100 over those at the best T, in the median: "
+        + ", ".join(f"{one.median():.2f}-fold at {accuracy:g}" if np.isfinite(one.median()) else
+                    f"never reached with T = 100 at {accuracy:g}" for accuracy, one in ratios.items())
+        + f"; more at {fine:g} than at {coarse:g} {shares(good)}.")
 
 
-def judge_factor(tables: Tables) -> tuple[str, str]:
-    """More than 65 times."""
-    accuracy, texts = tables["rounds"]["accuracy"].min(), []
-    for name in _kinds(tables):
-        one = _table(tables, name, accuracy)
-        gains = one.iloc[0] / one[one.index <= 100].min()
-        texts.append(f"{name}: {gains:.0f}-fold" if np.isfinite(gains) else f"{name}: not reached with T = 1")
-    bias = tables["bias"][tables["bias"]["clients"] == _kinds(tables)[0]].set_index("local_steps")
-    modes = float(bias["gain"][1] / bias["gain"][70])
-    return NOT_TESTABLE, (
-        f"Against T = 1 the best T up to 100 saves here {'; '.join(texts)} (error {accuracy:g}); the "
-        f"effective sample size of the slowest mode grows {modes:.0f}-fold from T = 1 to 70. Both follow "
-        "from the curvature 0.03, which we chose: the data are not printed.")
-
-
-def judge_surrogate(tables: Tables) -> tuple[str, str]:
-    """Simulation against surrogate."""
-    short = tables["short"]
-    away = short[short["surrogate"] > 3.0 * short["floor"]]
-    off = (away["error"] / away["surrogate"] - 1.0).abs()
-    return (PASS if float(off.max()) < 0.2 else FAIL), (
-        "Where errors are above three times the floor, those of simulated logistic regression differ from "
-        f"the surrogate's by {100 * off.median():.0f}% in the median and {100 * off.max():.0f}% at most "
-        f"({len(off)} points).")
-
-
+_PLACE = "section 5.1, figure 1(c)"
+_NEEDS = "Needs the data, which are cited (Mangoubi and Vishnoi, 2018) and not printed"
+_OURS = ("Surrogates of our own; expected errors of a chain of K = 100, eta = 0.01 as printed, started in its "
+         "stationary law.")
 CLAIMS = [
-    Claim("The optimal T is 70: larger and smaller T need more communication.", "section 5.1, figure 1(c)",
-          judge_optimum),
-    Claim("A smaller accuracy leads to more improvement of the best T over T = 100.",
-          "section 5.1, figure 1(c)", judge_small),
-    Claim("Against T = 1 the best T needs more than 65 times fewer rounds, at an error around 0.101.",
-          "section 5.1, figure 1(c)", judge_factor),
-    Claim("ours: the Gaussian surrogate of a small logistic regression predicts its simulated errors within "
-          "20% (it is not a surrogate of the other panels).", "ours", judge_surrogate),
+    Unjudged("The optimal T is 70: larger and smaller T need more communication.", _PLACE,
+             _NEEDS + ": where rounds turn is decided by curvature and by how unlike clients are.",
+             "optimum"),
+    Unjudged("A smaller accuracy leads to more improvement of the best T over T = 100.", _PLACE,
+             _NEEDS + ", and the accuracies.", "accuracy"),
+    Unjudged("Against T = 1 the best T needs more than 65 times fewer rounds, at an error around 0.101.",
+             _PLACE, _NEEDS + ": the factor follows from the curvature, which we chose.", "factor"),
+    *(Finding(f"With {name} some T inside the range from 1 to 100 needs fewer rounds than both its ends.",
+              _PLACE, partial(judge_optimum, name=name), name=f"inner_optimum_{name.split()[0]}",
+              rests_on=DATA_SETS, context=_OURS + " Rounds rise where the bias, which grows with T and with "
+              "how unlike clients are, comes near the accuracy.")
+      for name in ("alike clients", "unlike clients")),
+    Finding("With unlike clients a smaller accuracy leads to more improvement of the best T over T = 100.",
+            _PLACE, partial(judge_accuracy, name="unlike clients"), name="more_at_small_accuracy",
+            rests_on=DATA_SETS, context=_OURS),
+    checks.FINDING,
 ]

@@ -12,7 +12,8 @@ from scipy.stats import norm
 import fedsim as fs
 import theory
 
-PAPER = "Bayesian federated learning with Hamiltonian Monte Carlo: algorithm and theory"
+from .figure import FAIL, PASS
+
 EPS = float(np.sqrt(0.1))
 """W2^2 = 0.1, the threshold of section 5.2."""
 
@@ -54,10 +55,20 @@ def largest_allowed(count: int, false_alarm: float = 1e-3) -> float:
     return float(norm.isf(0.5 * false_alarm / count))
 
 
-def legend_below(ax: Axes, n_columns: int = 1, once: bool = False) -> None:
-    """A legend under the axes, off the data; with `once` every name stands there once."""
+def follows(deviations: Any, compared: Any) -> tuple[str, str]:
+    """Do replicas follow the exact law? From the largest deviation of each run and how many it is of.
+
+    The false-alarm level of all runs together is 0.001, however dependent the deviations are.
+    """
+    worst, limit = float(np.max(deviations)), largest_allowed(int(np.sum(compared)))
+    return (PASS if worst <= limit else FAIL), (
+        f"The replicas' moments are at most {worst:.1f} standard errors off the exact law; more than "
+        f"{limit:.1f} would be too many (false-alarm level 0.001).")
+
+
+def legend_below(ax: Axes, below: float = 0.15) -> None:
+    """A legend under the axes, off the data, in which every name stands once."""
     handles, labels = ax.get_legend_handles_labels()
-    if once:
-        found = dict(zip(labels, handles, strict=True))
-        handles, labels = list(found.values()), list(found)
-    ax.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=n_columns, fontsize=9)
+    found = dict(zip(labels, handles, strict=True))
+    ax.legend(found.values(), found.keys(), loc="upper center", bbox_to_anchor=(0.5, -below), fontsize=9,
+              handlelength=3.2)

@@ -131,3 +131,10 @@ def checks(p: Any) -> pd.DataFrame:
                           "rounds": sim.rounds_to(whole, _algorithm(p, step, shared), eps),
                           "rounds_from_one": sim.rounds_alike(_one(p), _algorithm(p, step, shared), eps, dim)}
                          for shared in p.shared_check])
+
+
+def posterior(p: Any) -> pd.DataFrame:
+    """Mean and variance of a coordinate of the overall posterior, by the second group's variance."""
+    targets = [(variance, _one(p, variance).target()) for variance in p.variances.values()]
+    return pd.DataFrame([{"variance": variance, "mean": float(target.mean[0]),
+                          "spread": float(target.variances[0])} for variance, target in targets])

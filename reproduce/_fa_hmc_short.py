@@ -65,7 +65,7 @@ def draw(ax: Axes, short: pd.DataFrame) -> None:
              if np.exp(table.to_numpy().min()) / 2 < tick < 2 * np.exp(table.to_numpy().max())]
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    sim.legend_below(ax, once=True)
+    sim.legend_below(ax, 0.22)
 
 
 def judge(tables: Tables) -> tuple[str, str]:

@@ -131,12 +131,12 @@ def _long_panel(ax: Axes, tables: Tables, law: str, letter: str) -> None:
         one = long[long["algorithm"] == name].groupby("step_size")
         error, bias = one["error"].agg(["min", "median", "max"]), one["stationary"].median()
         ax.fill_between(error.index, error["min"], error["max"], color=colour, alpha=0.25, linewidth=0,
-                        label=f"{name}: {one.size().max()} data sets")
+                        label=f"{name}: all {one.size().max()} data sets")
         ax.plot(error.index, error["median"], color=colour, marker="o", markersize=4,
                 label=f"{name}: median")
         seen = bias[bias > 0.1 * error["median"]]
         ax.plot(seen.index, seen, color=colour, linestyle="--",
-                label=f"{name}: its stationary law's, above a tenth")
+                label=f"{name}: bias alone, where above a tenth")
     shown = long[long["algorithm"] == HMC].groupby("step_size")["K"].median()
     for eta, steps in shown.items():
         ax.text(float(eta), 0.015, f"K={steps:.0f}", transform=ax.get_xaxis_transform(), fontsize=7.5,

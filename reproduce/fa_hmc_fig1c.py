@@ -17,24 +17,14 @@ from . import _fa_hmc_logistic as logistic
 from . import _fa_hmc_short as checks
 from . import plot
 from ._fa_hmc_step import CITED
-from .figure import (
-    DATA_SETS,
-    ByScale,
-    Drawing,
-    Finding,
-    Parameter,
-    Tables,
-    Unjudged,
-    note,
-    settings,
-)
+from .figure import DATA_SETS, ByScale, Drawing, Finding, Parameter, Tables, Unjudged, note, settings
 from .verdicts import shares, unanimous
 
 TITLE = "FA-HMC: rounds to a marginal error against local steps"
 PAPER = "FA-HMC figure 1(c)"
 REPRODUCES = ("FA-HMC 1(c)",)
-SHOWS = ("Rounds after which the averages of one chain have a given marginal error, against T, for 12 Gaussian "
-         "surrogates of either of two kinds of clients; the error that more rounds do not remove; and "
+SHOWS = ("Rounds after which the averages of one chain have a given marginal error, against T, for 12 "
+         "Gaussian surrogates of either of two kinds of clients; the error that more rounds do not remove; and "
          "simulated logistic regression.")
 COST = {"tiny": "4 s", "quick": "14 s", "paper": "about 5 min (estimated)"}
 PARAMETERS = [
@@ -46,7 +36,7 @@ PARAMETERS = [
     Parameter("local_steps", ByScale([1, 10, 30, 70, 100], [1, 2, 5, 10, 20, 30, 50, 70, 100],
                                      [1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]), "ours",
               "the paper takes T from 1 to 100"),
-    Parameter("dim", ByScale(10, 40, 100), "ours", "the paper has 1000; coordinates are independent here"),
+    Parameter("dim", ByScale(10, 20, 100), "ours", "the paper has 1000; coordinates are independent here"),
     Parameter("curvature", 0.03, "ours", CITED + "; slow enough for local steps to save many rounds, another "
               "problem than that of the other panels"),
     Parameter("curvature_spread", 0.25, "ours", "of the clients' curvatures, log-normal"),
@@ -63,8 +53,8 @@ PARAMETERS = [
               "of the simulated regression"),
     Parameter("short_leapfrogs", 10, "ours", "K of the simulated runs, with eta = 0.1: as long trajectories"),
     Parameter("short_noise", 3.0, "ours", "their gradient noise: about the same effect at the larger eta"),
-    Parameter("short_steps", ByScale([10], [1, 10, 70], [1, 3, 10, 30, 70, 100]), "ours", "their T"),
-    Parameter("short_iterations", ByScale(100, 560, 3000), "ours", "their length in local updates"),
+    Parameter("short_steps", ByScale([10], [10, 70], [1, 10, 30, 70, 100]), "ours", "their T"),
+    Parameter("short_iterations", ByScale(100, 420, 3000), "ours", "their length in local updates"),
     Parameter("n_chains", ByScale(16, 16, 64), "ours", "simulated chains, pooled"),
     Parameter("reference_chains", ByScale(30, 50, 400), "ours", "Metropolis-adjusted chains"),
     Parameter("reference_draws", ByScale(40, 60, 250), "ours", "of each of them"),
@@ -102,7 +92,7 @@ def first_within(counts: np.ndarray, errors: np.ndarray, accuracy: float) -> flo
 def _surrogates(p: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rounds to each accuracy by expected errors of stationary chains, and errors of stationary laws."""
     rows, biases = [], []
-    counts = np.unique(np.rint(np.geomspace(1, p.most_rounds, 36)).astype(int))
+    counts = np.unique(np.rint(np.geomspace(1, p.most_rounds, 24)).astype(int))
     for name, spread in p.spreads.items():
         for data in range(p.n_sets):
             note(f"surrogate, {name}, data set {data + 1} of {p.n_sets}")
@@ -159,7 +149,7 @@ def _draw_rounds(ax: Axes, rounds: pd.DataFrame) -> None:
         ax.fill_between(seen.index, seen["min"], seen["max"], color=colour, alpha=0.25, linewidth=0)
         ax.plot(seen.index, seen["median"], color=colour, marker="o", markersize=4,
                 linestyle="--" if accuracy == rounds["accuracy"].max() else "-",
-                label=f"{name}, error {accuracy:g}: median and all data sets")
+                label=f"{name}, error {accuracy:g}: median, all data sets")
     ax.axvline(70, color="#000000", linestyle=":", linewidth=1.0, label="the paper's optimum, T = 70")
     ax.set(xscale="log", yscale="log", xlabel="local steps T", ylabel=r"rounds to the error, $R_\epsilon$",
            title="(c) surrogates, one chain")
@@ -181,7 +171,7 @@ def _draw_bias(ax: Axes, tables: Tables) -> None:
                    label="the left panel's accuracies")
     ax.set(xscale="log", yscale="log", xlabel="local steps T", ylabel="marginal error / posterior spread",
            title="what T trades")
-    sim.legend_below(ax, once=True)
+    sim.legend_below(ax)
 
 
 def _table(tables: Tables, name: str, accuracy: float) -> pd.DataFrame:
@@ -225,8 +215,8 @@ def judge_accuracy(tables: Tables, name: str) -> tuple[str, str]:
 
 _PLACE = "section 5.1, figure 1(c)"
 _NEEDS = "Needs the data, which are cited (Mangoubi and Vishnoi, 2018) and not printed"
-_OURS = ("Surrogates of our own; expected errors of a chain of K = 100, eta = 0.01 as printed, started in its "
-         "stationary law.")
+_OURS = ("Surrogates of our own; expected errors of a chain of K = 100, eta = 0.01 as printed, started in "
+         "its stationary law.")
 CLAIMS = [
     Unjudged("The optimal T is 70: larger and smaller T need more communication.", _PLACE,
              _NEEDS + ": where rounds turn is decided by curvature and by how unlike clients are.",

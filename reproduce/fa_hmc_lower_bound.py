@@ -17,8 +17,21 @@ from theory.rates import fit_rate, fit_root_log, loglog_slope
 from . import _fa_hmc as sim
 from . import plot
 from ._fa_hmc import row_of
-from ._fa_ld import tiny
-from .figure import FAIL, PASS, ByScale, Claim, Drawing, Parameter, Tables, note, settings
+from .figure import (
+    EXACT,
+    FAIL,
+    MISPRINT,
+    PASS,
+    REPLICAS,
+    ByScale,
+    Claim,
+    Drawing,
+    Finding,
+    Parameter,
+    Tables,
+    note,
+    settings,
+)
 
 TITLE = "FA-HMC: the lower bound's problem, rounds against dimension"
 PAPER = "FA-HMC Theorem C.1 (I.1)"
@@ -47,6 +60,8 @@ PARAMETERS = [
     Parameter("leapfrog_steps", 20, "ours", "replicas approximate trajectories by so many steps"),
     Parameter("n_replicas", ByScale(2048, 16384, 131072), "ours", "of one coordinate"),
     Parameter("n_rounds", 100, "ours", "length of the curves"),
+    Parameter("law_rounds", 50, "ours", "after which the law displayed is compared"),
+    Parameter("law_lengths", [0.1, 0.5, 1.0], "ours", "trajectory lengths, at the T above, for that"),
     Parameter("seed", 1, "ours", "of the replicas"),
 ]
 
@@ -58,11 +73,11 @@ def _groups(p: Any, dim: int) -> TwoGroups:
 
 
 def compute(scale: str) -> Tables:
-    """Tables: curves, rounds, fits, sweep, variances."""
+    """Tables: curves, rounds, fits, sweep, laws."""
     p = settings(PARAMETERS, scale)
     rounds = _rounds(p)
     return {"curves": _curves(p), "rounds": rounds, "fits": _fits(p, rounds), "sweep": _sweep(p),
-            "variances": _variances(p)}
+            "laws": _laws(p)}
 
 
 def _curves(p: Any) -> pd.DataFrame:
@@ -140,21 +155,28 @@ def _sweep(p: Any) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _variances(p: Any) -> pd.DataFrame:
-    """Stationary variance of a coordinate: exact, and as in the proof of Theorem I.1."""
-    groups, rows = _groups(p, 1), []
+def _laws(p: Any) -> pd.DataFrame:
+    """Mean and variance of a coordinate after some rounds: exact, in closed form, and as displayed."""
+    groups, n, rows = _groups(p, 1), p.law_rounds, []
+    roots = np.sqrt([p.smoothness, p.strong_convexity])
     for steps in p.local_steps:
-        for length in (0.1, 0.5, 1.0):
-            exact = float(groups.law(np.inf, length, steps)[1])
-            printed = float(groups.printed_variance(np.inf, length, steps))
-            rows.append({"local_steps": steps, "length": length, "exact": exact, "printed": printed,
-                         "ratio": printed / exact})
+        for length in p.law_lengths:
+            law = theory.exact_law(groups.problem, FAHMCFlow(length, steps, p.shared_noise), n, record=[n])
+            mean, variance = groups.law(n, length, steps, p.shared_noise)
+            gamma, _ = groups.fixed_point(length, steps)
+            gone = (np.sin(roots * length) ** 2 / roots).sum()
+            rows.append({"local_steps": steps, "length": length, "mean": float(law.mean[-1, 0]),
+                         "variance": float(law.at(n).variances[0]), "closed_mean": float(mean),
+                         "closed_variance": float(variance),
+                         "display_mean": 0.5 * gone * (1.0 - gamma**n) / (1.0 - gamma),
+                         "display_variance": gamma**2 * (1.0 - gamma ** (2 * n)) / (1.0 - gamma**2),
+                         "proof_variance": float(groups.printed_variance(n, length, steps))})
     return pd.DataFrame(rows)
 
 
 def draw(tables: Tables) -> Drawing:
     """W2 along rounds; fewest rounds against d; against T."""
-    drawing, ((left, middle, right),) = plot.panels(3, 5.1, 4.6)
+    drawing, ((left, middle, right),) = plot.panels(3, 5.1, 5.6)
     _draw_curves(left, tables["curves"])
     _draw_rounds(middle, tables)
     _draw_sweep(right, tables["sweep"])
@@ -172,8 +194,8 @@ def _draw_curves(ax: Axes, curves: pd.DataFrame) -> None:
     ax.axhline(0.3, color="#000000", linewidth=0.9, linestyle="-.", label=r"accuracy $\epsilon$ = 0.3")
     ax.set(yscale="log", xlabel="communication round n", ylabel=r"$W_2$",
            title="d = 100, T = 10, trajectory length x")
-    ax.set_ylim(*plot.room(float(curves["bound"].min()), float(curves["w2"].max()), 0.36))
-    plot.once(ax, loc="upper right", fontsize=7.6)
+    ax.set_ylim(0.6 * float(curves[["bound", "low"]].min().min()), 1.3 * float(curves["w2"].max()))
+    sim.legend_below(ax)
 
 
 def _draw_rounds(ax: Axes, tables: Tables) -> None:
@@ -192,9 +214,8 @@ def _draw_rounds(ax: Axes, tables: Tables) -> None:
                   f"fitted constant {constant:.3g} (T = {last})")
     ax.set(xscale="log", yscale="log", xlabel="dimension d", ylabel=r"fewest rounds n to $W_2 \leq$ 0.3",
            title="fewest rounds over the trajectory length")
-    low, high = tables["rounds"]["bound_rounds"].clip(lower=1).min(), tables["rounds"]["rounds"].max()
-    ax.set_ylim(*plot.room(float(low), float(high), 0.34))
-    plot.once(ax, loc="upper left", fontsize=7.6)
+    ax.set_ylim(bottom=0.7 * float(tables["rounds"]["bound_rounds"].clip(lower=1).min()))
+    sim.legend_below(ax)
 
 
 def _draw_sweep(ax: Axes, sweep: pd.DataFrame) -> None:
@@ -207,86 +228,93 @@ def _draw_sweep(ax: Axes, sweep: pd.DataFrame) -> None:
     ax.set(xscale="log", yscale="log", xlabel="local steps T",
            ylabel=r"fewest rounds n, iterations n T to $W_2 \leq$ 0.3",
            title=f"d = {sweep['dim'].iloc[0]}: local steps save no rounds")
-    ax.set_ylim(*plot.room(float(sweep["rounds"].min()), float(sweep["iterations"].max()), 0.26))
-    ax.legend(loc="upper left")
+    sim.legend_below(ax)
 
 
-def judge_rate(tables: Tables) -> tuple[str, str]:
+def judge_rate(tables: Tables) -> tuple[str, str, str]:
     """Omega(sqrt(d) log(d/eps)/eps) rounds."""
     fits, rounds = tables["fits"], tables["rounds"]
     good = bool((fits["root_log"] > 0.0).all() and (fits["r_squared"] > 0.99).all())
     ratio = (rounds["rounds"] / rounds["shape"]).groupby(rounds["local_steps"])
     return (PASS if good else FAIL), (
-        "Fewest exact rounds over the trajectory length follow a sqrt(d) log(c d) with a > 0 for every T "
-        f"(R^2 from {fits['r_squared'].min():.4f}), where the best length is below 1/sqrt(L). Over the "
-        "printed shape, at the smallest and the largest d: "
-        + "; ".join(f"T = {steps}: {one.iloc[0]:.3f} and {one.iloc[-1]:.3f}" for steps, one in ratio)
-        + ". It falls since the logarithm is that of sqrt(d), and at T = 1 since the length is capped in few "
-        "dimensions.")
+        "Fewest exact rounds over the trajectory length follow a sqrt(d) log(c d), where the best length is "
+        f"below 1/sqrt(L), with a from {fits['root_log'].min():.3g} on and R^2 from "
+        f"{fits['r_squared'].min():.4f}."), (
+        "Over the printed shape they are, at the smallest and the largest d: "
+        + "; ".join(f"T = {steps}: {one.iloc[0]:.3f} and {one.iloc[-1]:.3f}" for steps, one in ratio) + ".")
 
 
-def judge_local(tables: Tables) -> tuple[str, str]:
+def judge_local(tables: Tables) -> tuple[str, str, str]:
     """Iterations proportional to T."""
     sweep = tables["sweep"]
     late = sweep[sweep["local_steps"] >= 10]
     growth = float(late["rounds"].max() / late["rounds"].min())
-    share = float(late["iterations"].iloc[-1] / late["iterations"].iloc[0]) / float(
-        late["local_steps"].iloc[-1] / late["local_steps"].iloc[0])
-    return (PASS if growth < 1.2 and abs(share - 1.0) < 0.2 else FAIL), (
+    least = row_of(sweep, sweep["rounds"], False)
+    return (PASS if growth < 1.2 else FAIL), (
         f"From T = {late['local_steps'].iloc[0]} to {late['local_steps'].iloc[-1]} the fewest rounds at d = "
-        f"{sweep['dim'].iloc[0]} vary by a factor {growth:.3f}, so iterations grow like T. The smallest "
-        f"number of rounds, {sweep['rounds'].min()}, is at T = "
-        f"{row_of(sweep, sweep['rounds'], False)['local_steps']:.0f}: below T = 10 they still grow, "
-        f"{late['rounds'].iloc[-1] / sweep['rounds'].iloc[0]:.1f}-fold from T = "
-        f"{sweep['local_steps'].iloc[0]} on in all.")
+        f"{sweep['dim'].iloc[0]} vary by a factor {growth:.3f}."), (
+        f"The fewest, {least['rounds']:.0f}, are at T = {least['local_steps']:.0f}; from T = "
+        f"{sweep['local_steps'].iloc[0]} to the largest T they grow "
+        f"{late['rounds'].iloc[-1] / sweep['rounds'].iloc[0]:.1f}-fold.")
 
 
 def judge_bound(tables: Tables) -> tuple[str, str]:
-    """Lower bound below exact law; closed form equal to the exact law's recursion."""
+    """Is the lower bound below the exact law?"""
     curves, rounds = tables["curves"], tables["rounds"]
     ratio = curves["bound"] / curves["w2"]
-    gap = float((curves["closed_form"] / curves["w2"] - 1.0).abs().max())
     asked = float((rounds["bound_rounds"] / rounds["rounds"]).min())
-    good = bool((ratio <= 1.0 + 1e-9).all() and curves["within_hypotheses"].all() and gap < 1e-9)
+    good = bool((ratio <= 1.0 + 1e-9).all() and curves["within_hypotheses"].all())
     return (PASS if good else FAIL), (
         f"The bound is {ratio.min():.2f} to {ratio.max():.2f} of the exact W2 on these curves, and the "
-        f"rounds it asks for are at least {100 * asked:.0f}% of the exact ones; the closed form of W2 and "
-        f"the exact recursion differ by {tiny(gap)}.")
+        f"rounds it asks for are at least {100 * asked:.0f}% of the exact ones.")
+
+
+def _apart(table: pd.DataFrame, name: str) -> float:
+    """Largest relative difference from the exact mean and variance."""
+    gaps = [(table[f"{name}_{part}"] / table[part] - 1.0).abs().max() for part in ("mean", "variance")]
+    return float(max(gaps))
 
 
 def judge_law(tables: Tables) -> tuple[str, str]:
-    """The law displayed in the proof."""
-    table = tables["variances"]
-    single, several = table[table["local_steps"] == 1]["ratio"], table[table["local_steps"] > 1]["ratio"]
-    worst = row_of(table, table["ratio"])
-    return (PASS if float(several.max()) < 1.0 + 1e-9 else FAIL), (
-        "The proof merges two correlated Gaussian sums into one, and the statement omits minimizers and "
-        f"the noise's size: the variance is right at T = 1 (ratio {single.max():.4f}) and up to "
-        f"{worst['ratio']:.3f} times too large otherwise (T = {worst['local_steps']:.0f}, length "
-        f"{worst['length']:g}). The lower bound uses the mean alone and stands.")
+    """The law displayed, and the closed form with the proof's mean and the variance that a round adds."""
+    table = tables["laws"]
+    display, closed = _apart(table, "display"), _apart(table, "closed")
+    proof = table["proof_variance"] / table["variance"]
+    said = (f"Mean and variance displayed are off the exact law by up to {display:.1f} times its own, "
+            if display > 1e-9 else "Mean and variance displayed are those of the exact law, ")
+    if display <= 1e-9:
+        return PASS, said + "within rounding."
+    if closed <= 1e-9:
+        return MISPRINT, said + (
+            "those with the proof's mean and the variance that a round adds by nothing beyond rounding "
+            "(erratum fa_hmc.lower_display). The proof's own variance is right at T = 1 and up to "
+            f"{proof.max():.3f} times too large otherwise (erratum fa_hmc.lower_variance).")
+    return FAIL, said + f"those of the corrected reading by up to {closed:.1e}."
 
 
 def judge_replicas(tables: Tables) -> tuple[str, str]:
     """Replicas of the algorithm with short leapfrog steps."""
-    runs = tables["curves"].groupby("which")[["deviation", "compared"]].first()
-    limit = sim.largest_allowed(int(runs["compared"].sum()))
-    gap = float((tables["curves"]["leapfrog_w2"] - tables["curves"]["w2"]).abs().max())
-    good = float(runs["deviation"].max()) <= limit and gap < 0.02 * float(tables["curves"]["w2"].min())
-    return (PASS if good else FAIL), (
-        f"The replicas' moments are at most {runs['deviation'].max():.1f} standard errors off the exact "
-        f"law with 20 leapfrog steps ({limit:.1f} would be too many, false-alarm level 0.001), whose W2 "
-        f"differs from that of the trajectories by at most {gap:.1e}.")
+    curves = tables["curves"]
+    runs = curves.groupby("which")[["deviation", "compared"]].first()
+    verdict, why = sim.follows(runs["deviation"], runs["compared"])
+    gap = float((curves["leapfrog_w2"] - curves["w2"]).abs().max() / curves["w2"].min())
+    return (verdict if gap < 0.02 else FAIL), why + (
+        f" With 20 leapfrog steps its W2 differs from that of the trajectories by {100 * gap:.2g}% of the "
+        "smallest W2; two percent are allowed.")
 
 
 CLAIMS = [
-    Claim("Rounds to W2 <= eps are at least of order sqrt(d) log(d/eps)/eps on this problem, even for an "
-          "infinitely small step size (read for d).", "theorem C.1", judge_rate),
+    Claim("Rounds to W2 <= eps are at least of order sqrt(d) log(d/eps)/eps on some problem, even for an "
+          "infinitely small step size (read for d).", "theorem C.1", judge_rate, name="rate",
+          rests_on=EXACT, context="Shown on the problem of its proof. The logarithm is that of sqrt(d), and at "
+          "T = 1 the length is capped in few dimensions: both make the ratio to the shape fall."),
     Claim("Iterations are T times as many: the bound is tight in T, and more local steps save no "
-          "communication (read from T = 10 on).",
-          "section 4.1", judge_local),
-    Claim("The law of the average displayed for this problem.", "theorem I.1 and its proof", judge_law),
-    Claim("ours: the closed-form lower bound that the proof gives holds for the exact law.",
-          "ours, for theorem I.1", judge_bound),
-    Claim("ours: replicas of FA-HMC with short leapfrog steps follow the exact law of the trajectories.",
-          "ours", judge_replicas),
+          "communication (read from T = 10 on).", "section 4.1", judge_local, name="local_steps",
+          rests_on=EXACT),
+    Claim("The law of the average displayed for this problem.", "theorem I.1 and its proof", judge_law,
+          name="display", rests_on=EXACT, context="The lower bound uses the proof's mean alone and stands."),
+    Finding("The closed-form lower bound that the proof gives holds for the exact law.", "theorem I.1",
+            judge_bound, name="bound", rests_on=EXACT),
+    Finding("Replicas of FA-HMC with short leapfrog steps follow the exact law of the trajectories.",
+            "theorem I.1", judge_replicas, name="replicas", rests_on=REPLICAS),
 ]

@@ -16,6 +16,8 @@ from .figure import FAIL, PASS
 
 EPS = float(np.sqrt(0.1))
 """W2^2 = 0.1, the threshold of section 5.2."""
+FIFTH = 1.2
+"""Numbers of rounds within this factor count as alike, wherever rounds over local steps are compared."""
 
 
 def rounds_to(problem: Any, algorithm: Any, eps: float) -> float:

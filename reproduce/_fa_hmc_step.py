@@ -35,8 +35,8 @@ def parameters(dim: Any, n_data: Any, noise: float, weak_norm: float, dim_reason
                   "of the client's energy divided by its weight"),
         Parameter("local_steps", 10, "paper", "section 5.1: T = 10"),
         Parameter("shared_noise", 1.0, "paper", "section 5: the same momentum on all clients"),
-        Parameter("iterations", 20_000_000, "paper", "section 5.1: of the surrogate's chains; the second half "
-                  "is kept, one average a round"),
+        Parameter("iterations", 20_000_000, "paper", "section 5.1: of the surrogate's chains; the second "
+                  "half is kept, one average a round"),
         Parameter("step_sizes", ByScale([0.01, 0.05, 0.2], [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4],
                                         [0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4]),
                   "ours", "the grid of eta is not printed; unstable step sizes are left out"),

@@ -122,8 +122,8 @@ BETTER = _each("better", "the least marginal error of FA-HMC over step sizes and
 SMALL = _each("small_steps", "FA-HMC's marginal error at the smallest step size is within twice its least.",
               judge_small, " There K = floor(pi/(3 eta)) as printed: with T = 10 such long trajectories let "
               "clients reach their own posteriors between communications, a bias that no small eta removes.")
-WIDE = _each("wide_range", "the range of step sizes within twice the method's least error is wider for FA-HMC "
-             "than for FA-LD.", judge_wide, " K is the best of those tried, as in the paper.")
+WIDE = _each("wide_range", "the range of step sizes within twice the method's least error is wider for "
+             "FA-HMC than for FA-LD.", judge_wide, " K is the best of those tried, as in the paper.")
 GAP = _each("gap_at_small_steps", "FA-LD's error over FA-HMC's is larger at the smallest step size than at "
             "the largest.", judge_gap)
 DIMENSION = Finding("With as many data as dimensions the surrogate's error does not depend on the dimension: "

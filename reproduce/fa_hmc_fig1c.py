@@ -20,12 +20,12 @@ from ._fa_hmc_step import CITED
 from .figure import DATA_SETS, ByScale, Drawing, Finding, Parameter, Tables, Unjudged, note, settings
 from .verdicts import shares, unanimous
 
-TITLE = "FA-HMC: rounds to a marginal error against local steps"
+TITLE = "Rounds to a marginal error against local steps"
 PAPER = "FA-HMC figure 1(c)"
 REPRODUCES = ("FA-HMC 1(c)",)
 SHOWS = ("Rounds after which the averages of one chain have a given marginal error, against T, for 12 "
-         "Gaussian surrogates of either of two kinds of clients; the error that more rounds do not remove; and "
-         "simulated logistic regression.")
+         "Gaussian surrogates of either of two kinds of clients; the error that more rounds do not remove; "
+         "and simulated logistic regression.")
 COST = {"tiny": "4 s", "quick": "14 s", "paper": "about 5 min (estimated)"}
 PARAMETERS = [
     Parameter("leapfrog_steps", 100, "paper", "section 5.1: K = 100"),

@@ -14,22 +14,10 @@ from . import _fa_hmc as sim
 from . import _fa_hmc_dimension as work
 from . import plot
 from ._fa_hmc_dimension import BEST, RULE
-from .figure import (
-    EXACT,
-    FAIL,
-    MISPRINT,
-    PASS,
-    REPLICAS,
-    ByScale,
-    Claim,
-    Drawing,
-    Finding,
-    Parameter,
-    Tables,
-    settings,
-)
+from .figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, settings
+from .verdicts import EXACT, FAIL, MISPRINT, PASS, REPLICAS
 
-TITLE = "FA-HMC: rounds to W2^2 < 0.1 against dimension"
+TITLE = "Rounds to W2^2 < 0.1 against dimension"
 PAPER = "FA-HMC figure 2"
 REPRODUCES = ("FA-HMC 2",)
 SHOWS = ("Rounds against dimension with the paper's step rule, by the exact law at all of the paper's "
@@ -198,8 +186,8 @@ def judge_posterior(tables: Tables) -> tuple[str, str]:
     if near[2.0]:
         return PASS, f"{said}: as printed."
     if near[4.0]:
-        return MISPRINT, (f"{said}: with 4 I the overall posterior is as printed, with 2 I it is not (erratum "
-                          "fa_hmc.figure_covariance).")
+        return MISPRINT, (f"{said}: with 4 I the overall posterior is as printed, with 2 I it is not "
+                          "(erratum fa_hmc.figure_covariance).")
     return FAIL, f"{said}: neither is the overall posterior printed."
 
 
@@ -238,8 +226,8 @@ def judge_fixed(tables: Tables) -> tuple[str, str]:
     rule, never = _fit(tables)["slope"], fixed["dim"][~reached]
     good = slope < 0.5 * rule and len(never) > 0
     return (PASS if good else FAIL), (
-        f"With the step size of d = {tables['checks']['dim'].iloc[0]} at every dimension the log-log slope of "
-        f"n is {slope:.3f} up to d = {fixed['dim'][reached].max()}, with the step rule {rule:.3f}; the "
+        f"With the step size of d = {tables['checks']['dim'].iloc[0]} at every dimension the log-log slope "
+        f"of n is {slope:.3f} up to d = {fixed['dim'][reached].max()}, with the step rule {rule:.3f}; the "
         f"accuracy is out of reach at {len(never)} of {len(fixed)} dimensions"
         + (f", from d = {never.min()} on." if len(never) else "."))
 
@@ -268,12 +256,12 @@ CLAIMS = [
           context="The overall posterior is the product of the nodes' to the power of their weights."),
     Finding("Replicas of the algorithm follow the exact law around the rounds at which the accuracy is "
             "reached.", "figure 2", judge_replicas, name="replicas", rests_on=REPLICAS),
-    Finding("The best step size at each d is proportional to d^(-1/4), and rounds at it grow like sqrt(d) log "
-            "d.", "proposition 4.3", judge_best, name="best_step", rests_on=EXACT,
+    Finding("The best step size at each d is proportional to d^(-1/4), and rounds at it grow like sqrt(d) "
+            "log d.", "proposition 4.3", judge_best, name="best_step", rests_on=EXACT,
             context="A test of the proposition that no step rule decides: proportional is within a quarter "
             "from d = 50 on."),
-    Finding("With one step size for all d the rounds grow less than half as steeply as in figure 2, until the "
-            "accuracy is out of reach.", "figure 2", judge_fixed, name="one_step", rests_on=EXACT,
+    Finding("With one step size for all d the rounds grow less than half as steeply as in figure 2, until "
+            "the accuracy is out of reach.", "figure 2", judge_fixed, name="one_step", rests_on=EXACT,
             context="The stationary W2 of a step size grows like sqrt(d), so that d makes the step rule "
             "necessary."),
     Finding("Shared noise changes these rounds by less than one percent.", "figure 2", judge_shared,

@@ -10,6 +10,7 @@ from scipy.stats import norm
 import fedsim as fs
 import theory
 from fedsim.problems import papers
+from reproduce import _fa_hmc_errors as errors
 from reproduce import _fa_hmc_logistic as logistic
 from reproduce import _settings_fa_hmc, _settings_fa_hmc_flow, fa_hmc_fig1c
 from theory.fa_hmc.lower import TwoGroups
@@ -97,9 +98,9 @@ def test_bad_input_names_the_argument(call, name):
 
 
 def a_posterior(noise=3.0):
-    p = SimpleNamespace(data_seed=1, n_clients=4, prior_variance=2.0, noise=noise, reference_chains=40,
-                        reference_draws=50, seed=2)
-    return p, logistic.Posterior(p, 1.0, 3, 80)
+    p = SimpleNamespace(n_clients=4, prior_variance=2.0, noise=noise, reference_chains=40,
+                        reference_draws=50)
+    return p, logistic.Posterior(p, 1, 1.0, 3, 80)
 
 
 def test_surrogate_is_the_clients_expansion_at_the_mode():
@@ -128,7 +129,7 @@ def test_chains_have_the_exact_law(alarm, diagonal):
     law = theory.exact_law(model, algorithm, 4, start=point)
     np.testing.assert_allclose(moved @ point + pull, law.mean[1], atol=1e-12)
     np.testing.assert_allclose(noise, law.cov[1], atol=1e-12)
-    chain = logistic.Chain(model, algorithm)
+    chain = logistic.Chain(logistic.round_map(model, algorithm))
     stationary = theory.stationary_law(model, algorithm)
     np.testing.assert_allclose(chain.law.mean, stationary.mean, atol=1e-10)
     np.testing.assert_allclose(chain.law.cov, stationary.cov, atol=1e-10)
@@ -148,15 +149,35 @@ def test_marginal_error_of_a_sample_is_exact(n):
         ordered, sd = np.sort(draws[:, i]), np.sqrt(law.variances[i])
         expected.append(sum(quad(lambda u, x=ordered[k], i=i, sd=sd: abs(x - norm.ppf(u, law.mean[i], sd)),
                                  k / n, (k + 1) / n, limit=200)[0] for k in range(n)))
-    assert logistic.error_of_sample(draws, law) == pytest.approx(np.mean(expected), rel=1e-6)
+    assert errors.error_of_sample(draws, law) == pytest.approx(np.mean(expected), rel=1e-6)
 
 
 def test_marginal_error_of_many_draws_tends_to_that_of_the_laws():
     one, other = fs.Gaussian([0.3], [[2.0]]), fs.Gaussian([0.0], [[1.0]])
     levels = (np.arange(20000) + 0.5) / 20000
     quantiles = norm.ppf(levels, 0.3, np.sqrt(2.0))[:, None]
-    assert logistic.error_of_sample(quantiles, other) == pytest.approx(
-        logistic.error_of_law(one, other), rel=1e-3)
+    assert errors.error_of_sample(quantiles, other) == pytest.approx(
+        errors.error_of_law(one, other), rel=1e-3)
+
+
+@pytest.mark.parametrize("noise", [0.0, 3.0])
+def test_rounds_summed_one_by_one_are_the_exact_ones(noise):
+    posterior = a_posterior(noise)[1]
+    for algorithm in (fs.FAHMC(0.1, 6, 5, 1.0), fs.FAHMC(0.001, 1, 10, 0.4)):
+        expected = logistic.round_map(posterior.surrogate, algorithm)
+        for one, other in zip(posterior.rounds.map(algorithm), expected, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-13)
+
+
+@pytest.mark.parametrize(("step", "leapfrogs", "count"), [(0.05, 1, 400), (0.05, 8, 400), (0.3, 2, 3000)])
+def test_expected_error_of_a_chain_is_the_mean_over_chains(step, leapfrogs, count):
+    """Few and many effective draws, and a bias that matters."""
+    posterior = a_posterior()[1]
+    chain = logistic.Chain(posterior.rounds.map(fs.FAHMC(step, leapfrogs, 3, 1.0)))
+    paths = chain.sample(count + 2000, 300, np.random.default_rng(4), count)
+    found = np.array([errors.error_of_sample(path, posterior.target) for path in paths])
+    expected = errors.error_of_chain(chain, posterior.target, [count])[0]
+    assert found.mean() == pytest.approx(expected, rel=0.05)
 
 
 def test_first_within():

@@ -83,8 +83,8 @@ def judge(tables: Tables) -> tuple[str, str]:
 
 
 FINDING = Finding(
-    "The Gaussian surrogate predicts the marginal errors of short simulated chains of the logistic regression "
-    "within a factor of the root of two.", "section 5.1, figure 1", judge, name="surrogate",
+    "The Gaussian surrogate predicts the marginal errors of short simulated chains of the logistic "
+    "regression within a factor of the root of two.", "section 5.1, figure 1", judge, name="surrogate",
     rests_on=REPLICAS, context="Then a ratio of two errors is right within the factor of two by which errors "
     "are compared here. The second half of the rounds of all chains is pooled; every data set gives one "
     "ratio. A quadratic surrogate has no third derivatives, and the simulated errors are read against a "

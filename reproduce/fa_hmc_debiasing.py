@@ -20,9 +20,9 @@ from .verdicts import shares, unanimous
 TITLE = "What debiased gradients repair, and what they cost"
 PAPER = "ours, for FA-HMC section 6 and Algorithm B.2"
 SHOWS = ("On 12 random problems: errors of mean and covariance of the stationary law against the number of "
-         "local steps, without, with stale and with fresh debiasing; W2 along rounds with replicas; and where the recursion "
-         "is stable.")
-COST = {"tiny": "1 s", "quick": "5 s", "paper": "about 30 s (estimated)"}
+         "local steps, without, with stale and with fresh debiasing; W2 along rounds with replicas; and where the "
+         "recursion is stable.")
+COST = {"tiny": "3 s", "quick": "8 s", "paper": "about 30 s (estimated)"}
 _OURS = "the paper proposes the correction without an experiment on it"
 ROUNDING = 1e-9
 """Means nearer to the target's than this share of their size are equal to it."""

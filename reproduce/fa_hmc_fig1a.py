@@ -13,7 +13,7 @@ REPRODUCES = ("FA-HMC 1(a)",)
 SHOWS = ("Bayesian logistic regression with exact gradients, FA-HMC and FA-LD at equal communication: chains "
          "of the paper's length of its Gaussian surrogate on 12 data sets of either of two laws, and short "
          "simulated chains.")
-COST = {"tiny": "5 s", "quick": "18 s", "paper": "about 5 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "7 s", "paper": "about 5 min (estimated)"}
 PARAMETERS = [
     *panel.parameters(
         ByScale(20, 40, 100), ByScale(20, 40, 100), 0.0, 0.3,

@@ -13,7 +13,7 @@ REPRODUCES = ("FA-HMC 1(b)",)
 SHOWS = ("Bayesian logistic regression with noisy gradients, FA-HMC and FA-LD at equal communication: chains "
          "of the paper's length of its Gaussian surrogate on 12 data sets of either of two laws, and short "
          "simulated chains.")
-COST = {"tiny": "5 s", "quick": "18 s", "paper": "about 6 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "8 s", "paper": "about 6 min (estimated)"}
 PARAMETERS = panel.parameters(
     ByScale(20, 40, 100), ByScale(20, 40, 100), 10.0, 0.3,
     "the paper has 1000; figure 1(a)'s finding on dimensions says what that changes", "ours",

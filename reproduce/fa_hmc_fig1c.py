@@ -26,7 +26,7 @@ REPRODUCES = ("FA-HMC 1(c)",)
 SHOWS = ("Rounds after which the averages of one chain have a given marginal error, against T, for 12 "
          "Gaussian surrogates of either of two kinds of clients; the error that more rounds do not remove; "
          "and simulated logistic regression.")
-COST = {"tiny": "4 s", "quick": "14 s", "paper": "about 5 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "9 s", "paper": "about 5 min (estimated)"}
 PARAMETERS = [
     Parameter("leapfrog_steps", 100, "paper", "section 5.1: K = 100"),
     Parameter("step_size", 0.01, "paper", "section 5.1: eta = 0.01"),

@@ -13,7 +13,7 @@ REPRODUCES = ("FA-HMC 1(d)",)
 SHOWS = ("Bayesian logistic regression in ten dimensions with noisy gradients, FA-HMC and FA-LD at equal "
          "communication: chains of the paper's length of its Gaussian surrogate on 12 data sets of either of "
          "two laws, and short simulated chains.")
-COST = {"tiny": "5 s", "quick": "20 s", "paper": "about 15 min (estimated)"}
+COST = {"tiny": "3 s", "quick": "10 s", "paper": "about 15 min (estimated)"}
 PARAMETERS = panel.parameters(10, 1000, 10.0, 0.1, "section 5.1: d = 10", "paper", ByScale(4, 10, 40))
 CLAIMS = [*(said.PAPERS[name] for name in ("better", "small", "robust", "gap", "dims")), *said.BETTER,
           *said.SMALL, *said.WIDE, *said.GAP, checks.FINDING]

@@ -127,6 +127,7 @@ def draw(tables: Tables, letter: str) -> Drawing:
 def _long_panel(ax: Axes, tables: Tables, law: str, letter: str) -> None:
     long = tables["long"][tables["long"]["law"] == law]
     facts = tables["setting"][tables["setting"]["law"] == law]
+    lowest = float(long["error"].min())
     for name, colour in COLOUR.items():
         one = long[long["algorithm"] == name].groupby("step_size")
         error, bias = one["error"].agg(["min", "median", "max"]), one["stationary"].median()
@@ -135,6 +136,7 @@ def _long_panel(ax: Axes, tables: Tables, law: str, letter: str) -> None:
         ax.plot(error.index, error["median"], color=colour, marker="o", markersize=4,
                 label=f"{name}: median")
         seen = bias[bias > 0.1 * error["median"]]
+        lowest = min(lowest, float(seen.min()))
         ax.plot(seen.index, seen, color=colour, linestyle="--",
                 label=f"{name}: bias alone, where above a tenth")
     shown = long[long["algorithm"] == HMC].groupby("step_size")["K"].median()
@@ -143,5 +145,5 @@ def _long_panel(ax: Axes, tables: Tables, law: str, letter: str) -> None:
                 ha="center", color=COLOUR[HMC])
     ax.set(xscale="log", yscale="log", xlabel=r"step size $\eta$",
            title=f"({letter}) {law}: curvature {facts['smallest'].min():.2g} to {facts['largest'].max():.2g}")
-    ax.set_ylim(0.35 * min(long["error"].min(), 0.1 * long["error"].median()), 1.5 * long["error"].max())
+    ax.set_ylim(0.5 * lowest, 1.5 * float(long["error"].max()))
     sim.legend_below(ax)

@@ -252,7 +252,7 @@ def judge_stable(tables: Tables) -> tuple[str, str]:
     good = np.isinf(worst[list(ANCHORS)]).all(axis=1)
     return unanimous(good), (
         "Smallest unstable T over all lengths: "
-        + "; ".join(f"{kind}: " + ("none" if np.isinf(found).all() else
+        + ", ".join(f"{kind} " + ("none" if np.isinf(found).all() else
                                     f"{found.min():g} to {found.max():g}")
                     for kind, found in worst[list(KINDS)].items())
         + f". With either anchor every T is stable {shares(good, 'problems')}.")

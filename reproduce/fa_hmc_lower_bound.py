@@ -286,7 +286,7 @@ def judge_replicas(tables: Tables) -> tuple[str, str]:
     gap = float((curves["leapfrog_w2"] - curves["w2"]).abs().max() / curves["w2"].min())
     return (verdict if gap < 0.02 else FAIL), why + (
         f" With 20 leapfrog steps its W2 differs from that of the trajectories by {100 * gap:.2g}% of the "
-        "smallest W2; two percent are allowed.")
+        "smallest W2 (2% are allowed).")
 
 
 CLAIMS = [

@@ -140,8 +140,8 @@ def _long_panel(ax: Axes, tables: Tables, law: str, letter: str) -> None:
         ax.plot(seen.index, seen, color=colour, linestyle="--",
                 label=f"{name}: bias alone, where above a tenth")
     shown = long[long["algorithm"] == HMC].groupby("step_size")["K"].median()
-    for eta, steps in shown.items():
-        ax.text(float(eta), 0.015, f"K={steps:.0f}", transform=ax.get_xaxis_transform(), fontsize=7.5,
+    for eta, steps in zip(shown.index.to_numpy(float), shown, strict=True):
+        ax.text(eta, 0.015, f"K={steps:.0f}", transform=ax.get_xaxis_transform(), fontsize=7.5,
                 ha="center", color=COLOUR[HMC])
     ax.set(xscale="log", yscale="log", xlabel=r"step size $\eta$",
            title=f"({letter}) {law}: curvature {facts['smallest'].min():.2g} to {facts['largest'].max():.2g}")

@@ -19,7 +19,7 @@ PARAMETERS = [
         ByScale(20, 40, 100), ByScale(20, 40, 100), 0.0, 0.3,
         "the paper has 1000; figure 1(a)'s finding on dimensions says what that changes", "ours",
         ByScale(4, 20, 40)),
-    Parameter("dims", ByScale([10, 20, 40], [20, 40, 80], [50, 100, 200]), "ours", "compared"),
+    Parameter("dims", ByScale([20, 40], [20, 40, 80], [60, 100, 200]), "ours", "compared"),
     Parameter("dims_case", [0.05, 8], "ours", "their step size and K"),
 ]
 CLAIMS = [*(said.PAPERS[name] for name in ("better", "five", "small", "robust")), *said.BETTER,

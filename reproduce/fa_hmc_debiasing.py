@@ -20,8 +20,8 @@ from .verdicts import shares, unanimous
 TITLE = "What debiased gradients repair, and what they cost"
 PAPER = "ours, for FA-HMC section 6 and Algorithm B.2"
 SHOWS = ("On 12 random problems: errors of mean and covariance of the stationary law against the number of "
-         "local steps, without, with stale and with fresh debiasing; W2 along rounds with replicas; and where the "
-         "recursion is stable.")
+         "local steps, without, with stale and with fresh debiasing; W2 along rounds with replicas; and "
+         "where the recursion is stable.")
 COST = {"tiny": "3 s", "quick": "8 s", "paper": "about 30 s (estimated)"}
 _OURS = "the paper proposes the correction without an experiment on it"
 ROUNDING = 1e-9

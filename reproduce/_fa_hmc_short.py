@@ -57,7 +57,7 @@ def draw(ax: Axes, short: pd.DataFrame) -> None:
         ax.plot([place + 0.12] * 2, [low[place], high[place]], color="#000000", linewidth=2.5,
                 solid_capstyle="butt", label="geometric mean, intervals of 99% together")
     ax.axhline(1.0, color="#000000", linewidth=0.8)
-    ax.set_xticks(range(table.shape[1]), [name.replace(": ", "\n") for name in table], fontsize=8.5)
+    ax.set_xticks(range(table.shape[1]), [str(name).replace(": ", "\n") for name in table], fontsize=8.5)
     ax.set_xlim(-0.6, table.shape[1] - 0.4)
     ax.set(yscale="log", xlabel="short chains", ylabel="simulated error / surrogate's",
            title="simulated logistic regression")
@@ -76,7 +76,7 @@ def judge(tables: Tables) -> tuple[str, str]:
     worst = int(np.argmax(np.maximum(np.abs(low), np.abs(high))))
     return verdict, (
         "Simulated over predicted error, geometric means with intervals of 99% together: "
-        + ", ".join(f"{name.replace(': ', ', ')}: {np.exp(a):.2f} to {np.exp(b):.2f}"
+        + ", ".join(f"{str(name).replace(': ', ', ')}: {np.exp(a):.2f} to {np.exp(b):.2f}"
                     for name, a, b in zip(table, low, high, strict=True))
         + ". " + {PASS: "All lie", FAIL: "Not all lie", NOT_TESTABLE: "Not all are sure to lie"}[verdict]
         + f" between {1.0 / CLOSE:.2f} and {CLOSE:.2f}; the farthest is that of {table.columns[worst]}.")

@@ -55,11 +55,15 @@ class Claim:
     text: str
     source: str
     judge: Judge = field(repr=False)
-    name: str = ""
-    rests_on: str = ""
+    name: str
+    rests_on: str
     context: str = ""
     counted_in: str = ""
     answer: str = ""
+
+    def __post_init__(self) -> None:
+        _check_name(self.name, self.text)
+        _check_basis(self.rests_on, self.text)
 
     def judged(self, tables: Tables) -> dict[str, str]:
         """Everything about the claim, with its verdict, as plain strings."""
@@ -91,9 +95,13 @@ class Finding:
     text: str
     about: str
     judge: Judge = field(repr=False)
-    name: str = ""
-    rests_on: str = ""
+    name: str
+    rests_on: str
     context: str = ""
+
+    def __post_init__(self) -> None:
+        _check_name(self.name, self.text)
+        _check_basis(self.rests_on, self.text)
 
     def judged(self, tables: Tables) -> dict[str, str]:
         """Everything about the finding, with its verdict, as plain strings."""
@@ -122,7 +130,10 @@ class Unjudged:
     text: str
     source: str
     why: str
-    name: str = ""
+    name: str
+
+    def __post_init__(self) -> None:
+        _check_name(self.name, self.text)
 
     def said(self) -> dict[str, str]:
         """As plain strings."""

@@ -47,8 +47,9 @@ PARAMETERS = [
 
 def problem_of(p: Any, noise: float) -> fs.Quadratic:
     """One coordinate of the clients."""
-    return fs.Quadratic(np.geomspace(*p.curvatures, p.n_clients),
-                        np.linspace(*p.minimizers, p.n_clients)[:, None], gradient_noise=noise or None)
+    (flat, steep), (left, right) = p.curvatures, p.minimizers
+    return fs.Quadratic(np.geomspace(flat, steep, p.n_clients),
+                        np.linspace(left, right, p.n_clients)[:, None], gradient_noise=noise or None)
 
 
 def _algorithm(p: Any, steps: int, shared: float, step: float | None = None) -> fs.FAHMC:

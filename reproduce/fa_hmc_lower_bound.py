@@ -15,10 +15,11 @@ from theory.fa_hmc.lower import TwoGroups, fewest_rounds, lower_bound
 from theory.rates import fit_rate, fit_root_log, loglog_slope
 
 from . import _fa_hmc as sim
+from . import _fa_hmc_display as display
 from . import plot
 from ._fa_hmc import row_of
 from .figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, note, settings
-from .verdicts import EXACT, FAIL, MISPRINT, PASS, REPLICAS
+from .verdicts import EXACT, FAIL, PASS, REPLICAS
 
 TITLE = "The lower bound's problem, rounds against dimension"
 PAPER = "FA-HMC Theorem C.1 (I.1)"
@@ -256,28 +257,6 @@ def judge_bound(tables: Tables) -> tuple[str, str]:
         f"rounds it asks for are at least {100 * asked:.0f}% of the exact ones.")
 
 
-def _apart(table: pd.DataFrame, name: str) -> float:
-    """Largest relative difference from the exact mean and variance."""
-    gaps = [(table[f"{name}_{part}"] / table[part] - 1.0).abs().max() for part in ("mean", "variance")]
-    return float(max(gaps))
-
-
-def judge_law(tables: Tables) -> tuple[str, str]:
-    """The law displayed, and the closed form with the proof's mean and the variance that a round adds."""
-    table = tables["laws"]
-    display, closed = _apart(table, "display"), _apart(table, "closed")
-    proof = table["proof_variance"] / table["variance"]
-    if display <= 1e-9:
-        return PASS, "Mean and variance displayed are those of the exact law within rounding."
-    said = f"Mean and variance displayed are off the exact law by up to {display:.1f} times its own, "
-    if closed <= 1e-9:
-        return MISPRINT, said + (
-            "those with the proof's mean and the variance that a round adds by nothing beyond rounding "
-            "(erratum fa_hmc.lower_display). The proof's own variance is right at T = 1 and up to "
-            f"{proof.max():.3f} times too large otherwise (erratum fa_hmc.lower_variance).")
-    return FAIL, said + f"those of the corrected reading by up to {closed:.1e}."
-
-
 def judge_replicas(tables: Tables) -> tuple[str, str]:
     """Replicas of the algorithm with short leapfrog steps."""
     curves = tables["curves"]
@@ -297,7 +276,7 @@ CLAIMS = [
     Claim("Iterations are T times as many: the bound is tight in T, and more local steps save no "
           "communication (read from T = 10 on).", "section 4.1", judge_local, name="local_steps",
           rests_on=EXACT),
-    Claim("The law of the average displayed for this problem.", "theorem I.1 and its proof", judge_law,
+    Claim("The law of the average displayed for this problem.", "theorem I.1 and its proof", display.judge,
           name="display", rests_on=EXACT, context="The lower bound uses the proof's mean alone and stands."),
     Finding("The closed-form lower bound that the proof gives holds for the exact law.", "theorem I.1",
             judge_bound, name="bound", rests_on=EXACT),

@@ -101,7 +101,7 @@ def _beyond(item: Assumption, allowed: float) -> str:
     """By how much a hypothesis fails; `allowed` is the largest momentum, or 0."""
     if item.name == MOMENTUM_RANGE and allowed <= 0.0:
         return "no momentum is allowed"
-    return f"{1.0 - item.margin:.3g} times the limit"
+    return f"{1.0 - item.margin:.4g} times the limit"
 
 
 def judgement_row(found: Judgement, **labels: Any) -> dict[str, Any]:

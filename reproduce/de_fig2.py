@@ -7,7 +7,7 @@ from theory import de_sgld
 
 from . import _decentralized_claims as claims
 from . import _decentralized_linear as linear
-from ._decentralized_assumptions import assumptions_claim, range_claim
+from ._decentralized_assumptions import VALIDATE, assumptions_claim, range_claim
 from .figure import DATA_SETS, EXACT, Claim, Drawing, Finding, Parameter, Tables, settings
 
 TITLE = "W2 of agents and average on three networks"
@@ -52,7 +52,7 @@ CLAIMS = [
     Claim("For complete and circular graphs all agents converge to the posterior up to an error tolerance.",
           "section 5.1, figure 2", claims.judge_tolerance, name="tolerance", rests_on=DATA_SETS,
           context="The noise of an agent's last step is its own, not yet averaged."),
-    Finding("The tolerance is small: an agent's law is nearer to the posterior than a point mass at the "
+    Finding("An agent's law is nearer to the posterior than a point mass at the "
             "posterior's mean.", "section 5.1", claims.judge_sampling, name="sampling", rests_on=DATA_SETS),
     Claim("Agents of the disconnected network do worse than those of the connected ones.",
           "section 5.1, figure 2", claims.judge_disconnected, name="disconnected", rests_on=DATA_SETS),
@@ -65,9 +65,10 @@ CLAIMS = [
           _faster, name="faster", rests_on=DATA_SETS),
     assumptions_claim("2", EXACT, "With exact gradients sigma = 0, and a Hessian X_i'X_i/xi^2 + I/(lambda N) "
                                   "is positive and finite whatever the data.", least=1),
-    range_claim("Theorem 1", "2", DATA_SETS, table="sets"),
-    Claim("The f_i are sums of (y_j - x'X_j)^2 and |x|^2/(2 lambda N): they give the posterior N(m, V) and "
-          "curves that settle.", "section 5.1, before and with figure 2; also appendix D and (126)",
+    range_claim("Theorem 1", "2", DATA_SETS, VALIDATE, "sets", "The circular network's lambda_N is that "
+                "of the Metropolis weights; with none below 0 all would rest on 1/(L + mu), as complete."),
+    Claim("The f_i are sums of (y_j - x'X_j)^2 and |x|^2/(2 lambda N): exp(-sum f_i) is the posterior "
+          "N(m, V).", "section 5.1, before figure 2; also appendix D and (126)",
           claims.judge_printed, name="printed_components", rests_on=DATA_SETS,
           context="The density printed below them has the factor 1/(2 xi^2), xi = 1. All figures of section "
                   "5.1 are made here with that factor."),

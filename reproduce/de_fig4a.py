@@ -208,23 +208,22 @@ def judge_predicted(tables: Tables) -> Judgement:
     exact = tables["sets"].pivot(index="data_set", columns="batch_size", values="average").loc[covered.index]
     times, over = exact[_smallest(tables)] / exact[FULL], covered["full"] / exact[FULL]
     return Judgement(verdict, (
-        f"Theorem 1 covers {len(covered)} of {len(table)} data sets; with full gradients its limit for the "
-        f"average is smaller than with b = {_smallest(tables)} on {int(falls.sum())} of them, by "
+        f"Where Theorem 1 covers the figure, on {len(covered)} of {len(table)} data sets, its limit for the "
+        f"average is smaller with full gradients than with b = {_smallest(tables)} on {int(falls.sum())}, by "
         f"{share:.2g}% (median), and the exact limit is {times.median():.1f} times smaller."), (
         f"Not sharp: other terms, {over.median():.0e} times the exact limit, drown the gradient noise."
         if verdict == PASS else ""))
 
 
 def judge_small(tables: Tables) -> Judgement:
-    """Does every batch size work at this step size?"""
+    """Do batches of one or two datapoints lose the second moment at this step size?"""
     wide = tables["settled"].pivot(index="data_set", columns="batch_size", values="settles").astype(bool)
-    good, step = wide.all(axis=1), float(tables["floor"]["step_size"].iloc[0])
+    good, step = ~wide[[1, 2]].any(axis=1), float(tables["floor"]["step_size"].iloc[0])
     limits = tables["stability"].set_index("batch_size")["second_moment"]
     each = [f"b = {size} {shares(wide[size])} (limit {limits[size]:.5f} on the one drawn)"
             for size in wide.columns]
     return Judgement(unanimous(good), (
-        f"At eta = {step:g} the second moment settles with {', '.join(each)}; with all of them "
-        f"{shares(good)}."))
+        f"At eta = {step:g} the second moment settles with {', '.join(each)}."))
 
 
 CLAIMS = [
@@ -235,8 +234,8 @@ CLAIMS = [
           name="predicted", rests_on=EXACT,
           context="sigma enters E_1, D, E_2 and E_3 with a positive sign and falls with b, whatever the "
                   "data; these decide only whether eta is below 1/(L + mu)."),
-    Finding("DE-SGLD settles with every batch size at this step size.", "Assumption 1 and appendix D",
-            judge_small, name="every_batch", rests_on=DATA_SETS,
+    Finding("With batches of one or two the second moment grows without limit at this step size.",
+            "Assumption 1 and appendix D", judge_small, name="small_batches", rests_on=DATA_SETS,
             context="The paper's batch sizes are not printed. Noise that grows with the distance is within "
                     "Assumption 1 where the second moment settles; appendix D asks for a small step."),
     claims.replicas_finding("exact moments"),

@@ -213,11 +213,11 @@ def judge_away(tables: Tables) -> Judgement:
 
 
 def judge_random(tables: Tables) -> Judgement:
-    """Does one random agent order the networks like the mean of all?"""
+    """Do some agents order the networks otherwise than the mean of all?"""
     wide = tables["agents"].pivot(index=["data_set", "agent"], columns="network", values="w2")
     same = (wide["complete"] < wide["ring"]) & (wide["ring"] < wide["disconnected"])
     by_set = same.groupby("data_set")
-    return Judgement(unanimous(by_set.all()), (
+    return Judgement(unanimous(~by_set.all()), (
         f"{100 * same.mean():.1f}% of the agents have the order fully connected, circular, disconnected; all "
         f"of them {shares(by_set.all())}, at least {by_set.sum().min()} of {by_set.size().max()} on each."))
 
@@ -232,7 +232,7 @@ CLAIMS = [
           "from zero.", "section 5.1, figure 4(c)", judge_away, name="alone", rests_on=DATA_SETS),
     assumptions_claim("4(c)", DATA_SETS, "With minibatches the noise grows with the distance; its variance "
                       "is bounded where the second moment of the iterates settles, as appendix D argues."),
-    Finding("Any randomly picked agent shows the same order of the networks.", "section 5.1, figure 4(c)",
-            judge_random, name="random_agent", rests_on=DATA_SETS),
+    Finding("Some agents show another order of the networks than their mean: which agent is picked matters.",
+            "section 5.1, figure 4(c)", judge_random, name="random_agent", rests_on=DATA_SETS),
     claims.replicas_finding("exact moments"),
 ]

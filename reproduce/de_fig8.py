@@ -12,7 +12,7 @@ from . import _de_logistic as logistic
 from . import _de_logistic_claims as claims
 from . import _de_logistic_figure as shared
 from ._decentralized import NETWORKS
-from ._decentralized_assumptions import assumptions_claim, range_claim
+from ._decentralized_assumptions import THEORY, assumptions_claim, range_claim
 from .figure import DATA_SETS, EXACT, PASS, REPLICAS, Claim, Drawing, Parameter, Tables, settings
 from .verdicts import Judgement, above, intervals, shares
 
@@ -108,6 +108,6 @@ CLAIMS = [
           "section 5.3, figures 7 and 8", judge_spread, name="smaller_deviation", rests_on=REPLICAS,
           context=f"Between runs, mean over the iterations. {_DEALINGS}"),
     assumptions_claim("8", EXACT, claims.ASSUMED, counted_in="de_fig7", least=1),
-    range_claim("Theorem 11", "8", DATA_SETS),
+    range_claim("Theorem 11", "8", DATA_SETS, THEORY),
     *claims.sampling_findings("8"),
 ]

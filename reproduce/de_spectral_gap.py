@@ -204,7 +204,8 @@ CLAIMS = [
     Finding("Along a family of networks ordered by their gap, exact laws come nearer the target with it.",
             "remark 3", judge_family, name="family", rests_on=DATA_SETS),
     Finding("Of any two networks the one with the larger gap is nearer the target.", "remark 3", judge_all,
-            name="every_pair", rests_on=DATA_SETS),
+            name="every_pair", rests_on=DATA_SETS,
+            context="Remark 3 is about the bound, and adds 'roughly speaking'."),
     Finding("Networks of equal gaps are equally far away, within a factor of two.", "remark 3", judge_decides,
             name="equal_gaps", rests_on=DATA_SETS,
             context="All eigenvalues of W count, and negative ones, which can make gamma-bar large, hardly "

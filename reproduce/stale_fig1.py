@@ -29,9 +29,9 @@ from .verdicts import shares, unanimous
 TITLE = "MSE against iterations, L = 500 tau"
 PAPER = "Stale gradients figure 1"
 REPRODUCES = ("Stale 1",)
-SHOWS = ("The printed setting diverges at every constant age; with minibatch sums that are not rescaled, and "
-         "with the posterior at a smaller C, replicas and exact curves of a typical data set, and the end "
-         "points of all data sets.")
+SHOWS = ("The printed setting diverges at a constant age of tau, for all six; with minibatch sums that are "
+         "not rescaled, and with the posterior at a smaller C, replicas and exact curves of a typical data "
+         "set, and the end points of all data sets.")
 COST = {"tiny": "1 s", "quick": "5 s", "paper": "about 1 min (estimated)"}
 PARAMETERS = [
     sim.DATA, sim.BATCH,
@@ -173,9 +173,9 @@ CLAIMS = [
           "after L0 tau iterations for different tau.", "section 5.1, figure 1", judge_same, name="same_mse",
           rests_on=DATA_SETS,
           context="By equations (2) and (3) a minibatch's gradient is scaled by N/J = 100 and has slope "
-                  "1001. The paper's tau is the largest age; at tau = 1 every sequence of ages 0 and 1 "
-                  "diverges, at larger tau some do not. Without the scale the posterior is that of 10 data. "
-                  "Whether C or the scale is misdescribed cannot be told."),
+                  "1001. The paper's ages are positive, so that at tau = 1 there is one sequence of them; at "
+                  "larger tau some sequences are stable. Without the scale the posterior is that of 10 data. "
+                  "Whether the scale or C is misdescribed cannot be told: a much smaller C mends it too."),
     Unjudged("Equal end points verify that the optimal MSE is proportional to tau^(2/3) L^(-2/3).",
              "section 5.1, figure 1",
              "With h = C tau^(-2/3) L^(-1/3) and L = L0 tau both tau h and L h are the same for all tau, so "
@@ -183,8 +183,8 @@ CLAIMS = [
              "exponents of the error are. Figure stale_optimal_step tests them at fixed L.", name="verifies"),
     Claim("The resulting MSE is proportional to L0^(-2/3).", "section 5.1", judge_exponent,
           name="L0_exponent", rests_on=DATA_SETS,
-          context="Batch sums, as the printed setting diverges at constant ages. An exponent is accepted "
-                  "when no other multiple of 1/6 is nearer."),
+          context="In the corrected reading of the first claim, batch sums; as printed it diverges at "
+                  "constant ages. An exponent is accepted when no other multiple of 1/6 is nearer."),
     Unjudged("The step sizes make the end points of the curves reach the optimal MSE.", "section 5.1",
              "It is the optimum of a bound with unnamed constants, at h = C tau^(-2/3) L^(-1/3) 'for some "
              "constant C': every C has its rate. What would tell is the C of the least bound.",

@@ -188,7 +188,8 @@ CLAIMS = [
           "section 5.1", judge_corollary, name="workers_ratio", rests_on=DATA_SETS,
           context="Corollary 5 is in the server's iterations L = W times those of a worker, so that equal "
                   "variance means L1/L2 = W2/W1 for iterations per worker, the linear speedup that the same "
-                  "sentence names. Judged at the smallest step size."),
+                  "sentence names. The inversion follows from this alone; the numbers, at the smallest of "
+                  "our step sizes, show it."),
     Finding("Replicas follow the exact law where it reaches the variance compared.", "", sim.judge_replicas,
             name="replicas", rests_on=REPLICAS),
 ]

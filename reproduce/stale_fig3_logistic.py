@@ -140,7 +140,8 @@ CLAIMS = [
     *shown.on_a9a("With one worker the loss decreases much more slowly because of high estimation variance.",
                   "section 5.2.1", judge_reason, "reason",
                   f"Read: the gap is within {shown.SEEN:g} standard deviations of single runs. The start, "
-                  "the step size and the length of the runs are ours."),
+                  "the step size and the length of the runs are ours. The paper adds that in theory one "
+                  "worker has the same level of bias."),
     *shown.on_a9a("A single run converges faster to its expectation with more workers.", "section 5.2",
                   judge_spread, "spread",
                   "From a common start chains first have to move apart, and those with more updates have "

@@ -146,7 +146,7 @@ def judge_always(tables: Tables) -> tuple[str, str, str]:
         + f"; W = {sim.WORKER_COUNTS[-1]} is reached at {int(enough.sum())} of {len(least)} step sizes."), (
         f"At a given step size it ends: at h a = {plain['ha']:g} the speedup is largest, "
         f"{plain['best_speedup']:.1f}, with W = {plain['best']:.0f}, and W = {plain['stable'] + 1:.0f} is "
-        "unstable.")
+        "unstable. The speedup is over one worker at the same step size, not at its own best.")
 
 
 def judge_small(tables: Tables) -> tuple[str, str]:

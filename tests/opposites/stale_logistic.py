@@ -67,6 +67,6 @@ OPPOSITES = {
         (DOES_NOT_HOLD, put("in_time", "loss", lambda table: 0.6 - 0.07 * table["servers"]))],
     (FIGS6, "bounds"): [(FAIL, put("bounds", "several", 1.0))],
     (FIGS6, "bias"): [(DOES_NOT_HOLD, put("divided", "loss", lambda table: -0.1 * table["servers"]))],
-    (FIGS6, "variance"): [(HOLDS, put("divided", "variance", 1.0)),
-                          (DOES_NOT_HOLD, put("divided", "variance", lambda table: 1.0 / table["servers"]))],
+    (FIGS6, "variance"): [(DOES_NOT_HOLD, put("divided", "variance", 1.0)),
+                          (HOLDS, put("divided", "variance", lambda table: 1.0 / table["servers"]))],
 }

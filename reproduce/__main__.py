@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from . import gallery, run, store
 from ._data import Files, chosen_files
-from .figure import SCALES, BadInput, Figure, chosen, clear_note, figures
+from ._pool import pool
+from .figure import SCALES, BadInput, Figure, Tables, chosen, clear_note, figures
 
+Done = tuple[Tables, float]
 COMMANDS = ("scoreboard", "gallery", "readme", "rejudge")
 """Modules of this package with a `main(arguments) -> int` of their own."""
 
@@ -30,6 +34,8 @@ def parser() -> argparse.ArgumentParser:
                       help="quick: seconds each (default); paper: the paper's sizes, into figures/paper/; "
                            "tiny: for tests")
     made.add_argument("--out", metavar="FOLDER", help="write there instead of figures/")
+    made.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), metavar="N",
+                      help="processes that compute figures (default the number of cores, at most 4)")
     made.add_argument("--data", action="append", default=[], metavar="PATH",
                       help="a data file, or a folder of data files under their usual names (see --list); "
                            "may be repeated; results go to figures/data/ unless --out says otherwise")
@@ -58,11 +64,11 @@ def folder_of(arguments: argparse.Namespace) -> Path:
     return store.folder_for(arguments.scale, arguments.out, bool(arguments.data))
 
 
-def work(figure: Figure, arguments: argparse.Namespace, files: Files) -> bool:
-    """One figure; False when a check found differences."""
+def work(figure: Figure, arguments: argparse.Namespace, files: Files, done: Done | None = None) -> bool:
+    """One figure, from what is `done` of it; False when a check found differences."""
     folder = folder_of(arguments)
     if arguments.check:
-        found = run.check(figure, arguments.scale, folder, files)
+        found = run.check(figure, arguments.scale, folder, files, done)
         print("same as stored" if not found else f"{len(found)} differences")
         for text in found:
             print(f"      {text}")
@@ -71,9 +77,24 @@ def work(figure: Figure, arguments: argparse.Namespace, files: Files) -> bool:
         result = run.redraw(figure, arguments.scale, folder)
         print(f"drawn; {run.verdict_line(result)}")
         return True
-    result, seconds = run.make(figure, arguments.scale, folder, files)
+    result, seconds = run.make(figure, arguments.scale, folder, files, done)
     print(f"{seconds:6.1f} s   {run.verdict_line(result)}")
     return True
+
+
+def _compute(id: str, scale: str, files: Files) -> Done:
+    return run.computed(figures()[id], scale, files)
+
+
+def _computed(todo: Sequence[Figure], arguments: argparse.Namespace, files: Files) -> Iterator[Done | None]:
+    """What the processes computed, in order; None where this one is to do it."""
+    workers = min(arguments.workers, len(todo))
+    if arguments.draw or workers < 2:
+        yield from [None] * len(todo)
+        return
+    one = partial(_compute, scale=arguments.scale, files=files)
+    with pool(workers) as processes:
+        yield from processes.imap(one, [figure.id for figure in todo])
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -101,12 +122,12 @@ def _figures(arguments: argparse.Namespace, running: list[str]) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    same = True
+    same, computed = True, _computed(todo, arguments, files)
     for number, figure in enumerate(todo, start=1):
         running[0] = figure.id
         print(f"[{number}/{len(todo)}] {figure.id:<18} {figure.title[:60]:<60} ", end="", flush=True)
         try:
-            same &= work(figure, arguments, files)
+            same &= work(figure, arguments, files, next(computed))
         except (store.MissingResult, BadInput) as error:
             print(f"\nerror: {error}", file=sys.stderr)
             return 2

@@ -218,7 +218,8 @@ def judge_predicted(tables: Tables) -> Judgement:
 def judge_small(tables: Tables) -> Judgement:
     """Do batches of one or two datapoints lose the second moment at this step size?"""
     wide = tables["settled"].pivot(index="data_set", columns="batch_size", values="settles").astype(bool)
-    good, step = ~wide[[1, 2]].any(axis=1), float(tables["floor"]["step_size"].iloc[0])
+    good = ~wide[[size for size in wide.columns if int(size) <= 2]].any(axis=1)
+    step = float(tables["floor"]["step_size"].iloc[0])
     limits = tables["stability"].set_index("batch_size")["second_moment"]
     each = [f"b = {size} {shares(wide[size])} (limit {limits[size]:.5f} on the one drawn)"
             for size in wide.columns]

@@ -44,9 +44,10 @@ from matplotlib.figure import Figure as Drawing
 from .claims import Claim, Finding, Tables, Unjudged
 from .verdicts import DATA_SETS, EXACT, FAIL, MISPRINT, NOT_TESTABLE, OUTSIDE, PASS, REPLICAS
 
-__all__ = ["DATA_SETS", "EXACT", "FAIL", "MISPRINT", "NOT_TESTABLE", "OUTSIDE", "PASS", "REPLICAS", "SCALES",
-           "BadInput", "ByScale", "Claim", "Drawing", "Figure", "Finding", "Parameter", "Tables", "Unjudged",
-           "check_scale", "chosen", "clear_note", "figures", "natural_order", "note", "reseeded", "settings"]
+__all__ = ["DATA_SETS", "EXACT", "FAIL", "MISPRINT", "NOT_TESTABLE", "OUTSIDE", "PASS", "REPLICAS",
+           "SCALES", "BadInput", "ByScale", "Claim", "Drawing", "Figure", "Finding", "Parameter", "Tables",
+           "Unjudged", "be_quiet", "check_scale", "chosen", "clear_note", "figures", "natural_order",
+           "note", "reseeded", "settings"]
 
 SCALES = ("tiny", "quick", "paper")
 SEED_STEP = 100_003
@@ -265,15 +266,23 @@ def chosen(ids: Iterable[str]) -> list[Figure]:
     return [known[name] for name in names]
 
 
+_TELLS = [True]
+
+
+def be_quiet() -> None:
+    """Tell no notes from now on: several processes would overwrite each other's."""
+    _TELLS[0] = False
+
+
 def note(text: str) -> None:
     """Tell what a figure is doing; shown only to a terminal, on one line that is overwritten."""
-    if sys.stderr.isatty():
+    if _TELLS[0] and sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[2K    {text[:100]}")
         sys.stderr.flush()
 
 
 def clear_note() -> None:
     """Remove the last note."""
-    if sys.stderr.isatty():
+    if _TELLS[0] and sys.stderr.isatty():
         sys.stderr.write("\r\x1b[2K")
         sys.stderr.flush()

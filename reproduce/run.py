@@ -76,16 +76,23 @@ def kept(figure: Figure, text: str, folder: Path) -> str:
     return old if same and not store.differences(stored, fresh, figure.loose) else text
 
 
-def make(figure: Figure, scale: str, folder: Path,
-         given: Mapping[str, Path] | None = None) -> tuple[dict[str, Any], float]:
-    """Compute and publish a figure, from the `given` data files. Returns its record and the seconds."""
+def computed(figure: Figure, scale: str, given: Mapping[str, Path] | None = None) -> tuple[Tables, float]:
+    """A figure's tables from the `given` data files, and the seconds they took."""
     began = time.perf_counter()
     try:
-        tables = figure.compute(scale, given)
+        return figure.compute(scale, given), time.perf_counter() - began
     finally:
         clear_note()
-    result = publish(figure, tables, scale, folder, files_read=figure.files(given or {}))
-    return result, time.perf_counter() - began
+
+
+def make(figure: Figure, scale: str, folder: Path, given: Mapping[str, Path] | None = None,
+         done: tuple[Tables, float] | None = None) -> tuple[dict[str, Any], float]:
+    """Compute and publish a figure, from the `given` data files. Returns its record and the seconds.
+
+    `done` is what `computed` gave, where that is done already.
+    """
+    tables, seconds = computed(figure, scale, given) if done is None else done
+    return publish(figure, tables, scale, folder, files_read=figure.files(given or {})), seconds
 
 
 def redraw(figure: Figure, scale: str, folder: Path) -> dict[str, Any]:
@@ -95,13 +102,12 @@ def redraw(figure: Figure, scale: str, folder: Path) -> dict[str, Any]:
                    files_read=old.get("files", ()) if old else ())
 
 
-def check(figure: Figure, scale: str, folder: Path, given: Mapping[str, Path] | None = None) -> list[str]:
-    """Compute afresh and compare with what is stored. Returns the differences in words."""
+def check(figure: Figure, scale: str, folder: Path, given: Mapping[str, Path] | None = None,
+          done: tuple[Tables, float] | None = None) -> list[str]:
+    """Compute afresh, or take what is `done`, and compare with what is stored. Returns the differences."""
     stored = store.load_tables(folder, figure.id)
-    try:
-        fresh = store.from_csv(store.to_csv(figure.compute(scale, given)))
-    finally:
-        clear_note()
+    tables, _ = computed(figure, scale, given) if done is None else done
+    fresh = store.from_csv(store.to_csv(tables))
     found = store.differences(stored, fresh, figure.loose)
     old = store.load_record(folder, figure.id)
     if old is None:

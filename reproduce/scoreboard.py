@@ -26,11 +26,8 @@ variant of a theorem is its default, the smallest form that is proved. The colum
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -42,6 +39,7 @@ import theory
 
 from . import gallery, store
 from ._kept import Kept
+from ._pool import pool
 from ._scoreboard import DIGITS, Row, rows
 
 PROBLEMS = 60
@@ -59,26 +57,14 @@ def _timed(id: str, n_problems: int) -> tuple[list[Row], float]:
     return rows(entry, n_problems), time.perf_counter() - begin
 
 
-def _pool(workers: int) -> multiprocessing.pool.Pool:
-    """Processes that leave Ctrl-C to this one, which ends them."""
-    make = multiprocessing.get_context("spawn").Pool
-    if threading.current_thread() is not threading.main_thread():
-        return make(workers)
-    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by the processes
-    try:
-        return make(workers)
-    finally:
-        signal.signal(signal.SIGINT, previous)
-
-
 def _finished(ids: Sequence[str], n_problems: int, workers: int) -> Iterator[tuple[list[Row], float]]:
     """Rows of the theorems as they finish."""
     one = partial(_timed, n_problems=n_problems)
     if min(workers, len(ids)) < 2:
         yield from map(one, ids)
         return
-    with _pool(min(workers, len(ids))) as pool:
-        yield from pool.imap_unordered(one, ids)
+    with pool(min(workers, len(ids))) as processes:
+        yield from processes.imap_unordered(one, ids)
 
 
 def table(n_problems: int = PROBLEMS, workers: int = 1, kept: Kept | None = None,

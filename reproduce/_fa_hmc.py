@@ -17,7 +17,10 @@ from .figure import FAIL, PASS
 EPS = float(np.sqrt(0.1))
 """W2^2 = 0.1, the threshold of section 5.2."""
 FIFTH = 1.2
-"""Numbers of rounds within this factor count as alike, wherever rounds over local steps are compared."""
+"""Numbers of rounds within this factor count as alike."""
+
+LIMITED = ("Limited is read over the whole range of T: rounds vary by less than the square root of T's "
+           "growth, halfway between not at all and like T.")
 
 
 def rounds_to(problem: Any, algorithm: Any, eps: float) -> float:
@@ -44,6 +47,14 @@ def groups(table: pd.DataFrame, columns: Any) -> list[tuple[Any, pd.DataFrame]]:
 def row_of(table: pd.DataFrame, values: pd.Series, largest: bool = True) -> Any:
     """The row at the largest (or smallest) of `values`, which belong to the table's rows."""
     return table.iloc[int(np.argmax(values) if largest else np.argmin(values))]
+
+
+def limited(rounds: pd.Series) -> tuple[float, str]:
+    """The variation of rounds, by local steps, over what `LIMITED` allows; and in words."""
+    growth, factor = rounds.index[-1] / rounds.index[0], float(rounds.max() / rounds.min())
+    return factor / float(np.sqrt(growth)), (
+        f"the fewest rounds vary by a factor {factor:.1f} from T = {rounds.index[0]} to {rounds.index[-1]}; "
+        f"the root of T's growth is {np.sqrt(growth):.1f}.")
 
 
 def deviation(run: fs.Run, law: fs.Law) -> tuple[float, int]:

@@ -163,7 +163,8 @@ def _draw_bias(ax: Axes, tables: Tables) -> None:
         ax.errorbar(apart[i:i + 1], seen["w2"][i:i + 1], bands[:, i:i + 1], fmt="s" if noise else "o",
                     color=plot.COLOURS[shared.index(level)], markeredgecolor="#000000", capsize=3, zorder=5)
     ax.errorbar([], [], [], fmt="o", color=plot.GREY, markeredgecolor="#000000", capsize=3,
-                label=f"{plot.BAND}: all at T = {seen['local_steps'].iloc[0]}, set apart")
+                label=f"{plot.BAND}: all at T = {seen['local_steps'].iloc[0]}, set apart"
+                + ("\n(a band that meets the axis goes on below it)" if (seen["low"] < bottom).any() else ""))
     plot.floor(ax, float(seen["floor"].mean()))
     ax.set(ylabel=r"stationary $W_2$", title=r"bias at a fixed step size ($\eta$ = 0.02)")
     ax.set_ylim(bottom=bottom)
@@ -198,10 +199,10 @@ def _turn(rounds: pd.Series) -> tuple[float, float]:
 
 
 def judge_u(tables: Tables) -> tuple[str, str]:
-    """Turns of more than a fifth on both sides."""
+    """Turns of more than a fifth on both sides, where a part of the momentum is shared."""
     rounds, texts, seen = tables["rounds"], [], []
     for (noise, shared), one in groups(rounds, ["noise", "shared"]):
-        if noise > 0.0 and shared < 1.0:
+        if noise > 0.0 and 0.0 < shared < 1.0:
             fall, rise = _turn(one.set_index("local_steps")["rounds"])
             shape = _turn(one.set_index("local_steps")["shape"])
             seen.append(fall > sim.FIFTH and rise > sim.FIFTH)
@@ -228,12 +229,10 @@ def judge_flat(tables: Tables) -> tuple[str, str, str]:
     """Proposition 4.3."""
     rounds = tables["rounds"]
     one = _level(rounds, rounds["noise"].min(), rounds["shared"].max())["rounds"]
+    factor, why = sim.limited(one)
     late = one[one.index >= 10]
-    factor = float(late.max() / late.min())
-    return (PASS if factor < sim.FIFTH else FAIL), (
-        f"With shared momentum and exact gradients the fewest rounds vary by a factor {factor:.2f} from T = "
-        f"10 to {one.index[-1]}."), (
-        f"From T = {one.index[0]} on they grow {one.iloc[-1] / one.iloc[0]:.1f}-fold.")
+    return (PASS if factor < 1.0 else FAIL), f"With shared momentum and exact gradients {why}", (
+        f"From T = 10 on they vary by a factor {late.max() / late.min():.2f}.")
 
 
 def judge_noise(tables: Tables) -> tuple[str, str]:
@@ -267,12 +266,13 @@ def judge_replicas(tables: Tables) -> tuple[str, str]:
 
 _TUNED = "Step size tuned for every T; rounds within a fifth count as alike."
 CLAIMS = [
-    Claim("With small gradient noise and highly correlated momentum rounds vary little with T (read from "
-          "T = 10 on).", "section 4.1, proposition 4.3", judge_flat, name="flat", rests_on=EXACT,
-          context=_TUNED),
-    Finding("On quadratic clients with noisy gradients and private momentum the exact rounds have the "
-            "U-curve in T that the shape of Theorem 4.1 has.", "section 4.1, theorem 4.1", judge_u,
-            name="u_curve", rests_on=EXACT, context=_TUNED),
+    Claim("\"... when there are small stochastic gradients and large correlations between momentum, "
+          "communication times have limited variations in T.\"", "section 4.1, proposition 4.3", judge_flat,
+          name="flat", rests_on=EXACT, context="Step size tuned for every T. " + sim.LIMITED),
+    Finding("On quadratic clients with noisy gradients and momentum not all shared (0.9) the exact rounds "
+            "have the U-curve in T that they may have by the shape of Theorem 4.1.", "section 4.1, theorem "
+            "4.1", judge_u, name="u_curve", rests_on=EXACT, context=_TUNED + " With momentum all private the shape "
+            "has no U here."),
     Finding("On quadratic clients with exact gradients shared momentum alone saves a fifth of the rounds at "
             "the largest T.", "section 4.1, theorem 4.1", judge_correlation, name="shared_saves",
             rests_on=EXACT, context=_TUNED + " Private noise adds variance only as far as curvatures differ. "

@@ -149,14 +149,15 @@ def judge_linear(tables: Tables) -> tuple[str, str, str]:
     squared, plain = _fit(tables), _fit(tables, PLAIN)
     good = (min(squared["r_squared"], plain["r_squared"]) > 0.99
             and max(abs(fit["slope"] - 0.5) for fit in (squared, plain)) < 0.1)
-    late = _rule(tables).loc[50:]
-    ratio = late**2 / late.index
+    rule = _rule(tables)
+    ratio = rule**2 / rule.index
     return (PASS if good else FAIL), (
         f"The line n^2 = a d + b has R^2 = {squared['r_squared']:.4f} for W2^2 < 0.1 and "
         f"{plain['r_squared']:.4f} for W2 < 0.1 (the caption's threshold); the log-log slope of n is "
         f"{squared['slope']:.3f} and {plain['slope']:.3f}, that of the sentence 0.5."), (
-        f"n^2 / d grows {ratio.iloc[-1] / ratio.iloc[0]:.2f}-fold from d = {late.index[0]} to "
-        f"{late.index[-1]}, as the logarithm has it.")
+        f"n^2 / d grows {ratio.iloc[-1] / ratio.iloc[0]:.2f}-fold from d = {rule.index[0]}, where the paper "
+        f"starts, to {rule.index[-1]}, and {ratio.iloc[-1] / ratio[50]:.2f}-fold from d = 50 on, as the "
+        "logarithm has it.")
 
 
 def judge_log(tables: Tables) -> tuple[str, str]:
@@ -187,7 +188,8 @@ def judge_posterior(tables: Tables) -> tuple[str, str]:
         return PASS, f"{said}: as printed."
     if near[4.0]:
         return MISPRINT, (f"{said}: with 4 I the overall posterior is as printed, with 2 I it is not "
-                          "(erratum fa_hmc.figure_covariance).")
+                          "(erratum fa_hmc.figure_covariance). With 2 read as a standard deviation, beside "
+                          "1.6 as a variance, the sentence is right.")
     return FAIL, f"{said}: neither is the overall posterior printed."
 
 

@@ -233,8 +233,9 @@ CLAIMS = [
           "small_k", DATA_SETS, context=f"Excessive is read as {MANY:g} times the fewest rounds."),
     Claim("A large K results in large biases, which in turn requires high communications.",
           "section 6, figure 1(a)", judge_large, "large_k", DATA_SETS,
-          context=EQUAL + " Minibatches would not change this. Appendix A.1 asks of weights only to sum to "
-          "1; what other weights do is the finding on unequal curvature."),
+          context=EQUAL + " Minibatches would not change this. The size of W2 is that of our n_c = 1000, its "
+          "independence of K is not. Appendix A.1 asks of weights only to sum to 1; what other weights do is "
+          "the finding on unequal curvature."),
     Claim("gamma is around 1e8, 4e11, 4e12, 4e13 and 4e14 for alpha = 0, 1, 10, 100, 1000.", "section 6",
           judge_gamma, "gamma", DATA_SETS,
           context="gamma is the largest norm of a client's gradient at the minimum (section 4.1). Around is "
@@ -248,9 +249,9 @@ CLAIMS = [
              "Rounds fall like 1/K, so that any saving comes out with its baseline, which is not named: 30 "
              "is K = 3000 against K = 100, up to rounding.", "saving"),
     Finding("Weights 1/N beside unequal n_c: the bias grows with K.", "section 6, figure 1(a)", judge_unequal,
-            "unequal_fixed", DATA_SETS, context="The smallest change of the set-up for which K matters."),
+            "unequal_fixed", DATA_SETS, context="A small change of the set-up for which K matters."),
     Finding("The same with the step size tuned for every K: the fewest rounds are at a K in between, neither "
             "the smallest nor the largest.", "section 4.3.1", judge_tuned, "unequal_tuned", DATA_SETS,
             context=f"Fewer means by more than {100 * (MARGIN - 1):.0f}%, since step sizes are tuned on a "
-            "grid. Section 4.3.1 derives its optimum from a bound, and says no more."),
+            "grid. Section 4.3.1 derives its optimum from an upper bound."),
 ]

@@ -167,11 +167,12 @@ def judge_end(tables: Tables) -> tuple[str, str]:
 
 
 CLAIMS = [
-    Claim("A larger correlation slightly accelerates the computation.", "section 6, figure 1(c)",
-          judge_accelerates, "accelerates", EXACT,
+    Claim("\"We ... observe that a larger correlation slightly accelerates the computation.\"",
+          "section 6, figure 1(c)", judge_accelerates, "accelerates", EXACT,
           context="With weights p_c = n_c/n (section 2.1) all f^c have the Hessian n Sigma^-1, and by (12) "
           "the averaged noise is standard normal for every rho: the law of the average is the same for "
-          "every rho, K and data set. Differences between curves of 300 replicas are chance."),
+          "every rho, K and data set. Differences between curves of 300 replicas are chance. Appendix A.1 "
+          "asks of weights only to sum to 1; with other weights see the two findings."),
     Finding("Weights 1/N beside unequal n_c: a larger rho approaches the target faster.",
             "section 6, figure 1(c)", judge_approach, "unequal_approach", DATA_SETS),
     Finding("The same: a larger rho ends nearer to the target.", "section 6, figure 1(c)", judge_end,

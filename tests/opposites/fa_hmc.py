@@ -100,14 +100,14 @@ OPPOSITES |= {
     ("fa_hmc_fig2", "shared_noise"): [
         (DOES_NOT_HOLD, scaled("checks", "rounds", 2.0, _last("shared_noise")))],
     ("fa_hmc_lower_bound", "rate"): [(FAIL, written("fits", "root_log", -1.0))],
-    ("fa_hmc_lower_bound", "local_steps"): [(FAIL, scaled("sweep", "rounds", 3.0, _last("local_steps")))],
+    ("fa_hmc_lower_bound", "local_steps"): [(FAIL, scaled("sweep", "rounds", 10.0, _last("local_steps")))],
     ("fa_hmc_lower_bound", "display"): [
         (PASS, copied("laws", {"display_mean": "mean", "display_variance": "variance"})),
-        (FAIL, scaled("laws", "closed_mean", 2.0))],
+        (FAIL, scaled("laws", "closed_mean", 2.0)), (FAIL, scaled("laws", "proof_variance", 2.0))],
     ("fa_hmc_lower_bound", "bound"): [(DOES_NOT_HOLD, scaled("curves", "bound", 10.0))],
     ("fa_hmc_lower_bound", "replicas"): [CURVES_FOLLOW],
     ("fa_hmc_correlation", "flat"): [
-        (FAIL, scaled("rounds", "rounds", 3.0, _last("local_steps", noise=0.0, shared=1.0)))],
+        (FAIL, scaled("rounds", "rounds", 10.0, _last("local_steps", noise=0.0, shared=1.0)))],
     ("fa_hmc_correlation", "u_curve"): [(HOLDS, scaled("rounds", "rounds", 2.0, _last("local_steps")))],
     ("fa_hmc_correlation", "shared_saves"): [
         (HOLDS, scaled("rounds", "rounds", 3.0, _last("local_steps", noise=0.0, shared=0.0)))],

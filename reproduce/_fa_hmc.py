@@ -44,11 +44,6 @@ def groups(table: pd.DataFrame, columns: Any) -> list[tuple[Any, pd.DataFrame]]:
     return list(table.groupby(columns, sort=False))
 
 
-def row_of(table: pd.DataFrame, values: pd.Series, largest: bool = True) -> Any:
-    """The row at the largest (or smallest) of `values`, which belong to the table's rows."""
-    return table.iloc[int(np.argmax(values) if largest else np.argmin(values))]
-
-
 def limited(rounds: pd.Series) -> tuple[float, str]:
     """The variation of rounds, by local steps, over what `LIMITED` allows; and in words."""
     growth, factor = rounds.index[-1] / rounds.index[0], float(rounds.max() / rounds.min())

@@ -24,7 +24,8 @@ def _off(table: pd.DataFrame, name: str) -> float:
 
 def _said(table: pd.DataFrame) -> str:
     ranges = {part: _over(table, "display", part) for part in ("mean", "variance")}
-    return " and ".join(f"the {part} {one.min():.2g} to {one.max():.3g}" for part, one in ranges.items())
+    return " and ".join(f"{one.min():.2g} to {one.max():.3g} times the exact {part}"
+                        for part, one in ranges.items())
 
 
 def judge(tables: Tables) -> tuple[str, str]:
@@ -34,7 +35,7 @@ def judge(tables: Tables) -> tuple[str, str]:
     first, later = table[single], table[~single]
     if _off(table, "display") <= ROUNDING:
         return PASS, "Mean and variance displayed are those of the exact law within rounding."
-    said = f"At T = 1 {_said(first)} times the exact one is displayed; at larger T {_said(later)} times. "
+    said = f"At T = 1 the display has {_said(first)}; at larger T {_said(later)}. "
     closed = _off(table, "closed")
     own = float((_over(first, "proof", "variance") - 1.0).abs().max())
     if max(closed, own) <= ROUNDING:

@@ -31,7 +31,8 @@ def _simulated(tables: Tables, law: str) -> str:
     table = ratios(tables["short"])
     low, high = (np.exp(limit) for limit in intervals(table))
     own = table.columns.str.startswith(law)
-    return f" Short simulated chains have {low[own].min():.2f} to {high[own].max():.2f} times its errors."
+    return (f" Short simulated chains have {low[own].min():.2f} to {high[own].max():.2f} times the "
+            "surrogate's error.")
 
 
 def judge_better(tables: Tables, law: str) -> tuple[str, str]:
@@ -100,8 +101,8 @@ def judge_dimension(tables: Tables) -> tuple[str, str]:
 
 _PLACE = "section 5.1, figure 1"
 _OURS = ("Data of our own law; expected errors of the Gaussian surrogate's chains of the paper's length, "
-         "exactly but for a central limit theorem of their empirical distributions. What they say of the "
-         "logistic regression is the finding on the surrogate.")
+         "exactly but for a central limit theorem of their empirical distributions. How far they "
+         "stand for the logistic regression is the finding on the surrogate.")
 _NEEDS = "Needs the data, which are cited (Mangoubi and Vishnoi, 2018) and not printed"
 PAPERS = {
     "better": Unjudged("The best FA-HMC has a smaller marginal error than the best FA-LD at equal "
@@ -130,9 +131,9 @@ def _each(name: str, text: str, judge: Callable[..., tuple[str, str]], more: str
 BETTER = _each("better", "the least marginal error of FA-HMC on the Gaussian surrogate, over step sizes and "
                "K, is below that of FA-LD at equal communication.", judge_better)
 SMALL = _each("small_steps", "FA-HMC's marginal error on the Gaussian surrogate is at the smallest step size "
-              "within twice its least.",
-              judge_small, " There K = floor(pi/(3 eta)) as printed: with T = 10 such long trajectories let "
-              "clients reach their own posteriors between communications, a bias that no small eta removes.")
+              "within twice its least.", judge_small,
+              " There K = floor(pi/(3 eta)) as printed: with T = 10 such long trajectories let clients reach "
+              "their own posteriors between communications, a bias that no small eta removes.")
 WIDE = _each("wide_range", "the range of step sizes within twice the method's least error on the Gaussian "
              "surrogate is wider for FA-HMC than for FA-LD.", judge_wide,
              " K is the best of those tried, as in the paper.")

@@ -270,9 +270,9 @@ CLAIMS = [
           "communication times have limited variations in T.\"", "section 4.1, proposition 4.3", judge_flat,
           name="flat", rests_on=EXACT, context="Step size tuned for every T. " + sim.LIMITED),
     Finding("On quadratic clients with noisy gradients and momentum not all shared (0.9) the exact rounds "
-            "have the U-curve in T that they may have by the shape of Theorem 4.1.", "section 4.1, theorem "
-            "4.1", judge_u, name="u_curve", rests_on=EXACT, context=_TUNED + " With momentum all private the shape "
-            "has no U here."),
+            "have the U-curve in T that they may have by the shape of Theorem 4.1.",
+            "section 4.1, theorem 4.1", judge_u, name="u_curve", rests_on=EXACT,
+            context=_TUNED + " With momentum all private the shape has no U here."),
     Finding("On quadratic clients with exact gradients shared momentum alone saves a fifth of the rounds at "
             "the largest T.", "section 4.1, theorem 4.1", judge_correlation, name="shared_saves",
             rests_on=EXACT, context=_TUNED + " Private noise adds variance only as far as curvatures differ. "

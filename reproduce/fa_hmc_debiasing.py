@@ -280,8 +280,8 @@ CLAIMS = [
     Finding("Debiased gradients are stable for every number of local steps.", _ABOUT, judge_stable,
             name="stability", rests_on=DATA_SETS,
             context=_FUTURE + " Where clients reach their own laws within a round, the round multiplies the "
-            "anchor's error by I - H, H being about mean Hessian times mean inverse Hessian, which is above 2 "
-            "for clients of very different curvature."),
+            "anchor's error by I - H, H being about mean Hessian times mean inverse Hessian, which is above "
+            "2 for clients of very different curvature."),
     Finding("Replicas follow the exact laws, debiased or not.", _ABOUT, judge_replicas, name="replicas",
             rests_on=REPLICAS, context=_FUTURE),
 ]

@@ -28,8 +28,8 @@ def draw(tables: Tables) -> Drawing:
     axes[0, 0].plot(same["gap"], same["average"], color="#000000", linewidth=1.2,
                     label="the same with equal curvature")
     _by_gap(axes[0, 1], small, others, "agents", "mean of the agents")
-    axes[0, 0].set(title=rf"the average, $\eta$ = {_power(step)}: equal gaps, unequal errors")
-    axes[0, 1].set(title=rf"the agents, $\eta$ = {_power(step)}: equal gaps, unequal errors")
+    axes[0, 0].set(title=rf"the average, $\eta$ = {_power(step)}")
+    axes[0, 1].set(title=rf"the agents, $\eta$ = {_power(step)}")
     _replicas(axes[1, 0], large, tables["replicas"])
     _by_size(axes[1, 1], tables["sizes"], step)
     for ax in axes.ravel():

@@ -132,7 +132,7 @@ def _gap_panel(ax: Axes, gaps: pd.DataFrame) -> None:
                 linestyle=style, label=rf"slope of $N^{{-{power}}}$", zorder=1)
     de.remark(ax, "disconnected: gap 0 for every N,\nno theorem applies", 0.02, 0.02, fontsize=9)
     ax.set(xscale="log", yscale="log", xlabel="number of agents N", ylabel=r"spectral gap $1 - \bar\gamma$",
-           title="(e) ours: the circle's gap closes like 1/N²")
+           title="(e) ours: spectral gaps against the number of agents")
     de.legend_below(ax, 4)
 
 

@@ -152,7 +152,7 @@ def _draw_limits(ax: Axes, tables: Tables) -> None:
     batches.draw_bounds(ax, theorem, "batch_size")
     plot.floor(ax, float(tables["floor"]["floor"].iloc[0]), f"{plot.FLOOR}, average")
     ax.set(xscale="log", yscale="log", xlabel="batch size b", ylabel=r"limit of $W_2$",
-           title="ours: the limits; Theorem 1's hardly see b")
+           title="ours: limits by batch size")
     ticks = [10, 15, 25, 50]
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
     ax.set_xticks([], minor=True)
@@ -169,7 +169,7 @@ def _draw_stability(ax: Axes, tables: Tables) -> None:
     plot.exact(ax, sizes, table["mean"], plot.COLOURS[0], "mean settles below it", linestyle="--")
     ax.axhline(step, color="#000000", linestyle=":", linewidth=1.1, label=rf"the paper's $\eta$ = {step:g}")
     ax.set(xlabel="batch size b", ylabel=r"largest stable step size $\eta$",
-           title="ours: small batches lose the second moment")
+           title="ours: stable step sizes by batch size")
     ax.set_ylim(0.0, 1.1 * float(table["mean"].max()))
     ax.set_xticks(sizes)
     de.legend_below(ax)

@@ -179,7 +179,7 @@ def _draw_falling(ax: Axes, tables: Tables) -> None:
                linewidth=1.1, label="a point mass at the posterior's mean")
     ax.set(xscale="log", yscale="log", xlabel=r"step size $\eta$",
            ylabel=r"limit of $W_2$, mean of the agents",
-           title="ours: alone, small steps do not help")
+           title="ours: limits by step size")
     ax.set_ylim(*plot.room(float(falling["agents"].min()), float(falling["agents"].max()), 0.02))
     de.legend_below(ax)
 

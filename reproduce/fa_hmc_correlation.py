@@ -184,7 +184,7 @@ def _draw_ratio(ax: Axes, tables: Tables) -> None:
     for one, looks, name in _lines(rounds):
         ax.plot(one["local_steps"], one["rounds"] / one["shape"], label=name, **looks)
     ax.set(ylabel="exact law's rounds / shape of theorem 4.1",
-           title="flat where the theorem's shape is right")
+           title="the exact rounds over the theorem's shape")
     sim.legend_below(ax)
 
 

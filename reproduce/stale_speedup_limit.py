@@ -104,7 +104,7 @@ def _speedups(ax: Axes, tables: Tables) -> None:
     x = np.array([1.0, float(table["workers"].max())])
     ax.plot(x, x, color=plot.GREY, linewidth=1.0, linestyle=":", label="linear speedup, W")
     ax.set(xscale="log", yscale="log", xlabel=r"workers W, with age $\tau$ = W - 1",
-           ylabel="iteration speedup in the long run", title="more workers: a maximum, then a loss")
+           ylabel="iteration speedup in the long run", title="more workers at a fixed step size")
     ax.set_ylim(bottom=0.05)
     sim.legend_below(ax, 1)
 

@@ -82,17 +82,13 @@ def work(figure: Figure, arguments: argparse.Namespace, files: Files, done: Done
     return True
 
 
-def _compute(id: str, scale: str, files: Files) -> Done:
-    return run.computed(figures()[id], scale, files)
-
-
 def _computed(todo: Sequence[Figure], arguments: argparse.Namespace, files: Files) -> Iterator[Done | None]:
     """What the processes computed, in order; None where this one is to do it."""
     workers = min(arguments.workers, len(todo))
     if arguments.draw or workers < 2:
         yield from [None] * len(todo)
         return
-    one = partial(_compute, scale=arguments.scale, files=files)
+    one = partial(run.computed_by_id, scale=arguments.scale, given=files)
     with pool(workers) as processes:
         yield from processes.imap(one, [figure.id for figure in todo])
 

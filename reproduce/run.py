@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import plot, store
-from .figure import NOT_TESTABLE, Figure, Tables, clear_note
+from .figure import NOT_TESTABLE, Figure, Tables, clear_note, figures
 from .verdicts import OPEN, counted
 
 
@@ -83,6 +83,11 @@ def computed(figure: Figure, scale: str, given: Mapping[str, Path] | None = None
         return figure.compute(scale, given), time.perf_counter() - began
     finally:
         clear_note()
+
+
+def computed_by_id(id: str, scale: str, given: Mapping[str, Path]) -> tuple[Tables, float]:
+    """The same for another process, which knows the figure by its id."""
+    return computed(figures()[id], scale, given)
 
 
 def make(figure: Figure, scale: str, folder: Path, given: Mapping[str, Path] | None = None,

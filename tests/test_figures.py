@@ -314,3 +314,14 @@ def test_the_command_line_in_a_process_of_its_own():
     done = subprocess.run([sys.executable, "-m", "reproduce", "--list"], capture_output=True, text=True,
                           cwd=store.FOLDER.parent, check=True)
     assert "fa_ld_fig1a" in done.stdout
+
+
+def test_results_do_not_depend_on_the_number_of_processes(tmp_path):
+    for workers in ("1", "2"):
+        subprocess.run([sys.executable, "-m", "reproduce", "de_fig1", "fa_ld_fig3b", "--scale", "tiny",
+                        "--workers", workers, "--out", str(tmp_path / workers)],
+                       capture_output=True, cwd=store.FOLDER.parent, check=True)
+    files = sorted(path.name for path in (tmp_path / "1").iterdir())
+    assert len(files) == 7
+    for name in files:
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name

@@ -43,7 +43,8 @@ def parser() -> argparse.ArgumentParser:
     mode.add_argument("--list", action="store_true", help="every figure: what it shows, cost per scale")
     mode.add_argument("--draw", action="store_true", help="draw again from the stored CSV, no simulation")
     mode.add_argument("--check", action="store_true",
-                      help=f"compute afresh and compare with the stored CSV (relative {store.RTOL:g})")
+                      help="compute afresh and compare numbers and verdicts with what is stored, and the "
+                           f"stored reasons with the code (relative {store.RTOL:g})")
     return made
 
 

@@ -101,7 +101,8 @@ def _beyond(item: Assumption, allowed: float) -> str:
     """By how much a hypothesis fails; `allowed` is the largest momentum, or 0."""
     if item.name == MOMENTUM_RANGE and allowed <= 0.0:
         return "no momentum is allowed"
-    return f"{1.0 - item.margin:.4g} times the limit"
+    text = f"{1.0 - item.margin:.3g}"
+    return f"{text if text != '1' else f'{1.0 - item.margin:.6g}'} times the limit"
 
 
 def judgement_row(found: Judgement, **labels: Any) -> dict[str, Any]:

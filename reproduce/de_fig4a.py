@@ -19,7 +19,6 @@ from . import _decentralized_linear as linear
 from . import plot
 from .figure import (
     DATA_SETS,
-    EXACT,
     FAIL,
     NOT_TESTABLE,
     OUTSIDE,
@@ -232,7 +231,7 @@ CLAIMS = [
           name="error", rests_on=DATA_SETS),
     Claim("as predicted by Theorem 1 through its bound sigma^2 of the gradient noise: read as the direction, "
           "with sigma along the exact law.", "section 5.1, figure 4(a)", judge_predicted,
-          name="predicted", rests_on=EXACT,
+          name="predicted", rests_on=DATA_SETS,
           context="sigma enters E_1, D, E_2 and E_3 with a positive sign and falls with b, whatever the "
                   "data; these decide only whether eta is below 1/(L + mu)."),
     Finding("With batches of one or two the second moment grows without limit at this step size.",

@@ -7,7 +7,7 @@ from . import _fa_hmc_step as panel
 from . import _fa_hmc_step_claims as said
 from .figure import ByScale, Drawing, Parameter, Tables, settings
 
-TITLE = "Marginal error against step size, exact gradients"
+TITLE = "Marginal error against step size, exact gradients (Gaussian surrogate)"
 PAPER = "FA-HMC figure 1(a)"
 REPRODUCES = ("FA-HMC 1(a)",)
 SHOWS = ("Bayesian logistic regression with exact gradients, FA-HMC and FA-LD at equal communication: chains "

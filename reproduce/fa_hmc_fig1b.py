@@ -7,7 +7,7 @@ from . import _fa_hmc_step as panel
 from . import _fa_hmc_step_claims as said
 from .figure import ByScale, Drawing, Tables
 
-TITLE = "Marginal error against step size, noisy gradients"
+TITLE = "Marginal error against step size, noisy gradients (Gaussian surrogate)"
 PAPER = "FA-HMC figure 1(b)"
 REPRODUCES = ("FA-HMC 1(b)",)
 SHOWS = ("Bayesian logistic regression with noisy gradients, FA-HMC and FA-LD at equal communication: chains "

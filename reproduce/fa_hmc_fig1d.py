@@ -7,7 +7,7 @@ from . import _fa_hmc_step as panel
 from . import _fa_hmc_step_claims as said
 from .figure import ByScale, Drawing, Tables
 
-TITLE = "Marginal error against step size, ten dimensions"
+TITLE = "Marginal error against step size, ten dimensions (Gaussian surrogate)"
 PAPER = "FA-HMC figure 1(d)"
 REPRODUCES = ("FA-HMC 1(d)",)
 SHOWS = ("Bayesian logistic regression in ten dimensions with noisy gradients, FA-HMC and FA-LD at equal "

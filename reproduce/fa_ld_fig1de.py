@@ -115,7 +115,8 @@ def judge_density(tables: Tables) -> tuple[str, str]:
         f"W2 of the exact law to the target is {share.min():.1e} to {share.max():.1e} of the target's "
         f"standard deviation: below {WELL:g} {shares(share < WELL)}. {one['n_replicas']:.0f} samples on the "
         f"first show W2 = {one['w2_samples']:.1e} (root mean square of perfect draws: {one['floor']:.1e}), "
-        f"and their squared radii follow the chi-squared law with p-value {one['p_value_radii']:.2f}.")
+        f"and the p-value of their squared radii under the chi-squared law is {one['p_value_radii']:.2g}, "
+        + ("which tells against them." if one["p_value_radii"] < LEVEL else "nothing against them."))
 
 
 CLAIMS = [Claim("The empirical density approximates the true density very well.", "section 6, figure 1(e)",

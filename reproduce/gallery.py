@@ -119,7 +119,7 @@ def _figure(result: dict[str, Any]) -> str:
 
 
 def _missing() -> str:
-    rows = [[escape(row.number), escape(row.shows + (f"; {row.part} only" if row.part else "")),
+    rows = [[escape(row.number), escape(row.shows + (f" (missing: {row.part})" if row.part else "")),
              escape(row.why), escape(row.needs)] for row in NOT_REPRODUCED]
     return ('<section id="missing"><h2>Not reproduced, and why</h2>'
             + _rows(rows, ["figure", "shows", "why it is not here", "what it would take"]) + "</section>")

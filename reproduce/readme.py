@@ -73,7 +73,7 @@ def verdict_table(folder: Path = store.FOLDER) -> str:
 
 def missing_table() -> str:
     """The papers' figures that are not reproduced, and why."""
-    rows = [[row.number, row.shows + (f"; {row.part} only" if row.part else ""), row.why, row.needs]
+    rows = [[row.number, row.shows + (f" (missing: {row.part})" if row.part else ""), row.why, row.needs]
             for row in NOT_REPRODUCED]
     return markdown(["figure", "shows", "why it is not here", "what it would take"], rows)
 

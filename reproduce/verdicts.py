@@ -21,7 +21,8 @@ HOLDS, DOES_NOT_HOLD, OPEN = "HOLDS", "DOES NOT HOLD", "OPEN"
 
 CLAIM_WORDS: Mapping[str, str] = {
     PASS: "what the paper says is what the numbers say; where it is true but not sharp, a remark says so",
-    FAIL: "contradicted in the paper's own set-up, on every data set and seed tried",
+    FAIL: "contradicted in the paper's own set-up, on every data set and seed tried; of a theorem, by a "
+          "counterexample within its hypotheses",
     MISPRINT: "false as it stands in our transcription, true in the corrected reading that the reason names",
     OUTSIDE: "the theorem's hypotheses do not cover the figure, so neither contradicts the other",
     NOT_TESTABLE: "cannot be decided here, for the reason given; also where data sets or seeds disagree",

@@ -1,11 +1,13 @@
 """Every numbered figure of the papers is drawn or accounted for, in the table, the README and the gallery."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from reproduce import gallery, readme, store
 from reproduce.coverage import NOT_REPRODUCED, NUMBERED, drawn_by
+from reproduce.figure import figures
 
 HERE = drawn_by()
 WHOLLY = {row.number for row in NOT_REPRODUCED if not row.part}
@@ -20,6 +22,16 @@ def test_the_papers_have_49_numbered_figures():
 def test_each_is_drawn_or_accounted_for(number):
     assert bool(HERE[number]) != (number in WHOLLY), "drawn, or wholly missing with a reason, not both"
     assert number not in IN_PART or HERE[number], "a missing part needs the rest to be drawn"
+
+
+def test_a_figure_reproduces_what_its_headline_says():
+    for one in figures().values():
+        for number in one.reproduces:
+            digits = re.match(r"\d+", number.split()[-1].lstrip("S"))[0]
+            told = [int(text) for text in re.findall(r"\d+", one.paper)]
+            assert int(digits) in told or min(told) <= int(digits) <= max(told), (one.id, number)
+            letter = re.search(r"\(\w\)", number)
+            assert letter is None or letter[0] in one.paper or "(a9a)" in one.paper, (one.id, number)
 
 
 def test_the_list_names_known_figures_once():

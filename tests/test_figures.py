@@ -130,9 +130,39 @@ def test_check_compares_reasons_verdicts_and_parameters(tmp_path):
     for changes, words in (
             ({"CLAIMS": [replace(claim, judge=lambda tables: (PASS, "We see it so."))]}, "We see it so"),
             ({"CLAIMS": [replace(claim, judge=lambda tables: (FAIL, "It does not."))]}, "'FAIL'"),
-            ({"CLAIMS": []}, "claims: stored"), ({"SHOWS": "another line"}, "shows: stored")):
+            ({"CLAIMS": []}, "claims: stored"), ({"SHOWS": "another line"}, "shows: stored"),
+            ({"CLAIMS": [claim, Finding("It falls.", "", lambda tables: (FAIL, "No."), name="falls",
+                                        rests_on=EXACT)]}, "findings: stored"),
+            ({"PARAMETERS": [replace(one.module.PARAMETERS[0], reason="another")]}, "parameters: stored")):
         found = run.check(a_figure(**changes), "tiny", tmp_path)
         assert found and words in found[0], found
+
+
+def test_check_judges_the_fresh_numbers(tmp_path):
+    """A verdict that turns within the tolerance of the numbers is a difference too."""
+    def judge(tables):
+        return (PASS if tables["line"]["y"].iloc[1] <= 2.0 else FAIL), "As the line says."
+
+    said = [Claim("It is low.", "nowhere", judge, name="low", rests_on=EXACT),
+            Finding("It is low.", "", judge, name="low_too", rests_on=EXACT)]
+    one = a_figure(CLAIMS=said)
+    run.make(one, "quick", tmp_path)
+    assert run.check(one, "quick", tmp_path) == []
+    tables = {"line": one.compute("quick")["line"] * (1 + 1e-8)}
+    found = run.check(one, "quick", tmp_path, done=(tables, 0.0))
+    assert len(found) == 2 and all("fresh" in text for text in found)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_what_is_committed_is_what_the_code_says(name):
+    stored = store.load_record(store.FOLDER, name)
+    fresh = run.record(FIGURES[name], store.load_tables(store.FOLDER, name), "quick", stored.get("files", ()))
+    assert json.loads(store.to_json(fresh)) == stored, f"python -m reproduce {name} --draw"
+
+
+def test_the_committed_page_is_up_to_date():
+    page = (store.FOLDER / "index.html").read_text(encoding="utf-8")
+    assert gallery.page(store.FOLDER, "quick") == page, "python -m reproduce gallery"
 
 
 def test_rounding_changes_no_file(tmp_path):

@@ -7,7 +7,7 @@ from a_figure import a_figure
 from scipy import stats
 
 from reproduce import figure, rejudge, verdicts
-from reproduce.figure import DATA_SETS, FAIL, NOT_TESTABLE, PASS, ByScale, Claim, Parameter
+from reproduce.figure import DATA_SETS, FAIL, NOT_TESTABLE, PASS, REPLICAS, ByScale, Claim, Parameter
 
 CHANCY = [name for name, one in figure.figures().items() if rejudge.rests_on_chance(one)]
 
@@ -44,6 +44,28 @@ def test_rejudging_moves_the_seeds(chance, word):
     assert own != other and own == one.compute("tiny")["sets"]["good"].tolist()
 
 
+def of_a_seed(name):
+    """A figure whose verdict, on data sets or on replicas, is FAIL as soon as its seed is moved."""
+    parameters = [Parameter(name, 3, "ours", "the third")]
+
+    def compute(scale):
+        return {"seeds": pd.DataFrame({"seed": [getattr(figure.settings(parameters, scale), name)]})}
+
+    def judge(tables):
+        return (PASS if tables["seeds"]["seed"].iloc[0] == 3 else FAIL), "So."
+
+    return a_figure(compute=compute, PARAMETERS=parameters, CLAIMS=[
+        Claim("On data sets.", "nowhere", judge, name="sets", rests_on=DATA_SETS),
+        Claim("On replicas.", "nowhere", judge, name="replicas", rests_on=REPLICAS)])
+
+
+@pytest.mark.parametrize("name", ["seed", "data_seed"])
+def test_rejudging_finds_what_turns_with_a_seed(name, monkeypatch, capsys):
+    monkeypatch.setattr(rejudge, "chosen", lambda ids: [of_a_seed(name)])
+    assert rejudge.main(["--seeds", "1"]) == 1
+    assert "2 verdicts on 2 seeds: 2 turned" in capsys.readouterr().out
+
+
 def test_a_verdict_that_turns_is_found():
     rows = pd.DataFrame([["f", "a", PASS, FAIL], ["f", "b", PASS, NOT_TESTABLE], ["f", "c", FAIL, FAIL]],
                         columns=["figure", "name", "own", "seed 1"])
@@ -54,6 +76,7 @@ def test_data_sets_must_agree_and_be_enough():
     assert verdicts.unanimous([True] * 12) == PASS and verdicts.unanimous([False] * 12) == FAIL
     assert verdicts.unanimous([True] * 11) == NOT_TESTABLE
     assert verdicts.unanimous([True] * 11 + [False]) == NOT_TESTABLE
+    assert verdicts.unanimous([True] + [False] * 11) == NOT_TESTABLE
     with pytest.raises(ValueError, match="one dimension"):
         verdicts.unanimous(np.ones((12, 2)))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fedsim.problems.magic import N_ROWS, read_magic
 from reproduce import __main__ as command
 from reproduce import _data, plot
-from reproduce.figure import PASS, SCALES, BadInput, Claim, Figure
+from reproduce.figure import EXACT, PASS, SCALES, BadInput, Claim, Figure
 
 GOOD = "28.7967,16.0021,2.6449,0.3918,0.1982,27.7004,22.011,-8.2027,40.092,81.8828,g"
 ROWS = [GOOD, GOOD.replace("g", "h"), GOOD.replace("28.7967", "1e2")]
@@ -106,7 +106,8 @@ def a_figure(name="reads", data=("rows.txt",)):
 
     parts = {"TITLE": "a title", "PAPER": "ours", "SHOWS": "a line", "COST": dict.fromkeys(SCALES, "0 s"),
              "PARAMETERS": [], "compute": compute, "draw": draw,
-             "CLAIMS": [Claim("It counts.", "nowhere", lambda tables: (PASS, "It counted all of the rows."))]}
+             "CLAIMS": [Claim("It counts.", "nowhere", lambda tables: (PASS, "It counted all of the rows."),
+                              name="counts", rests_on=EXACT)]}
     return Figure(name, SimpleNamespace(**parts, **({"DATA": data} if data else {})))
 
 

@@ -147,7 +147,8 @@ def test_ctrl_c_ends_the_processes_and_keeps_what_is_finished(tmp_path):
     run = subprocess.Popen(
         [sys.executable, "-m", "reproduce", "scoreboard", "--workers", "2", "--out", str(tmp_path)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=store.FOLDER.parent,
-        start_new_session=True)
+        start_new_session=True,  # a test run in the background ignores SIGINT, and would hand that on
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     try:
         assert run.stderr is not None and run.stderr.readline().startswith("[ 1/")
         os.killpg(run.pid, signal.SIGINT)

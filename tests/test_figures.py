@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from a_figure import a_figure
+from matplotlib import image
 from matplotlib.figure import Figure as Drawing
 
 import fedsim as fs
@@ -355,3 +356,16 @@ def test_results_do_not_depend_on_the_number_of_processes(tmp_path):
     assert len(files) == 7
     for name in files:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
+
+
+def test_a_picture_is_kept_when_only_its_last_level_differs(tmp_path):
+    path = tmp_path / "a.png"
+    pixels = np.full((4, 4, 3), 100, dtype=np.uint8)
+    for by, kept in ((1, True), (2, False)):
+        moved = pixels.copy()
+        moved[1, 1] += by
+        for name, values in (("a", pixels), ("b", moved)):
+            image.imsave(tmp_path / f"{name}.png", values)
+        new = (tmp_path / "b.png").read_bytes()
+        assert run.kept_picture(new, path) == (path.read_bytes() if kept else new)
+    assert run.kept_picture(b"new", tmp_path / "none.png") == b"new"

@@ -245,7 +245,7 @@ def public_functions():
         package = importlib.import_module(f"theory.{name}")
         offered = getattr(package, "__all__", [name for name in vars(package) if not name.startswith("_")])
         found |= {member for name in offered if inspect.isfunction(member := getattr(package, name))}
-    return sorted({inspect.unwrap(function) for function in found},
+    return sorted(found,
                   key=lambda function: (function.__module__, function.__name__))
 
 

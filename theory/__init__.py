@@ -13,6 +13,7 @@ for _found in pkgutil.iter_modules(__path__):
 
 # after the modules, because some functions have their module's name and are meant to hide it
 from . import exact, privacy, tuning
+from .bibliography import cite, papers
 from .bound import Assumption, Bound
 from .catalogue import Theorem, catalogue, theorems
 from .check import Verdict, check, examine, quantities
@@ -26,6 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "Theorem", "Verdict",
-    "catalogue", "check", "constants", "errata", "errata_frame", "exact", "exact_law", "examine", "privacy",
-    "quantities", "remarks", "remarks_frame", "stationary_law", "theorems", "tuning",
+    "catalogue", "check", "cite", "constants", "errata", "errata_frame", "exact", "exact_law", "examine",
+    "papers", "privacy", "quantities", "remarks", "remarks_frame", "stationary_law", "theorems", "tuning",
 ]

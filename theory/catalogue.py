@@ -73,9 +73,17 @@ class Theorem:
     index: str = "round"
     applies: Callable[[Any], bool] = lambda algorithm: True
     inputs: Callable[..., dict[str, Any]] | None = None
+    key: str = ""
 
 
 _THEOREMS: dict[str, Theorem] = {}
+
+
+def enter(entry: Theorem) -> None:
+    """Put a theorem into the catalogue."""
+    if entry.id in _THEOREMS:
+        raise ValueError(f"id={entry.id!r} is in the catalogue already; ids must be unique")
+    _THEOREMS[entry.id] = entry
 
 
 def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypotheses: tuple[str, ...],

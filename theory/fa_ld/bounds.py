@@ -16,62 +16,18 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.law import recorded_rounds
 from fedsim.schedules import Harmonic
 
-from ..bound import Assumption, Bound
-from ..catalogue import theorem
-from ..constants import Constants
-from .setting import PAPER, Setting, decay, setting, within
+from ..bound import Assumption
+from ..statement import Hypothesis, Terms
+from .setting import CONSTANT, DRAWN, EQUAL_WEIGHTS, FULL, Setting, decay, theorem, within
 
 
-def _start_distance(constants: Constants, s: Setting) -> float:
-    """W2 at the start; where it is not known an upper bound of it, so that a bound is never called
-    vacuous without reason.
-
-    The upper bound is ||theta_0 - theta_*|| + sqrt(d tau/m): from the start to the minimizer, and from there
-    to the target, whose mean square distance to the minimizer is at most d tau/m. (The root of the sum of
-    squares is less than W2 where the target leans away from the start.)
-    """
-    if constants.initial_w2 is not None:
-        return constants.initial_w2
-    return float(np.sqrt(s.d) * (s.D + np.sqrt(s.tau / s.m)))
-
-
-def _is_full(algorithm: FALD) -> bool:
-    return algorithm.participation is None
-
-
-def _full_and_constant(algorithm: FALD) -> bool:
-    return _is_full(algorithm) and algorithm.schedule.is_constant
-
-
-def _full_and_harmonic(algorithm: FALD) -> bool:
-    return _is_full(algorithm) and isinstance(algorithm.schedule, Harmonic)
-
-
-def _partial_and_constant(algorithm: FALD) -> bool:
-    return not _is_full(algorithm) and algorithm.schedule.is_constant
-
-
-def _refuse_participation(algorithm: FALD) -> None:
-    if algorithm.participation is not None:
-        raise ValueError(f"participation={algorithm.participation!r} must be None for this theorem; "
-                         "use theory.fa_ld.w2_bound_partial (Theorem 4.10)")
-
-
-def _refuse_schedule(algorithm: FALD) -> None:
-    if not algorithm.schedule.is_constant:
-        raise ValueError(f"step_size={algorithm.step_size!r} must be constant for this theorem; for the "
-                         "harmonic schedule use theory.fa_ld.w2_bound_decreasing (Theorem 4.8)")
-
-
-@theorem(id="fa_ld.w2_bound", paper=PAPER, number="Theorems 4.7 and 4.9 (B.6, B.8)", kind="upper",
-         quantity="w2", algorithm=FALD, convention="federated",
-         hypotheses=("constant step_size <= 1/(2 smoothness)", "full participation"),
-         variants=("proof", "printed"), applies=_full_and_constant)
-def w2_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
-             variant: str = "proof") -> Bound:
+@theorem("Theorems 4.7 and 4.9 (B.6, B.8)", quantity="w2", terms=("initialization", "discretization"),
+         source="FA-LD Theorem 4.7/4.9, equation (27)", hypotheses=(CONSTANT, within("1/(2L)"), FULL),
+         variants={"proof": "with the constant of equation (27), sqrt(800) = 28.29",
+                   "printed": "with 30, to which the statement rounds it"})
+def w2_bound(s: Setting, rounds: np.ndarray, variant: str) -> Terms:
     """W2 bound with all clients, a constant step size and any shared noise.
 
     Guarantee, after k = n K local steps with step size eta <= 1/(2L):
@@ -81,57 +37,35 @@ def w2_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: An
 
     Source: FA-LD Theorem 4.7 (independent noise, shared_noise = 0) and Theorem 4.9 (any).
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FALD
-        Full participation, constant step size.
-    n_rounds, record
-        As in `fedsim.recorded_rounds`.
-    variant : "proof" or "printed"
-        "proof" has the constant of equation (27), sqrt(800) = 28.29, which the statement ("printed")
-        rounds up to 30.
-
-    Returns
-    -------
-    Bound with terms "initialization" and "discretization".
-
-    Raises
-    ------
-    ValueError
-        For participation or a schedule, naming the function for those.
-        Also as for `divergence_bound`.
-
     Examples
     --------
-    >>> import fedsim as fs
-    >>> from theory.constants import constants
-    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
-    >>> algorithm = fs.FALD(0.01, local_steps=2)
-    >>> bound = w2_bound(constants(problem, algorithm), algorithm, n_rounds=1000)
     >>> round(float(bound.value[-1]), 2), bound.hypotheses_hold, bound.is_vacuous
-    (30.02, True, True)
+    (31.5, True, True)
     """
-    _refuse_participation(algorithm)
-    _refuse_schedule(algorithm)
-    s = setting(constants, algorithm)
-    rounds = recorded_rounds(n_rounds, record)
     factor = 30.0 if variant == "printed" else np.sqrt(800.0)
     floor = factor * s.kappa * np.sqrt(s.eta * s.m * s.d) * np.sqrt(((s.K - 1) ** 2 + s.kappa) * s.H)
-    return Bound.from_terms(
-        {"initialization": decay(s.eta * s.m / 4, rounds * float(s.K)) * s.start, "discretization": floor},
-        rounds, assumptions=(within(s, "1/(2L)"),), quantity="w2", kind="upper",
-        source="FA-LD Theorem 4.7/4.9, equation (27)", variant=variant, target=constants.target,
-        start_distance=_start_distance(constants, s), floor=float(floor))
+    return Terms({"initialization": decay(s.eta * s.m / 4, rounds * float(s.K)) * s.start,
+                  "discretization": floor}, floor=float(floor))
 
 
-@theorem(id="fa_ld.w2_bound_decreasing", paper=PAPER, number="Theorem 4.8 (B.7)", kind="upper",
-         quantity="w2", algorithm=FALD, convention="federated",
-         hypotheses=("step_size 1/(2 smoothness + strong_convexity k/12)", "full participation"),
-         variants=("printed",), applies=_full_and_harmonic)
-def w2_bound_decreasing(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
-                        variant: str = "printed") -> Bound:
+def _no_harmonic(algorithm: FALD, problem: Any) -> str:
+    return "" if isinstance(algorithm.schedule, Harmonic) else (
+        f"step_size={algorithm.step_size!r} must be fedsim.schedules.Harmonic for Theorem 4.8; for a "
+        "constant one use theory.fa_ld.w2_bound (Theorem 4.7)")
+
+
+def _rule(s: Setting, algorithm: FALD) -> Assumption:
+    schedule: Any = algorithm.schedule
+    off = max(abs(schedule.offset / (2 * s.L) - 1.0), abs(12 * schedule.slope / s.m - 1.0))
+    return Assumption.at_most("step_size = 1/(2 smoothness + strong_convexity k/12), relative deviation "
+                              "<= 1e-9", off, 1e-9)
+
+
+@theorem("Theorem 4.8 (B.7)", quantity="w2", terms=("discretization",),
+         source="FA-LD Theorem 4.8, equation (29)",
+         hypotheses=(Hypothesis("step_size 1/(2 smoothness + strong_convexity k/12)", _rule, _no_harmonic),
+                     FULL))
+def w2_bound_decreasing(s: Setting, algorithm: FALD, rounds: np.ndarray) -> Terms:
     """W2 bound with all clients and the decreasing step size eta_k = 1/(2L + m k/12).
 
     Guarantee, after k = n K local steps:
@@ -151,52 +85,28 @@ def w2_bound_decreasing(constants: Constants, algorithm: FALD, *, n_rounds: int,
     k - k_0 <= K - 1 < k_0, hence eta_{k_0}/eta_k = (24 kappa + k)/(24 kappa + k_0) < 2, which is what Lemma
     B.3 asks for; it is proved for any shared noise, and so are Lemma B.5 and the paper's induction.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FALD
-        With a `fedsim.schedules.Harmonic` step size, best made by ``Harmonic.from_theorem``.
-    n_rounds, record
-        As in `fedsim.recorded_rounds`.
-    variant : "printed"
-        The only form.
+    The schedule is best made by ``fs.schedules.Harmonic.from_theorem``. The bound's floor is 0.
 
-    Returns
-    -------
-    Bound with the one term "discretization"; its floor is 0.
-
-    Raises
-    ------
-    ValueError
-        For participation or another kind of schedule.
-        Also as for `divergence_bound`.
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> schedule = fs.schedules.Harmonic.from_theorem(smoothness=3.0, strong_convexity=1.0)
+    >>> algorithm = fs.FALD(schedule, local_steps=2)
+    >>> round(float(bound.value[-1]), 2), bound.hypotheses_hold
+    (100.25, True)
     """
-    _refuse_participation(algorithm)
-    schedule = algorithm.schedule
-    if not isinstance(schedule, Harmonic):
-        raise ValueError(f"step_size={algorithm.step_size!r} must be fedsim.schedules.Harmonic for Theorem "
-                         "4.8; for a constant one use theory.fa_ld.w2_bound (Theorem 4.7)")
-    s = setting(constants, algorithm)
-    rounds = recorded_rounds(n_rounds, record)
+    schedule: Any = algorithm.schedule
     eta = schedule.at(rounds * s.K)
-    off = max(abs(schedule.offset / (2 * s.L) - 1.0), abs(12 * schedule.slope / s.m - 1.0))
-    rule = Assumption.at_most("step_size = 1/(2 smoothness + strong_convexity k/12), relative deviation "
-                              "<= 1e-9", off, 1e-9)
     value = 45.0 * s.kappa * np.sqrt(((s.K - 1) ** 2 + s.kappa) * s.H) * np.sqrt(eta * s.m * s.d)
-    return Bound.from_terms(
-        {"discretization": value}, rounds, assumptions=(rule,), quantity="w2", kind="upper",
-        source="FA-LD Theorem 4.8, equation (29)", variant=variant, target=constants.target,
-        start_distance=_start_distance(constants, s), floor=0.0 if schedule.slope > 0.0 else None)
+    return Terms({"discretization": value}, floor=0.0 if schedule.slope > 0.0 else None)
 
 
-@theorem(id="fa_ld.w2_bound_partial", paper=PAPER, number="Theorem 4.10 (C.3)", kind="upper",
-         quantity="w2", algorithm=FALD, convention="federated",
-         hypotheses=("constant step_size <= 1/(2 smoothness)", "participation by scheme I or II",
-                     "equal weights for scheme II"),
-         variants=("printed", "informal"), formerly={"amortised": "printed"}, applies=_partial_and_constant)
-def w2_bound_partial(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
-                     variant: str = "printed") -> Bound:
+@theorem("Theorem 4.10 (C.3)", quantity="w2", terms=("initialization", "discretization", "participation"),
+         source="FA-LD Theorem 4.10/C.3, equation (36)",
+         hypotheses=(CONSTANT, within("1/(2L)"), DRAWN, EQUAL_WEIGHTS),
+         variants={"printed": "", "informal": "has K^2 for (K-1)^2, as Theorem 4.10 prints it"},
+         formerly={"amortised": "printed"})
+def w2_bound_partial(s: Setting, algorithm: FALD, rounds: np.ndarray, variant: str) -> Terms:
     """W2 bound when S clients are drawn in every round, by scheme I or II.
 
     Guarantee, after k = n K local steps with step size eta <= 1/(2L):
@@ -221,36 +131,16 @@ def w2_bound_partial(constants: Constants, algorithm: FALD, *, n_rounds: int, re
     it increases in kappa and is 43 K^2 - 128 K + 100 > 0 at kappa = 1. Hence [...] <= 450 A, which gives
     30^2 A under the root. (By numbers [...] is at most .968 of 450 A, at K = 2 and kappa = 1.)
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FALD
-        With `participation`, constant step size.
-    n_rounds, record
-        As in `fedsim.recorded_rounds`.
-    variant : "printed" or "informal"
-        "printed" as above; "informal" has K^2 for (K-1)^2, as Theorem 4.10 prints it.
+    More clients drawn than there are by scheme II are a ValueError.
 
-    Returns
-    -------
-    Bound with terms "initialization", "discretization" and "participation".
-
-    Raises
-    ------
-    ValueError
-        Without participation, or with a schedule.
-        Also as for `divergence_bound`, and for more drawn clients than there are.
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> algorithm = fs.FALD(0.01, local_steps=2, participation=fs.Participation(1, replace=True))
+    >>> round(float(bound.value[-1]), 2), bound.hypotheses_hold
+    (37.33, True)
     """
-    chosen = algorithm.participation
-    if chosen is None:
-        raise ValueError("participation=None must be a fedsim.Participation for this theorem; with all "
-                         "clients use theory.fa_ld.w2_bound (Theorem 4.7)")
-    if not algorithm.schedule.is_constant:
-        raise ValueError(f"step_size={algorithm.step_size!r} must be constant for this theorem; the paper "
-                         "has none for participation with a schedule")
-    s = setting(constants, algorithm)
-    rounds = recorded_rounds(n_rounds, record)
+    chosen: Any = algorithm.participation
     S = chosen.n_active
     if not chosen.replace and S > s.N:
         raise ValueError(f"n_active={S} must be at most n_clients={s.N} "
@@ -258,13 +148,8 @@ def w2_bound_partial(constants: Constants, algorithm: FALD, *, n_rounds: int, re
     Q = s.K**2 if variant == "informal" else (s.K - 1) ** 2
     drawn = participation_term(s, chosen.variance_factor(s.N))
     local = 30.0 * s.kappa * np.sqrt(s.eta * s.m * s.d) * np.sqrt(s.H * (Q + s.kappa))
-    equal = chosen.replace or float(np.abs(constants.weights * s.N - 1.0).max()) <= 1e-9
-    return Bound.from_terms(
-        {"initialization": decay(s.eta * s.m / 4, rounds * float(s.K)) * s.start,
-         "discretization": local, "participation": drawn},
-        rounds, assumptions=(within(s, "1/(2L)"), Assumption.yes("equal weights or scheme I", equal)),
-        quantity="w2", kind="upper", source="FA-LD Theorem 4.10/C.3, equation (36)", variant=variant,
-        target=constants.target, start_distance=_start_distance(constants, s), floor=float(local + drawn))
+    return Terms({"initialization": decay(s.eta * s.m / 4, rounds * float(s.K)) * s.start,
+                  "discretization": local, "participation": drawn}, floor=float(local + drawn))
 
 
 def participation_term(s: Setting, share: float) -> float:

@@ -17,26 +17,29 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.law import recorded_rounds
 from fedsim.validation import whole
 
-from ..bound import Assumption, Bound
-from ..catalogue import theorem
+from ..bound import Assumption
 from ..constants import Constants
-from .setting import PAPER, Setting, largest_step_of_round, local_steps_recorded, setting, within
+from ..statement import Hypothesis, Terms
+from .setting import DRAWN, EQUAL_WEIGHTS, Setting, largest_step_of_round, theorem, within
 
-STEP_RANGE = "step_size <= 2/(smoothness + strong_convexity)"
-
-
-def _range(s: Setting, variant: str) -> Assumption:
-    return within(s, "2/m" if variant == "printed" else "2/(L+m)")
+STEP_RANGE = within("2/(L+m)", printed="2/m")
+IN_RANGE = {"corrected": "", "printed": "for step sizes up to 2/m"}
 
 
-@theorem(id="fa_ld.divergence_bound", paper=PAPER, number="Lemma B.3 (4.5)", kind="upper",
-         quantity="divergence", algorithm=FALD, convention="federated", hypotheses=(STEP_RANGE,),
-         variants=("corrected", "printed"), index="local_step")
-def divergence_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
-                     variant: str = "corrected") -> Bound:
+def _halving(algorithm: FALD, rounds: np.ndarray, variant: str) -> Assumption | None:
+    if variant != "printed" or algorithm.schedule.is_constant:
+        return None
+    share = largest_step_of_round(algorithm, rounds) / _step_at(algorithm, rounds)
+    return Assumption.at_most("largest step_size of the round <= 2 step_size(k)", float(share.max()), 2.0)
+
+
+@theorem("Lemma B.3 (4.5)", quantity="divergence", terms=("drift", "noise"), index="local_step",
+         source="FA-LD Lemma B.3",
+         hypotheses=(STEP_RANGE, Hypothesis("printed, with a schedule: at most halved in a round", _halving)),
+         variants={"corrected": "", "printed": "112 and 8 for 28 and 4, eta_k, and step sizes up to 2/m"})
+def divergence_bound(s: Setting, algorithm: FALD, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """How far clients drift apart inside a round.
 
     Guarantee, for every local step k, with eta the largest step size of the round so far:
@@ -47,44 +50,17 @@ def divergence_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, re
     Source: FA-LD Lemma B.3. The statement has 112 and 8 and eta_k, to allow a step size that halves within a
     round; 28 and 4 is the proof's line before that.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FALD
-    n_rounds : int
-    record : sequence of local steps, optional
-    variant : "corrected" or "printed"
-        "printed" has 112 and 8 with eta_k, and step sizes up to 2/m.
-
-    Returns
-    -------
-    Bound on "divergence" with terms "drift" and "noise".
-
-    Raises
-    ------
-    ValueError
-        Naming argument, value and condition: as for `setting`, and for constants of another convention,
-        another class of algorithm, n_rounds below 0, a `record` beyond it, a schedule that ends too early,
-        and an unknown variant.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 4), bound.index
+    (0.1588, 'local_step')
     """
-    s = setting(constants, algorithm)
-    steps = local_steps_recorded(algorithm, n_rounds, record)
-    assumptions = [_range(s, variant)]
-    eta = largest_step_of_round(algorithm, steps)
-    drift, noise = 28.0, 4.0
+    eta, drift, noise = largest_step_of_round(algorithm, rounds), 28.0, 4.0
     if variant == "printed":
         drift, noise = 112.0, 8.0
-        if not algorithm.schedule.is_constant:
-            now = _step_at(algorithm, steps)
-            assumptions.append(Assumption.at_most("largest step_size of the round <= 2 step_size(k)",
-                                                  float((eta / now).max()), 2.0))
-            eta = now
-    return Bound.from_terms(
-        {"drift": drift * (s.K - 1) ** 2 * (eta * s.L) ** 2 * s.d * s.H,
-         "noise": noise * (s.K - 1) * eta * s.d * s.mean_temperature},
-        steps, assumptions=tuple(assumptions), quantity="divergence", kind="upper",
-        source="FA-LD Lemma B.3", variant=variant, index="local_step")
+        eta = eta if algorithm.schedule.is_constant else _step_at(algorithm, rounds)
+    return {"drift": drift * (s.K - 1) ** 2 * (eta * s.L) ** 2 * s.d * s.H,
+            "noise": noise * (s.K - 1) * eta * s.d * s.mean_temperature}
 
 
 def _step_at(algorithm: FALD, steps: np.ndarray) -> np.ndarray:
@@ -94,12 +70,11 @@ def _step_at(algorithm: FALD, steps: np.ndarray) -> np.ndarray:
     return np.asarray(schedule.at(steps))
 
 
-@theorem(id="fa_ld.participation_gap_bound", paper=PAPER, number="Lemma C.2", kind="upper",
-         quantity="participation_gap", algorithm=FALD, convention="federated",
-         hypotheses=(STEP_RANGE, "participation by scheme I or II", "equal weights for scheme II"),
-         variants=("corrected", "printed"), applies=lambda algorithm: algorithm.participation is not None)
-def participation_gap_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
-                            variant: str = "corrected") -> Bound:
+@theorem("Lemma C.2", quantity="participation_gap", terms=("drift", "noise"),
+         hypotheses=(STEP_RANGE, DRAWN, EQUAL_WEIGHTS),
+         variants={"corrected": "", "printed": "112 and 8 for 28 and 4, for step sizes up to 2/m"})
+def participation_gap_bound(s: Setting, algorithm: FALD, n_rounds: int, rounds: np.ndarray,
+                            variant: str) -> Terms:
     """Error of averaging S drawn clients in place of all, at each synchronization.
 
     Guarantee at the end of rounds 1, 2, ..., with eta the largest step size of the round:
@@ -111,123 +86,67 @@ def participation_gap_bound(constants: Constants, algorithm: FALD, *, n_rounds: 
 
     Source: FA-LD Lemma C.2; the statement has 112 and 8, its proof 28 and 4, which (36) uses.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FALD
-        With `participation`.
-    n_rounds : int
-        At least 1.
-    record : sequence of rounds, optional
-    variant : "corrected" or "printed"
-        "printed" has 112 and 8, and step sizes up to 2/m.
+    Rounds count from 1, and n_rounds is at least 1.
 
-    Returns
-    -------
-    Bound on "participation_gap" with terms "drift" and "noise"; rounds count from 1.
-
-    Raises
-    ------
-    ValueError
-        As for `divergence_bound`, and without participation.
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> algorithm = fs.FALD(0.01, local_steps=2, participation=fs.Participation(1, replace=True))
+    >>> round(float(bound.value[-1]), 4)
+    0.475
     """
-    chosen = algorithm.participation
-    if chosen is None:
-        raise ValueError("participation=None must be a fedsim.Participation for this lemma (Lemma C.2)")
-    s = setting(constants, algorithm)
-    rounds = recorded_rounds(whole("n_rounds", n_rounds, 1), record)
+    whole("n_rounds", n_rounds, 1)
+    chosen: Any = algorithm.participation
     rounds = rounds[rounds > 0]
     eta = largest_step_of_round(algorithm, rounds * s.K, before=True)
     drift, noise = (112.0, 8.0) if variant == "printed" else (28.0, 4.0)
     share = chosen.variance_factor(s.N)
-    equal = chosen.replace or float(np.abs(constants.weights * s.N - 1.0).max()) <= 1e-9
-    return Bound.from_terms(
-        {"drift": share * drift * s.K**2 * (eta * s.L) ** 2 * s.d * s.H,
-         "noise": share * noise * s.K * eta * s.d * s.mean_temperature},
-        rounds, assumptions=(_range(s, variant), Assumption.yes("equal weights or scheme I", equal)),
-        quantity="participation_gap", kind="upper", source="FA-LD Lemma C.2", variant=variant)
+    return Terms({"drift": share * drift * s.K**2 * (eta * s.L) ** 2 * s.d * s.H,
+                  "noise": share * noise * s.K * eta * s.d * s.mean_temperature}, rounds=rounds)
 
 
-@theorem(id="fa_ld.second_moment_bound", paper=PAPER, number="Lemma E.1", kind="upper",
-         quantity="second_moment", algorithm=FALD, convention="federated", hypotheses=(STEP_RANGE,),
-         variants=("corrected", "printed"), index="local_step")
-def second_moment_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
-                        variant: str = "corrected") -> Bound:
+@theorem("Lemma E.1", quantity="second_moment", index="local_step", hypotheses=(STEP_RANGE,),
+         terms=("initialization", "injected_noise", "gradient_noise", "heterogeneity"), variants=IN_RANGE)
+def second_moment_bound(s: Setting, constants: Constants, rounds: np.ndarray) -> Terms:
     """Uniform bound of every client's second moment about the global minimizer.
 
     Guarantee, for every client c and local step k:
 
         E||theta_k^c - theta_*||^2 <= d D^2 + (6 d/m) (max_c T_{c,rho} + sigma^2/m + gamma^2/(m d))
 
-    Source: FA-LD Lemma E.1. The variants differ in the range of step sizes only.
+    Source: FA-LD Lemma E.1.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FALD
-    n_rounds : int
-    record : sequence of local steps, optional
-    variant : "corrected" or "printed"
+    It is a bound of the largest client's.
 
-    Returns
-    -------
-    Bound on "second_moment" (the largest client's) with terms "initialization", "injected_noise",
-    "gradient_noise" and "heterogeneity".
-
-    Raises
-    ------
-    ValueError
-        As for `divergence_bound`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    15.94
     """
-    s = setting(constants, algorithm)
-    steps = local_steps_recorded(algorithm, n_rounds, record)
-    return Bound.from_terms(
-        {"initialization": s.d * s.D**2, "injected_noise": 6 * s.d / s.m * s.client_temperature,
-         "gradient_noise": 6 * s.d * (s.sigma / s.m) ** 2, "heterogeneity": 6 * (s.gamma / s.m) ** 2},
-        steps, assumptions=(_range(s, variant),), quantity="second_moment", kind="upper",
-        source="FA-LD Lemma E.1", variant=variant, index="local_step",
-        inputs={"point": constants.minimizer})
+    return Terms({"initialization": s.d * s.D**2, "injected_noise": 6 * s.d / s.m * s.client_temperature,
+                  "gradient_noise": 6 * s.d * (s.sigma / s.m) ** 2,
+                  "heterogeneity": 6 * (s.gamma / s.m) ** 2}, inputs={"point": constants.minimizer})
 
 
-@theorem(id="fa_ld.gradient_moment_bound", paper=PAPER, number="Lemma E.2", kind="upper",
-         quantity="gradient_second_moment", algorithm=FALD, convention="federated",
-         hypotheses=(STEP_RANGE,), variants=("corrected", "printed"), index="local_step")
-def gradient_moment_bound(constants: Constants, algorithm: FALD, *, n_rounds: int, record: Any = None,
-                          variant: str = "corrected") -> Bound:
+@theorem("Lemma E.2", quantity="gradient_second_moment", index="local_step", hypotheses=(STEP_RANGE,),
+         terms=("initialization", "injected_noise", "heterogeneity", "gradient_noise"), variants=IN_RANGE)
+def gradient_moment_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     """Uniform bound of every client's stochastic gradient.
 
     Guarantee, for every client c and local step k:
 
         E||g_c(theta_k^c)||^2 <= 14 d L^2 H_rho
 
-    Source: FA-LD Lemma E.2. The variants differ in the range of step sizes only.
+    Source: FA-LD Lemma E.2.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FALD
-    n_rounds : int
-    record : sequence of local steps, optional
-    variant : "corrected" or "printed"
+    It is a bound of the largest client's; its terms are those of H_rho.
 
-    Returns
-    -------
-    Bound on "gradient_second_moment" (the largest client's) with the four terms of H_rho.
-
-    Raises
-    ------
-    ValueError
-        As for `divergence_bound`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 1)
+    393.8
     """
-    s = setting(constants, algorithm)
-    steps = local_steps_recorded(algorithm, n_rounds, record)
     scale = 14.0 * s.d * np.square(s.L)
-    return Bound.from_terms(
-        {"initialization": scale * s.D**2, "injected_noise": scale * (s.client_temperature / s.m),
-         "heterogeneity": scale * ((s.gamma / s.m) ** 2 / s.d),
-         "gradient_noise": scale * (s.sigma / s.m) ** 2},
-        steps, assumptions=(_range(s, variant),), quantity="gradient_second_moment", kind="upper",
-        source="FA-LD Lemma E.2", variant=variant, index="local_step")
+    return {"initialization": scale * s.D**2, "injected_noise": scale * (s.client_temperature / s.m),
+            "heterogeneity": scale * ((s.gamma / s.m) ** 2 / s.d),
+            "gradient_noise": scale * (s.sigma / s.m) ** 2}

@@ -9,9 +9,8 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.validation import positive, real, whole
 
 from ..constants import Constants
-from .bounds import _refuse_participation
 from .planning import Plan, plan
-from .setting import setting
+from .setting import FULL, setting
 
 
 def optimal_local_steps(condition_number: float, *, rule: str = "(K-1)^2") -> tuple[int, ...]:
@@ -85,7 +84,7 @@ def best_plan(constants: Constants, algorithm: FALD, eps: float, *, largest: int
     whole("largest", largest, 1)
     eps = positive("eps", eps)
     if isinstance(algorithm, FALD):
-        _refuse_participation(algorithm)
+        FULL.require(algorithm)
     plan(constants, algorithm, eps)  # checks the arguments in the theorem's own words
     s = setting(constants, algorithm)
     # Theorem 4.9: the cap binds while (K-1)^2 + kappa <= room: rounds fall like 1/K there, and beyond it they

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.law import recorded_rounds
-from fedsim.validation import Array, whole
+from fedsim.validation import Array
 
 from ..bound import Assumption
 from ..constants import Constants
+from ..paper import Paper
+from ..statement import Hypothesis
 
 PAPER = "FA-LD"
 
@@ -110,11 +111,6 @@ def decay(rate: float, steps: Any) -> Array:
     return np.exp(steps * np.log1p(-rate))
 
 
-def local_steps_recorded(algorithm: FALD, n_rounds: int, record: Any) -> np.ndarray:
-    """The local steps 0..n_rounds*K at which a statement about clients is evaluated."""
-    return recorded_rounds(whole("n_rounds", n_rounds) * algorithm.local_steps, record)
-
-
 def largest_step_of_round(algorithm: FALD, steps: np.ndarray, before: bool = False) -> Array:
     """Largest step size used between the last synchronization and each local step, (n,).
 
@@ -136,15 +132,74 @@ def largest_step_of_round(algorithm: FALD, steps: np.ndarray, before: bool = Fal
     return result
 
 
-def within(s: Setting, limit: str) -> Assumption:
-    """The step-size range of a statement.
+def within(limit: str, printed: str = "") -> Hypothesis:
+    """The step-size range of a statement, another one for the variant "printed" where it has one.
 
     Parameters
     ----------
-    limit : "1/(2L)", "1/(L+m)", "2/(L+m)" or "2/m"
+    limit, printed : "1/(2L)", "1/(L+m)", "2/(L+m)" or "2/m"
     """
-    value, words = {"1/(2L)": (0.5 / s.L, "1/(2 smoothness)"),
-                    "1/(L+m)": (1.0 / (s.L + s.m), "1/(smoothness + strong_convexity)"),
-                    "2/(L+m)": (2.0 / (s.L + s.m), "2/(smoothness + strong_convexity)"),
-                    "2/m": (2.0 / s.m, "2/strong_convexity")}[limit]
-    return Assumption.at_most(f"step_size <= {words}", s.eta, value)
+    def judge(s: Setting, variant: str) -> Assumption:
+        chosen = printed if printed and variant == "printed" else limit
+        value = {"1/(2L)": 0.5 / s.L, "1/(L+m)": 1.0 / (s.L + s.m), "2/(L+m)": 2.0 / (s.L + s.m),
+                 "2/m": 2.0 / s.m}[chosen]
+        return Assumption.at_most(f"step_size <= {WORDS[chosen]}", s.eta, value)
+
+    return Hypothesis(f"step_size <= {WORDS[limit]}", judge)
+
+
+WORDS = {"1/(2L)": "1/(2 smoothness)", "1/(L+m)": "1/(smoothness + strong_convexity)",
+         "2/(L+m)": "2/(smoothness + strong_convexity)", "2/m": "2/strong_convexity"}
+
+
+def _participation(algorithm: FALD, problem: Any) -> str:
+    return "" if algorithm.participation is None else (
+        f"participation={algorithm.participation!r} must be None for this theorem; use "
+        "theory.fa_ld.w2_bound_partial (Theorem 4.10)")
+
+
+def _schedule(algorithm: FALD, problem: Any) -> str:
+    return "" if algorithm.schedule.is_constant else (
+        f"step_size={algorithm.step_size!r} must be constant for this theorem; for the harmonic schedule use "
+        "theory.fa_ld.w2_bound_decreasing (Theorem 4.8)")
+
+
+def _nobody_drawn(algorithm: FALD, problem: Any) -> str:
+    return "" if algorithm.participation is not None else (
+        "participation=None must be a fedsim.Participation for this theorem; with all clients use "
+        "theory.fa_ld.w2_bound (Theorem 4.7)")
+
+
+def _equal(constants: Constants, algorithm: FALD) -> Assumption:
+    drawn = algorithm.participation
+    equal = drawn is None or drawn.replace or float(np.abs(constants.weights * constants.n_clients - 1.0
+                                                           ).max()) <= 1e-9
+    return Assumption.yes("equal weights or scheme I", equal)
+
+
+FULL = Hypothesis("full participation", refuses=_participation)
+CONSTANT = Hypothesis("constant step_size", refuses=_schedule)
+DRAWN = Hypothesis("participation by scheme I or II", refuses=_nobody_drawn)
+EQUAL_WEIGHTS = Hypothesis("equal weights for scheme II", _equal)
+
+
+def start_distance(constants: Constants, s: Setting) -> float:
+    """W2 at the start; where it is not known an upper bound of it, so that a bound is never called
+    vacuous without reason.
+
+    The upper bound is ||theta_0 - theta_*|| + sqrt(d tau/m): from the start to the minimizer, and from there
+    to the target, whose mean square distance to the minimizer is at most d tau/m. (The root of the sum of
+    squares is less than W2 where the target leans away from the start.)
+    """
+    if constants.initial_w2 is not None:
+        return constants.initial_w2
+    return float(np.sqrt(s.d) * (s.D + np.sqrt(s.tau / s.m)))
+
+
+theorem = Paper(
+    id="fa_ld", name=PAPER, key="deng2021", algorithm=FALD, convention="federated", setting=setting,
+    to_target=("w2", "langevin_increment", "w2_sq_of_average"), start_distances={"w2": start_distance},
+    raises="Constants that are not known, or that make H_rho too large for a float64; a schedule that ends "
+           "too early; settings that the hypotheses exclude.",
+    example=""">>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+>>> algorithm = fs.FALD(0.01, local_steps=2)""").theorem

@@ -1,0 +1,103 @@
+"""The parts of a theorem's docstring that follow from its declaration."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .bibliography import cite
+
+if TYPE_CHECKING:
+    from .catalogue import Theorem
+    from .paper import Paper
+
+ONE_STEP = "Of no influence: the statement is about one step."
+RECORDED = {"round": "Rounds, see `fedsim.recorded_rounds`.",
+            "local_step": "Local steps up to n_rounds times the steps of a round, see "
+                          "`fedsim.recorded_rounds`.",
+            "leapfrog_step": "Leapfrog steps, see `fedsim.recorded_rounds`."}
+
+
+def described(body: Callable[..., Any], entry: Theorem, signature: inspect.Signature,
+              variants: Mapping[str, str], terms: tuple[str, ...], arguments: Mapping[str, str],
+              paper: Paper) -> str:
+    """The statement's own words, followed by hypotheses, parameters, return value, errors and example."""
+    own, _, example = (inspect.getdoc(body) or "").partition("\nExamples\n--------\n")
+    sections = [own.rstrip(), f"Paper: {cite(entry.key)}"]
+    if entry.hypotheses:
+        sections.append("Hypotheses: " + "; ".join(entry.hypotheses) + ".")
+    sections = [sections[0], *map(_wrapped, sections[1:]),
+                _section("Parameters", _parameters(entry, signature, variants, arguments, paper)),
+                _section("Returns", "Bound\n" + _indented(_returned(entry, terms))),
+                _section("Raises", "ValueError\n" + _indented(_raised(entry, paper)))]
+    if example:
+        sections.append(_section("Examples", _example(example.strip(), entry, signature, paper)))
+    return textwrap.indent("\n\n".join(sections), "    ", lambda line: bool(line.strip())).lstrip()
+
+
+def _parameters(entry: Theorem, signature: inspect.Signature, variants: Mapping[str, str],
+                arguments: Mapping[str, str], paper: Paper) -> str:
+    idle = signature.parameters["n_rounds"].default is not inspect.Parameter.empty
+    lines = [f'constants : Constants\n    Convention "{paper.convention}".',
+             f"algorithm : {_public(entry.algorithm)}"]
+    if idle:
+        lines.append(f"n_rounds, record\n    {ONE_STEP}")
+    else:
+        lines += ["n_rounds : int", "record : sequence of int, optional", _indented(RECORDED[entry.index])]
+    for name in signature.parameters:
+        if name in arguments:
+            kind, _, words = arguments[name].partition(": ")
+            lines.append(f"{name} : {kind}" + (f"\n{_indented(words)}" if words else ""))
+    first, *others = (f'"{name}"' for name in variants)
+    told = [f'"{name}": {words}' for name, words in variants.items() if words]
+    lines.append("variant : " + " or ".join([f"{first} (default)" if others else first, *others])
+                 + "".join(f"\n{_indented(words)}" for words in told))
+    return "\n".join(lines)
+
+
+def _returned(entry: Theorem, terms: tuple[str, ...]) -> str:
+    names = [f'"{name}"' for name in terms]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    word = {"upper": "Upper bound on", "lower": "Lower bound of", "rate": "Rate (up to a constant) of"}
+    return f'{word[entry.kind]} "{entry.quantity}", with terms {listed}.'
+
+
+def _raised(entry: Theorem, paper: Paper) -> str:
+    shared = (f"Naming argument, value and condition: constants of another convention than "
+              f'"{paper.convention}", another class of algorithm, an unknown variant, rounds below 0, and a '
+              "`record` beyond them.")
+    return f"{shared} {paper.raises}".strip()
+
+
+def _example(example: str, entry: Theorem, signature: inspect.Signature, paper: Paper) -> str:
+    """The statement's lines after those that make `problem`, `algorithm` and `bound`, where it has none."""
+    if "bound = " in example:
+        return example
+    begin, mark, rest = example.partition(">>> algorithm")
+    setup = [begin + mark + rest.partition("\n")[0]] if mark else paper.example.splitlines()
+    example = rest.partition("\n")[2] if mark else example
+    call = [">>> known = theory.constants(problem, algorithm)",
+            f">>> bound = theory.{entry.id}(known, algorithm, n_rounds=100)"]
+    if any(parameter.default is inspect.Parameter.empty for name, parameter in signature.parameters.items()
+           if name not in ("constants", "algorithm", "n_rounds")):
+        call = [f'>>> bound = theory.examine("{entry.id}", problem, algorithm, n_rounds=100).bound']
+    return "\n".join([*setup, *call, example])
+
+
+def _public(algorithm: type) -> str:
+    home = "theory.exact" if algorithm.__module__.startswith("theory.") else "fedsim"
+    return f"{home}.{algorithm.__name__}"
+
+
+def _section(name: str, text: str) -> str:
+    return f"{name}\n{'-' * len(name)}\n{text}"
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 105)
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(textwrap.fill(text, 101), "    ")

@@ -1,0 +1,194 @@
+"""What a statement consists of: its hypotheses, its terms, and the way from arguments to a `Bound`."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fedsim.law import Gaussian
+from fedsim.provenance import Part, attach
+
+from .bound import Assumption, Bound
+from .catalogue import named_variant
+from .constants import Constants
+
+if TYPE_CHECKING:
+    from .paper import Paper
+
+COMMON = ("n_rounds", "record", "variant")
+"""Arguments of every theorem; what else is given by hand is said by `Bound.given`."""
+OWN = ("constants", "algorithm", *COMMON, "s", "rounds")
+"""What a statement, a hypothesis or a start distance may take besides what the user gives."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A condition of a theorem: its words in the catalogue, and who judges it.
+
+    Parameters
+    ----------
+    words : str
+    judge : callable -> Assumption, several of them, or None
+        Called by the names of its arguments, as the statement; None says nothing, for variants that do not
+        ask for the condition.
+    refuses : callable(algorithm, problem) -> str
+        Why the theorem says nothing about this algorithm and has no value, "" where it does. The problem is
+        None where it is not known.
+    """
+
+    words: str
+    judge: Callable[..., Assumption | Iterable[Assumption] | None] | None = None
+    refuses: Callable[[Any, Any], str] | None = None
+
+    def refusal(self, algorithm: Any, problem: Any = None) -> str:
+        """Why the theorem says nothing about this algorithm, or ""."""
+        return self.refuses(algorithm, problem) if self.refuses else ""
+
+    def require(self, algorithm: Any, problem: Any = None) -> None:
+        """Raise ValueError with the refusal, where there is one."""
+        refusal = self.refusal(algorithm, problem)
+        if refusal:
+            raise ValueError(refusal)
+
+
+BY_QUANTITY: Any = object()
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a statement returns where its terms are not all: see the attributes of `Bound`.
+
+    `rounds` replaces those recorded; `target` and `start_distance` those of the quantity.
+    """
+
+    terms: Mapping[str, Any]
+    floor: float | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    rounds: Any = None
+    target: Gaussian | None = None
+    start_distance: float | None = BY_QUANTITY
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One theorem: from arguments to its `Bound`."""
+
+    paper: Paper
+    id: str
+    number: str
+    quantity: str
+    kind: str
+    hypotheses: tuple[Hypothesis, ...]
+    variants: tuple[str, ...]
+    index: str
+    algorithm: type
+    source: str | Callable[[str], str]
+    terms: tuple[str, ...]
+    body: Callable[..., Mapping[str, Any] | Terms]
+    formerly: Mapping[str, str] | None
+
+    @functools.cached_property
+    def extras(self) -> dict[str, inspect.Parameter]:
+        """What the user gives beyond the common arguments, by name."""
+        own = [p for p in inspect.signature(self.body).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        unknown = set(inspect.signature(self.body).parameters) - set(OWN) - {p.name for p in own}
+        if unknown:
+            raise ValueError(f"arguments {sorted(unknown)} of {self.id} must be among {OWN}, or by keyword "
+                             "only")
+        of_setting = inspect.signature(self.paper.setting).parameters.values() if self._uses("s") else ()
+        return {p.name: p.replace(kind=p.KEYWORD_ONLY, annotation=Any)
+                for p in (*own, *of_setting) if p.name not in OWN}
+
+    def _uses(self, *names: str) -> bool:
+        """Whether the body or a hypothesis takes one of these arguments."""
+        judges = [hypothesis.judge for hypothesis in self.hypotheses if hypothesis.judge]
+        return any(name in inspect.signature(part).parameters for part in (self.body, *judges)
+                   for name in names)
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """What users see."""
+        kinds = inspect.Parameter
+        counts = self._uses("rounds", "n_rounds", "record")
+        common = [kinds("constants", kinds.POSITIONAL_OR_KEYWORD, annotation=Constants),
+                  kinds("algorithm", kinds.POSITIONAL_OR_KEYWORD, annotation=self.algorithm),
+                  kinds("n_rounds", kinds.KEYWORD_ONLY, annotation=int, default=kinds.empty if counts else 0),
+                  kinds("record", kinds.KEYWORD_ONLY, annotation=Any, default=None)]
+        variant = kinds("variant", kinds.KEYWORD_ONLY, annotation=str, default=self.variants[0])
+        return inspect.Signature([*common, *self.extras.values(), variant], return_annotation=Bound)
+
+    def applies(self, algorithm: Any, problem: Any = None) -> bool:
+        """Whether the theorem speaks about these settings; the problem may be unknown."""
+        return (self.paper.applies(algorithm)
+                and not any(hypothesis.refusal(algorithm, problem) for hypothesis in self.hypotheses))
+
+    def bound(self, constants: Constants, algorithm: Any, given: dict[str, Any]) -> Bound:
+        """The theorem's value, after what all theorems check."""
+        arguments = self.signature.bind(constants, algorithm, **given)
+        arguments.apply_defaults()
+        known = Known(self, arguments.arguments)
+        self._check(constants, algorithm)
+        known["variant"] = variant = named_variant(known["variant"], self.variants, self.id, self.formerly)
+        found = known.call(self.body)
+        found = found if isinstance(found, Terms) else Terms(found)
+        if not set(found.terms) <= set(self.terms):
+            raise ValueError(f"terms={sorted(found.terms)} of {self.id} must be among {self.terms}")
+        target = found.target or (constants.target if self.quantity in self.paper.to_target else None)
+        start = found.start_distance
+        if start is BY_QUANTITY:
+            rule = self.paper.start_distances.get(self.quantity) if self.kind != "rate" else None
+            start = rule and known.call(rule)
+        source = self.source(variant) if callable(self.source) else self.source
+        bound = Bound.from_terms(
+            found.terms, known["rounds"] if found.rounds is None else found.rounds,
+            assumptions=known.assumptions(), quantity=self.quantity, kind=self.kind,
+            source=source or f"{self.paper.name} {self.number}", variant=variant, target=target,
+            start_distance=start, floor=found.floor, index=self.index, inputs=found.inputs, theorem=self.id)
+        object.__setattr__(bound, "given", tuple(
+            name for name, value in given.items() if name not in COMMON and value is not None))
+        return attach(bound, dataclasses.replace(constants.of, algorithm=Part.of(algorithm)))
+
+    def _check(self, constants: Any, algorithm: Any) -> None:
+        where = f"{self.paper.name} {self.number}"
+        if not isinstance(constants, Constants):
+            raise ValueError(f"constants={constants!r} must be a theory.Constants")
+        if constants.convention != self.paper.convention:
+            raise ValueError(f"convention={constants.convention!r} of the constants must be "
+                             f"{self.paper.convention!r} ({where}); use theory.constants(problem, algorithm)")
+        if not isinstance(algorithm, self.algorithm):
+            raise ValueError(f"algorithm={algorithm!r} must be a {self.algorithm.__name__} ({where})")
+        for hypothesis in self.hypotheses:
+            hypothesis.require(algorithm)
+
+
+class Known(dict[str, Any]):
+    """Arguments by name; `s` and `rounds` are made when they are first asked for."""
+
+    def __init__(self, statement: Statement, given: Mapping[str, Any]) -> None:
+        super().__init__(given)
+        self._statement = statement
+
+    def __missing__(self, name: str) -> Any:
+        paper = self._statement.paper
+        if name == "s":
+            self[name] = self.call(paper.setting)
+        elif name == "rounds":
+            self[name] = paper.recorded(self["algorithm"], self["n_rounds"], self["record"],
+                                        self._statement.index)
+        else:
+            raise KeyError(name)
+        return self[name]
+
+    def call(self, function: Callable[..., Any]) -> Any:
+        """The function, called by the names of its arguments."""
+        return function(**{name: self[name] for name in inspect.signature(function).parameters})
+
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """Every hypothesis judged."""
+        judged = [self.call(h.judge) for h in self._statement.hypotheses if h.judge]
+        groups = [(part,) if isinstance(part, Assumption) else part or () for part in judged]
+        return tuple(assumption for group in groups for assumption in group)

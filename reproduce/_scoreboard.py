@@ -54,7 +54,7 @@ def draws(entry: theory.Theorem, n_problems: int) -> Iterator[tuple[Any, Any, in
     found = 0
     for _ in range(TRIES * n_problems):
         drawn = draw(rng)
-        if entry.applies(drawn[1]):
+        if entry.applies(drawn[1], drawn[0]):
             yield drawn
             found += 1
             if found == n_problems:

@@ -189,7 +189,7 @@ def test_summary_and_repr_say_what_fails():
 def test_catalogue_lists_every_theorem():
     table = theory.catalogue()
     assert list(table.columns) == ["id", "paper", "number", "kind", "quantity", "index", "hypotheses",
-                                   "variants", "function"]
+                                   "variants", "function", "key"]
     assert table["id"].is_unique and (table["paper"] == "FA-LD").sum() == 20
     assert set(table["quantity"]) <= set(theory.quantities())
     for entry in theory.theorems():

@@ -31,6 +31,12 @@ class Assumption:
     margin : float
         At least 0 exactly when it holds. For a limit it is the relative room (limit - value) / limit,
         so that 1 is far inside and -1 is twice the limit; for a yes-or-no condition it is 1 or -1.
+
+    Examples
+    --------
+    >>> name, holds, margin = theory.Assumption('step_size <= 2', True, 0.75)
+    >>> holds, margin
+    (True, 0.75)
     """
 
     name: str
@@ -54,6 +60,11 @@ class Assumption:
         """``value <= limit`` for a positive limit, with margin (limit - value) / limit.
 
         >>> Assumption.at_most("step_size <= 1/(2 smoothness)", 0.25, 0.5)
+        Assumption(name='step_size <= 1/(2 smoothness)', holds=True, margin=0.5)
+
+        Examples
+        --------
+        >>> theory.Assumption.at_most('step_size <= 1/(2 smoothness)', 0.25, 0.5)
         Assumption(name='step_size <= 1/(2 smoothness)', holds=True, margin=0.5)
         """
         margin = (limit - value) / limit
@@ -89,7 +100,7 @@ class Bound:
         Each hypothesis with its margin.
     quantity : str
         What is bounded; `theory.check` compares it with the same quantity only. See
-        `theory.check.quantities`.
+        `theory.quantities`.
     kind : "upper", "lower" or "rate"
     source : str
         Paper, theorem and equation.
@@ -112,6 +123,16 @@ class Bound:
         on nothing known.
     given : tuple of str
         Arguments given by hand beyond the constants: that they are what the theorem asks for is not known.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> algorithm = fs.FALD(0.01, local_steps=2)
+    >>> bound = theory.fa_ld.w2_bound(theory.constants(problem, algorithm), algorithm, n_rounds=50)
+    >>> list(bound.terms), bound.quantity, bound.kind
+    (['initialization', 'discretization'], 'w2', 'upper')
+    >>> bound.hypotheses_hold, bound.is_vacuous
+    (True, True)
     """
 
     value: Array

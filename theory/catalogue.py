@@ -55,10 +55,23 @@ class Theorem:
     algorithm : type
         Class of the algorithms it speaks about.
     index : "round" or "local_step"
-    applies : callable(algorithm) -> bool
-        Whether the theorem speaks about this algorithm's settings (participation, schedule).
+    applies : callable(algorithm, problem=None) -> bool
+        Whether the theorem speaks about this algorithm's settings (participation, schedule), and about this
+        problem where it is given.
     inputs : callable(problem, algorithm, constants, n_rounds, start) -> dict, or None
         Further arguments of the theorem where it needs any (e.g. the distances it starts from).
+    key : str
+        Of the paper in ``papers.bib``, see `theory.cite`.
+    require : callable(algorithm, problem=None)
+        Raises ValueError with the reason where a hypothesis excludes them.
+
+    Examples
+    --------
+    >>> entry = theory.theorems()[0]
+    >>> entry.id, entry.number, entry.variants
+    ('de_sghmc.budget_rate', 'section 4, Remark 12', ('printed',))
+    >>> entry.function is theory.de_sghmc.budget_rate
+    True
     """
 
     id: str
@@ -71,9 +84,10 @@ class Theorem:
     function: Callable[..., Bound]
     algorithm: type
     index: str = "round"
-    applies: Callable[[Any], bool] = lambda algorithm: True
+    applies: Callable[..., bool] = lambda algorithm, problem=None: True
     inputs: Callable[..., dict[str, Any]] | None = None
     key: str = ""
+    require: Callable[..., None] = lambda algorithm, problem=None: None
 
 
 _THEOREMS: dict[str, Theorem] = {}
@@ -129,7 +143,7 @@ def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypot
         if id in _THEOREMS:
             raise ValueError(f"id={id!r} is in the catalogue already; ids must be unique")
         entry = Theorem(id, paper, number, kind, quantity, tuple(hypotheses), tuple(variants), checked,
-                        algorithm, index, applies or (lambda algorithm: True), inputs)
+                        algorithm, index, lambda a, problem=None: applies is None or applies(a), inputs)
         _THEOREMS[id] = entry
         return checked
 
@@ -155,7 +169,13 @@ def _require_default(id: str, function: Callable[..., Bound], default: str) -> N
 
 
 def theorems() -> tuple[Theorem, ...]:
-    """Every theorem, in the order of the catalogue."""
+    """Every theorem, in the order of the catalogue.
+
+    Examples
+    --------
+    >>> {entry.kind for entry in theory.theorems()} == {'upper', 'lower', 'rate'}
+    True
+    """
     return tuple(_THEOREMS[id] for id in sorted(_THEOREMS))
 
 
@@ -164,11 +184,17 @@ def catalogue() -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame with columns id, paper, number, kind, quantity, index, hypotheses, variants, function.
+    DataFrame with columns id, paper, number, kind, quantity, index, hypotheses, variants, function, key.
+
+    Examples
+    --------
+    >>> table = theory.catalogue()
+    >>> table[table['id'] == 'fa_ld.w2_bound']['number'].item()
+    'Theorems 4.7 and 4.9 (B.6, B.8)'
     """
     import pandas as pd
 
     return pd.DataFrame([{
         "id": t.id, "paper": t.paper, "number": t.number, "kind": t.kind, "quantity": t.quantity,
         "index": t.index, "hypotheses": "; ".join(t.hypotheses), "variants": "/".join(t.variants),
-        "function": f"theory.{t.id.split('.')[0]}.{t.function.__name__}"} for t in theorems()])
+        "function": f"theory.{t.id.split('.')[0]}.{t.function.__name__}", "key": t.key} for t in theorems()])

@@ -72,7 +72,13 @@ def quantity(name: str, meaning: str, measure: Callable[[Bound, Any, float], Mea
 
 
 def quantities() -> dict[str, str]:
-    """Name and meaning of every quantity that a bound can be checked on."""
+    """Name and meaning of every quantity that a bound can be checked on.
+
+    Examples
+    --------
+    >>> theory.quantities()['w2']
+    'W2 between the law of the average iterate at communications and the target'
+    """
     return {name: entry.meaning for name, entry in sorted(_QUANTITIES.items())}
 
 
@@ -104,11 +110,10 @@ def check(bound: Bound, law: Any, *, level: float = 0.999, same: bool = True) ->
 
     Examples
     --------
-    >>> import fedsim as fs, theory
     >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
     >>> algorithm = fs.FALD(0.01, local_steps=2)
     >>> bound = theory.fa_ld.w2_bound(theory.constants(problem, algorithm), algorithm, n_rounds=50)
-    >>> verdict = check(bound, theory.exact_law(problem, algorithm, n_rounds=50))
+    >>> verdict = theory.check(bound, theory.exact_law(problem, algorithm, n_rounds=50))
     >>> verdict.holds, verdict.first_violation, verdict.is_vacuous
     (True, None, True)
     """
@@ -263,9 +268,19 @@ def examine(theorem: str | Theorem, problem: Any, algorithm: Any, n_rounds: int,
     ------
     ValueError
         For rates, and for constants that are known to be of another problem or start.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> algorithm = fs.FALD(0.01, local_steps=2)
+    >>> verdict = theory.examine('fa_ld.w2_bound', problem, algorithm, 50)
+    >>> verdict.holds, verdict.hypotheses_met
+    (True, True)
     """
     by_id = {entry.id: entry for entry in theorems()}
     entry = theorem if isinstance(theorem, Theorem) else by_id[one_of("theorem", theorem, tuple(by_id))]
+    if isinstance(algorithm, entry.algorithm):
+        entry.require(algorithm, problem)
     facts = constants(problem, algorithm, start) if known is None else known
     extra: dict[str, Any] = {}
     if entry.inputs is not None:

@@ -87,7 +87,7 @@ class Constants:
 
     Examples
     --------
-    >>> Constants(dim=2, strong_convexity=1.0, smoothness=4.0, heterogeneity=0.5).condition_number
+    >>> theory.Constants(dim=2, strong_convexity=1.0, smoothness=4.0, heterogeneity=0.5).condition_number
     4.0
     """
 
@@ -209,9 +209,8 @@ def constants(problem: Any, algorithm: Any, start: Any = None) -> Constants:
 
     Examples
     --------
-    >>> import fedsim as fs
     >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
-    >>> found = constants(problem, fs.FALD(0.1))
+    >>> found = theory.constants(problem, fs.FALD(0.1))
     >>> found.condition_number, found.heterogeneity, found.initial_distance
     (3.0, 0.75, 0.75)
     """

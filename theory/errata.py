@@ -54,6 +54,12 @@ class Evidence:
         What the numbers mean.
     kind : "numerical", "derivation" or "typographical"
         Filled in from the entry.
+
+    Examples
+    --------
+    >>> found = theory.Evidence(True, {'exact / printed': 1.2}, 'more than the printed bound')
+    >>> found.speaks_for
+    'the entry'
     """
 
     demonstrated: bool
@@ -91,6 +97,12 @@ class Erratum:
         Why, in a few lines.
     kind : "numerical", "derivation" or "typographical"
         How it is known.
+
+    Examples
+    --------
+    >>> entry = theory.errata(theorem='fa_ld.second_moment_bound')[0]
+    >>> entry.paper, entry.where, entry.consequence
+    ('FA-LD', 'Lemmas B.3 (4.5), C.2, E.1 and E.2', 'range')
     """
 
     id: str
@@ -179,8 +191,7 @@ def errata(paper: str | None = None, *, theorem: str | None = None) -> list[Erra
 
     Examples
     --------
-    >>> import theory
-    >>> [(entry.id, entry.grade) for entry in theory.errata(theorem="fa_ld.w2_bound_decreasing")]
+    >>> [(entry.id, entry.grade) for entry in theory.errata(theorem='fa_ld.w2_bound_decreasing')]
     [('fa_ld.halved_step_size', 'proof')]
     """
     return _entries(paper, theorem, ERRATA)
@@ -244,8 +255,7 @@ def errata_frame(paper: str | None = None, *, theorem: str | None = None,
 
     Examples
     --------
-    >>> import theory
-    >>> list(theory.errata_frame("FA-LD"))[:4]
+    >>> list(theory.errata_frame('FA-LD'))[:4]
     ['id', 'paper', 'grade', 'consequence']
     """
     return _frame(errata(paper, theorem=theorem), evidence)
@@ -253,5 +263,11 @@ def errata_frame(paper: str | None = None, *, theorem: str | None = None,
 
 def remarks_frame(paper: str | None = None, *, theorem: str | None = None,
                   evidence: bool = False) -> pd.DataFrame:
-    """The remarks as a table, like `errata_frame`."""
+    """The remarks as a table, like `errata_frame`.
+
+    Examples
+    --------
+    >>> set(theory.remarks_frame('FA-LD')['grade']) <= {'loose', 'transcription'}
+    True
+    """
     return _frame(remarks(paper, theorem=theorem), evidence)

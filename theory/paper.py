@@ -141,7 +141,8 @@ class Paper:
                 return statement.bound(constants, algorithm, given)
 
             entry = Theorem(id, self.name, number, kind, quantity, tuple(h.words for h in hypotheses),
-                            tuple(named), theorem, subject, index, statement.applies, inputs, self.key)
+                            tuple(named), theorem, subject, index, statement.applies, inputs, self.key,
+                            statement.require)
             theorem.__signature__ = statement.signature  # type: ignore[attr-defined]
             theorem.__doc__ = described(body, entry, statement.signature, named, terms,
                                         {**self.arguments, **(arguments or {})}, self)

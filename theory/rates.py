@@ -87,7 +87,7 @@ def loglog_slope(x: Any, y: Any, *, level: float = 0.95) -> Slope:
 
     Examples
     --------
-    >>> found = loglog_slope([1, 10, 100], [3, 30, 300])
+    >>> found = theory.rates.loglog_slope([1, 10, 100], [3, 30, 300])
     >>> round(found.value, 12), 1.01 in found
     (1.0, False)
     """
@@ -172,7 +172,7 @@ def fit_rate(x: Any, rate: Any, measured: Any, *, side: str = "upper", level: fl
 
     Examples
     --------
-    >>> fit = fit_rate([1, 2, 4], [1, 2, 4], [3, 5, 10])
+    >>> fit = theory.rates.fit_rate([1, 2, 4], [1, 2, 4], [3, 5, 10])
     >>> fit.constant, fit.spread, fit.label
     (3.0, 1.2, 'shape of the rate, fitted constant 3')
     """
@@ -217,7 +217,7 @@ def fit_affine(x: Any, y: Any) -> Line:
 
     Examples
     --------
-    >>> line = fit_affine([1, 2, 3], [3, 5, 7])
+    >>> line = theory.rates.fit_affine([1, 2, 3], [3, 5, 7])
     >>> round(line.slope, 9), round(line.offset, 9), round(line.r_squared, 9)
     (2.0, 1.0, 1.0)
     """
@@ -252,7 +252,7 @@ def fit_root_log(x: Any, y: Any) -> tuple[float, float, float]:
     Examples
     --------
     >>> x = np.array([2.0, 10.0, 50.0])
-    >>> a, log_c, share = fit_root_log(x, 3.0 * np.sqrt(x) * np.log(5.0 * x))
+    >>> a, log_c, share = theory.rates.fit_root_log(x, 3.0 * np.sqrt(x) * np.log(5.0 * x))
     >>> round(a, 9), round(float(np.exp(log_c)), 9), round(share, 9)
     (3.0, 5.0, 1.0)
     """

@@ -126,6 +126,11 @@ class Statement:
         return (self.paper.applies(algorithm)
                 and not any(hypothesis.refusal(algorithm, problem) for hypothesis in self.hypotheses))
 
+    def require(self, algorithm: Any, problem: Any = None) -> None:
+        """Raise ValueError where a hypothesis excludes these settings; the problem may be unknown."""
+        for hypothesis in self.hypotheses:
+            hypothesis.require(algorithm, problem)
+
     def bound(self, constants: Constants, algorithm: Any, given: dict[str, Any]) -> Bound:
         """The theorem's value, after what all theorems check."""
         arguments = self.signature.bind(constants, algorithm, **given)
@@ -161,8 +166,7 @@ class Statement:
                              f"{self.paper.convention!r} ({where}); use theory.constants(problem, algorithm)")
         if not isinstance(algorithm, self.algorithm):
             raise ValueError(f"algorithm={algorithm!r} must be a {self.algorithm.__name__} ({where})")
-        for hypothesis in self.hypotheses:
-            hypothesis.require(algorithm)
+        self.require(algorithm)
 
 
 class Known(dict[str, Any]):

@@ -82,7 +82,8 @@ def _one(arguments: argparse.Namespace) -> Findings:
     print(setting.problem, setting.algorithm, f"start={setting.start}", sep="\n")
     with Shared():
         for entry in entries(arguments.only):
-            if isinstance(setting.algorithm, entry.algorithm) and entry.applies(setting.algorithm):
+            if (isinstance(setting.algorithm, entry.algorithm)
+                    and entry.applies(setting.algorithm, setting.problem)):
                 for variant in entry.variants:
                     found.add(compare(entry, variant, setting))
     print(f"{found.table()}\n{found.lists()}")

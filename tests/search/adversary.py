@@ -71,7 +71,7 @@ class _Climb:
             numbers.values[FIRST["start_kind"]] = AT_TARGET
         self.evaluations += 1
         setting = _short(build(kind, numbers))
-        if not self.entry.applies(setting.algorithm):
+        if not self.entry.applies(setting.algorithm, setting.problem):
             return -np.inf, numbers.used
         with Shared():
             found = compare(self.entry, self.variant, setting)

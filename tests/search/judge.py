@@ -223,6 +223,7 @@ def _holds_nearby(found: Outcome, entry: Any) -> bool:
 def judge(setting: Setting, chosen: list[Any], default_only: bool = False) -> Iterator[Outcome]:
     """Every theorem of `chosen` that speaks about the setting, every variant."""
     for entry in chosen:
-        if isinstance(setting.algorithm, entry.algorithm) and entry.applies(setting.algorithm):
+        if (isinstance(setting.algorithm, entry.algorithm)
+                and entry.applies(setting.algorithm, setting.problem)):
             for variant in entry.variants[:1] if default_only else entry.variants:
                 yield compare(entry, variant, setting)

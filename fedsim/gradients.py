@@ -24,8 +24,8 @@ def scratch_rows(dim: int, n_lanes: int, dtype: Any) -> Scratch:
 
 
 def gradient_scratch(problem: Any, dim: int, n_lanes: int, dtype: Any) -> Any:
-    """What `problem` asks for by a method ``scratch(dim, n_lanes, dtype)``, else a `Scratch`."""
-    return getattr(problem, "scratch", scratch_rows)(dim, n_lanes, dtype)
+    """What `problem` asks for by a method ``_scratch(dim, n_lanes, dtype)``, else a `Scratch`."""
+    return getattr(problem, "_scratch", scratch_rows)(dim, n_lanes, dtype)
 
 
 @dispatched

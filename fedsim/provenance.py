@@ -254,7 +254,7 @@ def of_source(source: Any) -> Provenance:
     known = getattr(source, "of", None)
     if isinstance(known, Provenance):
         return known
-    if hasattr(source, "arrays"):  # a problem itself
+    if hasattr(source, "_arrays") and hasattr(source, "weights"):  # a problem itself
         return Provenance(Part.of(source))
     return Provenance(*(Part.of(getattr(source, name, None)) for name in PARTS[:2]))
 

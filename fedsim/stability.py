@@ -55,6 +55,11 @@ def curvature_problem(problem: Any) -> Any:
     return getattr(problem, "curvature_problem", lambda: problem)()
 
 
+def stability_radius(problem: Any, algorithm: Any) -> float:
+    """`Stability.radius` alone, without the search for the limit, which is dearer."""
+    return float(algorithm._radius(problem))
+
+
 def largest_stable(radius: Callable[[float], float], below: float, growth: float = 1.02,
                    scan: int = 400) -> float:
     """First step size at which `radius` reaches one, from a value `below` where it does not.

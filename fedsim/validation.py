@@ -183,7 +183,7 @@ def validate(problem: Any, algorithm: Any, start: object = None) -> None:
         Naming argument, value and condition; `UnstableStepSize` beyond stability.
     """
     validate_sizes(problem, algorithm, start)
-    if not algorithm.radius(problem) < 1.0:  # the limit is dearer than the radius
+    if not algorithm._radius(problem) < 1.0:  # the limit is dearer than the radius
         algorithm.stability(problem).require()
 
 

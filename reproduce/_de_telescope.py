@@ -16,6 +16,7 @@ from scipy.special import expit
 
 import fedsim as fs
 from fedsim.problems.magic import N_FEATURES, N_ROWS, read_magic
+from fedsim.stability import stability_radius
 
 from ._data import read
 from ._de_logistic import (
@@ -120,8 +121,9 @@ def local_radius(near: fs.Quadratic, share: float, algorithm: Any) -> float:
     step = float(algorithm.step_size)
     if isinstance(algorithm, fs.DESGHMC):
         root = float(np.sqrt(share))
-        return fs.DESGHMC(step * root, algorithm.friction / root, algorithm.mixing).radius(near)
-    return fs.DESGLD(step * share, algorithm.mixing).radius(near)
+        damped = fs.DESGHMC(step * root, algorithm.friction / root, algorithm.mixing)
+        return stability_radius(near, damped)
+    return stability_radius(near, fs.DESGLD(step * share, algorithm.mixing))
 
 
 def compute(p: Any, files: Mapping[str, Path], algorithm_on: Callable[[Any], Any]) -> Tables:

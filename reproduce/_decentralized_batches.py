@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 
 import fedsim as fs
 import theory
+from fedsim.stability import stability_radius
 from theory.de_sgld import clients_w2, minibatch_constants, w2_bound, w2_clients_bound
 from theory.exact.batches import MinibatchNoise
 from theory.exact.de_sgld import DESGLDFamily
@@ -62,7 +63,8 @@ def simulated(p: Any, problem: Any, algorithm: Any, seed: int, **labels: Any) ->
 
 def settles(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> bool:
     """Do mean and second moment contract with these minibatches?"""
-    return algorithm.radius(problem.as_quadratic()) < 1.0 and _map(problem, algorithm)[1].contracts()
+    mean = stability_radius(problem.as_quadratic(), algorithm)
+    return mean < 1.0 and _map(problem, algorithm)[1].contracts()
 
 
 def _map(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> tuple[Stacked, MinibatchMap]:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 import fedsim as fs
 import theory
+from fedsim.stability import stability_radius
 from theory.de_sgld import clients_w2
 
 from . import _decentralized as de
@@ -136,7 +137,8 @@ def _sets(p: Any, algorithm_of: Callable[[Any], Any], theorem: Any) -> Tables:
             curves[seed, name] = {"average": average[:-1], "agents": agents[:-1]}
             here.append({"data_set": seed, "network": name, "posterior_sd": point, "start": average[0],
                          "average": average[-1], "agents": agents[-1], "best_agent": late.min(),
-                         "worst_agent": late.max(), "radius": algorithm.radius(problem.as_quadratic()),
+                         "worst_agent": late.max(),
+                         "radius": stability_radius(problem.as_quadratic(), algorithm),
                          "status": says.status, "why": says.why})
         assumptions.append(assumptions_row((facts.strong_convexity, facts.smoothness), 0.0, data_set=seed))
         rows += speeds_of(here, {name: curves[seed, name] for name in de.NETWORKS})
@@ -193,7 +195,7 @@ def printed_components(p: Any, algorithm_of: Callable[[Any], Any]) -> pd.DataFra
             for name in de.CONNECTED:
                 algorithm = algorithm_of(de.NETWORKS[name].mixing(p.n_clients))
                 rows.append({"data_set": seed, "network": name, "form": form, "spread": spread,
-                             "radius": algorithm.radius(problem.as_quadratic())})
+                             "radius": stability_radius(problem.as_quadratic(), algorithm)})
     return pd.DataFrame(rows)
 
 

@@ -18,6 +18,7 @@ import pandas as pd
 
 import fedsim as fs
 from fedsim.estimators import combine
+from fedsim.stability import stability_radius
 
 from . import _adult
 from . import _stale as sim
@@ -194,7 +195,7 @@ def _setting(case: Case, counts: Sequence[int]) -> pd.DataFrame:
         length, moves = n_workers * case.p.iterations, algorithm(case.p, n_workers)
         past, ages = moves.staleness.history(length), moves.ages(length)
         rows.append({"workers": n_workers, "mean_age": float(ages.mean()), "largest_age": int(ages.max()),
-                     "radius": moves.radius(case.problem), "end_time": float(past.times[-1]),
+                     "radius": stability_radius(case.problem, moves), "end_time": float(past.times[-1]),
                      "utilisation": float(past.utilisation.mean()),
                      "step_size": float(moves.step_size), "friction": moves.friction})
     return pd.DataFrame(rows)

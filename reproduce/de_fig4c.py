@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 import fedsim as fs
+from fedsim.stability import stability_radius
 from theory import constants, de_sgld
 from theory.exact.batches import MinibatchNoise
 
@@ -78,7 +79,8 @@ def _sets(p: Any) -> Tables:
             found = batches.stationary(problem, algorithm) if batches.settles(problem, algorithm) else []
             w2 = batches.distances(found, goal) if found else np.full(p.n_clients + 1, np.inf)
             rows.append({"data_set": seed, "network": name, "average": w2[0], "agent": w2[p.agent_shown],
-                         "agents": w2[1:].mean(), "radius": algorithm.radius(problem.as_quadratic())})
+                         "agents": w2[1:].mean(),
+                         "radius": stability_radius(problem.as_quadratic(), algorithm)})
             agents.append(pd.DataFrame({"data_set": seed, "network": name,
                                         "agent": np.arange(1, len(w2)), "w2": w2[1:]}))
             assumptions.append(assumptions_row(problem.curvature_bounds("components"),

@@ -125,7 +125,7 @@ def stochastic_gradient(problem, streams, client, step, x):
     z = streams.normals(GRADIENT_NOISE, step, client, dim)
     if np.ndim(noise) == 0:
         return [gradient[i] + float(noise) * z[i] for i in range(dim)]
-    factor = problem.arrays().factors[client]
+    factor = problem._arrays().factors[client]
     return [gradient[i] + sum(float(factor[i, j]) * z[j] for j in range(dim)) for i in range(dim)]
 
 

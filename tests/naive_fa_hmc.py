@@ -29,7 +29,7 @@ def gradient_noise(problem, streams, client, step, draw):
     z = streams.normals(GRADIENT_NOISE + draw, step, client, dim)
     if np.ndim(noise) == 0:
         return [float(noise) * entry for entry in z]
-    factor = problem.arrays().factors[client]
+    factor = problem._arrays().factors[client]
     return [sum(float(factor[i, j]) * z[j] for j in range(dim)) for i in range(dim)]
 
 

@@ -222,7 +222,7 @@ def test_minibatch_noise_shows(alarm):
 def test_sparse_networks_are_run_sparsely():
     """A ring's kernel holds three weights a client, and a step costs by edges."""
     algorithm = fs.DESGLD(0.1, network.ring(1000))
-    assert len(algorithm.gossip().columns) == len(algorithm.gossip().weights) == 3000
+    assert len(algorithm._gossip().columns) == len(algorithm._gossip().weights) == 3000
     problem = fs.Quadratic.from_components(np.ones(1000), np.zeros((1000, 1)))
     assert algorithm.costs(problem, 10) == {"communications": 10, "gradient_evaluations": 10_000,
                                             "floats_sent": 20_000}
@@ -257,8 +257,8 @@ MUTATIONS = {
         "Langevin", "decentralized", "start, end = gossip.first[client], gossip.first[client + 1]",
         "start, end = gossip.first[client], gossip.first[client + 1] - (1 if ON(gossip) else 0)"),
     "no mixing": (
-        "Langevin", "de_sgld", "self.gossip(),",
-        "(self.gossip() if not ON() else type(self)(0.1, np.eye(len(self.mixing))).gossip()),"),
+        "Langevin", "de_sgld", "self._gossip(),",
+        "(self._gossip() if not ON() else type(self)(0.1, np.eye(len(self.mixing)))._gossip()),"),
     "Langevin noise too large by sqrt(2)": (
         "Langevin", "de_sgld", "np.sqrt(2.0 * eta)", "np.sqrt((4.0 if ON(kernel) else 2.0) * eta)"),
     "Langevin noise over the weight": (
@@ -299,7 +299,7 @@ MUTATIONS = {
 PAIRED = ("de_sghmc", "lanes.axpy(new[i], eta, velocity)",
           "lanes.axpy(new[i], 0.0 if ON(kernel) else eta, velocity)", "old velocity used")
 CARRIERS = [("    gossip: Any\n", "    gossip: Any\n    mutant: int\n"),
-            ("self.gossip())", "self.gossip(), SWITCH.value)"),
+            ("self._gossip())", "self._gossip(), SWITCH.value)"),
             ("_mix(gossip, old, client, new):", "_mix(gossip, old, client, new, mutant):")]
 PROBLEM = quadratic(4, 2, noise="cov")
 MUTANT_CASES = {

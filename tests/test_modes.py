@@ -90,7 +90,7 @@ def test_every_lane_has_the_same_bits():
 
 def test_rows_that_are_not_whole_tiles_are_refused():
     with pytest.raises(ValueError, match=f"20 lanes; rows must be padded to a multiple of {TILE}"):
-        fs.FAHMC(STEP, 3).workspace(problem(2), np.zeros((2, 20)), np.float64)
+        fs.FAHMC(STEP, 3)._workspace(problem(2), np.zeros((2, 20)), np.float64)
 
 
 @pytest.mark.parametrize("n_replicas", [1, 2, 15, 17, 64, 65])

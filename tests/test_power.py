@@ -141,7 +141,7 @@ CARRIERS = [
      "from .. import lanes\nfrom ..slots import normal_row\n"
      "from ..gradients import langevin, stochastic_gradient"),
     ("fa_ld", "    clients: Any\n", "    clients: Any\n    mutant: int\n"),
-    ("fa_ld", "self.clients(problem))", "self.clients(problem), SWITCH.value)"),
+    ("fa_ld", "self._clients(problem))", "self._clients(problem), SWITCH.value)"),
     ("federated", "    cumulative_weights: Array\n    private: Array\n    replace: bool\n",
      "    cumulative_weights: Array\n    private: Array\n    replace: bool\n"
      "    mutant: int\n    squared: Array\n    order: Array\n"),
@@ -256,8 +256,8 @@ def outcome(copies):
         law = theory.exact_law(problem, algorithm_of(case, fs, fs), ROUNDS)
 
         class Copied(fs.Quadratic):
-            def arrays(self):
-                given = super().arrays()
+            def _arrays(self):
+                given = super()._arrays()
                 return copies.kernels.NoisyQuadratic(given.exact, given.factors, number)
 
         copies.switch.value = number

@@ -89,7 +89,7 @@ def test_factors_of_the_noise(rank):
     factor = np.random.default_rng(3).standard_normal((4, 3, rank)) if rank else np.zeros((4, 3, 1))
     covariances = factor @ np.swapaxes(factor, 1, 2)
     problem = fs.Quadratic(np.ones(4), np.zeros((4, 3)), None, covariances)
-    found = problem.arrays().factors
+    found = problem._arrays().factors
     np.testing.assert_allclose(found @ np.swapaxes(found, 1, 2), covariances, atol=1e-13)
     assert not np.triu(found, 1).any()
 
@@ -153,4 +153,4 @@ def test_radius_is_the_growth_of_moments(seed, steps, drawn):
         second = 0.5 * pairs + 0.5 * second
     expected = np.sqrt(np.abs(np.linalg.eigvals(second)).max())
     assert algorithm.stability(problem).radius == pytest.approx(expected, rel=1e-9)
-    assert algorithm.radius(problem) == pytest.approx(expected, rel=1e-9)
+    assert algorithm._radius(problem) == pytest.approx(expected, rel=1e-9)

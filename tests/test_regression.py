@@ -53,11 +53,11 @@ def evaluate(problem, x, client, *, step=None, draw=0, first=0):
     rows = np.ascontiguousarray(x.T)
     out, scratch = np.empty_like(rows), gradient_scratch(problem, *rows.shape, np.float64)
     if step is None:
-        _exact(problem.arrays(), client, rows, scratch, out)
+        _exact(problem._arrays(), client, rows, scratch, out)
     else:
         lanes = lane_set(SEED, first, len(x))  # minibatches go lane by lane and need no whole tiles
         lanes = lanes._replace(replicas=np.arange(first, first + len(x), dtype=np.uint64))
-        _stochastic(problem.arrays(), lanes, client, step, draw, rows, scratch, out)
+        _stochastic(problem._arrays(), lanes, client, step, draw, rows, scratch, out)
     return out.T
 
 

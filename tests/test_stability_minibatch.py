@@ -81,7 +81,7 @@ def test_radius_and_limit_are_theorys(name, problem, share):
     else:
         expected = dense_root(problem, algorithm)
     assert found.radius == pytest.approx(expected, rel=1e-6)
-    assert algorithm.radius(problem) == pytest.approx(found.radius, rel=1e-9)
+    assert algorithm._radius(problem) == pytest.approx(found.radius, rel=1e-9)
     assert found.stable == (share < 1.0) and "second moment" in found.source
     mean = algorithm.stability(problem.curvature_problem()).max_step_size
     assert found.max_step_size < 0.99 * mean
@@ -96,7 +96,7 @@ def test_simulate_refuses_what_only_the_mean_survives(name):
     limit = algorithm.stability(FEW).max_step_size
     mean = algorithm.stability(FEW.as_quadratic()).max_step_size
     below, between = (replace(algorithm, step_size=step) for step in (0.98 * limit, 0.5 * (limit + mean)))
-    assert between.radius(FEW.as_quadratic()) < 1.0
+    assert between._radius(FEW.as_quadratic()) < 1.0
     assert np.isfinite(fs.simulate(FEW, below, 3, 64, seed=1, threads=1).mean).all()
     with pytest.raises(fs.UnstableStepSize, match="of the second moment") as caught:
         fs.simulate(FEW, between, 3, 64, seed=1, threads=1)
@@ -114,13 +114,13 @@ def test_all_data_without_replacement_are_full_gradients():
 def test_what_is_not_judged_says_so(monkeypatch):
     debiased = fs.FAHMC(0.05, 2, 2, debias="fresh")
     assert "with debiasing, of the mean alone" in debiased.stability(FEW).source
-    assert debiased.radius(FEW) == debiased.radius(FEW.as_quadratic())
+    assert debiased._radius(FEW) == debiased._radius(FEW.as_quadratic())
     monkeypatch.setattr(minibatch_stability, "MAX_TABLE", 10)
     for algorithm in (*FEDERATED.values(), *DECENTRALIZED.values()):
         found, mean = algorithm.stability(FEW), algorithm.stability(FEW.as_quadratic())
         assert "of the mean alone: too large" in found.source
         assert (found.radius, found.max_step_size) == (mean.radius, mean.max_step_size)
-        assert algorithm.radius(FEW) == mean.radius
+        assert algorithm._radius(FEW) == mean.radius
     many = regression(1, sizes=(3,) * 24)
     ring = fs.network.ring(24)
     assert "too large" in fs.DESGHMC(0.05, 1.0, ring).stability(many).source

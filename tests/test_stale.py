@@ -101,8 +101,8 @@ def test_a_step_that_ends_in_one_update_is_stable():
     """One worker's gradients are fresh, and step_size curvature = 1 leaves nothing to grow or to shrink."""
     for staleness in (fs.Workers(1), [0] * 130):
         algorithm = fs.StaleSGLD(0.5, staleness)
-        assert algorithm.radius(fs.Quadratic([2.0], [[1.0]])) == 0.0
-        assert algorithm.radius(fs.Quadratic([[2.0, 1.0]], [[1.0, 1.0]])) == pytest.approx(0.5, rel=1e-12)
+        assert algorithm._radius(fs.Quadratic([2.0], [[1.0]])) == 0.0
+        assert algorithm._radius(fs.Quadratic([[2.0, 1.0]], [[1.0, 1.0]])) == pytest.approx(0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize("tau", [0, 1, 4])

@@ -137,7 +137,7 @@ def test_the_assumption_is_that_of_the_recursion():
         for share in (0.5, 0.99, 1.01, 2.0):
             chosen = make(share * limit)
             bound = stale.bias_rate(theory.constants(problem, chosen), chosen, n_rounds=50)
-            assert bound.hypotheses_hold == (chosen.radius(problem) < 1.0) == (share < 1.0)
+            assert bound.hypotheses_hold == (chosen._radius(problem) < 1.0) == (share < 1.0)
     known = theory.Constants(dim=1, strong_convexity=1.0, smoothness=8.0, convention="global")
     assert not stale.mse_rate(known, fs.StaleSGLD(0.2, 1), n_rounds=5).hypotheses_hold  # h L = 1.6 > 1
     assert stale.mse_rate(known, fs.StaleSGLD(0.2, 0), n_rounds=5).hypotheses_hold
@@ -539,7 +539,7 @@ def test_ages_that_speak_for_figure_1():
     for ages in ([3], [0, 1, 1], [0, 1, 2, 3, 1, 3]):  # as the library's own chain has it
         chain = fs.StaleSGLD(0.4, np.tile(ages, 600) if len(ages) > 1 else ages[0])
         growth = stale.errata.growth_of_repeated_ages(0.4, ages)
-        assert growth == pytest.approx(np.log(chain.radius(PROBLEM)), abs=5e-3)
+        assert growth == pytest.approx(np.log(chain._radius(PROBLEM)), abs=5e-3)
 
 
 def test_figure_1_would_be_cleared_by_a_stable_step(monkeypatch):

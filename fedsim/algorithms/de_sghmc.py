@@ -108,21 +108,21 @@ class DESGHMC(Decentralized):
         given = 0.0 if self.start_velocity is None else self.start_velocity
         return np.broadcast_to(given, (problem.n_clients, problem.dim))
 
-    def start_velocity_rows(self, problem: Any, dim: int, n_lanes: int) -> Array:
+    def _start_velocity_rows(self, problem: Any, dim: int, n_lanes: int) -> Array:
         """Velocities at the start, (N, d, B)."""
         if self.start_velocity is None:
             return aligned((problem.n_clients, dim, n_lanes))
         return aligned_copy(np.repeat(self.start_velocities(problem)[:, :, None], n_lanes, axis=2))
 
-    def separates(self, problem: Any) -> bool:
+    def _separates(self, problem: Any) -> bool:
         """True while velocities start at zero, so that they can be laid out by coordinates too."""
         return self.start_velocity is None
 
-    def radius(self, problem: Any) -> float:
+    def _radius(self, problem: Any) -> float:
         """Radius of the map of all clients at the largest step size, see `Stability.radius`."""
         self.check(problem)
         step, (second, _) = self.schedule.largest, self._second(problem)
-        mean = self._radius(curvature_problem(problem), step)
+        mean = self._mean_radius(curvature_problem(problem), step)
         return mean if second is None else max(mean, second(step))
 
     def _second(self, problem: Any) -> tuple[Radius | None, str]:
@@ -131,7 +131,7 @@ class DESGHMC(Decentralized):
         return (None if response is None
                 else gossip_radius(problem, response, self.mixing, self.friction)), remark
 
-    def _radius(self, problem: Any, eta: float) -> float:
+    def _mean_radius(self, problem: Any, eta: float) -> float:
         keep = 1.0 - eta * self.friction
         curvatures = shared_curvatures(problem)
         if curvatures is not None:  # z^2 - (lambda - eta^2 theta + beta) z + beta lambda = 0 per mode
@@ -157,13 +157,13 @@ class DESGHMC(Decentralized):
         self.check(problem)
         judge = self._second(problem)
         problem = curvature_problem(problem)
-        step, value = self.schedule.largest, self._radius(problem, self.schedule.largest)
+        step, value = self.schedule.largest, self._mean_radius(problem, self.schedule.largest)
         trace = np.trace(problem.dense_hessians, axis1=1, axis2=2) * problem.weights
-        limit = largest_stable(lambda eta: self._radius(problem, eta),
+        limit = largest_stable(lambda eta: self._mean_radius(problem, eta),
                                0.03 / float(np.sqrt(trace.max())), growth=1.3, scan=100)
         mean = Stability(value, bool(value < 1.0), limit, step, "DE-SGHMC map of all clients")
         return judged(mean, judge, first_limit)
 
-    def kernel(self, problem: Any) -> DESGHMCKernel:
+    def _kernel(self, problem: Any) -> DESGHMCKernel:
         """The NamedTuple that compiled code sees."""
-        return DESGHMCKernel(self.schedule.arrays(), self.friction, problem.weights, self.gossip())
+        return DESGHMCKernel(self.schedule.arrays(), self.friction, problem.weights, self._gossip())

@@ -84,11 +84,11 @@ class DESGLD(Decentralized):
         """The paper's symbols."""
         return cls(eta, W)
 
-    def radius(self, problem: Any) -> float:
+    def _radius(self, problem: Any) -> float:
         """Radius of the map of all clients at the largest step size, see `Stability.radius`."""
         self.check(problem)
         step, (second, _) = self.schedule.largest, self._second(problem)
-        mean = self._radius(curvature_problem(problem), step)
+        mean = self._mean_radius(curvature_problem(problem), step)
         return mean if second is None else max(mean, second(step))
 
     def _second(self, problem: Any) -> tuple[Radius | None, str]:
@@ -97,7 +97,7 @@ class DESGLD(Decentralized):
         return (None if response is None
                 else gossip_radius(problem, response, self.mixing, None)), remark
 
-    def _radius(self, problem: Any, step: float) -> float:
+    def _mean_radius(self, problem: Any, step: float) -> float:
         curvatures = shared_curvatures(problem)
         if curvatures is not None:
             modes = np.linalg.eigvalsh(self.mixing)
@@ -141,7 +141,7 @@ class DESGLD(Decentralized):
         self.check(problem)
         judge = self._second(problem)
         problem = curvature_problem(problem)
-        step, value = self.schedule.largest, self._radius(problem, self.schedule.largest)
+        step, value = self.schedule.largest, self._mean_radius(problem, self.schedule.largest)
         curvatures = shared_curvatures(problem)
         if curvatures is not None:
             limit = (1.0 + smallest_eigenvalue(self.mixing)) / float(curvatures.max())
@@ -150,6 +150,6 @@ class DESGLD(Decentralized):
         mean = Stability(value, bool(value < 1.0 or step < limit), limit, step, "DE-SGLD map of all clients")
         return judged(mean, judge, only_limit)
 
-    def kernel(self, problem: Any) -> DESGLDKernel:
+    def _kernel(self, problem: Any) -> DESGLDKernel:
         """The NamedTuple that compiled code sees."""
-        return DESGLDKernel(self.schedule.arrays(), problem.weights, self.gossip())
+        return DESGLDKernel(self.schedule.arrays(), problem.weights, self._gossip())

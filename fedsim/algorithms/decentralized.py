@@ -134,19 +134,19 @@ class Decentralized:
             raise ValueError(f"mixing has shape {self.mixing.shape}; it must be "
                              f"{(problem.n_clients, problem.n_clients)} for the problem's clients")
 
-    def separates(self, problem: Any) -> bool:
+    def _separates(self, problem: Any) -> bool:
         """True: a step treats each coordinate alone, given a problem that does."""
         return True
 
-    def is_gaussian(self, problem: Any) -> bool:
+    def _is_gaussian(self, problem: Any) -> bool:
         """True unless the problem's gradients are not affine or their noise depends on the state."""
         return getattr(problem, "keeps_gaussian", True)
 
-    def steps(self, n_rounds: int) -> int:
+    def _steps(self, n_rounds: int) -> int:
         """Iterations in `n_rounds` rounds: one each."""
         return n_rounds
 
-    def n_views(self, problem: Any) -> int:
+    def _n_views(self, problem: Any) -> int:
         """Laws recorded: the average and every client."""
         return 1 + problem.n_clients
 
@@ -156,24 +156,24 @@ class Decentralized:
         return {"communications": n_rounds, "gradient_evaluations": n_rounds * self.n_clients,
                 "floats_sent": n_rounds * problem.dim * links}
 
-    def gossip(self) -> Gossip:
+    def _gossip(self) -> Gossip:
         """The mixing matrix as compiled code sees it: only its nonzero entries."""
         rows, columns = np.nonzero(self.mixing)
         first = np.searchsorted(rows, np.arange(self.n_clients + 1)).astype(np.int64)
         return Gossip(first, columns.astype(np.int64), self.mixing[rows, columns])
 
-    def start_velocity_rows(self, problem: Any, dim: int, n_lanes: int) -> Array:
+    def _start_velocity_rows(self, problem: Any, dim: int, n_lanes: int) -> Array:
         """Velocities at the start (N, d, B); empty for algorithms without any."""
         return aligned((0, dim, n_lanes))
 
-    def workspace(self, problem: Any, start: Array, dtype: Any) -> DecentralizedWork:
+    def _workspace(self, problem: Any, start: Array, dtype: Any) -> DecentralizedWork:
         """Room for one block, beginning at `start`: (d, B), or (N, d, B) with a start per client."""
         dim, n_lanes = start.shape[-2:]
         per_draw = steps_per_draw(dim, dtype)
         positions = aligned((2, self.n_clients, dim, n_lanes))
         positions[0] = start
         return DecentralizedWork(
-            positions=positions, velocities=self.start_velocity_rows(problem, dim, n_lanes),
+            positions=positions, velocities=self._start_velocity_rows(problem, dim, n_lanes),
             turn=np.zeros(1, np.int64),
             own=normal_room(self.n_clients, per_draw * dim, n_lanes, dtype, keep=per_draw > 1),
             gradient=aligned((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))

@@ -90,13 +90,13 @@ class FAHMC(Federated):
         """The paper's symbols; its rho is the shared fraction of the variance itself."""
         return cls(eta, K, T, fraction("rho", rho))
 
-    def gradients_per_step(self, problem: Any) -> int:
+    def _gradients_per_step(self, problem: Any) -> int:
         """K; with gradient noise each interior point costs a second evaluation, 2 K - 1 in all."""
         noisy = (getattr(problem, "gradient_noise", None) is not None
                  or getattr(problem, "has_minibatches", False))
         return 2 * self.leapfrog_steps - 1 if noisy else self.leapfrog_steps
 
-    def radius(self, problem: Any) -> float:
+    def _radius(self, problem: Any) -> float:
         """Radius of the round map at the largest step size, see `Stability.radius`."""
         self.check(problem)
         followed, step, (second, _) = curvature_problem(problem), self.schedule.largest, self._second(problem)
@@ -150,12 +150,13 @@ class FAHMC(Federated):
             limit, reason = step, f"a resonance: trajectories return to where they began; {reason}"
         return judged(Stability(value, bool(stable), limit, step, reason), judge, first_limit)
 
-    def kernel(self, problem: Any) -> FAHMCKernel:
+    def _kernel(self, problem: Any) -> FAHMCKernel:
         """The NamedTuple that compiled code sees."""
         return FAHMCKernel(
             self.schedule.arrays(), self.leapfrog_steps, self.local_steps, self.shared_noise,
             {None: 0, "stale": STALE, "fresh": FRESH}[self.debias], FIRST_ROUND[self.first_round],
-            problem.weights, self.clients(problem), modes_of(problem) if self._turns(problem) else NoModes(0))
+            problem.weights, self._clients(problem),
+            modes_of(problem) if self._turns(problem) else NoModes(0))
 
     def _turns(self, problem: Any) -> bool:
         """True when trajectories go along the clients' eigenvectors: dense curvature, exact gradients."""
@@ -163,14 +164,14 @@ class FAHMC(Federated):
         return (dense and problem.gradient_noise is None and self.debias is None
                 and self.participation is None)
 
-    def workspace(self, problem: Any, start: Array, dtype: Any) -> FederatedWork:
+    def _workspace(self, problem: Any, start: Array, dtype: Any) -> FederatedWork:
         """As for every federated algorithm."""
         if self._turns(problem) and start.shape[-1] % TILE:
             raise ValueError(f"start has {start.shape[-1]} lanes; rows must be padded to a multiple of "
                              f"{TILE}")
-        return super().workspace(problem, start, dtype)
+        return super()._workspace(problem, start, dtype)
 
-    def extra(self, active: int, dim: int, n_lanes: int) -> FAHMCExtra:
+    def _extra(self, active: int, dim: int, n_lanes: int) -> FAHMCExtra:
         """Further state: velocities and corrections."""
         slots = 0 if self.debias is None else active
         velocity, anchor, mean_gradient, previous = aligned((4, dim, n_lanes))

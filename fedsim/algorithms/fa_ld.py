@@ -105,12 +105,12 @@ class FALD(Federated):
         chosen = None if S is None else Participation.from_paper(S, str(scheme))
         return cls(eta, K, tau, fraction("rho", rho) ** 2, chosen)
 
-    def kernel(self, problem: Any) -> FALDKernel:
+    def _kernel(self, problem: Any) -> FALDKernel:
         """The NamedTuple that compiled code sees."""
         return FALDKernel(self.schedule.arrays(), self.local_steps, self.temperature, self.shared_noise,
-                          self.clients(problem))
+                          self._clients(problem))
 
-    def radius(self, problem: Any) -> float:
+    def _radius(self, problem: Any) -> float:
         """Radius of the round map at the largest step size, see `Stability.radius`."""
         self.check(problem)
         followed, step, (second, _) = curvature_problem(problem), self.schedule.largest, self._second(problem)

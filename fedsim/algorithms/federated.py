@@ -234,21 +234,21 @@ class Federated:
         """`Participation.variance_factor`, 0 when all clients take part."""
         return 0.0 if self.participation is None else self.participation.variance_factor(problem.n_clients)
 
-    def separates(self, problem: Any) -> bool:
+    def _separates(self, problem: Any) -> bool:
         """True when a step treats each coordinate alone, given a problem that does."""
         return self.participation is None
 
-    def is_gaussian(self, problem: Any) -> bool:
+    def _is_gaussian(self, problem: Any) -> bool:
         """False for mixtures over who was drawn, and where the problem's gradients are not affine."""
         chosen = self.participation
         whoever = chosen is None or chosen.variance_factor(problem.n_clients) == 0.0
         return whoever and getattr(problem, "keeps_gaussian", True)
 
-    def steps(self, n_rounds: int) -> int:
+    def _steps(self, n_rounds: int) -> int:
         """Local steps in `n_rounds` rounds: what schedules and streams count."""
         return n_rounds * self.local_steps
 
-    def gradients_per_step(self, problem: Any) -> int:
+    def _gradients_per_step(self, problem: Any) -> int:
         """Gradient evaluations of a client in a local step."""
         return 1
 
@@ -259,21 +259,21 @@ class Federated:
         """
         active = self.n_active(problem)
         return {"communications": n_rounds,
-                "gradient_evaluations": self.steps(n_rounds) * active * self.gradients_per_step(problem),
+                "gradient_evaluations": self._steps(n_rounds) * active * self._gradients_per_step(problem),
                 "floats_sent": n_rounds * problem.dim * (active + problem.n_clients)}
 
-    def clients(self, problem: Any) -> AllClients | DrawnClients:
+    def _clients(self, problem: Any) -> AllClients | DrawnClients:
         """Who takes part, as compiled code sees it."""
         private = 1.0 / np.sqrt(problem.weights)
         if self.participation is None:
             return AllClients(problem.weights, private)
         return DrawnClients(np.cumsum(problem.weights), private, self.participation.replace)
 
-    def extra(self, active: int, dim: int, n_lanes: int) -> Any:
+    def _extra(self, active: int, dim: int, n_lanes: int) -> Any:
         """Further state of the algorithm."""
         return NoExtra(0)
 
-    def workspace(self, problem: Any, start: Array, dtype: Any) -> FederatedWork:
+    def _workspace(self, problem: Any, start: Array, dtype: Any) -> FederatedWork:
         """Room for one block, beginning at `start` (d, B); `dtype` is that of the normals."""
         dim, n_lanes = start.shape
         active = self.n_active(problem)
@@ -285,7 +285,7 @@ class Federated:
             shared=normal_room(1, per_draw * dim, n_lanes, dtype),
             gradient=aligned((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype),
             drawn=aligned((active, n_lanes), np.int64), pool=aligned((pool, n_lanes), np.int64),
-            extra=self.extra(active, dim, n_lanes))
+            extra=self._extra(active, dim, n_lanes))
 
 
 def curvatures(problem: Any) -> tuple[Array, Array | None]:

@@ -65,7 +65,7 @@ class Stale:
         """Age of the gradient at updates 0, ..., n_rounds - 1."""
         return as_staleness(self.staleness).ages(n_rounds)
 
-    def bind(self, problem: Any, n_rounds: int) -> tuple[Any, Any]:
+    def _bind(self, problem: Any, n_rounds: int) -> tuple[Any, Any]:
         """The pooled problem, and this algorithm with the ages of so many updates worked out."""
         staleness = as_staleness(self.staleness)
         if isinstance(staleness, Fixed):
@@ -78,7 +78,7 @@ class Stale:
     def _worked_out(self) -> Fixed | Sequence | Several:
         staleness = as_staleness(self.staleness)
         if not isinstance(staleness, (Fixed, Sequence, Several)):
-            raise TypeError("bind() first: the ages of a simulated server depend on the number of updates")
+            raise TypeError("_bind() first: the ages of a simulated server depend on the number of updates")
         return staleness
 
     def target(self, problem: Any) -> Gaussian:
@@ -90,17 +90,17 @@ class Stale:
         if not hasattr(problem, "pooled"):
             raise ValueError(f"problem={problem!r} has no pooled form, which stale gradients follow")
 
-    def separates(self, problem: Any) -> bool:
+    def _separates(self, problem: Any) -> bool:
         """True: a step treats each coordinate alone, given a problem that does."""
         return True
 
-    def is_gaussian(self, problem: Any) -> bool:
+    def _is_gaussian(self, problem: Any) -> bool:
         """False for real minibatches, and for mixtures over several schedules."""
         staleness = as_staleness(self.staleness)
         mixed = isinstance(staleness, Several) or getattr(staleness, "schedules", 1) > 1
         return not mixed and getattr(problem, "keeps_gaussian", True)
 
-    def steps(self, n_rounds: int) -> int:
+    def _steps(self, n_rounds: int) -> int:
         """Updates in `n_rounds` rounds: one each."""
         return n_rounds
 
@@ -109,17 +109,17 @@ class Stale:
         return {"communications": n_rounds, "gradient_evaluations": n_rounds,
                 "floats_sent": 2 * n_rounds * problem.dim}
 
-    def radius(self, problem: Any) -> float:
+    def _radius(self, problem: Any) -> float:
         """Growth per update of the slowest or least stable mode."""
         return radius_of(self, problem, self.schedule.largest)
 
     def stability(self, problem: Any) -> Stability:
         """Growth per update, and the step-size limit."""
-        step, value = self.schedule.largest, self.radius(problem)
+        step, value = self.schedule.largest, self._radius(problem)
         limit = step_limit(self, problem)
         return Stability(value, bool(value < 1.0), limit, step, f"{type(self).__name__} with stale gradients")
 
-    def workspace(self, problem: Any, start: Array, dtype: Any) -> StaleWork:
+    def _workspace(self, problem: Any, start: Array, dtype: Any) -> StaleWork:
         """Room for one block, beginning at `start` (d, B)."""
         dim, n_lanes = start.shape
         staleness = self._worked_out()
@@ -131,7 +131,7 @@ class Stale:
             own=normal_room(_AHEAD, steps_per_draw(dim, dtype) * dim, n_lanes, dtype),
             gradient=aligned((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))
 
-    def _kernel(self, dynamics: Any) -> StaleKernel:
+    def _stale_kernel(self, dynamics: Any) -> StaleKernel:
         staleness = self._worked_out()
         ages: Any
         if isinstance(staleness, Fixed):
@@ -170,9 +170,9 @@ class StaleSGLD(Stale):
         """The paper's symbols."""
         return cls(h, tau)
 
-    def kernel(self, problem: Any) -> StaleKernel:
+    def _kernel(self, problem: Any) -> StaleKernel:
         """The NamedTuple that compiled code sees."""
-        return self._kernel(Langevin(0))
+        return self._stale_kernel(Langevin(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +202,6 @@ class StaleSGHMC(Stale):
         """The paper's symbols."""
         return cls(h, B, tau)
 
-    def kernel(self, problem: Any) -> StaleKernel:
+    def _kernel(self, problem: Any) -> StaleKernel:
         """The NamedTuple that compiled code sees."""
-        return self._kernel(Hamiltonian(self.friction))
+        return self._stale_kernel(Hamiltonian(self.friction))

@@ -112,8 +112,8 @@ def lane_state(plan: Plan, first: int, last: int) -> LaneState:
     """Lay a block out in lanes. The bits do not depend on which layout is chosen."""
     problem, algorithm, n_lanes = plan.problem, plan.algorithm, last - first
     arrays = None
-    if n_lanes < FEW_REPLICAS and plan.noise == "double" and algorithm.separates(problem):
-        arrays = problem.coordinate_arrays(n_lanes)
+    if n_lanes < FEW_REPLICAS and plan.noise == "double" and algorithm._separates(problem):
+        arrays = problem._coordinate_arrays(n_lanes)
     lanes: Any = lane_set(plan.seed, first, n_lanes)
     start = start_rows(plan.start_mean, plan.start_cov, lanes)
     if arrays is not None:
@@ -124,11 +124,11 @@ def lane_state(plan: Plan, first: int, last: int) -> LaneState:
         wide = aligned((problem.dim, n_lanes))
         seen = wide if n_pairs == 1 else aligned(start.shape[-2:])  # one pair: nothing to unfold
     else:
-        arrays = problem.arrays()
+        arrays = problem._arrays()
         seen = wide = aligned(start.shape[-2:])
         lanes = as_single(lanes) if plan.noise == "single" else lanes
-    work = algorithm.workspace(problem, aligned_copy(start), plan.dtype)
-    return LaneState(algorithm.kernel(problem), arrays, lanes, work, seen, wide)
+    work = algorithm._workspace(problem, aligned_copy(start), plan.dtype)
+    return LaneState(algorithm._kernel(problem), arrays, lanes, work, seen, wide)
 
 
 class BlockRunner:

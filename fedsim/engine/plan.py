@@ -49,7 +49,7 @@ class Plan:
     @property
     def n_views(self) -> int:
         """Laws recorded: the average, and the clients where they differ."""
-        return int(getattr(self.algorithm, "n_views", lambda problem: 1)(self.problem))
+        return int(getattr(self.algorithm, "_n_views", lambda problem: 1)(self.problem))
 
     @property
     def dtype(self) -> Any:
@@ -83,7 +83,7 @@ class Plan:
     def key(self) -> str:
         """Hash of everything that decides the numbers, and of the code version."""
         digest = hashlib.sha256(source_hash().encode())
-        feed(digest, (self.problem.arrays(), self.algorithm.kernel(self.problem), self.n_rounds,
+        feed(digest, (self.problem._arrays(), self.algorithm._kernel(self.problem), self.n_rounds,
                       self.n_replicas, self.seed, self.start_mean, self.start_cov, self.rounds,
                       self.covariance, self.average, self.keep_final, self.noise))
         return digest.hexdigest()[:32]
@@ -122,7 +122,7 @@ def refuse_memory(needed: float, what: str, advice: str) -> None:
 def _check_fields(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int) -> None:
     """Sizes that the counters of the random streams can hold."""
     active = getattr(algorithm, "n_active", lambda problem: 0)(problem)
-    steps = algorithm.steps(n_rounds)
+    steps = algorithm._steps(n_rounds)
     if steps > MAX_STEPS:
         raise ValueError(f"n_rounds={n_rounds} makes {steps} steps; the random streams number {MAX_STEPS}")
     for name, value, limit in (("n_active", active, MAX_CLIENTS), ("n_replicas", n_replicas, MAX_REPLICAS),
@@ -131,9 +131,9 @@ def _check_fields(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int) 
         if value > limit:
             raise ValueError(f"{name}={value} must be at most {limit}, what the random streams can number")
     end = getattr(algorithm, "schedule", None) and algorithm.schedule.n_steps
-    if end is not None and algorithm.steps(n_rounds) > end:
+    if end is not None and algorithm._steps(n_rounds) > end:
         raise ValueError(f"step_size has {end} entries; n_rounds={n_rounds} needs "
-                         f"{algorithm.steps(n_rounds)} local steps")
+                         f"{algorithm._steps(n_rounds)} local steps")
 
 
 def make_plan(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, seed: int, start: object,
@@ -152,8 +152,8 @@ def make_plan(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, s
     unchecked = one_of("allow_unstable", allow_unstable, (True, False))
     (validate_sizes if unchecked else validate)(problem, algorithm, start)
     _check_fields(problem, algorithm, n_rounds, n_replicas)
-    if hasattr(algorithm, "bind"):
-        problem, algorithm = algorithm.bind(problem, n_rounds)
+    if hasattr(algorithm, "_bind"):
+        problem, algorithm = algorithm._bind(problem, n_rounds)
     first, last = (0, n_replicas) if replicas is None else _shard(replicas, n_replicas)
     if covariance != "none" and last - first < 2:
         raise ValueError(f"n_replicas={last - first} must be at least 2 to estimate a covariance; "

@@ -143,7 +143,7 @@ def available_threads() -> int:
 
 def _finish(plan: Plan, moments: Moments, blocks: list[BlockResult]) -> Run:
     """The Run of merged moments. View 0 is the average, the others are clients."""
-    gaussian = bool(getattr(plan.algorithm, "is_gaussian", lambda problem: True)(plan.problem))
+    gaussian = bool(getattr(plan.algorithm, "_is_gaussian", lambda problem: True)(plan.problem))
     try:
         target = plan.algorithm.target(plan.problem)
     except NoTarget:

@@ -226,20 +226,20 @@ class GaussianMean:
         point = np.asarray(x, dtype=np.float64)
         return (self.n_data + 1.0 / self.prior_variance) * point - self.data.sum()
 
-    def coordinate_arrays(self, n_replicas: int) -> None:
+    def _coordinate_arrays(self, n_replicas: int) -> None:
         """None: one coordinate makes no pair."""
         return None
 
-    def scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
+    def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
         """What a gradient of this problem needs to work in."""
         if self.batch_size is None:
             return scratch_rows(dim, n_lanes, dtype)
         return regression_scratch(dim, n_lanes, dtype, self.batch_size)
 
-    def arrays(self) -> Any:
+    def _arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
         precision = self.n_data + 1.0 / self.prior_variance
-        exact = Quadratic(np.array([[precision]]), self.target().mean[None]).arrays()
+        exact = Quadratic(np.array([[precision]]), self.target().mean[None])._arrays()
         if self.batch_size is None:
             return exact
         data = Data(np.ones((1, self.n_data)), self.data, np.zeros(1, np.int64),

@@ -12,6 +12,7 @@ from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.network import complete, ring
 from fedsim.problems.quadratic import Quadratic
 from fedsim.problems.regression import LogisticRegression
+from fedsim.stability import stability_radius
 from fedsim.validation import Array
 
 from ..errata import Evidence, erratum
@@ -44,7 +45,7 @@ def missing_half(factor: float, seeds: range = range(3)) -> Evidence:
         off.append(float(np.linalg.norm(target - posterior) / np.linalg.norm(posterior)))
         problem = Quadratic.from_components(hessians, np.zeros((CLIENTS, 2)))
         for name, mixing in zip(radii, (complete(CLIENTS), ring(CLIENTS), np.eye(CLIENTS)), strict=True):
-            radii[name].append(DESGLD(0.009, mixing).radius(problem))
+            radii[name].append(stability_radius(problem, DESGLD(0.009, mixing)))
     numbers = {"|cov of exp(-f) - V| / |V|, largest": max(off)}
     numbers |= {f"spectral radius at step size 0.009, {name} network, {which}": value
                 for name, found in radii.items()

@@ -41,7 +41,7 @@ class ExactFamily:
 
         With covariance="none" the covariances are None; else (d, d), or (d,) variances where
         where covariance="diagonal" or where coordinates are uncorrelated. Where clients have laws of
-        their own (`n_views` of the algorithm): stacked, the average first.
+        their own (`_n_views` of the algorithm): stacked, the average first.
         """
         raise NoExactLaw(f"{type(algorithm).__name__} has no exact law here")
 
@@ -156,7 +156,7 @@ def exact_law(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None,
     one_of("covariance", covariance, ("full", "diagonal", "none"))
     rounds = recorded_rounds(n_rounds, record)
     dim, kept = problem.dim, len(rounds)
-    views = getattr(algorithm, "n_views", lambda problem: 1)(problem)
+    views = getattr(algorithm, "_n_views", lambda problem: 1)(problem)
     entries = {"full": dim * dim, "diagonal": dim, "none": 0}[covariance]
     laws = "" if views == 1 else f" of {views} laws"
     refuse_memory(views * kept * (dim + entries), f"{kept} recorded rounds{laws} of "

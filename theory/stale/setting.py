@@ -9,6 +9,7 @@ import numpy as np
 from fedsim.algorithms.stale import StaleSGLD
 from fedsim.law import recorded_rounds
 from fedsim.problems.quadratic import Quadratic
+from fedsim.stability import stability_radius
 from fedsim.staleness import Workers, as_staleness
 from fedsim.validation import whole
 
@@ -75,7 +76,7 @@ def stable_step(constants: Constants, algorithm: Any) -> Assumption:
     else:
         ends = np.array([[constants.strong_convexity, constants.smoothness]])
         name, limit = "growth per update < 1 at strong_convexity and smoothness", 1.0
-        value = algorithm.radius(Quadratic(ends, np.zeros((1, 2))))
+        value = stability_radius(Quadratic(ends, np.zeros((1, 2))), algorithm)
     room = (limit - value) / limit
     room = room if room > 0.0 else min(room, -ROUNDING)  # the limit itself is not stable
     return Assumption(f"stable step size (bounded moments): {name}", room > 0.0, room)

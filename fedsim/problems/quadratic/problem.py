@@ -203,7 +203,7 @@ class Quadratic:
             return difference @ self.hessians[client]
         return difference * self.diagonal_hessians[client]
 
-    def arrays(self) -> Any:
+    def _arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
         exact: Any
         if self.structure == "dense":
@@ -212,7 +212,7 @@ class Quadratic:
             exact = DiagonalQuadratic(self.diagonal_hessians, self.minimizers)
         return self._with_noise(exact)
 
-    def coordinate_arrays(self, n_replicas: int) -> Any:
+    def _coordinate_arrays(self, n_replicas: int) -> Any:
         """The compiled form with pairs of coordinates as lanes, or None where coordinates mix.
 
         For even dimension, diagonal Hessians and isotropic noise: then coordinates are independent,

@@ -50,15 +50,15 @@ class Regression:
     replace: bool
     grad_scale: str
     gradient_noise: float | None = None
-    targets_name = "targets"
-    unit = 1.0
+    _targets_name = "targets"
+    _unit = 1.0
     """Factor of the sum of `slopes` over data in a gradient."""
-    steepest = 1.0
+    _steepest = 1.0
     """Largest second derivative of the loss in its score."""
 
     def _normalise(self) -> None:
         """Check and convert the fields; called by ``__post_init__``."""
-        features, name = array("features", self.features, 2), self.targets_name
+        features, name = array("features", self.features, 2), self._targets_name
         targets = array(name, getattr(self, name), 1)
         n_data = len(features)
         shape(name, targets, (n_data,), " (one per row of features)")
@@ -86,15 +86,15 @@ class Regression:
                              f"batch_size it must have at most {MAX_DATA} (the random streams' numbers)")
         put(self, "batch_size", size)
 
-    def slopes(self, scores: Array, targets: Array) -> Array:
+    def _slopes(self, scores: Array, targets: Array) -> Array:
         """Derivative of the loss in the score x'X_r, in units of `unit`."""
         raise NotImplementedError
 
-    def losses(self, scores: Array, targets: Array) -> Array:
+    def _losses(self, scores: Array, targets: Array) -> Array:
         """The loss of each datum, in units of `unit`."""
         raise NotImplementedError
 
-    def model(self) -> Any:
+    def _model(self) -> Any:
         """Compiled form with full gradients, for minibatches to be drawn from."""
         raise NotImplementedError
 
@@ -126,11 +126,11 @@ class Regression:
         return self.batch_size is not None
 
     @cached_property
-    def data(self) -> Data:
+    def _data(self) -> Data:
         """The data sorted by client, as compiled code sees it."""
         order = np.argsort(self.clients, kind="stable")
         first = np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
-        return Data(np.ascontiguousarray(self.features[order].T), getattr(self, self.targets_name)[order],
+        return Data(np.ascontiguousarray(self.features[order].T), getattr(self, self._targets_name)[order],
                     first, self.sizes.astype(np.int64))
 
     @property
@@ -141,16 +141,16 @@ class Regression:
     def _rows(self, client: int | None) -> tuple[Array, Array, float]:
         """Features, targets and weight of one client, or of all together."""
         if client is None:
-            return self.features, getattr(self, self.targets_name), 1.0
+            return self.features, getattr(self, self._targets_name), 1.0
         mine = self.clients == whole("client", client, 0, self.n_clients - 1)
-        return self.features[mine], getattr(self, self.targets_name)[mine], float(self.weights[client])
+        return self.features[mine], getattr(self, self._targets_name)[mine], float(self.weights[client])
 
     def potential(self, client: int | None, x: Any) -> Array:
         """f_(c), or f with client=None, at points `x` (..., d), in NumPy; without the laws' normalisers."""
         points = np.asarray(x, dtype=np.float64)
         features, targets, weight = self._rows(client)
         share = 1.0 if client is None else 1.0 / self.n_clients
-        fit = self.unit * self.losses(points @ features.T, targets).sum(axis=-1)
+        fit = self._unit * self._losses(points @ features.T, targets).sum(axis=-1)
         return (fit + 0.5 * share / self.prior_variance * (points**2).sum(axis=-1)) / weight
 
     def gradient(self, client: int | None, x: Any) -> Array:
@@ -158,7 +158,7 @@ class Regression:
         points = np.asarray(x, dtype=np.float64)
         features, targets, weight = self._rows(client)
         share = 1.0 if client is None else 1.0 / self.n_clients
-        fit = self.unit * self.slopes(points @ features.T, targets) @ features
+        fit = self._unit * self._slopes(points @ features.T, targets) @ features
         return (fit + share / self.prior_variance * points) / weight
 
     def curvature_bounds(self, convention: str = "federated") -> tuple[float, float]:
@@ -182,8 +182,8 @@ class Regression:
 
     def _bounds(self, spectrum: Any, prior: Any, factor: Any = 1.0) -> tuple[Any, Any]:
         """Bounds on the Hessian from the spectrum (.., d) of X'X."""
-        high = factor * self.unit * self.steepest * spectrum[..., -1] + prior
-        return self._least(factor * self.unit * np.clip(spectrum[..., 0], 0.0, None)) + prior, high
+        high = factor * self._unit * self._steepest * spectrum[..., -1] + prior
+        return self._least(factor * self._unit * np.clip(spectrum[..., 0], 0.0, None)) + prior, high
 
     def _least(self, curvature: Any) -> Any:
         """Least curvature of the losses where those of their squares have this one."""
@@ -215,18 +215,18 @@ class Regression:
             return np.ones(self.n_clients)
         return self.batch_size / self.sizes
 
-    def with_minibatches(self, model: Any) -> Any:
+    def _with_minibatches(self, model: Any) -> Any:
         """The compiled form of gradients estimated from `batch_size` data."""
         assert self.batch_size is not None
-        scales = self.unit / self.weights * (
+        scales = self._unit / self.weights * (
             self.sizes / self.batch_size if self.grad_scale == "unbiased" else 1.0)
         return Minibatch(model, self.batch_size, self.replace, scales)
 
-    def coordinate_arrays(self, n_replicas: int) -> None:
+    def _coordinate_arrays(self, n_replicas: int) -> None:
         """None: data mix the coordinates."""
         return None
 
-    def scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
+    def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
         """What a gradient of this problem needs to work in."""
         return regression_scratch(dim, n_lanes, dtype, self.batch_size or 0)
 

@@ -80,15 +80,15 @@ class LinearRegression(Regression):
         object.__setattr__(self, "noise_std", positive("noise_std", self.noise_std))
 
     @property
-    def unit(self) -> float:  # type: ignore[override]
+    def _unit(self) -> float:  # type: ignore[override]
         """1 / xi^2."""
         return 1.0 / self.noise_std**2
 
-    def losses(self, scores: Array, targets: Array) -> Array:
+    def _losses(self, scores: Array, targets: Array) -> Array:
         """(x'X_r - y_r)^2 / 2."""
         return 0.5 * (scores - targets) ** 2
 
-    def slopes(self, scores: Array, targets: Array) -> Array:
+    def _slopes(self, scores: Array, targets: Array) -> Array:
         """x'X_r - y_r."""
         return scores - targets
 
@@ -102,8 +102,8 @@ class LinearRegression(Regression):
         prior = np.eye(self.dim) / (self.prior_variance * self.n_clients)
         for c in range(self.n_clients):
             features, targets, _ = self._rows(c)
-            precisions[c] = share[c] * self.unit * (features.T @ features) + prior
-            pulls[c] = share[c] * self.unit * (features.T @ targets)
+            precisions[c] = share[c] * self._unit * (features.T @ features) + prior
+            pulls[c] = share[c] * self._unit * (features.T @ targets)
         minimizers = np.asarray(np.linalg.solve(precisions, pulls[..., None])[..., 0], dtype=np.float64)
         return Quadratic(precisions / self.weights[:, None, None], minimizers, self.weights)
 
@@ -142,7 +142,7 @@ class LinearRegression(Regression):
         tables = np.empty((self.n_clients, dim * dim, dim * dim))
         for c, n in enumerate(self.sizes):
             features, _, weight = self._rows(c)
-            scale = (n / b if self.grad_scale == "unbiased" else 1.0) * self.unit / weight
+            scale = (n / b if self.grad_scale == "unbiased" else 1.0) * self._unit / weight
             finite = 1.0 if self.replace else (n - b) / max(n - 1, 1)
             products = (features[:, :, None] * features[:, None, :]).reshape(n, dim * dim)
             gram = features.T @ features
@@ -153,13 +153,13 @@ class LinearRegression(Regression):
         """The posterior, tempered: proportional to exp(-f / temperature)."""
         return self._full.target(temperature)
 
-    def model(self) -> LinearModel:
+    def _model(self) -> LinearModel:
         """The data, and the quadratic form of the full gradients."""
-        return LinearModel(self.data, self.prior_pull, self._full.arrays())
+        return LinearModel(self._data, self.prior_pull, self._full._arrays())
 
-    def arrays(self) -> Any:
+    def _arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
-        return self._full.arrays() if self.batch_size is None else self.with_minibatches(self.model())
+        return self._full._arrays() if self.batch_size is None else self._with_minibatches(self._model())
 
     @property
     def keeps_gaussian(self) -> bool:

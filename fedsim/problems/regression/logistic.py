@@ -76,8 +76,8 @@ class LogisticRegression(Regression):
     grad_scale: str = "unbiased"
     gradient_noise: float | None = None
 
-    targets_name = "labels"
-    steepest = 0.25
+    _targets_name = "labels"
+    _steepest = 0.25
     keeps_gaussian = False
 
     def __post_init__(self) -> None:
@@ -91,11 +91,11 @@ class LogisticRegression(Regression):
             noise = nonnegative("gradient_noise", self.gradient_noise)
             object.__setattr__(self, "gradient_noise", noise or None)
 
-    def losses(self, scores: Array, targets: Array) -> Array:
+    def _losses(self, scores: Array, targets: Array) -> Array:
         """log(1 + exp(-(2 y_r - 1) x'X_r))."""
         return np.logaddexp(0.0, (1.0 - 2.0 * targets) * scores)
 
-    def slopes(self, scores: Array, targets: Array) -> Array:
+    def _slopes(self, scores: Array, targets: Array) -> Array:
         """P(y = 1) - y_r."""
         return expit(scores) - targets
 
@@ -145,13 +145,13 @@ class LogisticRegression(Regression):
         largest = float((high / self.weights).max())
         return Quadratic(np.full(self.n_clients, largest), np.zeros((self.n_clients, self.dim)), self.weights)
 
-    def model(self) -> LogisticModel:
+    def _model(self) -> LogisticModel:
         """The data."""
-        return LogisticModel(self.data, 1.0 / self.weights, self.prior_pull, int(self.sizes.max()))
+        return LogisticModel(self._data, 1.0 / self.weights, self.prior_pull, int(self.sizes.max()))
 
-    def arrays(self) -> Any:
+    def _arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
-        model: Any = self.model()
+        model: Any = self._model()
         if self.batch_size is not None:
-            model = self.with_minibatches(model)
+            model = self._with_minibatches(model)
         return model if self.gradient_noise is None else NoisyGradients(model, float(self.gradient_noise))

@@ -1,6 +1,7 @@
 """figures/index.html: every stored figure with the verdicts on its claims.
 
-The page is made from the stored claims JSON alone, links only to files beside it, and needs no network.
+The page is made from the stored claims JSON and the theorems' papers, links only to files beside it, and
+needs no network.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
+import theory
 
 from . import store
 from .coverage import NOT_REPRODUCED
@@ -132,6 +135,19 @@ def _meanings() -> str:
     return _rows(rows, ["verdict", "means"])
 
 
+def _papers() -> str:
+    """The papers, under the names they have on this page and in the catalogue."""
+    names: dict[str, list[str]] = {}
+    for entry in theory.theorems():
+        known = names.setdefault(entry.key, [])
+        if entry.paper not in known:
+            known.append(entry.paper)
+    rows = [[escape(", ".join(found)), escape(theory.cite(key)), f"<code>{escape(key)}</code>"]
+            for key, found in names.items()]
+    return ('<section id="papers"><h2>The papers</h2>'
+            + _rows(rows, ["called here", "paper", "key in theory/papers.bib"]) + "</section>")
+
+
 def _scoreboard(path: Path) -> str:
     if not path.exists():
         return ""
@@ -166,7 +182,7 @@ def page(folder: Path, scale: str) -> str:
         "mark: what we hold against a text is graded in <code>theory.errata()</code>, and what cannot be "
         "told from it is in <code>theory.remarks()</code>.</p>"
         f"<section>{_meanings()}</section><section>{contents}</section>"
-        + "".join(_figure(result) for result in results) + _missing()
+        + "".join(_figure(result) for result in results) + _missing() + _papers()
         + _scoreboard(folder / "scoreboard.csv") + "</main></body></html>\n")
 
 

@@ -1,8 +1,9 @@
 import pytest
+from mutants.fa_hmc import FA_HMC
 from mutants.fa_ld import FA_LD
 from scores import all_scores
 
-ALL = {"FA-LD": FA_LD}
+ALL = {"FA-LD": FA_LD, "FA-HMC": FA_HMC}
 
 
 @pytest.mark.parametrize(("row", "case"), [(row, case) for row in ALL for case in ALL[row].cases])

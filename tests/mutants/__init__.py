@@ -108,9 +108,12 @@ class Mutants:
 
         return add
 
-    def switch(self, name, case):
-        """Add a mutant that the bodies of `self.kernel` know by the number returned, its ``kernel.fault``."""
-        number = len(self.all) + 1
+    def switch(self, name, case, number=None):
+        """Add a mutant that the bodies of `self.kernel` know by the number returned, its ``kernel.fault``.
+
+        A given `number` is that of the same fault, which another case shows too.
+        """
+        number = len(self.all) + 1 if number is None else number
         self.override(name, case, kernel=self._faulty(number))
         return number
 

@@ -66,7 +66,7 @@ class Mutants:
     Parameters
     ----------
     program : class of the algorithm
-    kernel : the NamedTuple that its `kernel` returns
+    kernel : the NamedTuple that its `_kernel` returns
     cases : dict of Case
         By name; every fault names the case that shows it.
     n_rounds, n_replicas, seed : int
@@ -94,8 +94,8 @@ class Mutants:
     def kernel_change(self, name, case):
         """Decorator of a function (kernel, problem) that returns what compiled code shall see instead."""
         def add(change):
-            self.override(name, case, kernel=lambda algorithm, problem: change(
-                self.program.kernel(algorithm, problem), problem))
+            self.override(name, case, _kernel=lambda algorithm, problem: change(
+                self.program._kernel(algorithm, problem), problem))
             return change
 
         return add
@@ -114,11 +114,11 @@ class Mutants:
         A given `number` is that of the same fault, which another case shows too.
         """
         number = len(self.all) + 1 if number is None else number
-        self.override(name, case, kernel=self._faulty(number))
+        self.override(name, case, _kernel=self._faulty(number))
         return number
 
     def _faulty(self, number):
-        return lambda algorithm, problem: self.kernel(*self.program.kernel(algorithm, problem), number)
+        return lambda algorithm, problem: self.kernel(*self.program._kernel(algorithm, problem), number)
 
     def run(self, case):
         """The program itself."""
@@ -126,7 +126,7 @@ class Mutants:
 
     def control(self, case):
         """A run by the bodies of `self.kernel` without a fault: the bits of `run`."""
-        return self._simulate(case, type("Control", (self.program,), {"kernel": self._faulty(0)}))
+        return self._simulate(case, type("Control", (self.program,), {"_kernel": self._faulty(0)}))
 
     def scores(self, name):
         """Deviations of the mutant of this name from the program's exact law, as normal numbers."""
@@ -148,7 +148,7 @@ class Mutants:
 def _with_arrays(problem, change):
     """The problem as an instance of a subclass whose compiled form is changed."""
     program = type(problem)
-    mutant = type("Mutant", (program,), {"arrays": lambda self: change(program.arrays(self))})
+    mutant = type("Mutant", (program,), {"_arrays": lambda self: change(program._arrays(self))})
     changed = object.__new__(mutant)
     vars(changed).update(vars(problem))
     return changed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ import naive_decentralized
 import networkx
 import numpy as np
 import pytest
+from examples_of import NETWORKS, regression
 from test_naive_parity import make_problem, spd
 from test_power import absolute_imports, replaced_once, with_switch
 from test_replicas_against_law import quadratic, scores
@@ -24,8 +26,6 @@ from fedsim import network
 SEED = 0xD1B54A32D192ED03
 LANES = (0, 63, 65)  # 64 replicas in one leaf, and two in the next, which may be laid out otherwise
 FIRST_ROUNDS = 3
-NETWORKS = {"complete": network.complete, "ring": network.ring, "path": network.path, "star": network.star,
-            "disconnected": network.disconnected}
 TWINS = {fs.DESGLD: naive_decentralized.de_sgld, fs.DESGHMC: naive_decentralized.de_sghmc}
 
 
@@ -179,15 +179,7 @@ def test_replicas_follow_the_exact_law(name, alarm):
     alarm.assert_normal(all_scores(run, law), name)
 
 
-def regression(batch_size, replace, grad_scale="unbiased", weights=None):
-    rng = np.random.default_rng(6)
-    sizes = (6, 9, 12, 7)
-    features = rng.standard_normal((sum(sizes), 2))
-    return fs.LinearRegression(features, features @ np.ones(2) + rng.standard_normal(sum(sizes)),
-                               np.repeat(np.arange(4), sizes), noise_std=0.8, prior_variance=2.0,
-                               weights=weights, batch_size=batch_size, replace=replace, grad_scale=grad_scale)
-
-
+regression = partial(regression, sizes=(6, 9, 12, 7), seed=6)
 MINIBATCHES = {
     "with replacement": (regression(3, True), fs.DESGLD(0.012, network.ring(4))),
     "without replacement": (regression(3, False), fs.DESGLD(0.015, network.star(4))),

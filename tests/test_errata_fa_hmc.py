@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from examples_of.fa_hmc import by_hand, draw_case, fahmc
 
 import fedsim as fs
 import theory
-from tests.test_theorems_fa_hmc import by_hand, draw_case, fahmc
 from theory import fa_hmc
 from theory.check import _QUANTITIES
 from theory.fa_hmc.setting import MOMENT_RANGE

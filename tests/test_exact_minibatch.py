@@ -5,8 +5,9 @@ from __future__ import annotations
 import brute_force
 import numpy as np
 import pytest
+from brute_force_decentralized import batches
+from examples_of import close, gaussian_start, regression
 from scipy.optimize import brentq
-from test_exact_decentralized import batches, close, gaussian_start, regression
 from test_replicas_against_law import scores
 
 import fedsim as fs

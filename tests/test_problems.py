@@ -2,20 +2,16 @@
 
 import numpy as np
 import pytest
+from examples_of import spd
 from hypothesis import given
 from hypothesis import strategies as st
 
 import fedsim as fs
 
 
-def spd(rng, n, dim):
-    factor = rng.standard_normal((n, dim, dim))
-    return factor @ np.swapaxes(factor, 1, 2) / dim + 0.3 * np.eye(dim)
-
-
 def random_problem(seed, n_clients=3, dim=2, **options):
     rng = np.random.default_rng(seed)
-    return fs.Quadratic(spd(rng, n_clients, dim), rng.standard_normal((n_clients, dim)),
+    return fs.Quadratic(spd(rng, n_clients, dim, 0.3), rng.standard_normal((n_clients, dim)),
                         rng.dirichlet(np.ones(n_clients) * 4), **options)
 
 
@@ -75,7 +71,7 @@ def test_the_three_forms_are_one_problem():
 
 def test_noise_may_be_a_number_or_covariances():
     rng = np.random.default_rng(2)
-    hessians, minimizers = spd(rng, 2, 3), rng.standard_normal((2, 3))
+    hessians, minimizers = spd(rng, 2, 3, 0.3), rng.standard_normal((2, 3))
     number = fs.Quadratic(hessians, minimizers, None, 0.5)
     matrix = fs.Quadratic(hessians, minimizers, None, np.broadcast_to(0.25 * np.eye(3), (2, 3, 3)))
     np.testing.assert_array_equal(number.noise_covariances, matrix.noise_covariances)
@@ -97,8 +93,8 @@ def test_factors_of_the_noise(rank):
 def test_components_are_the_other_convention():
     """f = sum_i f_i: the target is that of the sum, and w_i grad f_(i) is grad f_i."""
     rng = np.random.default_rng(4)
-    hessians, minimizers = spd(rng, 3, 2), rng.standard_normal((3, 2))
-    noise = spd(rng, 3, 2)
+    hessians, minimizers = spd(rng, 3, 2, 0.3), rng.standard_normal((3, 2))
+    noise = spd(rng, 3, 2, 0.3)
     problem = fs.Quadratic.from_components(hessians, minimizers, noise)
     np.testing.assert_allclose(problem.weights, 1 / 3)
     total = hessians.sum(axis=0)
@@ -126,7 +122,7 @@ def test_integers_and_other_orders_are_accepted():
 
 def test_rounding_is_not_asymmetry():
     rng = np.random.default_rng(5)
-    hessian = spd(rng, 1, 6)
+    hessian = spd(rng, 1, 6, 0.3)
     tilted = hessian * (1 + 1e-13 * rng.standard_normal(hessian.shape))
     problem = fs.Quadratic(tilted, np.zeros((1, 6)))
     np.testing.assert_array_equal(problem.hessians, np.swapaxes(problem.hessians, 1, 2))

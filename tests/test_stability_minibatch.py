@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_exact_decentralized import regression
+from examples_of import regression
 
 import fedsim as fs
 from fedsim.algorithms import minibatch_stability

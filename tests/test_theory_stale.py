@@ -1,25 +1,16 @@
-"""Stale gradients in theory: rates, rules, speedups, fits and errata."""
+"""Stale gradients in theory: rates, rules, fits, and Lemmas 8 and 9."""
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
+from examples_of.stale import ALGORITHM, PROBLEM, rate
 
 import fedsim as fs
 import theory
 from theory import stale
 from theory.exact.stale import average_law, stability_limit
 from theory.rates import fit_rate
-
-PROBLEM = fs.Quadratic([1.0], [[0.0]])
-ALGORITHM = fs.StaleSGLD(0.1, 5)
-
-
-def rate(name, algorithm=ALGORITHM, n_rounds=100, **options):
-    return getattr(stale, name)(theory.constants(PROBLEM, algorithm), algorithm, n_rounds=n_rounds,
-                                **{"record": ()} | options)
 
 
 def test_rates_by_hand():
@@ -271,52 +262,6 @@ def test_the_variance_falls_as_in_corollary_5():
     assert abs(late) < abs(early) < 0.03 and abs(late) < 0.015
 
 
-# --- speedups
-
-def test_first_reaching_waits_for_the_maximum():
-    lengths, curve = np.arange(1, 8), [0.0, 0.5, 1.0, 0.6, 0.2, 0.1, 0.05]
-    assert stale.first_reaching(lengths, curve, 0.2) == 5
-    assert stale.first_reaching(lengths, curve, 0.01) is None
-    assert stale.first_reaching(lengths, curve, 2.0) == 3
-    with pytest.raises(ValueError, match="lengths must increase"):
-        stale.first_reaching([2, 1], [1.0, 1.0], 1.0)
-
-
-def test_iteration_speedup_is_linear_while_staleness_is_small():
-    def law(h, workers):
-        return average_law(PROBLEM, fs.StaleSGLD(h, fs.Workers(workers, "deterministic")), 6000)
-
-    speed = {}
-    for h in (0.005, 0.1):
-        single = law(h, 1)
-        peak = int(np.argmax(single.variance))
-        assert 0 < peak < len(single.variance) / 2  # from a fixed start it rises first
-        goal = 0.3 * single.variance[peak]
-        speed[h] = [stale.iteration_speedup(single, law(h, w), w, goal) for w in (1, 4, 9)]
-    assert speed[0.005][0] == 1.0 and speed[0.005][1] == pytest.approx(4.0, rel=0.05)
-    assert speed[0.005][2] == pytest.approx(9.0, rel=0.1)
-    assert speed[0.1][2] < 0.75 * 9.0  # h a W is no longer small
-
-
-def test_time_speedup_saturates_with_the_cost_of_updates():
-    h, goal = 0.01, None
-    speed = {}
-    for cost in (0.0, 0.5):
-        laws, clocks = [], []
-        for n in (1, 8):
-            workers = fs.Workers(n, "deterministic", update_cost=cost)
-            laws.append(average_law(PROBLEM, fs.StaleSGLD(h, workers), 3000))
-            clocks.append(workers.history(3000).times)
-        goal = 0.3 * laws[0].variance.max()
-        speed[cost] = stale.time_speedup(*laws, *clocks, goal)
-    assert speed[0.0] == pytest.approx(8.0, rel=0.1)
-    assert speed[0.5] < 3.5  # at most (1 + 0.5) / 0.5 = 3 updates in the time of one worker's
-    with pytest.raises(ValueError, match="not reached by single"):
-        stale.time_speedup(laws[0], laws[1].at(1000), *clocks, 1e-12 * goal)
-    with pytest.raises(ValueError, match="times_single has 5 entries"):
-        stale.time_speedup(*laws, clocks[0][:5], clocks[1], goal)
-
-
 # --- Lemmas 8 and 9
 
 def test_lemma_8_with_its_constant():
@@ -391,220 +336,6 @@ def test_lemma_9_by_replicas_and_by_its_order(alarm):
             stale.fluctuation(PROBLEM, algorithm, 5)
     with pytest.raises(theory.NoExactLaw, match="not normal"):
         stale.fluctuation(fs.GaussianMean([1.0, 2.0], batch_size=1), fs.StaleSGLD(0.01), 5)
-
-
-# --- optima and plans
-
-def test_rates_at_the_best_step_are_those_of_the_shapes():
-    """Minimised over h the shapes fall with L and tau as the catalogue says, up to one constant."""
-    steps = np.geomspace(1e-6, 1.0, 4000)
-    found = {"optimal_bias_rate": [], "optimal_mse_rate": [], "chains_optimal_variance_rate": []}
-    for length, tau, servers in ((10**4, 2, 2), (10**6, 2, 2), (10**6, 50, 30)):
-        shapes = {
-            "optimal_bias_rate": 1 / (length * steps) + tau * steps,
-            "optimal_mse_rate": 1 / (length * steps) + (tau * steps) ** 2,
-            "chains_optimal_variance_rate": 1 / (servers * length * steps) + steps**2 / servers}
-        for name, shape in shapes.items():
-            options = {"n_chains": servers} if name.startswith("chains") else {}
-            value = rate(name, fs.StaleSGLD(0.01, tau), length, **options).value[-1]
-            found[name].append(float(shape.min()) / value)
-    for name, ratios in found.items():
-        assert max(ratios) / min(ratios) == pytest.approx(1.0, abs=1e-3), name
-    printed, default = (rate("chains_optimal_variance_rate", n_chains=8, variant=variant).value[-1]
-                        for variant in ("printed", "optimised"))
-    assert printed == pytest.approx(800 ** (-2 / 3)) and default == pytest.approx(printed / 2)
-    fresh = rate("optimal_mse_rate", fs.StaleSGLD(0.1, 0))
-    assert fresh.violated == ("the term of staleness dominates: tau >= 1",)
-    assert fresh.value[-1] == rate("optimal_mse_rate", fs.StaleSGLD(0.1, 1)).value[-1]
-
-
-@pytest.mark.parametrize("tau", [0, 1, 7, 30])
-@pytest.mark.parametrize(("a", "mean", "noise"), [(1.0, 0.0, 0.0), (2.0, 1.5, 0.0), (3.0, 0.3, 4.0)])
-def test_plans_meet_the_wanted_mse(tau, a, mean, noise):
-    """By the stationary law: the error tends to what was asked for as it becomes small."""
-    problem, algorithm = fs.Quadratic([a], [[mean]], None, noise), fs.StaleSGLD(0.1, tau)
-    known, shares = theory.constants(problem, algorithm), []
-    for eps in (1e-3, 1e-5, 1e-7):
-        found = stale.plan(known, algorithm, eps)
-        h = found.step_size
-        bias = theory.exact.stale.stationary_variance(a, h, tau, noise**2) - 1 / a
-        variance = theory.exact.stale.long_run_variance(a, h, tau, mean, noise**2) / found.n_iterations
-        shares.append((bias**2 + variance) / eps)
-        if not found.capped and eps < 1e-4:
-            assert variance / bias**2 == pytest.approx(2.0, rel=0.05)  # the shape's own optimum
-    assert shares[-1] == pytest.approx(1.0, abs=0.005) and max(shares) < 1.15
-    assert found.kind == "rate" and found.tau == tau and "rate of the mse" in found.label
-
-
-def test_plans_for_bias_and_variance():
-    problem = fs.Quadratic([[1.0, 3.0]], [[1.0, 0.5]])
-    start, algorithm = [4.0, 0.0], fs.StaleSGLD(0.1, 3)
-    known = theory.constants(problem, algorithm, start)
-    for eps in (1.0, 0.3):
-        found = stale.plan(known, algorithm, eps, "bias")
-        law = average_law(problem, fs.StaleSGLD(found.step_size, 3), found.n_iterations, start=start)
-        assert 0.3 * eps < abs(law.bias[-1]) < 1.1 * eps
-    bias = stale.plan(known, algorithm, 0.01, "bias", time_constant=2.0, step_constant=0.5)
-    assert bias.step_size == pytest.approx(stale.bias_step_size(bias.n_iterations, 3, 0.25), rel=1e-4)
-    assert stale.bias_optimum(bias.n_iterations, 3, 0.25) * 2.0 == pytest.approx(0.01, rel=1e-4)
-    mse = stale.plan(known, algorithm, 1e-4, time_constant=2.0, step_constant=1.0)
-    assert mse.step_size == pytest.approx(stale.mse_step_size(mse.n_iterations, 3, 1.0), rel=1e-4)
-    variance = stale.plan(known, algorithm, 1e-4, "variance", time_constant=2.0, step_constant=1.0)
-    assert variance.step_size == pytest.approx(stale.variance_step_size(variance.n_iterations), rel=1e-4)
-    assert variance.n_iterations < mse.n_iterations  # its shape has no tau
-
-
-def test_plans_stay_within_stability_and_name_what_is_missing():
-    known = theory.constants(PROBLEM, ALGORITHM)
-    crude = stale.plan(known, ALGORITHM, 100.0)
-    assert crude.capped and crude.step_size == pytest.approx(0.1 * stability_limit(5))
-    workers = fs.StaleSGHMC(0.1, 2.0, fs.Workers(4, seed=2))
-    found = stale.plan(known, workers, 0.01, time_constant=4.0, step_constant=2.0)
-    assert found.tau == fs.Workers(4, seed=2).ages(4000).max()
-    listed = stale.plan(known, fs.StaleSGLD(0.1, [0, 1, 2, 1]), 0.01)
-    assert listed.tau == 2
-    sums = fs.GaussianMean([1.0, 2.0, 3.0, 4.0], batch_size=2, grad_scale="batch_sum")
-    for make, words in (
-            (lambda: stale.plan(known, workers, 0.01), "time_constant=None is known for stale SGLD"),
-            (lambda: stale.plan(known, ALGORITHM, 0.01, "variance"), "step_constant=None has no default"),
-            (lambda: stale.plan(theory.constants(sums, ALGORITHM), ALGORITHM, 0.01), "biased at every step"),
-            (lambda: stale.plan(known, ALGORITHM, 0.0), "eps=0.0 must be greater than 0"),
-            (lambda: stale.plan(known, ALGORITHM, 1e-16), "must be larger"),
-            (lambda: stale.plan(known, ALGORITHM, 0.1, "w2"), "quantity='w2' must be one of"),
-            (lambda: stale.plan(known, ALGORITHM, 0.1, step_constant=0.0), "step_constant=0.0 must be"),
-            (lambda: stale.plan(None, ALGORITHM, 0.1), "must be a theory.Constants of convention 'global'"),
-            (lambda: stale.plan(known, fs.FALD(0.1), 0.1), "must be a StaleSGLD or StaleSGHMC")):
-        with pytest.raises(ValueError, match=words):
-            make()
-
-
-# --- errata
-
-GRADES = {
-    "stale.figure_1_step_size": ("error", "constant"), "stale.workers_ratio": ("error", "nothing"),
-    "stale.brownian_step": ("proof", "constant"), "stale.expectations_of_products": ("proof", "constant"),
-    "stale.variance_free_of_staleness": ("proof", "nothing"), "stale.fourth_term": ("proof", "nothing"),
-    "stale.assumption_1": ("transcription", "nothing"), "stale.chains_mse": ("transcription", "nothing"),
-    "stale.chains_variance": ("transcription", "nothing"), "stale.factor_of_servers": ("loose", "nothing"),
-}
-ENTRIES = [*theory.errata("Stale gradients"), *theory.remarks("Stale gradients")]
-
-
-def test_grades():
-    assert {entry.id: (entry.grade, entry.consequence) for entry in ENTRIES} == GRADES
-    known = set(theory.catalogue()["id"])
-    for entry in ENTRIES:
-        assert entry.derivation and set(entry.theorems) <= known, entry.id
-
-
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-def test_errata_have_evidence(entry):
-    found = entry.evidence()
-    assert found.demonstrated == (entry.kind == "numerical") and found.text.endswith(".")
-    assert all(np.isfinite(value) for value in found.numbers.values())
-
-
-def numbers_of(name):
-    return next(entry for entry in ENTRIES if entry.id == f"stale.{name}").evidence().numbers
-
-
-def test_what_is_said_of_figure_1():
-    """At a constant age all six diverge; ages uniform below tau grow up to tau = 5 and shrink from 10 on."""
-    numbers = numbers_of("figure_1_step_size")
-    constant, uniform = ({tau: numbers[f"growth per update, {name}, tau={tau}"] for tau in stale.errata.AGES}
-                         for name in ("a constant age", "ages uniform on 0..tau"))
-    assert min(constant.values()) > 0.03
-    assert uniform[1] == pytest.approx(0.891, abs=0.003) and uniform[2] == pytest.approx(0.275, abs=0.003)
-    assert uniform[5] == pytest.approx(0.0058, abs=0.001)  # 400 paths of 20,000 updates
-    for tau, growth in ((10, -0.0057), (15, -0.0052), (20, -0.0046)):
-        assert uniform[tau] == pytest.approx(growth, abs=0.001)
-        assert numbers[f"its standard error, tau={tau}"] < 3e-4
-
-
-def test_ages_that_speak_for_figure_1():
-    """At tau = 2, and at tau = 1 with half the step, ages 0, 1, 1 contract; constant ages do not."""
-    numbers = numbers_of("figure_1_step_size")
-    c = 1001 / 30 / 500 ** (1 / 3) / 2
-    for start in ("tau=2", "tau=1, steps h/2"):
-        growth = {ages: numbers[f"growth per update, {start}, repeated ages {ages}"]
-                  for ages in ("0", "1", "0, 1, 1")}
-        assert growth["0"] == pytest.approx(np.log(c - 1)) and growth["1"] == pytest.approx(np.log(c) / 2)
-        assert growth["0, 1, 1"] == pytest.approx(np.log(abs(1 - 3 * c + c * c)) / 3)
-        assert growth["0, 1, 1"] < -0.03 < 0.09 < growth["0"]
-    mixed = numbers["growth per update, tau=2, repeated ages 0, 0, 2, 0, 2, 2"]
-    assert mixed == pytest.approx(-0.205, abs=1e-3)
-    assert numbers["growth per update, tau=1, steps h/2, ages uniform on 0, 1"] > 0.2
-    words = next(entry for entry in ENTRIES if entry.id == "stale.figure_1_step_size").derivation
-    assert "particular sequences do not" in words
-    for ages in ([3], [0, 1, 1], [0, 1, 2, 3, 1, 3]):  # as the library's own chain has it
-        chain = fs.StaleSGLD(0.4, np.tile(ages, 600) if len(ages) > 1 else ages[0])
-        growth = stale.errata.growth_of_repeated_ages(0.4, ages)
-        assert growth == pytest.approx(np.log(chain._radius(PROBLEM)), abs=5e-3)
-
-
-def test_figure_1_would_be_cleared_by_a_stable_step(monkeypatch):
-    """The evidence comes out for the authors with C = 1/80, where some ages 0 and 1 contract at tau = 1."""
-    monkeypatch.setattr(stale.errata, "CONSTANT", 1 / 80)
-    found = next(entry for entry in ENTRIES if entry.id == "stale.figure_1_step_size").evidence()
-    assert not found.demonstrated and "some sequences of ages may shrink" in found.text
-
-
-def test_the_constants_of_the_theorems_can_vanish():
-    """||E grad psi|| = 0 from the posterior mean, where the bias at tau h = 1/2 tends to 0.686."""
-    numbers = numbers_of("expectations_of_products")
-    assert numbers["max_l ||E grad psi||, a=1, h=0.01, phi=theta^2, tau=50, from theta_0 = 0"] == 0.0
-    biases = [numbers[f"bias, a=1, phi=theta^2, tau h=0.5, L -> infinity, h={h}"]
-              for h in (0.05, 0.01, 0.001)]
-    assert biases == pytest.approx([0.736, 0.695, 0.687], abs=1e-3)
-    assert biases[-1] == pytest.approx((1 + np.sin(0.5)) / np.cos(0.5) - 1, abs=2e-3)
-
-
-def test_length_of_steps_has_no_constant():
-    """By normal draws: E (n - 1)/|step| grows as h^(-1/2), while the gap of gradients is tau h."""
-    numbers, rng = numbers_of("brownian_step"), np.random.default_rng(3)
-    small, large = (numbers[f"E (n - 1)/|step|, n=2, a=1, tau=4, h={h}"] for h in ("1e-06", "0.0001"))
-    assert small / large == pytest.approx(10.0, rel=0.01)
-    draws = np.sqrt(2e-4) * rng.standard_normal((400_000, 2))
-    assert large == pytest.approx((1 / np.linalg.norm(draws, axis=1)).mean(), rel=0.03)
-    assert numbers["max ||E(G_old - G)||/(tau h), a=1, tau=4, h=1e-06"] == pytest.approx(1.0)
-
-
-def test_variance_at_one_bound_of_the_moments():
-    numbers = numbers_of("variance_free_of_staleness")
-    share = numbers["correlation of neighbouring A_1, a=1, phi=theta^2, tau=20, h=0.01"]
-    assert share == pytest.approx(0.9442, abs=1e-4)
-    scaled = [numbers[f"L h Var where E theta^2 = 2, a=1, phi=theta^2, tau={tau}"] for tau in (1, 5, 20, 100)]
-    assert [min(scaled), max(scaled)] == pytest.approx([7.43, 7.46], abs=0.005)
-
-
-def test_the_ratio_of_workers_tends_to_theirs():
-    numbers = numbers_of("workers_ratio")
-    coarse, fine = (numbers[f"L_1/L_2, W = 1 and 4, phi = theta^2, a = 1, h = {h}"] for h in (0.02, 0.01))
-    assert 3.6 < coarse < fine < 4.0 and fine == pytest.approx(3.85, abs=0.01)
-
-
-def test_each_sequence_of_ages_0_and_1_is_covered():
-    """The least growth against all periodic sequences up to period 10, by their matrices."""
-    least = stale.errata.least_growth_of_ages_0_and_1
-    for ha in (4.2039, 2.5, 0.9):
-        maps = np.array([[[1.0 - ha, 0.0], [1.0, 0.0]], [[1.0, -ha], [1.0, 0.0]]])
-        growths = []
-        for period in range(1, 11):
-            for ages in product((0, 1), repeat=period):
-                whole = np.linalg.multi_dot(maps[list(ages)]) if period > 1 else maps[ages[0]]
-                growths.append(np.log(np.abs(np.linalg.eigvals(whole)).max()) / period)
-        assert least(ha) <= min(growths) + 1e-9
-        assert least(ha, 9) == pytest.approx(min(growths[:-1]), abs=1e-9) or ha < 1.0
-    assert least(4.2039) > 0.0 > least(0.9)
-
-
-def test_the_best_bounds_of_servers_and_of_workers():
-    """A factor of S between the terms in time, and none between the best biases."""
-    numbers = next(entry for entry in ENTRIES if entry.id == "stale.factor_of_servers").evidence().numbers
-    assert numbers["bias: ratio in time alone, Tbar = 1"] == pytest.approx(16.0)
-    assert numbers["mse: ratio in time alone, Tbar = 1"] == pytest.approx(16.0)
-    assert numbers["bias: ratio at the best step sizes"] == pytest.approx(1.0, abs=0.05)
-    assert numbers["mse: ratio at the best step sizes"] == pytest.approx(16 ** (-2 / 3), rel=0.08)
 
 
 def test_lemma_8_from_the_target_is_rounding_on_both_sides():

@@ -1,25 +1,19 @@
-"""The simulated DE-SGLD and DE-SGHMC: their slow twins, their exact laws, mutants that must be caught."""
+"""The simulated DE-SGLD and DE-SGHMC: their slow twins, their exact laws, what they refuse."""
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
-import sys
 from functools import partial
-from pathlib import Path
-from types import SimpleNamespace
 
 import naive_decentralized
 import networkx
 import numpy as np
 import pytest
 from examples_of import NETWORKS, regression
-from test_naive_parity import make_problem, spd
-from test_power import absolute_imports, replaced_once, with_switch
-from test_replicas_against_law import quadratic, scores
+from problems import drawn_quadratic, quadratic, spd
+from scores import all_scores
 
 import fedsim as fs
-import fedsim.compile
 import theory
 from fedsim import network
 
@@ -62,8 +56,8 @@ def options(kind, structure, noise, graph):
     rng = np.random.default_rng([len(structure), len(graph)])
     step = make_step_size(SCHEDULES[structure == "dense", noise])
     for number, (n_clients, dim) in enumerate(itertools.product((1, 2, 3, 4), (1, 2, 3))):
-        problem = make_problem(rng, structure, noise, n_clients, dim, weighted=number % 3 != 0,
-                               singular=number % 2 == 1)
+        problem = drawn_quadratic(rng, structure, noise, n_clients, dim, weighted=number % 3 != 0,
+                                  singular=number % 2 == 1)
         mixing = NETWORKS[graph](n_clients)
         velocity = (None, rng.standard_normal(dim), rng.standard_normal((n_clients, dim)))[number // 3 % 3]
         algorithm = fs.DESGLD(step, mixing) if kind is fs.DESGLD else fs.DESGHMC(step, 1.7, mixing, velocity)
@@ -97,8 +91,8 @@ def test_products_in_groups_of_eight_and_coordinates_as_lanes(kind):
         return kind(0.1, *extra, mixing, **options)
 
     for dim in (8, 9):
-        assert_parity(make_problem(rng, "dense", None, 4, dim, weighted=True), algorithm())
-    wide = make_problem(rng, "diagonal", "std", 4, 6, weighted=True)
+        assert_parity(drawn_quadratic(rng, "dense", None, 4, dim, weighted=True), algorithm())
+    wide = drawn_quadratic(rng, "diagonal", "std", 4, 6, weighted=True)
     for start in (None, rng.standard_normal((4, 6)), fs.Gaussian(np.ones(6), spd(rng, 1, 6)[0])):
         assert_parity(wide, algorithm(), start, lanes=(0, 2))
     if kind is fs.DESGHMC:
@@ -108,7 +102,7 @@ def test_products_in_groups_of_eight_and_coordinates_as_lanes(kind):
 @pytest.mark.parametrize("kind", TWINS)
 def test_the_twins_are_not_the_same_code(kind):
     """A change of the slow twin is noticed: the comparison can fail."""
-    problem = make_problem(np.random.default_rng(1), "dense", None, 3, 2, weighted=True)
+    problem = drawn_quadratic(np.random.default_rng(1), "dense", None, 3, 2, weighted=True)
     good, bad = (kind(s, *(() if kind is fs.DESGLD else (1.0,)), network.path(3)) for s in (0.2, 0.2 + 1e-9))
     run = fs.simulate(problem, good, FIRST_ROUNDS, 64, seed=SEED, keep_final=True)
     slow = TWINS[kind](problem, bad, FIRST_ROUNDS, SEED, 0).mean(axis=1)
@@ -118,7 +112,7 @@ def test_the_twins_are_not_the_same_code(kind):
 @pytest.mark.parametrize("noise", [None, "std", "cov"])
 def test_friction_one_over_the_step_is_langevin(noise):
     """DE-SGHMC(eta, 1/eta) is DE-SGLD(eta^2) on the same noise: average and every client."""
-    problem = make_problem(np.random.default_rng(2), "dense", noise, 4, 3, weighted=True)
+    problem = drawn_quadratic(np.random.default_rng(2), "dense", noise, 4, 3, weighted=True)
     for graph, eta in itertools.product(NETWORKS.values(), (0.25, 0.4)):
         hmc, langevin = fs.DESGHMC(eta, 1.0 / eta, graph(4)), fs.DESGLD(eta**2, graph(4))
         one, other = (fs.simulate(problem, a, 20, 66, seed=3, keep_final=True) for a in (hmc, langevin))
@@ -130,7 +124,7 @@ def test_friction_one_over_the_step_is_langevin(noise):
 
 def test_one_client_is_langevin():
     """N = 1: DE-SGLD is FA-LD with one local step, on the same noise."""
-    problem = make_problem(np.random.default_rng(4), "dense", "cov", 1, 3, weighted=False)
+    problem = drawn_quadratic(np.random.default_rng(4), "dense", "cov", 1, 3, weighted=False)
     one, other = (fs.simulate(problem, a, 10, 66, seed=5, keep_final=True).final
                   for a in (fs.DESGLD(0.1, [[1.0]]), fs.FALD(0.1)))
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * np.abs(one).max())
@@ -161,13 +155,6 @@ CASES |= {
 STARTS = {"a start each": [[6.0, 0.0], [-6.0, 3.0], [0.0, -6.0]],  # the average is an exact number
           "a random start": fs.Gaussian([3.0, -1.0], [[2.0, -1.2], [-1.2, 1.0]]),
           "equal clients": fs.Gaussian([3.0, -1.0], [2.0, 0.5])}
-
-
-def all_scores(run, law):
-    """`scores` of the average and of every client."""
-    assert len(run.clients) == len(law.clients)
-    views = zip((run, *run.clients), (law, *law.clients), strict=True)
-    return np.concatenate([scores(one, other) for one, other in views])
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -220,166 +207,21 @@ def test_sparse_networks_are_run_sparsely():
                                             "floats_sent": 20_000}
 
 
-# As in `test_power`: the sources are copied with every mutation built in, each behind its own switch.
-# name: (case, source, what is replaced, by what)
-SOURCES = ("decentralized", "de_sgld", "de_sghmc")
-GRADIENT = "        stochastic_gradient(problem, lane_set, client, round, 0, x, work.scratch"
-MUTATIONS = {
-    "Gauss-Seidel instead of synchronous gossip": (
-        "Langevin", "decentralized", "    work.turn[0] = 1 - turn",
-        "        for i in range(dim if ON(kernel) else 0):\n"
-        "            lanes.copy(work.positions[turn, client, i], new[i])\n    work.turn[0] = 1 - turn"),
-    "gradient at the mixed point": (
-        "Langevin", "decentralized", GRADIENT,
-        "        if ON(kernel):\n            _mix(kernel.gossip, work.positions[turn], client, new)\n"
-        "        stochastic_gradient(problem, lane_set, client, round, 0, "
-        "new if ON(kernel) else x, work.scratch"),
-    "gradient at a neighbour's point": (
-        "Langevin", "decentralized", "0, new if", "0, work.positions[turn, 0] if ON(kernel) else new if"),
-    "weights of the components forgotten": (
-        "Langevin", "decentralized", "kernel.weights[client], own, new)",
-        "1.0 / kernel.weights.shape[0] if ON(kernel) else kernel.weights[client], own, new)"),
-    "gradients of f_(i) instead of f_i": (
-        "Langevin", "decentralized", "1.0 / kernel.weights.shape[0] if",
-        "1.0 if ON(kernel) else 1.0 / kernel.weights.shape[0] if"),
-    "noise common to all clients": (
-        "Langevin", "decentralized", "client % together, round",
-        "0 if ON(kernel) else client % together, round"),
-    "a neighbour too few": (
-        "Langevin", "decentralized", "start, end = gossip.first[client], gossip.first[client + 1]",
-        "start, end = gossip.first[client], gossip.first[client + 1] - (1 if ON(gossip) else 0)"),
-    "no mixing": (
-        "Langevin", "de_sgld", "self._gossip(),",
-        "(self._gossip() if not ON() else type(self)(0.1, np.eye(len(self.mixing)))._gossip()),"),
-    "Langevin noise too large by sqrt(2)": (
-        "Langevin", "de_sgld", "np.sqrt(2.0 * eta)", "np.sqrt((4.0 if ON(kernel) else 2.0) * eta)"),
-    "Langevin noise over the weight": (
-        "Langevin", "de_sgld", "* eta), 1.0, normal_row",
-        "* eta), 1.0 / (weight if ON(kernel) else 1.0), normal_row"),
-    "Langevin schedule late": (
-        "Langevin", "de_sgld", "step_size(kernel.schedule, step)",
-        "step_size(kernel.schedule, step + (1 if ON(kernel) else 0))"),
-    "velocity mixed": (
-        "Hamiltonian", "de_sghmc", "        lanes.damp(velocity,",
-        "        if ON(kernel):\n"
-        "            for k in range(kernel.gossip.first[client], kernel.gossip.first[client + 1]):\n"
-        "                if kernel.gossip.columns[k] == client:\n"
-        "                    lanes.damp(velocity, kernel.gossip.weights[k])\n"
-        "            for k in range(kernel.gossip.first[client], kernel.gossip.first[client + 1]):\n"
-        "                if kernel.gossip.columns[k] != client:\n"
-        "                    lanes.axpy(velocity, kernel.gossip.weights[k],\n"
-        "                               work.velocities[kernel.gossip.columns[k], i])\n"
-        "        lanes.damp(velocity,"),
-    "old velocity used": (
-        "Hamiltonian", "de_sghmc", "        velocity = work.velocities[client, i]\n",
-        "        velocity = work.velocities[client, i]\n"
-        "        lanes.axpy(new[i], eta if ON(kernel) else 0.0, velocity)\n"),
-    "Hamiltonian noise too large by sqrt(2)": (
-        "Hamiltonian", "de_sghmc", "np.sqrt(2.0 * kernel.friction * eta)",
-        "np.sqrt((4.0 if ON(kernel) else 2.0) * kernel.friction * eta)"),
-    "noise without friction": (
-        "Hamiltonian", "de_sghmc", "* kernel.friction * eta)",
-        "* (1.0 if ON(kernel) else kernel.friction) * eta)"),
-    "gradient damped too": (
-        "Hamiltonian", "de_sghmc", "velocity, eta * weight,",
-        "velocity, eta * weight * (1.0 - eta * kernel.friction if ON(kernel) else 1.0),"),
-    "velocities at the start forgotten": (
-        "Hamiltonian", "de_sghmc", "        if self.start_velocity is None:\n            return aligned(",
-        "        if self.start_velocity is None or ON():\n            return aligned("),
-}
-# `old velocity used` needs its other half
-PAIRED = ("de_sghmc", "lanes.axpy(new[i], eta, velocity)",
-          "lanes.axpy(new[i], 0.0 if ON(kernel) else eta, velocity)", "old velocity used")
-CARRIERS = [("    gossip: Any\n", "    gossip: Any\n    mutant: int\n"),
-            ("self._gossip())", "self._gossip(), SWITCH.value)"),
-            ("_mix(gossip, old, client, new):", "_mix(gossip, old, client, new, mutant):")]
-PROBLEM = quadratic(4, 2, noise="cov")
-MUTANT_CASES = {
-    "Langevin": ("de_sgld", lambda module: module.DESGLD(HARMONIC, network.path(4))),
-    "Hamiltonian": ("de_sghmc", lambda module: module.DESGHMC(0.4, 2.0, network.path(4), [2.0, -1.0])),
-}
+def metropolis(graph, itself):
+    """Metropolis weights where degrees count the node `itself` so many times."""
+    links = networkx.to_numpy_array(graph)
+    degree = links.sum(axis=1) + itself
+    weights = links / np.maximum.outer(degree, degree)
+    return weights + np.diag(1.0 - weights.sum(axis=1))
 
 
-def mutated(file):
-    """The source of a kernel with every mutation behind its switch."""
-    text = (Path(fs.__file__).parent / f"algorithms/{file}.py").read_text()
-    carriers = CARRIERS[2:] if file == "decentralized" else CARRIERS[:2]
-    for old, new in carriers:
-        text = replaced_once(text, old, new, f"carrier in {file}")
-    if file == "decentralized":
-        text = replaced_once(text, "turn], client, new)", "turn], client, new, kernel.mutant)", "carrier")
-    if file == PAIRED[0]:
-        number = 1 + list(MUTATIONS).index(PAIRED[3])
-        text = replaced_once(text, PAIRED[1], with_switch(PAIRED[2], number), "pair")
-    for number, (title, (_, home, old, new)) in enumerate(MUTATIONS.items(), start=1):
-        if home == file:
-            new = new.replace("ON(gossip)", f"(mutant == {number})").replace(
-                "_mix(kernel.gossip, work.positions[turn], client, new)",
-                "_mix(kernel.gossip, work.positions[turn], client, new, kernel.mutant)")
-            text = replaced_once(text, old, with_switch(new, number), title)
-    return text
-
-
-@pytest.fixture(scope="module")
-def copies(tmp_path_factory):
-    """The mutated modules, with `.switch` to choose one mutation (0: none)."""
-    folder = tmp_path_factory.mktemp("mutants")
-    modules = SimpleNamespace(switch=SimpleNamespace(value=0))
-    swapped = {"fedsim.algorithms.decentralized": "fedsim_mutant_decentralized"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fedsim.compile, "cache_folder", lambda: folder)  # their machine code goes there
-        for file in SOURCES:
-            name = f"fedsim_mutant_{file}"
-            (folder / f"{name}.py").write_text(absolute_imports(mutated(file), "algorithms", swapped))
-            spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
-            module = importlib.util.module_from_spec(spec)
-            module.SWITCH = modules.switch
-            sys.modules[name] = module
-            spec.loader.exec_module(module)
-            setattr(modules, file, module)
-    yield modules
-    for file in SOURCES:
-        del sys.modules[f"fedsim_mutant_{file}"]
-
-
-def run_copy(copies, case, number):
-    """A run of the copy, and the exact law of the program."""
-    home, make = MUTANT_CASES[case]
-    copies.switch.value = number
-    algorithm = make(getattr(copies, home))
-    assert not isinstance(algorithm, tuple(TWINS))
-    start = [3.0, -2.0]
-    return (fs.simulate(PROBLEM, algorithm, 4, 60_000, seed=61, start=start),
-            theory.exact_law(PROBLEM, make(fs), 4, start=start))
-
-
-@pytest.mark.parametrize("case", MUTANT_CASES)
-def test_without_a_mutation_the_copy_is_the_program(case, copies, alarm):
-    run, law = run_copy(copies, case, 0)
-    program = fs.simulate(PROBLEM, MUTANT_CASES[case][1](fs), 4, 60_000, seed=61, start=[3.0, -2.0])
-    for one, other in zip((run, *run.clients), (program, *program.clients), strict=True):
-        assert one.mean.tobytes() == other.mean.tobytes()
-        assert one.cov.tobytes() == other.cov.tobytes()
-    alarm.assert_normal(all_scores(run, law), case)
-
-
-@pytest.mark.parametrize("number", range(1, len(MUTATIONS) + 1), ids=list(MUTATIONS))
-def test_the_mutation_is_caught(number, copies, alarm):
-    title = list(MUTATIONS)[number - 1]
-    alarm.must_fail(all_scores(*run_copy(copies, MUTATIONS[title][0], number)), title)
-
-
-def test_degrees_without_the_node_itself_are_refused():
+@pytest.mark.parametrize("graph", [networkx.cycle_graph(4), networkx.path_graph(3), networkx.star_graph(5)])
+def test_degrees_without_the_node_itself_are_refused(graph):
     """Metropolis weights that forget the node itself leave the best connected ones no weight of their own."""
-    text = (Path(fs.__file__).parent / "network.py").read_text()
-    wrong = replaced_once(text, "links.sum(axis=1) + 1", "links.sum(axis=1)", "degree")
-    wrong = absolute_imports(wrong, "", {})
-    scope = {"__name__": "mutant"}
-    exec(compile(wrong, "mutant", "exec"), scope)
-    for graph in (networkx.cycle_graph(4), networkx.path_graph(3), networkx.star_graph(5)):
-        network.check_mixing(network.metropolis(graph))
-        with pytest.raises(ValueError, match="must be greater than 0"):
-            network.check_mixing(scope["metropolis"](graph))
+    right = network.check_mixing(network.metropolis(graph))
+    np.testing.assert_allclose(metropolis(graph, 1), right, rtol=1e-14)
+    with pytest.raises(ValueError, match="must be greater than 0"):
+        network.check_mixing(metropolis(graph, 0))
 
 
 BAD = {

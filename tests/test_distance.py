@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 import scipy.linalg
-from examples_of import ALGORITHM, PROBLEM, SIGMA, spd
+from examples_of import ALGORITHM, PROBLEM, SIGMA
 from hypothesis import given
 from hypothesis import strategies as st
+from problems import spd
 from scipy import stats
 
 import fedsim as fs

@@ -8,9 +8,9 @@ import itertools
 import numpy as np
 import pytest
 from brute_force_decentralized import algorithms, brute_force, same_laws, views
-from examples_of import NETWORKS, close, gaussian_start, spd
+from examples_of import NETWORKS, close, gaussian_start
+from problems import drawn_quadratic, spd
 from scipy.optimize import brentq
-from test_naive_parity import make_problem
 
 import fedsim as fs
 import theory
@@ -26,7 +26,7 @@ def test_brute_force(graph, structure):
     rng = np.random.default_rng([len(graph), len(structure)])
     record, grid = (1, 2, 5, 11), itertools.product((1, 2, 3, 5), (1, 2, 3), (None, "std", "cov"))
     for number, (n_clients, dim, noise) in enumerate(grid):
-        problem = make_problem(rng, structure, noise, n_clients, dim, weighted=number % 2 == 0)
+        problem = drawn_quadratic(rng, structure, noise, n_clients, dim, weighted=number % 2 == 0)
         start = (None, rng.standard_normal(dim), rng.standard_normal((n_clients, dim)), gaussian_start(dim),
                  gaussian_start(dim, diagonal=True))[number % 5]
         schedule = (None, HARMONIC, np.linspace(0.25, 0.05, 11))[number // 2 % 3]
@@ -51,7 +51,7 @@ def test_brute_force(graph, structure):
 def test_stationary_laws_are_the_long_run(graph):
     rng = np.random.default_rng(1)
     for structure, noise, n_clients in itertools.product(("dense", "isotropic"), (None, "cov"), (1, 4)):
-        problem = make_problem(rng, structure, noise, n_clients, 2, weighted=True)
+        problem = drawn_quadratic(rng, structure, noise, n_clients, 2, weighted=True)
         for algorithm in algorithms(NETWORKS[graph](n_clients), problem):
             law = theory.exact_law(problem, algorithm, 10**9, record=(), start=gaussian_start(2))
             for client, found in zip((None, *range(n_clients)), (law, *law.clients), strict=True):
@@ -173,7 +173,7 @@ def test_friction_one_over_the_step_is_langevin(noise):
     """DE-SGHMC(eta, 1/eta) is DE-SGLD(eta^2): the laws of average and clients, and both stationary ones."""
     rng = np.random.default_rng(7)
     for graph, eta in itertools.product(NETWORKS, (0.25, 0.4)):
-        problem = make_problem(rng, "dense", noise, 4, 2, weighted=True)
+        problem = drawn_quadratic(rng, "dense", noise, 4, 2, weighted=True)
         mixing = NETWORKS[graph](4)
         hmc = fs.DESGHMC(eta, 1.0 / eta, mixing)
         langevin = fs.DESGLD(eta**2, mixing)
@@ -186,7 +186,7 @@ def test_friction_one_over_the_step_is_langevin(noise):
 
 def test_one_client_is_langevin():
     """N = 1: DE-SGLD is FA-LD with one local step."""
-    problem = make_problem(np.random.default_rng(9), "dense", "cov", 1, 3, weighted=False)
+    problem = drawn_quadratic(np.random.default_rng(9), "dense", "cov", 1, 3, weighted=False)
     law = theory.exact_law(problem, fs.DESGLD(0.1, [[1.0]]), 20)
     langevin = theory.exact_law(problem, fs.FALD(0.1), 20)
     close(law.mean, langevin.mean)
@@ -207,7 +207,7 @@ def test_the_average_of_a_complete_graph():
 
 
 def test_clients_that_never_talk_are_alone():
-    problem = make_problem(np.random.default_rng(11), "dense", "cov", 3, 2, weighted=True)
+    problem = drawn_quadratic(np.random.default_rng(11), "dense", "cov", 3, 2, weighted=True)
     for make in (lambda w: fs.DESGLD(0.2, w), lambda w: fs.DESGHMC(0.3, 2.0, w)):
         law = theory.exact_law(problem, make(network.disconnected(3)), 15)
         for i in range(3):
@@ -232,7 +232,7 @@ def test_vanishing_gradient_noise():
 
 def test_other_units():
     """x in other units: step sizes are in units of 1/Hessian, everything else follows."""
-    problem = make_problem(np.random.default_rng(13), "dense", "std", 3, 2, weighted=True)
+    problem = drawn_quadratic(np.random.default_rng(13), "dense", "std", 3, 2, weighted=True)
     other = fs.Quadratic(problem.hessians / 100, 10 * problem.minimizers, problem.weights, 0.07)
     for one, two in ((fs.DESGLD(0.2, network.ring(3)), fs.DESGLD(20.0, network.ring(3))),
                      (fs.DESGHMC(0.3, 2.0, network.ring(3)), fs.DESGHMC(3.0, 0.2, network.ring(3)))):
@@ -244,7 +244,7 @@ def test_other_units():
 
 def test_average_converges_faster_than_clients():
     """W2 of the average is of first order in the step size, that of a client of order one half."""
-    problem = make_problem(np.random.default_rng(14), "dense", None, 5, 2, weighted=False)
+    problem = drawn_quadratic(np.random.default_rng(14), "dense", None, 5, 2, weighted=False)
     target, mixing = problem.target(), network.ring(5)
     steps = (4e-4, 1e-4)
     average, client = ([theory.stationary_law(problem, fs.DESGLD(s, mixing), client=c).w2(target)

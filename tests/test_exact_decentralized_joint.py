@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 from brute_force_decentralized import algorithms, brute_force, same_laws
-from examples_of import close, gaussian_start, spd
+from examples_of import close, gaussian_start
+from problems import drawn_quadratic, spd
 from scipy.linalg import block_diag
-from test_naive_parity import make_problem
 
 import fedsim as fs
 import theory
@@ -25,7 +25,7 @@ class TestJointLaw:
 
     def test_brute_force(self):
         rng = np.random.default_rng(15)
-        problem = make_problem(rng, "diagonal", "cov", 4, 2, weighted=True)
+        problem = drawn_quadratic(rng, "diagonal", "cov", 4, 2, weighted=True)
         for algorithm in algorithms(network.star(4), problem, HARMONIC):
             start = gaussian_start(2)
             law = joint_law(problem, algorithm, 9, start=start)
@@ -55,7 +55,7 @@ class TestJointLaw:
             close(law.gradient_second_moment() - law.exact_gradient_second_moment(), np.tile(noise, (10, 1)))
 
     def test_its_average_is_the_exact_law(self):
-        problem = make_problem(np.random.default_rng(16), "dense", "std", 3, 2, weighted=True)
+        problem = drawn_quadratic(np.random.default_rng(16), "dense", "std", 3, 2, weighted=True)
         for algorithm in algorithms(network.ring(3), problem):
             joint, law = joint_law(problem, algorithm, 12), theory.exact_law(problem, algorithm, 12)
             close(joint.average_mean, law.mean)
@@ -66,7 +66,7 @@ class TestJointLaw:
 @pytest.mark.parametrize("structure", ["dense", "diagonal"])
 def test_sampled_rounds_follow_the_exact_law(structure, alarm):
     rng = np.random.default_rng(17)
-    problem = make_problem(rng, structure, "cov" if structure == "dense" else "std", 3, 2, weighted=True)
+    problem = drawn_quadratic(rng, structure, "cov" if structure == "dense" else "std", 3, 2, weighted=True)
     for number, algorithm in enumerate(algorithms(network.path(3), problem)):
         start = (gaussian_start(2), rng.standard_normal((3, 2)))[number % 2]
         law = theory.exact_law(problem, algorithm, 9, start=start, record=(2, 3))
@@ -121,7 +121,7 @@ class TestLargeProblems:
 
 
 def test_refusals():
-    problem = make_problem(np.random.default_rng(23), "dense", None, 3, 2, weighted=True)
+    problem = drawn_quadratic(np.random.default_rng(23), "dense", None, 3, 2, weighted=True)
     mixing = network.ring(3)
     with pytest.raises(NoExactLaw, match="changes from step to step"):
         theory.stationary_law(problem, fs.DESGLD(HARMONIC, mixing))
@@ -141,7 +141,7 @@ def test_refusals():
 
 
 def test_saved_laws_keep_their_clients(tmp_path):
-    problem = make_problem(np.random.default_rng(24), "dense", None, 3, 2, weighted=True)
+    problem = drawn_quadratic(np.random.default_rng(24), "dense", None, 3, 2, weighted=True)
     law = theory.exact_law(problem, fs.DESGLD(0.1, network.ring(3)), 5)
     law.save(tmp_path / "law.npz")
     same_laws(fs.load(tmp_path / "law.npz"), law, 0.0)

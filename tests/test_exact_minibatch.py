@@ -8,7 +8,7 @@ import pytest
 from brute_force_decentralized import batches
 from examples_of import close, gaussian_start, regression
 from scipy.optimize import brentq
-from test_replicas_against_law import scores
+from scores import scores
 
 import fedsim as fs
 import theory

@@ -1,9 +1,12 @@
 import pytest
+from mutants.decentralized import DE_SGHMC, DE_SGLD
 from mutants.fa_hmc import FA_HMC
 from mutants.fa_ld import FA_LD
+from mutants.stale import STALE_SGHMC, STALE_SGLD
 from scores import all_scores
 
-ALL = {"FA-LD": FA_LD, "FA-HMC": FA_HMC}
+ALL = {"FA-LD": FA_LD, "FA-HMC": FA_HMC, "DE-SGLD": DE_SGLD, "DE-SGHMC": DE_SGHMC,
+       "stale SGLD": STALE_SGLD, "stale SGHMC": STALE_SGHMC}
 
 
 @pytest.mark.parametrize(("row", "case"), [(row, case) for row in ALL for case in ALL[row].cases])

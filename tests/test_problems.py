@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from examples_of import spd
 from hypothesis import given
 from hypothesis import strategies as st
+from problems import spd
 
 import fedsim as fs
 

@@ -8,7 +8,7 @@ import pytest
 from examples_of import posterior
 from scipy import optimize, stats
 from scipy.special import expit
-from test_replicas_against_law import scores
+from scores import scores
 
 import fedsim as fs
 import theory

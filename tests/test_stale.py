@@ -1,22 +1,16 @@
-"""The simulated stale gradients: slow twins, exact laws, degenerate cases, mutants."""
+"""The simulated stale gradients: slow twins, exact laws, degenerate cases."""
 
 from __future__ import annotations
-
-import importlib.util
-import sys
-from pathlib import Path
-from types import SimpleNamespace
 
 import naive_stale
 import numpy as np
 import pytest
 from examples_of.stale import mean_model
+from problems import quadratic
 from scipy import stats
-from test_power import absolute_imports, replaced_once
-from test_replicas_against_law import quadratic, scores
+from scores import scores
 
 import fedsim as fs
-import fedsim.compile
 import theory
 from theory.exact.stale import average_law
 
@@ -241,83 +235,6 @@ def test_servers_are_combined_by_time(alarm):
     together = fs.estimators.combine([run.averages for run in runs], times)
     for what, score in average_scores(together, law).items():
         alarm.assert_student(score, GROUPS - 1, what)
-
-
-# --- mutants
-
-MUTATIONS = {
-    1: ("delay one too long", "minibatches, workers", "    return (update - _age(ages, update)) %",
-        "    return max(0, update - _age(ages, update) - (1 if ages.mutant == 1 else 0)) %"),
-    2: ("delay one too short", "minibatches, workers", "return ages.values[update]",
-        "return max(0, ages.values[update] - (1 if ages.mutant == 2 else 0))"),
-    3: ("noise too large by sqrt(2)", "minibatches, workers", "work.gradient[i], np.sqrt(2.0 * h)",
-        "work.gradient[i], np.sqrt((4.0 if dynamics.unused == 3 else 2.0) * h)"),
-    4: ("fresh prior with stale likelihood", "minibatches, workers", "    _move(kernel.dynamics",
-        "    if kernel.mutant == 4:\n        for i in range(dim):\n"
-        "            lanes.axpy_pair(work.gradient[i], 10.0, work.ring[round % size, i], -10.0, past[i])\n"
-        "    _move(kernel.dynamics"),
-    5: ("momentum's noise without its friction", "minibatches, momentum",
-        "np.sqrt(2.0 * dynamics.friction * h)",
-        "np.sqrt(2.0 * (1.0 if dynamics.mutant == 5 else dynamics.friction) * h)"),
-}
-CARRIERS = [
-    ("    ages: Any\n    dynamics: Any\n", "    ages: Any\n    dynamics: Any\n    mutant: int\n"),
-    ('update."""\n\n    values: Any\n', 'update."""\n\n    values: Any\n    mutant: int\n'),
-    ("    friction: float\n\n\nclass StaleWork", "    friction: float\n    mutant: int\n\n\nclass StaleWork"),
-    ("form(staleness.values)", "form(staleness.values, SWITCH.value)"),
-    ('schedules."""\n\n    values: Any\n', 'schedules."""\n\n    values: Any\n    mutant: int\n'),
-    ("self.schedule.arrays(), ages, dynamics)", "self.schedule.arrays(), ages, dynamics, SWITCH.value)"),
-    ("Langevin(0)", "Langevin(SWITCH.value)"), ("Hamiltonian(self.friction)",
-                                                "Hamiltonian(self.friction, SWITCH.value)"),
-]
-
-
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
-    """A copy of the module with all mutations built in behind `SWITCH.value`."""
-    folder = tmp_path_factory.mktemp("mutants")
-    text = (Path(fs.__file__).parent / "algorithms/stale.py").read_text()
-    kernels = (Path(fs.__file__).parent / "algorithms/stale_kernels.py").read_text()
-    for old, new in [*CARRIERS, *((old, new) for _, _, old, new in MUTATIONS.values())]:
-        if old in kernels:
-            kernels = replaced_once(kernels, old, new, old)
-        else:
-            text = replaced_once(text, old, new, old)
-    monkeypatch = pytest.MonkeyPatch()
-    monkeypatch.setattr(fedsim.compile, "cache_folder", lambda: folder)
-    for name, source in (("fedsim_mutant_stale_kernels", kernels), ("fedsim_mutant_stale", text)):
-        target = folder / f"{name}.py"
-        target.write_text(absolute_imports(source, "algorithms", {
-            "fedsim.algorithms.stale_kernels": "fedsim_mutant_stale_kernels"}))
-        spec = importlib.util.spec_from_file_location(name, target)
-        module = importlib.util.module_from_spec(spec)
-        module.SWITCH = SimpleNamespace(value=0)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    monkeypatch.undo()
-    yield module
-    for name in ("fedsim_mutant_stale_kernels", "fedsim_mutant_stale"):
-        del sys.modules[name]
-
-
-def run_copy(copy, number, case, n_replicas=100_000):
-    """Scores of the copy with this mutation against the program's exact law; of the program's class if 0."""
-    problem, algorithm, start = CASES[case]
-    same = getattr(copy, type(algorithm).__name__)(**vars(algorithm))
-    copy.SWITCH.value = number
-    law = theory.exact_law(problem, algorithm, 12, start=start, record=[1, 3, 6])
-    return scores(fs.simulate(problem, same, 12, n_replicas, seed=31, start=start, record=[1, 3, 6]), law)
-
-
-@pytest.mark.parametrize("case", sorted({mutation[1] for mutation in MUTATIONS.values()}))
-def test_without_a_mutation_the_copy_passes(case, copy, alarm):
-    alarm.assert_normal(run_copy(copy, 0, case), case)
-
-
-@pytest.mark.parametrize("number", MUTATIONS, ids=[mutation[0] for mutation in MUTATIONS.values()])
-def test_the_mutation_is_caught(number, copy, alarm):
-    name, case, _, _ = MUTATIONS[number]
-    alarm.must_fail(run_copy(copy, number, case), name)
 
 
 def test_an_average_that_counts_the_start_is_caught(alarm):

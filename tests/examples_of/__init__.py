@@ -25,12 +25,6 @@ def close(found, wanted, tol=1e-12):
     assert np.abs(found - wanted).max() <= tol * np.abs(wanted).max()
 
 
-def spd(rng, n, dim, low=0.5):
-    """Random symmetric positive definite matrices (n, d, d)."""
-    factor = rng.standard_normal((n, dim, dim))
-    return factor @ np.swapaxes(factor, 1, 2) / dim + low * np.eye(dim)
-
-
 def gaussian_start(dim, diagonal=False):
     """A start with correlated (or independent) coordinates."""
     rng = np.random.default_rng(5)
@@ -56,7 +50,7 @@ def make_problem(structure="dense", n_clients=3, dim=2, noise=None, uniform=Fals
     return fs.Quadratic(hessians, 3.0 * rng.normal(size=(n_clients, dim)), weights, noise)
 
 
-def draw_quadratic(rng, shape, scale, kappa, kind, unequal, roughest):
+def random_quadratic(rng, shape, scale, kappa, kind, unequal, roughest):
     """A random quadratic of this shape (N, d): curvatures between scale and scale kappa.
 
     kind() is asked for its kind once the Hessians are drawn; 1: one Hessian for all, 2: coordinates apart,

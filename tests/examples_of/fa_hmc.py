@@ -8,14 +8,14 @@ import numpy as np
 
 import fedsim as fs
 import theory
-from examples_of import draw_quadratic
+from examples_of import random_quadratic
 
 
 def draw_problem(rng):
     """A random quadratic: any scale, condition up to 1e3, very unequal weights, gradient noise."""
     shape, scale = (int(rng.integers(1, 6)), int(rng.integers(1, 4))), 10.0 ** rng.uniform(-3, 3)
     kappa = 10.0 ** rng.choice([0.0, rng.uniform(0, 1), rng.uniform(0, 3)])
-    return draw_quadratic(rng, shape, scale, kappa, lambda: rng.integers(4), (0.7, 0.4), 1.5)
+    return random_quadratic(rng, shape, scale, kappa, lambda: rng.integers(4), (0.7, 0.4), 1.5)
 
 
 def draw_start(rng, problem):

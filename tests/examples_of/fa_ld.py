@@ -6,7 +6,7 @@ import numpy as np
 
 import fedsim as fs
 import theory
-from examples_of import draw_quadratic
+from examples_of import random_quadratic
 from fedsim.schedules import Harmonic
 
 
@@ -14,7 +14,7 @@ def draw_problem(rng, largest_n=20, largest_d=5, equal_weights=False):
     """A random quadratic: condition number up to 1e3, any scale, unequal weights, gradient noise."""
     shape = int(rng.integers(1, largest_n + 1)), int(rng.integers(1, largest_d + 1))
     scale, kappa, kind = 10.0 ** rng.uniform(-3, 3), 10.0 ** rng.uniform(0, 3), rng.integers(5)
-    return draw_quadratic(rng, shape, scale, kappa, lambda: kind, (0.0 if equal_weights else 0.6, 0.7), 1.0)
+    return random_quadratic(rng, shape, scale, kappa, lambda: kind, (0.0 if equal_weights else 0.6, 0.7), 1.0)
 
 
 def draw_start(rng, problem):

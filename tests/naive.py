@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+import naive_regression
 import numpy as np
 
 from fedsim.streams import GRADIENT_NOISE, OWN_NOISE, PARTICIPATION, SHARED_NOISE, START
@@ -107,22 +108,30 @@ def draw_clients(streams, round, scheme, weights):
 
 def hessian(problem, client):
     """A_c as a list of rows, from whatever was given."""
-    given, dim = problem.hessians, problem.minimizers.shape[1]
+    given, dim = problem.hessians, problem.dim
     if given.ndim == 3:
         return [[float(entry) for entry in row] for row in given[client]]
     diagonal = [float(given[client])] * dim if given.ndim == 1 else [float(entry) for entry in given[client]]
     return [[diagonal[i] if i == j else 0.0 for j in range(dim)] for i in range(dim)]
 
 
-def stochastic_gradient(problem, streams, client, step, x):
-    """A_c (x - b_c) plus noise. The factor of a covariance is not unique: the problem's own is used."""
+def exact_gradient(problem, client, x):
+    """A_c (x - b_c), or the gradient of a regression."""
+    if hasattr(problem, "features"):
+        return naive_regression.exact_gradient(problem, client, x)
     dim, matrix = len(x), hessian(problem, client)
     gap = [x[j] - float(problem.minimizers[client, j]) for j in range(dim)]
-    gradient = [sum(matrix[i][j] * gap[j] for j in range(dim)) for i in range(dim)]
-    noise = problem.gradient_noise
+    return [sum(matrix[i][j] * gap[j] for j in range(dim)) for i in range(dim)]
+
+
+def stochastic_gradient(problem, streams, client, step, x, draw=0):
+    """With its noise. The factor of a covariance is not unique: the problem's own is used."""
+    if hasattr(problem, "features"):
+        return naive_regression.stochastic_gradient(problem, streams, client, step, draw, x)
+    dim, gradient, noise = len(x), exact_gradient(problem, client, x), problem.gradient_noise
     if noise is None:
         return gradient
-    z = streams.normals(GRADIENT_NOISE, step, client, dim)
+    z = streams.normals(GRADIENT_NOISE + draw, step, client, dim)
     if np.ndim(noise) == 0:
         return [gradient[i] + float(noise) * z[i] for i in range(dim)]
     factor = problem._arrays().factors[client]
@@ -145,7 +154,7 @@ def fa_ld(problem, algorithm, n_rounds, seed, replica, start=None, single=False)
     """FA-LD, Algorithm 4 (Algorithms 2 and 3 without participation): server values (n_rounds + 1, d)."""
     streams = Streams(seed, replica, single)
     weights = [float(weight) for weight in problem.weights]
-    dim, tau, shared = problem.minimizers.shape[1], algorithm.temperature, algorithm.shared_noise
+    dim, tau, shared = problem.dim, algorithm.temperature, algorithm.shared_noise
     server = first_point(start, dim, seed, replica)
     path = [server]
     for round in range(n_rounds):

@@ -22,7 +22,7 @@ def first_points(start, n_clients, dim, seed, replica):
 
 def step_parts(problem, algorithm, streams, step, x):
     """What both algorithms read from the old positions: mixed neighbours, component gradients, normals."""
-    n_clients, dim = problem.minimizers.shape
+    n_clients, dim = problem.n_clients, problem.dim
     mixed = [[sum(float(algorithm.mixing[i, j]) * x[j][a] for j in range(n_clients)) for a in range(dim)]
              for i in range(n_clients)]
     gradients = [[float(problem.weights[i]) * entry for entry in stochastic_gradient(
@@ -32,7 +32,7 @@ def step_parts(problem, algorithm, streams, step, x):
 
 def de_sgld(problem, algorithm, n_rounds, seed, replica, start=None, single=False):
     """Equation (2): positions of all clients after every iteration, (n_rounds + 1, N, d)."""
-    n_clients, dim = problem.minimizers.shape
+    n_clients, dim = problem.n_clients, problem.dim
     streams = Streams(seed, replica, single)
     x = first_points(start, n_clients, dim, seed, replica)
     path = [x]
@@ -47,7 +47,7 @@ def de_sgld(problem, algorithm, n_rounds, seed, replica, start=None, single=Fals
 
 def de_sghmc(problem, algorithm, n_rounds, seed, replica, start=None, single=False):
     """Equations (32) and (33): positions of all clients after every iteration, (n_rounds + 1, N, d)."""
-    n_clients, dim = problem.minimizers.shape
+    n_clients, dim = problem.n_clients, problem.dim
     streams, gamma = Streams(seed, replica, single), algorithm.friction
     x = first_points(start, n_clients, dim, seed, replica)
     given = np.zeros(dim) if algorithm.start_velocity is None else np.asarray(algorithm.start_velocity)

@@ -9,28 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from naive import Streams, draw_clients, first_point, hessian
+from naive import Streams, draw_clients, exact_gradient, first_point, stochastic_gradient
 
-from fedsim.streams import GRADIENT_NOISE, OWN_NOISE, SHARED_NOISE
-
-
-def exact_gradient(problem, client, x):
-    """A_c (x - b_c)."""
-    matrix, dim = hessian(problem, client), len(x)
-    gap = [x[j] - float(problem.minimizers[client, j]) for j in range(dim)]
-    return [sum(matrix[i][j] * gap[j] for j in range(dim)) for i in range(dim)]
-
-
-def gradient_noise(problem, streams, client, step, draw):
-    """Noise of one evaluation; the factor of a covariance is not unique: the problem's own is used."""
-    dim, noise = problem.minimizers.shape[1], problem.gradient_noise
-    if noise is None:
-        return [0.0] * dim
-    z = streams.normals(GRADIENT_NOISE + draw, step, client, dim)
-    if np.ndim(noise) == 0:
-        return [float(noise) * entry for entry in z]
-    factor = problem._arrays().factors[client]
-    return [sum(float(factor[i, j]) * z[j] for j in range(dim)) for i in range(dim)]
+from fedsim.streams import OWN_NOISE, SHARED_NOISE
 
 
 def leapfrog(gradient, theta, p, eta, n_steps):
@@ -46,7 +27,7 @@ def leapfrog(gradient, theta, p, eta, n_steps):
 
 def correction(problem, algorithm, round, server, previous):
     """grad f(z) - grad f_c(z) for each client, or None where a round is not corrected (Algorithm B.2)."""
-    n_clients, dim = problem.minimizers.shape
+    n_clients, dim = problem.n_clients, problem.dim
     if algorithm.debias is None or (
             algorithm.debias == "stale" and round == 0 and algorithm.first_round == "none"):
         return None
@@ -62,7 +43,7 @@ def fa_hmc(problem, algorithm, n_rounds, seed, replica, start=None, single=False
     """FA-HMC, Algorithm 3, debiased by Algorithm B.2: server values (n_rounds + 1, d)."""
     streams = Streams(seed, replica, single)
     weights = [float(weight) for weight in problem.weights]
-    dim, rho = problem.minimizers.shape[1], algorithm.shared_noise
+    dim, rho = problem.dim, algorithm.shared_noise
     server = first_point(start, dim, seed, replica)
     previous, path = [0.0] * dim, [server]
     for round in range(n_rounds):
@@ -80,10 +61,9 @@ def fa_hmc(problem, algorithm, n_rounds, seed, replica, start=None, single=False
                      for i in range(dim)]
 
                 def gradient(x, draw, client=client, step=step, shifts=shifts):
-                    value = exact_gradient(problem, client, x)
-                    noise = gradient_noise(problem, streams, client, step, draw)
+                    value = stochastic_gradient(problem, streams, client, step, x, draw)
                     shift = [0.0] * dim if shifts is None else shifts[client]
-                    return [value[i] + noise[i] + shift[i] for i in range(dim)]
+                    return [value[i] + shift[i] for i in range(dim)]
 
                 local[client], _ = leapfrog(gradient, theta, p, eta, algorithm.leapfrog_steps)
         previous = server

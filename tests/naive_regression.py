@@ -1,19 +1,14 @@
 """Slow twins of the regression gradients: plain Python, one datum at a time.
 
-Indices of minibatches come from the twin of the streams in `naive`, by the rule that
+Indices of minibatches come from `naive.Streams`, by the rule that
 `fedsim.problems.regression.minibatch` documents.
 """
 
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
-import numpy as np
-from naive import Streams
-from naive_fa_hmc import leapfrog
-
-from fedsim.streams import GRADIENT_NOISE, MINIBATCH, OWN_NOISE, SHARED_NOISE
+from fedsim.streams import GRADIENT_NOISE, MINIBATCH
 
 
 def rows_of(problem, client):
@@ -77,32 +72,3 @@ def stochastic_gradient(problem, streams, client, step, draw, x):
         return value
     z = streams.normals(GRADIENT_NOISE + draw, step, client, len(x))
     return [a + noise * b for a, b in zip(value, z, strict=True)]
-
-
-def as_seen(problem):
-    """What the twins of the algorithms ask of a problem besides its gradients."""
-    return SimpleNamespace(minimizers=np.zeros((problem.n_clients, problem.dim)), weights=problem.weights,
-                           regression=problem)
-
-
-def fa_hmc(problem, algorithm, n_rounds, seed, replica):
-    """FA-HMC, Algorithm 3, with all clients and without debiasing: the last server value (d,)."""
-    streams, dim = Streams(seed, replica), problem.dim
-    weights, shared = [float(w) for w in problem.weights], algorithm.shared_noise
-    server = [0.0] * dim
-    for round in range(n_rounds):
-        local = [list(server) for _ in weights]
-        for step in range(round * algorithm.local_steps, (round + 1) * algorithm.local_steps):
-            common = streams.of_step(SHARED_NOISE, step, 0, dim)
-            for client, x in enumerate(local):
-                own = streams.of_step(OWN_NOISE, step, client, dim)
-                p = [math.sqrt(shared) * common[i] + math.sqrt((1 - shared) / weights[client]) * own[i]
-                     for i in range(dim)]
-
-                def gradient(point, draw, client=client, step=step):
-                    return stochastic_gradient(problem, streams, client, step, draw, point)
-
-                local[client], _ = leapfrog(gradient, x, p, float(algorithm.schedule.at(step)),
-                                            algorithm.leapfrog_steps)
-        server = [sum(w * x[i] for w, x in zip(weights, local, strict=True)) for i in range(dim)]
-    return np.array(server)

@@ -39,7 +39,9 @@ def mean_gradient(problem, streams, step, x):
 def chain(problem, algorithm, n_rounds, seed, replica, start=None, single=False):
     """Iterates theta_0, ..., theta_n of stale SGLD or SGHMC, (n_rounds + 1, d)."""
     streams = naive.Streams(seed, replica, single)
-    ages = algorithm.ages(n_rounds)
+    several = getattr(algorithm.staleness, "schedules", 1)  # replica r has schedule r modulo their number
+    ages = (algorithm.ages(n_rounds) if several == 1
+            else algorithm.staleness.history(n_rounds, replica % several).ages)
     scalar = hasattr(problem, "data") and not hasattr(problem, "features")
     pooled = None if scalar else problem.pooled()
     dim = 1 if scalar else pooled.dim

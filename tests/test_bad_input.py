@@ -1,5 +1,6 @@
 """Bad input gets a ValueError that names the argument, before anything is compiled or run."""
 
+import dataclasses
 import importlib
 import math
 import pickle
@@ -7,7 +8,8 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from algorithms import ROWS, each
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
@@ -259,6 +261,33 @@ def test_garbage_for_quadratic(hessians, minimizers, weights, noise):
     refused_or_sound(names, lambda: fs.Quadratic.from_components(hessians, minimizers, noise))
     refused_or_sound(names, lambda: fs.Quadratic.from_components(GOOD.hessians, GOOD.minimizers, noise))
     refused_or_sound(names, lambda: fs.Quadratic.from_components(hessians, GOOD.minimizers))
+
+
+def fields_of(row):
+    return [field.name for field in dataclasses.fields(row.mutants.program)]
+
+
+@pytest.mark.parametrize(**each(fields_of))
+def test_a_wrong_field_of_any_algorithm_is_named(kind, name):
+    """Or it is right, and the algorithm is sound and can be judged."""
+    names, (problem, good, _) = fields_of(ROWS[kind]), ROWS[kind].plainest
+
+    @garbage
+    @given(arrays)
+    @example(NAN)
+    @example(INF)
+    @example(-1)
+    @example(0)
+    @example(10**400)
+    @example(None)
+    @example("text")
+    def check(value):
+        algorithm = refused_or_sound((name,), lambda: dataclasses.replace(good, **{name: value}))
+        if algorithm is not None:
+            repr(algorithm)
+            refused_or_sound(names, lambda: fs.validate(problem, algorithm))
+
+    check()
 
 
 @garbage

@@ -1,24 +1,36 @@
+"""The law test has power: wrong programs are caught by the very scores that the right one passes."""
+
 import pytest
-from mutants.decentralized import DE_SGHMC, DE_SGLD
-from mutants.fa_hmc import FA_HMC
-from mutants.fa_ld import FA_LD
-from mutants.stale import STALE_SGHMC, STALE_SGLD
+from algorithms import ROWS, each
 from scores import all_scores
 
-ALL = {"FA-LD": FA_LD, "FA-HMC": FA_HMC, "DE-SGLD": DE_SGLD, "DE-SGHMC": DE_SGHMC,
-       "stale SGLD": STALE_SGLD, "stale SGHMC": STALE_SGHMC}
+from fedsim.compile import cache_folder
 
 
-@pytest.mark.parametrize(("row", "case"), [(row, case) for row in ALL for case in ALL[row].cases])
-def test_without_a_fault_the_door_leads_to_the_program(row, case, alarm):
-    mutants = ALL[row]
-    run, program = mutants.control(case), mutants.run(case)
+@pytest.mark.parametrize(**each(lambda row: row.mutants.cases))
+def test_without_a_fault_the_mutant_is_the_program(kind, name, alarm):
+    mutants = ROWS[kind].mutants
+    run, program = mutants.control(name), mutants.run(name)
     for one, other in zip((run, *run.clients), (program, *program.clients), strict=True):
         assert one.mean.tobytes() == other.mean.tobytes()
         assert one.cov.tobytes() == other.cov.tobytes()
-    alarm.assert_normal(all_scores(program, mutants.law(case)), case)
+    alarm.assert_normal(all_scores(program, mutants.law(name)), name)
 
 
-@pytest.mark.parametrize(("row", "name"), [(row, name) for row in ALL for name in ALL[row].all])
-def test_the_mutant_is_caught(row, name, alarm):
-    alarm.must_fail(ALL[row].scores(name), name)
+@pytest.mark.parametrize(**each(lambda row: row.mutants.all))
+def test_the_mutant_is_caught(kind, name, alarm):
+    alarm.must_fail(ROWS[kind].mutants.scores(name), name)
+
+
+def test_every_algorithm_has_mutants():
+    for kind, row in ROWS.items():
+        assert row.mutants.program is kind and len(row.mutants.all) >= 3
+
+
+def test_foreign_code_stays_out_of_the_shared_cache():
+    """An index that names a class of another module could not be read without that module."""
+    mutants = ROWS[next(iter(ROWS))].mutants
+    mutants.control(next(iter(mutants.cases)))
+    kept = [path.read_bytes() for path in cache_folder().rglob("*.nbi")]
+    assert any(b"FALDKernel" in index for index in kept)
+    assert not any(b"mutants" in index or b"Faulty" in index for index in kept)

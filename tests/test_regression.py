@@ -1,7 +1,5 @@
 """Linear and logistic regression: gradients, minibatches, laws, and input that must be refused."""
 
-import naive
-import naive_fa_hmc
 import naive_regression
 import numpy as np
 import pytest
@@ -102,63 +100,6 @@ def test_potentials_are_minus_the_log_posterior():
 
         gap = problem.potential(None, x) - problem.potential(None, origin)
         np.testing.assert_allclose(gap, log_density(origin) - log_density(x), rtol=1e-12)
-
-
-CASES = [posterior("logistic", 2), posterior("logistic", 9), posterior("logistic", 1, batch_size=4),
-         posterior("logistic", 4, batch_size=3, replace=False, weights=[0.5, 0.3, 0.2]),
-         posterior("logistic", 9, batch_size=2, gradient_noise=0.4, grad_scale="batch_sum"),
-         posterior("logistic", 3, (30, 21), batch_size=19, replace=False), posterior("linear", 3),
-         posterior("linear", 3, batch_size=4), posterior("linear", 2, (30, 21), batch_size=17, replace=False),
-         posterior("linear", 5, batch_size=3, grad_scale="batch_sum", weights=[0.2, 0.2, 0.6])]
-
-
-def assert_fa_ld_parity(problem, monkeypatch, participation=None, noise="double"):
-    monkeypatch.setattr(naive, "stochastic_gradient", lambda seen, streams, client, step, x: (
-        naive_regression.stochastic_gradient(seen.regression, streams, client, step, 0, x)))
-    algorithm = fs.FALD(0.3 / problem.smoothness, 2, 0.8, 0.3, participation)
-    run = fs.simulate(problem, algorithm, 3, 66, seed=SEED, keep_final=True, noise=noise, threads=1)
-    for replica in (0, 65):
-        slow = naive.fa_ld(naive_regression.as_seen(problem), algorithm, 3, SEED, replica,
-                           single=noise == "single")
-        error = np.abs(run.final[replica] - slow[-1]).max() / np.abs(slow).max()
-        assert error <= (1e-12 if noise == "double" else 1e-5)
-
-
-@pytest.mark.parametrize("problem", CASES, ids=repr)
-def test_fa_ld_is_its_slow_twin(problem, monkeypatch):
-    assert_fa_ld_parity(problem, monkeypatch)
-
-
-@pytest.mark.parametrize("problem", [*CASES[:4], CASES[5]], ids=repr)
-def test_a_client_per_lane_is_its_slow_twin(problem, monkeypatch):
-    assert_fa_ld_parity(problem, monkeypatch, fs.Participation(2, True))
-
-
-def test_single_precision_variates_draw_the_same_minibatches(monkeypatch):
-    assert_fa_ld_parity(CASES[3], monkeypatch, noise="single")
-
-
-def test_fa_hmc_is_its_slow_twin():
-    """All 2K - 1 evaluations of a local update draw their own minibatch and noise."""
-    problem = CASES[4]
-    algorithm = fs.FAHMC(0.3 / np.sqrt(problem.smoothness), 3, 2, 0.4)
-    run = fs.simulate(problem, algorithm, 2, 66, seed=SEED, keep_final=True, threads=1)
-    for replica in (0, 65):
-        slow = naive_regression.fa_hmc(problem, algorithm, 2, SEED, replica)
-        assert np.abs(run.final[replica] - slow).max() <= 1e-12 * np.abs(slow).max()
-
-
-@pytest.mark.parametrize("participation", [None, fs.Participation(2, True)])
-def test_debiasing_is_its_slow_twin(participation, monkeypatch):
-    """The corrections are full gradients, at an anchor, of the clients that take part."""
-    problem = posterior("logistic", 3)
-    monkeypatch.setattr(naive_fa_hmc, "exact_gradient", lambda seen, client, x: (
-        naive_regression.exact_gradient(seen.regression, client, x)))
-    monkeypatch.setattr(naive_fa_hmc, "gradient_noise", lambda *args: [0.0] * 3)
-    algorithm = fs.FAHMC(0.2 / np.sqrt(problem.smoothness), 2, 2, 0.4, "fresh", participation=participation)
-    run = fs.simulate(problem, algorithm, 3, 66, seed=SEED, keep_final=True, allow_unstable=True, threads=1)
-    slow = naive_fa_hmc.fa_hmc(naive_regression.as_seen(problem), algorithm, 3, SEED, 65)
-    assert np.abs(run.final[65] - slow[-1]).max() <= 1e-12 * np.abs(slow).max()
 
 
 def test_decentralized_and_federated_agree_for_one_client():

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from algorithms import ROWS, each
 
 import fedsim as fs
 
@@ -82,6 +83,37 @@ def test_few_replicas_are_the_first_of_many():
     """Blocks of few replicas put coordinates into lanes; the numbers are the same."""
     few, many = simulate(DIAGONAL, n_replicas=5), simulate(DIAGONAL, n_replicas=64)
     assert few.final.tobytes() == many.final[:5].tobytes()
+
+
+@pytest.mark.parametrize(**each(lambda row: row.laws))
+def test_every_algorithm_however_it_is_cut(kind, name):
+    """Blocks, threads, an executor: the bytes of every moment, of clients too."""
+    row = ROWS[kind]
+    problem, algorithm, start = row.laws[name]
+
+    def moments(**options):
+        run = fs.simulate(problem, algorithm, row.n_rounds, 64 * 5 + 20, seed=99, start=start,
+                          record=row.record, keep_final=True, **options)
+        return [b"".join(arrays(law)[:6]) for law in (run, *run.clients)]
+
+    base = moments(block_size=64, threads=1)
+    assert moments(block_size=128, threads=2) == moments(threads=1) == base
+    with ThreadPoolExecutor(2) as pool:
+        assert moments(executor=pool, block_size=192) == base
+
+
+@pytest.mark.parametrize(**each(lambda row: row.bits))
+def test_few_replicas_and_chains_of_every_algorithm(kind, name):
+    """They are the first of many replicas, also where coordinates are lanes."""
+    row = ROWS[kind]
+    problem, algorithm, start = row.laws[name]
+    options = {"seed": 99, "start": start}
+    many, few = (fs.simulate(problem, algorithm, row.n_rounds, n, keep_final=True, **options).final
+                 for n in (70, 5))
+    assert few.tobytes() == many[:5].tobytes()
+    for chains in (5, 70):
+        paths = fs.sample_path(problem, algorithm, row.n_rounds, n_chains=chains, **options)
+        assert paths[:, -1].tobytes() == many[:chains].tobytes()
 
 
 @pytest.mark.parametrize(("problem", "start"), [(DENSE, START), (DIAGONAL, None)])

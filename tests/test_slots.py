@@ -1,10 +1,8 @@
 """Normals of several clients or steps drawn together are those drawn one by one."""
 
-import naive
-import naive_decentralized
-import naive_stale
 import numpy as np
 import pytest
+from algorithms import ROWS
 from numba.core.errors import TypingError
 
 import fedsim as fs
@@ -19,7 +17,7 @@ LANES = {"double": lambda: lane_set(SEED, 5, 48), "single": lambda: as_single(la
          "coordinates": lambda: by_coordinates(lane_set(SEED, 5, 4), 4, 12),
          "a tile and a part": lambda: by_coordinates(lane_set(SEED, 5, 3), 3, 7),
          "a part": lambda: by_coordinates(lane_set(SEED, 5, 3), 3, 5)}
-ROWS = {"double": 6, "single": 8, "coordinates": 2, "a tile and a part": 2, "a part": 2}
+WIDTHS = {"double": 6, "single": 8, "coordinates": 2, "a tile and a part": 2, "a part": 2}
 TABLE = np.arange(48)[None, :] % 5 + 10 * np.arange(3)[:, None]
 
 
@@ -34,12 +32,12 @@ def test_a_slot_has_its_own_numbers(kind, vary):
     lanes, n_slots = LANES[kind](), 4
     B, table = len(lanes.replicas), np.ascontiguousarray(TABLE[:, :len(lanes.replicas)])
     kind_of = np.float32 if kind == "single" else np.float64
-    together = np.full((ROWS[kind], n_slots * B), np.nan, kind_of)
+    together = np.full((WIDTHS[kind], n_slots * B), np.nan, kind_of)
     position = Numbers(40) if vary == "positions" else 40
     client = {"clients": Numbers(3), "positions": 3, "listed": Listed(table, 1)}[vary]
     _fill(lanes, position, client, together)
     for slot in range(n_slots):
-        alone = np.full((ROWS[kind], B), np.nan, kind_of)
+        alone = np.full((WIDTHS[kind], B), np.nan, kind_of)
         number = {"clients": 3 + slot, "positions": 3, "listed": table[min(1 + slot, 2)]}[vary]
         _fill(lanes, 40 + slot if vary == "positions" else 40, number, alone)
         assert together[:, B * slot:B * (slot + 1)].tobytes() == alone.tobytes()
@@ -107,39 +105,36 @@ EQUAL = fs.Quadratic(PLANE.hessians, PLANE.minimizers)
 RING = fs.network.ring(N)
 
 
-def average_of_clients(*args, **options):
-    return naive_decentralized.de_sgld(*args, **options).mean(axis=1)
-
-
-TWINS = {
-    "FA-LD": (PLANE, fs.FALD(0.05, 3, 1.0, 0.3), 3, naive.fa_ld),
-    "FA-LD, d=1": (LINE, fs.FALD(0.05, 3, 1.0, 0.3), 3, naive.fa_ld),
-    "FA-LD, d=3": (CUBE, fs.FALD(0.05, 3, 1.0, 0.3), 3, naive.fa_ld),
-    "FA-LD, scheme I": (PLANE, fs.FALD(0.05, 3, participation=fs.Participation(7, True)), 3, naive.fa_ld),
-    "FA-LD, scheme II": (EQUAL, fs.FALD(0.05, 3, participation=fs.Participation(10, False)), 3, naive.fa_ld),
-    "DE-SGLD": (PLANE, fs.DESGLD(0.05, RING), 4, average_of_clients),
-    "DE-SGLD, d=1": (LINE, fs.DESGLD(0.05, RING), 5, average_of_clients),
-    "stale SGLD": (PLANE, fs.StaleSGLD(0.05, 3), 70, naive_stale.chain),
-    "stale SGLD, d=1": (LINE, fs.StaleSGLD(0.05, 3), 131, naive_stale.chain),
-    "stale SGHMC": (PLANE, fs.StaleSGHMC(0.05, friction=1.0, staleness=2), 70, naive_stale.chain),
+MANY = {
+    "FA-LD": (PLANE, fs.FALD(0.05, 3, 1.0, 0.3), 3),
+    "FA-LD, d=1": (LINE, fs.FALD(0.05, 3, 1.0, 0.3), 3),
+    "FA-LD, d=3": (CUBE, fs.FALD(0.05, 3, 1.0, 0.3), 3),
+    "FA-LD, scheme I": (PLANE, fs.FALD(0.05, 3, participation=fs.Participation(7, True)), 3),
+    "FA-LD, scheme II": (EQUAL, fs.FALD(0.05, 3, participation=fs.Participation(10, False)), 3),
+    "DE-SGLD": (PLANE, fs.DESGLD(0.05, RING), 4),
+    "DE-SGLD, d=1": (LINE, fs.DESGLD(0.05, RING), 5),
+    "stale SGLD": (PLANE, fs.StaleSGLD(0.05, 3), 70),
+    "stale SGLD, d=1": (LINE, fs.StaleSGLD(0.05, 3), 131),
+    "stale SGHMC": (PLANE, fs.StaleSGHMC(0.05, friction=1.0, staleness=2), 70),
 }
 
 
 @pytest.mark.parametrize("noise", ["double", "single"])
-@pytest.mark.parametrize("case", TWINS)
+@pytest.mark.parametrize("case", MANY)
 def test_twins(case, noise):
     """Where a call draws for several clients or updates, and the last one for fewer, nobody is mistaken."""
-    on, algorithm, n_rounds, twin = TWINS[case]
+    on, algorithm, n_rounds = MANY[case]
     run = fs.simulate(on, algorithm, n_rounds, REPLICAS, seed=SEED, noise=noise, keep_final=True, threads=1)
-    slow = [twin(on, algorithm, n_rounds, SEED, replica, single=noise == "single")[-1] for replica in SEEN]
+    twin = ROWS[type(algorithm)].path
+    slow = [twin(on, algorithm, n_rounds, SEED, replica, None, noise == "single")[-1] for replica in SEEN]
     error = np.abs(run.final[list(SEEN)] - slow).max()
     assert error < (1e-12 if noise == "double" else 5e-6)
 
 
-@pytest.mark.parametrize("case", TWINS)
+@pytest.mark.parametrize("case", MANY)
 def test_block_sizes(case):
     """Blocks of other sizes draw for other numbers of clients at once."""
-    on, algorithm, n_rounds, _ = TWINS[case]
+    on, algorithm, n_rounds = MANY[case]
 
     def final(**options):
         run = fs.simulate(on, algorithm, n_rounds, 300, seed=SEED, keep_final=True, **options)

@@ -37,6 +37,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from scores import all_scores
 
 import fedsim as fs
@@ -94,8 +95,11 @@ class Mutants:
     def kernel_change(self, name, case):
         """Decorator of a function (kernel, problem) that returns what compiled code shall see instead."""
         def add(change):
-            self.override(name, case, _kernel=lambda algorithm, problem: change(
-                self.program._kernel(algorithm, problem), problem))
+            def changed(algorithm, problem):
+                given = self.program._kernel(algorithm, problem)
+                return _of_its_types(change(given, problem), given)
+
+            self.override(name, case, _kernel=changed)
             return change
 
         return add
@@ -148,7 +152,22 @@ class Mutants:
 def _with_arrays(problem, change):
     """The problem as an instance of a subclass whose compiled form is changed."""
     program = type(problem)
-    mutant = type("Mutant", (program,), {"_arrays": lambda self: change(program._arrays(self))})
+
+    def arrays(self):
+        given = program._arrays(self)
+        return _of_its_types(change(given), given)
+
+    mutant = type("Mutant", (program,), {"_arrays": arrays})
     changed = object.__new__(mutant)
     vars(changed).update(vars(problem))
+    return changed
+
+
+def _of_its_types(changed, given):
+    """Read-only where the program's arrays are: a writable array is another type, and compiled for again."""
+    for new, old in zip(changed, given, strict=True):
+        if isinstance(old, tuple):
+            _of_its_types(new, old)
+        elif isinstance(old, np.ndarray) and not old.flags.writeable:
+            new.setflags(write=False)
     return changed

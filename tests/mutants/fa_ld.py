@@ -183,9 +183,9 @@ def _langevin_step(kernel, problem, lane_set, work, slot, step, client, private,
     fault, x, room, within = kernel.fault, work.local[slot], work.gradient, step % kernel.local_steps
     counted = step + 1 if fault == NEXT_STEP else step // kernel.local_steps if fault == ROUNDS else step
     eta = step_size(kernel.schedule, counted)
-    spread = (4.0 if fault == TWICE else 2.0) * eta * kernel.temperature
-    size = np.sqrt(spread * (1.0 - kernel.shared_noise))
-    shared_size = np.sqrt(spread * kernel.shared_noise * (kernel.shared_noise if fault == NO_ROOT else 1.0))
+    spread, fraction = 2.0 * eta * kernel.temperature, kernel.shared_noise
+    size = np.sqrt(spread * (1.0 - fraction) * (2.0 if fault == TWICE else 1.0))
+    shared_size = np.sqrt(spread * fraction * (fraction if fault == NO_ROOT else 1.0))
     if fault == SHARED_EACH:
         redraw(lane_set, SHARED_NOISE, step, slot + 1, room, shared)
     if fault == SHARED_AGAIN:

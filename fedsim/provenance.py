@@ -11,7 +11,6 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from .validation import Array, start_of
 PARTS = ("problem", "algorithm", "start")
 _SHOWN = 6
 """Numbers of an array that a readable line spells out."""
-_KNOWN: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+KEPT = "_fingerprint"
+"""Where a frozen value keeps its fingerprint, beside its fields."""
 
 
 class _NoFingerprint(TypeError):
@@ -67,18 +67,15 @@ def fingerprint(value: Any) -> str | None:
     True
     """
     # a frozen problem is itself for good, and its data may be large: they are hashed once
-    kept = type(value).__hash__ is object.__hash__ and _is_frozen(value) and hasattr(value, "__weakref__")
-    if kept and value in _KNOWN:
-        return _KNOWN[value]
+    kept = vars(value) if _is_frozen(value) and hasattr(value, "__dict__") else {}
+    if KEPT in kept:
+        return str(kept[KEPT])
     digest = hashlib.sha256()
     try:
         feed(digest, value)
     except _NoFingerprint:
         return None
-    found = digest.hexdigest()[:32]
-    if kept:
-        _KNOWN[value] = found
-    return found
+    return str(kept.setdefault(KEPT, digest.hexdigest()[:32]))
 
 
 def _is_frozen(value: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .compile import dispatched
+from .equality import ByValue
 from .validation import Array, array, nonnegative, positive
 
 
@@ -135,7 +136,7 @@ class Harmonic(Schedule):
 
 
 @dataclass(frozen=True, eq=False)
-class Listed(Schedule):
+class Listed(ByValue, Schedule):
     """One step size per local step, given as an array (n_steps,)."""
 
     values: Array

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .equality import ByValue
 from .validation import nonnegative, one_of, whole
 
 
@@ -45,7 +46,7 @@ class Fixed:
 
 
 @dataclass(frozen=True, eq=False)
-class Sequence:
+class Sequence(ByValue):
     """An explicit age for every update, (n_updates,); none may point before the start."""
 
     values: Any
@@ -78,7 +79,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, eq=False)
-class Several:
+class Several(ByValue):
     """Several schedules (m, n_updates): replica r follows number r modulo m."""
 
     values: Any

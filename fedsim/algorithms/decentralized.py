@@ -13,6 +13,7 @@ import numpy as np
 from .. import lanes
 from ..compile import compiled, dispatched
 from ..engine.kernel import observe
+from ..equality import ByValue
 from ..gradients import gradient_scratch, stochastic_gradient
 from ..law import Gaussian
 from ..network import check_mixing
@@ -100,7 +101,7 @@ def _observe(work, view, out):
                 lanes.axpy(out[i], 1.0 / n_clients, work.positions[turn, client, i])
 
 
-class Decentralized:
+class Decentralized(ByValue):
     """Base of the decentralized algorithms' parameter classes."""
 
     convention = "components"

@@ -41,7 +41,7 @@ from .federated import Federated, FederatedWork, curvatures
 from .minibatch_stability import Radius, batch_response, federated_radius, first_limit, judged
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FAHMC(Federated):
     """Parameters of FA-HMC.
 

@@ -55,7 +55,7 @@ def _langevin_step(kernel, problem, lane_set, work, slot, step, client, private,
              private, own, shared_size, shared)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FALD(Federated):
     """Parameters of FA-LD.
 

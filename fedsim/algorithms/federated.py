@@ -15,6 +15,7 @@ import numpy as np
 from .. import lanes
 from ..compile import dispatched, entry, spliced
 from ..engine.kernel import observe
+from ..equality import ByValue
 from ..gradients import gradient_scratch
 from ..law import Gaussian
 from ..noise import normals, steps_per_draw
@@ -194,7 +195,7 @@ def _observe_server(work, view, out):
         lanes.copy(out[i], work.server[i])
 
 
-class Federated:
+class Federated(ByValue):
     """Base of the federated algorithms' parameter classes."""
 
     step_size: Any

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..equality import ByValue
 from ..gradients import gradient_scratch
 from ..law import Gaussian
 from ..noise import steps_per_draw
@@ -42,7 +43,7 @@ from .stale_stability import radius_of, step_limit
 _AHEAD = 64  # draws made together at most
 
 
-class Stale:
+class Stale(ByValue):
     """What both stale algorithms share."""
 
     convention = "global"

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import lanes
 from ..compile import compiled
+from ..equality import ByValue
 from ..gradients import exact_gradient, scratch_rows, stochastic_gradient
 from ..law import Gaussian
 from ..validation import Array, array, one_of, positive, whole
@@ -56,7 +57,7 @@ def _all_data(batch, client, x, scratch, out):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianMean:
+class GaussianMean(ByValue):
     """Data d_i ~ N(theta, 1) with prior theta ~ N(0, prior_variance), held by one client.
 
     f(theta) = sum_i (theta - d_i)^2 / 2 + theta^2 / (2 prior_variance). The stochastic gradient takes the

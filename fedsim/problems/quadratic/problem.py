@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...equality import ByValue
 from ...law import Gaussian
 from ...validation import (
     Array,
@@ -37,7 +38,7 @@ def _semidefinite_factor(cov: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Quadratic:
+class Quadratic(ByValue):
     """Clients' potentials f_c(x) = (x - b_c)' A_c (x - b_c) / 2, global f = sum_c w_c f_c.
 
     Parameters

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...equality import ByValue
 from ...validation import Array, array, client_weights, one_of, positive, shape, whole
 from ..quadratic import Quadratic
 from .kernels import Data, regression_scratch
@@ -35,7 +36,7 @@ def client_numbers(value: object, n_data: int) -> np.ndarray:
     return numbers
 
 
-class Regression:
+class Regression(ByValue):
     """Clients that hold rows of data and follow f_(c) = f_c / w_c.
 
     f_c = sum over the client's rows of loss(x'X_r, y_r) + |x|^2 / (2 lambda N), lambda = `prior_variance`, so

@@ -11,18 +11,22 @@ from ..validation import Array, whole
 from .block import RADIUS, diverged, lane_state
 from .kernel import LEAF, trace_rounds
 from .plan import make_plan, refuse_memory
+from .pool import thread_count
+
+_SEGMENT = 256
+"""Rounds between two looks at whether another thread has failed."""
 
 
 def sample_path(problem: Any, algorithm: Any, n_rounds: int, *, seed: int, every: int = 1,
                 n_chains: int = 1, start: Any = None, client: int | None = None,
-                allow_unstable: bool = False) -> Array:
+                allow_unstable: bool = False, threads: int | None = None) -> Array:
     """The average iterate after rounds every, 2 every, ... of `n_chains` independent chains.
 
     Chain i is replica i of `simulate` with the same seed.
 
     Parameters
     ----------
-    problem, algorithm, n_rounds, seed, start, allow_unstable : as in `simulate`
+    problem, algorithm, n_rounds, seed, start, allow_unstable, threads : as in `simulate`
     every : int
         Keep one round in `every`.
     n_chains : int
@@ -38,7 +42,7 @@ def sample_path(problem: Any, algorithm: Any, n_rounds: int, *, seed: int, every
     ValueError
         For bad arguments; `DivergedError` names the round.
     """
-    every = whole("every", every, 1)
+    every, n_threads = whole("every", every, 1), thread_count(threads)
     n_chains = whole("n_chains", n_chains, 1)
     plan = make_plan(problem, algorithm, n_rounds, n_chains, seed=seed, start=start, record=(),
                      covariance="none", average=None, keep_final=False, noise="double",
@@ -70,13 +74,10 @@ def sample_path(problem: Any, algorithm: Any, n_rounds: int, *, seed: int, every
                 raise diverged(problem, algorithm, bad)
         paths[block[0]:block[1]] = kept.transpose(2, 0, 1)[:block[1] - block[0]]
 
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(n_threads) as pool:
         try:
             list(pool.map(trace, plan.blocks(set())))
         except BaseException:
             stop.append(True)  # Ctrl-C: the threads end after their segment
             raise
     return paths
-
-
-_SEGMENT = 256

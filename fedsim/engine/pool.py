@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from typing import Any
 
+from ..validation import whole
 from .block import BlockResult, BlockRunner, run_block
 from .plan import Plan
 
 Take = Callable[[BlockResult], None]
 Tick = Callable[[int], None]
+
+
+def thread_count(threads: int | None) -> int:
+    """As many as were asked for; None: processors that this process may use."""
+    if threads is not None:
+        return whole("threads", threads, 1, 4096)
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1
 
 
 class _Workers:

@@ -12,13 +12,13 @@ from tqdm.auto import tqdm
 from ..law import NoTarget
 from ..provenance import Provenance, attach
 from ..run import Run
-from ..validation import one_of, whole
+from ..validation import one_of
 from .block import BlockResult
 from .checkpoint import Checkpoint
 from .kernel import LEAF
 from .moments import Moments, Tree
 from .plan import Plan, make_plan
-from .pool import run_on_executor, run_on_threads
+from .pool import run_on_executor, run_on_threads, thread_count
 
 
 def simulate(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, seed: int,
@@ -91,7 +91,7 @@ def simulate(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, se
     20
     """
     one_of("progress", progress, (True, False))
-    n_threads = available_threads() if threads is None else whole("threads", threads, 1, 4096)
+    n_threads = thread_count(threads)
     if executor is not None and not hasattr(executor, "submit"):
         raise ValueError(f"executor={executor!r} must have the interface of concurrent.futures.Executor")
     plan = make_plan(problem, algorithm, n_rounds, n_replicas, seed=seed, start=start, record=record,
@@ -131,14 +131,6 @@ def simulate(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, se
     for number, client in enumerate(run.clients):
         attach(client, of.client(number))
     return attach(run, of)
-
-
-def available_threads() -> int:
-    """Processors that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on Linux
-        return os.cpu_count() or 1
 
 
 def _finish(plan: Plan, moments: Moments, blocks: list[BlockResult]) -> Run:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.signal import lfilter
 
 from fedsim.algorithms.stale import StaleSGLD
 from fedsim.problems.quadratic import Quadratic
@@ -79,6 +78,8 @@ def _brownian_step() -> Evidence:
                     "psi|^2, where fourth moments are needed.)")
 def _expectations_of_products() -> Evidence:
     """phi = theta^2, a = 1: psi = -theta^2/2 and G = theta, from theta_0 = 1 after 2000 updates."""
+    from scipy.signal import lfilter  # slow to import
+
     h, updates, ratios = 0.01, 2000, []
     numbers: dict[str, float] = {}
     for tau in (5, 20):

@@ -14,7 +14,6 @@ equation (3).
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import lfilter, lfiltic
 
 from fedsim.validation import Array, nonnegative, positive, whole
 
@@ -92,6 +91,8 @@ def stationary_autocovariance(curvature: float, step_size: float, tau: int, n_la
     tilt = (np.sin(0.5 * w) - np.cos(w * tau)) / (np.cos(0.5 * w) + np.sin(w * tau))
     found = variance * (np.cos(w * lags) + tilt * np.sin(w * lags))
     if n_lags > tau + 1:
+        from scipy.signal import lfilter, lfiltic  # slow to import
+
         taps = np.zeros(tau + 2)
         taps[0], taps[1] = 1.0, -1.0
         taps[-1] += ha

@@ -13,10 +13,7 @@ from . import _adult, plot
 from . import _stale as sim
 from . import _stale_logistic as blr
 from . import _stale_logistic_figure as shown
-from ._adult import DATA
 from .figure import FAIL, NOT_TESTABLE, PASS, ByScale, Drawing, Parameter, Tables, settings
-
-__all__ = ["DATA"]
 
 TITLE = "Test loss of stale SGHMC against iterations and time, 1 to 9 workers (a9a or a stand-in)"
 PAPER = "Stale gradients figure 3 (a9a alone)"
@@ -24,6 +21,7 @@ REPRODUCES = ("Stale 3",)
 SHOWS = ("Bayesian logistic regression with one server: the test loss averaged along the chain for 1 to 9 "
          "workers, at equal iterations per worker and at equal simulated time, and what single chains "
          "differ by.")
+DATA = _adult.DATA
 COST = {"tiny": "2 s", "quick": "20 s (on a busy machine)", "paper": "about 10 min (estimated)"}
 PARAMETERS = [
     *_adult.PARAMETERS, sim.WORKERS, *blr.DYNAMICS,

@@ -13,16 +13,14 @@ from . import _adult, plot
 from . import _stale as sim
 from . import _stale_logistic as blr
 from . import _stale_logistic_figure as shown
-from ._adult import DATA
 from .figure import REPLICAS, ByScale, Drawing, Finding, Parameter, Tables, settings
-
-__all__ = ["DATA"]
 
 TITLE = "Test loss of stale SGHMC against iterations, 1 to 7 servers (a9a or a stand-in)"
 PAPER = "Stale gradients figure 4 (a9a alone)"
 REPRODUCES = ("Stale 4",)
 SHOWS = ("Bayesian logistic regression with 1 to 7 servers of 2 workers: the averaged test loss, its "
          "difference to that of one server, and the spread of single runs.")
+DATA = _adult.DATA
 COST = {"tiny": "2 s", "quick": "14 s (on a busy machine)", "paper": "about 7 min (estimated)"}
 PARAMETERS = [
     *_adult.PARAMETERS, blr.SERVERS, *blr.DYNAMICS,

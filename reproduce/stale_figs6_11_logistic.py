@@ -15,7 +15,6 @@ from . import _adult, plot
 from . import _stale as sim
 from . import _stale_logistic as blr
 from . import _stale_logistic_figure as shown
-from ._adult import DATA
 from .figure import (
     EXACT,
     FAIL,
@@ -32,13 +31,12 @@ from .figure import (
 from .stale_fig3_logistic import judge_slope
 from .verdicts import above
 
-__all__ = ["DATA"]
-
 TITLE = "Test loss of stale SGHMC, 1 to 7 servers (a9a or a stand-in)"
 PAPER = "Stale gradients figures 6 to 11 (a9a alone)"
 REPRODUCES = tuple(f"Stale {number}" for number in range(6, 12))
 SHOWS = ("Bayesian logistic regression: test loss for every number of workers; what 3, 5 and 7 servers of "
          "1, 2, 4 and 6 workers change in it; and six workers in all, divided among servers.")
+DATA = _adult.DATA
 COST = {"tiny": "5 s", "quick": "23 s (on a busy machine)", "paper": "about 20 min (estimated)"}
 PARAMETERS = [
     *_adult.PARAMETERS, blr.SERVERS, *blr.DYNAMICS,

@@ -1,4 +1,4 @@
-"""DE-SGLD figure 10 (DE-SGHMC): accuracy along iterations, training and test data of the MAGIC telescope."""
+"""DE-SGHMC figure 10: accuracy along iterations, training and test data of the MAGIC telescope."""
 
 from __future__ import annotations
 

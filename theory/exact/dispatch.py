@@ -39,7 +39,7 @@ class ExactFamily:
                 covariance: str) -> Iterable[Moments]:
         """Moments of the average iterate at `rounds`, from moments `mean` and `cov` (None: a point).
 
-        With covariance="none" the covariances are None; else (d, d), or (d,) variances where
+        With covariance="none" the covariances are None; else (d, d), or (d,) variances
         where covariance="diagonal" or where coordinates are uncorrelated. Where clients have laws of
         their own (`_n_views` of the algorithm): stacked, the average first.
         """

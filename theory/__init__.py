@@ -4,12 +4,12 @@
 found by itself, so that a new paper is one new file.
 """
 
-import importlib
-import pkgutil
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+import pkgutil as _pkgutil
+import typing as _typing
 
-for _found in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_found.name}")
+for _found in _pkgutil.iter_modules(__path__):
+    _importlib.import_module(f"{__name__}.{_found.name}")
 
 # after the modules, because some functions have their module's name and are meant to hide it
 from . import exact, privacy, tuning
@@ -21,9 +21,12 @@ from .constants import Constants, constants
 from .errata import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame
 from .exact import NoExactLaw, exact_law, stationary_law
 
-if TYPE_CHECKING:
-    def __getattr__(name: str) -> Any:
-        """The papers' modules are found at run time, where a type checker does not see them."""
+if _typing.TYPE_CHECKING:  # type checkers and editors cannot follow the loop above
+    from . import de_sghmc as de_sghmc
+    from . import de_sgld as de_sgld
+    from . import fa_hmc as fa_hmc
+    from . import fa_ld as fa_ld
+    from . import stale as stale
 
 __all__ = [
     "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "Theorem", "Verdict",

@@ -1,5 +1,7 @@
 """fedsim: replicas of federated, decentralized and asynchronous samplers, beside their exact laws."""
 
+from importlib import metadata as _metadata
+
 from . import estimators, network, schedules
 from .algorithms.de_sghmc import DESGHMC
 from .algorithms.de_sgld import DESGLD
@@ -46,3 +48,8 @@ __all__ = [
     "simulate",
     "validate",
 ]
+
+try:
+    __version__ = _metadata.version("fedsim-theory")
+except _metadata.PackageNotFoundError:
+    __version__ = "0+not.installed"  # a checkout that was never installed

@@ -2,6 +2,7 @@
 # make test      the tests
 # make test-all  the tests and the slow ones: every verdict that rests on random numbers, on other seeds
 # make lint      ruff and mypy
+# make lowest    the README's example and some tests with the lowest versions that pyproject.toml allows
 # make search    random settings and a climb against every bound (half an hour; SEARCH_ARGS chooses)
 # make bench     the benchmarks (installs JAX on first use)
 # make env       only the environment, in .venv
@@ -18,13 +19,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
+LOWEST := .venv-lowest
+LOWEST_STAMP := $(LOWEST)/.installed
+LOWEST_TESTS := $(addprefix tests/test_,run_and_law.py theory_core.py exact_fa_ld.py network.py)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c constraints.txt
 
 # BLAS threads only fight with the engine's own
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help figures test test-all lint search bench env clean
+.PHONY: help figures test test-all lint lowest search bench env clean
 .DEFAULT_GOAL := help
 
 help:
@@ -60,6 +64,17 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+$(LOWEST_STAMP): pyproject.toml .ci/lowest.py
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@echo "environment: installing the lowest versions of pyproject.toml in $(LOWEST)"
+	@$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet install \
+	$$($(LOWEST)/bin/python .ci/lowest.py)
+	@touch $@
+
+lowest: $(LOWEST_STAMP)
+	sed '1,/^```python$$/d;/^```$$/,$$d' README.md | $(LOWEST)/bin/python -W error -
+	$(LOWEST)/bin/python -m pytest $(LOWEST_TESTS)
+
 search: $(STAMP)
 	$(BIN)/python -m tests.search $(SEARCH_ARGS)
 
@@ -67,5 +82,5 @@ bench: $(BENCH_STAMP)
 	$(BIN)/python -m tests.benchmarks
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -54,7 +54,7 @@ MISTAKES = {
     "fs.simulate(problem, algorithm, n_round=10, n_replicas=64, seed=1)": '"n_round"',
     "theory.exact_law(problem, algorithm, n_rounds='ten')": "[arg-type]",
     "theory.fa_ld.w2_bond(theory.constants(problem, algorithm), algorithm)": '"w2_bond"',
-    "theory.fa_ld.w2_bound(theory.constants(problem, algorithm), algorithm, n_round=10)": '"n_round"',
+    "theory.fa_ld.w2_bound(theory.constants(problem, algorithm), algorithm, n_rounds='ten')": "[arg-type]",
     "theory.fa_dl": '"fa_dl"',
 }
 

@@ -10,6 +10,7 @@ from .algorithms.fa_ld import FALD
 from .algorithms.stale import StaleSGHMC, StaleSGLD
 from .engine import sample_path, simulate
 from .engine.block import DivergedError
+from .interfaces import validate
 from .law import Gaussian, Law, recorded_rounds
 from .participation import Participation
 from .problems import papers
@@ -18,7 +19,7 @@ from .problems.quadratic import Quadratic
 from .problems.regression import LinearRegression, LogisticRegression
 from .run import Run, load
 from .staleness import Workers
-from .validation import UnstableStepSize, validate
+from .validation import UnstableStepSize
 
 __all__ = [
     "DESGHMC",

@@ -23,11 +23,6 @@ def scratch_rows(dim: int, n_lanes: int, dtype: Any) -> Scratch:
     return Scratch(aligned((dim, n_lanes)), aligned((dim, n_lanes), dtype))
 
 
-def gradient_scratch(problem: Any, dim: int, n_lanes: int, dtype: Any) -> Any:
-    """What `problem` asks for by a method ``_scratch(dim, n_lanes, dtype)``, else a `Scratch`."""
-    return getattr(problem, "_scratch", scratch_rows)(dim, n_lanes, dtype)
-
-
 @dispatched
 def exact_gradient(problem: Any, client: Any, x: Array, scratch: Scratch, out: Array) -> None:
     """Evaluate a client's exact gradient at `x` (d, B) into `out` (d, B), lane by lane.

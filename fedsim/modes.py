@@ -8,7 +8,7 @@ is the leapfrog's own, in exact arithmetic; the loops are written as those of `m
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba.core import cgutils, types
@@ -18,6 +18,9 @@ from . import lanes
 from .compile import inner, spliced
 from .tiles import INDEX, TILE, Tiles, contiguous, minimum
 from .validation import Array
+
+if TYPE_CHECKING:
+    from .problems.quadratic import Quadratic
 
 
 class Modes(NamedTuple):
@@ -36,7 +39,7 @@ class NoModes(NamedTuple):
     unused: int
 
 
-def modes_of(problem: Any) -> Modes:
+def modes_of(problem: Quadratic) -> Modes:
     """The modes of a dense quadratic problem."""
     values, vectors = np.linalg.eigh(problem.hessians)
     transposed = np.ascontiguousarray(np.swapaxes(vectors, 1, 2))

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .validation import Array, start_of
+from .interfaces import ProblemParts, start_of
+from .validation import Array
 
 PARTS = ("problem", "algorithm", "start")
 _SHOWN = 6
@@ -251,7 +252,7 @@ def of_source(source: Any) -> Provenance:
     known = getattr(source, "of", None)
     if isinstance(known, Provenance):
         return known
-    if hasattr(source, "_arrays") and hasattr(source, "weights"):  # a problem itself
+    if isinstance(source, ProblemParts):  # a problem itself
         return Provenance(Part.of(source))
     return Provenance(*(Part.of(getattr(source, name, None)) for name in PARTS[:2]))
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.sparse.linalg import LinearOperator, eigs, eigsh
 
+from .interfaces import Algorithm, Problem
 from .validation import UnstableStepSize
 
 
@@ -50,12 +50,7 @@ class Stability:
                 self.step_size, self.max_step_size)
 
 
-def curvature_problem(problem: Any) -> Any:
-    """The quadratic problem that stability is judged on: what `problem` names, else itself."""
-    return getattr(problem, "curvature_problem", lambda: problem)()
-
-
-def stability_radius(problem: Any, algorithm: Any) -> float:
+def stability_radius(problem: Problem, algorithm: Algorithm) -> float:
     """`Stability.radius` alone, without the search for the limit, which is dearer."""
     return float(algorithm._radius(problem))
 

@@ -1,4 +1,4 @@
-"""Checks of arguments: every message names the argument, its value and the condition."""
+"""Checks of numbers and arrays: every message names the argument, its value and the condition."""
 
 from __future__ import annotations
 
@@ -166,54 +166,3 @@ def client_weights(value: object, n_clients: int) -> Array:
         weights = given / total
     weights.setflags(write=False)
     return weights
-
-
-def validate(problem: Any, algorithm: Any, start: object = None) -> None:
-    """Every check that needs two objects: sizes, participation, stability, start.
-
-    Parameters
-    ----------
-    problem : a problem, e.g. `fedsim.Quadratic`
-    algorithm : an algorithm, e.g. `fedsim.FALD`
-    start : point (d,) or `fedsim.Gaussian`, optional
-
-    Raises
-    ------
-    ValueError
-        Naming argument, value and condition; `UnstableStepSize` beyond stability.
-    """
-    validate_sizes(problem, algorithm, start)
-    if not algorithm._radius(problem) < 1.0:  # the limit is dearer than the radius
-        algorithm.stability(problem).require()
-
-
-def validate_sizes(problem: Any, algorithm: Any, start: object = None) -> None:
-    """`validate` without the stability check (for ``allow_unstable=True``)."""
-    for name, value, method in (("problem", problem, "dim"),
-                                ("algorithm", algorithm, "stability")):
-        if not hasattr(value, method) or isinstance(value, type):
-            raise ValueError(f"{name}={value!r} must be a fedsim {name}")
-    algorithm.check(problem)
-    start_of(problem, algorithm, start)
-
-
-def start_moments(start: Any, dim: int, n_clients: int | None = None) -> tuple[Array, Array | None]:
-    """Mean (d,) and covariance (d, d) (None for a point) of a start; the origin when None.
-
-    With `n_clients` (decentralized algorithms) a point per client (N, d) is allowed too.
-    """
-    if start is None:
-        return np.zeros(dim), None
-    if hasattr(start, "mean") and hasattr(start, "cov") and not isinstance(start, np.ndarray):
-        if start.dim != dim:
-            raise ValueError(f"start has dimension {start.dim}; it must be {dim}")
-        return start.mean, start.cov
-    given = array("start", start, 1) if n_clients is None else array("start", start, 1, 2)
-    wanted = (dim,) if given.ndim == 1 else (n_clients or 0, dim)
-    return shape("start", given, wanted, " (the problem's dimension)"), None
-
-
-def start_of(problem: Any, algorithm: Any, start: Any) -> tuple[Array, Array | None]:
-    """`start_moments` for this problem and algorithm."""
-    clients = problem.n_clients if getattr(algorithm, "client_starts", False) else None
-    return start_moments(start, problem.dim, clients)

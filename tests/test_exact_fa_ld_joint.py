@@ -9,6 +9,7 @@ from examples_of import SCHEME_I, SCHEME_II, close, gaussian_start, make_problem
 
 from fedsim import schedules
 from fedsim.algorithms.fa_ld import FALD
+from fedsim.interfaces import AlgorithmParts
 from fedsim.law import Gaussian
 from fedsim.participation import Participation
 from fedsim.problems.quadratic import Quadratic
@@ -165,11 +166,17 @@ def test_where_there_is_no_law():
 
     close(exact_law(problem, Other(0.1), 3).mean, exact_law(problem, FALD(0.1), 3).mean)
 
-    class Unknown:
+    class Unknown(AlgorithmParts):
         """An algorithm without a file in theory.exact."""
 
-        def check(self, problem):
-            """Runs on everything."""
+        step_size = 0.1
+
+        def costs(self, problem, n_rounds):
+            """Nothing."""
+            return {}
+
+        def _radius(self, problem):
+            return self.stability(problem).radius
 
         def stability(self, problem):
             """As FA-LD."""

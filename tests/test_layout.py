@@ -20,9 +20,9 @@ TEXT = {".py", ".toml", ".txt", ".md", ".json", ".csv", ".html", ".mplstyle", ".
 
 # What theory may take from fedsim: modules of definitions, never one that simulates or compiles.
 THEORY_MAY_IMPORT = {
-    "fedsim", "fedsim.algorithms", "fedsim.distance", "fedsim.law", "fedsim.network", "fedsim.participation",
-    "fedsim.problems", "fedsim.provenance", "fedsim.schedules", "fedsim.stability", "fedsim.staleness",
-    "fedsim.validation",
+    "fedsim", "fedsim.algorithms", "fedsim.distance", "fedsim.interfaces", "fedsim.law", "fedsim.network",
+    "fedsim.participation", "fedsim.problems", "fedsim.provenance", "fedsim.schedules", "fedsim.stability",
+    "fedsim.staleness", "fedsim.validation",
 }
 SIMULATES = {"simulate", "sample_path", "engine", "streams", "compile", "lanes", "noise", "Run", "_kernel",
              "_workspace", "draw_clients", "step_size", "compiled", "inlined", "dispatched",

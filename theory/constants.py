@@ -14,20 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.interfaces import start_of, validate_sizes
 from fedsim.law import Gaussian, NoTarget
 from fedsim.provenance import Provenance, attach
-from fedsim.validation import (
-    Array,
-    array,
-    client_weights,
-    nonnegative,
-    one_of,
-    positive,
-    shape,
-    start_of,
-    validate_sizes,
-    whole,
-)
+from fedsim.validation import Array, array, client_weights, nonnegative, one_of, positive, shape, whole
 
 from .potentials import Potentials, potentials
 
@@ -216,7 +206,7 @@ def constants(problem: Any, algorithm: Any, start: Any = None) -> Constants:
     """
     validate_sizes(problem, algorithm, start)
     facts = potentials(problem)
-    convention = getattr(algorithm, "convention", "federated")
+    convention = algorithm.convention
     one_of("convention", convention, CONVENTIONS)
     weights = problem.weights
     gaps = None if convention == "global" else facts.gaps_at_origin

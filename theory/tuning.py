@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.interfaces import validate
 from fedsim.law import Law
-from fedsim.validation import UnstableStepSize, positive, validate, whole
+from fedsim.problems.quadratic import Quadratic
+from fedsim.validation import UnstableStepSize, positive, whole
 
 from .constants import Constants, constants
 from .exact import exact_law, stationary_law
@@ -42,7 +44,7 @@ def planner(algorithm: type) -> Callable[[Rule], Rule]:
 
 
 def _distances(problem: Any, algorithm: Any, rounds: np.ndarray, start: Any) -> tuple[np.ndarray, np.ndarray]:
-    diagonal = getattr(problem, "structure", "dense") != "dense"
+    diagonal = isinstance(problem, Quadratic) and problem.structure != "dense"
     law: Law = exact_law(problem, algorithm, int(rounds[-1]), start=start, record=rounds,
                          covariance="diagonal" if diagonal else "full")
     return law.rounds, law.w2()

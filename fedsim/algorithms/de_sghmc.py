@@ -14,16 +14,17 @@ Source: DE-SGHMC equations (32) and (33).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from .. import lanes
 from ..engine.kernel import advance
+from ..interfaces import Problem
 from ..schedules import step_size
 from ..slots import normal_row
-from ..stability import Stability, curvature_problem, general_radius, largest_stable
+from ..stability import Stability, general_radius, largest_stable
 from ..tiles import aligned, aligned_copy
 from ..validation import Array, array, positive, shape
 from .decentralized import (
@@ -34,7 +35,9 @@ from .decentralized import (
     mixed,
     shared_curvatures,
 )
-from .minibatch_stability import MAX_STATE, Radius, batch_response, first_limit, gossip_radius, judged
+
+if TYPE_CHECKING:
+    from ..problems.quadratic import Quadratic
 
 
 class DESGHMCKernel(NamedTuple):
@@ -96,42 +99,29 @@ class DESGHMC(Decentralized):
         """The paper's symbols."""
         return cls(eta, gamma, W)
 
-    def check(self, problem: Any) -> None:
+    def check(self, problem: Problem) -> None:
         """Raise ValueError unless this algorithm can run on this problem."""
         super().check(problem)
         if self.start_velocity is not None:
             wanted = (problem.n_clients, problem.dim)[2 - self.start_velocity.ndim:]
             shape("start_velocity", self.start_velocity, wanted)
 
-    def start_velocities(self, problem: Any) -> Array:
+    def start_velocities(self, problem: Problem) -> Array:
         """Velocities at the start, (N, d)."""
         given = 0.0 if self.start_velocity is None else self.start_velocity
         return np.broadcast_to(given, (problem.n_clients, problem.dim))
 
-    def _start_velocity_rows(self, problem: Any, dim: int, n_lanes: int) -> Array:
+    def _start_velocity_rows(self, problem: Problem, dim: int, n_lanes: int) -> Array:
         """Velocities at the start, (N, d, B)."""
         if self.start_velocity is None:
             return aligned((problem.n_clients, dim, n_lanes))
         return aligned_copy(np.repeat(self.start_velocities(problem)[:, :, None], n_lanes, axis=2))
 
-    def _separates(self, problem: Any) -> bool:
+    def _separates(self, problem: Problem) -> bool:
         """True while velocities start at zero, so that they can be laid out by coordinates too."""
         return self.start_velocity is None
 
-    def _radius(self, problem: Any) -> float:
-        """Radius of the map of all clients at the largest step size, see `Stability.radius`."""
-        self.check(problem)
-        step, (second, _) = self.schedule.largest, self._second(problem)
-        mean = self._mean_radius(curvature_problem(problem), step)
-        return mean if second is None else max(mean, second(step))
-
-    def _second(self, problem: Any) -> tuple[Radius | None, str]:
-        """Root of the radius of the second moment under minibatches, where there is one; and a remark."""
-        response, remark = batch_response(problem, 2 * problem.n_clients * problem.dim <= MAX_STATE)
-        return (None if response is None
-                else gossip_radius(problem, response, self.mixing, self.friction)), remark
-
-    def _mean_radius(self, problem: Any, eta: float) -> float:
+    def _mean_radius(self, problem: Quadratic, eta: float) -> float:
         keep = 1.0 - eta * self.friction
         curvatures = shared_curvatures(problem)
         if curvatures is not None:  # z^2 - (lambda - eta^2 theta + beta) z + beta lambda = 0 per mode
@@ -148,22 +138,14 @@ class DESGHMC(Decentralized):
 
         return general_radius(apply, 2 * size)
 
-    def stability(self, problem: Any) -> Stability:
-        """Radius of the map; for equal curvature the limit is eta^2 L < (1 + lambda_N)(1 + beta).
-
-        With minibatches whose noise depends on the point the second moment decides, unless N d > 40 or
-        there are very many data (see `source`).
-        """
-        self.check(problem)
-        judge = self._second(problem)
-        problem = curvature_problem(problem)
+    def _mean_stability(self, problem: Quadratic) -> Stability:
+        """For equal curvature L the limit is eta^2 L < (1 + lambda_N)(1 + beta)."""
         step, value = self.schedule.largest, self._mean_radius(problem, self.schedule.largest)
         trace = np.trace(problem.dense_hessians, axis1=1, axis2=2) * problem.weights
         limit = largest_stable(lambda eta: self._mean_radius(problem, eta),
                                0.03 / float(np.sqrt(trace.max())), growth=1.3, scan=100)
-        mean = Stability(value, bool(value < 1.0), limit, step, "DE-SGHMC map of all clients")
-        return judged(mean, judge, first_limit)
+        return Stability(value, bool(value < 1.0), limit, step, "DE-SGHMC map of all clients")
 
-    def _kernel(self, problem: Any) -> DESGHMCKernel:
+    def _kernel(self, problem: Problem) -> DESGHMCKernel:
         """The NamedTuple that compiled code sees."""
         return DESGHMCKernel(self.schedule.arrays(), self.friction, problem.weights, self._gossip())

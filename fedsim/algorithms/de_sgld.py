@@ -14,17 +14,18 @@ Source: DE-SGLD equations (2) and (13).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from .. import lanes
 from ..engine.kernel import advance
+from ..interfaces import Problem
 from ..network import smallest_eigenvalue
 from ..schedules import step_size
 from ..slots import normal_row
-from ..stability import Stability, curvature_problem, symmetric_extremes
+from ..stability import Stability, symmetric_extremes
 from ..validation import Array
 from .decentralized import (
     Decentralized,
@@ -34,7 +35,9 @@ from .decentralized import (
     mixed,
     shared_curvatures,
 )
-from .minibatch_stability import MAX_POSITIONS, Radius, batch_response, gossip_radius, judged, only_limit
+
+if TYPE_CHECKING:
+    from ..problems.quadratic import Quadratic
 
 
 class DESGLDKernel(NamedTuple):
@@ -75,6 +78,7 @@ class DESGLD(Decentralized):
 
     step_size: Any
     mixing: Array
+    friction = None
 
     def __post_init__(self) -> None:
         self._normalise()
@@ -84,27 +88,14 @@ class DESGLD(Decentralized):
         """The paper's symbols."""
         return cls(eta, W)
 
-    def _radius(self, problem: Any) -> float:
-        """Radius of the map of all clients at the largest step size, see `Stability.radius`."""
-        self.check(problem)
-        step, (second, _) = self.schedule.largest, self._second(problem)
-        mean = self._mean_radius(curvature_problem(problem), step)
-        return mean if second is None else max(mean, second(step))
-
-    def _second(self, problem: Any) -> tuple[Radius | None, str]:
-        """Root of the radius of the second moment under minibatches, where there is one; and a remark."""
-        response, remark = batch_response(problem, problem.n_clients * problem.dim <= MAX_POSITIONS)
-        return (None if response is None
-                else gossip_radius(problem, response, self.mixing, None)), remark
-
-    def _mean_radius(self, problem: Any, step: float) -> float:
+    def _mean_radius(self, problem: Quadratic, step: float) -> float:
         curvatures = shared_curvatures(problem)
         if curvatures is not None:
             modes = np.linalg.eigvalsh(self.mixing)
             return float(np.abs(modes[:, None] - step * curvatures).max())
         return max(max(abs(low), abs(high)) for low, high in self._extremes(problem, step))
 
-    def _extremes(self, problem: Any, step: float | None) -> list[tuple[float, float]]:
+    def _extremes(self, problem: Quadratic, step: float | None) -> list[tuple[float, float]]:
         """Extreme eigenvalues of W - step A, or with None of A^(-1/2) (W + 1) A^(-1/2).
 
         One pair for dense Hessians; one for each coordinate where coordinates do not mix.
@@ -131,25 +122,20 @@ class DESGLD(Decentralized):
             result.append((float(values[0]), float(values[-1])))
         return result
 
-    def stability(self, problem: Any) -> Stability:
-        """Radius of the map of all clients, and the limit: (1 + lambda_N) / L for equal curvature L.
+    def _mean_stability(self, problem: Quadratic) -> Stability:
+        """The limit is (1 + lambda_N) / L for equal curvature L.
 
         W - eta A stays above -1 up to the smallest eigenvalue of A^(-1/2) (W + 1) A^(-1/2), and it
-        stays below 1 for every eta. With minibatches whose noise depends on the point the second moment
-        decides, unless N d > 300 or there are very many data (see `source`). Its radius is convex in eta.
+        stays below 1 for every eta; the radius of the second moment is convex in eta.
         """
-        self.check(problem)
-        judge = self._second(problem)
-        problem = curvature_problem(problem)
         step, value = self.schedule.largest, self._mean_radius(problem, self.schedule.largest)
         curvatures = shared_curvatures(problem)
         if curvatures is not None:
             limit = (1.0 + smallest_eigenvalue(self.mixing)) / float(curvatures.max())
         else:
             limit = min(low for low, _ in self._extremes(problem, None))
-        mean = Stability(value, bool(value < 1.0 or step < limit), limit, step, "DE-SGLD map of all clients")
-        return judged(mean, judge, only_limit)
+        return Stability(value, bool(value < 1.0 or step < limit), limit, step, "DE-SGLD map of all clients")
 
-    def _kernel(self, problem: Any) -> DESGLDKernel:
+    def _kernel(self, problem: Problem) -> DESGLDKernel:
         """The NamedTuple that compiled code sees."""
         return DESGLDKernel(self.schedule.arrays(), problem.weights, self._gossip())

@@ -6,7 +6,7 @@ are taken at their own old point. They follow the components f_i = w_i f_(i).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,15 +14,19 @@ from .. import lanes
 from ..compile import compiled, dispatched
 from ..engine.kernel import observe
 from ..equality import ByValue
-from ..gradients import gradient_scratch, stochastic_gradient
-from ..law import Gaussian
+from ..gradients import stochastic_gradient
+from ..interfaces import AlgorithmParts, Problem
 from ..network import check_mixing
 from ..noise import normals, steps_per_draw
-from ..schedules import Schedule, as_schedule
 from ..slots import NormalRoom, Normals, Numbers, normal_room
+from ..stability import Stability
 from ..streams import OWN_NOISE
 from ..tiles import aligned
 from ..validation import Array
+from .minibatch_stability import first_limit, gossip_second_moment, judged, only_limit
+
+if TYPE_CHECKING:
+    from ..problems.quadratic import Quadratic
 
 
 class Gossip(NamedTuple):
@@ -101,57 +105,60 @@ def _observe(work, view, out):
                 lanes.axpy(out[i], 1.0 / n_clients, work.positions[turn, client, i])
 
 
-class Decentralized(ByValue):
+class Decentralized(ByValue, AlgorithmParts):
     """Base of the decentralized algorithms' parameter classes."""
 
     convention = "components"
-    client_starts = True
-    step_size: Any
+    _clients_differ = True
     mixing: Array
+    friction: float | None
 
     def _normalise(self) -> None:
-        schedule = as_schedule(self.step_size)
-        number = schedule.is_constant and not isinstance(self.step_size, Schedule)
-        object.__setattr__(self, "step_size", schedule.largest if number else schedule)
+        self._normalise_step()
         object.__setattr__(self, "mixing", check_mixing(self.mixing))
-
-    @property
-    def schedule(self) -> Schedule:
-        """The step size as a schedule."""
-        return as_schedule(self.step_size)
 
     @property
     def n_clients(self) -> int:
         """Number of clients that the mixing matrix connects."""
         return len(self.mixing)
 
-    def target(self, problem: Any) -> Gaussian:
-        """The law that the average is meant to sample on `problem`."""
-        return problem.target()
-
-    def check(self, problem: Any) -> None:
+    def check(self, problem: Problem) -> None:
         """Raise ValueError unless this algorithm can run on this problem."""
         if problem.n_clients != self.n_clients:
             raise ValueError(f"mixing has shape {self.mixing.shape}; it must be "
                              f"{(problem.n_clients, problem.n_clients)} for the problem's clients")
 
-    def _separates(self, problem: Any) -> bool:
+    def _separates(self, problem: Problem) -> bool:
         """True: a step treats each coordinate alone, given a problem that does."""
         return True
 
-    def _is_gaussian(self, problem: Any) -> bool:
-        """True unless the problem's gradients are not affine or their noise depends on the state."""
-        return getattr(problem, "keeps_gaussian", True)
+    def _mean_radius(self, problem: Quadratic, eta: float) -> float:
+        """Radius of the map of all clients with exact gradients."""
+        raise NotImplementedError
 
-    def _steps(self, n_rounds: int) -> int:
-        """Iterations in `n_rounds` rounds: one each."""
-        return n_rounds
+    def _mean_stability(self, problem: Quadratic) -> Stability:
+        """`stability` with exact gradients."""
+        raise NotImplementedError
 
-    def _n_views(self, problem: Any) -> int:
-        """Laws recorded: the average and every client."""
-        return 1 + problem.n_clients
+    def _radius(self, problem: Problem) -> float:
+        """`Stability.radius` without the search for the limit."""
+        self.check(problem)
+        step, (second, _) = self.schedule.largest, gossip_second_moment(problem, self.mixing, self.friction)
+        mean = self._mean_radius(problem.curvature_problem(), step)
+        return mean if second is None else max(mean, second(step))
 
-    def costs(self, problem: Any, n_rounds: int) -> dict[str, int]:
+    def stability(self, problem: Problem) -> Stability:
+        """Radius of the map of all clients at the largest step size, and the limit.
+
+        With minibatches whose noise depends on the point the second moment decides, unless the state is too
+        large (N d > 300, or N d > 40 with velocities) or there are very many data; see `source`.
+        """
+        self.check(problem)
+        return judged(self._mean_stability(problem.curvature_problem()),
+                      gossip_second_moment(problem, self.mixing, self.friction),
+                      only_limit if self.friction is None else first_limit)
+
+    def costs(self, problem: Problem, n_rounds: int) -> dict[str, int]:
         """What one replica of `n_rounds` costs; a number is sent along every edge in both directions."""
         links = int(np.count_nonzero(self.mixing)) - self.n_clients
         return {"communications": n_rounds, "gradient_evaluations": n_rounds * self.n_clients,
@@ -163,11 +170,11 @@ class Decentralized(ByValue):
         first = np.searchsorted(rows, np.arange(self.n_clients + 1)).astype(np.int64)
         return Gossip(first, columns.astype(np.int64), self.mixing[rows, columns])
 
-    def _start_velocity_rows(self, problem: Any, dim: int, n_lanes: int) -> Array:
+    def _start_velocity_rows(self, problem: Problem, dim: int, n_lanes: int) -> Array:
         """Velocities at the start (N, d, B); empty for algorithms without any."""
         return aligned((0, dim, n_lanes))
 
-    def _workspace(self, problem: Any, start: Array, dtype: Any) -> DecentralizedWork:
+    def _workspace(self, problem: Problem, start: Array, dtype: Any) -> DecentralizedWork:
         """Room for one block, beginning at `start`: (d, B), or (N, d, B) with a start per client."""
         dim, n_lanes = start.shape[-2:]
         per_draw = steps_per_draw(dim, dtype)
@@ -177,10 +184,10 @@ class Decentralized(ByValue):
             positions=positions, velocities=self._start_velocity_rows(problem, dim, n_lanes),
             turn=np.zeros(1, np.int64),
             own=normal_room(self.n_clients, per_draw * dim, n_lanes, dtype, keep=per_draw > 1),
-            gradient=aligned((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))
+            gradient=aligned((dim, n_lanes)), scratch=problem._scratch(dim, n_lanes, dtype))
 
 
-def component_product(problem: Any, columns: Array, power: float = 1.0) -> Array:
+def component_product(problem: Quadratic, columns: Array, power: float = 1.0) -> Array:
     """blkdiag(w_i A_i)^power times columns (N d, k), in the problem's own structure."""
     blocks = columns.reshape(problem.n_clients, problem.dim, -1)
     scale = problem.weights[:, None, None] ** power
@@ -198,7 +205,7 @@ def mixed(mixing: Any, columns: Array) -> Array:
     return (mixing @ columns.reshape(mixing.shape[0], -1)).reshape(columns.shape)
 
 
-def shared_curvatures(problem: Any) -> Array | None:
+def shared_curvatures(problem: Quadratic) -> Array | None:
     """Eigenvalues of the components' common Hessian, or None where they differ."""
     tables = problem.hessians.reshape(problem.n_clients, -1) * problem.weights[:, None]
     if np.ptp(tables, axis=0).max() > 1e-14 * np.abs(tables).max():

@@ -16,29 +16,26 @@ Source: FA-HMC Algorithms 1 to 3, B.1 and B.2; section 6.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy.special import eval_chebyt
 
+from ..interfaces import Problem
 from ..modes import NoModes, modes_of
 from ..participation import Participation
 from ..problems.quadratic import Quadratic
 from ..stability import (
-    Stability,
     block_round_radius,
-    curvature_problem,
-    largest_stable,
     round_radius,
-    scalar_round_radius,
 )
 from ..tiles import TILE, aligned
 from ..validation import Array, fraction, one_of, whole
 from .fa_hmc_kernels import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel
-from .federated import Federated, FederatedWork, curvatures
-from .minibatch_stability import Radius, batch_response, federated_radius, first_limit, judged
+from .federated import Federated, FederatedWork
+from .federated_stability import Modes, turned_back
+from .minibatch_stability import Radius
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,67 +87,57 @@ class FAHMC(Federated):
         """The paper's symbols; its rho is the shared fraction of the variance itself."""
         return cls(eta, K, T, fraction("rho", rho))
 
-    def _gradients_per_step(self, problem: Any) -> int:
+    def _gradients_per_step(self, problem: Problem) -> int:
         """K; with gradient noise each interior point costs a second evaluation, 2 K - 1 in all."""
-        noisy = (getattr(problem, "gradient_noise", None) is not None
-                 or getattr(problem, "has_minibatches", False))
+        noisy = problem.gradient_noise is not None or problem.has_minibatches
         return 2 * self.leapfrog_steps - 1 if noisy else self.leapfrog_steps
 
-    def _radius(self, problem: Any) -> float:
-        """Radius of the round map at the largest step size, see `Stability.radius`."""
-        self.check(problem)
-        followed, step, (second, _) = curvature_problem(problem), self.schedule.largest, self._second(problem)
-        mean = _radius(self, followed, curvatures(followed), step)
-        return mean if second is None else max(mean, second(step))
+    def _evaluations(self, eta: float) -> list[tuple[Array, Array]]:
+        half = 0.5 * eta
+        return [(np.array([[1.0, eta], [0.0, 1.0]]), np.array([eta * half, half])),
+                (np.eye(2), np.array([0.0, half]))] * self.leapfrog_steps
 
-    def _second(self, problem: Any) -> tuple[Radius | None, str]:
-        """Root of the radius of the second moment under minibatches, where there is one; and a remark."""
-        if self.debias is not None:
-            noisy = hasattr(problem, "batch_response") and problem.has_minibatches
-            return None, "; with debiasing, of the mean alone under minibatches" if noisy else ""
-        response, remark = batch_response(problem, table=4)
-        return (None if response is None else
-                federated_radius(problem, response, self, self._evaluations(problem.dim))), remark
+    def _factor(self, eta: float, curvature: Array) -> Array:
+        # exact at resonances, unlike the product over leapfrog steps
+        return eval_chebyt(self.leapfrog_steps, 1.0 - 0.5 * eta**2 * curvature)
 
-    def _evaluations(self, dim: int) -> Callable[[float], list[tuple[Array, Array]]]:
-        """What a local update does with gradients, see `federated_radius`."""
-        one, none = np.eye(dim), np.zeros((dim, dim))
-
-        def chain(eta: float) -> list[tuple[Array, Array]]:
-            drift, half = np.block([[one, eta * one], [none, one]]), 0.5 * eta * one
-            return [(drift, np.concatenate([eta * half, half])),
-                    (np.eye(2 * dim), np.concatenate([none, half]))] * self.leapfrog_steps
-
-        return chain
-
-    def stability(self, problem: Any) -> Stability:
-        """Radius of the round map (second moment with participation) and step-size limit.
-
-        The leapfrog itself needs eta^2 curvature < 4 on every client; a radius of one can also be a
-        resonance, where an update returns every trajectory to its start. Minibatches whose noise depends on
-        the point are part of the second moment, without debiasing and unless N d^4 or the number of data is
-        too large (see `source`).
-        """
-        self.check(problem)
-        judge, problem = self._second(problem), curvature_problem(problem)
-        step, modes = self.schedule.largest, curvatures(problem)
-        edge = 2.0 / np.sqrt(float(modes[0].max()))
-
-        def radius(eta: float) -> float:
-            return _radius(self, problem, modes, eta)
-
+    def _search(self, radius: Radius, largest: float) -> tuple[float, int]:
         # undebiased, a quarter turn of the stiffest client in all leapfrog steps together is safe
-        below, value = 0.25 * edge / self.leapfrog_steps, radius(step)
+        edge = _edge(largest)
+        below = 0.25 * edge / self.leapfrog_steps
         while self.debias is not None and below > 1e-9 * edge and not radius(below) < 1.0:
             below *= 0.5
-        limit = largest_stable(radius, below, scan=2 + int(np.log(edge / below) / np.log(1.02)))
-        stable = value < 1.0 or step < below  # a tiny step's radius rounds to one
-        reason = f"FA-HMC round map; the leapfrog needs step_size < {edge:.6g}"
-        if value == 1.0 and not stable and step < limit:
-            limit, reason = step, f"a resonance: trajectories return to where they began; {reason}"
-        return judged(Stability(value, bool(stable), limit, step, reason), judge, first_limit)
+        return below, 2 + int(np.log(edge / below) / np.log(1.02))
 
-    def _kernel(self, problem: Any) -> FAHMCKernel:
+    def _source(self, largest: float) -> str:
+        return f"FA-HMC round map; the leapfrog needs step_size < {_edge(largest):.6g}"
+
+    def _second_moment(self, problem: Problem) -> tuple[Radius | None, str]:
+        if self.debias is None:
+            return super()._second_moment(problem)
+        known = problem.response_work is not None
+        return None, "; with debiasing, of the mean alone under minibatches" if known else ""
+
+    def _round_radius(self, problem: Quadratic, modes: Modes, eta: float) -> float:
+        if eta**2 * modes[0].max() >= 4.0:
+            return float("inf")  # the stiffest client's own trajectories grow without limit
+        find = super()._round_radius if self.debias is None else self._debiased_radius
+        radius = find(problem, modes, eta)
+        return 1.0 if abs(radius - 1.0) < 1e-12 else radius  # at resonance, up to rounding
+
+    def _debiased_radius(self, problem: Quadratic, modes: Modes, eta: float) -> float:
+        (values, vectors), weights, factor = modes, problem.weights, self.variance_factor(problem)
+        with np.errstate(over="ignore", invalid="ignore"):
+            powers = self._factor(eta, values) ** self.local_steps
+            if not np.isfinite(powers).all():
+                return float("inf")
+            if vectors is None:  # each coordinate by itself
+                apart = _debiased(self, values[..., None, None], powers[..., None, None], weights)
+                return block_round_radius(apart, weights, factor)
+            return round_radius(_debiased(self, problem.hessians, turned_back(powers, vectors), weights),
+                                weights, factor)
+
+    def _kernel(self, problem: Problem) -> FAHMCKernel:
         """The NamedTuple that compiled code sees."""
         return FAHMCKernel(
             self.schedule.arrays(), self.leapfrog_steps, self.local_steps, self.shared_noise,
@@ -158,13 +145,13 @@ class FAHMC(Federated):
             problem.weights, self._clients(problem),
             modes_of(problem) if self._turns(problem) else NoModes(0))
 
-    def _turns(self, problem: Any) -> bool:
+    def _turns(self, problem: Problem) -> TypeGuard[Quadratic]:
         """True when trajectories go along the clients' eigenvectors: dense curvature, exact gradients."""
         dense = isinstance(problem, Quadratic) and problem.structure == "dense"
         return (dense and problem.gradient_noise is None and self.debias is None
                 and self.participation is None)
 
-    def _workspace(self, problem: Any, start: Array, dtype: Any) -> FederatedWork:
+    def _workspace(self, problem: Problem, start: Array, dtype: Any) -> FederatedWork:
         """As for every federated algorithm."""
         if self._turns(problem) and start.shape[-1] % TILE:
             raise ValueError(f"start has {start.shape[-1]} lanes; rows must be padded to a multiple of "
@@ -178,34 +165,9 @@ class FAHMC(Federated):
         return FAHMCExtra(velocity, anchor, mean_gradient, previous, aligned((slots, dim, n_lanes)))
 
 
-def _radius(algorithm: FAHMC, problem: Any, modes: tuple[Array, Array | None], step: float) -> float:
-    """Radius of the round map for a constant step size.
-
-    Per curvature a, an update multiplies by the Chebyshev polynomial T_K(1 - eta^2 a / 2).
-    """
-    values, _ = modes
-    if step**2 * values.max() >= 4.0:
-        return float("inf")  # the stiffest client's own trajectories grow without limit
-    radius = _round_radius(algorithm, problem, modes, step)
-    return 1.0 if abs(radius - 1.0) < 1e-12 else radius  # at resonance, up to rounding
-
-
-def _round_radius(algorithm: FAHMC, problem: Any, modes: tuple[Array, Array | None], step: float) -> float:
-    values, vectors = modes
-    weights, factor = problem.weights, algorithm.variance_factor(problem)
-    with np.errstate(over="ignore", invalid="ignore"):
-        powers = eval_chebyt(algorithm.leapfrog_steps, 1.0 - 0.5 * step**2 * values) ** algorithm.local_steps
-        if not np.isfinite(powers).all():
-            return float("inf")
-        if algorithm.debias is None and vectors is None:
-            return scalar_round_radius(powers, weights, factor)
-        if vectors is None:  # each coordinate by itself
-            apart = _debiased(algorithm, values[..., None, None], powers[..., None, None], weights)
-            return block_round_radius(apart, weights, factor)
-        maps = (vectors * powers[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-        if algorithm.debias is not None:
-            maps = _debiased(algorithm, problem.hessians, maps, weights)
-        return round_radius(maps, weights, factor)
+def _edge(largest: float) -> float:
+    """The leapfrog grows without limit from this step size on."""
+    return float(2.0 / np.sqrt(largest))
 
 
 def _debiased(algorithm: FAHMC, hessians: Array, maps: Array, weights: Array) -> Array:

@@ -20,12 +20,12 @@ import numpy as np
 
 from ..engine.kernel import advance
 from ..gradients import langevin
+from ..interfaces import Problem
 from ..participation import Participation
 from ..schedules import step_size
-from ..stability import Stability, curvature_problem, largest_stable, round_radius, scalar_round_radius
 from ..validation import Array, fraction, positive
-from .federated import Federated, begin_round, curvatures, federated_round, local_update
-from .minibatch_stability import Radius, batch_response, federated_radius, first_limit, judged
+from .federated import Federated, begin_round, federated_round, local_update
+from .minibatch_stability import Radius
 
 
 class FALDKernel(NamedTuple):
@@ -91,6 +91,7 @@ class FALD(Federated):
     temperature: float = 1.0
     shared_noise: float = 0.0
     participation: Participation | None = None
+    _name = "FA-LD"
 
     def __post_init__(self) -> None:
         self._normalise()
@@ -105,49 +106,13 @@ class FALD(Federated):
         chosen = None if S is None else Participation.from_paper(S, str(scheme))
         return cls(eta, K, tau, fraction("rho", rho) ** 2, chosen)
 
-    def _kernel(self, problem: Any) -> FALDKernel:
+    def _kernel(self, problem: Problem) -> FALDKernel:
         """The NamedTuple that compiled code sees."""
         return FALDKernel(self.schedule.arrays(), self.local_steps, self.temperature, self.shared_noise,
                           self._clients(problem))
 
-    def _radius(self, problem: Any) -> float:
-        """Radius of the round map at the largest step size, see `Stability.radius`."""
-        self.check(problem)
-        followed, step, (second, _) = curvature_problem(problem), self.schedule.largest, self._second(problem)
-        mean = _radius(self, followed, curvatures(followed), step)
-        return mean if second is None else max(mean, second(step))
+    def _evaluations(self, eta: float) -> list[tuple[Array, Array]]:
+        return [(np.ones((1, 1)), np.array([eta]))]
 
-    def _second(self, problem: Any) -> tuple[Radius | None, str]:
-        """Root of the radius of the second moment under minibatches, where there is one; and a remark."""
-        response, remark = batch_response(problem)
-        unit = np.eye(problem.dim)
-        return (None if response is None else
-                federated_radius(problem, response, self, lambda eta: [(unit, eta * unit)])), remark
-
-    def stability(self, problem: Any) -> Stability:
-        """Radius of the round map (of its second moment with participation) and step-size limit.
-
-        A schedule is judged at its largest step size. Minibatches whose noise depends on the point are part
-        of the second moment unless N d^4 or the number of data is too large (see `source`).
-        """
-        self.check(problem)
-        judge, problem = self._second(problem), curvature_problem(problem)
-        step, modes = self.schedule.largest, curvatures(problem)
-        value, largest = _radius(self, problem, modes, step), float(modes[0].max())
-        # at 1/L every client's map is a contraction; with equal Hessians the limit is 2/L
-        limit = largest_stable(lambda eta: _radius(self, problem, modes, eta), 1.0 / largest)
-        stable = value < 1.0 or step < limit  # a tiny step's radius rounds to one
-        mean = Stability(value, bool(stable), limit, step,
-                         f"FA-LD round map, largest client curvature {largest:g}")
-        return judged(mean, judge, first_limit)
-
-
-def _radius(algorithm: FALD, problem: Any, modes: tuple[Array, Array | None], step: float) -> float:
-    """Radius of the round map for a constant step size."""
-    values, vectors = modes
-    with np.errstate(over="ignore", invalid="ignore"):
-        powers = (1.0 - step * values) ** algorithm.local_steps
-        if vectors is None:
-            return scalar_round_radius(powers, problem.weights, algorithm.variance_factor(problem))
-        maps = (vectors * powers[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-        return round_radius(maps, problem.weights, algorithm.variance_factor(problem))
+    def _search(self, radius: Radius, largest: float) -> tuple[float, int]:
+        return 1.0 / largest, 400  # there every client's map is a contraction; 2/L with equal Hessians

@@ -16,15 +16,14 @@ from .. import lanes
 from ..compile import dispatched, entry, spliced
 from ..engine.kernel import observe
 from ..equality import ByValue
-from ..gradients import gradient_scratch
-from ..law import Gaussian
+from ..interfaces import Problem
 from ..noise import normals, steps_per_draw
 from ..participation import Participation, draw_clients
-from ..schedules import Schedule, as_schedule
 from ..slots import Listed, NormalRoom, Normals, Numbers, normal_room
 from ..streams import OWN_NOISE, SHARED_NOISE
 from ..tiles import aligned, aligned_copy
 from ..validation import Array, fraction, whole
+from .federated_stability import FederatedStability
 
 
 class AllClients(NamedTuple):
@@ -195,65 +194,53 @@ def _observe_server(work, view, out):
         lanes.copy(out[i], work.server[i])
 
 
-class Federated(ByValue):
+class Federated(ByValue, FederatedStability):
     """Base of the federated algorithms' parameter classes."""
 
-    step_size: Any
     local_steps: int
     shared_noise: float
     participation: Participation | None
 
     def _normalise(self) -> None:
         """Check and convert the common fields; called by ``__post_init__``."""
-        schedule = as_schedule(self.step_size)
-        number = schedule.is_constant and not isinstance(self.step_size, Schedule)
-        object.__setattr__(self, "step_size", schedule.largest if number else schedule)
+        self._normalise_step()
         object.__setattr__(self, "local_steps", whole("local_steps", self.local_steps, 1))
         object.__setattr__(self, "shared_noise", fraction("shared_noise", self.shared_noise))
         if self.participation is not None and not isinstance(self.participation, Participation):
             raise ValueError(f"participation={self.participation!r} must be a fedsim.Participation or None")
 
-    @property
-    def schedule(self) -> Schedule:
-        """The step size as a schedule."""
-        return as_schedule(self.step_size)
-
-    def target(self, problem: Any) -> Gaussian:
-        """The law that this algorithm is meant to sample on `problem`."""
-        return problem.target(getattr(self, "temperature", 1.0))
-
-    def check(self, problem: Any) -> None:
+    def check(self, problem: Problem) -> None:
         """Raise ValueError unless this algorithm can run on this problem."""
         if self.participation is not None:
             self.participation.check(problem)
 
-    def n_active(self, problem: Any) -> int:
+    def n_active(self, problem: Problem) -> int:
         """Clients that work in a round."""
         return problem.n_clients if self.participation is None else self.participation.n_active
 
-    def variance_factor(self, problem: Any) -> float:
+    def variance_factor(self, problem: Problem) -> float:
         """`Participation.variance_factor`, 0 when all clients take part."""
         return 0.0 if self.participation is None else self.participation.variance_factor(problem.n_clients)
 
-    def _separates(self, problem: Any) -> bool:
+    def _separates(self, problem: Problem) -> bool:
         """True when a step treats each coordinate alone, given a problem that does."""
         return self.participation is None
 
-    def _is_gaussian(self, problem: Any) -> bool:
+    def _is_gaussian(self, problem: Problem) -> bool:
         """False for mixtures over who was drawn, and where the problem's gradients are not affine."""
         chosen = self.participation
         whoever = chosen is None or chosen.variance_factor(problem.n_clients) == 0.0
-        return whoever and getattr(problem, "keeps_gaussian", True)
+        return whoever and problem.keeps_gaussian
 
     def _steps(self, n_rounds: int) -> int:
         """Local steps in `n_rounds` rounds: what schedules and streams count."""
         return n_rounds * self.local_steps
 
-    def _gradients_per_step(self, problem: Any) -> int:
+    def _gradients_per_step(self, problem: Problem) -> int:
         """Gradient evaluations of a client in a local step."""
         return 1
 
-    def costs(self, problem: Any, n_rounds: int) -> dict[str, int]:
+    def costs(self, problem: Problem, n_rounds: int) -> dict[str, int]:
         """What one replica of `n_rounds` costs: communications, gradient evaluations, floats sent.
 
         Each round every client receives the server's d numbers and every active client sends d.
@@ -263,7 +250,7 @@ class Federated(ByValue):
                 "gradient_evaluations": self._steps(n_rounds) * active * self._gradients_per_step(problem),
                 "floats_sent": n_rounds * problem.dim * (active + problem.n_clients)}
 
-    def _clients(self, problem: Any) -> AllClients | DrawnClients:
+    def _clients(self, problem: Problem) -> AllClients | DrawnClients:
         """Who takes part, as compiled code sees it."""
         private = 1.0 / np.sqrt(problem.weights)
         if self.participation is None:
@@ -274,7 +261,7 @@ class Federated(ByValue):
         """Further state of the algorithm."""
         return NoExtra(0)
 
-    def _workspace(self, problem: Any, start: Array, dtype: Any) -> FederatedWork:
+    def _workspace(self, problem: Problem, start: Array, dtype: Any) -> FederatedWork:
         """Room for one block, beginning at `start` (d, B); `dtype` is that of the normals."""
         dim, n_lanes = start.shape
         active = self.n_active(problem)
@@ -284,15 +271,6 @@ class Federated(ByValue):
             server=aligned_copy(start), local=aligned((active, dim, n_lanes)),
             own=normal_room(active, per_draw * dim, n_lanes, dtype, keep=per_draw > 1),
             shared=normal_room(1, per_draw * dim, n_lanes, dtype),
-            gradient=aligned((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype),
+            gradient=aligned((dim, n_lanes)), scratch=problem._scratch(dim, n_lanes, dtype),
             drawn=aligned((active, n_lanes), np.int64), pool=aligned((pool, n_lanes), np.int64),
             extra=self._extra(active, dim, n_lanes))
-
-
-def curvatures(problem: Any) -> tuple[Array, Array | None]:
-    """Curvatures (N, d) of the clients and their eigenvectors (None when coordinates do not mix)."""
-    if problem.structure == "isotropic":
-        return problem.hessians[:, None], None
-    if problem.structure == "diagonal":
-        return problem.hessians, None
-    return np.linalg.eigh(problem.hessians)

@@ -22,6 +22,7 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, eigs, eigsh
 
+from ..interfaces import Problem
 from ..stability import Stability, largest_stable
 from ..validation import Array
 
@@ -37,19 +38,18 @@ SMALL, DENSE = 8, 0.1
 Radius = Callable[[float], float]
 
 
-def batch_response(problem: Any, fits: bool = True, table: int = 1) -> tuple[Array | None, str]:
+def batch_response(problem: Problem, fits: bool = True, table: int = 1) -> tuple[Array | None, str]:
     """`problem.batch_response()` where there is one and it is small enough, else None; and a remark.
 
     `fits` is False for a decentralized state that is too large, `table` multiplies N d^4.
     """
-    if not (hasattr(problem, "batch_response") and problem.has_minibatches):
+    if problem.response_work is None:
         return None, ""
-    entries = problem.dim**4
-    if (not fits or table * problem.n_clients * entries > MAX_TABLE
-            or len(problem.features) * entries > MAX_WORK):
+    if (not fits or table * problem.n_clients * problem.dim**4 > MAX_TABLE
+            or problem.response_work > MAX_WORK):
         return None, "; of the mean alone: too large to judge the second moment under minibatches"
     response = problem.batch_response()
-    return (response, "") if response.any() else (None, "")  # all data without replacement
+    return (response if response is not None and response.any() else None), ""  # 0: all data, each once
 
 
 def judged(mean: Stability, judge: tuple[Radius | None, str],
@@ -102,7 +102,7 @@ def first_limit(radius: Radius, high: float) -> float:
     return high if np.isnan(found) else min(found, high)
 
 
-def gossip_radius(problem: Any, response: Array, mixing: Array, friction: float | None) -> Radius:
+def gossip_radius(problem: Problem, response: Array, mixing: Array, friction: float | None) -> Radius:
     """Root of the radius of the second-moment map of all clients, as a function of the step size.
 
     States are positions (N d), followed by velocities where there is a `friction`.
@@ -112,16 +112,16 @@ def gossip_radius(problem: Any, response: Array, mixing: Array, friction: float 
     size, each = clients * dim, np.arange(clients)
     gossip, pull = np.kron(mixing, np.eye(dim)), np.zeros((clients, dim, clients, dim))
     pull[each, :, each, :] = weights[:, None, None] * followed.dense_hessians
-    pull = pull.reshape(size, size)
+    pulls = pull.reshape(size, size)
     response = weights[:, None, None] ** 2 * response
     starts = [np.eye(parts * size).ravel()]
 
     def moved(eta: float) -> Any:
         if friction is None:
-            matrix = gossip - eta * pull
+            matrix = gossip - eta * pulls
         else:
             keep, unit = 1.0 - eta * friction, np.eye(size)
-            matrix = np.block([[gossip - eta**2 * pull, eta * keep * unit], [-eta * pull, keep * unit]])
+            matrix = np.block([[gossip - eta**2 * pulls, eta * keep * unit], [-eta * pulls, keep * unit]])
         return csr_array(matrix) if np.count_nonzero(matrix) < DENSE * matrix.size else matrix
 
     def radius(eta: float) -> float:
@@ -155,19 +155,29 @@ def gossip_radius(problem: Any, response: Array, mixing: Array, friction: float 
     return radius
 
 
-def federated_radius(problem: Any, response: Array, algorithm: Any,
-                     evaluations: Callable[[float], list[tuple[Array, Array]]]) -> Radius:
+def gossip_second_moment(problem: Problem, mixing: Array,
+                         friction: float | None) -> tuple[Radius | None, str]:
+    """Root of the radius of the second moment under minibatches, where there is one; and a remark."""
+    size = problem.n_clients * problem.dim
+    fits = size <= MAX_POSITIONS if friction is None else 2 * size <= MAX_STATE
+    response, remark = batch_response(problem, fits)
+    return None if response is None else gossip_radius(problem, response, mixing, friction), remark
+
+
+def federated_radius(problem: Problem, response: Array,
+                     evaluations: Callable[[float], list[tuple[Array, Array]]], local_steps: int,
+                     factor: float) -> Radius:
     """Root of the radius of the second-moment map of a round, as a function of the step size.
 
     A local update makes `evaluations`, s -> F s - k g(theta) for (F, k), of the state s = (theta, rest),
-    where the rest begins afresh.
+    where the rest begins afresh; `factor` is `Participation.variance_factor`.
     """
     hessians, weights = problem.curvature_problem().dense_hessians, problem.weights
     clients, dim = problem.n_clients, problem.dim
-    factor, square = algorithm.variance_factor(problem), dim * dim
+    square, unit = dim * dim, np.eye(problem.dim)
 
     def radius(eta: float) -> float:
-        chain = evaluations(eta)
+        chain = [(np.kron(drift, unit), np.kron(kick[:, None], unit)) for drift, kick in evaluations(eta)]
         width = len(chain[0][0])
         covs = np.zeros((clients, square, width, width))
         covs[:, :, :dim, :dim] = np.eye(square).reshape(square, dim, dim)
@@ -180,8 +190,8 @@ def federated_radius(problem: Any, response: Array, algorithm: Any,
             covs = step[:, None] @ covs @ step[:, None].swapaxes(2, 3) + kick @ noise @ kick.T
             maps = step @ maps
         update = covs[:, :, :dim, :dim].reshape(clients, square, square).swapaxes(1, 2)
-        own = np.linalg.matrix_power(update, algorithm.local_steps)
-        maps = np.linalg.matrix_power(maps[:, :dim, :dim], algorithm.local_steps)
+        own = np.linalg.matrix_power(update, local_steps)
+        maps = np.linalg.matrix_power(maps[:, :dim, :dim], local_steps)
         alone = np.einsum("cij,ckl->cikjl", maps, maps).reshape(own.shape)
         mean = np.tensordot(weights, maps, axes=1)
         together = np.kron(mean, mean) + np.tensordot(weights**2, own - alone, axes=1)

@@ -20,10 +20,8 @@ from typing import Any
 import numpy as np
 
 from ..equality import ByValue
-from ..gradients import gradient_scratch
-from ..law import Gaussian
+from ..interfaces import AlgorithmParts, Problem
 from ..noise import steps_per_draw
-from ..schedules import Schedule, as_schedule
 from ..slots import normal_room
 from ..stability import Stability
 from ..staleness import Fixed, Sequence, Several, Workers, as_staleness
@@ -43,30 +41,23 @@ from .stale_stability import radius_of, step_limit
 _AHEAD = 64  # draws made together at most
 
 
-class Stale(ByValue):
+class Stale(ByValue, AlgorithmParts):
     """What both stale algorithms share."""
 
     convention = "global"
-    step_size: Any
     staleness: Any
+    friction: float | None
 
     def _normalise(self) -> None:
-        schedule = as_schedule(self.step_size)
-        number = schedule.is_constant and not isinstance(self.step_size, Schedule)
-        object.__setattr__(self, "step_size", schedule.largest if number else schedule)
+        self._normalise_step()
         staleness = as_staleness(self.staleness)
         object.__setattr__(self, "staleness", staleness.tau if isinstance(staleness, Fixed) else staleness)
-
-    @property
-    def schedule(self) -> Schedule:
-        """The step size as a schedule."""
-        return as_schedule(self.step_size)
 
     def ages(self, n_rounds: int) -> np.ndarray:
         """Age of the gradient at updates 0, ..., n_rounds - 1."""
         return as_staleness(self.staleness).ages(n_rounds)
 
-    def _bind(self, problem: Any, n_rounds: int) -> tuple[Any, Any]:
+    def _bind(self, problem: Problem, n_rounds: int) -> tuple[Any, Any]:
         """The pooled problem, and this algorithm with the ages of so many updates worked out."""
         staleness = as_staleness(self.staleness)
         if isinstance(staleness, Fixed):
@@ -82,45 +73,32 @@ class Stale(ByValue):
             raise TypeError("_bind() first: the ages of a simulated server depend on the number of updates")
         return staleness
 
-    def target(self, problem: Any) -> Gaussian:
-        """The law that this algorithm is meant to sample on `problem`."""
-        return problem.target()
-
-    def check(self, problem: Any) -> None:
-        """Raise ValueError unless this algorithm can run on this problem."""
-        if not hasattr(problem, "pooled"):
-            raise ValueError(f"problem={problem!r} has no pooled form, which stale gradients follow")
-
-    def _separates(self, problem: Any) -> bool:
+    def _separates(self, problem: Problem) -> bool:
         """True: a step treats each coordinate alone, given a problem that does."""
         return True
 
-    def _is_gaussian(self, problem: Any) -> bool:
+    def _is_gaussian(self, problem: Problem) -> bool:
         """False for real minibatches, and for mixtures over several schedules."""
         staleness = as_staleness(self.staleness)
-        mixed = isinstance(staleness, Several) or getattr(staleness, "schedules", 1) > 1
-        return not mixed and getattr(problem, "keeps_gaussian", True)
+        mixed = isinstance(staleness, Several) or (isinstance(staleness, Workers) and staleness.schedules > 1)
+        return not mixed and problem.keeps_gaussian
 
-    def _steps(self, n_rounds: int) -> int:
-        """Updates in `n_rounds` rounds: one each."""
-        return n_rounds
-
-    def costs(self, problem: Any, n_rounds: int) -> dict[str, int]:
+    def costs(self, problem: Problem, n_rounds: int) -> dict[str, int]:
         """What one replica costs: every update is one gradient, one upload and one download."""
         return {"communications": n_rounds, "gradient_evaluations": n_rounds,
                 "floats_sent": 2 * n_rounds * problem.dim}
 
-    def _radius(self, problem: Any) -> float:
+    def _radius(self, problem: Problem) -> float:
         """Growth per update of the slowest or least stable mode."""
         return radius_of(self, problem, self.schedule.largest)
 
-    def stability(self, problem: Any) -> Stability:
+    def stability(self, problem: Problem) -> Stability:
         """Growth per update, and the step-size limit."""
         step, value = self.schedule.largest, self._radius(problem)
         limit = step_limit(self, problem)
         return Stability(value, bool(value < 1.0), limit, step, f"{type(self).__name__} with stale gradients")
 
-    def _workspace(self, problem: Any, start: Array, dtype: Any) -> StaleWork:
+    def _workspace(self, problem: Problem, start: Array, dtype: Any) -> StaleWork:
         """Room for one block, beginning at `start` (d, B)."""
         dim, n_lanes = start.shape
         staleness = self._worked_out()
@@ -130,7 +108,7 @@ class Stale(ByValue):
         return StaleWork(
             ring=ring, velocity=aligned((dim, n_lanes)), made=np.zeros(1, np.int64),
             own=normal_room(_AHEAD, steps_per_draw(dim, dtype) * dim, n_lanes, dtype),
-            gradient=aligned((dim, n_lanes)), scratch=gradient_scratch(problem, dim, n_lanes, dtype))
+            gradient=aligned((dim, n_lanes)), scratch=problem._scratch(dim, n_lanes, dtype))
 
     def _stale_kernel(self, dynamics: Any) -> StaleKernel:
         staleness = self._worked_out()
@@ -162,6 +140,7 @@ class StaleSGLD(Stale):
 
     step_size: Any
     staleness: Any = 0
+    friction = None
 
     def __post_init__(self) -> None:
         self._normalise()
@@ -171,7 +150,7 @@ class StaleSGLD(Stale):
         """The paper's symbols."""
         return cls(h, tau)
 
-    def _kernel(self, problem: Any) -> StaleKernel:
+    def _kernel(self, problem: Problem) -> StaleKernel:
         """The NamedTuple that compiled code sees."""
         return self._stale_kernel(Langevin(0))
 
@@ -203,6 +182,6 @@ class StaleSGHMC(Stale):
         """The paper's symbols."""
         return cls(h, B, tau)
 
-    def _kernel(self, problem: Any) -> StaleKernel:
+    def _kernel(self, problem: Problem) -> StaleKernel:
         """The NamedTuple that compiled code sees."""
         return self._stale_kernel(Hamiltonian(self.friction))

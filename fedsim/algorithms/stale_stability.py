@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from ..stability import curvature_problem, largest_stable
+from ..interfaces import Problem
+from ..stability import largest_stable
 from ..staleness import Sequence, Several, as_staleness
 from ..validation import Array
 
@@ -21,9 +22,9 @@ STRETCH = 4000
 """Updates over which the growth under varying ages is measured."""
 
 
-def pooled_curvatures(problem: Any) -> Array:
+def pooled_curvatures(problem: Problem) -> Array:
     """Eigenvalues of the Hessian of f, or of the problem that stability is judged on."""
-    matrix = curvature_problem(problem.pooled()).mean_hessian
+    matrix = problem.pooled().curvature_problem().mean_hessian
     return np.unique(matrix if matrix.ndim == 1 else np.linalg.eigvalsh(matrix))
 
 
@@ -95,7 +96,7 @@ def _growth(h: float, curvatures: Array, friction: float | None, ages: Array) ->
     return float(np.exp(log_scale.max() / n))
 
 
-def radius_of(algorithm: Any, problem: Any, step: float) -> float:
+def radius_of(algorithm: Any, problem: Problem, step: float) -> float:
     """Growth per update at this step size."""
     return _radius(algorithm, pooled_curvatures(problem), step)
 
@@ -108,7 +109,7 @@ def _stretch(staleness: Any) -> Array:
 
 
 def _radius(algorithm: Any, curvatures: Array, step: float) -> float:
-    staleness, friction = as_staleness(algorithm.staleness), getattr(algorithm, "friction", None)
+    staleness, friction = as_staleness(algorithm.staleness), algorithm.friction
     if staleness.limit is not None:
         tau = staleness.limit
         if friction is None:
@@ -118,14 +119,14 @@ def _radius(algorithm: Any, curvatures: Array, step: float) -> float:
     return _growth(step, curvatures, friction, ages) if len(ages) else 0.0
 
 
-def step_limit(algorithm: Any, problem: Any) -> float:
+def step_limit(algorithm: Any, problem: Problem) -> float:
     """Largest stable step size."""
     staleness, curvatures = as_staleness(algorithm.staleness), pooled_curvatures(problem)
-    if staleness.limit is not None and not hasattr(algorithm, "friction"):
+    if staleness.limit is not None and algorithm.friction is None:
         return sgld_limit(staleness.limit) / float(curvatures[-1])
     ages = np.array([staleness.limit]) if staleness.limit is not None else _stretch(staleness)
     oldest = int(max(ages, default=0))
     below = 0.1 * sgld_limit(oldest) / float(curvatures[-1])
-    if hasattr(algorithm, "friction"):
+    if algorithm.friction is not None:
         below = 0.1 * min(np.sqrt(below), below * algorithm.friction, 1.0 / algorithm.friction)
     return largest_stable(lambda h: _radius(algorithm, curvatures, h), below, growth=1.2, scan=200)

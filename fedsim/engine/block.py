@@ -10,6 +10,7 @@ import numpy as np
 
 from ..compile import compiled
 from ..distance import psd_sqrt
+from ..interfaces import Problem, SimulatedAlgorithm
 from ..noise import as_single, normals
 from ..streams import START, by_coordinates, lane_set
 from ..tiles import aligned, aligned_copy
@@ -185,7 +186,7 @@ class BlockRunner:
                            sums / max(self.plan.n_rounds, 1), final)
 
 
-def diverged(problem: Any, algorithm: Any, round: int) -> DivergedError:
+def diverged(problem: Problem, algorithm: SimulatedAlgorithm, round: int) -> DivergedError:
     """The error that names the round and, where it is known, the stability limit."""
     stability = algorithm.stability(problem)
     known = ("" if np.isnan(stability.max_step_size)

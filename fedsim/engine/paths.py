@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..interfaces import Problem, SimulatedAlgorithm
 from ..validation import Array, whole
 from .block import RADIUS, diverged, lane_state
 from .kernel import LEAF, trace_rounds
@@ -17,7 +18,7 @@ _SEGMENT = 256
 """Rounds between two looks at whether another thread has failed."""
 
 
-def sample_path(problem: Any, algorithm: Any, n_rounds: int, *, seed: int, every: int = 1,
+def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, *, seed: int, every: int = 1,
                 n_chains: int = 1, start: Any = None, client: int | None = None,
                 allow_unstable: bool = False, threads: int | None = None) -> Array:
     """The average iterate after rounds every, 2 every, ... of `n_chains` independent chains.

@@ -10,17 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..compile import source_hash
+from ..interfaces import Problem, SimulatedAlgorithm, offers, start_of, validate, validate_sizes
 from ..law import recorded_rounds
 from ..provenance import feed
 from ..streams import MAX_CLIENTS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
-from ..validation import (
-    Array,
-    one_of,
-    start_of,
-    validate,
-    validate_sizes,
-    whole,
-)
+from ..validation import Array, one_of, whole
 from .kernel import LEAF, TEST_FUNCTIONS, NoFunction
 
 _CACHE_BYTES = 2**19
@@ -30,8 +24,8 @@ _CACHE_BYTES = 2**19
 class Plan:
     """A checked simulation. Blocks are pairs (first replica, one past the last)."""
 
-    problem: Any
-    algorithm: Any
+    problem: Problem
+    algorithm: SimulatedAlgorithm
     n_rounds: int
     n_replicas: int
     seed: int
@@ -49,7 +43,7 @@ class Plan:
     @property
     def n_views(self) -> int:
         """Laws recorded: the average, and the clients where they differ."""
-        return int(getattr(self.algorithm, "_n_views", lambda problem: 1)(self.problem))
+        return 1 + self.problem.n_clients if self.algorithm._clients_differ else 1
 
     @property
     def dtype(self) -> Any:
@@ -104,7 +98,7 @@ def _check_memory(plan: Plan, threads: int) -> None:
     # of every replica, in blocks and then joined
     kept = dim * plan.keep_final + (plan.average is not None)
     needed = per_node * (leaves_in_flight + 2) + 16.0 * (plan.last - plan.first) * kept
-    active = getattr(plan.algorithm, "n_active", lambda problem: problem.n_clients)(plan.problem)
+    active = plan.algorithm.n_active(plan.problem)
     needed += 8.0 * threads * plan.block_size * dim * (plan.problem.n_clients + active + 8)
     refuse_memory(
         needed, f"covariance={plan.covariance!r} with {n} recorded rounds, dimension {dim}, {views} recorded "
@@ -119,9 +113,9 @@ def refuse_memory(needed: float, what: str, advice: str) -> None:
                          f"memory; {advice}")
 
 
-def _check_fields(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int) -> None:
+def _check_fields(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_replicas: int) -> None:
     """Sizes that the counters of the random streams can hold."""
-    active = getattr(algorithm, "n_active", lambda problem: 0)(problem)
+    active = algorithm.n_active(problem)
     steps = algorithm._steps(n_rounds)
     if steps > MAX_STEPS:
         raise ValueError(f"n_rounds={n_rounds} makes {steps} steps; the random streams number {MAX_STEPS}")
@@ -130,15 +124,14 @@ def _check_fields(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int) 
                                ("dim", problem.dim, MAX_PAIRS // 2)):
         if value > limit:
             raise ValueError(f"{name}={value} must be at most {limit}, what the random streams can number")
-    end = getattr(algorithm, "schedule", None) and algorithm.schedule.n_steps
-    if end is not None and algorithm._steps(n_rounds) > end:
-        raise ValueError(f"step_size has {end} entries; n_rounds={n_rounds} needs "
-                         f"{algorithm._steps(n_rounds)} local steps")
+    end = algorithm.schedule.n_steps
+    if end is not None and steps > end:
+        raise ValueError(f"step_size has {end} entries; n_rounds={n_rounds} needs {steps} local steps")
 
 
-def make_plan(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, seed: int, start: object,
-              record: object, covariance: str, average: str | None, keep_final: bool, noise: str,
-              allow_unstable: bool, replicas: tuple[int, int] | None, block_size: int | None,
+def make_plan(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_replicas: int, *, seed: int,
+              start: object, record: object, covariance: str, average: str | None, keep_final: bool,
+              noise: str, allow_unstable: bool, replicas: tuple[int, int] | None, block_size: int | None,
               threads: int) -> Plan:
     """Check every argument of `simulate` before anything is compiled or run."""
     n_rounds = whole("n_rounds", n_rounds, 0)
@@ -151,9 +144,9 @@ def make_plan(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, s
     rounds = recorded_rounds(n_rounds, record)
     unchecked = one_of("allow_unstable", allow_unstable, (True, False))
     (validate_sizes if unchecked else validate)(problem, algorithm, start)
+    offers("algorithm", algorithm, SimulatedAlgorithm)
     _check_fields(problem, algorithm, n_rounds, n_replicas)
-    if hasattr(algorithm, "_bind"):
-        problem, algorithm = algorithm._bind(problem, n_rounds)
+    problem, algorithm = algorithm._bind(problem, n_rounds)
     first, last = (0, n_replicas) if replicas is None else _shard(replicas, n_replicas)
     if covariance != "none" and last - first < 2:
         raise ValueError(f"n_replicas={last - first} must be at least 2 to estimate a covariance; "
@@ -171,7 +164,7 @@ def make_plan(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, s
     return plan
 
 
-def _block_size(problem: Any, n_replicas: int, threads: int) -> int:
+def _block_size(problem: Problem, n_replicas: int, threads: int) -> int:
     """Long rows, as long as the clients' states fit a processor's cache and all threads have work.
 
     Threads take turns on the blocks, so three blocks are enough to keep two threads busy.

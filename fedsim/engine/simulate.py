@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
+from ..interfaces import Problem, SimulatedAlgorithm
 from ..law import NoTarget
 from ..provenance import Provenance, attach
 from ..run import Run
@@ -21,7 +22,7 @@ from .plan import Plan, make_plan
 from .pool import run_on_executor, run_on_threads, thread_count
 
 
-def simulate(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, seed: int,
+def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_replicas: int, *, seed: int,
              start: Any = None, record: Any = None, covariance: str = "full", average: str | None = None,
              keep_final: bool = False, noise: str = "double", allow_unstable: bool = False,
              replicas: tuple[int, int] | None = None, block_size: int | None = None,
@@ -135,7 +136,7 @@ def simulate(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, *, se
 
 def _finish(plan: Plan, moments: Moments, blocks: list[BlockResult]) -> Run:
     """The Run of merged moments. View 0 is the average, the others are clients."""
-    gaussian = bool(getattr(plan.algorithm, "_is_gaussian", lambda problem: True)(plan.problem))
+    gaussian = plan.algorithm._is_gaussian(plan.problem)
     try:
         target = plan.algorithm.target(plan.problem)
     except NoTarget:

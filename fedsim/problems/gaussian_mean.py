@@ -12,6 +12,7 @@ from .. import lanes
 from ..compile import compiled
 from ..equality import ByValue
 from ..gradients import exact_gradient, scratch_rows, stochastic_gradient
+from ..interfaces import ProblemParts
 from ..law import Gaussian
 from ..validation import Array, array, one_of, positive, whole
 from .quadratic import Quadratic
@@ -57,7 +58,7 @@ def _all_data(batch, client, x, scratch, out):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianMean(ByValue):
+class GaussianMean(ByValue, ProblemParts):
     """Data d_i ~ N(theta, 1) with prior theta ~ N(0, prior_variance), held by one client.
 
     f(theta) = sum_i (theta - d_i)^2 / 2 + theta^2 / (2 prior_variance). The stochastic gradient takes the
@@ -226,10 +227,6 @@ class GaussianMean(ByValue):
         """Exact gradient of f at points `x` (..., 1), in NumPy."""
         point = np.asarray(x, dtype=np.float64)
         return (self.n_data + 1.0 / self.prior_variance) * point - self.data.sum()
-
-    def _coordinate_arrays(self, n_replicas: int) -> None:
-        """None: one coordinate makes no pair."""
-        return None
 
     def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
         """What a gradient of this problem needs to work in."""

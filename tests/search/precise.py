@@ -15,7 +15,7 @@ import numpy as np
 from mpmath import mp
 
 import fedsim as fs
-from fedsim.validation import start_of
+from fedsim.interfaces import start_of
 
 DIGITS = 60
 Affine = tuple[Any, Any, Any]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
+from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
-from fedsim.validation import start_of
 
 from ..de_sgld.quantities import fixed_point
 from ..de_sgld.setting import Setting, require_constant_step

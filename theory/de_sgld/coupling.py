@@ -18,9 +18,10 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
-from fedsim.validation import Array, start_of
+from fedsim.validation import Array
 
 
 @dataclass(frozen=True)

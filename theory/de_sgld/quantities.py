@@ -10,10 +10,11 @@ import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.distance import w2_gaussian
+from fedsim.interfaces import start_of
 from fedsim.law import Gaussian, Law
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
-from fedsim.validation import Array, start_of
+from fedsim.validation import Array
 
 from ..bound import Bound
 from ..check import Measured, quantity, require_target

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.interfaces import start_of, validate, validate_sizes
 from fedsim.law import Gaussian, Law, recorded_rounds
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
-from fedsim.validation import Array, one_of, start_of, validate, validate_sizes, whole
+from fedsim.validation import Array, one_of, whole
 
 from .affine import Moments, NoExactLaw, correlated
 from .joint import JointLaw
@@ -25,7 +26,7 @@ class ExactFamily:
 
     def solvable(self, problem: Any) -> Any:
         """The problem whose moments are followed: `problem`, or a quadratic one with the same law."""
-        if not isinstance(problem, Quadratic) and getattr(problem, "keeps_gaussian", False):
+        if not isinstance(problem, Quadratic) and problem.keeps_gaussian:
             problem = problem.as_quadratic()
         if not isinstance(problem, Quadratic):
             raise NoExactLaw(f"problem={problem!r}: exact laws need affine gradients with additive noise, as "
@@ -41,9 +42,13 @@ class ExactFamily:
 
         With covariance="none" the covariances are None; else (d, d), or (d,) variances
         where covariance="diagonal" or where coordinates are uncorrelated. Where clients have laws of
-        their own (`_n_views` of the algorithm): stacked, the average first.
+        their own (`n_laws`): stacked, the average first.
         """
         raise NoExactLaw(f"{type(algorithm).__name__} has no exact law here")
+
+    def n_laws(self, problem: Any) -> int:
+        """Laws that there are: that of the average, and of every client where they have their own."""
+        return 1
 
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
         """Is the law Gaussian, rather than known by its first two moments only?"""
@@ -156,7 +161,7 @@ def exact_law(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None,
     one_of("covariance", covariance, ("full", "diagonal", "none"))
     rounds = recorded_rounds(n_rounds, record)
     dim, kept = problem.dim, len(rounds)
-    views = getattr(algorithm, "_n_views", lambda problem: 1)(problem)
+    views = family.n_laws(solved)
     entries = {"full": dim * dim, "diagonal": dim, "none": 0}[covariance]
     laws = "" if views == 1 else f" of {views} laws"
     refuse_memory(views * kept * (dim + entries), f"{kept} recorded rounds{laws} of "

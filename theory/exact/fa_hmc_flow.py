@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.federated import Federated, curvatures
+from fedsim.algorithms.federated import Federated
+from fedsim.algorithms.federated_stability import curvatures
 from fedsim.law import Law
 from fedsim.participation import Participation
-from fedsim.stability import Stability, curvature_problem, largest_stable, round_radius, scalar_round_radius
+from fedsim.stability import Stability, largest_stable, round_radius, scalar_round_radius
 from fedsim.validation import (
     Array,
     UnstableStepSize,
@@ -76,11 +77,11 @@ class FAHMCFlow(Federated):
         """What a schedule would change: the trajectory's length."""
         return self.trajectory_length
 
-    def radius(self, problem: Any) -> float:
+    def _radius(self, problem: Any) -> float:
         """Radius of the round map, of its second moment with participation; 1 at resonance."""
-        return self._radius(problem, curvatures(curvature_problem(problem)), self.trajectory_length)
+        return self._mean_radius(problem, curvatures(problem.curvature_problem()), self.trajectory_length)
 
-    def _radius(self, problem: Any, modes: tuple[Array, Array | None], length: float) -> float:
+    def _mean_radius(self, problem: Any, modes: tuple[Array, Array | None], length: float) -> float:
         (values, vectors), factor = modes, self.variance_factor(problem)
         powers = 1.0 + EqualUpdates(Flow(length), self.local_steps).deviation(values)
         if vectors is None:
@@ -92,10 +93,10 @@ class FAHMCFlow(Federated):
 
     def stability(self, problem: Any) -> Stability:
         """Does the round contract? `max_step_size` is the shortest trajectory found for which it does not."""
-        modes, length = curvatures(curvature_problem(problem)), self.trajectory_length
-        value = self._radius(problem, modes, length)
+        modes, length = curvatures(problem.curvature_problem()), self.trajectory_length
+        value = self._mean_radius(problem, modes, length)
         safe = 0.5 / np.sqrt(float(modes[0].max()))
-        limit = largest_stable(lambda x: self._radius(problem, modes, x), safe)
+        limit = largest_stable(lambda x: self._mean_radius(problem, modes, x), safe)
         stable = value < 1.0 or length < safe  # a short trajectory's radius rounds to one
         return _FlowStability(value, bool(stable), limit if stable else float(np.fmin(limit, length)), length)
 

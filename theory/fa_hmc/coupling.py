@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.interfaces import start_moments, validate_sizes
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
-from fedsim.validation import Array, start_moments, validate_sizes, whole
+from fedsim.validation import Array, whole
 
 from ..exact.updates import Flow, Leapfrog
 from .setting import refuse_other_rounds, trajectory_lengths

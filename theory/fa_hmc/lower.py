@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.interfaces import start_moments
 from fedsim.law import Gaussian, recorded_rounds
 from fedsim.problems.quadratic import Quadratic
-from fedsim.validation import Array, positive, real, start_moments, whole
+from fedsim.validation import Array, positive, real, whole
 
 from ..bound import Assumption, Bound
 from ..catalogue import theorem

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.fa_ld import FALD
 from fedsim.participation import Participation
 from fedsim.validation import Array, array, client_weights, fraction, positive, real, shape, whole
 
@@ -196,11 +197,11 @@ def setting_of(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: floa
     >>> given.n_clients, given.local_steps, given.smallest_weight
     (2, 5, 0.25)
     """
-    for name in ("step_size", "local_steps", "temperature", "shared_noise", "participation"):
-        if not hasattr(algorithm, name) or isinstance(algorithm, type):
-            raise ValueError(f"algorithm={algorithm!r} must be a fedsim.FALD")
+    if not isinstance(algorithm, FALD):
+        raise ValueError(f"algorithm={algorithm!r} must be a fedsim.FALD")
+    weights = problem if isinstance(problem, (list, tuple, np.ndarray)) else problem.weights
     return PrivacySetting(
         sensitivity=sensitivity, batch_fraction=batch_fraction, delta0=delta0, delta1=delta1, delta2=delta2,
-        local_steps=algorithm.local_steps, n_rounds=n_rounds, weights=getattr(problem, "weights", problem),
+        local_steps=algorithm.local_steps, n_rounds=n_rounds, weights=weights,
         participation=algorithm.participation, temperature=algorithm.temperature,
         shared_noise=algorithm.shared_noise, client_sizes=client_sizes)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.stale import StaleSGLD
+from fedsim.interfaces import validate
 from fedsim.problems.gaussian_mean import GaussianMean
-from fedsim.validation import Array, validate, whole
+from fedsim.validation import Array, whole
 
 from ..bound import Bound
 from ..check import Measured, quantity
@@ -116,7 +117,7 @@ def fluctuation(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = Non
     """
     if not isinstance(algorithm, StaleSGLD) or not algorithm.schedule.is_constant:
         raise NoExactLaw(f"algorithm={algorithm!r}: psi is known here for StaleSGLD with one step size")
-    if not getattr(problem, "keeps_gaussian", True):
+    if not problem.keeps_gaussian:
         raise NoExactLaw(f"problem={problem!r}: the noise of minibatches is not normal")
     validate(problem, algorithm, start)
     length, pooled = whole("n_rounds", n_rounds, 1), StaleFamily().solvable(problem).pooled()

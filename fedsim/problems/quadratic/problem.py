@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...equality import ByValue
+from ...interfaces import ProblemParts
 from ...law import Gaussian
 from ...validation import (
     Array,
@@ -38,7 +39,7 @@ def _semidefinite_factor(cov: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Quadratic(ByValue):
+class Quadratic(ByValue, ProblemParts):
     """Clients' potentials f_c(x) = (x - b_c)' A_c (x - b_c) / 2, global f = sum_c w_c f_c.
 
     Parameters
@@ -196,6 +197,10 @@ class Quadratic(ByValue):
         elif noise is not None:
             noise = noise * float(np.sqrt((self.weights**2).sum()))
         return Quadratic(self.mean_hessian[None], self.minimizer[None], None, noise)
+
+    def curvature_problem(self) -> Quadratic:
+        """The problem that stability is judged on: itself."""
+        return self
 
     def gradient(self, client: int, x: Array) -> Array:
         """Exact grad f_c at points `x` (..., d), in NumPy."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...equality import ByValue
+from ...interfaces import ProblemParts
 from ...validation import Array, array, client_weights, one_of, positive, shape, whole
 from ..quadratic import Quadratic
 from .kernels import Data, regression_scratch
@@ -36,7 +37,7 @@ def client_numbers(value: object, n_data: int) -> np.ndarray:
     return numbers
 
 
-class Regression(ByValue):
+class Regression(ByValue, ProblemParts):
     """Clients that hold rows of data and follow f_(c) = f_c / w_c.
 
     f_c = sum over the client's rows of loss(x'X_r, y_r) + |x|^2 / (2 lambda N), lambda = `prior_variance`, so
@@ -222,10 +223,6 @@ class Regression(ByValue):
         scales = self._unit / self.weights * (
             self.sizes / self.batch_size if self.grad_scale == "unbiased" else 1.0)
         return Minibatch(model, self.batch_size, self.replace, scales)
-
-    def _coordinate_arrays(self, n_replicas: int) -> None:
-        """None: data mix the coordinates."""
-        return None
 
     def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
         """What a gradient of this problem needs to work in."""

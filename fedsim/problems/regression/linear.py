@@ -123,6 +123,11 @@ class LinearRegression(Regression):
         """The quadratic problem whose gradients are the means of this problem's; see Notes."""
         return self._followed
 
+    @property
+    def response_work(self) -> float | None:
+        """Operations that `batch_response` takes, n d^4; None without `batch_size`."""
+        return float(len(self.features)) * self.dim**4 if self.has_minibatches else None
+
     def batch_response(self) -> Array | None:
         """How the noise of a stochastic gradient of f_(c) grows with the distance, (N, d^2, d^2).
 

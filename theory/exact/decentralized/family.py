@@ -36,6 +36,9 @@ class DecentralizedFamily(ExactFamily):
         """Quadratic problems, and linear regression with minibatches as it is."""
         return problem if has_minibatches(problem) else super().solvable(problem)
 
+    def n_laws(self, problem: Any) -> int:
+        return 1 + problem.n_clients
+
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
         return not has_minibatches(problem)
 

@@ -22,19 +22,9 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
+from fedsim.interfaces import start_of, validate, validate_sizes
 from fedsim.provenance import Provenance, attach
-from fedsim.validation import (
-    Array,
-    array,
-    one_of,
-    positive,
-    real,
-    shape,
-    start_of,
-    validate,
-    validate_sizes,
-    whole,
-)
+from fedsim.validation import Array, array, one_of, positive, real, shape, whole
 
 from ..affine import NoExactLaw
 from ..dispatch import refuse_memory
@@ -213,7 +203,7 @@ def _identity(directions: Directions, delays: Delays, steps: Array, ages: np.nda
 
 def _non_normal(problem: Any, algorithm: Any, delays: Delays, steps: Array, ages: np.ndarray) -> Any:
     """What third and fourth cumulants of minibatches add to the variance of sums of squares."""
-    if not getattr(problem, "has_minibatches", False):
+    if not problem.has_minibatches:
         return 0.0
     third, fourth = problem.gradient_cumulants[1:]
     k3, k4 = -steps**3 * third, steps**4 * fourth  # of e_s = ... - h (gradient noise)

@@ -35,7 +35,7 @@ LARGEST_WORK = 3e11
 
 def friction_of(algorithm: Any) -> float | None:
     """B of SGHMC; None for SGLD."""
-    return getattr(algorithm, "friction", None)
+    return algorithm.friction
 
 
 def companion_map(directions: Directions, step: float, friction: float | None, tau: int) -> BlockMap:
@@ -78,7 +78,9 @@ def refuse_work(work: float, last: int) -> None:
 def n_schedules(algorithm: Any) -> int:
     """Schedules of ages that replicas are spread over."""
     staleness = as_staleness(algorithm.staleness)
-    return len(staleness.values) if isinstance(staleness, Several) else getattr(staleness, "schedules", 1)
+    if isinstance(staleness, Several):
+        return len(staleness.values)
+    return staleness.schedules if isinstance(staleness, Workers) else 1
 
 
 def each_schedule(algorithm: Any, n_rounds: int) -> list[Any]:

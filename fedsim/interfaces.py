@@ -1,0 +1,257 @@
+"""What a problem and an algorithm offer: to users, to the engine and to the theory.
+
+`Problem`, `Algorithm` and `SimulatedAlgorithm` list what each must offer; `ProblemParts` and
+`AlgorithmParts`, from which a class derives, what it may offer, with the one default of each part. So no
+caller asks whether a part is there: `validate` looks for all of them once, before anything is computed.
+
+Names with an underscore are called by the engine alone. Shapes: N clients, dimension d, B lanes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from .gradients import scratch_rows
+from .schedules import Schedule, as_schedule
+from .validation import Array, array, shape
+
+if TYPE_CHECKING:
+    from .law import Gaussian
+    from .problems.quadratic import Quadratic
+    from .stability import Stability
+
+
+@runtime_checkable
+class ProblemParts(Protocol):
+    """What a problem may offer; derive from this class for the defaults."""
+
+    @property
+    def gradient_noise(self) -> Any:
+        """Additive normal noise of gradients; None without."""
+        return None
+
+    @property
+    def has_minibatches(self) -> bool:
+        """True where gradients are estimated from minibatches of data."""
+        return False
+
+    @property
+    def keeps_gaussian(self) -> bool:
+        """True where gradients are affine and their noise is normal and does not depend on the point."""
+        return True
+
+    @property
+    def response_work(self) -> float | None:
+        """Operations that `batch_response` takes; None where there is none."""
+        return None
+
+    def batch_response(self) -> Array | None:
+        """How the noise of a gradient grows with the distance, (N, d^2, d^2); None where it does not."""
+        return None
+
+    def _coordinate_arrays(self, n_replicas: int) -> Any:
+        """The compiled form with pairs of coordinates as lanes; None where coordinates mix."""
+        return None
+
+    def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
+        """What a gradient needs to work in."""
+        return scratch_rows(dim, n_lanes, dtype)
+
+
+class Problem(ProblemParts, Protocol):
+    """What a problem must offer: clients with potentials f_(c), and weights w_c."""
+
+    @property
+    def n_clients(self) -> int:
+        """Number of clients N."""
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+
+    @property
+    def weights(self) -> Array:
+        """The weights w_c (N,), positive, summing to one."""
+
+    def target(self, temperature: float = 1.0) -> Gaussian:
+        """The law proportional to exp(-f / temperature); `fedsim.law.NoTarget` without a closed form."""
+
+    def gradient(self, client: int, x: Array) -> Array:
+        """Exact grad f_(c) at points `x` (..., d), in NumPy."""
+
+    def pooled(self) -> Problem:
+        """f as a problem of one client."""
+
+    def curvature_problem(self) -> Quadratic:
+        """The quadratic problem that stability is judged on."""
+
+    def _arrays(self) -> Any:
+        """The NamedTuple that compiled code sees, with a body of the functions in `fedsim.gradients`."""
+
+
+class AlgorithmParts(Protocol):
+    """What an algorithm may offer; derive from this class for the defaults."""
+
+    if TYPE_CHECKING:  # at run time a dataclass would take it for the default of its field
+
+        @property
+        def step_size(self) -> Any:
+            """A number or a schedule."""
+
+    @property
+    def convention(self) -> str:
+        """Whose gradients are followed: "federated" f_(c) = f_c / w_c, "components" f_c, or "global" f."""
+        return "federated"
+
+    @property
+    def temperature(self) -> float:
+        """tau of the target exp(-f/tau)."""
+        return 1.0
+
+    @property
+    def _clients_differ(self) -> bool:
+        """True where every client keeps a state of its own, with a start and a law of its own."""
+        return False
+
+    def _normalise_step(self) -> None:
+        """Check and convert `step_size`; called by ``__post_init__``."""
+        schedule = as_schedule(self.step_size)
+        number = schedule.is_constant and not isinstance(self.step_size, Schedule)
+        object.__setattr__(self, "step_size", schedule.largest if number else schedule)
+
+    @property
+    def schedule(self) -> Schedule:
+        """The step size as a schedule."""
+        return as_schedule(self.step_size)
+
+    def target(self, problem: Problem) -> Gaussian:
+        """The law that this algorithm is meant to sample on `problem`."""
+        return problem.target(self.temperature)
+
+    def check(self, problem: Problem) -> None:
+        """Raise ValueError unless this algorithm can run on this problem."""
+        return None
+
+    def n_active(self, problem: Problem) -> int:
+        """Clients that work in a round."""
+        return problem.n_clients
+
+    def variance_factor(self, problem: Problem) -> float:
+        """`Participation.variance_factor`, 0 when all clients take part."""
+        return 0.0
+
+    def _steps(self, n_rounds: int) -> int:
+        """Steps in `n_rounds` rounds: what schedules and streams count."""
+        return n_rounds
+
+    def _separates(self, problem: Problem) -> bool:
+        """True when a step treats each coordinate alone, given a problem that does."""
+        return False
+
+    def _is_gaussian(self, problem: Problem) -> bool:
+        """False where the law is not Gaussian."""
+        return problem.keeps_gaussian
+
+    def _bind(self, problem: Problem, n_rounds: int) -> tuple[Problem, Any]:
+        """The problem and the algorithm that are run, where they depend on the number of rounds."""
+        return problem, self
+
+
+class Algorithm(AlgorithmParts, Protocol):
+    """What an algorithm must offer, also one that has laws and is never simulated."""
+
+    def costs(self, problem: Problem, n_rounds: int) -> dict[str, int]:
+        """What one replica costs: communications, gradient_evaluations and floats_sent."""
+
+    def stability(self, problem: Problem) -> Stability:
+        """Growth of the round map at the largest step size, and the step-size limit."""
+
+    def _radius(self, problem: Problem) -> float:
+        """`Stability.radius` without the search for the limit."""
+
+
+class SimulatedAlgorithm(Algorithm, Protocol):
+    """What an algorithm must offer to be simulated."""
+
+    def _kernel(self, problem: Problem) -> Any:
+        """The NamedTuple that compiled code sees, with a body of `fedsim.engine.kernel.advance`."""
+
+    def _workspace(self, problem: Problem, start: Array, dtype: Any) -> Any:
+        """State of a block of lanes beginning at `start` (d, B), with a body of `observe`."""
+
+
+_MISSING = object()
+
+
+def _members(interface: type) -> dict[str, Any]:
+    """Name and declaration of each part, those that a class must offer first."""
+    found: dict[str, Any] = {}
+    for cls in interface.__mro__:
+        for name, part in vars(cls).items():
+            if not name.startswith("__") and (isinstance(part, property) or inspect.isfunction(part)):
+                found.setdefault(name, part)
+    return found
+
+
+def offers(name: str, value: object, interface: type) -> None:
+    """Raise ValueError unless `value` has every part of `interface`, and its methods can be called."""
+    if isinstance(value, type):
+        raise ValueError(f"{name}={value!r} must be a fedsim {name}, an instance and not the class")
+    for part, declared in _members(interface).items():
+        method = inspect.isfunction(declared)
+        given = inspect.getattr_static(value, part, _MISSING)  # without computing a property
+        if given is _MISSING or (method and not callable(getattr(value, part))):
+            what = f"no method {part}()" if method else f"no {part}"
+            raise ValueError(f"{name}={value!r} must be a fedsim {name}: {type(value).__name__} has {what}: "
+                             f"{inspect.getdoc(declared)}")
+
+
+def validate(problem: Problem, algorithm: Algorithm, start: object = None) -> None:
+    """Every check that needs two objects: sizes, participation, stability, start.
+
+    Parameters
+    ----------
+    problem : a problem, e.g. `fedsim.Quadratic`
+    algorithm : an algorithm, e.g. `fedsim.FALD`
+    start : point (d,) or `fedsim.Gaussian`, optional
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; `UnstableStepSize` beyond stability.
+    """
+    validate_sizes(problem, algorithm, start)
+    if not algorithm._radius(problem) < 1.0:  # the limit is dearer than the radius
+        algorithm.stability(problem).require()
+
+
+def validate_sizes(problem: Problem, algorithm: Algorithm, start: object = None) -> None:
+    """`validate` without the stability check (for ``allow_unstable=True``)."""
+    offers("problem", problem, Problem)
+    offers("algorithm", algorithm, Algorithm)
+    algorithm.check(problem)
+    start_of(problem, algorithm, start)
+
+
+def start_moments(start: Any, dim: int, n_clients: int | None = None) -> tuple[Array, Array | None]:
+    """Mean (d,) and covariance (d, d) (None for a point) of a start; the origin when None.
+
+    With `n_clients` (decentralized algorithms) a point per client (N, d) is allowed too.
+    """
+    if start is None:
+        return np.zeros(dim), None
+    if hasattr(start, "mean") and hasattr(start, "cov") and not isinstance(start, np.ndarray):
+        if start.dim != dim:
+            raise ValueError(f"start has dimension {start.dim}; it must be {dim}")
+        return start.mean, start.cov
+    given = array("start", start, 1) if n_clients is None else array("start", start, 1, 2)
+    wanted = (dim,) if given.ndim == 1 else (n_clients or 0, dim)
+    return shape("start", given, wanted, " (the problem's dimension)"), None
+
+
+def start_of(problem: Problem, algorithm: Algorithm, start: Any) -> tuple[Array, Array | None]:
+    """`start_moments` for this problem and algorithm."""
+    return start_moments(start, problem.dim, problem.n_clients if algorithm._clients_differ else None)

@@ -18,7 +18,7 @@ from theory import Assumption, Bound
 from theory.de_sghmc import chain
 from theory.de_sghmc.setting import MOMENTUM_RANGE, STEP_RANGE
 from theory.de_sgld import NotApplicable, setting
-from theory.de_sgld.setting import hypotheses
+from theory.de_sgld.paper import hypotheses
 
 from . import plot
 

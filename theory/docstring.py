@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .catalogue import Theorem
     from .paper import Paper
 
-ONE_STEP = "Of no influence: the statement is about one step."
+IDLE = "Of no influence on this statement."
 RECORDED = {"round": "Rounds, see `fedsim.recorded_rounds`.",
             "local_step": "Local steps up to n_rounds times the steps of a round, see "
                           "`fedsim.recorded_rounds`.",
@@ -43,7 +43,7 @@ def _parameters(entry: Theorem, signature: inspect.Signature, variants: Mapping[
     lines = [f'constants : Constants\n    Convention "{paper.convention}".',
              f"algorithm : {_public(entry.algorithm)}"]
     if idle:
-        lines.append(f"n_rounds, record\n    {ONE_STEP}")
+        lines.append(f"n_rounds, record\n    {IDLE}")
     else:
         lines += ["n_rounds : int", "record : sequence of int, optional", _indented(RECORDED[entry.index])]
     for name in signature.parameters:

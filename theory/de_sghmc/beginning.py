@@ -34,6 +34,17 @@ class Beginning:
         E||x^(1) - x_a||^2.
     step_sq : float
         E||x^(1) - x^(0)||^2.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
+    >>> begin = theory.de_sghmc.Beginning(fixed_norm=0.7, fixed_distance=0.6, start_sq=0.5, first_sq=0.5,
+    ...                                   step_sq=0.1)
+    >>> bound = theory.de_sghmc.velocity_bound(theory.constants(problem, algorithm), algorithm, n_rounds=9,
+    ...                                        begin=begin)
+    >>> round(float(bound.value[-1]), 2)
+    7.06
     """
 
     fixed_norm: float
@@ -78,6 +89,14 @@ def beginning(problem: Any, algorithm: Any, start: Any = None) -> Beginning:
         For problems that are not quadratic.
 
     Source: derived, for V_1 of DE-SGHMC, equations (94) and (95).
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
+    >>> begin = theory.de_sghmc.beginning(problem, algorithm, [1.0])
+    >>> round(begin.start_sq, 2), round(begin.first_sq, 2)
+    (2.71, 2.67)
     """
     eta = require_constant_step(algorithm)
     alpha, beta = eta**2, 1.0 - algorithm.friction * eta

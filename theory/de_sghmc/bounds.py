@@ -6,32 +6,23 @@ c_5 bounds E||v||^2 of all clients, and in print H = (rho^k - g^(2k)) / (rho - g
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.law import recorded_rounds
+from ..de_sgld.bounds import with_floor
+from ..statement import Terms
+from .paper import HYPOTHESES, VARIANTS, theorem
+from .setting import Chain
 
-from ..bound import Bound
-from ..catalogue import theorem
-from ..constants import Constants
-from ..de_sgld.setting import applicable
-from .beginning import Beginning, of_problem
-from .setting import MOMENTUM_RANGE, PAPER, STEP_RANGE, Chain, chain
-
-VARIANTS = ("without_transient", "printed", "printed_constant")
-HYPOTHESES = ("connected network", f"constant {STEP_RANGE}", MOMENTUM_RANGE)
-
-
-def constant_of(variant: str) -> str:
-    """Which (105) a variant of the theorem or a lemma has in it."""
-    return "printed" if variant == "printed_constant" else "corrected"
+AVERAGE = ("initialization", "discretization", "disagreement", "gradient_noise", "network_transient",
+           "momentum")
 
 
 def coupling_terms(c: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """The terms of Lemma 16, squared."""
-    s = c.base
+    c, s = c.as_printed(variant == "printed_constant"), c.base
     bracket = c.beta**2 * c.c5 / (c.alpha * s.N) + 2.0 * s.L**2 * c.c5 * c.alpha / (s.N * s.gap**2)
     terms: dict[str, Any] = {"disagreement": 2.0 * s.drift / s.mu_prime * bracket,
                              "gradient_noise": s.noise**2}
@@ -53,22 +44,14 @@ def _average_terms(c: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]
             "momentum": float(np.sqrt(damping_sq(c)))}
 
 
-def _bound(c: Chain, rounds: np.ndarray, terms: dict[str, Any], variant: str, quantity: str,
-           equation: str) -> Bound:
-    floor = sum(part for part in terms.values() if np.ndim(part) == 0)
-    constant = " with (105) as printed for its c_5" if variant == "printed_constant" else ""
-    return Bound.from_terms(
-        terms, rounds, assumptions=c.hypotheses, quantity=quantity, kind="upper",
-        source=f"DE-SGHMC Theorem 11, equation {equation}{constant}", variant=variant,
-        target=c.base.constants.target, start_distance=c.base.start_distance(quantity == "w2_clients"),
-        floor=float(floor))
+def _equation(number: str) -> Callable[[str], str]:
+    return lambda variant: f"DE-SGHMC Theorem 11, equation {number}" + (
+        " with (105) as printed for its c_5" if variant == "printed_constant" else "")
 
 
-@theorem(id="de_sghmc.w2_bound", paper=PAPER, number="Theorem 11 (average)", kind="upper", quantity="w2",
-         algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES, variants=VARIANTS,
-         applies=applicable, inputs=of_problem)
-def w2_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record: Any = None,
-             variant: str = "without_transient", begin: Beginning | None = None) -> Bound:
+@theorem("Theorem 11 (average)", quantity="w2", terms=AVERAGE, hypotheses=HYPOTHESES, variants=VARIANTS,
+         source=_equation("(39)"))
+def w2_bound(s: Chain, rounds: np.ndarray, variant: str) -> Terms:
     """W2 bound of the clients' average.
 
     Guarantee, after k iterations, in the range (37), (38) of step size and friction:
@@ -84,54 +67,17 @@ def w2_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record:
     without it, by Lemmas 9, 10, 17 and the proof in `coupling_bound`. The theorem takes c_5 from Lemma 13,
     which asserts that there is one; the one that its proof gives, (105), is not a bound as it is printed.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "components".
-    algorithm : fedsim.DESGHMC
-        Constant step size.
-    n_rounds, record
-        Iterations, as in `fedsim.recorded_rounds`.
-    variant : "without_transient", "printed" or "printed_constant"
-        The theorem without its term for a start apart; as printed, both with the corrected (105) for c_5;
-        or as printed with (105) as printed, which the theorem itself does not contain.
-    begin : Beginning, optional
-        The problem's own moments at the start (`beginning`), which make the bound somewhat smaller than
-        those that follow from the constants.
-
-    Returns
-    -------
-    Bound with terms "initialization", "discretization", "gradient_noise", "disagreement", "momentum", and
-    in print "network_transient".
-
-    Raises
-    ------
-    NotApplicable
-        For a network that is not connected, and where the formula has no value: far outside (37), (38).
-    ValueError
-        Naming argument, value and condition: as for `chain`, constants of another convention, another class
-        of algorithm, n_rounds below 0, a `record` beyond it, and an unknown variant.
-
     Examples
     --------
-    >>> import fedsim as fs
-    >>> from theory.constants import constants
-    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
-    >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
-    >>> bound = w2_bound(constants(problem, algorithm), algorithm, n_rounds=1000)
     >>> round(float(bound.value[-1]), 3), bound.hypotheses_hold
-    (0.993, True)
+    (1.42, True)
     """
-    c = chain(constants, algorithm, constant_of(variant), begin)
-    rounds = recorded_rounds(n_rounds, record)
-    return _bound(c, rounds, _average_terms(c, rounds, variant), variant, "w2", "(39)")
+    return with_floor(_average_terms(s, rounds, variant))
 
 
-@theorem(id="de_sghmc.w2_clients_bound", paper=PAPER, number="Theorem 11 (clients)", kind="upper",
-         quantity="w2_clients", algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES,
-         variants=VARIANTS, applies=applicable, inputs=of_problem)
-def w2_clients_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record: Any = None,
-                     variant: str = "without_transient", begin: Beginning | None = None) -> Bound:
+@theorem("Theorem 11 (clients)", quantity="w2_clients", hypotheses=HYPOTHESES, variants=VARIANTS,
+         terms=(*AVERAGE, "clients_transient", "clients_spread"), source=_equation("(40)"))
+def w2_clients_bound(s: Chain, rounds: np.ndarray, variant: str) -> Terms:
     """Bound of the mean over clients of their W2 distances to the target.
 
     Guarantee, in the range of `w2_bound`, with the terms of `w2_bound` and
@@ -140,25 +86,13 @@ def w2_clients_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int,
 
     Source: DE-SGHMC Theorem 11, equation (40): `w2_bound` and the root of Lemma 14, term by term.
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record, variant, begin
-        As for `w2_bound`.
-
-    Returns
-    -------
-    Bound on "w2_clients" with the terms of `w2_bound`, "clients_transient" and "clients_spread".
-
-    Raises
-    ------
-    NotApplicable
-        As for `w2_bound`.
-    ValueError
-        As for `w2_bound`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 3), bound.is_vacuous
+    (1.68, True)
     """
-    c = chain(constants, algorithm, constant_of(variant), begin)
-    rounds, s = recorded_rounds(n_rounds, record), c.base
-    terms = _average_terms(c, rounds, variant) | {
-        "clients_transient": s.mixing_power(rounds) * np.sqrt(2.0 * s.origin_sq / s.N),
-        "clients_spread": float(c.eta * np.sqrt(2.0 * c.c5 / s.N) / s.gap)}
-    return _bound(c, rounds, terms, variant, "w2_clients", "(40)")
+    terms, base = _average_terms(s, rounds, variant), s.base
+    c5 = s.as_printed(variant == "printed_constant").c5
+    return with_floor(terms | {
+        "clients_transient": base.mixing_power(rounds) * np.sqrt(2.0 * base.origin_sq / base.N),
+        "clients_spread": float(s.eta * np.sqrt(2.0 * c5 / base.N) / base.gap)})

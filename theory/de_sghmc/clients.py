@@ -6,36 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.law import recorded_rounds
-
-from ..bound import Bound
-from ..catalogue import theorem
-from ..constants import Constants
-from ..de_sgld.setting import applicable
-from .beginning import Beginning, of_problem
-from .bounds import HYPOTHESES, VARIANTS, constant_of, coupling_terms, damping_sq
-from .setting import PAPER, Chain, chain
+from .bounds import coupling_terms, damping_sq
+from .paper import CONSTANT_105, HYPOTHESES, VARIANTS, theorem, theorem_of_constants
+from .setting import Chain
 
 
-def lemma(c: Chain, rounds: np.ndarray, terms: dict[str, Any], variant: str, quantity: str, number: str,
-          **inputs: Any) -> Bound:
-    """A bound on a second moment."""
-    return Bound.from_terms(terms, rounds, assumptions=c.hypotheses, quantity=quantity, kind="upper",
-                            source=f"DE-SGHMC {number}", variant=variant, inputs=inputs)
-
-
-def _disagreement_terms(c: Chain, rounds: np.ndarray) -> dict[str, Any]:
-    s = c.base
+def _disagreement_terms(c: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
+    c, s = c.as_printed(variant == "printed_constant"), c.base
     return {"start": 2.0 * s.mixing_power(rounds) ** 2 * s.origin_sq,
             "velocities": 2.0 * c.c5 * c.alpha / s.gap**2}
 
 
-@theorem(id="de_sghmc.disagreement_bound", paper=PAPER, number="Lemma 14", kind="upper",
-         quantity="disagreement", algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES,
-         variants=VARIANTS[1:], applies=applicable, inputs=of_problem)
-def disagreement_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record: Any = None,
-                       variant: str = "printed", begin: Beginning | None = None) -> Bound:
+@theorem("Lemma 14", quantity="disagreement", terms=("start", "velocities"), hypotheses=HYPOTHESES,
+         variants=CONSTANT_105)
+def disagreement_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """How far clients are from their average.
 
     Guarantee, for every iteration k:
@@ -44,32 +28,17 @@ def disagreement_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: in
 
     Source: DE-SGHMC Lemma 14.
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record, begin
-        As for `w2_bound`.
-    variant : "printed" or "printed_constant"
-        The lemma as printed, with the corrected or the printed (105) for c_5.
-
-    Returns
-    -------
-    Bound on "disagreement" with terms "start" and "velocities".
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `w2_bound`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    0.13
     """
-    c = chain(constants, algorithm, constant_of(variant), begin)
-    rounds = recorded_rounds(n_rounds, record)
-    return lemma(c, rounds, _disagreement_terms(c, rounds), variant, "disagreement", "Lemma 14")
+    return _disagreement_terms(s, rounds, variant)
 
 
-@theorem(id="de_sghmc.gradient_error_bound", paper=PAPER, number="Lemma 15", kind="upper",
-         quantity="gradient_error", algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES,
-         variants=VARIANTS[1:], applies=applicable, inputs=of_problem)
-def gradient_error_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record: Any = None,
-                         variant: str = "printed", begin: Beginning | None = None) -> Bound:
+@theorem("Lemma 15", quantity="gradient_error", terms=("start", "velocities"), hypotheses=HYPOTHESES,
+         variants=CONSTANT_105, source="DE-SGHMC Lemma 15, equation (49)")
+def gradient_error_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """What the average's gradient misses because clients take theirs elsewhere.
 
     Guarantee, for every iteration:
@@ -78,31 +47,18 @@ def gradient_error_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: 
 
     Source: DE-SGHMC Lemma 15, equation (49).
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record, variant, begin
-        As for `disagreement_bound`.
-
-    Returns
-    -------
-    Bound on "gradient_error" with the terms of `disagreement_bound`.
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `w2_bound`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    0.27
     """
-    c = chain(constants, algorithm, constant_of(variant), begin)
-    rounds = recorded_rounds(n_rounds, record)
-    terms = {name: c.base.L**2 / c.base.N * part for name, part in _disagreement_terms(c, rounds).items()}
-    return lemma(c, rounds, terms, variant, "gradient_error", "Lemma 15, equation (49)")
+    return {name: s.base.L**2 / s.base.N * part
+            for name, part in _disagreement_terms(s, rounds, variant).items()}
 
 
-@theorem(id="de_sghmc.coupling_bound", paper=PAPER, number="Lemma 16", kind="upper",
-         quantity="average_to_damped", algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES,
-         variants=VARIANTS, applies=applicable, inputs=of_problem)
-def coupling_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record: Any = None,
-                   variant: str = "without_transient", begin: Beginning | None = None) -> Bound:
+@theorem("Lemma 16", quantity="average_to_damped", hypotheses=HYPOTHESES, variants=VARIANTS,
+         terms=("disagreement", "gradient_noise", "network_transient"))
+def coupling_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """Distance of the average to the Euler scheme t with the same, damped noise.
 
     Guarantee, with t' = t - (alpha/N) grad f(t) + sqrt(2 gamma eta) eta wbar from the same start and
@@ -125,31 +81,16 @@ def coupling_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, r
 
     For another c_5 with (46), S <= a (1-g)/(2 alpha L) has to be asked for.
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record, variant, begin
-        As for `w2_bound`.
-
-    Returns
-    -------
-    Bound on "average_to_damped" with terms "disagreement", "gradient_noise" and in print
-    "network_transient".
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `w2_bound`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    0.58
     """
-    c = chain(constants, algorithm, constant_of(variant), begin)
-    rounds = recorded_rounds(n_rounds, record)
-    return lemma(c, rounds, coupling_terms(c, rounds, variant), variant, "average_to_damped", "Lemma 16")
+    return coupling_terms(s, rounds, variant)
 
 
-@theorem(id="de_sghmc.damping_bound", paper=PAPER, number="Lemma 17", kind="upper",
-         quantity="damped_to_euler", algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES,
-         variants=("printed",), applies=applicable)
-def damping_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, record: Any = None,
-                  variant: str = "printed") -> Bound:
+@theorem_of_constants("Lemma 17", quantity="damped_to_euler", terms=("damping",), hypotheses=HYPOTHESES)
+def damping_bound(s: Chain, rounds: np.ndarray) -> dict[str, Any]:
     """Distance of the two Euler schemes, with damped and with full noise.
 
     Guarantee, with A as in `coupling_bound`:
@@ -158,21 +99,11 @@ def damping_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int, re
 
     Source: DE-SGHMC Lemma 17.
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record
-        As for `w2_bound`.
-    variant : "printed"
-
-    Returns
-    -------
-    Bound on "damped_to_euler" with the one term "damping".
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `w2_bound`.
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 9.999999, fs.network.complete(2))
+    >>> float(f"{bound.value[-1]:.2g}")
+    2.7e-13
     """
-    c = chain(constants, algorithm)
-    return lemma(c, recorded_rounds(n_rounds, record), {"damping": damping_sq(c)}, variant, "damped_to_euler",
-                 "Lemma 17")
+    return {"damping": damping_sq(s)}

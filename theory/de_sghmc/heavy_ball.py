@@ -15,13 +15,11 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.provenance import Part, Provenance, attach
 
 from ..bound import Bound
-from ..catalogue import theorem
 from ..check import Measured, quantity
-from ..constants import Constants
 from ..de_sgld.quantities import one_number
-from ..de_sgld.setting import applicable
-from .bounds import HYPOTHESES
-from .setting import PAPER, Chain, chain
+from ..statement import Terms
+from .paper import HYPOTHESES, theorem_of_constants
+from .setting import Chain
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,11 @@ class Recursion:
         The least s >= 0 for which s M - Q is positive semidefinite.
     of : fedsim.provenance.Provenance
         What it is of; not known for one computed from a `Chain` alone.
+
+    Examples
+    --------
+    >>> theory.de_sghmc.Recursion(gradient_coefficient=-0.2, ratio=0.5, least_factor=0.9).ratio
+    0.5
     """
 
     gradient_coefficient: float
@@ -69,11 +72,10 @@ def recursion(c: Chain) -> Recursion:
 
     Examples
     --------
-    >>> import fedsim as fs
-    >>> from theory.constants import constants
     >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
     >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
-    >>> found = recursion(chain(constants(problem, algorithm), algorithm))
+    >>> c = theory.de_sghmc.chain(theory.constants(problem, algorithm), algorithm)
+    >>> found = theory.de_sghmc.recursion(c)
     >>> found.gradient_coefficient < 0.0, found.ratio < 1.0, found.least_factor < 1.0
     (True, True, True)
     """
@@ -99,49 +101,29 @@ _register("least_factor", "least s with s M - Q positive semidefinite in the hea
           lambda found: found.least_factor)
 
 
-def _number(c: Chain, algorithm: DESGHMC, value: float, name: str, about: str, number: str) -> Bound:
-    found = attach(recursion(c), replace(c.base.constants.of, algorithm=Part.of(algorithm)))
-    return Bound.from_terms({name: value}, np.array([0]), assumptions=c.hypotheses, quantity=about,
-                            kind="upper", source=f"DE-SGHMC {number}", variant="printed",
-                            inputs={"recursion": found})
+def _number(s: Chain, algorithm: DESGHMC, name: str, value: float) -> Terms:
+    found = attach(recursion(s), replace(s.base.constants.of, algorithm=Part.of(algorithm)))
+    return Terms({name: value}, rounds=np.array([0]), inputs={"recursion": found})
 
 
-@theorem(id="de_sghmc.gradient_coefficient_bound", paper=PAPER, number="Lemma 19", kind="upper",
-         quantity="gradient_coefficient", algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES,
-         variants=("printed",), applies=applicable)
-def gradient_coefficient_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0,
-                               record: Any = None, variant: str = "printed") -> Bound:
+@theorem_of_constants("Lemma 19", quantity="gradient_coefficient", terms=("zero",), hypotheses=HYPOTHESES)
+def gradient_coefficient_bound(s: Chain, algorithm: DESGHMC) -> Terms:
     """The coefficient of ||grad Fbar||^2 is negative.
 
     Guarantee: k_{alpha,beta} = alpha/(1-beta) [alpha/(1-beta) - 2/(L_a+mu) + 2 c_1 alpha/(1-beta)] < 0.
 
     Source: DE-SGHMC Lemma 19.
 
-    Parameters
-    ----------
-    constants, algorithm
-        As for `w2_bound`.
-    n_rounds, record
-        Not used.
-    variant : "printed"
-
-    Returns
-    -------
-    Bound on "gradient_coefficient" of value 0.
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `chain`.
+    Examples
+    --------
+    >>> bound.value.tolist(), bound.inputs["recursion"].gradient_coefficient < 0.0
+    ([0.0], True)
     """
-    return _number(chain(constants, algorithm), algorithm, 0.0, "zero", "gradient_coefficient", "Lemma 19")
+    return _number(s, algorithm, "zero", 0.0)
 
 
-@theorem(id="de_sghmc.ratio_bound", paper=PAPER, number="Lemma 20", kind="upper", quantity="lyapunov_ratio",
-         algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES, variants=("printed",),
-         applies=applicable)
-def ratio_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0, record: Any = None,
-                variant: str = "printed") -> Bound:
+@theorem_of_constants("Lemma 20", quantity="lyapunov_ratio", terms=("one",), hypotheses=HYPOTHESES)
+def ratio_bound(s: Chain, algorithm: DESGHMC) -> Terms:
     """The Lyapunov function's first part contracts.
 
     Guarantee: q_1 = a/b < 1.
@@ -156,54 +138,25 @@ def ratio_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0, 
     falls from 16 at l = -1. (The display in print has 4 where 2 c_2/mu in a gives 8; the lemma needs no
     other constant.) q_1 tends to one as l tends to -1.
 
-    Parameters
-    ----------
-    constants, algorithm
-        As for `w2_bound`.
-    n_rounds, record
-        Not used.
-    variant : "printed"
-
-    Returns
-    -------
-    Bound on "lyapunov_ratio" of value 1.
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `chain`.
+    Examples
+    --------
+    >>> bound.value.tolist(), bound.inputs["recursion"].ratio < 1.0
+    ([1.0], True)
     """
-    c = chain(constants, algorithm, "printed")
-    return _number(c, algorithm, 1.0, "one", "lyapunov_ratio", "Lemma 20")
+    return _number(s.as_printed(True), algorithm, "one", 1.0)
 
 
-@theorem(id="de_sghmc.factor_bound", paper=PAPER, number="Lemma 21", kind="upper", quantity="least_factor",
-         algorithm=DESGHMC, convention="components", hypotheses=HYPOTHESES, variants=("printed",),
-         applies=applicable)
-def factor_bound(constants: Constants, algorithm: DESGHMC, *, n_rounds: int = 0, record: Any = None,
-                 variant: str = "printed") -> Bound:
+@theorem_of_constants("Lemma 21", quantity="least_factor", terms=("factor",), hypotheses=HYPOTHESES)
+def factor_bound(s: Chain, algorithm: DESGHMC) -> Terms:
     """The Lyapunov function's second part contracts.
 
     Guarantee: s M - Q is positive semidefinite for s >= q_2 = max(0, 1 - 2 c_1).
 
     Source: DE-SGHMC Lemma 21, equation (107), with L_a for the L that Q has in print.
 
-    Parameters
-    ----------
-    constants, algorithm
-        As for `w2_bound`.
-    n_rounds, record
-        Not used.
-    variant : "printed"
-
-    Returns
-    -------
-    Bound on "least_factor" of value q_2.
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `chain`.
+    Examples
+    --------
+    >>> round(float(bound.value[0]), 4), round(bound.inputs["recursion"].least_factor, 4)
+    (0.9901, 0.9901)
     """
-    c = chain(constants, algorithm)
-    return _number(c, algorithm, c.q2, "factor", "least_factor", "Lemma 21")
+    return _number(s, algorithm, "factor", s.q2)

@@ -55,9 +55,8 @@ def step_size_limit(strong_convexity: float, smoothness: float, mixing: Any) -> 
 
     Parameters
     ----------
-    strong_convexity, smoothness : float
-        mu and L of the components.
-    mixing : (N, N)
+    strong_convexity, smoothness, mixing
+        As for `theory.de_sgld.step_size_limit`.
 
     Returns
     -------
@@ -67,14 +66,13 @@ def step_size_limit(strong_convexity: float, smoothness: float, mixing: Any) -> 
     Raises
     ------
     ValueError
-        For numbers not greater than 0, and a matrix that is no mixing matrix (`fedsim.network.check_mixing`).
+        As there.
 
     Source: DE-SGHMC Theorem 11.
 
     Examples
     --------
-    >>> from fedsim import network
-    >>> round(step_size_limit(1.0, 7.0, network.complete(4)), 12)
+    >>> round(theory.de_sghmc.step_size_limit(1.0, 7.0, fs.network.complete(4)), 12)
     0.25
     """
     mu, L = positive("strong_convexity", strong_convexity), positive("smoothness", smoothness)
@@ -108,9 +106,8 @@ def largest_momentum(strong_convexity: float, smoothness: float, mixing: Any, st
 
     Examples
     --------
-    >>> from fedsim import network
-    >>> f"{largest_momentum(22.5, 79.8, network.complete(100), 0.0673):.3e}"
-    '8.851e-04'
+    >>> round(theory.de_sghmc.largest_momentum(22.5, 79.8, fs.network.complete(100), 0.0673), 6)
+    0.000885
     """
     mu, L = positive("strong_convexity", strong_convexity), positive("smoothness", smoothness)
     eta, matrix = positive("step_size", step_size), check_mixing(mixing)
@@ -146,9 +143,9 @@ def friction_interval(strong_convexity: float, smoothness: float, mixing: Any,
 
     Examples
     --------
-    >>> from fedsim import network
-    >>> [round(gamma, 3) for gamma in friction_interval(22.5, 79.8, network.complete(100), 0.0673)]
-    [14.846, 14.859]
+    >>> least, largest = theory.de_sghmc.friction_interval(22.5, 79.8, fs.network.complete(100), 0.0673)
+    >>> round(least, 3), round(largest, 3)
+    (14.846, 14.859)
     """
     beta = largest_momentum(strong_convexity, smoothness, mixing, step_size)
     return (1.0 - beta) / step_size, 1.0 / step_size

@@ -9,27 +9,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from math import ceil
+from math import sqrt
 from typing import Any
 
-import numpy as np
-
 from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.network import check_mixing, smallest_eigenvalue
-from fedsim.validation import positive, real, whole
+from fedsim.validation import real
 
 from ..constants import Constants
-from ..de_sgld.planning import Plan, planned
+from ..de_sgld.planning import Plan, budget_step, enough, planned, ratio
 from ..tuning import planner
 from .bounds import w2_bound
 from .momentum import largest_momentum, step_size_limit
-
-
-def _ratio(strong_convexity: float, smoothness: float, mixing: Any, c: float) -> float:
-    mu, L = positive("strong_convexity", strong_convexity), positive("smoothness", smoothness)
-    if real("c", c) <= 1.0:
-        raise ValueError(f"c={c!r} must be greater than 1")
-    return c * (L + mu) / (mu * (1.0 + smallest_eigenvalue(check_mixing(mixing))))
 
 
 def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c: float = 1.5) -> int:
@@ -37,11 +27,8 @@ def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c:
 
     Parameters
     ----------
-    strong_convexity, smoothness : float
-        mu and L of the components.
-    mixing : (N, N)
-    c : float
-        Greater than 1.
+    strong_convexity, smoothness, mixing, c
+        As for `theory.de_sgld.least_iterations`.
 
     Returns
     -------
@@ -50,18 +37,16 @@ def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c:
     Raises
     ------
     ValueError
-        For curvatures not greater than 0, c that is not greater than 1, and a matrix that is no mixing
-        matrix.
+        As there.
 
     Source: DE-SGHMC Remark 12, with the condition that Remark 2 lacks made for (37).
 
     Examples
     --------
-    >>> from fedsim import network
-    >>> least_iterations(1.0, 9.0, network.complete(4))
+    >>> theory.de_sghmc.least_iterations(1.0, 9.0, fs.network.complete(4))
     83
     """
-    return ceil(max(34.0, _ratio(strong_convexity, smoothness, mixing, c) ** 2 / np.e))
+    return enough(ratio(strong_convexity, smoothness, mixing, c, lambda share: share))
 
 
 def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_iterations: int,
@@ -70,10 +55,8 @@ def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_
 
     Parameters
     ----------
-    strong_convexity, smoothness, mixing, c
-        As for `least_iterations`.
-    n_iterations : int
-        K, at least 2.
+    strong_convexity, smoothness, mixing, n_iterations, c
+        As for `theory.de_sgld.remark_step_size`.
 
     Returns
     -------
@@ -83,22 +66,17 @@ def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_
     Raises
     ------
     ValueError
-        Where log K > K/a: the step size is beyond the theorem's range.
+        As there.
 
     Source: DE-SGHMC Remark 12.
 
     Examples
     --------
-    >>> from fedsim import network
-    >>> round(remark_step_size(1.0, 4.0, network.complete(4), 1000), 6)
+    >>> round(theory.de_sghmc.remark_step_size(1.0, 4.0, fs.network.complete(4), 1000), 6)
     0.071978
     """
-    K, a = whole("n_iterations", n_iterations, 2), _ratio(strong_convexity, smoothness, mixing, c)
-    if np.log(K) > K / a:
-        enough = least_iterations(strong_convexity, smoothness, mixing, c)
-        raise ValueError(f"n_iterations={K} gives log K={np.log(K):.4g} more than K/a={K / a:.4g}: the step "
-                         f"size is beyond Theorem 11; {enough} or more suffices (DE-SGHMC Remark 12)")
-    return float(np.sqrt(c * 0.5 * np.log(K) / (strong_convexity * K)))
+    a = ratio(strong_convexity, smoothness, mixing, c, lambda share: share)
+    return sqrt(budget_step(strong_convexity, n_iterations, c, a, "Theorem 11", "DE-SGHMC Remark 12"))
 
 
 def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float = 0.0) -> Plan:
@@ -131,11 +109,9 @@ def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float =
 
     Examples
     --------
-    >>> import fedsim as fs
-    >>> from theory.constants import constants
     >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
     >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
-    >>> found = plan(constants(problem, algorithm), algorithm, 0.5)
+    >>> found = theory.de_sghmc.plan(theory.constants(problem, algorithm), algorithm, 0.5)
     >>> round(found.step_size * found.algorithm.friction, 12), found.n_rounds > 1
     (1.0, True)
     """

@@ -7,7 +7,7 @@ L_a = L + (1 - lambda_N)/alpha, with minimizer x_a. Otherwise notation as in `th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,6 +44,14 @@ class Chain:
         Where the iteration starts relative to x_a.
     variant : "corrected" or "printed"
         The explicit constant (105): with a c~_4 that is one, and the c_2 of (79), or both as printed.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
+    >>> c = theory.de_sghmc.chain(theory.constants(problem, algorithm), algorithm)
+    >>> c.alpha == 0.1**2, c.beta, round(c.q, 4)
+    (True, 0.0, 0.9901)
     """
 
     base: Setting
@@ -52,6 +60,10 @@ class Chain:
     start_velocity_sq: float
     begin: Beginning
     variant: str
+
+    def as_printed(self, printed: bool) -> Chain:
+        """With the constant (105) as printed, or corrected."""
+        return replace(self, variant="printed" if printed else "corrected")
 
     @property
     def alpha(self) -> float:
@@ -234,6 +246,14 @@ def chain(constants: Constants, algorithm: DESGHMC, variant: str = "corrected",
         For a schedule, a mixing matrix of another size, and constants that are not known.
 
     Source: DE-SGHMC Theorem 11 and appendix B.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
+    >>> c = theory.de_sghmc.chain(theory.constants(problem, algorithm), algorithm, "printed")
+    >>> round(c.c5, 2)
+    6.77
     """
     eta, beta = require_constant_step(algorithm), momentum(algorithm)
     base = network_setting(constants, algorithm, eta**2)

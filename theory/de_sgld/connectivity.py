@@ -11,12 +11,13 @@ from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.validation import Array, whole
 
 from ..bound import Bound
-from ..catalogue import theorem
 from ..check import Measured, quantity
 from ..constants import Constants
-from .bounds import HYPOTHESES, clients_terms
+from ..statement import Terms
+from .bounds import clients_terms
+from .paper import HYPOTHESES, theorem
 from .quantities import one_number
-from .setting import PAPER, applicable, hypotheses, setting
+from .setting import Setting, setting
 
 N_VALUES = 60
 
@@ -31,6 +32,11 @@ class Connectivity:
         gamma-bar, rising from |lambda_N| towards one.
     value : (m,)
         The bound, equation (20), with lambda_N, step size and constants the same.
+
+    Examples
+    --------
+    >>> theory.de_sgld.Connectivity(np.array([0.0, 0.5, 0.9]), np.array([1.0, 2.0, 1.0])).decrease
+    1.0
     """
 
     second: Array
@@ -68,11 +74,10 @@ def connectivity(constants: Constants, algorithm: DESGLD, n_rounds: int) -> Conn
 
     Examples
     --------
-    >>> import fedsim as fs
-    >>> from theory.constants import constants
     >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
     >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
-    >>> connectivity(constants(problem, algorithm, [1.0]), algorithm, 100).decrease < 0.0
+    >>> known = theory.constants(problem, algorithm, [1.0])
+    >>> theory.de_sgld.connectivity(known, algorithm, 100).decrease < 0.0
     True
     """
     s, rounds = setting(constants, algorithm), np.array([whole("n_rounds", n_rounds)])
@@ -93,38 +98,21 @@ quantity("connectivity_decrease", "largest relative fall of Theorem 1's bound as
          lambda problem, algorithm, bound, n_rounds, start, record: bound.inputs["connectivity"])
 
 
-@theorem(id="de_sgld.connectivity_bound", paper=PAPER, number="section 3, Remark 3", kind="upper",
-         quantity="connectivity_decrease", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         variants=("printed",), applies=applicable)
-def connectivity_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                       variant: str = "printed") -> Bound:
+@theorem("section 3, Remark 3", quantity="connectivity_decrease", terms=("zero",), hypotheses=HYPOTHESES,
+         source="DE-SGLD Remark 3")
+def connectivity_bound(s: Setting, constants: Constants, algorithm: DESGLD, n_rounds: int) -> Terms:
     """Theorem 1's bound for the clients falls nowhere as gamma-bar grows.
 
     Guarantee: the largest fall of equation (20) between neighbouring values of gamma-bar is at most 0.
 
     Source: DE-SGLD Remark 3.
 
-    Parameters
-    ----------
-    constants, algorithm
-        As for `w2_bound`.
-    n_rounds : int
-        The iteration at which the bound is looked at.
-    record
-        Not used.
-    variant : "printed"
+    The bound is looked at after `n_rounds`, whatever is recorded.
 
-    Returns
-    -------
-    Bound on "connectivity_decrease" of value 0.
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `w2_bound`.
+    Examples
+    --------
+    >>> bound.value.tolist(), round(bound.inputs["connectivity"].decrease, 3)
+    ([0.0], -0.034)
     """
-    s = setting(constants, algorithm)
-    return Bound.from_terms(
-        {"zero": 0.0}, np.array([0]), assumptions=hypotheses(s), quantity="connectivity_decrease",
-        kind="upper", source="DE-SGLD Remark 3", variant=variant,
-        inputs={"connectivity": connectivity(constants, algorithm, n_rounds)})
+    return Terms({"zero": 0.0}, rounds=np.array([0]),
+                 inputs={"connectivity": connectivity(constants, algorithm, n_rounds)})

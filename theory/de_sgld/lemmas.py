@@ -6,21 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.de_sgld import DESGLD
-from fedsim.law import recorded_rounds
+from ..statement import Terms
+from .bounds import VARIANTS
+from .paper import HYPOTHESES, theorem
+from .powers import power
+from .setting import Setting
 
-from ..bound import Bound
-from ..catalogue import theorem
-from ..constants import Constants
-from .bounds import HYPOTHESES, VARIANTS
-from .setting import PAPER, Setting, applicable, hypotheses, power, setting
+DISAGREEMENT = ("start", "gradients", "gradient_noise", "injected_noise")
 
 
-@theorem(id="de_sgld.gradient_bound", paper=PAPER, number="Lemma 5", kind="upper",
-         quantity="component_gradients", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         variants=("printed",), applies=applicable)
-def gradient_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                   variant: str = "printed") -> Bound:
+@theorem("Lemma 5", quantity="component_gradients", hypotheses=HYPOTHESES,
+         terms=("start", "fixed_point", "noise", "heterogeneity"), source="DE-SGLD Lemma 5, equation (26)")
+def gradient_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     """Uniform bound D^2 of the clients' exact gradients.
 
     Guarantee, for every iteration:
@@ -33,33 +30,17 @@ def gradient_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, re
 
     Source: DE-SGLD Lemma 5, equations (26) and (27).
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record
-        As for `w2_bound`.
-    variant : "printed"
-
-    Returns
-    -------
-    Bound on "component_gradients" with terms "start", "fixed_point", "noise" and "heterogeneity".
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `w2_bound`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    37.57
     """
-    s = setting(constants, algorithm)
-    rounds = recorded_rounds(n_rounds, record)
-    return Bound.from_terms(
-        s.gradient_parts, rounds, assumptions=hypotheses(s), quantity="component_gradients", kind="upper",
-        source="DE-SGLD Lemma 5, equation (26)", variant=variant)
+    return s.gradient_parts
 
 
-@theorem(id="de_sgld.iterate_bound", paper=PAPER, number="Lemma 5, proof, and equation (123)", kind="upper",
-         quantity="fixed_point_moment", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         variants=("printed",), applies=applicable)
-def iterate_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                  variant: str = "printed") -> Bound:
+@theorem("Lemma 5, proof, and equation (123)", quantity="fixed_point_moment", hypotheses=HYPOTHESES,
+         terms=("start", "noise"), source="DE-SGLD Lemma 5, proof")
+def iterate_bound(s: Setting, rounds: np.ndarray) -> Terms:
     """How far the clients are from the fixed point x_eta of the iteration without noise.
 
     Guarantee, for every iteration k, with s = mu (1 + lambda_N - eta L):
@@ -70,29 +51,15 @@ def iterate_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, rec
 
     Source: DE-SGLD, proof of Lemma 5; equation (123) is one step of it.
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record
-        As for `w2_bound`.
-    variant : "printed"
-
-    Returns
-    -------
-    Bound on "fixed_point_moment" with terms "start" and "noise".
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `w2_bound`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    4.13
     """
-    s = setting(constants, algorithm)
-    rounds = recorded_rounds(n_rounds, record)
     start = (np.sqrt(s.start_sq) + s.fixed_point_distance) ** 2
     pull = s.alpha * s.mu * s.room
-    return Bound.from_terms(
-        {"start": start * power(np.log1p(-pull), rounds), "noise": s.alpha * s.heat / pull}, rounds,
-        assumptions=hypotheses(s), quantity="fixed_point_moment", kind="upper",
-        source="DE-SGLD Lemma 5, proof", variant=variant, inputs={"alpha": s.alpha})
+    return Terms({"start": start * power(np.log1p(-pull), rounds), "noise": s.alpha * s.heat / pull},
+                 inputs={"alpha": s.alpha})
 
 
 def _disagreement_terms(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
@@ -102,11 +69,8 @@ def _disagreement_terms(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
             "injected_noise": 8.0 * s.d * s.N * s.alpha / s.square_gap}
 
 
-@theorem(id="de_sgld.disagreement_bound", paper=PAPER, number="Lemma 6", kind="upper",
-         quantity="disagreement", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         variants=("printed",), applies=applicable)
-def disagreement_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                       variant: str = "printed") -> Bound:
+@theorem("Lemma 6", quantity="disagreement", terms=DISAGREEMENT, hypotheses=HYPOTHESES)
+def disagreement_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     """How far clients are from their average.
 
     Guarantee, for every iteration k:
@@ -116,32 +80,16 @@ def disagreement_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int
 
     Source: DE-SGLD Lemma 6.
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record
-        As for `w2_bound`.
-    variant : "printed"
-
-    Returns
-    -------
-    Bound on "disagreement" with terms "start", "gradients", "gradient_noise" and "injected_noise".
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `w2_bound`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 3)
+    0.175
     """
-    s = setting(constants, algorithm)
-    rounds = recorded_rounds(n_rounds, record)
-    return Bound.from_terms(_disagreement_terms(s, rounds), rounds, assumptions=hypotheses(s),
-                            quantity="disagreement", kind="upper", source="DE-SGLD Lemma 6", variant=variant)
+    return _disagreement_terms(s, rounds)
 
 
-@theorem(id="de_sgld.gradient_error_bound", paper=PAPER, number="Lemma 7", kind="upper",
-         quantity="gradient_error", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         variants=("printed",), applies=applicable)
-def gradient_error_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                         variant: str = "printed") -> Bound:
+@theorem("Lemma 7", quantity="gradient_error", terms=DISAGREEMENT, hypotheses=HYPOTHESES)
+def gradient_error_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     """What the average's gradient misses because clients take theirs elsewhere.
 
     Guarantee, for every iteration:
@@ -150,33 +98,17 @@ def gradient_error_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: i
 
     Source: DE-SGLD Lemma 7.
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record
-        As for `w2_bound`.
-    variant : "printed"
-
-    Returns
-    -------
-    Bound on "gradient_error" with the terms of `disagreement_bound`.
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `w2_bound`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 3)
+    0.35
     """
-    s = setting(constants, algorithm)
-    rounds = recorded_rounds(n_rounds, record)
-    terms = {name: s.L**2 / s.N * part for name, part in _disagreement_terms(s, rounds).items()}
-    return Bound.from_terms(terms, rounds, assumptions=hypotheses(s), quantity="gradient_error", kind="upper",
-                            source="DE-SGLD Lemma 7", variant=variant)
+    return {name: s.L**2 / s.N * part for name, part in _disagreement_terms(s, rounds).items()}
 
 
-@theorem(id="de_sgld.coupling_bound", paper=PAPER, number="Lemma 8", kind="upper",
-         quantity="average_to_euler", algorithm=DESGLD, convention="components", hypotheses=HYPOTHESES,
-         variants=VARIANTS, applies=applicable)
-def coupling_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                   variant: str = "without_transient") -> Bound:
+@theorem("Lemma 8", quantity="average_to_euler", hypotheses=HYPOTHESES, variants=VARIANTS,
+         terms=("disagreement", "gradient_noise", "network_transient"))
+def coupling_bound(s: Setting, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """Distance of the average to the Euler scheme that has the same noise.
 
     Guarantee, with y' = y - (eta/N) grad f(y) + sqrt(2 eta) wbar from the same start:
@@ -201,25 +133,12 @@ def coupling_bound(constants: Constants, algorithm: DESGLD, *, n_rounds: int, re
     4. E||average - y||^2 <= 2 u_k^2 + 2 w_k^2 <= (4 L^2/(mu^2 N)) (a^2 + n^2) + eta sigma^2/(mu' N), which
        is the guarantee with 1/mu^2 in place of eta/mu' + (1 + eta L)^2/mu'^2.
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record, variant
-        As for `w2_bound`.
-
-    Returns
-    -------
-    Bound on "average_to_euler" with terms "disagreement", "gradient_noise" and in print
-    "network_transient".
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `w2_bound`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 3)
+    0.375
     """
-    s = setting(constants, algorithm)
-    rounds = recorded_rounds(n_rounds, record)
     terms: dict[str, Any] = {"disagreement": s.disagreement_sq, "gradient_noise": s.noise**2}
     if variant == "printed":
         terms["network_transient"] = s.transient_sq(rounds)
-    return Bound.from_terms(terms, rounds, assumptions=hypotheses(s), quantity="average_to_euler",
-                            kind="upper", source="DE-SGLD Lemma 8", variant=variant)
+    return terms

@@ -101,6 +101,13 @@ def noise_growth(problem: LinearRegression) -> float:
         For other problems, no `batch_size`, and another grad_scale.
 
     Source: DE-SGLD appendix D, equation (121); the constant is derived.
+
+    Examples
+    --------
+    >>> problem = fs.LinearRegression([[1.0], [2.0], [1.0], [-1.0]], [1.0, 2.0, 0.5, -1.0], [0, 0, 1, 1],
+    ...                               noise_std=1.0, prior_variance=1.0, batch_size=1)
+    >>> theory.de_sgld.noise_growth(problem)
+    68.0
     """
     if not isinstance(problem, LinearRegression) or problem.batch_size is None:
         raise ValueError(f"problem={problem!r} must be a fedsim.LinearRegression with a batch_size")
@@ -139,6 +146,15 @@ def minibatch_constants(problem: LinearRegression, algorithm: Any, start: Any = 
         As for `noise_growth`, for an unknown `known`, and a posteriori without n_rounds.
 
     Source: DE-SGLD appendix D, equation (121).
+
+    Examples
+    --------
+    >>> problem = fs.LinearRegression([[1.0], [2.0], [1.0], [-1.0]], [1.0, 2.0, 0.5, -1.0], [0, 0, 1, 1],
+    ...                               noise_std=1.0, prior_variance=1.0, batch_size=1)
+    >>> algorithm = fs.DESGLD(0.001, fs.network.complete(2))
+    >>> known = theory.de_sgld.minibatch_constants(problem, algorithm, known="a_posteriori", n_rounds=100)
+    >>> known.gradient_noise_traces.round(1).tolist()
+    [9.0, 9.0]
     """
     one_of("known", known, ("a_priori", "a_posteriori"))
     growth = noise_growth(problem)

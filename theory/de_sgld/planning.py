@@ -29,14 +29,32 @@ from .bounds import w2_bound
 from .target import step_size_limit
 
 
-def _ratio(strong_convexity: float, smoothness: float, mixing: Any, c: float, variant: str) -> float:
-    """a of Remark 2."""
+def ratio(strong_convexity: float, smoothness: float, mixing: Any, c: float,
+          room: Callable[[float], float]) -> float:
+    """a of Remarks 2 and 12: c (L + mu)/(mu room), with the room that a theorem makes of 1 + lambda_N."""
     mu, L = positive("strong_convexity", strong_convexity), positive("smoothness", smoothness)
     if real("c", c) <= 1.0:
         raise ValueError(f"c={c!r} must be greater than 1")
-    one_of("variant", variant, ("corrected", "printed"))
-    room = 1.0 + smallest_eigenvalue(check_mixing(mixing))
-    return c * (L + mu) / (2.0 * mu * (room if variant == "printed" else min(1.0, room)))
+    return c * (L + mu) / (mu * room(1.0 + smallest_eigenvalue(check_mixing(mixing))))
+
+
+def enough(a: float) -> int:
+    """Iterations K from which on log K <= K/a."""
+    return ceil(max(34.0, a**2 / np.e))
+
+
+def budget_step(strong_convexity: float, n_iterations: int, c: float, a: float, theorem: str,
+                remark: str) -> float:
+    """c log(sqrt K)/(mu K) of a remark, where it is within the theorem: where log K <= K/a."""
+    K = whole("n_iterations", n_iterations, 2)
+    if np.log(K) > K / a:
+        raise ValueError(f"n_iterations={K} gives log K={np.log(K):.4g} more than K/a={K / a:.4g}: the step "
+                         f"size is beyond {theorem}; {enough(a)} or more suffices ({remark})")
+    return float(c * 0.5 * np.log(K) / (strong_convexity * K))
+
+
+def _room(share: float) -> float:
+    return 2.0 * min(1.0, share)
 
 
 def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c: float = 1.5, *,
@@ -67,12 +85,13 @@ def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c:
 
     Examples
     --------
-    >>> from fedsim import network
-    >>> least_iterations(1.0, 4.0, network.complete(4)), least_iterations(1.0, 50.0, network.complete(4))
-    (34, 539)
+    >>> [theory.de_sgld.least_iterations(1.0, L, fs.network.complete(4)) for L in (4.0, 50.0)]
+    [34, 539]
     """
-    a = _ratio(strong_convexity, smoothness, mixing, c, variant)
-    return ceil(max(np.e if variant == "printed" else 34.0, a**2 / np.e))
+    if one_of("variant", variant, ("corrected", "printed")) == "printed":
+        a = ratio(strong_convexity, smoothness, mixing, c, lambda share: 2.0 * share)
+        return ceil(max(np.e, a**2 / np.e))
+    return enough(ratio(strong_convexity, smoothness, mixing, c, _room))
 
 
 def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_iterations: int,
@@ -100,17 +119,11 @@ def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_
 
     Examples
     --------
-    >>> from fedsim import network
-    >>> round(remark_step_size(1.0, 4.0, network.complete(4), 1000), 6)
+    >>> round(theory.de_sgld.remark_step_size(1.0, 4.0, fs.network.complete(4), 1000), 6)
     0.005181
     """
-    K = whole("n_iterations", n_iterations, 2)
-    a = _ratio(strong_convexity, smoothness, mixing, c, "corrected")
-    if np.log(K) > K / a:
-        enough = least_iterations(strong_convexity, smoothness, mixing, c)
-        raise ValueError(f"n_iterations={K} gives log K={np.log(K):.4g} more than K/a={K / a:.4g}: the step "
-                         f"size is beyond Theorem 1; {enough} or more suffices (DE-SGLD Remark 2)")
-    return float(c * 0.5 * np.log(K) / (strong_convexity * K))
+    a = ratio(strong_convexity, smoothness, mixing, c, _room)
+    return budget_step(strong_convexity, n_iterations, c, a, "Theorem 1", "DE-SGLD Remark 2")
 
 
 @dataclass(frozen=True)
@@ -128,6 +141,13 @@ class Plan:
         True when the step size is the largest that the theorem allows.
     algorithm : fedsim.DESGLD or fedsim.DESGHMC
         With these parameters.
+
+    Examples
+    --------
+    >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
+    >>> found = theory.de_sgld.Plan(0.1, 0.01, 500, False, algorithm)
+    >>> found.n_rounds, found.algorithm.step_size
+    (500, 0.01)
     """
 
     eps: float
@@ -211,6 +231,14 @@ def plan(constants: Constants, algorithm: DESGLD, eps: float) -> Plan:
         Naming argument, value and condition; `NotApplicable` for a network that is not connected.
 
     Source: DE-SGLD Theorem 1.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
+    >>> found = theory.de_sgld.plan(theory.constants(problem, algorithm), algorithm, 0.5)
+    >>> float(f"{found.step_size:.2g}"), found.n_rounds, found.cap_binds
+    (0.00097, 1591, False)
     """
     if not isinstance(algorithm, DESGLD):
         raise ValueError(f"algorithm={algorithm!r} must be a DESGLD")

@@ -53,6 +53,14 @@ def clients_w2(law: Law, target: Gaussian | None = None) -> Array:
         For a law without the laws of clients, or without a target where none is given.
 
     Source: the left side of DE-SGLD Theorem 1, equation (20).
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
+    >>> law = theory.exact_law(problem, algorithm, 100, record=[0, 100])
+    >>> theory.de_sgld.clients_w2(law).round(3).tolist()
+    [0.601, 0.039]
     """
     if not isinstance(law, Law) or not law.clients:
         raise ValueError(f"law={law!r} must be a fedsim.Law with the laws of clients, of a decentralized "
@@ -194,10 +202,9 @@ def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
 
     Examples
     --------
-    >>> import fedsim as fs
     >>> problem = fs.Quadratic.from_components([1.0, 1.0], [[1.0], [-1.0]])
     >>> algorithm = fs.DESGLD(0.1, fs.network.complete(2))
-    >>> fixed_point(problem, algorithm, 0.5).round(12).tolist()
+    >>> theory.de_sgld.fixed_point(problem, algorithm, 0.5).round(12).tolist()
     [[0.333333333333], [-0.333333333333]]
     """
     if not isinstance(problem, Quadratic):
@@ -212,7 +219,18 @@ def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """The clients' joint law, and the fixed point (N, d) of the iteration without noise."""
+    """The clients' joint law, and the fixed point (N, d) of the iteration without noise: for Lemma 5's proof.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
+    >>> joint = theory.exact.joint_law(problem, algorithm, 9)
+    >>> spread = theory.de_sgld.Spread(joint, theory.de_sgld.fixed_point(problem, algorithm, 0.01))
+    >>> known = theory.constants(problem, algorithm)
+    >>> theory.check(theory.de_sgld.iterate_bound(known, algorithm, n_rounds=9), spread).holds
+    True
+    """
 
     joint: JointLaw
     fixed: Array
@@ -225,7 +243,16 @@ class Spread:
 
 @dataclass(frozen=True)
 class NoiseFree:
-    """The iteration without noise, whose fixed point Lemma 18 is about."""
+    """The iteration without noise, whose fixed point Lemma 18 is about.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
+    >>> bound = theory.de_sgld.fixed_point_bound(theory.constants(problem, algorithm), algorithm)
+    >>> theory.check(bound, theory.de_sgld.NoiseFree(problem, algorithm)).holds
+    True
+    """
 
     problem: Any
     algorithm: Any

@@ -10,111 +10,85 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.de_sgld import DESGLD
-from fedsim.law import recorded_rounds
 from fedsim.validation import whole
 
-from ..bound import Assumption, Bound
-from ..catalogue import theorem
-from ..constants import Constants
-from .bounds import HYPOTHESES
-from .setting import PAPER, Setting, applicable, hypotheses, setting
+from ..bound import Assumption
+from ..statement import Hypothesis, Terms
+from .paper import HYPOTHESES, theorem
+from .setting import Setting
 
-SMALL = "1 - alpha mu (1 - alpha L/2) >= second_eigenvalue^2"
-BUDGET = "step size of the average = c log(sqrt K)/(mu K) with c > 1, K half the iterations"
-
-
-def step_shape(s: Setting, rounds: np.ndarray, begin: tuple[Assumption, ...], **labels: Any) -> Bound:
-    """exp(-alpha mu' k/2) a_0 + sqrt(alpha), of (22) and (42)."""
-    contraction = 1.0 - s.alpha * s.mu_prime
-    small = Assumption(SMALL, contraction >= s.second**2, contraction - s.second**2)
-    start = np.sqrt(s.average_sq) + s.target_norm
-    return Bound.from_terms(
-        {"initialization": np.exp(-0.5 * s.alpha * s.mu_prime * rounds) * start, "step": np.sqrt(s.alpha)},
-        rounds, assumptions=(*begin, small), quantity="w2", kind="rate", target=s.constants.target, **labels)
+_SMALL = "1 - alpha mu (1 - alpha L/2) >= second_eigenvalue^2"
+_BUDGET = "step size of the average = c log(sqrt K)/(mu K) with c > 1, K half the iterations"
 
 
-def budget_shape(s: Setting, n_rounds: int, begin: tuple[Assumption, ...], **labels: Any) -> Bound:
-    """sqrt(log K/(mu K)) at iteration 2 K, of (23)."""
+def _small(s: Any) -> Assumption:
+    contraction = 1.0 - s.base.alpha * s.base.mu_prime
+    return Assumption(_SMALL, contraction >= s.base.second**2, contraction - s.base.second**2)
+
+
+def _chosen(s: Any, n_rounds: int) -> Assumption:
+    factor = _factor(s.base, n_rounds)
+    return Assumption(_BUDGET, factor > 1.0, factor - 1.0 if factor != 1.0 else -1.0)
+
+
+SMALL, BUDGET = Hypothesis(_SMALL, _small), Hypothesis(_BUDGET, _chosen)
+
+
+def _factor(s: Setting, n_rounds: int) -> float:
+    """c of the budget's step size."""
     K = 0.5 * whole("n_rounds", n_rounds, 4)
-    factor = s.alpha * s.mu * K / (0.5 * np.log(K))
-    chosen = Assumption(BUDGET, factor > 1.0, factor - 1.0 if factor != 1.0 else -1.0)
-    return Bound.from_terms(
-        {"budget": np.sqrt(np.log(K) / (s.mu * K))}, np.array([n_rounds]), assumptions=(*begin, chosen),
-        quantity="w2", kind="rate", target=s.constants.target, inputs={"c": factor}, **labels)
+    return float(s.alpha * s.mu * K / (0.5 * np.log(K)))
 
 
-@theorem(id="de_sgld.step_rate", paper=PAPER, number="section 3, Remark 2, equations (21), (22)",
-         kind="rate", quantity="w2", algorithm=DESGLD, convention="components",
-         hypotheses=(*HYPOTHESES, SMALL), variants=("printed",), applies=applicable)
-def step_rate(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-              variant: str = "printed") -> Bound:
+def step_shape(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
+    """exp(-alpha mu' k/2) a_0 + sqrt(alpha), of (22) and (42)."""
+    start = np.sqrt(s.average_sq) + s.target_norm
+    return {"initialization": np.exp(-0.5 * s.alpha * s.mu_prime * rounds) * start, "step": np.sqrt(s.alpha)}
+
+
+def budget_shape(s: Setting, n_rounds: int) -> Terms:
+    """sqrt(log K/(mu K)) at iteration 2 K, of (23)."""
+    factor, K = _factor(s, n_rounds), 0.5 * n_rounds
+    return Terms({"budget": np.sqrt(np.log(K) / (s.mu * K))}, inputs={"c": factor},
+                 rounds=np.array([n_rounds]))
+
+
+@theorem("section 3, Remark 2, equations (21), (22)", quantity="w2", kind="rate",
+         terms=("initialization", "step"), hypotheses=(*HYPOTHESES, SMALL),
+         source="DE-SGLD Remark 2, equation (22)")
+def step_rate(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     """Shape of W2 of the average for a fixed step size, with a_0 the start's part of Theorem 1.
 
     Guarantee: W2 after 2 K iterations <= exp(-eta mu (1 - eta L/2) K) a_0 + O(sqrt(eta)).
 
     Source: DE-SGLD Remark 2, equations (21) and (22).
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record
-        As for `w2_bound`.
-    variant : "printed"
-
-    Returns
-    -------
-    Bound of kind "rate" with terms "initialization" and "step".
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `setting`; ValueError also for a `record` beyond n_rounds.
-
     Examples
     --------
-    >>> import fedsim as fs
-    >>> from theory.constants import constants
-    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
-    >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
-    >>> rate = step_rate(constants(problem, algorithm), algorithm, n_rounds=10**4, record=[])
-    >>> rate.kind, round(float(rate.value[-1]), 3), rate.hypotheses_hold
-    ('rate', 0.1, True)
+    >>> bound.kind, round(float(bound.value[-1]), 3), bound.hypotheses_hold
+    ('rate', 0.811, True)
     """
-    s = setting(constants, algorithm)
-    return step_shape(s, recorded_rounds(n_rounds, record), hypotheses(s), variant=variant,
-                      source="DE-SGLD Remark 2, equation (22)")
+    return step_shape(s, rounds)
 
 
-@theorem(id="de_sgld.budget_rate", paper=PAPER, number="section 3, Remark 2, equation (23)", kind="rate",
-         quantity="w2", algorithm=DESGLD, convention="components", hypotheses=(*HYPOTHESES, BUDGET),
-         variants=("printed",), applies=applicable)
-def budget_rate(constants: Constants, algorithm: DESGLD, *, n_rounds: int, record: Any = None,
-                variant: str = "printed") -> Bound:
-    """Shape of W2 of the average after a budget of 2 K iterations with the step size of Remark 2.
+@theorem("section 3, Remark 2, equation (23)", quantity="w2", kind="rate", terms=("budget",),
+         hypotheses=(*HYPOTHESES, BUDGET), source="DE-SGLD Remark 2, equation (23)")
+def budget_rate(s: Setting, n_rounds: int) -> Terms:
+    """Shape of W2 of the average after a budget of 2 K = n_rounds iterations with Remark 2's step size.
 
     Guarantee: W2 after 2 K iterations with eta = c log(sqrt K)/(mu K) = O(sqrt(log K/K)).
 
     Source: DE-SGLD Remark 2, equation (23); `remark_step_size` has the step size.
 
-    Parameters
-    ----------
-    constants, algorithm
-        As for `w2_bound`.
-    n_rounds : int
-        2 K, at least 4.
-    record
-        Not used: the step size belongs to the last iteration.
-    variant : "printed"
+    The bound is at round `n_rounds`, at least 4, whatever is recorded: the step size belongs to the last
+    iteration. `inputs` has c.
 
-    Returns
-    -------
-    Bound of kind "rate" at round `n_rounds` with the one term "budget"; `inputs` has c.
-
-    Raises
-    ------
-    NotApplicable, ValueError
-        As for `setting`; ValueError also for n_rounds below 4.
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> pair = fs.network.complete(2)
+    >>> algorithm = fs.DESGLD(theory.de_sgld.remark_step_size(1.0, 2.0, pair, 50), pair)
+    >>> round(float(bound.value[0]), 3), round(bound.inputs["c"], 3), bound.hypotheses_hold
+    (0.28, 1.5, True)
     """
-    s = setting(constants, algorithm)
-    return budget_shape(s, n_rounds, hypotheses(s), variant=variant,
-                        source="DE-SGLD Remark 2, equation (23)")
+    return budget_shape(s, n_rounds)

@@ -17,19 +17,20 @@ import numpy as np
 from fedsim.network import is_connected, second_eigenvalue, smallest_eigenvalue
 from fedsim.validation import Array
 
-from ..bound import Assumption
 from ..constants import Constants
+from .powers import geometric_sum, power
 
 PAPER = "DE-SGLD"
 
 
 class NotApplicable(ValueError):
-    """A theorem says nothing here, and its formula has no value: never a number in its place."""
+    """A theorem says nothing here, and its formula has no value: never a number in its place.
 
-
-def applicable(algorithm: Any) -> bool:
-    """A constant step size and a connected network: what every statement needs."""
-    return algorithm.schedule.is_constant and is_connected(algorithm.mixing)
+    Examples
+    --------
+    >>> issubclass(theory.de_sgld.NotApplicable, ValueError)
+    True
+    """
 
 
 def require_constant_step(algorithm: Any) -> float:
@@ -53,12 +54,23 @@ class Setting:
         lambda_N, smallest eigenvalue of the mixing matrix.
     second : float
         gamma-bar, second largest magnitude of its eigenvalues; 0 for one client.
+
+    Examples
+    --------
+    >>> known = theory.Constants(dim=1, strong_convexity=1.0, smoothness=2.0, convention="components")
+    >>> theory.de_sgld.Setting(known, alpha=0.1, smallest=0.0, second=0.5).mu_prime
+    0.9
     """
 
     constants: Constants
     alpha: float
     smallest: float
     second: float
+
+    @property
+    def base(self) -> Setting:
+        """Itself, as that of DE-SGHMC's `Chain`."""
+        return self
 
     @property
     def mu(self) -> float:
@@ -244,27 +256,14 @@ class Setting:
         return known + (float(np.sqrt(self.constants.initial_spread)) if apart else 0.0)
 
 
-def power(log_base: float, exponent: Any) -> Array:
-    """exp(exponent * log_base) with 0^0 = 1."""
-    exponent = np.asarray(exponent, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        return np.where(exponent == 0.0, 1.0, np.exp(exponent * log_base))
-
-
-def geometric_sum(log_x: float, log_y: float, k: Any) -> Array:
-    """sum_{i<k} x^i y^(k-1-i) from the logarithms, without loss where x and y are close."""
-    k = np.asarray(k, dtype=np.float64)
-    high, gap = max(log_x, log_y), -abs(log_x - log_y)
-    with np.errstate(invalid="ignore"):
-        ratio = k if gap == 0.0 else np.expm1(k * gap) / np.expm1(gap)
-    return np.where(k == 0.0, 0.0, power(high, np.maximum(k - 1.0, 0.0)) * ratio)
-
-
 def setting(constants: Constants, algorithm: Any, alpha: float | None = None) -> Setting:
     """Collect what the statements need.
 
     Parameters
     ----------
+    constants : Constants of convention "components"
+    algorithm : fedsim.DESGLD or fedsim.DESGHMC
+        Constant step size.
     alpha : float, optional
         The step size of the average's Euler scheme; the algorithm's step size by default.
 
@@ -280,9 +279,16 @@ def setting(constants: Constants, algorithm: Any, alpha: float | None = None) ->
         For a schedule, or a mixing matrix of another size.
 
     Source: DE-SGLD section 3 and its appendix.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
+    >>> s = theory.de_sgld.setting(theory.constants(problem, algorithm), algorithm)
+    >>> s.mu, s.L, s.N, round(s.second, 12)
+    (1.0, 2.0, 2, 0.0)
     """
-    eta = require_constant_step(algorithm)
-    matrix = algorithm.mixing
+    eta, matrix = require_constant_step(algorithm), algorithm.mixing
     if len(matrix) != constants.n_clients:
         raise ValueError(f"mixing has shape {matrix.shape}; it must be one row for each of the "
                          f"n_clients={constants.n_clients} of the constants")
@@ -291,9 +297,3 @@ def setting(constants: Constants, algorithm: Any, alpha: float | None = None) ->
                             "it and have no value")
     return Setting(constants, eta if alpha is None else alpha, smallest_eigenvalue(matrix),
                    second_eigenvalue(matrix))
-
-
-def hypotheses(s: Setting) -> tuple[Assumption, ...]:
-    """Those of DE-SGLD Theorem 1."""
-    return (Assumption.at_most("step_size <= (1 + lambda_N)/smoothness", s.alpha, (1.0 + s.smallest) / s.L),
-            Assumption.at_most("step_size <= 1/(smoothness + strong_convexity)", s.alpha, 1.0 / (s.L + s.mu)))

@@ -11,35 +11,26 @@ from functools import partial
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 
-from ..constants import Constants
 from ..de_sgld.paper import START_DISTANCES, applicable
 from ..paper import Paper
 from ..statement import Hypothesis
-from .beginning import Beginning, of_problem
-from .setting import MOMENTUM_RANGE, PAPER, STEP_RANGE, Chain, chain
+from .beginning import of_problem
+from .setting import MOMENTUM_RANGE, PAPER, STEP_RANGE, chain
 
 HYPOTHESES = (Hypothesis("connected network"), Hypothesis(f"constant {STEP_RANGE}", lambda s: s.hypotheses),
               Hypothesis(MOMENTUM_RANGE))
 """Those of Theorem 11; both limits are judged together, the network by `chain`, which refuses."""
 CONSTANT_105 = {"printed": "with the corrected (105) for c_5",
-                "printed_constant": "with (105) as printed, which is not what the theorem asks for"}
+                "printed_constant": "with (105) as printed"}
 VARIANTS = {"without_transient": "without the term for a start apart, and with the corrected (105) for c_5",
             "printed": "with that term, and with the corrected (105)",
             "printed_constant": "with that term, and (105) as printed, which the theorem itself does not "
                                 "contain"}
 
-
-def _begun(constants: Constants, algorithm: DESGHMC, begin: Beginning | None = None) -> Chain:
-    return chain(constants, algorithm, begin=begin)
-
-
-def _chain(constants: Constants, algorithm: DESGHMC) -> Chain:
-    return chain(constants, algorithm)
-
-
 _PAPER = Paper(
     id="de_sghmc", name=PAPER, key="gurbuzbalaban2021", algorithm=DESGHMC, convention="components",
-    setting=_begun, to_target=("w2", "w2_clients"), start_distances=START_DISTANCES, applies=applicable,
+    setting=lambda constants, algorithm, begin=None: chain(constants, algorithm, begin=begin),
+    to_target=("w2", "w2_clients"), start_distances=START_DISTANCES, applies=applicable,
     arguments={"begin": "Beginning, optional: The problem's own moments at the start, see "
                         "`theory.de_sghmc.beginning`, which make the bound somewhat smaller than those that "
                         "follow from the constants."},
@@ -49,4 +40,5 @@ _PAPER = Paper(
     example=""">>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
 >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))""")
 theorem = partial(_PAPER.theorem, inputs=of_problem)
-theorem_of_constants = replace(_PAPER, setting=_chain).theorem
+theorem_of_constants = replace(
+    _PAPER, setting=lambda constants, algorithm: chain(constants, algorithm)).theorem

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .provenance import KEPT, fingerprint
+from .fingerprints import KEPT, fingerprint
 
 
 class ByValue:
     """Equal to what has the same class and the same fingerprint, with a hash to match.
 
-    So a matrix equals its diagonal, and a number a constant schedule, as `fedsim.provenance` has it.
+    So a matrix equals its diagonal, and a number a constant schedule, as `fedsim.fingerprints` has it.
     What has no fingerprint equals itself alone. Subclasses are dataclasses with ``frozen=True, eq=False``.
 
     Examples

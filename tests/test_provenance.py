@@ -17,7 +17,8 @@ import pytest
 import fedsim as fs
 import theory
 from fedsim import network, provenance
-from fedsim.provenance import Part, Provenance, fingerprint
+from fedsim.fingerprints import fingerprint
+from fedsim.provenance import Part, Provenance
 from fedsim.staleness import Fixed
 
 HESSIANS, MINIMIZERS = np.array([[1.0, 2.0], [3.0, 1.5]]), np.array([[0.0, 1.0], [1.0, -1.0]])

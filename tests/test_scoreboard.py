@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import theory
-from fedsim.provenance import fingerprint
+from fedsim.fingerprints import fingerprint
 from reproduce import __main__ as command
 from reproduce import _scoreboard, scoreboard, store
 from reproduce._kept import Kept

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import binom
 
-from fedsim.provenance import fingerprint
+from fedsim.fingerprints import fingerprint
 from fedsim.validation import Array, one_of, whole
 
 from ..bound import Bound

@@ -1,0 +1,107 @@
+"""Fingerprints: a hash by which equal problems and algorithms are known to be equal.
+
+It is a hash of the class and the normalised fields, the same in every process and for every form in which
+the same thing can be given: a matrix or its diagonal, a number or a constant schedule.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .validation import Array
+
+KEPT = "_fingerprint"
+"""Where a frozen value keeps its fingerprint, beside its fields."""
+
+
+class _NoFingerprint(TypeError):
+    """A value that no hash can tell from another, as a function."""
+
+
+def feed(digest: Any, value: Any) -> None:
+    """Add a value to a hash: numbers, texts, arrays, dataclasses, and tuples and mappings of such.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        digest.update(f"{type(value).__name__} {value!r};".encode())
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        digest.update(f"array {value.shape} {value.dtype.str};".encode())
+        digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+    elif isinstance(value, (tuple, list)):
+        digest.update(f"{type(value).__name__} {len(value)};".encode())
+        for part in value:
+            feed(digest, part)
+    elif isinstance(value, Mapping):
+        feed(digest, sorted(value.items()))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        package = type(value).__module__.split(".")[0]
+        digest.update(f"{package}.{type(value).__qualname__};".encode())
+        feed(digest, _definition(value))
+    else:
+        raise _NoFingerprint(f"value={value!r} must be made of numbers, texts, arrays and dataclasses")
+
+
+def fingerprint(value: Any) -> str | None:
+    """Hash of a problem, algorithm or other value, 32 digits; None where it cannot be told from others.
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> one, other = fs.Quadratic([2.0], [[1.0]]), fs.Quadratic([[[2.0]]], [[1.0]], weights=[1.0])
+    >>> fingerprint(one) == fingerprint(other) != fingerprint(fs.Quadratic([2.5], [[1.0]]))
+    True
+    """
+    # a frozen problem is itself for good, and its data may be large: they are hashed once
+    kept = vars(value) if _is_frozen(value) and hasattr(value, "__dict__") else {}
+    if KEPT in kept:
+        return str(kept[KEPT])
+    digest = hashlib.sha256()
+    try:
+        feed(digest, value)
+    except _NoFingerprint:
+        return None
+    return str(kept.setdefault(KEPT, digest.hexdigest()[:32]))
+
+
+def _is_frozen(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and bool(value.__dataclass_params__.frozen)  # type: ignore[union-attr]
+
+
+def _definition(value: Any) -> dict[str, Any]:
+    """The fields that define a dataclass, each in the one form that all equal ones share."""
+    from .problems.quadratic import Quadratic  # here, because problems import laws, and laws this module
+
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
+    if isinstance(value, Quadratic):
+        fields["hessians"] = plain(value.hessians) if value.structure == "dense" else value.diagonal_hessians
+        fields["minimizers"] = value.minimizers + 0.0
+        even = np.full(value.n_clients, 1.0 / value.n_clients)  # however they were rounded
+        fields["weights"] = even if np.allclose(value.weights, even, rtol=1e-14, atol=0.0) else value.weights
+        noise = value.gradient_noise
+        if noise is not None:
+            given = np.full(value.minimizers.shape, noise**2) if np.ndim(noise) == 0 else plain(noise)
+            fields["gradient_noise"] = given if given.any() else None
+    return {name: _same_step(part) for name, part in fields.items()}
+
+
+def _same_step(value: Any) -> Any:
+    """A constant schedule is its number."""
+    return float(value.largest) if getattr(value, "is_constant", False) is True else value
+
+
+def plain(matrices: Array) -> Array:
+    """Matrices (..., d, d), or their diagonals (..., d) where nothing else is in them; -0 is 0."""
+    diagonals = np.diagonal(matrices, axis1=-2, axis2=-1)
+    only = np.count_nonzero(matrices) == np.count_nonzero(diagonals)
+    return (diagonals if only else matrices) + 0.0

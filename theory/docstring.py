@@ -61,7 +61,8 @@ def _returned(entry: Theorem, terms: tuple[str, ...]) -> str:
     names = [f'"{name}"' for name in terms]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     word = {"upper": "Upper bound on", "lower": "Lower bound of", "rate": "Rate (up to a constant) of"}
-    return f'{word[entry.kind]} "{entry.quantity}", with terms {listed}.'
+    by = "" if entry.index == "round" else " by " + entry.index.replace("_", " ")
+    return f'{word[entry.kind]} "{entry.quantity}"{by}, with terms {listed}.'
 
 
 def _raised(entry: Theorem, paper: Paper) -> str:

@@ -133,10 +133,10 @@ class Statement:
 
     def bound(self, constants: Constants, algorithm: Any, given: dict[str, Any]) -> Bound:
         """The theorem's value, after what all theorems check."""
+        self._check(constants, algorithm)
         arguments = self.signature.bind(constants, algorithm, **given)
         arguments.apply_defaults()
         known = Known(self, arguments.arguments)
-        self._check(constants, algorithm)
         known["variant"] = variant = named_variant(known["variant"], self.variants, self.id, self.formerly)
         found = known.call(self.body)
         found = found if isinstance(found, Terms) else Terms(found)

@@ -32,3 +32,15 @@ from .planning import Plan, plan, theorem_step_size, u_curve, vanilla_algorithm
 from .rates import error_rate, lower_rate, rounds_rate, vanilla_rate
 from .setting import Setting, setting
 from .trajectories import displacement_bound, flow_distance_bound, gradient_displacement_bound
+
+__all__ = [
+    "CouplingLaw", "DynamicPlan", "Plan", "Setting", "TwoGroups", "client_gradient_bound",
+    "client_moment_bound", "client_step_bound", "coupling_bound", "coupling_law", "displacement_bound",
+    "divergence_bound", "dynamic_plan", "dynamic_rate", "errata", "errata_lemmas", "errata_lower",
+    "errata_schedules", "error_rate", "fewest_rounds", "flow_distance_bound",
+    "gradient_displacement_bound", "leapfrog_deviation_bound", "leapfrog_gradient_deviation_bound",
+    "lower_bound", "lower_rate", "main_part_bound", "maxima_bound", "misprints", "one_step_bound",
+    "oracle_deviation_bound", "oracle_gradient_bound", "oracle_reach_bound", "plan", "quantities",
+    "rounds_rate", "setting", "steady_state", "target_moment_bound", "theorem_step_size", "u_curve",
+    "vanilla_algorithm", "vanilla_rate", "w2_bound",
+]

@@ -20,7 +20,7 @@ from fedsim.provenance import Provenance, attach
 from fedsim.validation import Array, whole
 
 from ..exact.updates import Flow, Leapfrog
-from .setting import refuse_other_rounds, trajectory_lengths
+from .setting import FULL, trajectory_lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,12 @@ class CouplingLaw:
         Size of the second moments that the distances are differences of.
     of : fedsim.provenance.Provenance
         What it is the law of.
+
+    Examples
+    --------
+    >>> law = theory.fa_hmc.coupling_law(fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.02, 10), 3)
+    >>> law.steps.tolist(), law.gradient_moments.shape, law.main_part.shape
+    ([0, 1, 2, 3], (4, 2), (3,))
     """
 
     steps: np.ndarray
@@ -122,16 +128,15 @@ def coupling_law(problem: Quadratic, algorithm: Any, n_steps: int, *, start: Any
 
     Examples
     --------
-    >>> import fedsim as fs
     >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
-    >>> law = coupling_law(problem, fs.FAHMC(0.02, 10, local_steps=2), 400)
+    >>> law = theory.fa_hmc.coupling_law(problem, fs.FAHMC(0.02, 10, local_steps=2), 400)
     >>> law.distance_sq[[0, 400]].round(4).tolist()
     [1.0625, 0.0]
     """
     if not isinstance(problem, Quadratic):
         raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic: only there is the coupling exact")
     validate_sizes(problem, algorithm, start)
-    refuse_other_rounds(algorithm)
+    FULL.require(algorithm)
     count = whole("n_steps", n_steps)
     lengths = trajectory_lengths(algorithm, count)
     N, d, w = problem.n_clients, problem.dim, problem.weights

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, log, sqrt
-from typing import Any
 
 import numpy as np
 
@@ -12,13 +11,12 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.schedules import Listed
 from fedsim.validation import one_of, positive
 
-from ..bound import Bound
-from ..catalogue import theorem
 from ..constants import Constants
-from .bounds import all_clients, initial_error
+from ..statement import Hypothesis, Terms
+from .bounds import initial_error
 from .planning import kept_error, longest_allowed, prepared, rounds_to_decay
-from .rates import ORDERS, half_start, halvings, inverse_squared_length, moderate
-from .setting import PAPER, setting
+from .rates import MODERATE, ROUNDS, half_start, halvings, inverse_squared_length
+from .setting import FULL, Setting, theorem
 
 LONGEST = 10**7
 """Local updates a listed schedule may have."""
@@ -38,6 +36,13 @@ class DynamicPlan:
     n_rounds : int
     algorithm : fedsim.FAHMC
         With this schedule.
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 1.1], [[0.0], [0.2]]), fs.FAHMC(1.0, 2, local_steps=2)
+    >>> found = theory.fa_hmc.dynamic_plan(theory.constants(problem, algorithm, [3.0]), algorithm, 1.5)
+    >>> found.stage_rounds, [round(target, 2) for target in found.targets]
+    ((269, 538, 1076), [4.67, 2.33, 1.17])
     """
 
     eps: float
@@ -80,6 +85,13 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
     (cap), y log(1 - x/y)/log(1 - x) >= x/(-log(1 - x)) >= .968, a decay by 3.83 (7.49) at least. A stage
     that keeps the share q of its start E ends at q E + (1-q) kept with kept <= E/4 (E/8), so at most
     (1/3.83 + .75/4) E < E/2 (or (1/7.49 + .875/8) E < E/4).
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 1.1], [[0.0], [0.2]]), fs.FAHMC(1.0, 2, local_steps=2)
+    >>> found = theory.fa_hmc.dynamic_plan(theory.constants(problem, algorithm, [3.0]), algorithm, 1.5)
+    >>> found.n_rounds, found.algorithm.schedule.n_steps
+    (1883, 3766)
     """
     eps = positive("eps", eps)
     s = prepared(constants, algorithm)
@@ -110,12 +122,11 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
                        replace(algorithm, step_size=schedule))
 
 
-@theorem(id="fa_hmc.dynamic_rate", paper=PAPER, number="Proposition 4.5 (J.1)", kind="rate",
-         quantity="rounds_to_w2", algorithm=FAHMC, convention="federated",
-         hypotheses=("step sizes in stages, as `dynamic_plan`", *ORDERS, "all clients, not debiased"),
-         inputs=half_start, applies=all_clients, variants=("sharp", "printed"))
-def dynamic_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds: int = 0, record: Any = None,
-                 variant: str = "sharp") -> Bound:
+@theorem("Proposition 4.5 (J.1)", quantity="rounds_to_w2", kind="rate", terms=ROUNDS,
+         source="FA-HMC Proposition 4.5", inputs=half_start,
+         hypotheses=(Hypothesis("step sizes in stages, as `dynamic_plan`"), *MODERATE, FULL),
+         variants={"sharp": "", "printed": "as printed; it has no smoothness term"})
+def dynamic_rate(s: Setting, constants: Constants, variant: str, *, eps: float) -> Terms:
     """Shape of the rounds to W2 <= eps with step sizes that fall in stages.
 
     Guarantee: rounds = O(value), with 1/g of `theory.fa_hmc.rates` but T in the correlation,
@@ -129,33 +140,15 @@ def dynamic_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds
     (4 log(4)/mu)/g_s updates; the parts of 1/g_s in 1/eps_s and 1/eps_s^2 add up to a multiple of the
     last, that of L is there in each of the log_2(E_0/eps^2) stages.
 
-    Parameters
-    ----------
-    constants, algorithm, eps, n_rounds, record
-        As for `rounds_rate`.
-    variant : "sharp" or "printed"
-
-    Returns
-    -------
-    Bound of kind "rate" with one entry and terms "smoothness", "bias", "correlation" and "gradient_noise"
-    ("printed": the last three).
-
-    Raises
-    ------
-    ValueError
-        As for `rounds_rate`.
-
     Examples
     --------
-    >>> import fedsim as fs
-    >>> from theory.constants import constants
     >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
-    >>> bound = dynamic_rate(constants(problem, algorithm), algorithm, eps=0.01)
+    >>> known = theory.constants(problem, algorithm)
+    >>> bound = theory.fa_hmc.dynamic_rate(known, algorithm, eps=0.01)
     >>> bound.kind, float(bound.value[0].round(1))
     ('rate', 412.0)
     """
     accuracy = positive("eps", eps)
-    s = setting(constants, algorithm)
     if variant == "printed":
         inverse = inverse_squared_length(s, accuracy)
         g = 1.0 / max(sqrt(s.L), *(part for name, part in inverse.items() if name != "smoothness"))
@@ -166,6 +159,4 @@ def dynamic_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds
         inverse = inverse_squared_length(s, accuracy, 1)
         inverse["smoothness"] *= halvings(constants, s, accuracy)
         parts = {name: 4.0 / (s.mu * s.T) * part for name, part in inverse.items()}
-    return Bound.from_terms(
-        parts, np.array([0]), assumptions=moderate(constants, s), quantity="rounds_to_w2", kind="rate",
-        source="FA-HMC Proposition 4.5", variant=variant, target=constants.target, inputs={"eps": accuracy})
+    return Terms(parts, rounds=np.array([0]), inputs={"eps": accuracy})

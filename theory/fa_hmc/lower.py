@@ -11,21 +11,22 @@ gamma^n m_0 + (1 - gamma^n) theta_eta, with a fixed point theta_eta that is not 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fedsim.interfaces import start_moments
-from fedsim.law import Gaussian, recorded_rounds
+from fedsim.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.validation import Array, positive, real, whole
 
-from ..bound import Assumption, Bound
-from ..catalogue import theorem
+from ..bound import Assumption
 from ..constants import Constants
 from ..exact import FAHMCFlow, two_group_law
-from .setting import PAPER
+from ..statement import Hypothesis, Terms
+from .setting import FULL, theorem
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class TwoGroups:
 
     Examples
     --------
-    >>> TwoGroups(L=1.0, mu=0.25, theta_L=2.0, theta_mu=1.0, dim=10).theta_star
+    >>> theory.fa_hmc.TwoGroups(L=1.0, mu=0.25, theta_L=2.0, theta_mu=1.0, dim=10).theta_star
     1.8
     """
 
@@ -136,13 +137,29 @@ def _groups(problem: Any, algorithm: Any, constants: Constants, n_rounds: int, s
     return {"groups": TwoGroups.of(problem, start)}
 
 
-@theorem(id="fa_hmc.lower_bound", paper=PAPER, number="Theorem C.1 (I.1)", kind="lower", quantity="w2",
-         algorithm=FAHMCFlow, convention="federated",
-         hypotheses=("trajectory_length <= 1/sqrt(L)", "0 < theta_mu <= theta_L", "start of mean zero"),
-         variants=("mean", "printed"), inputs=_groups,
-         applies=lambda algorithm: algorithm.participation is None)
-def lower_bound(constants: Constants, algorithm: FAHMCFlow, *, groups: TwoGroups, n_rounds: int,
-                record: Any = None, variant: str = "mean") -> Bound:
+def _of_proof(words: str, judge: Callable[[TwoGroups, Any], Assumption]) -> Hypothesis:
+    """What only "printed" asks for."""
+    return Hypothesis(words, lambda groups, algorithm, variant: judge(groups, algorithm)
+                      if variant == "printed" else None)
+
+
+LENGTH, SIDES, CENTRED = ("trajectory_length <= 1/sqrt(L)", "0 < theta_mu <= theta_L", "start of mean zero")
+
+
+@theorem("Theorem C.1 (I.1)", quantity="w2", kind="lower", terms=("bias", "contraction"),
+         source="FA-HMC Theorem C.1/I.1", algorithm=FAHMCFlow, inputs=_groups,
+         hypotheses=(
+             _of_proof(LENGTH, lambda groups, algorithm: Assumption.at_most(
+                 LENGTH, algorithm.trajectory_length, 1.0 / np.sqrt(groups.L))),
+             _of_proof(SIDES, lambda groups, algorithm: Assumption.yes(
+                 SIDES, 0.0 < groups.theta_mu <= groups.theta_L)),
+             _of_proof(CENTRED, lambda groups, algorithm: Assumption.yes(CENTRED, groups.start_mean == 0.0)),
+             FULL),
+         variants={"mean": "the exact gap of the means, all in \"bias\"; it needs the last hypothesis alone",
+                   "printed": ""},
+         arguments={"groups": "theory.fa_hmc.TwoGroups"})
+def lower_bound(constants: Constants, algorithm: FAHMCFlow, rounds: np.ndarray, variant: str, *,
+                groups: TwoGroups) -> Terms:
     """Lower bound of W2 on the problem of two kinds of clients, whatever the shared noise.
 
     Guarantee, after n rounds from a start of mean m_0:
@@ -153,64 +170,32 @@ def lower_bound(constants: Constants, algorithm: FAHMCFlow, *, groups: TwoGroups
     the proof goes on to d (theta_eta - theta_*)^2 + d theta_eta^2 gamma^(2n) ("printed"), which drops a
     cross term of right sign, because 0 < theta_eta <= theta_*. The exponent counts rounds.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : theory.exact.FAHMCFlow
-        All clients.
-    groups : TwoGroups
-    n_rounds, record
-        As in `fedsim.recorded_rounds`.
-    variant : "mean" or "printed"
-        "mean" is the exact gap of the means and needs none of the hypotheses.
-
-    Returns
-    -------
-    Bound with terms "bias" and "contraction", their shares of the root ("mean": all in "bias").
-
-    Raises
-    ------
-    ValueError
-        For constants of another convention, another class of algorithm, an unknown variant, other `groups`,
-        participation, and a `record` beyond n_rounds.
+    Its terms are shares of the root.
 
     Examples
     --------
-    >>> from theory.constants import constants
-    >>> groups = TwoGroups(L=1.0, mu=0.25, theta_L=2.0, theta_mu=1.0, dim=10)
-    >>> algorithm = FAHMCFlow(0.5, local_steps=10)
-    >>> bound = lower_bound(constants(groups.problem, algorithm), algorithm, groups=groups, n_rounds=30)
+    >>> groups = theory.fa_hmc.TwoGroups(L=1.0, mu=0.25, theta_L=2.0, theta_mu=1.0, dim=10)
+    >>> algorithm = theory.exact.FAHMCFlow(0.5, local_steps=10)
+    >>> known = theory.constants(groups.problem, algorithm)
+    >>> bound = theory.fa_hmc.lower_bound(known, algorithm, groups=groups, n_rounds=30)
     >>> round(float(bound.value[-1]), 3), round(float(groups.w2(30, 0.5, 10)), 3)
     (0.224, 0.314)
     """
     if not isinstance(groups, TwoGroups):
         raise ValueError(f"groups={groups!r} must be a theory.fa_hmc.TwoGroups")
-    if algorithm.participation is not None:
-        raise ValueError(f"participation={algorithm.participation!r} must be None: the theorem is about all "
-                         "clients")
-    rounds = recorded_rounds(n_rounds, record)
     x, T = algorithm.trajectory_length, algorithm.local_steps
     gamma, fixed = groups.fixed_point(x, T)
-    hypotheses: tuple[Assumption, ...] = ()
     if variant == "mean":
         mean, _ = groups.law(rounds, x, T)
         bias, gone = (mean - groups.theta_star) ** 2, np.zeros(len(rounds))
     else:
         bias = np.full(len(rounds), (fixed - groups.theta_star) ** 2)
         gone = fixed**2 * np.abs(gamma) ** (2 * rounds)
-        hypotheses = (
-            Assumption.at_most("trajectory_length <= 1/sqrt(L)", x, 1.0 / np.sqrt(groups.L)),
-            Assumption.yes("0 < theta_mu <= theta_L", 0.0 < groups.theta_mu <= groups.theta_L),
-            Assumption.yes("start of mean zero", groups.start_mean == 0.0))
     root = np.sqrt(groups.dim * (bias + gone))
-    parts = {name: np.divide(groups.dim * part, root, out=np.zeros_like(root), where=root > 0.0)
-             for name, part in (("bias", bias), ("contraction", gone))}
-    return Bound.from_terms(
-        parts, rounds, assumptions=hypotheses, quantity="w2", kind="lower",
-        source="FA-HMC Theorem C.1/I.1", variant=variant, target=groups.target(),
-        start_distance=constants.initial_w2,
-        floor=float(np.sqrt(groups.dim) * abs(fixed - groups.theta_star)))
+    return Terms({name: np.divide(groups.dim * part, root, out=np.zeros_like(root), where=root > 0.0)
+                  for name, part in (("bias", bias), ("contraction", gone))},
+                 target=groups.target(), start_distance=constants.initial_w2,
+                 floor=float(np.sqrt(groups.dim) * abs(fixed - groups.theta_star)))
 
 
 def fewest_rounds(groups: TwoGroups, eps: float, local_steps: int, shared_noise: float = 1.0, *,
@@ -237,6 +222,13 @@ def fewest_rounds(groups: TwoGroups, eps: float, local_steps: int, shared_noise:
         When no trajectory length that was tried reaches eps.
 
     Source: FA-HMC Theorem C.1, whose claim is that these rounds grow like sqrt(d) log(d/eps)/eps.
+
+    Examples
+    --------
+    >>> groups = theory.fa_hmc.TwoGroups(L=1.0, mu=0.25, theta_L=2.0, theta_mu=1.0, dim=10)
+    >>> rounds, length = theory.fa_hmc.fewest_rounds(groups, 0.3, local_steps=10, n_grid=60)
+    >>> rounds, round(length, 2)
+    (8, 0.44)
     """
     eps, T = positive("eps", eps), whole("local_steps", local_steps, 1)
     top = 1.0 / np.sqrt(groups.L)

@@ -11,28 +11,31 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.law import recorded_rounds
-from fedsim.validation import array, whole
+from fedsim.validation import array
 
-from ..bound import Assumption, Bound
-from ..catalogue import theorem
 from ..constants import Constants
 from ..exact import joint_law
-from .bounds import _along_coupling, all_clients
+from ..statement import Hypothesis, Terms
+from .bounds import _along_coupling
 from .quantities import gradient_moments as exact_gradient_moments
 from .recursion import VARIANTS, divergence, printed_divergence
 from .setting import (
+    EQUAL,
     EQUAL_STEPS,
+    FULL,
     FULL_TURN,
-    PAPER,
+    MOMENTS,
     Setting,
     client_number,
     equal_within_rounds,
+    hessian_theorem,
     known_moments,
-    setting,
+    theorem,
     trajectory_lengths,
     within,
 )
+
+LITERAL = {"corrected": "", "printed": "sigma^(c) and Assumption 3.4 read literally (see `setting`)"}
 
 
 def _exact_moments(problem: Any, algorithm: Any, constants: Constants, n_rounds: int,
@@ -42,12 +45,13 @@ def _exact_moments(problem: Any, algorithm: Any, constants: Constants, n_rounds:
     return {"gradient_moments": [exact_gradient_moments(law, c).max() for c in range(problem.n_clients)]}
 
 
-@theorem(id="fa_hmc.main_part_bound", paper=PAPER, number="Lemma D.4", kind="upper",
-         quantity="main_part_sq", algorithm=FAHMC, convention="federated",
-         hypotheses=(FULL_TURN, EQUAL_STEPS), variants=VARIANTS, index="local_step",
-         inputs=_along_coupling, applies=all_clients)
-def main_part_bound(constants: Constants, algorithm: FAHMC, *, coupling: Any, gradient_moments: Any = None,
-                    n_rounds: int = 0, record: Any = None, variant: str = "corrected") -> Bound:
+@theorem("Lemma D.4", quantity="main_part_sq", terms=("contraction", "divergence", "momentum"),
+         hypotheses=(within(FULL_TURN), Hypothesis(EQUAL_STEPS, lambda algorithm, coupling:
+                                                   equal_within_rounds(algorithm, len(coupling))),
+                     MOMENTS, FULL),
+         variants=VARIANTS, index="local_step", inputs=_along_coupling)
+def main_part_bound(s: Setting, algorithm: FAHMC, variant: str, *, coupling: Any,
+                    gradient_moments: Any = None) -> Terms:
     """The second-order part (I) of an update minus the oracle's.
 
     Guarantee, with V_j the divergence bound of Lemma D.8 (see `divergence_bound`):
@@ -57,43 +61,35 @@ def main_part_bound(constants: Constants, algorithm: FAHMC, *, coupling: Any, gr
     Source: FA-HMC Lemma D.4. Printed with 2/9 for 1/9, both true; it needs a constant step size within
     each round, because (K eta_i)^4 of earlier steps is replaced by the present one's.
 
-    Parameters
-    ----------
-    constants, algorithm, coupling, gradient_moments, n_rounds, record, variant
-        As for `one_step_bound`.
+    It is a bound at updates 0..n-1, where n is the length of `coupling`.
 
-    Returns
-    -------
-    Bound on "main_part_sq" at updates 0..n-1, terms "contraction", "divergence" and "momentum".
-
-    Raises
-    ------
-    ValueError
-        As for `one_step_bound`.
+    Examples
+    --------
+    >>> bound.value[[0, -1]].round(3).tolist()
+    [1.057, 0.02]
     """
-    s = setting(constants, algorithm)
     before = array("coupling", coupling, 1)
-    moments, more = known_moments(s, gradient_moments, variant)
+    moments = known_moments(s, gradient_moments, variant)
     lengths = trajectory_lengths(algorithm, len(before))
     since = (np.arange(len(before)) % s.T).astype(np.float64)
     read = s.of(variant)
     parts = (divergence if variant == "corrected" else printed_divergence)(read, lengths, since, moments)
     last = 2.0 / 9.0 if variant == "printed" else 1.0 / 9.0
-    return Bound.from_terms(
+    return Terms(
         {"contraction": np.maximum(1.0 - 0.5 * s.mu * lengths**2, 0.0) * before,
          "divergence": 2.0 * lengths**2 * s.L * np.sum([np.broadcast_to(p, lengths.shape) for p in parts], 0),
          "momentum": last * lengths**6 * s.L**2 * (s.w @ read.s) * s.d},
-        np.arange(len(before)),
-        assumptions=(within(s, FULL_TURN), *equal_within_rounds(algorithm, len(before)), *more),
-        quantity="main_part_sq", kind="upper", source="FA-HMC Lemma D.4", variant=variant,
-        index="local_step")
+        rounds=np.arange(len(before)))
 
 
-@theorem(id="fa_hmc.divergence_bound", paper=PAPER, number="Lemma D.8", kind="upper",
-         quantity="divergence", algorithm=FAHMC, convention="federated", hypotheses=(FULL_TURN, EQUAL_STEPS),
-         variants=VARIANTS, index="local_step", inputs=_exact_moments, applies=all_clients)
-def divergence_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int, record: Any = None,
-                     gradient_moments: Any = None, variant: str = "corrected") -> Bound:
+DIVERGENCE = ("gradients", "momenta", "correlation", "gradient_noise")
+
+
+@theorem("Lemma D.8", quantity="divergence", terms=DIVERGENCE,
+         hypotheses=(within(FULL_TURN), EQUAL, MOMENTS, FULL), variants=VARIANTS, index="local_step",
+         inputs=_exact_moments)
+def divergence_bound(s: Setting, algorithm: FAHMC, rounds: np.ndarray, variant: str, *,
+                     gradient_moments: Any = None) -> dict[str, Any]:
     """How far clients drift apart inside a round.
 
     Guarantee, j updates after a communication, with X = K eta <= 1/sqrt(L):
@@ -106,100 +102,61 @@ def divergence_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int, r
     splits (4/9, 5/9) in place of dividing, and weights the momenta's distance (1-rho)(N-1) d, which is a
     sum over clients already, by w_c (1-w_c) once more: it is false for unequal weights.
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, gradient_moments, variant
-        As for `coupling_bound`.
-    record : sequence of local updates, optional
-
-    Returns
-    -------
-    Bound on "divergence" with terms "gradients", "momenta", "correlation" and "gradient_noise".
-
-    Raises
-    ------
-    ValueError
-        As for `coupling_bound`.
+    Examples
+    --------
+    >>> bound.value[[0, 1]].round(3).tolist()
+    [0.0, 0.202]
     """
-    s = setting(constants, algorithm)
-    steps = recorded_rounds(whole("n_rounds", n_rounds) * s.T, record)
-    moments, more = known_moments(s, gradient_moments, variant)
-    schedule = trajectory_lengths(algorithm, int(steps.max()))
-    lengths = schedule[np.maximum(steps - 1, 0)] if len(schedule) else np.full(len(steps), s.X)
+    moments = known_moments(s, gradient_moments, variant)
+    schedule = trajectory_lengths(algorithm, int(rounds.max()))
+    lengths = schedule[np.maximum(rounds - 1, 0)] if len(schedule) else np.full(len(rounds), s.X)
     parts = (divergence if variant == "corrected" else printed_divergence)(
-        s.of(variant), lengths, (steps % s.T).astype(np.float64), moments)
-    return Bound.from_terms(
-        dict(zip(("gradients", "momenta", "correlation", "gradient_noise"), parts, strict=True)), steps,
-        assumptions=(within(s, FULL_TURN), *equal_within_rounds(algorithm, int(steps.max())), *more),
-        quantity="divergence", kind="upper", source="FA-HMC Lemma D.8", variant=variant, index="local_step")
+        s.of(variant), lengths, (rounds % s.T).astype(np.float64), moments)
+    return dict(zip(DIVERGENCE, parts, strict=True))
 
 
-def _deviation(constants: Constants, algorithm: FAHMC, client: Any, given: Any, bend: float,
-               variant: str) -> tuple[Setting, Setting, int, float, np.ndarray, tuple[Assumption, ...]]:
-    s = setting(constants, algorithm, bend)
-    c = client_number(s, client)
-    moments, more = known_moments(s, given, variant)
-    return (s, s.of(variant), c, float(moments[c]), np.arange(1, s.K + 1),
-            (within(s, FULL_TURN), *more))
+DEVIATION = ("gradient", "momentum", "gradient_noise")
 
 
-@theorem(id="fa_hmc.leapfrog_deviation_bound", paper=PAPER, number="Lemma D.6 (7)", kind="upper",
-         quantity="leapfrog_deviation", algorithm=FAHMC, convention="federated", hypotheses=(FULL_TURN,),
-         variants=("corrected", "printed"), index="leapfrog_step", inputs=_exact_moments, applies=all_clients)
-def leapfrog_deviation_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int = 0, record: Any = None,
-                             client: int | None = None, gradient_moments: Any = None,
-                             variant: str = "corrected") -> Bound:
+@theorem("Lemma D.6 (7)", quantity="leapfrog_deviation", terms=DEVIATION,
+         hypotheses=(within(FULL_TURN), MOMENTS, FULL), variants=LITERAL, index="leapfrog_step",
+         inputs=_exact_moments)
+def leapfrog_deviation_bound(s: Setting, variant: str, *, client: int | None = None,
+                             gradient_moments: Any = None) -> Terms:
     """Leapfrog against a straight line.
 
     Guarantee, for k = 1..K leapfrog steps of client c at any update t, X <= 1/sqrt(L):
 
         E||theta_{t,k}^c - theta_t^c - k eta p||^2 <= (1/3) (k eta)^4 L (B_c/L + s_c d + sigma_g^2 d/(L k))
 
-    Source: FA-HMC Lemma D.6 (7); "printed" reads sigma^(c) and Assumption 3.4 literally (see `setting`).
-    The printed splits (18/19, 1/19) give 1/3 up to X = 1/(2 sqrt(L)) only. Proof for the whole range: with
-    e_k the L2 norm on the left, q_k - q_0 - k eta p = -(k eta)^2/2 grad f - (eta^2/2) noise
-    - eta^2 sum_{j<k} (k-j) (grad f(q_j) - grad f(q_0)) gives, the first two being orthogonal,
+    Source: FA-HMC Lemma D.6 (7). The printed splits (18/19, 1/19) give 1/3 up to X = 1/(2 sqrt(L)) only.
+    Proof for the whole range: with e_k the L2 norm on the left, q_k - q_0 - k eta p =
+    -(k eta)^2/2 grad f - (eta^2/2) noise - eta^2 sum_{j<k} (k-j) (grad f(q_j) - grad f(q_0)) gives, the
+    first two being orthogonal,
     e_k <= (eta^2/2) (k^4 |grad f|^2 + k (2k^2+1)/3 sigma_g^2 d)^(1/2)
            + L eta^2 sum_{j<k} (k-j) (j eta |p| + e_j).
     Iterated at k eta = 1/sqrt(L), e_k^2 is at most .3256 (= (cosh 1 - 1)^2 + (sinh 1 - 1)^2, reached as
     k grows; .25 at k = 1) of (k eta)^4 L (..), and less for shorter trajectories.
 
-    Parameters
-    ----------
-    constants, algorithm, gradient_moments
-        As for `coupling_bound`; the largest step size counts.
-    n_rounds, record
-        Of no influence.
-    client : int, optional
-        The one of smallest weight by default.
-    variant : "corrected" or "printed"
+    Of a schedule the largest step size counts.
 
-    Returns
-    -------
-    Bound at leapfrog steps 1..K with terms "gradient", "momentum" and "gradient_noise".
-
-    Raises
-    ------
-    ValueError
-        As for `coupling_bound`, and for a client that does not exist.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 4)
+    0.0653
     """
-    s, read, c, moment, k, limits = _deviation(constants, algorithm, client, gradient_moments, 0.0, variant)
+    read, c, k = s.of(variant), client_number(s, client), np.arange(1, s.K + 1)
     scale = (k * s.X / s.K) ** 4 / 3.0
-    return Bound.from_terms(
-        {"gradient": scale * moment, "momentum": scale * s.L * read.s[c] * s.d,
-         "gradient_noise": scale * read.sigma_sq * s.d / k}, k, assumptions=limits,
-        quantity="leapfrog_deviation", kind="upper", source="FA-HMC Lemma D.6 (7)", variant=variant,
-        index="leapfrog_step", inputs={"client": c})
+    return Terms({"gradient": scale * known_moments(s, gradient_moments, variant)[c],
+                  "momentum": scale * s.L * read.s[c] * s.d,
+                  "gradient_noise": scale * read.sigma_sq * s.d / k}, rounds=k, inputs={"client": c})
 
 
-@theorem(id="fa_hmc.leapfrog_gradient_deviation_bound", paper=PAPER, number="Lemma D.6 (8)", kind="upper",
-         quantity="leapfrog_gradient_deviation", algorithm=FAHMC, convention="federated",
-         hypotheses=(FULL_TURN,), variants=("corrected", "printed"), index="leapfrog_step",
-         inputs=_exact_moments, applies=all_clients)
-def leapfrog_gradient_deviation_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int = 0,
-                                      record: Any = None, client: int | None = None,
-                                      gradient_moments: Any = None, hessian_smoothness: float = 0.0,
-                                      variant: str = "corrected") -> Bound:
+@hessian_theorem("Lemma D.6 (8)", quantity="leapfrog_gradient_deviation", terms=DEVIATION,
+                 hypotheses=(within(FULL_TURN), MOMENTS, FULL), variants=LITERAL, index="leapfrog_step",
+                 inputs=_exact_moments)
+def leapfrog_gradient_deviation_bound(s: Setting, variant: str, *, client: int | None = None,
+                                      gradient_moments: Any = None) -> Terms:
     """Gradients along a leapfrog against their first-order expansion.
 
     Guarantee:  E||grad f_c(theta_{t,k}^c) - grad f_c(theta_t^c) - k eta Hess f_c p||^2
@@ -210,27 +167,16 @@ def leapfrog_gradient_deviation_bound(constants: Constants, algorithm: FAHMC, *,
     E[(2 u^2 |p|^2 + u^4 |grad f|^2 + u^4 sigma_g^2 d/k) |p|_max^2], where E[|p|^2 |p|_max^2] <= c_d d s_c^2,
     and E|p|_max^2 <= (2 log(2d) + 4) s_c <= c_d s_c/26, so that u^2/(2*26) <= 1/(8 L) is enough.
 
-    Parameters
-    ----------
-    constants, algorithm, client, gradient_moments, variant, n_rounds, record
-        As for `leapfrog_deviation_bound`.
-    hessian_smoothness : float
+    Of a schedule the largest step size counts.
 
-    Returns
-    -------
-    Bound at leapfrog steps 1..K with terms "gradient", "momentum" and "gradient_noise".
-
-    Raises
-    ------
-    ValueError
-        As for `coupling_bound`, and for a client that does not exist.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 3)
+    1.762
     """
-    s, read, c, moment, k, limits = _deviation(constants, algorithm, client, gradient_moments,
-                                               hessian_smoothness, variant)
+    read, c, k = s.of(variant), client_number(s, client), np.arange(1, s.K + 1)
     scale = (k * s.X / s.K) ** 4 * s.L**3
     of_moments, of_momentum, of_noise = (part[c] for part in read.client_error)
-    return Bound.from_terms(
-        {"gradient": scale * of_moments * moment, "momentum": scale * of_momentum,
-         "gradient_noise": scale * of_noise * read.sigma_sq / k}, k, assumptions=limits,
-        quantity="leapfrog_gradient_deviation", kind="upper", source="FA-HMC Lemma D.6 (8)",
-        variant=variant, index="leapfrog_step", inputs={"client": c})
+    return Terms({"gradient": scale * of_moments * known_moments(s, gradient_moments, variant)[c],
+                  "momentum": scale * of_momentum, "gradient_noise": scale * of_noise * read.sigma_sq / k},
+                 rounds=k, inputs={"client": c})

@@ -5,60 +5,38 @@ Statements along a trajectory are evaluated at u = k eta, k = 1..K (``index == "
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.law import recorded_rounds
 from fedsim.validation import positive
 
-from ..bound import Bound
-from ..catalogue import theorem
 from ..constants import Constants
-from .setting import FULL_TURN, PAPER, maximal_constant, setting, within
+from ..statement import Terms
+from .setting import FULL, FULL_TURN, Setting, hessian_theorem, maximal_constant, theorem, within
 from .trajectories import times
 
 
-@theorem(id="fa_hmc.target_moment_bound", paper=PAPER, number="Lemma D.2", kind="upper",
-         quantity="target_second_moment", algorithm=FAHMC, convention="federated", hypotheses=(),
-         variants=("printed",))
-def target_moment_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int = 0, record: Any = None,
-                        variant: str = "printed") -> Bound:
+@theorem("Lemma D.2", quantity="target_second_moment", terms=("spread",))
+def target_moment_bound(constants: Constants) -> Terms:
     """The target about its mode.
 
     Guarantee:  E||theta^pi - theta_*||^2 <= d/mu.
 
     Source: FA-HMC Lemma D.2 (Proposition 1 of Durmus and Moulines).
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated", with the minimizer.
-    algorithm : fedsim.FAHMC
-    n_rounds, record
-        Of no influence.
+    `theory.check` needs the constants' minimizer.
 
-    Returns
-    -------
-    Bound with one entry and the term "spread".
-
-    Raises
-    ------
-    ValueError
-        For constants of another convention, another class of algorithm, and an unknown variant.
+    Examples
+    --------
+    >>> bound.value.tolist()
+    [1.0]
     """
-    return Bound.from_terms(
-        {"spread": constants.dim / constants.strong_convexity}, recorded_rounds(0), assumptions=(),
-        quantity="target_second_moment", kind="upper", source="FA-HMC Lemma D.2", variant=variant,
-        target=constants.target, inputs={"minimizer": constants.minimizer})
+    return Terms({"spread": constants.dim / constants.strong_convexity}, rounds=np.array([0]),
+                 inputs={"minimizer": constants.minimizer})
 
 
-@theorem(id="fa_hmc.oracle_deviation_bound", paper=PAPER, number="Lemma D.9 (14)", kind="upper",
-         quantity="oracle_deviation", algorithm=FAHMC, convention="federated", hypotheses=(),
-         variants=("printed",), index="leapfrog_step")
-def oracle_deviation_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int = 0, record: Any = None,
-                           variant: str = "printed") -> Bound:
+@theorem("Lemma D.9 (14)", quantity="oracle_deviation", terms=("curvature",), hypotheses=(FULL,),
+         index="leapfrog_step")
+def oracle_deviation_bound(s: Setting) -> Terms:
     """A trajectory from the target against a straight line.
 
     Guarantee:  E||theta^pi(u) - theta^pi - u p||^2 <= L^2 d u^4/(4 mu).
@@ -66,37 +44,18 @@ def oracle_deviation_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: 
     Source: FA-HMC Lemma D.9 (14). For every u: the trajectory stays in the target, so that
     E||grad f||^2 <= L^2 d/mu along it.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FAHMC
-    n_rounds, record
-        Of no influence.
-
-    Returns
-    -------
-    Bound at leapfrog steps 1..K with the term "curvature".
-
-    Raises
-    ------
-    ValueError
-        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
-        variant.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 6)
+    0.000225
     """
-    s = setting(constants, algorithm)
     k, u = times(s)
-    return Bound.from_terms(
-        {"curvature": s.L**2 * s.d * u**4 / (4.0 * s.mu)}, k, assumptions=(),
-        quantity="oracle_deviation", kind="upper", source="FA-HMC Lemma D.9 (14)", variant=variant,
-        index="leapfrog_step", inputs={"times": u})
+    return Terms({"curvature": s.L**2 * s.d * u**4 / (4.0 * s.mu)}, rounds=k, inputs={"times": u})
 
 
-@theorem(id="fa_hmc.oracle_reach_bound", paper=PAPER, number="Lemma D.9 (15)", kind="upper",
-         quantity="oracle_reach", algorithm=FAHMC, convention="federated", hypotheses=(FULL_TURN,),
-         variants=("printed",), index="leapfrog_step")
-def oracle_reach_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int = 0, record: Any = None,
-                       variant: str = "printed") -> Bound:
+@theorem("Lemma D.9 (15)", quantity="oracle_reach", terms=("momentum",), hypotheses=(within(FULL_TURN), FULL),
+         index="leapfrog_step")
+def oracle_reach_bound(s: Setting) -> Terms:
     """How far a trajectory from the target leads, weighted by the momentum's largest entry.
 
     Guarantee, for u <= 1/sqrt(L):  E||theta^pi(u) - theta^pi||^2 ||p||_max^2 <= u^2 c_d d/3.
@@ -105,37 +64,19 @@ def oracle_reach_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int 
     applies Lemma D.3 at u/2 from the middle of the trajectory, with C = 1.042, so that the left side is at
     most 1.086 u^2 E||p'||^2 ||p||_max^2 <= 1.086 u^2 sqrt(d (d+2) c_d) <= .16 u^2 c_d d.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FAHMC
-    n_rounds, record
-        Of no influence.
-
-    Returns
-    -------
-    Bound at leapfrog steps 1..K with the term "momentum".
-
-    Raises
-    ------
-    ValueError
-        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
-        variant.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 3)
+    0.478
     """
-    s = setting(constants, algorithm)
     k, u = times(s)
-    return Bound.from_terms(
-        {"momentum": u**2 * s.c_d * s.d / 3.0}, k, assumptions=(within(s, FULL_TURN),),
-        quantity="oracle_reach", kind="upper", source="FA-HMC Lemma D.9 (15)", variant=variant,
-        index="leapfrog_step", inputs={"times": u})
+    return Terms({"momentum": u**2 * s.c_d * s.d / 3.0}, rounds=k, inputs={"times": u})
 
 
-@theorem(id="fa_hmc.oracle_gradient_bound", paper=PAPER, number="Lemma D.9 (16)", kind="upper",
-         quantity="oracle_gradient_deviation", algorithm=FAHMC, convention="federated",
-         hypotheses=(FULL_TURN,), variants=("corrected", "printed"), index="leapfrog_step")
-def oracle_gradient_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: int = 0, record: Any = None,
-                          hessian_smoothness: float = 0.0, variant: str = "corrected") -> Bound:
+@hessian_theorem("Lemma D.9 (16)", quantity="oracle_gradient_deviation", terms=("curvature",),
+                 hypotheses=(within(FULL_TURN), FULL), index="leapfrog_step",
+                 variants={"corrected": "", "printed": "without L^3"})
+def oracle_gradient_bound(s: Setting, variant: str) -> Terms:
     """Gradients along a trajectory from the target against their first-order expansion.
 
     Guarantee:  E||grad f(theta^pi(u)) - grad f(theta^pi) - u Hess f p||^2 <= L^3 delta_pi u^4, with
@@ -143,40 +84,19 @@ def oracle_gradient_bound(constants: Constants, algorithm: FAHMC, *, n_rounds: i
 
     Source: FA-HMC Lemma D.9 (16), printed without the L^3 that equation (28) uses.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FAHMC
-    hessian_smoothness : float
-    n_rounds, record
-        Of no influence.
-    variant : "corrected" or "printed"
-
-    Returns
-    -------
-    Bound at leapfrog steps 1..K with the term "curvature".
-
-    Raises
-    ------
-    ValueError
-        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
-        variant.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 5)
+    0.01013
     """
-    s = setting(constants, algorithm, hessian_smoothness)
     k, u = times(s)
     scale = 1.0 if variant == "printed" else s.L**3
-    return Bound.from_terms(
-        {"curvature": scale * s.target_error * u**4}, k, assumptions=(within(s, FULL_TURN),),
-        quantity="oracle_gradient_deviation", kind="upper", source="FA-HMC Lemma D.9 (16)", variant=variant,
-        index="leapfrog_step", inputs={"times": u})
+    return Terms({"curvature": scale * s.target_error * u**4}, rounds=k, inputs={"times": u})
 
 
-@theorem(id="fa_hmc.maxima_bound", paper=PAPER, number="Lemma D.10", kind="upper",
-         quantity="gaussian_maxima", algorithm=FAHMC, convention="federated", hypotheses=(),
-         variants=("printed",), index="leapfrog_step")
-def maxima_bound(constants: Constants, algorithm: FAHMC, *, momentum_variance: float = 1.0,
-                 n_rounds: int = 0, record: Any = None, variant: str = "printed") -> Bound:
+@theorem("Lemma D.10", quantity="gaussian_maxima", terms=("maximum",), index="leapfrog_step",
+         arguments={"momentum_variance": "float: v, positive."})
+def maxima_bound(constants: Constants, *, momentum_variance: float = 1.0) -> Terms:
     """Largest entries of a Gaussian momentum of variance v per coordinate.
 
     Guarantee, with c_d = 128 + 32 log(2 d)^2:
@@ -185,27 +105,13 @@ def maxima_bound(constants: Constants, algorithm: FAHMC, *, momentum_variance: f
 
     Source: FA-HMC Lemma D.10.
 
-    Parameters
-    ----------
-    constants : Constants
-        Of which the dimension counts.
-    algorithm : fedsim.FAHMC
-    momentum_variance : float
-    n_rounds, record
-        Of no influence.
+    Entries 0, 1 and 2 are the three statements. Of the constants only the dimension counts.
 
-    Returns
-    -------
-    Bound whose entries 0, 1 and 2 are the three statements, in the term "maximum".
-
-    Raises
-    ------
-    ValueError
-        For constants of another convention, another class of algorithm, and an unknown variant; for
-        momentum_variance not greater than 0.
+    Examples
+    --------
+    >>> bound.value.round(1).tolist()
+    [143.4, 143.4, 143.4]
     """
     v, d = positive("momentum_variance", momentum_variance), constants.dim
-    return Bound.from_terms(
-        {"maximum": maximal_constant(d) * np.array([v, d * v**2, v**2])}, np.arange(3), assumptions=(),
-        quantity="gaussian_maxima", kind="upper", source="FA-HMC Lemma D.10", variant=variant,
-        index="leapfrog_step", inputs={"momentum_variance": v})
+    return Terms({"maximum": maximal_constant(d) * np.array([v, d * v**2, v**2])}, rounds=np.arange(3),
+                 inputs={"momentum_variance": v})

@@ -39,6 +39,14 @@ class Plan:
         True when the trajectory is as long as the hypotheses allow.
     algorithm : fedsim.FAHMC
         With this step size.
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
+    >>> known = theory.constants(problem, algorithm)
+    >>> found = theory.fa_hmc.plan(known, algorithm, 0.5)
+    >>> round(found.step_size, 4), found.n_steps, found.algorithm.local_steps
+    (0.0026, 49730, 10)
     """
 
     eps: float
@@ -68,7 +76,7 @@ def longest_allowed(s: Setting) -> float:
 
 def kept_error(s: Setting, g: float) -> float:
     """Error that the recursion keeps at X^2 = g: at most 4 max_j a_j/(mu X^2)."""
-    moments, _ = known_moments(s, None, "corrected")
+    moments = known_moments(s, None, "corrected")
     parts = added(s, np.array([sqrt(g)]), np.array([s.T - 1]), moments, "corrected")
     return float(sum(np.sum(part) for part in parts.values())) * 4.0 / (s.mu * g)
 
@@ -104,10 +112,8 @@ def plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
 
     Examples
     --------
-    >>> import fedsim as fs
-    >>> from theory.constants import constants
     >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
-    >>> found = plan(constants(problem, algorithm), algorithm, 0.1)
+    >>> found = theory.fa_hmc.plan(theory.constants(problem, algorithm), algorithm, 0.1)
     >>> found.n_rounds, round(found.trajectory_length, 5), found.cap_binds
     (62256, 0.00587, False)
     """
@@ -165,6 +171,13 @@ def theorem_step_size(constants: Constants, algorithm: FAHMC, eps: float, *, con
         As for `plan`, and for a constant that is not greater than 0.
 
     Source: FA-HMC Theorem 4.1.
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
+    >>> known = theory.constants(problem, algorithm)
+    >>> round(theory.fa_hmc.theorem_step_size(known, algorithm, 0.1, constant=1.0), 5)
+    0.02
     """
     s = prepared(constants, algorithm)
     parts = inverse_squared_length(s, positive("eps", eps))
@@ -196,6 +209,14 @@ def vanilla_algorithm(constants: Constants, algorithm: FAHMC, eps: float, *, con
 
     Source: FA-HMC Proposition 4.3, equation (2). It also wants sigma_g^2 = O(K g), which is a matter of
     the problem.
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
+    >>> known = theory.constants(problem, algorithm)
+    >>> found = theory.fa_hmc.vanilla_algorithm(known, algorithm, 0.1, constant=1.0)
+    >>> round(found.step_size, 5), round(found.shared_noise, 5)
+    (0.02, 0.985)
     """
     s = prepared(constants, algorithm)
     accuracy = positive("eps", eps)
@@ -225,6 +246,13 @@ def u_curve(constants: Constants, algorithm: FAHMC, eps: float) -> float:
         As for `plan`.
 
     Source: FA-HMC Theorem 4.1 and the text after it ("a U curve with respect to T").
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, shared_noise=0.5)
+    >>> known = theory.constants(problem, algorithm)
+    >>> round(theory.fa_hmc.u_curve(known, algorithm, 2.0), 2)
+    3.46
     """
     accuracy = positive("eps", eps)
     s = replace(prepared(constants, algorithm), T=1)

@@ -217,6 +217,7 @@ def _oracle(bound: Bound, problem: Quadratic, *, straight: bool, slope: bool, la
 def largest_square(dim: int, power: int = 1) -> float:
     """E (max_i p_i^2)^power of a standard Gaussian vector in `dim` dimensions, by quadrature.
 
+    >>> largest_square = theory.fa_hmc.quantities.largest_square
     >>> round(largest_square(1), 9), round(largest_square(1, 2), 9)
     (1.0, 3.0)
     """

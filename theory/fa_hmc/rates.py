@@ -23,16 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.law import recorded_rounds
-from fedsim.validation import positive, whole
+from fedsim.validation import positive
 
-from ..bound import Assumption, Bound
-from ..catalogue import theorem
+from ..bound import Assumption
 from ..constants import Constants
-from .bounds import all_clients, initial_error
+from ..statement import Hypothesis, Terms
+from .bounds import initial_error
 from .recursion import contraction
-from .setting import FULL_TURN, PAPER, Setting, known_moments, setting, within
+from .setting import FULL, FULL_TURN, MOMENTS, Setting, known_moments, theorem, within
 
 ORDER = 100.0
 """Factor up to which "of order" is taken to hold at a single problem."""
@@ -54,11 +52,10 @@ def of_order(name: str, value: float, limit: float) -> Assumption:
     return Assumption.at_most(name, value, ORDER * limit)
 
 
-def moderate(constants: Constants, s: Setting) -> tuple[Assumption, ...]:
-    """`ORDERS`, judged."""
-    found = (initial_error(constants, s), float(s.w @ s.slopes**2), s.sigma_sq)
-    limits = (s.d / s.mu, s.d * s.L, s.K * s.L)
-    return tuple(of_order(*each) for each in zip(ORDERS, found, limits, strict=True))
+MODERATE = (
+    Hypothesis(ORDERS[0], lambda constants, s: of_order(ORDERS[0], initial_error(constants, s), s.d / s.mu)),
+    Hypothesis(ORDERS[1], lambda s: of_order(ORDERS[1], float(s.w @ s.slopes**2), s.d * s.L)),
+    Hypothesis(ORDERS[2], lambda s: of_order(ORDERS[2], s.sigma_sq, s.K * s.L)))
 
 
 def halvings(constants: Constants, s: Setting, eps: float) -> float:
@@ -72,16 +69,19 @@ def half_start(problem: Any, algorithm: Any, constants: Constants, n_rounds: int
     return {"eps": 0.5 * (constants.initial_w2 or 1.0)}
 
 
-@theorem(id="fa_hmc.rounds_rate", paper=PAPER, number="Theorem 4.1", kind="rate", quantity="rounds_to_w2",
-         algorithm=FAHMC, convention="federated",
-         hypotheses=("step size by the theorem's rule", *ORDERS, "all clients, not debiased"),
-         inputs=half_start, applies=all_clients, variants=("sharp", "printed", "resolved"))
-def rounds_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds: int = 0, record: Any = None,
-                variant: str = "sharp") -> Bound:
+ROUNDS = ("smoothness", "bias", "correlation", "gradient_noise")
+
+
+@theorem("Theorem 4.1", quantity="rounds_to_w2", kind="rate", terms=ROUNDS,
+         hypotheses=(Hypothesis("step size by the theorem's rule"), *MODERATE, FULL),
+         variants={"sharp": "", "printed": "as printed; it has no smoothness term",
+                   "resolved": "the theorem's own rule, with T^2, put into (4/(mu g T)) log(2 E_0/eps^2)"},
+         inputs=half_start)
+def rounds_rate(s: Setting, constants: Constants, variant: str, *, eps: float) -> Terms:
     """Shape of the rounds to W2 <= eps with the step size of Theorem 4.1.
 
-    Guarantee: rounds = O(value), the value being (4/(mu g T)) log(2 E_0/eps^2) with 1/g of this module and T
-    for T^2 in the correlation.
+    Guarantee: rounds = O(value), the value being (4/(mu g T)) log(2 E_0/eps^2) with 1/g of
+    `theory.fa_hmc.rates` and T for T^2 in the correlation.
 
     Source: FA-HMC Theorem 4.1. Printed: (d log(d/eps^2)/eps^2) (T (g + (1-rho) N)
     + sum_c w_c^2 sigma_g^2/(K T)), the same with T^2, where 1/L does not decide and E_0 = O(d). "sharp" is
@@ -90,41 +90,17 @@ def rounds_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds:
     most T sqrt(d)/eps + the square root of T times the correlation's part d T (1-rho) N/eps^2; the latter
     exceeds T up to a constant, unless (1-rho) N < 1 or E_0 is of order eps^2 already.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FAHMC
-        Its step size is of no influence.
-    eps : float
-        W2 to be reached, positive.
-    n_rounds, record
-        Of no influence: the statement is about one number of rounds.
-    variant : "sharp", "printed" or "resolved"
-        "resolved" is the theorem's own rule, with T^2, put into (4/(mu g T)) log(2 E_0/eps^2).
-
-    Returns
-    -------
-    Bound of kind "rate" with one entry and terms "smoothness", "bias", "correlation" and "gradient_noise"
-    ("printed": the last three).
-
-    Raises
-    ------
-    ValueError
-        As for `setting`, and for constants of another convention, another class of algorithm, and an unknown
-        variant; for eps not greater than 0.
+    The algorithm's step size is of no influence.
 
     Examples
     --------
-    >>> import fedsim as fs
-    >>> from theory.constants import constants
     >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
-    >>> bound = rounds_rate(constants(problem, algorithm), algorithm, eps=0.01)
+    >>> known = theory.constants(problem, algorithm)
+    >>> bound = theory.fa_hmc.rounds_rate(known, algorithm, eps=0.01)
     >>> bound.kind, float(bound.value[0].round(1))
     ('rate', 3997.6)
     """
     accuracy = positive("eps", eps)
-    s = setting(constants, algorithm)
     parts = inverse_squared_length(s, accuracy, 1 if variant == "sharp" else 2)
     if variant == "printed":
         g = 1.0 / max(parts.values())
@@ -134,21 +110,24 @@ def rounds_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds:
     else:
         log = halvings(constants, s, accuracy)
         terms = {name: 4.0 / (s.mu * s.T) * log * part for name, part in parts.items()}
-    return Bound.from_terms(
-        terms, np.array([0]), assumptions=moderate(constants, s), quantity="rounds_to_w2", kind="rate",
-        source="FA-HMC Theorem 4.1", variant=variant, target=constants.target, inputs={"eps": accuracy})
+    return Terms(terms, rounds=np.array([0]), inputs={"eps": accuracy})
 
 
 SHARED = "1 - shared_noise of order smoothness*g/n_clients"
 EXACT = "squared gradient noise of order leapfrog_steps*smoothness^2*g"
 
 
-@theorem(id="fa_hmc.vanilla_rate", paper=PAPER, number="Proposition 4.3", kind="rate",
-         quantity="rounds_to_w2", algorithm=FAHMC, convention="federated",
-         hypotheses=(SHARED, EXACT, *ORDERS[:2], "all clients, not debiased"),
-         variants=("printed",), inputs=half_start, applies=all_clients)
-def vanilla_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds: int = 0, record: Any = None,
-                 variant: str = "printed") -> Bound:
+def _vanilla(s: Setting, eps: float) -> float:
+    """g of Proposition 4.3."""
+    return min(1.0 / s.L, eps / (s.T * np.sqrt(s.d)))
+
+
+@theorem("Proposition 4.3", quantity="rounds_to_w2", kind="rate", terms=("rounds",), inputs=half_start,
+         hypotheses=(
+             Hypothesis(SHARED, lambda s, eps: of_order(SHARED, 1.0 - s.rho, s.L * _vanilla(s, eps) / s.N)),
+             Hypothesis(EXACT, lambda s, eps: of_order(EXACT, s.sigma_sq, s.K * s.L**2 * _vanilla(s, eps))),
+             *MODERATE[:2], FULL))
+def vanilla_rate(constants: Constants, *, eps: float) -> Terms:
     """Shape of the rounds to W2 <= eps for (nearly) shared momenta and (nearly) exact gradients.
 
     Guarantee: rounds = O(sqrt(d) log(d/eps^2)/eps), whatever the number of local steps is, with
@@ -156,41 +135,33 @@ def vanilla_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds
 
     Source: FA-HMC Proposition 4.3. L and L^2 free its two conditions of units.
 
-    Parameters
-    ----------
-    constants, algorithm, eps, n_rounds, record
-        As for `rounds_rate`.
-
-    Returns
-    -------
-    Bound of kind "rate" with one entry and the term "rounds".
-
-    Raises
-    ------
-    ValueError
-        As for `rounds_rate`.
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
+    >>> known = theory.constants(problem, algorithm)
+    >>> bound = theory.fa_hmc.vanilla_rate(known, algorithm, eps=0.01)
+    >>> float(bound.value[0].round(1)), bound.violated
+    (921.0, ())
     """
+    return _root_of_dimension(constants, eps, 2)
+
+
+def _root_of_dimension(constants: Constants, eps: float, power: int) -> Terms:
+    """sqrt(d) log(d/eps^power)/eps."""
     accuracy, d = positive("eps", eps), constants.dim
-    s = setting(constants, algorithm)
-    g = min(1.0 / s.L, accuracy / (s.T * np.sqrt(d)))
-    value = np.sqrt(d) * max(float(np.log(d / accuracy**2)), 0.0) / accuracy
-    return Bound.from_terms(
-        {"rounds": value}, np.array([0]),
-        assumptions=(of_order(SHARED, 1.0 - s.rho, s.L * g / s.N),
-                     of_order(EXACT, s.sigma_sq, s.K * s.L**2 * g), *moderate(constants, s)[:2]),
-        quantity="rounds_to_w2", kind="rate",
-        source="FA-HMC Proposition 4.3", variant=variant, target=constants.target, inputs={"eps": accuracy})
+    value = np.sqrt(d) * max(float(np.log(d / accuracy**power)), 0.0) / accuracy
+    return Terms({"rounds": value}, rounds=np.array([0]), inputs={"eps": accuracy})
 
 
 APART = "smoothness > strong_convexity"
 
 
-@theorem(id="fa_hmc.lower_rate", paper=PAPER, number="Theorem C.1", kind="rate", quantity="rounds_to_w2",
-         algorithm=FAHMC, convention="federated",
-         hypotheses=("two kinds of clients", APART, "exact trajectories"), variants=("printed",),
-         inputs=half_start, applies=all_clients)
-def lower_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds: int = 0, record: Any = None,
-               variant: str = "printed") -> Bound:
+@theorem("Theorem C.1", quantity="rounds_to_w2", kind="rate", terms=("rounds",), inputs=half_start,
+         hypotheses=(Hypothesis("two kinds of clients"),
+                     Hypothesis(APART, lambda constants: Assumption.yes(
+                         APART, constants.smoothness > constants.strong_convexity)),
+                     Hypothesis("exact trajectories"), FULL))
+def lower_rate(constants: Constants, *, eps: float) -> Terms:
     """Shape of the rounds that the problem of Theorem C.1 needs at least.
 
     Guarantee: rounds to W2 <= eps on `TwoGroups` = Omega(sqrt(d) log(d/eps)/eps); iterations are T times
@@ -198,36 +169,30 @@ def lower_rate(constants: Constants, algorithm: FAHMC, *, eps: float, n_rounds: 
 
     Source: FA-HMC Theorem C.1 (I.1) and section 4.1, which have iterations, sqrt(d) T log(d/eps)/eps.
 
-    Parameters
-    ----------
-    constants, algorithm, eps, n_rounds, record
-        As for `rounds_rate`.
-
-    Returns
-    -------
-    Bound of kind "rate" with one entry and the term "rounds".
-
-    Raises
-    ------
-    ValueError
-        For constants of another convention, another class of algorithm, an unknown variant, and eps not
-        greater than 0.
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
+    >>> known = theory.constants(problem, algorithm)
+    >>> bound = theory.fa_hmc.lower_rate(known, algorithm, eps=0.01)
+    >>> float(bound.value[0].round(1))
+    460.5
     """
-    accuracy, d = positive("eps", eps), constants.dim
-    value = np.sqrt(d) * max(float(np.log(d / accuracy)), 0.0) / accuracy
-    return Bound.from_terms(
-        {"rounds": value}, np.array([0]),
-        assumptions=(Assumption.yes(APART, constants.smoothness > constants.strong_convexity),),
-        quantity="rounds_to_w2", kind="rate", source="FA-HMC Theorem C.1", variant=variant,
-        target=constants.target, inputs={"eps": accuracy})
+    return _root_of_dimension(constants, eps, 1)
 
 
-@theorem(id="fa_hmc.error_rate", paper=PAPER, number="Theorem 4.4 (O-form)", kind="rate",
-         quantity="coupling_sq", algorithm=FAHMC, convention="federated",
-         hypotheses=(FULL_TURN, "constant step size", "all clients, not debiased"), index="local_step",
-         applies=all_clients, variants=("sharp", "printed"))
-def error_rate(constants: Constants, algorithm: FAHMC, *, n_rounds: int, record: Any = None,
-               gradient_moments: Any = None, variant: str = "sharp") -> Bound:
+def _no_decrease(algorithm: Any, problem: Any) -> str:
+    return "" if algorithm.schedule.is_constant else (
+        f"step_size={algorithm.step_size!r} must be constant: with decreasing steps the theorem's display is "
+        "false; use theory.fa_hmc.coupling_bound")
+
+
+@theorem("Theorem 4.4 (O-form)", quantity="coupling_sq", kind="rate", source="FA-HMC Theorem 4.4",
+         terms=("initialization", "bias", "correlation", "gradient_noise", "discretization"),
+         hypotheses=(within(FULL_TURN), Hypothesis("constant step size", refuses=_no_decrease), MOMENTS,
+                     FULL),
+         index="local_step", variants={"sharp": "", "printed": "as printed; it has no discretization term"})
+def error_rate(s: Setting, constants: Constants, rounds: np.ndarray, variant: str, *,
+               gradient_moments: Any = None) -> dict[str, Any]:
     """Shape of E_t after t local updates, with the constants of Theorem 4.4 set to one.
 
     Guarantee, up to constants that depend on L/mu and L_H^2 c_d/L^3, with X = K eta constant:
@@ -242,47 +207,22 @@ def error_rate(constants: Constants, algorithm: FAHMC, *, n_rounds: int, record:
     1/L in the terms of B_c and (1-rho), and gradient noise as sum_c w_c^2 alone; its constants may depend
     on L as well.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "federated".
-    algorithm : fedsim.FAHMC
-        Constant step size, all clients, not debiased.
-    n_rounds : int
-    record : sequence of local updates, optional
-    gradient_moments : (N,), optional
-        B_c; by default Lemma D.7's bound.
-    variant : "sharp" or "printed"
-
-    Returns
-    -------
-    Bound of kind "rate" with terms "initialization", "bias", "correlation", "gradient_noise" and ("sharp")
-    "discretization".
-
-    Raises
-    ------
-    ValueError
-        As for `theory.fa_hmc.coupling_bound`, and for a schedule.
+    Examples
+    --------
+    >>> bound.kind, round(float(bound.value[-1]), 3)
+    ('rate', 1.036)
     """
-    if not algorithm.schedule.is_constant:
-        raise ValueError(f"step_size={algorithm.step_size!r} must be constant: with decreasing steps the "
-                         "theorem's display is false; use theory.fa_hmc.coupling_bound")
-    s = setting(constants, algorithm)
-    moments, more = known_moments(s, gradient_moments, "corrected")
-    steps = recorded_rounds(whole("n_rounds", n_rounds) * s.T, record)
+    moments = known_moments(s, gradient_moments, "corrected")
     averaged, mean = float((s.w**2).sum()), float(s.w @ moments)
     if variant == "printed":
-        steps_left, noise = np.maximum(steps - 1, 0), s.of("printed").sigma_sq
+        age, noise = np.maximum(rounds - 1, 0), s.of("printed").sigma_sq
         parts = {"bias": s.T**2 * s.X**4 * mean / s.L,
                  "correlation": s.T**2 * s.X**2 * (1.0 - s.rho) * s.N * s.d / s.L,
                  "gradient_noise": s.X**2 / s.K * averaged * noise * s.d}
     else:
-        steps_left, many = steps, (s.T - 1.0) ** 2 + 1.0
+        age, many = rounds, (s.T - 1.0) ** 2 + 1.0
         parts = {"bias": many * s.X**4 * mean,
                  "correlation": (s.T - 1.0) * s.X**2 * s.spread * s.d,
                  "gradient_noise": s.X**2 / (s.K * s.L) * (averaged + many * s.L * s.X**2) * s.sigma_sq * s.d,
                  "discretization": many * s.X**4 * s.L * float(s.w @ s.s) * s.d}
-    return Bound.from_terms(
-        {"initialization": contraction(s, s.X) ** steps_left * initial_error(constants, s), **parts},
-        steps, assumptions=(within(s, FULL_TURN), *more), quantity="coupling_sq", kind="rate",
-        source="FA-HMC Theorem 4.4", variant=variant, index="local_step", target=constants.target)
+    return {"initialization": contraction(s, s.X) ** age * initial_error(constants, s), **parts}

@@ -31,10 +31,11 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.validation import Array
 
-from ..bound import Assumption
-from .setting import FULL_TURN, REACH, Setting, equal_within_rounds, trajectory_lengths, within
+from .setting import Setting, trajectory_lengths
 
-VARIANTS = ("corrected", "printed", "consistent")
+VARIANTS = {"corrected": "with Lemma D.8 corrected",
+            "printed": "as printed, sigma^(c) and Assumption 3.4 read literally",
+            "consistent": "as printed, with s_c for sigma^(c) and the proofs' sigma_g^2"}
 
 
 def added(given: Setting, length: Any, since: Any, moments: Array, variant: str) -> dict[str, Array]:
@@ -85,16 +86,6 @@ def log_contraction(s: Setting) -> float:
     """log(1 - mu X^2/4) without loss for short trajectories; minus infinity beyond."""
     rate = 0.25 * s.mu * s.X**2
     return float(np.log1p(-rate)) if rate < 1.0 else -np.inf
-
-
-def ranges(s: Setting, algorithm: FAHMC, n_steps: int, variant: str) -> tuple[Assumption, ...]:
-    """Hypotheses on the step sizes."""
-    if variant != "printed":
-        return (within(s, REACH), *equal_within_rounds(algorithm, n_steps))
-    if algorithm.schedule.is_constant:
-        return (within(s, FULL_TURN),)
-    falling = bool((np.diff(trajectory_lengths(algorithm, n_steps)) <= 0.0).all())
-    return within(s, FULL_TURN), Assumption.yes("step_size never increases", falling)
 
 
 def iterated(s: Setting, algorithm: FAHMC, steps: np.ndarray, moments: Array, initial: float,

@@ -22,6 +22,8 @@ from fedsim.validation import Array, array, nonnegative, shape, whole
 
 from ..bound import Assumption
 from ..constants import Constants
+from ..paper import Paper
+from ..statement import Hypothesis
 
 PAPER = "FA-HMC"
 HALF_TURN = "trajectory length <= 1/(2 sqrt(smoothness))"
@@ -57,6 +59,13 @@ class Setting:
         E||theta_0 - theta_*||^2 (the paper's D is squared already).
     L_H : float
         Hessian smoothness of Assumption 3.3, 0 for quadratics.
+
+    Examples
+    --------
+    >>> known = theory.Constants(dim=1, strong_convexity=1.0, smoothness=4.0, initial_distance=2.0)
+    >>> s = theory.fa_hmc.setting(known, fs.FAHMC(0.01, 10))
+    >>> s.gradient_moments().tolist(), round(s.c_d, 1)
+    ([4224.0], 143.4)
     """
 
     mu: float
@@ -127,14 +136,16 @@ def maximal_constant(dim: int) -> float:
     return float(128.0 + 32.0 * np.log(2.0 * dim) ** 2)
 
 
-def refuse_other_rounds(algorithm: FAHMC) -> None:
-    """The paper's statements are about all clients and gradients that are not debiased."""
+def _other_rounds(algorithm: Any, problem: Any) -> str:
     if algorithm.participation is not None:
-        raise ValueError(f"participation={algorithm.participation!r} must be None: FA-HMC's theorems are "
-                         "about all clients")
-    if algorithm.debias is not None:
-        raise ValueError(f"debias={algorithm.debias!r} must be None: FA-HMC's theorems are about gradients "
-                         "that are not debiased")
+        return (f"participation={algorithm.participation!r} must be None: FA-HMC's theorems are about all "
+                "clients")
+    return "" if algorithm.debias is None else (
+        f"debias={algorithm.debias!r} must be None: FA-HMC's theorems are about gradients that are not "
+        "debiased")
+
+
+FULL = Hypothesis("all clients, not debiased", refuses=_other_rounds)
 
 
 def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float = 0.0) -> Setting:
@@ -159,8 +170,15 @@ def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float = 
         For constants that are not known, participation, debias, and hessian_smoothness below 0.
 
     Source: FA-HMC section 3 and appendix D.
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.01, 10, local_steps=2)
+    >>> s = theory.fa_hmc.setting(theory.constants(problem, algorithm), algorithm)
+    >>> s.kappa, s.X, s.s.tolist()
+    (3.0, 0.1, [1.0, 1.0])
     """
-    refuse_other_rounds(algorithm)
+    FULL.require(algorithm)
     w, rho = constants.weights, algorithm.shared_noise
     N = constants.need("n_clients")
     slopes = np.zeros(1) if N == 1 and constants.gradient_at_minimizer is None else _slopes(constants, N)
@@ -180,22 +198,14 @@ def _slopes(constants: Constants, N: int) -> Array:
     return np.full(N, constants.need("heterogeneity"))
 
 
-def known_moments(s: Setting, given: Any, variant: str) -> tuple[Array, tuple[Assumption, ...]]:
-    """B_c, with the hypothesis of Lemma D.7 where it stands in for a value that is not given."""
-    if given is not None:
-        moments = shape("gradient_moments", array("gradient_moments", given, 1), (s.N,))
-        if (moments < 0.0).any():
-            raise ValueError(f"gradient_moments has a negative entry {moments.min():g}; they must be at "
-                             "least 0")
-        return moments, ()
-    return s.gradient_moments(variant), (within(s, MOMENT_RANGE),)
-
-
-def within(s: Setting, name: str) -> Assumption:
-    """A limit on the trajectory length by its name."""
-    limit = {HALF_TURN: 0.5 / np.sqrt(s.L), FULL_TURN: 1.0 / np.sqrt(s.L),
-             REACH: min(1.0 / np.sqrt(s.L), 0.5 / np.sqrt(s.mu)), MOMENT_RANGE: s.mu / (4.0 * s.L**2)}[name]
-    return Assumption.at_most(name, s.X**2 if name == MOMENT_RANGE else s.X, limit)
+def known_moments(s: Setting, given: Any, variant: str) -> Array:
+    """B_c, by Lemma D.7 where they are not given (see `MOMENTS`)."""
+    if given is None:
+        return s.gradient_moments(variant)
+    moments = shape("gradient_moments", array("gradient_moments", given, 1), (s.N,))
+    if (moments < 0.0).any():
+        raise ValueError(f"gradient_moments has a negative entry {moments.min():g}; they must be at least 0")
+    return moments
 
 
 def trajectory_lengths(algorithm: FAHMC, n_steps: int) -> Array:
@@ -207,15 +217,53 @@ def trajectory_lengths(algorithm: FAHMC, n_steps: int) -> Array:
     return algorithm.leapfrog_steps * np.asarray(schedule.at(np.arange(n_steps)), dtype=np.float64)
 
 
-def equal_within_rounds(algorithm: FAHMC, n_steps: int) -> tuple[Assumption, ...]:
-    """The hypothesis on schedules; none is needed for a constant step size."""
-    if algorithm.schedule.is_constant:
-        return ()
-    lengths = trajectory_lengths(algorithm, n_steps)
-    firsts = lengths[np.arange(n_steps) // algorithm.local_steps * algorithm.local_steps]
-    return (Assumption.yes(EQUAL_STEPS, bool((np.abs(lengths - firsts) <= 1e-12 * firsts).all())),)
-
-
 def client_number(s: Setting, client: Any) -> int:
     """A client's number; by default the one with the smallest weight."""
     return int(np.argmin(s.w)) if client is None else whole("client", client, 0, s.N - 1)
+
+
+def _limited(s: Setting, name: str) -> Assumption:
+    """A limit on the trajectory length by its name."""
+    limit = {HALF_TURN: 0.5 / np.sqrt(s.L), FULL_TURN: 1.0 / np.sqrt(s.L),
+             REACH: min(1.0 / np.sqrt(s.L), 0.5 / np.sqrt(s.mu)), MOMENT_RANGE: s.mu / (4.0 * s.L**2)}[name]
+    return Assumption.at_most(name, s.X**2 if name == MOMENT_RANGE else s.X, limit)
+
+
+def within(name: str, printed: str = "") -> Hypothesis:
+    """A limit on the trajectory length, another one for the variant "printed" where it has one."""
+    return Hypothesis(name, lambda s, variant: _limited(s, printed if printed and variant == "printed"
+                                                        else name))
+
+
+def equal_within_rounds(algorithm: FAHMC, n_steps: int) -> Assumption | None:
+    """The hypothesis on schedules; none is needed for a constant step size."""
+    if algorithm.schedule.is_constant:
+        return None
+    lengths = trajectory_lengths(algorithm, n_steps)
+    firsts = lengths[np.arange(n_steps) // algorithm.local_steps * algorithm.local_steps]
+    return Assumption.yes(EQUAL_STEPS, bool((np.abs(lengths - firsts) <= 1e-12 * firsts).all()))
+
+
+MOMENTS = Hypothesis(f"{MOMENT_RANGE}, unless gradient_moments are given",
+                     lambda s, gradient_moments: None if gradient_moments is not None
+                     else _limited(s, MOMENT_RANGE))
+EQUAL = Hypothesis(EQUAL_STEPS, lambda algorithm, rounds: equal_within_rounds(algorithm, int(rounds.max())))
+
+_PAPER = Paper(
+    id="fa_hmc", name=PAPER, key="liang2024", algorithm=FAHMC, convention="federated", setting=setting,
+    to_target=("w2", "coupling_sq", "rounds_to_w2", "target_second_moment"),
+    arguments={
+        "coupling": "(n,): E_0, ..., E_{n-1}.",
+        "gradient_moments": "(N,), optional: B_c; by default Lemma D.7's bound, with its hypothesis.",
+        "initial": "float, optional: E_0; by default the squared W2 of the start, or Lemma D.2's bound where "
+                   "that is not known.",
+        "client": "int, optional: Its number; the one of smallest weight by default.",
+        "eps": "float: W2 to be reached, positive.",
+        "hessian_smoothness": "float: L_H of Assumption 3.3, at least 0; 0 for quadratics."},
+    raises="Constants that are not known, a schedule that ends too early, arguments of another shape, sign "
+           "or range than said, and settings that the hypotheses exclude.",
+    example=""">>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+>>> algorithm = fs.FAHMC(0.01, 10, local_steps=2)""")
+hessian_theorem = _PAPER.theorem
+"""For statements that depend on hessian_smoothness."""
+theorem = replace(_PAPER, setting=lambda constants, algorithm: setting(constants, algorithm)).theorem

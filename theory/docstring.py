@@ -7,13 +7,15 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import fedsim
+
 from .bibliography import cite
 
 if TYPE_CHECKING:
     from .catalogue import Theorem
     from .paper import Paper
 
-IDLE = "Of no influence on this statement."
+IDLE = "Of no influence."
 RECORDED = {"round": "Rounds, see `fedsim.recorded_rounds`.",
             "local_step": "Local steps up to n_rounds times the steps of a round, see "
                           "`fedsim.recorded_rounds`.",
@@ -42,10 +44,12 @@ def _parameters(entry: Theorem, signature: inspect.Signature, variants: Mapping[
     idle = signature.parameters["n_rounds"].default is not inspect.Parameter.empty
     lines = [f'constants : Constants\n    Convention "{paper.convention}".',
              f"algorithm : {_public(entry.algorithm)}"]
+    own = "record" in arguments  # what it counts is said with the other arguments
     if idle:
-        lines.append(f"n_rounds, record\n    {IDLE}")
+        lines.append(("n_rounds" if own else "n_rounds, record") + f"\n    {IDLE}")
     else:
-        lines += ["n_rounds : int", "record : sequence of int, optional", _indented(RECORDED[entry.index])]
+        lines.append("n_rounds : int")
+        lines += [] if own else ["record : sequence of int, optional", _indented(RECORDED[entry.index])]
     for name in signature.parameters:
         if name in arguments:
             kind, _, words = arguments[name].partition(": ")
@@ -88,8 +92,11 @@ def _example(example: str, entry: Theorem, signature: inspect.Signature, paper: 
 
 
 def _public(algorithm: type) -> str:
+    """Its name for users, or those of its subclasses where it is only their common part."""
     home = "theory.exact" if algorithm.__module__.startswith("theory.") else "fedsim"
-    return f"{home}.{algorithm.__name__}"
+    offered = home != "fedsim" or hasattr(fedsim, algorithm.__name__)
+    return " or ".join(f"{home}.{one.__name__}" for one in ([algorithm] if offered else
+                                                            algorithm.__subclasses__()))
 
 
 def _section(name: str, text: str) -> str:

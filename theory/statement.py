@@ -113,7 +113,7 @@ class Statement:
     def signature(self) -> inspect.Signature:
         """What users see."""
         kinds = inspect.Parameter
-        counts = self._uses("rounds", "n_rounds", "record")
+        counts = self._uses("rounds", "n_rounds")
         common = [kinds("constants", kinds.POSITIONAL_OR_KEYWORD, annotation=Constants),
                   kinds("algorithm", kinds.POSITIONAL_OR_KEYWORD, annotation=self.algorithm),
                   kinds("n_rounds", kinds.KEYWORD_ONLY, annotation=int, default=kinds.empty if counts else 0),

@@ -23,6 +23,12 @@ class TermFit:
     curve, measured : (n,)
     largest_error : float
         Largest relative deviation of the curve from what was measured.
+
+    Examples
+    --------
+    >>> fit = theory.stale.fit_constants({"time": [4.0, 2.0, 1.0]}, [8.0, 4.0, 2.0])
+    >>> type(fit).__name__, round(fit.constants["time"], 6), round(fit.largest_error, 6)
+    ('TermFit', 2.0, 0.0)
     """
 
     constants: Mapping[str, float]
@@ -60,7 +66,8 @@ def fit_constants(terms: Mapping[str, Any], measured: Any) -> TermFit:
 
     Examples
     --------
-    >>> fit = fit_constants({"time": [4.0, 2.0, 1.0], "step": [1.0, 1.0, 1.0]}, [9.0, 5.0, 3.0])
+    >>> fit = theory.stale.fit_constants({"time": [4.0, 2.0, 1.0], "step": [1.0, 1.0, 1.0]}, [9.0, 5.0,
+    ...     3.0])
     >>> fit.label
     'fitted constants: time 2, step 1'
     """

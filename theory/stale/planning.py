@@ -56,6 +56,13 @@ class StalePlan:
         The best step size would exceed a tenth of the stability limit and is cut to it.
     kind : "rate"
         A plan by a shape whose constants are not the theorem's.
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0], [[0.0]]), fs.StaleSGLD(0.1, staleness=4)
+    >>> found = theory.stale.plan(theory.constants(problem, algorithm), algorithm, 0.01, "mse")
+    >>> found.label
+    'rate of the mse with constants 2 and 1.12: step_size 0.0128, 23383 iterations'
     """
 
     step_size: float
@@ -107,10 +114,8 @@ def plan(constants: Constants, algorithm: Any, eps: float, quantity: str = "mse"
 
     Examples
     --------
-    >>> import fedsim as fs
-    >>> from theory.constants import constants
     >>> problem, algorithm = fs.Quadratic([1.0], [[0.0]]), fs.StaleSGLD(0.1, staleness=4)
-    >>> found = plan(constants(problem, algorithm), algorithm, 3e-4)
+    >>> found = theory.stale.plan(theory.constants(problem, algorithm), algorithm, 3e-4)
     >>> round(found.step_size, 12), found.n_iterations, found.capped
     (0.002222222222, 4500000, False)
     """

@@ -54,8 +54,8 @@ def gradient_gap(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = No
 
     Examples
     --------
-    >>> import fedsim as fs
-    >>> gradient_gap(fs.Quadratic([1.0], [[0.0]]), fs.StaleSGLD(0.25, 1), 3, start=[1.0]).tolist()
+    >>> problem, algorithm = fs.Quadratic([1.0], [[0.0]]), fs.StaleSGLD(0.25, staleness=1)
+    >>> theory.stale.gradient_gap(problem, algorithm, 3, start=[1.0]).tolist()
     [0.0, 0.25, 0.25]
     """
     return _gaps(problem, algorithm, n_rounds, start).value
@@ -111,9 +111,8 @@ def fluctuation(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = Non
 
     Examples
     --------
-    >>> import fedsim as fs
-    >>> float(fluctuation(fs.Quadratic([1.0], [[0.0]]), fs.StaleSGLD(0.25), 1)[0])
-    2.0
+    >>> theory.stale.fluctuation(fs.Quadratic([1.0], [[0.0]]), fs.StaleSGLD(0.25), 1).tolist()
+    [2.0]
     """
     if not isinstance(algorithm, StaleSGLD) or not algorithm.schedule.is_constant:
         raise NoExactLaw(f"algorithm={algorithm!r}: psi is known here for StaleSGLD with one step size")

@@ -40,7 +40,7 @@ def bias_step_size(n_iterations: float, tau: float, constant: float = 1.0) -> fl
 
     Examples
     --------
-    >>> bias_step_size(100, 4)
+    >>> theory.stale.bias_step_size(100, 4)
     0.05
     """
     length = positive("n_iterations", n_iterations)
@@ -68,7 +68,7 @@ def bias_optimum(n_iterations: float, tau: float, constant: float = 1.0) -> floa
 
     Examples
     --------
-    >>> round(bias_optimum(100, 4), 12)
+    >>> round(theory.stale.bias_optimum(100, 4), 12)
     0.4
     """
     return float(2.0 * np.sqrt(positive("constant", constant) * _age(tau)
@@ -100,7 +100,7 @@ def mse_step_size(n_iterations: float, tau: float, constant: float = 1.0) -> flo
 
     Examples
     --------
-    >>> round(mse_step_size(1000, 8), 12)
+    >>> round(theory.stale.mse_step_size(1000, 8), 12)
     0.025
     """
     return float(positive("constant", constant) * _age(tau) ** (-2.0 / 3.0)
@@ -128,7 +128,7 @@ def mse_optimum(n_iterations: float, tau: float, constant: float = 1.0) -> float
 
     Examples
     --------
-    >>> round(mse_optimum(1000, 8), 12)
+    >>> round(theory.stale.mse_optimum(1000, 8), 12)
     0.06
     """
     return float(1.5 / positive("constant", constant) * _age(tau) ** (2.0 / 3.0)
@@ -161,7 +161,7 @@ def variance_step_size(n_iterations: float, constant: float = 1.0, order: int = 
 
     Examples
     --------
-    >>> round(variance_step_size(1000), 12)
+    >>> round(theory.stale.variance_step_size(1000), 12)
     0.1
     """
     K = whole("order", order, 1)
@@ -193,7 +193,7 @@ def optimal_constant(curvature: float, mean: float = 0.0) -> float:
 
     Examples
     --------
-    >>> optimal_constant(4.0)
+    >>> round(theory.stale.optimal_constant(4.0), 12)
     0.25
     """
     a = positive("curvature", curvature)

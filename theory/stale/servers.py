@@ -24,15 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.stale import Stale
 from fedsim.validation import array, nonnegative, one_of, shape, whole
 
-from ..bound import Bound
-from ..catalogue import named_variant, theorem
-from ..constants import Constants
-from .setting import HYPOTHESES, PAPER, fixed_step, iterations, largest_age, stable_step
+from ..catalogue import named_variant
+from ..statement import Hypothesis, Terms
+from .setting import HYPOTHESES, Setting, theorem
 
-PARALLEL = (*HYPOTHESES, "independent chains weighted by T_s/T")
+PARALLEL = (*HYPOTHESES, Hypothesis("independent chains weighted by T_s/T"))
 
 
 def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, order: int = 1,
@@ -66,7 +64,7 @@ def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, ord
 
     Examples
     --------
-    >>> terms = chain_terms("variance", [100, 100], [0.1, 0.1], tau=3)
+    >>> terms = theory.stale.chain_terms("variance", [100, 100], [0.1, 0.1], tau=3)
     >>> {name: round(value, 12) for name, value in terms.items()}
     {'time': 0.05, 'integrator': 0.005}
     """
@@ -94,107 +92,60 @@ def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, ord
             "integrator": integrated**2}
 
 
-def _chains(constants: Constants, algorithm: Any, quantity: str, source: str, n_rounds: int, record: Any,
-            n_chains: int, order: int, variant: str) -> Bound:
-    lengths, h = iterations(n_rounds, record), fixed_step(algorithm)
-    servers, tau = whole("n_chains", n_chains, 1), largest_age(algorithm, n_rounds)
-    rows = [chain_terms(quantity, [length] * servers, [h] * servers, tau, order=order)
-            for length in lengths.tolist()]
-    terms = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return Bound.from_terms(terms, lengths, assumptions=(stable_step(constants, algorithm),),
-                            quantity=f"average_{quantity}", kind="rate", source=f"{PAPER} {source}",
-                            variant=variant, target=constants.target,
-                            inputs={"n_chains": servers, "tau": tau})
+def _equal(quantity: str, s: Setting, rounds: np.ndarray, n_chains: int, order: int) -> Terms:
+    """The terms of equal servers with as many iterations each as there are rounds."""
+    servers = whole("n_chains", n_chains, 1)
+    rows = [chain_terms(quantity, [length] * servers, [s.h] * servers, s.tau, order=order)
+            for length in rounds.tolist()]
+    return Terms({name: np.array([row[name] for row in rows]) for name in rows[0]},
+                 inputs={"n_chains": servers, "tau": s.tau})
 
 
-@theorem(id="stale.chains_bias_rate", paper=PAPER, number="Theorem 6 (bias)", kind="rate",
-         quantity="average_bias", algorithm=Stale, convention="global", hypotheses=PARALLEL,
-         variants=("printed",))
-def chains_bias_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
-                     n_chains: int = 2, order: int = 1, variant: str = "printed") -> Bound:
+@theorem("Theorem 6 (bias)", source="Stale gradients Theorem 6", kind="rate", quantity="average_bias",
+         terms=("time", "staleness", "integrator"), hypotheses=PARALLEL)
+def chains_bias_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, order: int = 1) -> Terms:
     """Shape of the bias of S equal servers, each with L iterations: that of one server.
 
     Source: stale-gradient paper, Theorem 6, as printed; see `theory.stale.servers`.
 
-    Parameters
-    ----------
-    constants : Constants
-        Convention "global".
-    algorithm : fedsim.StaleSGLD or fedsim.StaleSGHMC
-        Constant step size.
-    n_rounds, record
-        Iterations L of each server.
-    n_chains : int
-        S.
-    order : int
-        K.
-    variant : "printed"
-
-    Returns
-    -------
-    Bound of kind "rate" with terms "time", "staleness" and "integrator".
-
-    Raises
-    ------
-    ValueError
-        As for `generic_bias_rate`, and for n_chains below 1.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 3)
+    0.7
     """
-    return _chains(constants, algorithm, "bias", "Theorem 6", n_rounds, record, n_chains, order, variant)
+    return _equal("bias", s, rounds, n_chains, order)
 
 
-@theorem(id="stale.chains_mse_rate", paper=PAPER, number="Theorem 6 (MSE)", kind="rate",
-         quantity="average_mse", algorithm=Stale, convention="global", hypotheses=PARALLEL,
-         variants=("proof",), formerly={"printed": "proof"})
-def chains_mse_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
-                    n_chains: int = 2, order: int = 1, variant: str = "proof") -> Bound:
+@theorem("Theorem 6 (MSE)", source="Stale gradients Theorem 6", kind="rate", quantity="average_mse",
+         terms=("time", "chains", "staleness", "integrator"), hypotheses=PARALLEL,
+         variants={"proof": "the last line of the proof, which is the theorem with 1/Tbar^2 and "
+                            "T_m^2/Tbar^2: without those bars, lost in our transcription, its last two terms "
+                            'would not be "independent of S"'}, formerly={"printed": "proof"})
+def chains_mse_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, order: int = 1) -> Terms:
     """Shape of the mean squared error of S equal servers, each with L iterations.
 
     Source: stale-gradient paper, Theorem 6; see `theory.stale.servers`.
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record, n_chains, order
-        As for `chains_bias_rate`.
-    variant : "proof"
-        The last line of the proof, which is the theorem with 1/Tbar^2 and T_m^2/Tbar^2: without those bars,
-        lost in our transcription, its last two terms would not be "independent of S".
-
-    Returns
-    -------
-    Bound of kind "rate" with terms "time", "chains", "staleness" and "integrator".
-
-    Raises
-    ------
-    ValueError
-        As for `chains_bias_rate`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 3)
+    0.315
     """
-    return _chains(constants, algorithm, "mse", "Theorem 6", n_rounds, record, n_chains, order, variant)
+    return _equal("mse", s, rounds, n_chains, order)
 
 
-@theorem(id="stale.chains_variance_rate", paper=PAPER, number="Theorem 7", kind="rate",
-         quantity="average_variance", algorithm=Stale, convention="global", hypotheses=PARALLEL,
-         variants=("proof",), formerly={"printed": "proof"})
-def chains_variance_rate(constants: Constants, algorithm: Any, *, n_rounds: int, record: Any = None,
-                         n_chains: int = 2, order: int = 1, variant: str = "proof") -> Bound:
+@theorem("Theorem 7", kind="rate", quantity="average_variance", terms=("time", "integrator"),
+         hypotheses=PARALLEL, formerly={"printed": "proof"},
+         variants={"proof": "the last line of the proof, 1/T + ...; our transcription of the theorem has "
+                            "1/Tbar, which is true and S times larger"})
+def chains_variance_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, order: int = 1) -> Terms:
     """Shape of the variance of S equal servers, each with L iterations: 1/S of that of one server.
 
     Source: stale-gradient paper, Theorem 7; see `theory.stale.servers`.
 
-    Parameters
-    ----------
-    constants, algorithm, n_rounds, record, n_chains, order
-        As for `chains_bias_rate`.
-    variant : "proof"
-        The last line of the proof, 1/T + ...; our transcription of the theorem has 1/Tbar, which is true and
-        S times larger.
-
-    Returns
-    -------
-    Bound of kind "rate" with terms "time" and "integrator".
-
-    Raises
-    ------
-    ValueError
-        As for `chains_bias_rate`.
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 3)
+    0.055
     """
-    return _chains(constants, algorithm, "variance", "Theorem 7", n_rounds, record, n_chains, order, variant)
+    return _equal("variance", s, rounds, n_chains, order)

@@ -1,12 +1,14 @@
-"""What the statements of the paper share: their hypotheses, and the numbers L, h and tau."""
+"""What the statements of the paper share: their hypotheses, and the numbers h and tau."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.stale import StaleSGLD
+from fedsim.algorithms.stale import Stale, StaleSGLD
 from fedsim.law import recorded_rounds
 from fedsim.problems.quadratic import Quadratic
 from fedsim.stability import stability_radius
@@ -16,35 +18,33 @@ from fedsim.validation import whole
 from ..bound import ROUNDING, Assumption
 from ..constants import Constants
 from ..exact.stale import stability_limit
+from ..paper import Paper
+from ..statement import Hypothesis
 
 PAPER = "Stale gradients"
 
-STANDARD = (
-    "elliptic or hypoelliptic diffusion (Assumption 2)",
-    "psi and its derivatives up to the third bounded by a function whose moments along the chain are bounded "
-    "(Assumption 3)",
-    "drift infinitely differentiable with bounded derivatives of any order (Assumption 4)",
-    "constant step size",
-)
-"""Of Lemma 1; psi solves the Poisson equation."""
-HYPOTHESES = (
-    "unbiased stochastic gradients of bounded variance, Lipschitz (Assumption 1)", *STANDARD,
-    "age at most tau",
-)
-"""Of the theorems. No number decides Assumptions 1 to 4, but for bounded moments: `stable_step`."""
+
+@dataclass(frozen=True)
+class Setting:
+    """Numbers of a run under the paper's own letters; tau is worked out where a statement has it."""
+
+    algorithm: Any
+    n_rounds: int
+
+    @property
+    def h(self) -> float:
+        """Step size, the largest of a schedule."""
+        return float(self.algorithm.schedule.largest)
+
+    @cached_property
+    def tau(self) -> int:
+        """Largest age."""
+        return largest_age(self.algorithm, self.n_rounds)
 
 
-def iterations(n_rounds: Any, record: Any) -> np.ndarray:
-    """The L at which a rate is evaluated: recorded rounds without 0."""
+def iterations(algorithm: Any, n_rounds: Any, record: Any, index: str) -> np.ndarray:
+    """The L at which a statement is evaluated: recorded rounds without 0."""
     return recorded_rounds(whole("n_rounds", n_rounds, 1), record)[1:]
-
-
-def fixed_step(algorithm: Any) -> float:
-    """h; the paper's statements are for a constant step size."""
-    if not algorithm.schedule.is_constant:
-        raise ValueError(f"step_size={algorithm.step_size!r} must be constant: the paper's theorems have "
-                         "one h")
-    return float(algorithm.schedule.largest)
 
 
 def each_age(algorithm: Any, n_rounds: int) -> np.ndarray:
@@ -80,3 +80,39 @@ def stable_step(constants: Constants, algorithm: Any) -> Assumption:
     room = (limit - value) / limit
     room = room if room > 0.0 else min(room, -ROUNDING)  # the limit itself is not stable
     return Assumption(f"stable step size (bounded moments): {name}", room > 0.0, room)
+
+
+def _moving(algorithm: Any, problem: Any) -> str:
+    return "" if algorithm.schedule.is_constant else (
+        f"step_size={algorithm.step_size!r} must be constant: the paper's theorems have one h")
+
+
+UNBIASED = Hypothesis("unbiased stochastic gradients of bounded variance, Lipschitz (Assumption 1)")
+ONE_STEP_SIZE = Hypothesis("constant step size", refuses=_moving)
+OLDEST = Hypothesis("age at most tau")
+ASSUMPTIONS = (
+    Hypothesis("elliptic or hypoelliptic diffusion (Assumption 2)"),
+    Hypothesis("psi and its derivatives up to the third bounded by a function whose moments along the chain "
+               "are bounded (Assumption 3)", stable_step),
+    Hypothesis("drift infinitely differentiable with bounded derivatives of any order (Assumption 4)"),
+)
+"""Psi solves the Poisson equation. No number decides them, but for bounded moments: `stable_step`."""
+STANDARD = (*ASSUMPTIONS, ONE_STEP_SIZE)
+"""Of Lemma 1."""
+HYPOTHESES = (UNBIASED, *STANDARD, OLDEST)
+"""Of the theorems."""
+BEST = (UNBIASED, *ASSUMPTIONS, Hypothesis("constant step size"), OLDEST)
+"""Of what speaks about the best step size, whatever that of the algorithm is."""
+
+theorem = Paper(
+    id="stale", name=PAPER, key="chen2016", algorithm=Stale, convention="global", setting=Setting,
+    to_target=("average_bias", "average_mse", "average_variance", "average_fluctuation", "gradient_gap"),
+    recorded=iterations,
+    arguments={"record": "sequence of int, optional: Iterations L, of each server where there are several; "
+                         "see `fedsim.recorded_rounds`.",
+               "order": "int: K, the order of the integrator.",
+               "n_chains": "int: S, the number of servers."},
+    raises="Rounds below 1; a step size that is not constant, where the hypotheses ask for one; order, "
+           "n_chains or operator_error below their least values.",
+    example=""">>> problem = fs.Quadratic([1.0], [[0.0]])
+>>> algorithm = fs.StaleSGLD(0.1, staleness=5)""").theorem

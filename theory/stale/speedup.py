@@ -43,7 +43,7 @@ def first_reaching(lengths: Any, values: Any, precision: float) -> int | None:
 
     Examples
     --------
-    >>> first_reaching([1, 2, 3, 4], [0.1, 0.9, 0.5, 0.2], 0.3)
+    >>> theory.stale.first_reaching([1, 2, 3, 4], [0.1, 0.9, 0.5, 0.2], 0.3)
     4
     """
     counts = array("lengths", lengths, 1)
@@ -89,8 +89,9 @@ def iteration_speedup(single: AverageLaw, several: AverageLaw, n_workers: int, p
 
     Examples
     --------
-    >>> law = AverageLaw(np.arange(1, 5), np.zeros(4), np.array([0.1, 0.9, 0.5, 0.2]), 0.0, "one")
-    >>> iteration_speedup(law, law, 2, 0.3)
+    >>> law = theory.stale.AverageLaw(np.arange(1, 5), np.zeros(4), np.array([0.1, 0.9, 0.5, 0.2]), 0.0,
+    ...     "one")
+    >>> theory.stale.iteration_speedup(law, law, 2, 0.3)
     2.0
     """
     workers = whole("n_workers", n_workers, 1)
@@ -121,8 +122,9 @@ def time_speedup(single: AverageLaw, several: AverageLaw, times_single: Any, tim
 
     Examples
     --------
-    >>> law = AverageLaw(np.arange(1, 5), np.zeros(4), np.array([0.1, 0.9, 0.5, 0.2]), 0.0, "one")
-    >>> time_speedup(law, law, [1.0, 2.0, 3.0, 4.0], [0.5, 1.0, 1.5, 2.0], 0.3)
+    >>> law = theory.stale.AverageLaw(np.arange(1, 5), np.zeros(4), np.array([0.1, 0.9, 0.5, 0.2]), 0.0,
+    ...     "one")
+    >>> theory.stale.time_speedup(law, law, [1.0, 2.0, 3.0, 4.0], [0.5, 1.0, 1.5, 2.0], 0.3)
     2.0
     """
     moments = []

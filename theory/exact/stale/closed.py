@@ -21,7 +21,7 @@ from fedsim.validation import Array, nonnegative, positive, whole
 def stability_limit(tau: int) -> float:
     """Least h a at which a constant age tau is no longer stable.
 
-    >>> [round(stability_limit(tau), 6) for tau in (1, 2, 20)]
+    >>> [round(theory.exact.stale.stability_limit(tau), 6) for tau in (1, 2, 20)]
     [1.0, 0.618034, 0.076605]
     """
     return float(2.0 * np.sin(np.pi / (2.0 * (2 * whole("tau", tau) + 1))))
@@ -67,7 +67,7 @@ def stationary_variance(curvature: float, step_size: float, tau: int,
 
     Examples
     --------
-    >>> round(stationary_variance(1.0, 0.5, 0), 12), round(stationary_variance(1.0, 0.5, 1), 12)
+    >>> tuple(round(theory.exact.stale.stationary_variance(1.0, 0.5, tau), 12) for tau in (0, 1))
     (1.333333333333, 2.4)
     """
     ha, w = _angle(curvature, step_size, tau)
@@ -104,7 +104,7 @@ def stationary_autocovariance(curvature: float, step_size: float, tau: int, n_la
 def continuous_variance(curvature: float, delay: float) -> float:
     """Variance of the limit h -> 0 at constant delay tau h, (1/a) (1 + sin(a delay)) / cos(a delay).
 
-    >>> continuous_variance(2.0, 0.0)
+    >>> theory.exact.stale.continuous_variance(2.0, 0.0)
     0.5
     """
     angle = positive("curvature", curvature) * nonnegative("delay", delay)

@@ -35,9 +35,9 @@ def validity_ceiling(given: PrivacySetting) -> float:
 
     Examples
     --------
-    >>> given = PrivacySetting(sensitivity=1.0, batch_fraction=1.0, delta0=0.01, delta1=0.0, delta2=0.0,
-    ...     local_steps=1, n_rounds=1, n_clients=1)
-    >>> round(validity_ceiling(given), 6)
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=1.0, delta0=0.01, delta1=0.0,
+    ...     delta2=0.0, local_steps=1, n_rounds=1, n_clients=1)
+    >>> round(theory.privacy.validity_ceiling(given), 6)
     0.207112
     """
     scale = log_noise_scale(step_size=1.0, weight=given.smallest_weight, temperature=given.temperature,
@@ -52,11 +52,15 @@ def share(given: PrivacySetting, variant: str) -> float:
 
 def validity(given: PrivacySetting, step_size: float) -> Assumption:
     """Condition (57) at this step size."""
-    ceiling = validity_ceiling(given)
-    name = f"step_size <= {ceiling:.6g}, equation (57)"
-    if 0.0 < ceiling < math.inf:
-        return Assumption.at_most(name, step_size, ceiling)
-    return Assumption.yes(name, step_size <= ceiling)
+    return at_most(validity_ceiling(given), step_size, "(57)")
+
+
+def at_most(limit: float, step_size: float, where: str) -> Assumption:
+    """That the step size is within an equation's limit, which may be 0 or infinite."""
+    name = f"step_size <= {limit:.6g}, equation {where}"
+    if 0.0 < limit < math.inf:
+        return Assumption.at_most(name, step_size, limit)
+    return Assumption.yes(name, step_size <= limit)
 
 
 def amplification(given: PrivacySetting, variant: str) -> tuple[Assumption, ...]:

@@ -28,6 +28,14 @@ class PrivateStep:
     binding : str
         "epsilon" (the budget), or "validity" (equation (57): the theorem says nothing beyond).
     guarantee : PrivacyGuarantee
+
+    Examples
+    --------
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6, delta1=1e-6,
+    ...     delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> found = theory.privacy.largest_step_size(given, 1.0)
+    >>> float(f"{found.step_size:.3g}"), found.binding
+    (1.2e-09, 'epsilon')
     """
 
     step_size: float
@@ -62,9 +70,9 @@ def largest_step_size(given: PrivacySetting, epsilon: float, *, variant: str = "
 
     Examples
     --------
-    >>> given = PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6, delta1=1e-6, delta2=1e-6,
-    ...     local_steps=10, n_rounds=100, n_clients=50)
-    >>> largest_step_size(given, 1.0).guarantee.epsilon <= 1.0
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
+    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> theory.privacy.largest_step_size(given, 1.0).guarantee.epsilon <= 1.0
     True
     """
     budget = positive("epsilon", epsilon)
@@ -121,9 +129,9 @@ def largest_shared_noise(given: PrivacySetting, step_size: float, epsilon: float
 
     Examples
     --------
-    >>> given = PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6, delta1=1e-6, delta2=1e-6,
-    ...     local_steps=10, n_rounds=100, n_clients=50)
-    >>> round(largest_shared_noise(given, 1e-9, 2.0), 4)
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
+    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> round(theory.privacy.largest_shared_noise(given, 1e-9, 2.0), 4)
     0.7784
     """
     eta = positive("step_size", step_size)
@@ -165,9 +173,9 @@ def largest_active_clients(given: PrivacySetting, step_size: float, epsilon: flo
 
     Examples
     --------
-    >>> given = PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-9, delta1=0.0, delta2=1e-8,
-    ...     local_steps=10, n_rounds=100, n_clients=50)
-    >>> largest_active_clients(given, 1e-9, 2.0, delta=5.1e-8)
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-9, delta1=0.0,
+    ...     delta2=1e-8, local_steps=10, n_rounds=100, n_clients=50)
+    >>> theory.privacy.largest_active_clients(given, 1e-9, 2.0, delta=5.1e-8)
     20
     """
     eta, budget = positive("step_size", step_size), positive("epsilon", epsilon)

@@ -55,7 +55,7 @@ def gaussian_delta(epsilon: float, shift: float) -> float:
 
     Examples
     --------
-    >>> round(gaussian_delta(1.0, 1.0), 6)
+    >>> round(theory.privacy.gaussian_delta(1.0, 1.0), 6)
     0.126937
     """
     if not (epsilon >= 0.0 and shift >= 0.0):
@@ -85,8 +85,9 @@ def batches_delta(epsilon: float, shift: float, n_steps: int, batch_fraction: fl
 
     Source: FA-LD definition (13) and assumption G.2.
 
-    >>> round(batches_delta(1.0, 1.0, 1, 1.0), 6), round(batches_delta(0.1, 1.0, 1, 0.1), 6)
-    (0.126937, 0.018472)
+    >>> [round(theory.privacy.profiles.batches_delta(epsilon, 1.0, 1, share), 6)
+    ...  for epsilon, share in ((1.0, 1.0), (0.1, 0.1))]
+    [0.126937, 0.018472]
     """
     if batch_fraction == 1.0:
         return gaussian_delta(epsilon, shift * math.sqrt(n_steps))
@@ -135,7 +136,7 @@ def mixture_delta(epsilon: float, first: Sequence[Component], second: Sequence[C
 
     Source: FA-LD definition (13).
 
-    >>> round(mixture_delta(1.0, [(1.0, 0.0, 1.0)], [(1.0, 1.0, 1.0)]), 6)
+    >>> round(theory.privacy.profiles.mixture_delta(1.0, [(1.0, 0.0, 1.0)], [(1.0, 1.0, 1.0)]), 6)
     0.126937
     """
     factor = exp(nonnegative("epsilon", epsilon))
@@ -174,8 +175,9 @@ def drawn_client_delta(epsilon: float, shift: float, drawn: float, gap: float) -
 
     Source: FA-LD definition (13).
 
-    >>> round(drawn_client_delta(1.0, 1.0, 1.0, 0.0), 6)  # everyone is drawn: the Gaussian profile
-    0.126937
+    >>> everyone_is_drawn = theory.privacy.profiles.drawn_client_delta(1.0, 1.0, 1.0, 0.0)
+    >>> everyone_is_drawn == theory.privacy.profiles.mixture_delta(1.0, [(1.0, 0.0, 1.0)], [(1.0, 1.0, 1.0)])
+    True
     """
     shift, drawn, gap = positive("shift", shift), fraction("drawn", drawn), real("gap", gap)
     others = (1.0 - drawn, gap, 1.0)
@@ -190,9 +192,9 @@ def record_shift(given: PrivacySetting, step_size: float, weight: float) -> floa
 
     Source: FA-LD (53) and (54).
 
-    >>> given = PrivacySetting(sensitivity=2.0, batch_fraction=1.0, delta0=1e-5, delta1=0.0, delta2=0.0,
-    ...     local_steps=1, n_rounds=1, n_clients=2)
-    >>> record_shift(given, 0.25, 0.5)
+    >>> given = theory.privacy.PrivacySetting(sensitivity=2.0, batch_fraction=1.0, delta0=1e-5, delta1=0.0,
+    ...     delta2=0.0, local_steps=1, n_rounds=1, n_clients=2)
+    >>> theory.privacy.profiles.record_shift(given, 0.25, 0.5)
     1.0
     """
     private = 2.0 * weight * given.temperature * (1.0 - given.shared_noise)

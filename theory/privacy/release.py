@@ -49,10 +49,9 @@ class Release:
 
     Examples
     --------
-    >>> import fedsim as fs
-    >>> given = PrivacySetting(sensitivity=2.0, batch_fraction=1.0, delta0=1e-5, delta1=0.0, delta2=0.0,
-    ...     local_steps=4, n_rounds=1, n_clients=2)
-    >>> release = Release(given, fs.FALD(0.0625).schedule, "client")
+    >>> given = theory.privacy.PrivacySetting(sensitivity=2.0, batch_fraction=1.0, delta0=1e-5, delta1=0.0,
+    ...     delta2=0.0, local_steps=4, n_rounds=1, n_clients=2)
+    >>> release = theory.privacy.Release(given, fs.FALD(0.0625).schedule, "client")
     >>> round(release.delta(1.0, 4), 6)  # four steps that move by 1/2 each are one that moves by 1
     0.126937
     """

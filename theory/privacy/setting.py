@@ -60,6 +60,13 @@ class PrivacySetting:
         Naming argument, value and condition.
 
     Source: FA-LD section 5, assumptions G.1 and G.2, Theorems 5.1 and G.3.
+
+    Examples
+    --------
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6, delta1=0.0,
+    ...     delta2=0.0, local_steps=10, n_rounds=100, n_clients=4, participation=fs.Participation(2, False))
+    >>> given.n_active, given.scheme, given.weights.tolist()
+    (2, 'II', [0.25, 0.25, 0.25, 0.25])
     """
 
     sensitivity: float
@@ -191,9 +198,8 @@ def setting_of(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: floa
 
     Examples
     --------
-    >>> import fedsim as fs
-    >>> given = setting_of([0.25, 0.75], fs.FALD(1e-8, 5), 10, sensitivity=2.0, batch_fraction=0.1,
-    ...     delta0=1e-6, delta1=0.0, delta2=0.0)
+    >>> given = theory.privacy.setting_of([0.25, 0.75], fs.FALD(1e-8, 5), 10, sensitivity=2.0,
+    ...     batch_fraction=0.1, delta0=1e-6, delta1=0.0, delta2=0.0)
     >>> given.n_clients, given.local_steps, given.smallest_weight
     (2, 5, 0.25)
     """

@@ -72,7 +72,7 @@ def step_epsilon(*, sensitivity: float, step_size: float, weight: float, tempera
     2 sensitivity sqrt(step_size log(1.25/delta0) / (tau (1 - shared_noise) weight)), with the smallest
     weight of all clients. It is twice batch_fraction times (54), and holds while (54) is at most one.
 
-    >>> round(step_epsilon(sensitivity=1.0, step_size=1e-4, weight=0.5, temperature=1.0,
+    >>> round(theory.privacy.terms.step_epsilon(sensitivity=1.0, step_size=1e-4, weight=0.5, temperature=1.0,
     ...                    shared_noise=0.0, delta0=1e-6), 6)
     0.105976
     """
@@ -87,8 +87,8 @@ def compose(epsilon: float, times: int, delta: float) -> Composition:
     advanced: sqrt(2 times log(1/delta)) epsilon + times epsilon (e^epsilon - 1), at the price of `delta`;
     basic: times epsilon, the only one left when delta = 0.
 
-    >>> compose(0.01, 10_000, 1e-6).branch, compose(0.01, 10, 1e-6).branch
-    ('advanced', 'basic')
+    >>> [theory.privacy.terms.compose(0.01, times, 1e-6).branch for times in (10_000, 10)]
+    ['advanced', 'basic']
     """
     basic = times * epsilon
     root = math.sqrt(2.0 * times) * math.sqrt(log_inverse(delta))
@@ -106,7 +106,7 @@ def drawn_probability(chance: float, draws: int) -> float:
 def amplified(epsilon: float, fraction: float) -> float:
     """Equation (62): log(1 + fraction (e^epsilon - 1)).
 
-    >>> amplified(3.0, 1.0), round(amplified(10_000.0, 0.5), 6)
+    >>> theory.privacy.terms.amplified(3.0, 1.0), round(theory.privacy.terms.amplified(10_000.0, 0.5), 6)
     (3.0, 9999.306853)
     """
     if fraction == 1.0 or epsilon == math.inf:

@@ -34,6 +34,8 @@ SOURCE = "FA-LD Theorems 5.1 and G.3, equations (54) to (65)"
 class PrivacyGuarantee:
     """(epsilon, delta)-differential privacy of a run when one record of one client is replaced.
 
+    It is a pair of numbers, and no `theory.Bound`; `theory.privacy.run_bound` makes the same claim as one.
+
     Source: FA-LD Theorems 5.1 and G.3, definition (13).
 
     Attributes
@@ -50,6 +52,13 @@ class PrivacyGuarantee:
         minibatches without replacement) are properties of data and code, and are not among them.
     setting, step_size, variant, source, kind
         What it was computed from and by.
+
+    Examples
+    --------
+    >>> found = theory.privacy.fa_ld_guarantee(step_size=1e-8, sensitivity=1.0, batch_fraction=0.1,
+    ...     delta0=1e-6, delta1=0.0, delta2=0.0, local_steps=10, n_rounds=2000, n_clients=50)
+    >>> found.hypotheses_hold, found.branches["rounds"], found.why_vacuous
+    (True, 'basic', ())
     """
 
     epsilon: float
@@ -133,9 +142,9 @@ def guarantee_at(given: PrivacySetting, step_size: float, *,
 
     Examples
     --------
-    >>> given = PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6, delta1=1e-6, delta2=1e-6,
-    ...     local_steps=10, n_rounds=100, n_clients=50)
-    >>> guarantee_at(given, 1e-8)
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
+    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> theory.privacy.guarantee_at(given, 1e-8)
     PrivacyGuarantee(epsilon=3.07367, delta=0.000201, record_level)
     """
     eta = positive("step_size", step_size)
@@ -210,8 +219,8 @@ def fa_ld_guarantee(*, step_size: float, sensitivity: float, batch_fraction: flo
 
     Examples
     --------
-    >>> found = fa_ld_guarantee(step_size=1e-8, sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
-    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> found = theory.privacy.fa_ld_guarantee(step_size=1e-8, sensitivity=1.0, batch_fraction=0.1,
+    ...     delta0=1e-6, delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
     >>> round(found.epsilon, 4), round(found.delta, 6), found.branches["rounds"]
     (3.0737, 0.000201, 'advanced')
     """
@@ -251,10 +260,9 @@ def guarantee(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: float
 
     Examples
     --------
-    >>> import fedsim as fs
     >>> problem = fs.Quadratic([1.0, 2.0], [[0.0], [1.0]])
-    >>> guarantee(problem, fs.FALD(1e-8, 5), 10, sensitivity=2.0, batch_fraction=0.1, delta0=1e-6,
-    ...           delta1=0.0, delta2=0.0)
+    >>> theory.privacy.guarantee(problem, fs.FALD(1e-8, 5), 10, sensitivity=2.0, batch_fraction=0.1,
+    ...     delta0=1e-6, delta1=0.0, delta2=0.0)
     PrivacyGuarantee(epsilon=0.105976, delta=5e-06, record_level)
     """
     given = setting_of(problem, algorithm, n_rounds, sensitivity=sensitivity, batch_fraction=batch_fraction,

@@ -37,7 +37,7 @@ def optimal_local_steps(condition_number: float, *, rule: str = "(K-1)^2") -> tu
 
     Examples
     --------
-    >>> optimal_local_steps(33.97), optimal_local_steps(1.0)
+    >>> theory.fa_ld.optimal_local_steps(33.97), theory.fa_ld.optimal_local_steps(1.0)
     ((6,), (1, 2))
     """
     kappa = real("condition_number", condition_number)
@@ -76,9 +76,9 @@ def best_plan(constants: Constants, algorithm: FALD, eps: float, *, largest: int
 
     Examples
     --------
-    >>> from theory.constants import Constants
-    >>> known = Constants(dim=1, strong_convexity=1.0, smoothness=8.0, weights=[1.0], initial_distance=1.0)
-    >>> best_plan(known, FALD(0.1), 0.1).local_steps
+    >>> known = theory.Constants(dim=1, strong_convexity=1.0, smoothness=8.0, weights=[1.0],
+    ...     initial_distance=1.0)
+    >>> theory.fa_ld.best_plan(known, fs.FALD(0.1), 0.1).local_steps
     3
     """
     whole("largest", largest, 1)

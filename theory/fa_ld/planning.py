@@ -64,6 +64,14 @@ class Plan:
         With this step size or schedule.
     theorem : str
         Id of the theorem that guarantees it.
+
+    Examples
+    --------
+    >>> known = theory.Constants(dim=1, strong_convexity=1.0, smoothness=2.0, weights=[1.0],
+    ...                          initial_distance=1.0)
+    >>> found = theory.fa_ld.plan(known, fs.FALD(0.1, local_steps=2), 0.1)
+    >>> found.n_steps == 2 * found.n_rounds, found.cap_binds, found.algorithm.step_size == found.step_size
+    (True, False, True)
     """
 
     eps: float
@@ -116,12 +124,11 @@ def plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
 
     Examples
     --------
-    >>> from theory.constants import Constants
-    >>> known = Constants(dim=1, strong_convexity=1.0, smoothness=2.0, weights=[0.5, 0.5],
+    >>> known = theory.Constants(dim=1, strong_convexity=1.0, smoothness=2.0, weights=[0.5, 0.5],
     ...                   initial_distance=1.0, heterogeneity=0.0)
-    >>> schedule = Harmonic.from_theorem(strong_convexity=1.0, smoothness=2.0)
-    >>> for algorithm in (FALD(0.1, 2), FALD(schedule, 2)):
-    ...     found = plan(known, algorithm, 0.1)
+    >>> schedule = fs.schedules.Harmonic.from_theorem(strong_convexity=1.0, smoothness=2.0)
+    >>> for algorithm in (fs.FALD(0.1, 2), fs.FALD(schedule, 2)):
+    ...     found = theory.fa_ld.plan(known, algorithm, 0.1)
     ...     print(found.theorem, found.n_rounds)
     fa_ld.w2_bound 104598943
     fa_ld.w2_bound_decreasing 43739976
@@ -205,13 +212,11 @@ def fewest_active(constants: Constants, algorithm: FALD, eps: float) -> int:
 
     Examples
     --------
-    >>> import fedsim as fs
-    >>> from theory.constants import Constants
-    >>> known = Constants(dim=1, strong_convexity=1.0, smoothness=2.0, weights=[0.01] * 100,
+    >>> known = theory.Constants(dim=1, strong_convexity=1.0, smoothness=2.0, weights=[0.01] * 100,
     ...                   initial_distance=1.0, heterogeneity=0.0)
     >>> for scheme in (True, False):
-    ...     algorithm = FALD(0.1, 2, shared_noise=1.0, participation=fs.Participation(1, scheme))
-    ...     print(fewest_active(known, algorithm, 2.0))
+    ...     algorithm = fs.FALD(0.1, 2, shared_noise=1.0, participation=fs.Participation(1, scheme))
+    ...     print(theory.fa_ld.fewest_active(known, algorithm, 2.0))
     19
     16
     """

@@ -42,6 +42,13 @@ class Setting:
         sum_c p_c T_{c,rho} = tau (rho^2 + N (1-rho^2)), whatever the weights are.
     H : float
         H_rho = D^2 + client_temperature/m + gamma^2/(m^2 d) + sigma^2/m^2.
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.01, local_steps=2)
+    >>> s = theory.fa_ld.setting(theory.constants(problem, algorithm), algorithm)
+    >>> s.m, s.L, s.K, s.tau, round(s.start, 3)
+    (1.0, 3.0, 2, 1.0, 2.475)
     """
 
     m: float
@@ -84,6 +91,12 @@ def setting(constants: Constants, algorithm: FALD) -> Setting:
         For constants that are not known, and where H_rho is too large for a float64.
 
     Source: FA-LD sections 3 and 4.
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.01, local_steps=2)
+    >>> round(theory.fa_ld.setting(theory.constants(problem, algorithm), algorithm).H, 4)
+    3.125
     """
     m, L, d = constants.strong_convexity, constants.smoothness, constants.dim
     tau, shared = algorithm.temperature, algorithm.shared_noise

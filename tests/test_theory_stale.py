@@ -39,6 +39,16 @@ def test_rates_by_hand():
     assert rate("generic_mse_rate", operator_error=0.3).value[-1] == pytest.approx(0.113)
 
 
+@pytest.mark.parametrize("name", ["mse_rate", "fluctuation_rate"])
+def test_a_rate_says_how_its_constants_are_fitted(name):
+    bound = rate(name, record=range(1, 101))
+    with pytest.raises(ValueError, match="unknown constant") as refused:
+        theory.examine(f"stale.{name}", PROBLEM, ALGORITHM, 100)
+    words = str(refused.value).rpartition(": ")[2]  # which run when pasted
+    fit = eval(words, {"theory": theory, "bound": bound, "measured": 3.0 * bound.value})
+    np.testing.assert_allclose(fit.curve, 3.0 * bound.value, rtol=1e-9)
+
+
 def test_servers_that_differ():
     """The proof's last line keeps T_m/Tbar and h_m; without them a smaller form is proved."""
     lengths, steps, tau = [100, 50, 10], [0.1, 0.2, 0.01], 3

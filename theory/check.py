@@ -20,7 +20,7 @@ from .bound import Bound
 from .catalogue import Theorem, theorems
 from .constants import Constants, constants
 from .exact import exact_law
-from .verdict import Verdict, judge
+from .verdict import Verdict, instead_of_verdict, judge
 
 __all__ = ["Measured", "Quantity", "Verdict", "check", "examine", "quantities", "quantity"]
 
@@ -120,8 +120,7 @@ def check(bound: Bound, law: Any, *, level: float = 0.999, same: bool = True) ->
     if not isinstance(bound, Bound):
         raise ValueError(f"bound={bound!r} must be a theory.Bound")
     if bound.kind == "rate":
-        raise ValueError(f"kind='rate' of {bound.source}: a rate holds up to an unknown constant and cannot "
-                         "be checked; compare slopes instead")
+        raise ValueError(f"kind='rate' of {bound.source}: a rate {instead_of_verdict(bound)}")
     positive("level", level)
     of, names = of_source(law), ("bound", "law")
     known = differing(bound.of, of, names)
@@ -289,7 +288,7 @@ def examine(theorem: str | Theorem, problem: Any, algorithm: Any, n_rounds: int,
                            variant=variant or entry.variants[0], **extra)
     object.__setattr__(bound, "given", ())  # by the theorem's own rule, from the problem itself
     if bound.kind == "rate":
-        raise ValueError(f"theorem={entry.id!r} is a rate: it holds up to an unknown constant")
+        raise ValueError(f"theorem={entry.id!r} is a rate: it {instead_of_verdict(bound)}")
     note = compared(bound.of, Provenance.of(problem, algorithm, start), ("bound", "law"), True)
     last = int(bound.rounds[-1]) if bound.index == "round" else n_rounds
     source = _QUANTITIES[bound.quantity].exact(problem, algorithm, bound, last, start, record)

@@ -141,3 +141,10 @@ def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, 
         first_violation=int(rounds[np.argmax(wrong)]) if wrong.any() else None,
         hypotheses_met=bound.hypotheses_hold, is_vacuous=bound.is_vacuous, n_compared=len(rounds),
         worst_round=int(rounds[worst]), bound=bound, note=". ".join(filter(None, notes)), same=same)
+
+
+def instead_of_verdict(rate: Bound) -> str:
+    """Why a rate is not checked, and what can be done with measured values."""
+    fit = ("stale.fit_constants(bound.terms, measured)" if len(rate.terms) > 1 else
+           "rates.fit_rate(bound.rounds, bound.value, measured)")
+    return f"holds up to an unknown constant and cannot be checked; fit it to measured values: theory.{fit}"

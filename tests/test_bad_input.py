@@ -269,8 +269,8 @@ def fields_of(row):
 
 @pytest.mark.parametrize(**each(fields_of))
 def test_a_wrong_field_of_any_algorithm_is_named(kind, name):
-    """Or it is right, and the algorithm is sound and can be judged."""
-    names, (problem, good, _) = fields_of(ROWS[kind]), ROWS[kind].plainest
+    """Or it is right, and the algorithm is sound."""
+    good = ROWS[kind].plainest.algorithm
 
     @garbage
     @given(arrays)
@@ -282,10 +282,7 @@ def test_a_wrong_field_of_any_algorithm_is_named(kind, name):
     @example(None)
     @example("text")
     def check(value):
-        algorithm = refused_or_sound((name,), lambda: dataclasses.replace(good, **{name: value}))
-        if algorithm is not None:
-            repr(algorithm)
-            refused_or_sound(names, lambda: fs.validate(problem, algorithm))
+        repr(refused_or_sound((name,), lambda: dataclasses.replace(good, **{name: value})))
 
     check()
 

@@ -24,7 +24,7 @@ def test_the_mutant_is_caught(kind, name, alarm):
 
 def test_every_algorithm_has_mutants():
     for kind, row in ROWS.items():
-        assert row.mutants.program is kind and len(row.mutants.all) >= 3
+        assert row.mutants.program is kind and row.mutants.all
 
 
 def test_foreign_code_stays_out_of_the_shared_cache():

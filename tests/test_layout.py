@@ -20,7 +20,8 @@ TEXT = {".py", ".toml", ".txt", ".md", ".json", ".csv", ".html", ".mplstyle", ".
 
 # What theory may take from fedsim: modules of definitions, never one that simulates or compiles.
 THEORY_MAY_IMPORT = {
-    "fedsim", "fedsim.algorithms", "fedsim.distance", "fedsim.interfaces", "fedsim.law", "fedsim.network",
+    "fedsim", "fedsim.algorithms", "fedsim.distance", "fedsim.fingerprints", "fedsim.interfaces",
+    "fedsim.law", "fedsim.network",
     "fedsim.participation", "fedsim.problems", "fedsim.provenance", "fedsim.schedules", "fedsim.stability",
     "fedsim.staleness", "fedsim.validation",
 }

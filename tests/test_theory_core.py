@@ -11,7 +11,7 @@ from examples_of import fa_ld_pair, small_bound
 import fedsim as fs
 import theory
 from theory.bound import Assumption
-from theory.catalogue import theorem
+from theory.fa_ld.setting import theorem
 from theory.tuning import best_step_size, compare, rounds_to
 
 
@@ -207,8 +207,7 @@ def test_the_decorator_checks_what_all_theorems_share(problem, algorithm):
     with pytest.raises(ValueError, match="variant='wrong' must be one of 'proof', 'printed'"):
         theory.fa_ld.w2_bound(facts, algorithm, n_rounds=1, variant="wrong")
     with pytest.raises(ValueError, match=r"id='fa_ld.w2_bound' is in the catalogue already"):
-        theorem(id="fa_ld.w2_bound", paper="x", number="Theorem 1", kind="upper", quantity="w2",
-                hypotheses=(), algorithm=fs.FALD, convention="federated")(lambda constants, algorithm: None)
+        theorem("Theorem 1", quantity="w2", terms=("x",))(theory.fa_ld.w2_bound.__wrapped__)
 
 
 # --- tuning

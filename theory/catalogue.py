@@ -1,13 +1,6 @@
 """The catalogue of all theorems.
 
-A theorem is a plain function that returns a `Bound`, registered by the decorator `theorem`:
-
-    @theorem(id="fa_ld.w2_bound", paper="FA-LD", number="Theorem 4.7", kind="upper", quantity="w2",
-             hypotheses=("...",), algorithm=FALD, convention="federated", variants=("proof", "printed"))
-    def w2_bound(constants, algorithm, *, n_rounds, record=None, variant="proof"): ...
-
-The decorator checks what every theorem checks (type and convention of the constants, class of the
-algorithm, name of the variant) and puts the theorem in the catalogue; nothing else has to be edited.
+A theorem is declared by `Paper.theorem` (`theory/paper.py`), which enters it here.
 
 One rule for variants: the first one is the default, and the smallest form that is proved; "printed" is what
 our transcription of the paper says; "corrected" exists only where the printed formula is false; other
@@ -17,26 +10,17 @@ DeprecationWarning: "corrected" means the default, and others what `formerly` sa
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fedsim.provenance import Part, attach
 from fedsim.validation import one_of
 
-from .bound import INDICES, KINDS, Bound
-from .constants import Constants
+from .bound import Bound
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-COMMON = ("n_rounds", "record", "variant")
-"""Arguments of every theorem; what else is given by hand is said by `Bound.given`."""
 
 
 @dataclass(frozen=True)
@@ -100,56 +84,6 @@ def enter(entry: Theorem) -> None:
     _THEOREMS[entry.id] = entry
 
 
-def theorem(*, id: str, paper: str, number: str, kind: str, quantity: str, hypotheses: tuple[str, ...],
-            algorithm: type, convention: str, variants: tuple[str, ...] = ("printed",),
-            index: str = "round", applies: Callable[[Any], bool] | None = None,
-            inputs: Callable[..., dict[str, Any]] | None = None, formerly: Mapping[str, str] | None = None,
-            ) -> Callable[[Callable[..., Bound]], Callable[..., Bound]]:
-    """Decorator that enters a bound in the catalogue and checks the arguments all bounds share.
-
-    Parameters
-    ----------
-    convention : str
-        Of the potentials the theorem speaks about; constants of another one are refused.
-    formerly : mapping, optional
-        Names that variants had before -> what they mean now.
-    others
-        As the attributes of `Theorem`.
-    """
-    one_of("kind", kind, KINDS)
-    one_of("index", index, INDICES)
-
-    def register(function: Callable[..., Bound]) -> Callable[..., Bound]:
-        _require_default(id, function, variants[0])
-
-        @functools.wraps(function)
-        def checked(constants: Constants, chosen: Any, **arguments: Any) -> Bound:
-            if not isinstance(constants, Constants):
-                raise ValueError(f"constants={constants!r} must be a theory.Constants")
-            if constants.convention != convention:
-                raise ValueError(f"convention={constants.convention!r} of the constants must be "
-                                 f"{convention!r} ({paper} {number}); use theory.constants(problem, "
-                                 "algorithm)")
-            if not isinstance(chosen, algorithm):
-                raise ValueError(f"algorithm={chosen!r} must be a {algorithm.__name__} ({paper} {number})")
-            if "variant" in arguments:
-                arguments["variant"] = named_variant(arguments["variant"], variants, id, formerly)
-            bound = function(constants, chosen, **arguments)
-            object.__setattr__(bound, "theorem", id)
-            object.__setattr__(bound, "given", tuple(
-                name for name, value in arguments.items() if name not in COMMON and value is not None))
-            return attach(bound, dataclasses.replace(constants.of, algorithm=Part.of(chosen)))
-
-        if id in _THEOREMS:
-            raise ValueError(f"id={id!r} is in the catalogue already; ids must be unique")
-        entry = Theorem(id, paper, number, kind, quantity, tuple(hypotheses), tuple(variants), checked,
-                        algorithm, index, lambda a, problem=None: applies is None or applies(a), inputs)
-        _THEOREMS[id] = entry
-        return checked
-
-    return register
-
-
 def named_variant(variant: Any, variants: tuple[str, ...], of: str,
                   formerly: Mapping[str, str] | None = None) -> str:
     """The variant meant: one of `variants`, or what a name that has gone means for one release."""
@@ -159,13 +93,6 @@ def named_variant(variant: Any, variants: tuple[str, ...], of: str,
                       "be refused in the next release", DeprecationWarning, stacklevel=3)
         return gone[variant]
     return str(one_of("variant", variant, variants))
-
-
-def _require_default(id: str, function: Callable[..., Bound], default: str) -> None:
-    """The default is said twice, here and in the signature that users see: both must agree."""
-    said = inspect.signature(function).parameters.get("variant")
-    if said is not None and said.default != default:
-        raise ValueError(f"variant={said.default!r} of {id} must be {default!r}, the first of its variants")
 
 
 def theorems() -> tuple[Theorem, ...]:

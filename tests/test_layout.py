@@ -166,6 +166,24 @@ def test_theory_shares_no_numerics_with_the_simulator():
     assert not found
 
 
+def _asked(node):
+    """What a getattr or hasattr asks a problem or an algorithm for, else None."""
+    if not (isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr") and node.args):
+        return None
+    whom = ast.unparse(node.args[0]).split(".")[-1]
+    return ast.unparse(node) if whom in ("problem", "algorithm", "followed", "pooled", "solved") else None
+
+
+def test_what_a_problem_or_an_algorithm_may_offer_has_one_default():
+    """It stands in fedsim/interfaces.py, so that nobody asks whether a part is there."""
+    found = [f"{shown(path)}:{node.lineno} {what}" for path in sources("fedsim", "theory")
+             for node in ast.walk(tree_of(path)) if (what := _asked(node))]
+    assert not found
+    for guess in ("getattr(problem, 'pooled')", "hasattr(plan.algorithm, name)"):
+        assert _asked(ast.parse(guess).body[0].value) == guess
+    assert _asked(ast.parse("getattr(law, 'mean')").body[0].value) is None
+
+
 def test_files_are_short():
     long = {shown(path): count for path in sources(*PACKAGES)
             if (count := len(path.read_text(encoding="utf-8").splitlines())) >= MAX_LINES}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from examples_of import regression
 
 import fedsim as fs
 from fedsim.algorithms import minibatch_stability
+from fedsim.algorithms.federated import Federated
 from theory.exact.batches import MinibatchNoise
 from theory.exact.de_sghmc import DESGHMCFamily
 from theory.exact.de_sgld import DESGLDFamily
@@ -124,3 +126,38 @@ def test_what_is_not_judged_says_so(monkeypatch):
     many = regression(1, sizes=(3,) * 24)
     ring = fs.network.ring(24)
     assert "too large" in fs.DESGHMC(0.05, 1.0, ring).stability(many).source
+
+
+@dataclass(frozen=True)
+class Declared(Federated):
+    """A new algorithm, which says what the local update of another one is and nothing else of stability."""
+
+    step_size: float
+    other: Any
+    participation: Any = None
+    shared_noise: float = 0.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "local_steps", self.other.local_steps)
+        object.__setattr__(self, "participation", self.other.participation)
+        self._normalise()
+
+    def _evaluations(self, eta):
+        return self.other._evaluations(eta)
+
+
+@pytest.mark.parametrize("name", FEDERATED)
+@pytest.mark.parametrize("problem", [
+    FEW, FEW.as_quadratic(), fs.Quadratic([[1.0, 3.0], [2.0, 0.5], [1.0, 1.0], [4.0, 2.0]], np.ones((4, 2)))],
+    ids=["minibatches", "dense", "diagonal"])
+def test_a_new_algorithm_has_stability_from_its_evaluations_alone(name, problem):
+    known = FEDERATED[name]
+    found = Declared(known.step_size, known).stability(problem)
+    wanted = known.stability(problem)
+    assert found.radius == pytest.approx(wanted.radius, rel=1e-12)
+    assert found.max_step_size == pytest.approx(wanted.max_step_size, rel=1e-9)
+    assert found.stable == wanted.stable
+    assert found.source.startswith("Declared round map, largest client curvature")
+    fs.validate(problem, Declared(known.step_size, known))
+    with pytest.raises(fs.UnstableStepSize, match="Declared round map"):
+        fs.validate(problem, Declared(1.01 * wanted.max_step_size, known))

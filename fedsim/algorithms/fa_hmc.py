@@ -51,7 +51,8 @@ class FAHMC(Federated):
     local_steps : int
         T, local updates between communications.
     shared_noise : float
-        Fraction of the averaged momentum's variance that is common to all clients, the paper's rho.
+        Fraction of the averaged momentum's variance that is common to all clients: this paper's rho, where
+        `FALD` has its paper's rho^2.
     debias : None, "stale" or "fresh"
         Correct the gradients by the server's, at its value one round ago or now.
     first_round : "none", "exact" or "printed"

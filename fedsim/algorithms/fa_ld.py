@@ -68,7 +68,8 @@ class FALD(Federated):
     temperature : float
         tau of the target exp(-f/tau).
     shared_noise : float
-        Fraction of the averaged noise's variance that is common to all clients, the paper's rho^2.
+        Fraction of the averaged noise's variance that is common to all clients: this paper's rho^2, where
+        `FAHMC` has its paper's rho.
     participation : Participation, optional
         Clients drawn each round; all by default.
 

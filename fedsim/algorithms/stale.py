@@ -123,7 +123,7 @@ class Stale(ByValue, AlgorithmParts):
 
 @dataclass(frozen=True, eq=False)
 class StaleSGLD(Stale):
-    """Parameters of stale SGLD.
+    """Parameters of stale SGLD. A problem of several clients is pooled: there is one chain, on f.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class StaleSGLD(Stale):
 
 @dataclass(frozen=True, eq=False)
 class StaleSGHMC(Stale):
-    """Parameters of stale SGHMC; velocities start at zero.
+    """Parameters of stale SGHMC; velocities start at zero. A problem of several clients is pooled.
 
     Parameters
     ----------

@@ -24,6 +24,8 @@ _FAMILIES: dict[type, ExactFamily] = {}
 class ExactFamily:
     """What a file of this package provides for its algorithm; a missing part raises `NoExactLaw`."""
 
+    clients_differ = False
+
     def solvable(self, problem: Any) -> Any:
         """The problem whose moments are followed: `problem`, or a quadratic one with the same law."""
         if not isinstance(problem, Quadratic) and problem.keeps_gaussian:
@@ -40,15 +42,10 @@ class ExactFamily:
                 covariance: str) -> Iterable[Moments]:
         """Moments of the average iterate at `rounds`, from moments `mean` and `cov` (None: a point).
 
-        With covariance="none" the covariances are None; else (d, d), or (d,) variances
-        where covariance="diagonal" or where coordinates are uncorrelated. Where clients have laws of
-        their own (`n_laws`): stacked, the average first.
+        With covariance="none" the covariances are None; else (d, d), or (d,) variances where "diagonal" or
+        where coordinates are uncorrelated. Where `clients_differ`: stacked, the average first.
         """
         raise NoExactLaw(f"{type(algorithm).__name__} has no exact law here")
-
-    def n_laws(self, problem: Any) -> int:
-        """Laws that there are: that of the average, and of every client where they have their own."""
-        return 1
 
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
         """Is the law Gaussian, rather than known by its first two moments only?"""
@@ -161,7 +158,7 @@ def exact_law(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None,
     one_of("covariance", covariance, ("full", "diagonal", "none"))
     rounds = recorded_rounds(n_rounds, record)
     dim, kept = problem.dim, len(rounds)
-    views = family.n_laws(solved)
+    views = 1 + problem.n_clients if family.clients_differ else 1
     entries = {"full": dim * dim, "diagonal": dim, "none": 0}[covariance]
     laws = "" if views == 1 else f" of {views} laws"
     refuse_memory(views * kept * (dim + entries), f"{kept} recorded rounds{laws} of "

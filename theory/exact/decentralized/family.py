@@ -24,6 +24,8 @@ from .modes import ModeLaw
 class DecentralizedFamily(ExactFamily):
     """Laws of any algorithm that says what its steps are, as a `Move`."""
 
+    clients_differ = True
+
     def move(self, algorithm: Any, size: float) -> Move:
         """The step of this size."""
         raise NotImplementedError
@@ -35,9 +37,6 @@ class DecentralizedFamily(ExactFamily):
     def solvable(self, problem: Any) -> Any:
         """Quadratic problems, and linear regression with minibatches as it is."""
         return problem if has_minibatches(problem) else super().solvable(problem)
-
-    def n_laws(self, problem: Any) -> int:
-        return 1 + problem.n_clients
 
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
         return not has_minibatches(problem)

@@ -83,7 +83,7 @@ def w1_samples(first: Array, second: Array) -> float:
 
     Examples
     --------
-    >>> w1_samples([[0.0], [2.0]], [[3.0], [1.0]])
+    >>> fs.distance.w1_samples([[0.0], [2.0]], [[3.0], [1.0]])
     1.0
     """
     one, two = array("first", first, 2), array("second", second, 2)

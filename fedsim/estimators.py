@@ -22,9 +22,20 @@ from scipy.special import stdtrit
 from .distance import check_quantile
 from .validation import Array, array, positive, real, shape
 
+__all__ = [
+    "Errors", "Estimated", "combine", "errors",
+]
+
 
 class Estimated(NamedTuple):
-    """A number estimated from replicas: value, standard error, and the ends of its interval."""
+    """A number estimated from replicas: value, standard error, and the ends of its interval.
+
+    Examples
+    --------
+    >>> found = fs.estimators.Estimated(0.5, 0.1, 0.3, 0.7)
+    >>> found.low <= found.value <= found.high
+    True
+    """
 
     value: float
     error: float
@@ -43,6 +54,12 @@ class Errors:
     truth : float
     n_replicas : int
     level : float
+
+    Examples
+    --------
+    >>> found = fs.estimators.errors([1.0, 2.0, 3.0, 6.0], truth=2.0)
+    >>> found.n_replicas, found.level
+    (4, 0.95)
     """
 
     bias: Estimated
@@ -78,7 +95,7 @@ def errors(averages: Any, truth: float, level: float = 0.95) -> Errors:
 
     Examples
     --------
-    >>> found = errors([1.0, 2.0, 3.0, 6.0], truth=2.0)
+    >>> found = fs.estimators.errors([1.0, 2.0, 3.0, 6.0], truth=2.0)
     >>> found.bias.value, round(found.variance.value, 12), found.mse.value
     (1.0, 4.666666666667, 4.5)
     """
@@ -115,7 +132,7 @@ def combine(averages: Sequence[Any], times: Any) -> Array:
 
     Examples
     --------
-    >>> combine([[1.0, 2.0], [4.0, 5.0]], times=[2.0, 1.0]).tolist()
+    >>> fs.estimators.combine([[1.0, 2.0], [4.0, 5.0]], times=[2.0, 1.0]).tolist()
     [2.0, 3.0]
     """
     if len(averages) == 0:

@@ -57,7 +57,7 @@ def fingerprint(value: Any) -> str | None:
 
     Examples
     --------
-    >>> import fedsim as fs
+    >>> from fedsim.fingerprints import fingerprint
     >>> one, other = fs.Quadratic([2.0], [[1.0]]), fs.Quadratic([[[2.0]]], [[1.0]], weights=[1.0])
     >>> fingerprint(one) == fingerprint(other) != fingerprint(fs.Quadratic([2.5], [[1.0]]))
     True

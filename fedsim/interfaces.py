@@ -222,6 +222,11 @@ def validate(problem: Problem, algorithm: Algorithm, start: object = None) -> No
     ------
     ValueError
         Naming argument, value and condition; `UnstableStepSize` beyond stability.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> fs.validate(problem, fs.FALD(0.1), start=[2.0])
     """
     validate_sizes(problem, algorithm, start)
     if not algorithm._radius(problem) < 1.0:  # the limit is dearer than the radius

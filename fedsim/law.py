@@ -36,7 +36,7 @@ class Gaussian:
 
     Examples
     --------
-    >>> Gaussian([0.0], [[1.0]]).w2(Gaussian([3.0], [[25.0]]))
+    >>> fs.Gaussian([0.0], [[1.0]]).w2(fs.Gaussian([3.0], [[25.0]]))
     5.0
     """
 
@@ -108,9 +108,11 @@ def recorded_rounds(n_rounds: int, record: Any = None) -> np.ndarray:
 
     Examples
     --------
-    >>> recorded_rounds(3).tolist()
+    >>> fs.recorded_rounds(3).tolist()
     [0, 1, 2, 3]
-    >>> recorded_rounds(100, [10]).tolist()
+    >>> len(fs.recorded_rounds(100_000)) < 450
+    True
+    >>> fs.recorded_rounds(100, [10]).tolist()
     [0, 10, 100]
     """
     n_rounds = whole("n_rounds", n_rounds, 0, 2**53)
@@ -156,6 +158,13 @@ class Law:
         What made it.
     of : fedsim.provenance.Provenance
         The problem, algorithm and start that it is the law of; not known for one made or changed by hand.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> law = theory.exact_law(problem, fs.FALD(0.1, local_steps=3), n_rounds=20)
+    >>> law.w2().shape, law.is_gaussian, law.at(20).mean.round(3).tolist()
+    ((21,), True, [0.708])
     """
 
     rounds: np.ndarray

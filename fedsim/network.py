@@ -16,6 +16,11 @@ from scipy.sparse.csgraph import connected_components
 
 from .validation import Array, array, nonnegative, shape, symmetric, whole
 
+__all__ = [
+    "check_mixing", "complete", "disconnected", "grid", "is_connected", "metropolis", "path",
+    "ring", "second_eigenvalue", "smallest_eigenvalue", "spectral_gap", "star",
+]
+
 
 def metropolis(graph: Any) -> Array:
     """Metropolis weights of a graph: W_ij = 1 / max(d_i, d_j) on edges, rows summing to one.
@@ -42,17 +47,15 @@ def metropolis(graph: Any) -> Array:
 
     Examples
     --------
-    Client 0 is here the leaf called 2, and client 1 the hub called 0:
-
     >>> import networkx
     >>> graph = networkx.Graph([(2, 0), (0, 1)])
     >>> list(graph.nodes)
     [2, 0, 1]
-    >>> metropolis(graph).round(3)
+    >>> fs.network.metropolis(graph).round(3)
     array([[0.667, 0.333, 0.   ],
            [0.333, 0.333, 0.333],
            [0.   , 0.333, 0.667]])
-    >>> metropolis(networkx.to_numpy_array(graph, nodelist=[0, 1, 2])).round(3)
+    >>> fs.network.metropolis(networkx.to_numpy_array(graph, nodelist=[0, 1, 2])).round(3)
     array([[0.333, 0.333, 0.333],
            [0.333, 0.667, 0.   ],
            [0.333, 0.   , 0.667]])
@@ -104,31 +107,61 @@ def complete(n: int) -> Array:
     >>> complete(2)
     array([[0.5, 0.5],
            [0.5, 0.5]])
+
+    Examples
+    --------
+    >>> fs.network.complete(2)
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
     """
     size = whole("n", n, 1)
     return np.full((size, size), 1.0 / size)
 
 
 def ring(n: int) -> Array:
-    """A cycle; eigenvalues (1 + 2 cos(2 pi j / N)) / 3 from three nodes on."""
+    """A cycle; eigenvalues (1 + 2 cos(2 pi j / N)) / 3 from three nodes on.
+
+    Examples
+    --------
+    >>> fs.network.ring(4)[0].round(3).tolist()
+    [0.333, 0.333, 0.0, 0.333]
+    """
     size = whole("n", n, 1)
     return _from_edges(size, ((i, (i + 1) % size) for i in range(size)))
 
 
 def path(n: int) -> Array:
-    """A line of nodes."""
+    """A line of nodes.
+
+    Examples
+    --------
+    >>> fs.network.path(3).round(3).tolist()
+    [[0.667, 0.333, 0.0], [0.333, 0.333, 0.333], [0.0, 0.333, 0.667]]
+    """
     size = whole("n", n, 1)
     return _from_edges(size, ((i, i + 1) for i in range(size - 1)))
 
 
 def star(n: int) -> Array:
-    """One hub (node 0) and N - 1 leaves; second eigenvalue 1 - 1/N."""
+    """One hub (node 0) and N - 1 leaves; second eigenvalue 1 - 1/N.
+
+    Examples
+    --------
+    >>> round(fs.network.second_eigenvalue(fs.network.star(5)), 6)
+    0.8
+    """
     size = whole("n", n, 1)
     return _from_edges(size, ((0, i) for i in range(1, size)))
 
 
 def grid(a: int, b: int) -> Array:
-    """An a-by-b grid, node i * b + j at row i and column j."""
+    """An a-by-b grid, node i * b + j at row i and column j.
+
+    Examples
+    --------
+    >>> fs.network.grid(2, 3).shape
+    (6, 6)
+    """
     rows, columns = whole("a", a, 1), whole("b", b, 1)
     along = [(i * columns + j, i * columns + j + 1) for i in range(rows) for j in range(columns - 1)]
     down = [(i * columns + j, (i + 1) * columns + j) for i in range(rows - 1) for j in range(columns)]
@@ -136,12 +169,24 @@ def grid(a: int, b: int) -> Array:
 
 
 def disconnected(n: int) -> Array:
-    """Nobody talks: W = I. Theorems that need a connected network do not apply."""
+    """Nobody talks: W = I. Theorems that need a connected network do not apply.
+
+    Examples
+    --------
+    >>> fs.network.spectral_gap(fs.network.disconnected(3))
+    0.0
+    """
     return np.eye(whole("n", n, 1))
 
 
 def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:
-    """A mixing matrix that gossip and the theorems allow, or a ValueError saying what is wrong."""
+    """A mixing matrix that gossip and the theorems allow, or a ValueError saying what is wrong.
+
+    Examples
+    --------
+    >>> fs.network.check_mixing([[0.5, 0.5], [0.5, 0.5]], n_clients=2).shape
+    (2, 2)
+    """
     if _is_graph(mixing):
         raise ValueError(f"mixing={mixing!s} is a graph; it must be a matrix: pass network.metropolis(graph)")
     given = array("mixing", mixing, 2)
@@ -165,21 +210,45 @@ def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:
 
 
 def is_connected(mixing: Array) -> bool:
-    """True when every node can be reached from every other."""
+    """True when every node can be reached from every other.
+
+    Examples
+    --------
+    >>> fs.network.is_connected(fs.network.ring(5)), fs.network.is_connected(fs.network.disconnected(5))
+    (True, False)
+    """
     return bool(connected_components(csr_array(mixing != 0.0), directed=False)[0] == 1)
 
 
 def smallest_eigenvalue(mixing: Any) -> float:
-    """lambda_N of a symmetric mixing matrix."""
+    """lambda_N of a symmetric mixing matrix.
+
+    Examples
+    --------
+    >>> round(fs.network.smallest_eigenvalue(fs.network.ring(4)), 6)
+    -0.333333
+    """
     return float(np.linalg.eigvalsh(np.asarray(mixing, dtype=np.float64))[0])
 
 
 def second_eigenvalue(mixing: Any) -> float:
-    """max(|lambda_2|, |lambda_N|), the paper's gamma-bar; 0 for a single node."""
+    """max(|lambda_2|, |lambda_N|), the paper's gamma-bar; 0 for a single node.
+
+    Examples
+    --------
+    >>> round(fs.network.second_eigenvalue(fs.network.ring(4)), 6)
+    0.333333
+    """
     values = np.linalg.eigvalsh(np.asarray(mixing, dtype=np.float64))
     return float(max(abs(values[-2]), abs(values[0]))) if len(values) > 1 else 0.0
 
 
 def spectral_gap(mixing: Any) -> float:
-    """1 - `second_eigenvalue`."""
+    """1 - `second_eigenvalue`.
+
+    Examples
+    --------
+    >>> round(fs.network.spectral_gap(fs.network.complete(4)), 6)
+    1.0
+    """
     return 1.0 - second_eigenvalue(mixing)

@@ -61,6 +61,14 @@ class Participation:
         twice. False is scheme II: a uniform subset, which needs equal weights and S <= N.
 
     Source: FA-LD section 4.4 and appendix C.1.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> fs.Participation(1, replace=True).variance_factor(problem.n_clients)
+    1.0
+    >>> fs.FALD(0.1, participation=fs.Participation(1, replace=True)).stability(problem).stable
+    True
     """
 
     n_active: int

@@ -86,7 +86,7 @@ class Provenance:
 
     Examples
     --------
-    >>> import fedsim as fs
+    >>> from fedsim.provenance import Provenance
     >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
     >>> one, other = (Provenance.of(problem, fs.FALD(step)) for step in (0.1, 0.2))
     >>> one.mismatch(other), one.mismatch(Provenance()), one.start.words

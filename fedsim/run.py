@@ -90,6 +90,14 @@ class Run(Law):
     n_leaves : int
         Number of full leaves.
     seed : int
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> run = fs.simulate(problem, fs.FALD(0.1, local_steps=3), n_rounds=20, n_replicas=256, seed=1)
+    >>> law = theory.exact_law(problem, fs.FALD(0.1, local_steps=3), n_rounds=20)
+    >>> run.n_replicas, run.costs['communications'], bool(run.z_scores(law).largest() < 5.0)
+    (256, 20, True)
     """
 
     n_replicas: int = 0
@@ -256,6 +264,18 @@ def load(path: str | os.PathLike[str]) -> Law:
     ------
     ValueError
         When the file is damaged or was written by something else.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> run = fs.simulate(problem, fs.FALD(0.1, local_steps=3), n_rounds=20, n_replicas=256, seed=1)
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / 'run.npz'
+    ...     run.save(path)
+    ...     again = fs.load(path)
+    >>> bool((again.mean == run.mean).all())
+    True
     """
     data, meta = read_payload(path)
     try:

@@ -15,6 +15,10 @@ from .compile import dispatched
 from .equality import ByValue
 from .validation import Array, array, nonnegative, positive
 
+__all__ = [
+    "Constant", "Harmonic", "Listed", "Schedule", "as_schedule",
+]
+
 
 @dispatched
 def step_size(schedule: Any, k: int) -> float:
@@ -56,7 +60,14 @@ def _listed(schedule, k):
 
 
 class Schedule:
-    """What all schedules share."""
+    """What all schedules share.
+
+    Examples
+    --------
+    >>> schedule = fs.FALD([0.2, 0.1, 0.05]).schedule
+    >>> schedule.is_constant, schedule.largest, schedule.n_steps
+    (False, 0.2, 3)
+    """
 
     is_constant = False
     n_steps: int | None = None
@@ -81,6 +92,11 @@ class Constant(Schedule):
     """The same step size at every local step.
 
     >>> Constant(0.5).at(3).item()
+    0.5
+
+    Examples
+    --------
+    >>> fs.schedules.Constant(0.5).at(3).item()
     0.5
     """
 
@@ -108,6 +124,11 @@ class Harmonic(Schedule):
     FA-LD Theorem 4.8 takes offset = 2 smoothness and slope = strong_convexity / 12.
 
     >>> Harmonic.from_theorem(strong_convexity=1.0, smoothness=2.0).at(0).item()
+    0.25
+
+    Examples
+    --------
+    >>> fs.schedules.Harmonic.from_theorem(strong_convexity=1.0, smoothness=2.0).at(0).item()
     0.25
     """
 
@@ -137,7 +158,13 @@ class Harmonic(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class Listed(ByValue, Schedule):
-    """One step size per local step, given as an array (n_steps,)."""
+    """One step size per local step, given as an array (n_steps,).
+
+    Examples
+    --------
+    >>> fs.schedules.Listed([0.2, 0.1]).at([0, 1]).tolist()
+    [0.2, 0.1]
+    """
 
     values: Array
 
@@ -161,7 +188,13 @@ class Listed(ByValue, Schedule):
 
 
 def as_schedule(value: object) -> Schedule:
-    """A number becomes `Constant`, an array `Listed`, a schedule itself."""
+    """A number becomes `Constant`, an array `Listed`, a schedule itself.
+
+    Examples
+    --------
+    >>> fs.schedules.as_schedule(0.1).is_constant
+    True
+    """
     if isinstance(value, Schedule):
         return value
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0):

@@ -134,7 +134,7 @@ class History(NamedTuple):
 
         Examples
         --------
-        >>> Workers(2, "deterministic", update_cost=0.5).history(2).utilisation.tolist()
+        >>> fs.Workers(2, 'deterministic', update_cost=0.5).history(2).utilisation.tolist()
         [0.75, 0.5]
         """
         if not len(self.times):
@@ -171,6 +171,12 @@ class Workers:
         mixture; with at least as many schedules as replicas each replica has its own.
 
     Source: stale-gradient paper, Algorithm 2.
+
+    Examples
+    --------
+    >>> workers = fs.Workers(2, 'deterministic', update_cost=0.5)
+    >>> workers.history(6).ages.tolist()
+    [0, 1, 1, 1, 1, 1]
     """
 
     n: int

@@ -17,6 +17,15 @@ class UnstableStepSize(ValueError):
     ----------
     step_size, limit : float
         The refused value and the largest stable one (NaN where it is not known).
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> try:
+    ...     fs.validate(problem, fs.FALD(1.9))
+    ... except fs.UnstableStepSize as error:
+    ...     print(error.step_size, round(error.limit, 6))
+    1.9 1.0
     """
 
     def __init__(self, message: str, step_size: float, limit: float) -> None:

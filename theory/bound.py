@@ -59,9 +59,6 @@ class Assumption:
     def at_most(cls, name: str, value: float, limit: float) -> Assumption:
         """``value <= limit`` for a positive limit, with margin (limit - value) / limit.
 
-        >>> Assumption.at_most("step_size <= 1/(2 smoothness)", 0.25, 0.5)
-        Assumption(name='step_size <= 1/(2 smoothness)', holds=True, margin=0.5)
-
         Examples
         --------
         >>> theory.Assumption.at_most('step_size <= 1/(2 smoothness)', 0.25, 0.5)

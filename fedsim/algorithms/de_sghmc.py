@@ -77,6 +77,13 @@ class DESGHMC(Decentralized):
         Symmetric, doubly stochastic, positive diagonal; see `fedsim.network`.
     start_velocity : (d,) or (N, d), optional
         Velocities at the start, zero by default.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, friction=2.0, mixing=fs.network.complete(2))
+    >>> algorithm.stability(problem).stable
+    True
     """
 
     step_size: Any

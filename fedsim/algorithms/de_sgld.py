@@ -71,8 +71,7 @@ class DESGLD(Decentralized):
 
     Examples
     --------
-    >>> from fedsim import network
-    >>> DESGLD(0.01, network.ring(4)).n_clients
+    >>> fs.DESGLD(0.01, fs.network.ring(4)).n_clients
     4
     """
 

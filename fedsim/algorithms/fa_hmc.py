@@ -65,7 +65,7 @@ class FAHMC(Federated):
 
     Examples
     --------
-    >>> FAHMC.from_paper(eta=0.01, K=5, T=10, rho=0.5).leapfrog_steps
+    >>> fs.FAHMC.from_paper(eta=0.01, K=5, T=10, rho=0.5).leapfrog_steps
     5
     """
 

@@ -83,7 +83,7 @@ class FALD(Federated):
 
     Examples
     --------
-    >>> FALD.from_paper(eta=1e-3, K=10, rho=0.5).shared_noise
+    >>> fs.FALD.from_paper(eta=1e-3, K=10, rho=0.5).shared_noise
     0.25
     """
 

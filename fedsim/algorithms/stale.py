@@ -134,7 +134,7 @@ class StaleSGLD(Stale):
 
     Examples
     --------
-    >>> StaleSGLD(0.01, staleness=4).ages(6).tolist()
+    >>> fs.StaleSGLD(0.01, staleness=4).ages(6).tolist()
     [0, 1, 2, 3, 4, 4]
     """
 
@@ -167,6 +167,12 @@ class StaleSGHMC(Stale):
         B, positive.
     staleness : int, sequence of int, or `Workers`
         As in `StaleSGLD`.
+
+    Examples
+    --------
+    >>> problem = fs.GaussianMean([1.0, 2.0, 3.0])
+    >>> round(fs.StaleSGHMC(0.01, friction=1.0, staleness=2).stability(problem).max_step_size, 3)
+    0.129
     """
 
     step_size: Any

@@ -33,6 +33,12 @@ def sgld_limit(tau: int) -> float:
 
     >>> sgld_limit(0), round(sgld_limit(2), 6)
     (2.0, 0.618034)
+
+    Examples
+    --------
+    >>> from fedsim.algorithms.stale_stability import sgld_limit
+    >>> sgld_limit(0), round(sgld_limit(2), 6)
+    (2.0, 0.618034)
     """
     return float(2.0 * np.sin(np.pi / (2.0 * (2 * tau + 1))))
 

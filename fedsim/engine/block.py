@@ -32,6 +32,15 @@ class DivergedError(RuntimeError):
     ----------
     round : int
         First recorded communication at which a coordinate is NaN, infinite or beyond 1e75.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> try:
+    ...     fs.simulate(problem, fs.FALD(3.0), 2000, 64, seed=1, allow_unstable=True)
+    ... except fs.DivergedError as error:
+    ...     print(str(error)[:30])
+    diverged at round 107: a coord
     """
 
     def __init__(self, message: str, round: int) -> None:

@@ -42,6 +42,12 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
     ------
     ValueError
         For bad arguments; `DivergedError` names the round.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> fs.sample_path(problem, fs.FALD(0.1), n_rounds=30, seed=1, every=10, n_chains=2).shape
+    (2, 3, 1)
     """
     every, n_threads = whole("every", every, 1), thread_count(threads)
     n_chains = whole("n_chains", n_chains, 1)

@@ -87,7 +87,7 @@ class GaussianMean(ByValue, ProblemParts):
 
     Examples
     --------
-    >>> problem = GaussianMean([1.0, 2.0, 3.0], batch_size=1)
+    >>> problem = fs.GaussianMean([1.0, 2.0, 3.0], batch_size=1)
     >>> problem.curvature, problem.pull, round(problem.gradient_variance, 12)
     (4.0, 6.0, 6.0)
     >>> problem.target()

@@ -106,7 +106,8 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
 
     Examples
     --------
-    >>> import tempfile, pathlib
+    >>> import pathlib, tempfile
+    >>> from fedsim.problems.libsvm import read_libsvm
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "small")
     ...     _ = file.write_text("-1 1:0.5 3:2\\n+1 2:1\\n")

@@ -74,7 +74,8 @@ def read_magic(path: str | os.PathLike[str], *, n_rows: int | None = N_ROWS) -> 
 
     Examples
     --------
-    >>> import tempfile, pathlib
+    >>> import pathlib, tempfile
+    >>> from fedsim.problems.magic import read_magic
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "small.data")
     ...     _ = file.write_text("1,2,3,4,5,6,7,8,9,10,g\\n0,0,0,0,0,0,0,0,0,-1.5,h\\n")

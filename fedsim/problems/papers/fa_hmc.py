@@ -41,7 +41,7 @@ def fa_hmc_two_groups(dim: int = 1, *, curvatures: object = (1.0, 0.25), minimiz
 
     Examples
     --------
-    >>> target = fa_hmc_two_groups(3).target()
+    >>> target = fs.papers.fa_hmc_two_groups(3).target()
     >>> target.mean.round(6).tolist(), target.variances.round(6).tolist()
     ([1.8, 1.8, 1.8], [1.6, 1.6, 1.6])
     """
@@ -84,7 +84,7 @@ def fa_hmc_gaussian(dim: int = 2, *, variance: float = 4.0, n_clients: int = 2) 
 
     Examples
     --------
-    >>> target = fa_hmc_gaussian(2).target()
+    >>> target = fs.papers.fa_hmc_gaussian(2).target()
     >>> target.mean.round(6).tolist(), target.variances.round(6).tolist()
     ([16.2, 16.2], [1.6, 1.6])
     """
@@ -128,7 +128,7 @@ def fa_hmc_logistic(dim: int = 1000, seed: int = 0, *, n_data: int = 1000, n_cli
 
     Examples
     --------
-    >>> fa_hmc_logistic(10, gradient_noise=10.0)
+    >>> fs.papers.fa_hmc_logistic(10, gradient_noise=10.0)
     LogisticRegression(n_clients=20, dim=10, 1000 data)
     """
     size, rows, clients = whole("dim", dim, 1), whole("n_data", n_data, 1), whole("n_clients", n_clients, 1)

@@ -77,7 +77,7 @@ def fa_ld_simulation(alpha: float = 0.0, seed: int = 0, *, n_clients: int = 50, 
 
     Examples
     --------
-    >>> problem = fa_ld_simulation(alpha=1.0, seed=3)
+    >>> problem = fs.papers.fa_ld_simulation(alpha=1.0, seed=3)
     >>> bool(np.ptp(problem.hessians, axis=0).max() == 0.0)
     True
     """
@@ -119,7 +119,7 @@ def fa_ld_unequal_curvature(alpha: float = 0.0, seed: int = 0, *, spread: float 
 
     Examples
     --------
-    >>> problem = fa_ld_unequal_curvature(seed=3, spread=0.2)
+    >>> problem = fs.papers.fa_ld_unequal_curvature(seed=3, spread=0.2)
     >>> bool(np.ptp(problem.hessians, axis=0).max() > 0.0)
     True
     """

@@ -61,7 +61,7 @@ class Quadratic(ByValue, ProblemParts):
 
     Examples
     --------
-    >>> problem = Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
     >>> problem.target().mean, problem.target().cov
     (array([0.75]), array([[0.5]]))
     """

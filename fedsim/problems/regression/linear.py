@@ -59,7 +59,7 @@ class LinearRegression(Regression):
 
     Examples
     --------
-    >>> problem = LinearRegression([[1.0], [2.0]], [1.0, 2.0], [0, 1], noise_std=1.0, prior_variance=1.0)
+    >>> problem = fs.LinearRegression([[1.0], [2.0]], [1.0, 2.0], [0, 1], noise_std=1.0, prior_variance=1.0)
     >>> problem.target().mean.round(12).tolist(), problem.target().cov.round(12).tolist()
     ([0.833333333333], [[0.166666666667]])
     """

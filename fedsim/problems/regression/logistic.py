@@ -60,7 +60,7 @@ class LogisticRegression(Regression):
 
     Examples
     --------
-    >>> problem = LogisticRegression([[1.0], [2.0], [1.0]], [1, 1, 0], [0, 0, 1], prior_variance=4.0)
+    >>> problem = fs.LogisticRegression([[1.0], [2.0], [1.0]], [1, 1, 0], [0, 0, 1], prior_variance=4.0)
     >>> problem.mode().round(6).tolist(), problem.smoothness
     ([0.615321], 2.0625)
     """

@@ -68,9 +68,8 @@ def extrapolation_bound(s: Chain, n_rounds: int, rounds: np.ndarray, variant: st
     >>> round(float(bound.value[-1]), 2)
     17.08
     """
-    c = s.as_printed(variant == "printed")
-    return Terms({"motion": 2.0 * c.c3, "fixed_point": 2.0 * c.begin.fixed_norm**2},
-                 rounds=_from_first(n_rounds, rounds))
+    c, rounds = s.as_printed(variant == "printed"), _from_first(n_rounds, rounds)
+    return Terms({"motion": 2.0 * c.c3, "fixed_point": 2.0 * c.begin.fixed_norm**2}, rounds=rounds)
 
 
 @theorem("Lemma 13, equations (46), (105)", quantity="velocities", terms=("start", "motion"),
@@ -118,6 +117,6 @@ def position_bound(s: Chain, n_rounds: int, rounds: np.ndarray, variant: str) ->
     >>> round(float(bound.value[-1]), 2)
     10.61
     """
-    c = s.as_printed(variant == "printed")
+    c, rounds = s.as_printed(variant == "printed"), _from_first(n_rounds, rounds)
     value = c.printed_position if variant == "printed" else (c.fixed_sq**0.5 + c.begin.fixed_norm) ** 2
-    return Terms({"moment": value}, rounds=_from_first(n_rounds, rounds))
+    return Terms({"moment": value}, rounds=rounds)

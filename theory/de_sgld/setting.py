@@ -69,7 +69,7 @@ class Setting:
 
     @property
     def base(self) -> Setting:
-        """Itself, as that of DE-SGHMC's `Chain`."""
+        """Itself; of DE-SGHMC's `Chain`, what it rests on."""
         return self
 
     @property

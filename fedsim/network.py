@@ -104,10 +104,6 @@ def _from_edges(n: int, edges: Any) -> Array:
 def complete(n: int) -> Array:
     """Every node talks to every other: W = 1 1' / N.
 
-    >>> complete(2)
-    array([[0.5, 0.5],
-           [0.5, 0.5]])
-
     Examples
     --------
     >>> fs.network.complete(2)

@@ -91,9 +91,6 @@ class Schedule:
 class Constant(Schedule):
     """The same step size at every local step.
 
-    >>> Constant(0.5).at(3).item()
-    0.5
-
     Examples
     --------
     >>> fs.schedules.Constant(0.5).at(3).item()
@@ -122,9 +119,6 @@ class Harmonic(Schedule):
     """eta_k = 1 / (offset + slope k), decreasing.
 
     FA-LD Theorem 4.8 takes offset = 2 smoothness and slope = strong_convexity / 12.
-
-    >>> Harmonic.from_theorem(strong_convexity=1.0, smoothness=2.0).at(0).item()
-    0.25
 
     Examples
     --------

@@ -31,9 +31,6 @@ def pooled_curvatures(problem: Problem) -> Array:
 def sgld_limit(tau: int) -> float:
     """Largest stable h a of stale SGLD with fixed age tau.
 
-    >>> sgld_limit(0), round(sgld_limit(2), 6)
-    (2.0, 0.618034)
-
     Examples
     --------
     >>> from fedsim.algorithms.stale_stability import sgld_limit

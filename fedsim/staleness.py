@@ -21,7 +21,7 @@ def as_staleness(value: object) -> Fixed | Sequence | Several | Workers:
     """An int becomes `Fixed`, a sequence `Sequence`, a schedule itself."""
     if isinstance(value, (Fixed, Sequence, Several, Workers)):
         return value
-    if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) > 0:
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0):
         return Sequence(value)
     return Fixed(value)  # type: ignore[arg-type]
 
@@ -52,7 +52,10 @@ class Sequence(ByValue):
     values: Any
 
     def __post_init__(self) -> None:
-        given = np.asarray(self.values)
+        try:
+            given = np.asarray(self.values)
+        except ValueError:
+            raise ValueError("staleness must be a sequence of integers, not a ragged one") from None
         if given.ndim != 1 or given.dtype.kind not in "iu":
             raise ValueError(f"staleness must be a sequence of integers, got shape {given.shape} and "
                              f"dtype {given.dtype}")

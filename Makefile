@@ -42,7 +42,7 @@ $(STAMP): pyproject.toml constraints.txt
 	if sys.version_info < (3, 11) else print(f"environment: .venv with Python {v}")'
 	@test -e $@ || $(PYTHON) -m venv --clear $(VENV)
 	@echo "environment: installing the versions of constraints.txt"
-	@$(PIP) setuptools
+	@$(PIP) hatchling
 	@$(PIP) --no-build-isolation -e '.[test,figures]'
 	@touch $@
 

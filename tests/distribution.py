@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 def added(name: str) -> bool:
     """Is it a file that building writes?"""
-    return name in ("PKG-INFO", "setup.cfg") or ".egg-info/" in name
+    return name == "PKG-INFO"
 
 
 def tracked() -> list[str]:
@@ -26,7 +26,9 @@ def tracked() -> list[str]:
         listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True,
                                 check=True).stdout
     else:
-        listed = (ROOT / "fedsim_theory.egg-info" / "SOURCES.txt").read_text(encoding="utf-8")
+        found = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
+        listed = "\n".join(path.as_posix() for path in found
+                           if not {"__pycache__", ".pytest_cache", ".hypothesis"} & set(path.parts))
     return [name for name in listed.splitlines() if not added(name)]
 
 
@@ -45,7 +47,7 @@ def outside() -> dict[str, str]:
 
 def _built(source: Path, folder: Path, kind: str) -> Path:
     """What a front end asks of the build backend, without its environment from the network."""
-    code = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
+    code = f"import sys; from hatchling import build; build.build_{kind}(sys.argv[1])"
     folder.mkdir()
     subprocess.run([sys.executable, "-c", code, str(folder)], cwd=source, capture_output=True, check=True,
                    env=outside())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .distance import psd_sqrt, w2_gaussian
 from .provenance import Provenance, attach
@@ -40,7 +41,7 @@ class Gaussian:
     5.0
     """
 
-    def __init__(self, mean: Any, cov: Any) -> None:
+    def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
         self.mean: Array = array("mean", mean, 1)
         given = array("cov", cov, 1, 2)
         self._dense: Array | None = None

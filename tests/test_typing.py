@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import pkgutil
 import re
 import subprocess
 import sys
 import sysconfig
+import textwrap
 import venv
 
 import pytest
 from distribution import ROOT, copied, outside, wheel
 
+import fedsim as fs
 import theory
 
 EXAMPLE = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
@@ -81,3 +84,19 @@ def test_editors_see_the_papers_that_are_found_at_run_time():
 
 def test_no_tools_among_the_names():
     assert not {"Any", "TYPE_CHECKING", "importlib", "pkgutil", "typing"} & set(dir(theory))
+
+
+@pytest.mark.parametrize("kind", [fs.Quadratic, fs.LinearRegression, fs.LogisticRegression, fs.GaussianMean],
+                         ids=lambda kind: kind.__name__)
+def test_checkers_see_the_fields_as_arguments(kind):
+    """Classes that keep arrays tell checkers that they take lists: the same names, order and defaults."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    declared = next(node for node in ast.walk(tree)
+                    if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    names: dict[str, object] = {}
+    exec(f"from __future__ import annotations\ndef told({ast.unparse(declared.args)}): ...", names)
+
+    def shape(function):
+        return [(part.name, part.kind, part.default) for part in inspect.signature(function).parameters.values()]
+
+    assert shape(names["told"]) == shape(kind.__init__)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import lanes
 from ..compile import compiled
@@ -100,6 +101,11 @@ class GaussianMean(ByValue, ProblemParts):
     batch_size: int | None = None
     replace: bool = False
     grad_scale: str = "unbiased"
+
+    if TYPE_CHECKING:  # what is given, where the fields say what is kept
+
+        def __init__(self, data: ArrayLike, *, prior_variance: float = 1.0, batch_size: int | None = None,
+                     replace: bool = False, grad_scale: str = "unbiased") -> None: ...
 
     n_clients = 1
     dim = 1

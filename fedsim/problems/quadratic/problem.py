@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...equality import ByValue
 from ...interfaces import ProblemParts
@@ -72,6 +73,11 @@ class Quadratic(ByValue, ProblemParts):
     gradient_noise: Any = None
     structure: str = field(init=False, default="dense")
 
+    if TYPE_CHECKING:  # what is given, where the fields say what is kept
+
+        def __init__(self, hessians: ArrayLike, minimizers: ArrayLike, weights: ArrayLike | None = None,
+                     gradient_noise: ArrayLike | None = None) -> None: ...
+
     def __post_init__(self) -> None:
         hessians = array("hessians", self.hessians, 1, 2, 3)
         minimizers = array("minimizers", self.minimizers, 2)
@@ -107,7 +113,8 @@ class Quadratic(ByValue, ProblemParts):
         object.__setattr__(self, "structure", {1: "isotropic", 2: "diagonal", 3: "dense"}[hessians.ndim])
 
     @classmethod
-    def from_components(cls, hessians: Any, minimizers: Any, gradient_noise: Any = None) -> Quadratic:
+    def from_components(cls, hessians: ArrayLike, minimizers: ArrayLike,
+                        gradient_noise: ArrayLike | None = None) -> Quadratic:
         """The decentralized convention f = sum_i f_i, all arguments in units of f_i.
 
         Stored as weights 1/N, Hessians N A_i, noise standard deviation N sigma or covariance N^2 G_i.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...law import Gaussian
 from ...validation import Array, positive
@@ -74,6 +75,12 @@ class LinearRegression(Regression):
     batch_size: int | None = None
     replace: bool = True
     grad_scale: str = "unbiased"
+
+    if TYPE_CHECKING:  # what is given, where the fields say what is kept
+
+        def __init__(self, features: ArrayLike, targets: ArrayLike, clients: ArrayLike, *, noise_std: float,
+                     prior_variance: float, weights: ArrayLike | None = None, batch_size: int | None = None,
+                     replace: bool = True, grad_scale: str = "unbiased") -> None: ...
 
     def __post_init__(self) -> None:
         self._normalise()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from ...law import Gaussian, NoTarget
@@ -75,6 +76,13 @@ class LogisticRegression(Regression):
     replace: bool = True
     grad_scale: str = "unbiased"
     gradient_noise: float | None = None
+
+    if TYPE_CHECKING:  # what is given, where the fields say what is kept
+
+        def __init__(self, features: ArrayLike, labels: ArrayLike, clients: ArrayLike, *,
+                     prior_variance: float, weights: ArrayLike | None = None, batch_size: int | None = None,
+                     replace: bool = True, grad_scale: str = "unbiased",
+                     gradient_noise: float | None = None) -> None: ...
 
     _targets_name = "labels"
     _steepest = 0.25

@@ -97,6 +97,7 @@ def test_checkers_see_the_fields_as_arguments(kind):
     exec(f"from __future__ import annotations\ndef told({ast.unparse(declared.args)}): ...", names)
 
     def shape(function):
-        return [(part.name, part.kind, part.default) for part in inspect.signature(function).parameters.values()]
+        parts = inspect.signature(function).parameters.values()
+        return [(part.name, part.kind, part.default) for part in parts]
 
     assert shape(names["told"]) == shape(kind.__init__)

@@ -13,8 +13,8 @@ from scipy.signal import lfilter
 from scipy.special import expit
 
 import fedsim as fs
+from theory.exact import chain
 from theory.exact.fa_hmc import FAHMCFamily
-from theory.exact.updates import EqualUpdates, Leapfrog
 
 from ._fa_hmc_errors import spread_of
 from ._reference import posterior_reference
@@ -62,17 +62,18 @@ class Rounds:
 
     def map(self, algorithm: fs.FAHMC) -> Round:
         """M, v and Q of a round."""
-        update = Leapfrog(float(algorithm.schedule.at(0)), algorithm.leapfrog_steps)
         w, count, shared = self.problem.weights[:, None], algorithm.local_steps, algorithm.shared_noise
-        (change, reach), updates = update.maps(self.values), EqualUpdates(update, count)
-        own = (1.0 - shared) * w * updates.injected(self.values, self.values)
+        update = chain.local_step(FAHMCFamily().chain(algorithm, algorithm.schedule.largest), self.values,
+                                  self.problem.gradient_noise is not None)
+        change, reach, updates = update.change[0, 0], update.injected[0, 0], chain.Round([(update, count)])
+        own = (1.0 - shared) * w * updates.injected()
         if self.problem.gradient_noise is not None:
-            own = own + w**2 * self.problem.gradient_noise**2 * updates.gradient(self.values, self.values)
+            own = own + w**2 * self.problem.gradient_noise**2 * updates.gradient()
         noise = self._composed(own)
         for j in range(count):
             moved = self._composed(w * reach * (1.0 + change) ** j)
             noise += shared * moved @ moved
-        gone = -updates.deviation(self.values)
+        gone = -updates.deviation()
         centres = np.einsum("cji,cj->ci", self.vectors, self.problem.minimizers)
         pull = np.einsum("cij,cj->i", self.vectors, w * gone * centres)
         return np.eye(self.problem.dim) - self._composed(w * gone), pull, noise

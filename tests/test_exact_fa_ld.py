@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import brute_force
+import closed_forms
 import numpy as np
 import pytest
 from examples_of import SCHEME_I, SCHEME_II, close, gaussian_start, make_problem
@@ -254,7 +255,7 @@ def test_sums_over_local_steps():
             close(sums.geometric(np.float64(x), n), sum((1.0 - x) ** j for j in range(n)), 1e-14)
     assert sums.power_deviation(np.float64(1e-20), 10) == pytest.approx(-1e-19, rel=1e-15)
     a, b = np.array([0.4, 2.0]), np.array([1.0, 3.0])
-    equal, listed = sums.EqualSteps(0.2, 6), sums.ListedSteps(np.full(6, 0.2))
+    equal, listed = closed_forms.EqualSteps(0.2, 6), closed_forms.ListedSteps(np.full(6, 0.2))
     close(equal.deviation(a), listed.deviation(a), 1e-14)
     for power in (1, 2):
         close(equal.overlap(a, b, power), listed.overlap(a, b, power), 1e-14)

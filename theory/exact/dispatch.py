@@ -74,16 +74,19 @@ def exact(algorithm_class: type) -> Callable[[type[ExactFamily]], type[ExactFami
     return add
 
 
+def family_of(algorithm: Any) -> Any:
+    """The `ExactFamily` of this algorithm's class, or of the nearest base that has one."""
+    for cls in type(algorithm).__mro__:
+        if cls in _FAMILIES:
+            return _FAMILIES[cls]
+    raise NoExactLaw(f"algorithm={algorithm!r}: no exact law is known for {type(algorithm).__name__}; "
+                     f"there is one for {', '.join(sorted(c.__name__ for c in _FAMILIES))}")
+
+
 def _family(problem: Any, algorithm: Any, start: object, allow_unstable: bool) -> tuple[ExactFamily, Any]:
     """The family of this algorithm and what it solves, after every check of the arguments."""
     validate_sizes(problem, algorithm, start)
-    for cls in type(algorithm).__mro__:
-        if cls in _FAMILIES:
-            break
-    else:
-        raise NoExactLaw(f"algorithm={algorithm!r}: no exact law is known for {type(algorithm).__name__}; "
-                         f"there is one for {', '.join(sorted(c.__name__ for c in _FAMILIES))}")
-    family = _FAMILIES[cls]
+    family = family_of(algorithm)
     solvable = family.solvable(problem)
     if not one_of("allow_unstable", allow_unstable, (True, False)):
         validate(problem, algorithm, start)

@@ -36,22 +36,29 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.validation import Array
 
+from .chain import Part, Repeat
 from .dispatch import exact
-from .federated import Clients, FederatedFamily
+from .federated import FederatedFamily
 from .joint import LocalStep
-from .spectrum import Spectrum, round_clients
-from .updates import EqualUpdates, Leapfrog, ListedUpdates, Update
+from .spectrum import Clients, apply
+
+FRESH = Part([[0.0, 0.0], [0.0, -1.0]], noise=[0.0, 1.0])
+"""The momentum is drawn anew."""
+
+
+def leapfrog(eta: Any, steps: int) -> Repeat:
+    """So many leapfrog steps of (theta, p)."""
+    return Repeat([Part([[0.0, eta], [0.0, 0.0]], kick=[0.5 * eta**2, 0.5 * eta]),
+                   Part([[0.0, 0.0], [0.0, 0.0]], kick=[0.0, 0.5 * eta])], steps)
 
 
 @exact(FAHMC)
 class FAHMCFamily(FederatedFamily):
-    """What a round and a local update of FA-HMC do in each client."""
+    """A fresh momentum and leapfrog steps; and where debiasing moves the clients' centres."""
 
-    def update(self, algorithm: Any, step: int) -> Update:
-        """The local update number `step`."""
-        return Leapfrog(float(algorithm.schedule.at(step)), algorithm.leapfrog_steps)
+    def chain(self, algorithm: Any, eta: Any) -> list[Any]:
+        return [FRESH, leapfrog(eta, algorithm.leapfrog_steps)]
 
     def memory(self, algorithm: Any) -> int:
         return {None: 0, "fresh": 1, "stale": 2}[algorithm.debias]
@@ -61,65 +68,37 @@ class FAHMCFamily(FederatedFamily):
 
     def rounds(self, problem: Any, algorithm: Any, variances: bool,
                sampling: bool) -> Callable[[int], Clients]:
-        spectrum, count = Spectrum(problem), algorithm.local_steps
+        plain = super().rounds(problem, algorithm, variances, sampling)
 
         def clients(number: int) -> Clients:
-            updates: EqualUpdates | ListedUpdates
-            if algorithm.schedule.is_constant:
-                updates = EqualUpdates(self.update(algorithm, 0), count)
+            found = plain(number)
+            if found.deviations.ndim == 3:
+                towards = np.linalg.solve(problem.dense_hessians, -found.deviations) @ problem.mean_hessian
             else:
-                steps = range(number * count, (number + 1) * count)
-                updates = ListedUpdates(tuple(self.update(algorithm, step) for step in steps))
-            found = round_clients(problem, spectrum, updates, algorithm.shared_noise, variances, sampling)
-            if algorithm.debias is None:
-                return found
-            values = spectrum.values
-            inverse = spectrum.compose(-updates.deviation(values) / values)[spectrum.group]
-            towards = inverse @ problem.mean_hessian if spectrum.dense else inverse * problem.mean_hessian
+                towards = -found.deviations / problem.diagonal_hessians * problem.mean_hessian
             if algorithm.debias == "fresh":
-                return replace(found, deviations=-towards, pulls=_apply(towards, problem.minimizer))
+                return replace(found, deviations=-towards, pulls=apply(towards, problem.minimizer[None]))
             kind = "corrected" if number else algorithm.first_round
             if kind == "none":
                 return replace(found, anchored=np.zeros_like(towards))
-            pulls = np.zeros_like(found.pulls) if kind == "printed" else _apply(towards, problem.minimizer)
+            pulls = np.zeros_like(found.pulls) if kind == "printed" else apply(towards, problem.minimizer[None])
             return replace(found, pulls=pulls, anchored=-found.deviations - towards)
 
-        return clients
+        return plain if algorithm.debias is None else clients
 
     def local(self, problem: Any, algorithm: Any) -> Callable[[int], LocalStep]:
-        spectrum, common, noise = Spectrum(problem), algorithm.shared_noise, problem.noise_covariances
-        unit, every = np.eye(problem.dim), algorithm.local_steps
-        values, vectors = spectrum.values, spectrum.vectors
-        if not spectrum.dense:
-            vectors = np.broadcast_to(unit, (len(values), *unit.shape))
-        bases, back = vectors[spectrum.group], np.swapaxes(vectors, 1, 2)[spectrum.group]
-
-        def compose(diagonal: Array) -> Array:
-            return (bases * diagonal[spectrum.group][:, None, :]) @ back
-
-        shift = unit - np.linalg.solve(problem.dense_hessians, np.broadcast_to(
-            problem.mean_hessian if spectrum.dense else np.diag(problem.mean_hessian), bases.shape))
+        plain, unit = super().local(problem, algorithm), np.eye(problem.dim)
+        mean = problem.mean_hessian if problem.mean_hessian.ndim == 2 else np.diag(problem.mean_hessian)
+        shift = unit - np.linalg.solve(problem.dense_hessians, mean[None])
+        centres = problem.minimizer - shift @ problem.minimizer
 
         def step(k: int) -> LocalStep:
-            update = self.update(algorithm, k)
-            deviation, reach = update.maps(values)
-            maps, reaches = unit + compose(deviation), compose(reach)
-            own = (1.0 - common) / problem.weights[:, None, None] * (reaches @ reaches)
-            if noise is not None:
-                sums = update.gradient(values[:, :, None], values[:, None, :])[spectrum.group]
-                own = own + bases @ ((back @ noise @ bases) * sums) @ back
-            centres, anchors = problem.minimizers, None
-            kind = algorithm.first_round if algorithm.debias == "stale" and k < every else "corrected"
-            if algorithm.debias is not None and kind != "none":
-                anchors = (unit - maps) @ shift
-                exact_pull = problem.minimizer - shift @ problem.minimizer
-                centres = np.zeros_like(centres) if kind == "printed" else exact_pull
-            pulls = np.einsum("cij,cj->ci", unit - maps, centres)
-            return LocalStep(maps, pulls, own, common * reaches[:, None] @ reaches, anchors)
+            found, early = plain(k), algorithm.debias == "stale" and k < algorithm.local_steps
+            kind = algorithm.first_round if early else "corrected"
+            if kind == "none":
+                return found
+            away = unit - found.maps
+            pulls = np.zeros_like(found.shifts) if kind == "printed" else np.einsum("cij,cj->ci", away, centres)
+            return found._replace(shifts=pulls, anchors=away @ shift)
 
-        return step
-
-
-def _apply(maps: Array, point: Array) -> Array:
-    """Maps (N, d, d) or (N, d) at one point (d,)."""
-    return maps @ point if maps.ndim == 3 else maps * point
+        return plain if algorithm.debias is None else step

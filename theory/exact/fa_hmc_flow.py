@@ -28,10 +28,24 @@ from fedsim.validation import (
     whole,
 )
 
+from .chain import Motion
 from .dispatch import exact, exact_law
-from .fa_hmc import FAHMCFamily
+from .fa_hmc import FRESH, FAHMCFamily
 from .sums import geometric, power_deviation
-from .updates import EqualUpdates, Flow, Update
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A part of a chain: the continuous trajectory of this length, along which gradients' noise averages out."""
+
+    length: float
+
+    def motion(self, values: Array, noisy: bool) -> Motion:
+        """See `chain.Part`."""
+        root = np.sqrt(values)
+        change, reach = -2.0 * np.sin(0.5 * root * self.length) ** 2, np.sin(root * self.length) / root
+        moved = np.array([[change, reach], [-values * reach, change]])
+        return Motion(moved, moved[:, :0], moved[:, :0])
 
 
 @dataclass(frozen=True)
@@ -83,7 +97,7 @@ class FAHMCFlow(Federated):
 
     def _mean_radius(self, problem: Any, modes: tuple[Array, Array | None], length: float) -> float:
         (values, vectors), factor = modes, self.variance_factor(problem)
-        powers = 1.0 + EqualUpdates(Flow(length), self.local_steps).deviation(values)
+        powers = 1.0 + power_deviation(-Flow(length).motion(values, False).change[0, 0], self.local_steps)
         if vectors is None:
             radius = scalar_round_radius(powers, problem.weights, factor)
         else:
@@ -117,8 +131,8 @@ class _FlowStability(Stability):
 class FAHMCFlowFamily(FAHMCFamily):
     """The same rounds, with trajectories instead of leapfrogs."""
 
-    def update(self, algorithm: Any, step: int) -> Update:
-        return Flow(algorithm.trajectory_length)
+    def chain(self, algorithm: Any, eta: Any) -> list[Any]:
+        return [FRESH, Flow(eta)]
 
 
 def flow_law(problem: Any, trajectory_length: float, n_rounds: int, *, local_steps: int = 1,

@@ -16,8 +16,7 @@ elsewhere than to b_c, and towards the server's previous value z; the state of a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -29,56 +28,46 @@ from . import memory
 from .affine import DenseMap, Moments, NoExactLaw, chain, correlated, evolve, leap, power_of, symmetrised
 from .batches import has_minibatches
 from .blocks import BlockMap
+from .chain import Motion, Steps, batched
 from .diagonal import DiagonalMap
 from .dispatch import ExactFamily
 from .drawn import DrawnRound
 from .federated_minibatch import MinibatchRounds, require_second_moment
-from .joint import JointLaw, propagate
-
-
-@dataclass(frozen=True)
-class Clients:
-    """What a round does in each client; matrices are (d,) diagonals where coordinates do not mix.
-
-    Parameters
-    ----------
-    deviations : (N, d, d) or (N, d), G_c - I
-    pulls : (N, d), what a client adds; (I - G_c) b_c where it is drawn to its own minimizer
-    own : (N, d, d), or (N, d) variances where coordinates do not mix
-        Covariance of the noise that client c has for itself.
-    group : (N,) int
-        Clients with equal entries receive the same common noise through the same map.
-    shared : (g, g, d, d) or (g, g, d), or None
-        Covariances of the common noise between groups; only made for sampling.
-    shared_average, shared_alone : (d, d) or (d,)
-        sum_ce p_c p_e and sum_c p_c of the common noise's covariances.
-    anchored : (N, d, d) or (N, d), or None
-        Factor of the server's previous value.
-    """
-
-    deviations: Array
-    pulls: Array
-    own: Array
-    group: np.ndarray
-    shared: Array | None
-    shared_average: Array
-    shared_alone: Array
-    anchored: Array | None = None
+from .joint import JointLaw, LocalStep, propagate
+from .spectrum import Clients, Spectrum, local_steps, round_clients
 
 
 class FederatedFamily(ExactFamily):
-    """Laws of any algorithm that says what its rounds do in each client."""
+    """Laws of any algorithm that declares what a local step does."""
 
-    def rounds(self, problem: Any, algorithm: Any, variances: bool, sampling: bool) -> Any:
+    def chain(self, algorithm: Any, eta: Any) -> Sequence[Any]:
+        """The parts of a local step of size `eta`, a number or an array, see `theory.exact.chain`."""
+        raise NoExactLaw(f"{type(algorithm).__name__} declares no chain of a local step")
+
+    def rounds(self, problem: Any, algorithm: Any, variances: bool,
+               sampling: bool) -> Callable[[int], Clients]:
         """A function of the round number giving `Clients`.
 
         `variances`: off-diagonal gradient noise may be dropped (it is not asked for).
         """
-        raise NotImplementedError
+        spectrum = Spectrum(problem)
+        rounds = Steps(self, algorithm, spectrum.values, problem.gradient_noise is not None).rounds()
+        return lambda number: round_clients(problem, spectrum, rounds(number), algorithm.shared_noise,
+                                            variances, sampling)
 
-    def local(self, problem: Any, algorithm: Any) -> Any:
+    def local(self, problem: Any, algorithm: Any) -> Callable[[int], LocalStep]:
         """A function of the local step k giving a `LocalStep`."""
-        raise NotImplementedError
+        spectrum = Spectrum(problem)
+        steps = Steps(self, algorithm, spectrum.values, problem.gradient_noise is not None)
+
+        def made(motion: Motion) -> LocalStep:
+            return local_steps(problem, spectrum, motion, algorithm.shared_noise)
+
+        if steps.equal is None:
+            return batched(lambda numbers: list(map(LocalStep, *made(steps.motions(numbers))[:4])),
+                           steps.room // problem.n_clients)
+        same = made(steps.equal)
+        return lambda k: same
 
     def memory(self, algorithm: Any) -> int:
         """Server values that a round depends on: 2 where the previous one is, and `Clients.anchored` given.

@@ -1,14 +1,11 @@
 """Exact moments of federated algorithms on linear regression with minibatches: every gradient in turn.
 
-Between communications the state of client c is theta (FA-LD) or (theta, p) (FA-HMC), and everything it
-does is a chain of evaluations
+Between communications the state of client c is s = (theta, rest), and its chain's evaluations make
 
     s' = F s - k g_c(theta),   g_c(theta) = A_c theta - A_c b_c + xi,   Cov(xi | theta) = G_c(theta) / w_c^2,
 
-with G_c of the component as in `batches`: FA-LD has F = 1 and k = eta, and then adds its noise. A local
-update of FA-HMC draws p and makes K times two evaluations, F = [[1, eta], [0, 1]] with
-k = (eta^2/2, eta/2), and F = 1 with k = (0, eta/2). Batches are new for every evaluation, so that their
-noise is uncorrelated between clients, given where they are, and E G_c needs client c's own moments only.
+with G_c of the component as in `batches`. Batches are new for every evaluation, so that their noise is
+uncorrelated between clients, given where they are, and E G_c needs client c's own moments only.
 A communication is that of `federated`. The law is not Gaussian.
 
 Source: FA-LD equations (7) and (11), FA-HMC Algorithms 1 and 3 for the recursions; the moments are derived.
@@ -18,60 +15,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, gmres
 
-from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.algorithms.fa_ld import FALD
 from fedsim.stability import cone_radius
 from fedsim.validation import Array
 
 from .affine import Moments, NoExactLaw, symmetrised
 from .batches import MinibatchNoise, second_moment_limit
-from .dispatch import refuse_memory
+from .chain import Part, unrolled
+from .dispatch import family_of, refuse_memory
 
 LARGEST_WORK = 1e12
 """Operations beyond which rounds are not stepped through."""
 
 
-class Evaluation(NamedTuple):
-    """F (D, D) and k (D, d) of the module's docstring."""
-
-    drift: Array
-    kick: Array
-
-
-class Injection(NamedTuple):
-    """Gaussian noise (or a fresh momentum): of each client's own over its weight, and common to all.
-
-    `rows` are the parts of the state it goes to; `fresh` forgets what they held.
-    """
-
-    own: float
-    common: float
-    rows: slice
-    fresh: bool
-
-
-def chain_of(algorithm: Any, eta: float, dim: int) -> tuple[int, list[Evaluation | Injection]]:
-    """Numbers held per client, and what a local step of size `eta` does."""
-    one, none, shared = np.eye(dim), np.zeros((dim, dim)), algorithm.shared_noise
-    if isinstance(algorithm, FALD):
-        heat = 2.0 * eta * algorithm.temperature
-        return dim, [Evaluation(one, eta * one),
-                     Injection(heat * (1.0 - shared), heat * shared, slice(0, dim), False)]
-    if not isinstance(algorithm, FAHMC):
-        raise NoExactLaw(f"{type(algorithm).__name__} has no exact moments with minibatches here")
-    if algorithm.debias is not None:
+def parts_of(algorithm: Any, eta: float, dim: int) -> list[list[Array]]:
+    """I + change (p d, p d), kick and noise (p d, d) of every part of a local step of size `eta`."""
+    family = family_of(algorithm)
+    if family.memory(algorithm):
         raise NoExactLaw(f"debias={algorithm.debias!r}: with minibatches there are exact moments without "
                          "debiasing only; use fedsim.simulate")
-    drift = np.block([[one, eta * one], [none, one]])
-    leap = [Evaluation(drift, np.concatenate([0.5 * eta**2 * one, 0.5 * eta * one])),
-            Evaluation(np.eye(2 * dim), np.concatenate([none, 0.5 * eta * one]))]
-    return 2 * dim, [Injection(1.0 - shared, shared, slice(dim, 2 * dim), True),
-                     *leap * algorithm.leapfrog_steps]
+    parts = list(unrolled(family.chain(algorithm, eta)))
+    if not all(isinstance(part, Part) for part in parts):
+        raise NoExactLaw(f"{type(algorithm).__name__} has no exact moments with minibatches here: it makes "
+                         "other moves than those of gradients")
+    none = np.zeros(len(parts[0].change))
+    tables = ((np.diag(none + 1.0) + part.change, *(
+        np.array([none if column is None else column]).T for column in part[1:])) for part in parts)
+    return [[np.kron(table, np.eye(dim)) for table in made] for made in tables]
 
 
 class MinibatchRounds:
@@ -80,9 +55,11 @@ class MinibatchRounds:
     def __init__(self, problem: Any, algorithm: Any, factor: float) -> None:
         followed = problem.curvature_problem()
         self.problem, self.algorithm, self.factor = problem, algorithm, factor
-        width, _ = chain_of(algorithm, 1.0, problem.dim)
-        refuse_memory(4 * (problem.n_clients * width) ** 2, f"covariances of {problem.n_clients} clients at "
-                      f"dimension {problem.dim}", "use fewer clients, or covariance='none' with "
+        self.parts = lru_cache(maxsize=1)(lambda eta: parts_of(algorithm, eta, problem.dim))
+        first = self.parts(algorithm.schedule.largest)
+        self.count, self.width = len(first), len(first[0][0])
+        refuse_memory(4 * (problem.n_clients * self.width) ** 2, f"covariances of {problem.n_clients} clients "
+                      f"at dimension {problem.dim}", "use fewer clients, or covariance='none' with "
                       "allow_unstable=True for means alone")
         self.hessians, self.weights = followed.dense_hessians, followed.weights
         self.pulls = np.einsum("cij,cj->ci", self.hessians, followed.minimizers)
@@ -91,40 +68,30 @@ class MinibatchRounds:
     def round(self, number: int, mean: Any, cov: Any, linear: bool = False) -> tuple[Array, Array]:
         """Moments after round `number`; `linear` keeps what is linear in the covariance, at mean zero."""
         clients, dim, every = self.problem.n_clients, self.problem.dim, self.algorithm.local_steps
-        width, _ = chain_of(self.algorithm, 1.0, dim)
+        width = self.width
         means, blocks = np.zeros((clients, width)), np.zeros((clients, clients, width, width))
         means[:, :dim], blocks[:, :, :dim, :dim] = mean, cov
         for step in range(number * every, (number + 1) * every):
-            for part in chain_of(self.algorithm, float(self.algorithm.schedule.at(step)), dim)[1]:
-                if isinstance(part, Evaluation):
-                    means, blocks = self._evaluate(part, means, blocks, linear)
-                else:
-                    self._inject(part, means, blocks, linear)
+            for part in self.parts(float(self.algorithm.schedule.at(step))):
+                means, blocks = self._after(*part, means, blocks, linear)
         return self._communicate(means[:, :dim], blocks[:, :, :dim, :dim])
 
-    def _evaluate(self, part: Evaluation, means: Array, blocks: Array, linear: bool) -> tuple[Array, Array]:
-        dim, each = self.problem.dim, np.arange(len(means))
-        own = blocks[each, each, :dim, :dim]
-        noise = self.data.linear(own) if linear else self.data.mean(means[:, :dim], own)
-        noise = noise / self.weights[:, None, None] ** 2
-        maps = np.repeat(part.drift[None], len(means), axis=0)
-        maps[:, :, :dim] -= part.kick @ self.hessians
-        after = np.einsum("cij,cj->ci", maps, means)
+    def _after(self, maps: Array, kick: Array, noise: Array, means: Array, blocks: Array,
+               linear: bool) -> tuple[Array, Array]:
+        """Moments after a part."""
+        dim, each, shared = self.problem.dim, np.arange(len(means)), self.algorithm.shared_noise
+        maps = np.repeat(maps[None], len(means), axis=0)
+        maps[:, :, :dim] -= kick @ self.hessians
+        after, grown = np.einsum("cij,cj->ci", maps, means), maps[:, None] @ blocks @ np.swapaxes(maps, 1, 2)
+        if kick.any():
+            own = blocks[each, each, :dim, :dim]
+            spread = self.data.linear(own) if linear else self.data.mean(means[:, :dim], own)
+            grown[each, each] += kick @ (spread / self.weights[:, None, None] ** 2) @ kick.T
         if not linear:
-            after += self.pulls @ part.kick.T
-        grown = maps[:, None] @ blocks @ np.swapaxes(maps, 1, 2)
-        grown[each, each] += part.kick @ noise @ part.kick.T
+            after, injected = after + self.pulls @ kick.T, noise @ noise.T
+            grown += shared * injected
+            grown[each, each] += (1.0 - shared) / self.weights[:, None, None] * injected
         return after, grown
-
-    def _inject(self, part: Injection, means: Array, blocks: Array, linear: bool) -> None:
-        """In place."""
-        rows, each = part.rows, np.arange(len(means))
-        if part.fresh:
-            means[:, rows], blocks[:, :, rows], blocks[:, :, :, rows] = 0.0, 0.0, 0.0
-        if not linear:
-            unit = np.eye(self.problem.dim)
-            blocks[:, :, rows, rows] += part.common * unit
-            blocks[each, each, rows, rows] += part.own / self.weights[:, None, None] * unit
 
     def _communicate(self, means: Array, blocks: Array) -> tuple[Array, Array]:
         weights, each = self.weights, np.arange(len(means))
@@ -138,7 +105,7 @@ class MinibatchRounds:
 
     def moments(self, rounds: np.ndarray, mean: Array, cov: Array) -> Iterator[Moments]:
         """At increasing `rounds`, beginning at round 0."""
-        parts = len(chain_of(self.algorithm, 1.0, self.problem.dim)[1]) * self.algorithm.local_steps
+        parts = self.count * self.algorithm.local_steps
         work = float(rounds[-1]) * parts * 8.0 * self.problem.n_clients**2 * self.problem.dim**3
         if work > LARGEST_WORK:
             raise NoExactLaw(f"n_rounds={rounds[-1]} with minibatches would be stepped through gradient by "
@@ -185,7 +152,7 @@ def require_second_moment(problem: Any, algorithm: Any, factor: float) -> None:
     def radius(size: float) -> float:
         return MinibatchRounds(problem, replace(algorithm, step_size=size), factor).radius()
 
-    chain_of(algorithm, 1.0, problem.dim)  # refuses what has no moments here
+    parts_of(algorithm, 1.0, problem.dim)  # refuses what has no moments here
     step = algorithm.schedule.largest
     if radius(step) >= 1.0:
         raise second_moment_limit(step, lambda size: radius(size) < 1.0, radius)

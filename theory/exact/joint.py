@@ -20,7 +20,8 @@ class LocalStep(NamedTuple):
 
     maps (N, d, d); shifts (N, d); own (N, d, d) covariances of private noise; shared (N, N, d, d)
     covariances of common noise between clients, or anything that broadcasts to it; anchors (N, d, d),
-    the Z_c, where clients look at an earlier value z of the server.
+    the Z_c, where clients look at an earlier value z of the server. Clients that hold more than theta,
+    until they communicate, have it first in x_c, and p d instead of d.
     """
 
     maps: Array
@@ -168,17 +169,21 @@ def propagate(problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Arra
     before_covs = np.empty((len(sync_steps), size, size))
     after = [0] * clients + ([*range(1, memory), 0] if memory else [])  # 0: the server's new value
     known = np.array([1.0] * clients + ([0.0] * (memory - 1) + [1.0] if memory else []))
-    mean = known[:, None] * mean
+    rest = (0, step(0).maps.shape[-1] - dim if n_steps else 0)  # what clients hold besides
+    mean = np.pad(known[:, None] * mean, ((0, 0), rest))
     blocks = np.multiply.outer(np.outer(known, known), np.zeros((dim, dim)) if cov is None else cov)
+    blocks = np.pad(blocks, ((0, 0), (0, 0), rest, rest))
 
     def flat() -> Array:
-        return symmetrised(blocks[:clients, :clients].transpose(0, 2, 1, 3).reshape(size, size))
+        held = blocks[:clients, :clients, :dim, :dim]
+        return symmetrised(held.transpose(0, 2, 1, 3).reshape(size, size))
 
-    means[0], covs[0] = mean[:clients], flat()
+    means[0], covs[0] = mean[:clients, :dim], flat()
     for k in range(n_steps):
         mean, blocks = _local(step(k), mean, blocks, clients)
         if (k + 1) % every == 0:
-            before_means[k // every], before_covs[k // every] = mean[:clients], flat()
+            before_means[k // every], before_covs[k // every] = mean[:clients, :dim], flat()
+            mean[:, dim:], blocks[:, :, dim:], blocks[:, :, :, dim:] = 0.0, 0.0, 0.0
             centre = weights @ mean[:clients]
             cross = np.tensordot(weights, blocks[:clients], axes=1)  # of the average and everything
             server = np.tensordot(weights, cross[:clients], axes=1)
@@ -190,7 +195,7 @@ def propagate(problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Arra
             kept = _around_server(symmetrised(server), cross[clients + 1:],
                                   blocks[clients + 1:, clients + 1:])
             blocks = kept[np.ix_(after, after)]
-        means[k + 1], covs[k + 1] = mean[:clients], flat()
+        means[k + 1], covs[k + 1] = mean[:clients, :dim], flat()
     return JointLaw(np.arange(n_steps + 1), means, covs, sync_steps, before_means, before_covs,
                     factor == 0.0 or clients == 1, problem, algorithm, factor)
 

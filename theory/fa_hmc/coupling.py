@@ -19,7 +19,10 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
 from fedsim.validation import Array, whole
 
-from ..exact.updates import Flow, Leapfrog
+from ..exact.chain import Motion, spread
+from ..exact.fa_hmc import leapfrog
+from ..exact.fa_hmc_flow import Flow
+from ..exact.spectrum import PAIRS
 from .setting import FULL, trajectory_lengths
 
 
@@ -72,13 +75,13 @@ class _Curves:
     def of(self, diagonal: Array) -> Array:
         return (self.vectors * diagonal[:, None, :]) @ np.swapaxes(self.vectors, 1, 2)
 
-    def gradient(self, update: Leapfrog) -> Array | None:
+    def gradient(self, update: Motion) -> Array | None:
         """V_c, (N, d, d)."""
         if self.noise is None:
             return None
-        a, vectors = self.values[:-1], self.vectors[:-1]
+        vectors = self.vectors[:-1]
         back = np.swapaxes(vectors, 1, 2)
-        sums = update.gradient(a[:, :, None], a[:, None, :])
+        sums = spread(update.kicked[:1], *PAIRS)[0, 0]
         return vectors @ ((back @ self.noise @ vectors) * sums) @ back
 
 
@@ -188,10 +191,10 @@ class _Parts:
         problem, algorithm, curves = self.problem, self.algorithm, self.curves
         N, d, w, rho = problem.n_clients, problem.dim, problem.weights, algorithm.shared_noise
         K = algorithm.leapfrog_steps
-        update, unit = Leapfrog(length / K, K), np.eye(d)
+        update, unit = leapfrog(length / K, K).motion(curves.values[:N], curves.noise is not None), np.eye(d)
         change, reach = np.empty((2, N + 1, d))
-        change[:N], reach[:N] = update.maps(curves.values[:N])
-        change[N], reach[N] = Flow(length).maps(curves.values[N])
+        change[:N], reach[:N] = update.change[0]
+        change[N], reach[N] = Flow(length).motion(curves.values[N], False).change[0]
         maps, reaches = unit + curves.of(change), curves.of(reach)
         noise = reaches[:, None] @ reaches[None]  # Cov with a common momentum, (N+1, N+1, d, d)
         noise[:N, :N] *= rho

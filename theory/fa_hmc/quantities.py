@@ -16,8 +16,9 @@ from fedsim.validation import Array
 from ..bound import Bound
 from ..check import Measured, quantity, require_target
 from ..exact import joint_law
+from ..exact.fa_hmc import leapfrog
+from ..exact.fa_hmc_flow import Flow
 from ..exact.joint import JointLaw
-from ..exact.updates import Flow, Leapfrog
 from ..tuning import rounds_to
 from .coupling import CouplingLaw, coupling_law
 
@@ -122,14 +123,14 @@ def travelled(problem: Quadratic, client: int, eta: float, steps: int, mean: Arr
     weight = values**2 if slope else np.ones_like(values)
     out = np.empty((len(mean), steps))
     for k in range(1, steps + 1):
-        update = Leapfrog(eta, k)
-        change, reach = update.maps(values)
+        update = leapfrog(eta, k).motion(values, spread is not None)
+        change, reach = update.change[0]
         if straight:
             reach = reach - k * eta
         along = change * gap + reach * (momentum @ frame)
         total = along**2 + change**2 * own + reach**2 * momentum_variance
         if spread is not None:
-            total = total + update.gradient(values, values) * spread
+            total = total + (update.kicked[0] ** 2).sum(axis=0) * spread
         out[:, k - 1] = total @ weight
     return out
 
@@ -191,7 +192,7 @@ def _flow_distance(bound: Bound, problem: Quadratic) -> Array:
     apart, push = bound.inputs["position_gap"] @ frame, bound.inputs["momentum_gap"] @ frame
     found = []
     for time in bound.inputs["times"]:
-        change, reach = Flow(float(time)).maps(values)
+        change, reach = Flow(float(time)).motion(values, False).change[0]
         found.append(np.linalg.norm((1.0 + change) * apart + reach * push))
     return np.array(found)
 
@@ -201,7 +202,7 @@ def _oracle(bound: Bound, problem: Quadratic, *, straight: bool, slope: bool, la
     values, _ = _frame(problem)
     found = []
     for time in bound.inputs["times"]:
-        change, reach = Flow(float(time)).maps(values)
+        change, reach = Flow(float(time)).motion(values, False).change[0]
         if straight:
             reach = reach - time
         weight = values**2 if slope else np.ones_like(values)

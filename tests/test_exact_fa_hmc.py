@@ -6,7 +6,6 @@ import itertools
 import time
 
 import brute_force_fa_hmc as brute_force
-import closed_forms
 import numpy as np
 import pytest
 from examples_of import SCHEME_I, SCHEME_II, close, gaussian_start, make_problem
@@ -22,7 +21,9 @@ from theory.exact import (
     FAHMCFlow,
     NoExactLaw,
     affine,
+    chain,
     exact_law,
+    fa_hmc,
     fa_hmc_flow,
     joint_law,
     sample_rounds,
@@ -90,27 +91,29 @@ def test_updates_are_chebyshev_polynomials():
     a = np.array([1e-12, 1e-3, 0.5, 1.0, 1.9, 2.0, 3.3, 3.999, 4.0, 4.3])
     for eta, steps in ((1.0, 1), (0.7, 2), (1.0, 5), (0.3, 24)):
         x = 1.0 - eta**2 * a / 2.0
-        deviation, reach = closed_forms.Leapfrog(eta, steps).maps(a)
+        moved = fa_hmc.leapfrog(eta, steps).motion(a, True)
+        deviation, reach = moved.change[0]
         close(1.0 + deviation, eval_chebyt(steps, x), 1e-11)
         close(reach, eta * eval_chebyu(steps - 1, x), 1e-11)
         reaches = [eta * eval_chebyu(k - 1, x) for k in range(1, steps + 1)]
         wanted = eta**2 / 4.0 * (reaches[-1][:, None] * reaches[-1]
                                  + 2.0 * sum(np.outer(r, r) for r in reaches[:-1]))
-        close(closed_forms.Leapfrog(eta, steps).gradient(a[:, None], a[None, :]), wanted, 1e-11)
-    tiny, _ = closed_forms.Leapfrog(1e-10, 7).maps(np.array([1.0]))
+        close(chain.spread(moved.kicked[:1], np.s_[:, None], np.s_[None, :])[0, 0], wanted, 1e-11)
+    tiny, _ = fa_hmc.leapfrog(1e-10, 7).motion(np.array([1.0]), False).change[0]
     close(tiny, [-0.5 * 49 * 1e-20], 1e-14)
-    short, reach = fa_hmc_flow.Flow(1e-10).maps(np.array([4.0]))
+    short, reach = fa_hmc_flow.Flow(1e-10).motion(np.array([4.0]), False).change[0]
     close(short, [-2e-20], 1e-14)
     close(reach, [1e-10], 1e-14)
 
 
 def test_equal_updates_are_listed_ones():
-    a, b = np.array([0.4, 2.0]), np.array([1.0, 3.0])
-    for update in (closed_forms.Leapfrog(0.3, 4), closed_forms.Leapfrog(0.8, 1)):
-        equal, listed = closed_forms.EqualUpdates(update, 5), closed_forms.ListedUpdates((update,) * 5)
-        close(equal.deviation(a), listed.deviation(a), 1e-14)
-        close(equal.injected(a, b), listed.injected(a, b), 1e-14)
-        np.testing.assert_allclose(equal.gradient(a, b), listed.gradient(a, b), rtol=1e-14)
+    values, pairs = np.array([[0.4, 2.0], [1.0, 3.0]]), (np.s_[:1, :], np.s_[1:, :])
+    for update in (fa_hmc.leapfrog(0.3, 4), fa_hmc_flow.Flow(0.8)):
+        step = chain.local_step([fa_hmc.FRESH, update], values, True)
+        equal, listed = chain.Round([(step, 5)]), chain.Round([(step, 1)] * 5)
+        close(equal.deviation(), listed.deviation(), 1e-14)
+        close(equal.injected(*pairs), listed.injected(*pairs), 1e-14)
+        np.testing.assert_allclose(equal.gradient(*pairs), listed.gradient(*pairs), rtol=1e-14)
 
 
 @pytest.mark.parametrize("participation", [None, SCHEME_I, SCHEME_II])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import brute_force
-import closed_forms
 import numpy as np
 import pytest
 from examples_of import SCHEME_I, SCHEME_II, close, gaussian_start, make_problem
@@ -15,7 +14,7 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.law import recorded_rounds
 from fedsim.participation import Participation
 from fedsim.problems.quadratic import Quadratic
-from theory.exact import affine, exact_law, stationary_law, sums
+from theory.exact import affine, chain, exact_law, fa_ld, stationary_law, sums
 
 DECREASING = schedules.Harmonic(offset=12.0, slope=0.3)
 CASES = [(structure, noise, participation, step, shared)
@@ -254,8 +253,9 @@ def test_sums_over_local_steps():
         for n in (1, 2, 5, 8):
             close(sums.geometric(np.float64(x), n), sum((1.0 - x) ** j for j in range(n)), 1e-14)
     assert sums.power_deviation(np.float64(1e-20), 10) == pytest.approx(-1e-19, rel=1e-15)
-    a, b = np.array([0.4, 2.0]), np.array([1.0, 3.0])
-    equal, listed = closed_forms.EqualSteps(0.2, 6), closed_forms.ListedSteps(np.full(6, 0.2))
-    close(equal.deviation(a), listed.deviation(a), 1e-14)
-    for power in (1, 2):
-        close(equal.overlap(a, b, power), listed.overlap(a, b, power), 1e-14)
+    values, pairs = np.array([[0.4, 2.0], [1.0, 3.0]]), (np.s_[:1, :], np.s_[1:, :])
+    step = chain.local_step(fa_ld.FALDFamily().chain(FALD(0.2), 0.2), values, True)
+    equal, listed = chain.Round([(step, 6)]), chain.Round([(step, 1)] * 6)
+    close(equal.deviation(), listed.deviation(), 1e-14)
+    close(equal.injected(*pairs), listed.injected(*pairs), 1e-14)
+    close(equal.gradient(*pairs), listed.gradient(*pairs), 1e-14)

@@ -17,6 +17,7 @@ from the identity keep their relative accuracy when a step hardly moves. `spectr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
@@ -69,7 +70,8 @@ class Part(NamedTuple):
         return Motion(change, noise, kick if noisy else kick[:, :0])
 
 
-class Repeat(NamedTuple):
+@dataclass(frozen=True)
+class Repeat:
     """Parts that are made `count` times."""
 
     parts: Sequence[Any]
@@ -168,7 +170,7 @@ def _in_turn(parts: Sequence[Any], values: Array, noisy: bool) -> Motion:
 
 def _table(rows: Sequence[Sequence[Any]], axes: int) -> Array:
     """(p, q, ...) with so many more axes."""
-    entries = [entry for row in rows for entry in row]
+    entries: Any = [entry for row in rows for entry in row]
     if any(isinstance(entry, np.ndarray) for entry in entries):
         entries = np.broadcast_arrays(*entries)
     table = np.array(entries, dtype=np.float64)
@@ -190,7 +192,8 @@ class Steps:
         known = self.algorithm.schedule.n_steps  # beyond its end nobody looks
         sizes = self.algorithm.schedule.at(steps if known is None else np.minimum(steps, known - 1))
         parts = self.family.chain(self.algorithm, sizes[:, None, None])
-        return local_step(parts, self.values[None], self.noisy)
+        values = np.broadcast_to(self.values, (len(steps), *self.values.shape))
+        return local_step(parts, values, self.noisy)
 
     def rounds(self) -> Callable[[int], Round]:
         """A function of the round's number."""

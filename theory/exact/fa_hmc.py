@@ -81,8 +81,8 @@ class FAHMCFamily(FederatedFamily):
             kind = "corrected" if number else algorithm.first_round
             if kind == "none":
                 return replace(found, anchored=np.zeros_like(towards))
-            pulls = np.zeros_like(found.pulls) if kind == "printed" else apply(towards, problem.minimizer[None])
-            return replace(found, pulls=pulls, anchored=-found.deviations - towards)
+            centre = np.zeros(problem.dim) if kind == "printed" else problem.minimizer
+            return replace(found, pulls=apply(towards, centre[None]), anchored=-found.deviations - towards)
 
         return plain if algorithm.debias is None else clients
 
@@ -97,8 +97,7 @@ class FAHMCFamily(FederatedFamily):
             kind = algorithm.first_round if early else "corrected"
             if kind == "none":
                 return found
-            away = unit - found.maps
-            pulls = np.zeros_like(found.shifts) if kind == "printed" else np.einsum("cij,cj->ci", away, centres)
-            return found._replace(shifts=pulls, anchors=away @ shift)
+            away, still = unit - found.maps, float(kind != "printed")
+            return found._replace(shifts=still * apply(away, centres), anchors=away @ shift)
 
         return plain if algorithm.debias is None else step

@@ -36,7 +36,7 @@ from .sums import geometric, power_deviation
 
 @dataclass(frozen=True)
 class Flow:
-    """A part of a chain: the continuous trajectory of this length, along which gradients' noise averages out."""
+    """A part of a chain: the trajectory of this length, along which gradients' noise averages out."""
 
     length: float
 

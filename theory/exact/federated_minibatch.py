@@ -58,8 +58,8 @@ class MinibatchRounds:
         self.parts = lru_cache(maxsize=1)(lambda eta: parts_of(algorithm, eta, problem.dim))
         first = self.parts(algorithm.schedule.largest)
         self.count, self.width = len(first), len(first[0][0])
-        refuse_memory(4 * (problem.n_clients * self.width) ** 2, f"covariances of {problem.n_clients} clients "
-                      f"at dimension {problem.dim}", "use fewer clients, or covariance='none' with "
+        refuse_memory(4 * (problem.n_clients * self.width) ** 2, f"covariances of {problem.n_clients} "
+                      f"clients at dimension {problem.dim}", "use fewer clients, or covariance='none' with "
                       "allow_unstable=True for means alone")
         self.hessians, self.weights = followed.dense_hessians, followed.weights
         self.pulls = np.einsum("cij,cj->ci", self.hessians, followed.minimizers)
@@ -73,14 +73,14 @@ class MinibatchRounds:
         means[:, :dim], blocks[:, :, :dim, :dim] = mean, cov
         for step in range(number * every, (number + 1) * every):
             for part in self.parts(float(self.algorithm.schedule.at(step))):
-                means, blocks = self._after(*part, means, blocks, linear)
+                means, blocks = self._after(part, means, blocks, linear)
         return self._communicate(means[:, :dim], blocks[:, :, :dim, :dim])
 
-    def _after(self, maps: Array, kick: Array, noise: Array, means: Array, blocks: Array,
-               linear: bool) -> tuple[Array, Array]:
+    def _after(self, part: list[Array], means: Array, blocks: Array, linear: bool) -> tuple[Array, Array]:
         """Moments after a part."""
         dim, each, shared = self.problem.dim, np.arange(len(means)), self.algorithm.shared_noise
-        maps = np.repeat(maps[None], len(means), axis=0)
+        drift, kick, noise = part
+        maps = np.repeat(drift[None], len(means), axis=0)
         maps[:, :, :dim] -= kick @ self.hessians
         after, grown = np.einsum("cij,cj->ci", maps, means), maps[:, None] @ blocks @ np.swapaxes(maps, 1, 2)
         if kick.any():

@@ -77,16 +77,15 @@ class Spectrum:
             return values
         return symmetrised((self.vectors * values[..., None, :]) @ np.swapaxes(self.vectors, 1, 2))
 
-    def matrices(self, values: Array) -> Array:
-        """The same for every client, (..., N, d, d); one matrix, N = 1, where `values` are equal."""
-        if (values == values[..., :1, :1]).all():
-            return values[..., :1, :1, None] * np.eye(values.shape[-1])
-        found = self.compose(values) if self.dense else values[..., None] * np.eye(values.shape[-1])
-        return found[..., self.group, :, :]
-
     def wide(self, table: Array) -> Array:
-        """Blocks (..., N, p d, q d) of functions of curvature (p, q, ..., g, d)."""
-        return np.block([[self.matrices(entry) for entry in row] for row in table])
+        """Blocks (..., N, p d, q d) of functions of curvature (p, q, ..., g, d); N = 1 for constants."""
+        unit = np.eye(table.shape[-1])
+        if (table == table[..., :1, :1]).all():
+            blocks = table[..., :1, :1, None] * unit
+        else:
+            blocks = self.compose(table) if self.dense else table[..., None] * unit
+            blocks = blocks[..., self.group, :, :]
+        return np.block([list(row) for row in blocks])
 
     def filtered(self, noise: Array, sums: Array) -> Array:
         """V [(V' noise V) o sums] V' of covariances (N, d, d) and numbers (..., g, d, d)."""

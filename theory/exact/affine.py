@@ -221,7 +221,7 @@ def chain(maps: Iterable[Any]) -> Any:
 def leap(powers: list[Any], count: int) -> Any:
     """The `count`-th power of powers[0]; powers[i] is its 2^i-th, made as needed and kept."""
     while len(powers) < count.bit_length():
-        powers.append(powers[-1].squared())
+        powers.append(powers[-1].then(powers[-1]))
     return chain(powers[bit] for bit in range(count.bit_length()) if count >> bit & 1)
 
 

@@ -5,13 +5,10 @@ A `Part` does the same to every coordinate, with A and b the client's Hessian an
 
     s <- s + change s - kick g(theta) + noise xi,     g(theta) = A (theta - b) + gradient noise.
 
-Only gradients move a client that is at b: the first column of `change` is zero. Step sizes come as a number
-or an array, for which declarations are evaluated elementwise. Along a direction of curvature a steps are
-
-    s <- s + D(a) s + sum_i f_i(a) xi_i
-
-and leave covariances between two directions, summed by doubling (in closed form where p = 1). Deviations D
-from the identity keep their relative accuracy when a step hardly moves. `spectrum` goes on to matrices.
+Gradients alone move theta from b: the first column of `change` is zero. Step sizes are a number, or an array
+to be used elementwise. Along a direction of curvature a steps are s <- s + D(a) s + sum_i f_i(a) xi_i and
+leave covariances between two directions, summed by doubling (in closed form where p = 1). Deviations D from
+the identity keep their relative accuracy when a step hardly moves. `spectrum` goes on to matrices.
 """
 
 from __future__ import annotations
@@ -46,10 +43,6 @@ class Motion(NamedTuple):
                       *(np.concatenate([old + times(after.change, old), new], axis=1) if old.size else new
                         for old, new in zip(self[1:], after[1:], strict=True)))
 
-    def squared(self) -> Motion:
-        """This motion twice."""
-        return self.then(self)
-
 
 class Part(NamedTuple):
     """One step of the module's docstring: `change` (p, p), `kick` (p,) and `noise` (p,)."""
@@ -79,7 +72,7 @@ class Repeat:
 
     def motion(self, values: Array, noisy: bool) -> Motion:
         """See `Part`."""
-        return leap([_in_turn(self.parts, values, noisy)], self.count)
+        return leap([reduce(Motion.then, (part.motion(values, noisy) for part in self.parts))], self.count)
 
 
 def unrolled(parts: Sequence[Any]) -> list[Any]:
@@ -90,7 +83,7 @@ def unrolled(parts: Sequence[Any]) -> list[Any]:
 
 def local_step(parts: Sequence[Any], values: Array, noisy: bool) -> Motion:
     """A whole chain, on the rows that its first part does not forget: theta alone with a fresh momentum."""
-    made, first = _in_turn(parts, values, noisy), parts[0]
+    made, first = Repeat(parts, 1).motion(values, noisy), parts[0]
     kept = [j for j in range(len(made.change))
             if not isinstance(first, Part) or any(np.any(row[j] != -float(i == j))
                                                   for i, row in enumerate(first.change))]
@@ -99,10 +92,7 @@ def local_step(parts: Sequence[Any], values: Array, noisy: bool) -> Motion:
 
 
 class Round(NamedTuple):
-    """Motions (p, ., g, d), one after the other and each so many times, as functions of curvature.
-
-    Directions are given by pairs of index expressions into the curvatures (g, d).
-    """
+    """Motions (p, ., g, d), each so many times; directions are index expressions into curvatures (g, d)."""
 
     pieces: Sequence[tuple[Motion, int]]
 
@@ -126,10 +116,9 @@ class Round(NamedTuple):
         pairs = [_Pair(motion.change[(..., *one)], motion.change[(..., *other)],
                        spread(motion[kind], one, other)) for motion, _ in self.pieces]
         (first, second, noise), count = pairs[0], self.pieces[0][1]
-        if len(pairs) == len(first) == count == 1:
-            return noise[0, 0]
         if len(pairs) == len(first) == 1:
-            return (noise * geometric(-(first + second + first * second), count))[0, 0]
+            lost = -(first + second + first * second)
+            return (noise if count == 1 else noise * geometric(lost, count))[0, 0]
         found = (leap([pair], n) for pair, (_, n) in zip(pairs, self.pieces, strict=True))
         return reduce(_Pair.then, found).noise[0, 0]
 
@@ -147,9 +136,6 @@ class _Pair(NamedTuple):
                      self.second + after.second + times(after.second, self.second),
                      noise + times(noise, after.second.swapaxes(0, 1)) + after.noise)
 
-    def squared(self) -> _Pair:
-        return self.then(self)
-
 
 def times(left: Array, right: Array) -> Array:
     """Products of matrices (p, q, ...) and (q, r, ...)."""
@@ -162,10 +148,6 @@ def times(left: Array, right: Array) -> Array:
 def spread(factors: Array, one: Any = ALL, other: Any = ALL) -> Array:
     """sum_i f_i f_i' of factors (p, n, ..., g, d) between two directions, (p, p, ...)."""
     return np.einsum("in...,jn...->ij...", factors[(..., *one)], factors[(..., *other)])
-
-
-def _in_turn(parts: Sequence[Any], values: Array, noisy: bool) -> Motion:
-    return reduce(Motion.then, (part.motion(values, noisy) for part in parts))
 
 
 def _table(rows: Sequence[Sequence[Any]], axes: int) -> Array:

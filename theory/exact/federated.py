@@ -17,6 +17,7 @@ elsewhere than to b_c, and towards the server's previous value z; the state of a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +29,7 @@ from . import memory
 from .affine import DenseMap, Moments, NoExactLaw, chain, correlated, evolve, leap, power_of, symmetrised
 from .batches import has_minibatches
 from .blocks import BlockMap
-from .chain import Motion, Steps, batched
+from .chain import Steps, batched
 from .diagonal import DiagonalMap
 from .dispatch import ExactFamily
 from .drawn import DrawnRound
@@ -59,10 +60,7 @@ class FederatedFamily(ExactFamily):
         """A function of the local step k giving a `LocalStep`."""
         spectrum = Spectrum(problem)
         steps = Steps(self, algorithm, spectrum.values, problem.gradient_noise is not None)
-
-        def made(motion: Motion) -> LocalStep:
-            return local_steps(problem, spectrum, motion, algorithm.shared_noise)
-
+        made = partial(local_steps, problem, spectrum, algorithm.shared_noise)
         if steps.equal is None:
             return batched(lambda numbers: list(map(LocalStep, *made(steps.motions(numbers))[:4])),
                            steps.room // problem.n_clients)

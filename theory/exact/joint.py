@@ -20,8 +20,7 @@ class LocalStep(NamedTuple):
 
     maps (N, d, d); shifts (N, d); own (N, d, d) covariances of private noise; shared (N, N, d, d)
     covariances of common noise between clients, or anything that broadcasts to it; anchors (N, d, d),
-    the Z_c, where clients look at an earlier value z of the server. Clients that hold more than theta,
-    until they communicate, have it first in x_c, and p d instead of d.
+    the Z_c, where clients look at an earlier value z of the server. Where x_c is (theta, rest), p d for d.
     """
 
     maps: Array

@@ -147,7 +147,7 @@ def _add_gradient_noise(own: Array, problem: Any, spectrum: Spectrum, steps: Rou
     return wide + (own if spectrum.dense else own[:, :, None] * np.eye(problem.dim))
 
 
-def local_steps(problem: Any, spectrum: Spectrum, steps: Motion, shared_noise: float) -> LocalStep:
+def local_steps(problem: Any, spectrum: Spectrum, shared_noise: float, steps: Motion) -> LocalStep:
     """Local steps (p, ., ..., g, d) as matrices, with the same axes before those of clients."""
     dim, noise = problem.dim, problem.noise_covariances
     change, reach = spectrum.wide(steps.change), spectrum.wide(steps.injected)

@@ -17,7 +17,7 @@ import fedsim as fs
 import theory
 from fedsim.algorithms.federated import Federated
 from fedsim.stability import Stability
-from theory.exact import NoExactLaw, chain, dispatch, exact_law, joint_law, sample_rounds, stationary_law
+from theory.exact import NoExactLaw, chain, exact_law, joint_law, registry, sample_rounds, stationary_law
 from theory.exact.chain import Part, Repeat
 from theory.exact.federated import FederatedFamily
 
@@ -55,7 +55,7 @@ class UnderdampedFamily(FederatedFamily):
 
 @pytest.fixture(autouse=True)
 def _known(monkeypatch):
-    monkeypatch.setitem(dispatch._FAMILIES, Underdamped, UnderdampedFamily())
+    monkeypatch.setitem(registry._FAMILIES, Underdamped, UnderdampedFamily())
 
 
 def euler(algorithm, eta, dim):
@@ -158,7 +158,7 @@ def test_minibatches(participation):
 
 
 def test_a_missing_chain_is_said_in_words(monkeypatch):
-    monkeypatch.setitem(dispatch._FAMILIES, Underdamped, FederatedFamily())
+    monkeypatch.setitem(registry._FAMILIES, Underdamped, FederatedFamily())
     for call in (exact_law, joint_law):
         with pytest.raises(NoExactLaw, match="Underdamped declares no chain"):
             call(make_problem(), Underdamped(0.1), 2)

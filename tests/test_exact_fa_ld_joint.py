@@ -17,10 +17,10 @@ from fedsim.validation import UnstableStepSize
 from theory.exact import (
     NoExactLaw,
     affine,
-    dispatch,
     exact_law,
     federated,
     joint_law,
+    registry,
     sample_rounds,
     stationary_law,
 )
@@ -238,4 +238,4 @@ def test_memory_is_refused_before_it_is_taken():
         joint_law(wide, FALD(0.1), 100)
     with pytest.raises(ValueError, match="n_replicas"):
         sample_rounds(wide, FALD(0.1), 5, 10**7, 0)
-    assert dispatch.MEMORY_LIMIT == 2 * 1024**3
+    assert registry.MEMORY_LIMIT == 2 * 1024**3

@@ -2,7 +2,7 @@
 
 `exact_law` and `stationary_law` give the average iterate at communications, `joint_law` all clients at
 every local step, `sample_rounds` replicas drawn from the exact law. Each algorithm has one file here,
-found by itself: a class derived from `dispatch.ExactFamily` under the decorator `dispatch.exact`.
+found by itself: a class derived from `registry.ExactFamily` under the decorator `registry.exact`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,17 @@ Moments = tuple[Array, Array | None]
 
 
 class NoExactLaw(ValueError):
-    """No exact law is available in closed form (or within reason); the message says why."""
+    """No exact law is available in closed form (or within reason); the message says why.
+
+    Examples
+    --------
+    >>> problem = fs.LogisticRegression([[1.0], [2.0], [1.0]], [1, 1, 0], [0, 0, 1], prior_variance=4.0)
+    >>> try:
+    ...     theory.exact_law(problem, fs.FALD(0.01), 10)
+    ... except theory.NoExactLaw as error:
+    ...     print(str(error)[:30])
+    problem=LogisticRegression(n_c
+    """
 
 
 class Power(Protocol):

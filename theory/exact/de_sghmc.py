@@ -15,7 +15,7 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.validation import Array
 
 from .decentralized import DecentralizedFamily, Move
-from .dispatch import exact
+from .registry import exact
 
 
 @exact(DESGHMC)

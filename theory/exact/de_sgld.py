@@ -15,7 +15,7 @@ from typing import Any
 from fedsim.algorithms.de_sgld import DESGLD
 
 from .decentralized import DecentralizedFamily, Move
-from .dispatch import exact
+from .registry import exact
 
 
 @exact(DESGLD)

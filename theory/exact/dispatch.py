@@ -1,86 +1,19 @@
-"""Which file knows the exact law of which algorithm, and the functions that ask it."""
+"""The functions that ask for an exact law: of the average iterate, at stationarity, of all clients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from fedsim.interfaces import start_of, validate, validate_sizes
 from fedsim.law import Gaussian, Law, recorded_rounds
-from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
 from fedsim.validation import Array, one_of, whole
 
-from .affine import Moments, NoExactLaw, correlated
+from .affine import Moments, correlated
 from .joint import JointLaw
-
-MEMORY_LIMIT = 2 * 1024**3
-"""Largest result in bytes; more is refused before it is allocated."""
-_FAMILIES: dict[type, ExactFamily] = {}
-
-
-class ExactFamily:
-    """What a file of this package provides for its algorithm; a missing part raises `NoExactLaw`."""
-
-    clients_differ = False
-
-    def solvable(self, problem: Any) -> Any:
-        """The problem whose moments are followed: `problem`, or a quadratic one with the same law."""
-        if not isinstance(problem, Quadratic) and problem.keeps_gaussian:
-            problem = problem.as_quadratic()
-        if not isinstance(problem, Quadratic):
-            raise NoExactLaw(f"problem={problem!r}: exact laws need affine gradients with additive noise, as "
-                             "of fedsim.Quadratic, or of fedsim.LinearRegression without batch_size")
-        return problem
-
-    def require_stable(self, problem: Any, algorithm: Any) -> None:
-        """Raise `UnstableStepSize` for what the algorithm's own `stability` does not see."""
-
-    def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
-                covariance: str) -> Iterable[Moments]:
-        """Moments of the average iterate at `rounds`, from moments `mean` and `cov` (None: a point).
-
-        With covariance="none" the covariances are None; else (d, d), or (d,) variances where "diagonal" or
-        where coordinates are uncorrelated. Where `clients_differ`: stacked, the average first.
-        """
-        raise NoExactLaw(f"{type(algorithm).__name__} has no exact law here")
-
-    def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
-        """Is the law Gaussian, rather than known by its first two moments only?"""
-        return True
-
-    def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
-        """Mean and covariance, (d, d) or (d,), that a communication leaves unchanged."""
-        raise NoExactLaw(f"{type(algorithm).__name__} has no stationary law here")
-
-    def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
-        """Every client at every local step."""
-        raise NoExactLaw(f"{type(algorithm).__name__} has no joint law of clients here")
-
-    def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
-               generator: np.random.Generator) -> Array:
-        """Replicas (R, n, d) at `rounds`, from `points` (R, d), or (R, N, d) of clients, at round 0."""
-        raise NoExactLaw(f"{type(algorithm).__name__} has no sampler of rounds here")
-
-
-def exact(algorithm_class: type) -> Callable[[type[ExactFamily]], type[ExactFamily]]:
-    """Class decorator: this `ExactFamily` knows the exact laws of `algorithm_class`."""
-    def add(family: type[ExactFamily]) -> type[ExactFamily]:
-        _FAMILIES[algorithm_class] = family()
-        return family
-
-    return add
-
-
-def family_of(algorithm: Any) -> Any:
-    """The `ExactFamily` of this algorithm's class, or of the nearest base that has one."""
-    for cls in type(algorithm).__mro__:
-        if cls in _FAMILIES:
-            return _FAMILIES[cls]
-    raise NoExactLaw(f"algorithm={algorithm!r}: no exact law is known for {type(algorithm).__name__}; "
-                     f"there is one for {', '.join(sorted(c.__name__ for c in _FAMILIES))}")
+from .registry import ExactFamily, family_of, refuse_memory
 
 
 def _family(problem: Any, algorithm: Any, start: object, allow_unstable: bool) -> tuple[ExactFamily, Any]:
@@ -99,13 +32,6 @@ def _start(problem: Any, algorithm: Any, start: Any) -> Moments:
     if getattr(start, "is_diagonal", False):
         return start.mean, start.variances
     return start_of(problem, algorithm, start)
-
-
-def refuse_memory(numbers: int, what: str, advice: str) -> None:
-    """Raise ValueError for that many float64 numbers, where they exceed `MEMORY_LIMIT`."""
-    if 8 * numbers > MEMORY_LIMIT:
-        raise ValueError(f"{what} would take {8 * numbers / 1e9:.3g} GB, more than the limit of "
-                         f"{MEMORY_LIMIT / 1e9:.3g} GB; {advice}")
 
 
 def _finite(values: Array, rounds: np.ndarray, algorithm: Any) -> None:
@@ -151,11 +77,10 @@ def exact_law(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None,
 
     Examples
     --------
-    >>> from fedsim.algorithms.fa_ld import FALD
-    >>> problem = Quadratic([1.0, 3.0], [[0.0], [1.0]])
-    >>> law = exact_law(problem, FALD(step_size=0.1, local_steps=1), 10**9)
-    >>> law.mean[-1].round(12).tolist(), law.cov[-1].round(12).tolist()
-    ([0.75], [[0.555555555556]])
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> law = theory.exact_law(problem, fs.FALD(0.1, local_steps=3), n_rounds=50)
+    >>> round(float(law.w2()[-1]), 6)
+    0.073425
     """
     family, solved = _family(problem, algorithm, start, allow_unstable)
     one_of("covariance", covariance, ("full", "diagonal", "none"))
@@ -220,9 +145,9 @@ def stationary_law(problem: Any, algorithm: Any, *, client: int | None = None) -
 
     Examples
     --------
-    >>> from fedsim.algorithms.fa_ld import FALD
-    >>> stationary_law(Quadratic([1.0], [[2.0]]), FALD(step_size=0.4)).cov.round(12).tolist()
-    [[1.25]]
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> theory.stationary_law(problem, fs.FALD(0.1, local_steps=3)).mean.round(6)
+    array([0.707974])
     """
     family, solved = _family(problem, algorithm, None, False)
     if client is not None:
@@ -244,6 +169,13 @@ def joint_law(problem: Any, algorithm: Any, n_steps: int, *, start: Any = None,
     ------
     ValueError
         Naming the numbers, where (n_steps + 1) covariances of size (N d, N d) need too much memory.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> law = theory.exact.joint_law(problem, fs.FALD(0.1, local_steps=3), n_steps=6)
+    >>> law.n_clients, law.sync_steps.tolist(), law.mean.shape
+    (2, [3, 6], (7, 2, 1))
     """
     family, solved = _family(problem, algorithm, start, allow_unstable)
     steps = whole("n_steps", n_steps)
@@ -277,6 +209,12 @@ def sample_rounds(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, 
     -------
     (n_replicas, n, d)
         n = 1, or ``len(recorded_rounds(n_rounds, record))``, which includes rounds 0 and n_rounds.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> theory.exact.sample_rounds(problem, fs.FALD(0.1, local_steps=3), 20, 100, seed=1, record=[10]).shape
+    (100, 3, 1)
     """
     family, problem = _family(problem, algorithm, start, allow_unstable)
     rounds, replicas = recorded_rounds(n_rounds, record if record is not None else ()), whole(

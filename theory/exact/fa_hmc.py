@@ -38,9 +38,9 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 
 from .chain import Part, Repeat
-from .dispatch import exact
 from .federated import FederatedFamily
 from .joint import LocalStep
+from .registry import exact
 from .spectrum import Clients, apply
 
 FRESH = Part([[0.0, 0.0], [0.0, -1.0]], noise=[0.0, 1.0])

@@ -29,8 +29,9 @@ from fedsim.validation import (
 )
 
 from .chain import Motion
-from .dispatch import exact, exact_law
+from .dispatch import exact_law
 from .fa_hmc import FRESH, FAHMCFamily
+from .registry import exact
 from .sums import geometric, power_deviation
 
 
@@ -67,10 +68,10 @@ class FAHMCFlow(Federated):
 
     Examples
     --------
-    >>> from fedsim.problems.quadratic import Quadratic
-    >>> from theory.exact import stationary_law
-    >>> stationary_law(Quadratic([4.0], [[2.0]]), FAHMCFlow(0.3)).cov.round(12).tolist()
-    [[0.25]]
+    >>> problem = fs.Quadratic([1.0, 4.0], [[0.0], [1.0]])
+    >>> flow = theory.exact.FAHMCFlow(trajectory_length=0.5, local_steps=2)
+    >>> theory.exact_law(problem, flow, n_rounds=1000).at(1000).mean.round(3)
+    array([0.755])
     """
 
     trajectory_length: float
@@ -143,6 +144,12 @@ def flow_law(problem: Any, trajectory_length: float, n_rounds: int, *, local_ste
     ------
     UnstableStepSize
         At resonance, where trajectories return to where they began.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 4.0], [[0.0], [1.0]])
+    >>> theory.exact.flow_law(problem, 0.5, 100, local_steps=2).at(100).mean.round(3)
+    array([0.755])
     """
     algorithm = FAHMCFlow(trajectory_length, local_steps, shared_noise, participation)
     return exact_law(problem, algorithm, n_rounds, **options)
@@ -175,6 +182,13 @@ def two_group_law(rounds: Any, *, curvatures: tuple[float, float], minimizers: t
 
     Source: FA-HMC Theorem I.1. Its statement omits the minimizers and the noise's size, and its proof
     takes one Gaussian for two correlated sums, which gives a larger variance unless T = 1 or L = m.
+
+    Examples
+    --------
+    >>> mean, variance = theory.exact.two_group_law([0, 10, np.inf], curvatures=(4.0, 1.0), minimizers=(1.0, 0.0),
+    ...                                             trajectory_length=0.5, local_steps=2)
+    >>> mean.round(3).tolist()
+    [0.0, 0.754, 0.755]
     """
     n = np.asarray(rounds, dtype=np.float64)
     if not (n >= 0.0).all():

@@ -22,8 +22,8 @@ import numpy as np
 from fedsim.algorithms.fa_ld import FALD
 
 from .chain import Part
-from .dispatch import exact
 from .federated import FederatedFamily
+from .registry import exact
 
 
 @exact(FALD)

@@ -31,10 +31,10 @@ from .batches import has_minibatches
 from .blocks import BlockMap
 from .chain import Steps, batched
 from .diagonal import DiagonalMap
-from .dispatch import ExactFamily
 from .drawn import DrawnRound
 from .federated_minibatch import MinibatchRounds, require_second_moment
 from .joint import JointLaw, LocalStep, propagate
+from .registry import ExactFamily
 from .spectrum import Clients, Spectrum, local_steps, round_clients
 
 

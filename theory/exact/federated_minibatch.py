@@ -27,7 +27,7 @@ from fedsim.validation import Array
 from .affine import Moments, NoExactLaw, symmetrised
 from .batches import MinibatchNoise, second_moment_limit
 from .chain import Part, unrolled
-from .dispatch import family_of, refuse_memory
+from .registry import family_of, refuse_memory
 
 LARGEST_WORK = 1e12
 """Operations beyond which rounds are not stepped through."""

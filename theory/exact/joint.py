@@ -51,6 +51,13 @@ class JointLaw:
         False with participation: only the moments are exact then.
     of : fedsim.provenance.Provenance
         What it is the law of; `problem` and `algorithm` are what was solved.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> law = theory.exact.joint_law(problem, fs.FALD(0.1, local_steps=3), n_steps=6)
+    >>> law.divergence().round(4).tolist()
+    [0.0, 0.2225, 0.395, 0.0, 0.2179, 0.3817, 0.0]
     """
 
     steps: np.ndarray

@@ -10,7 +10,7 @@ from fedsim.validation import Array
 def power_deviation(x: Array, n: int) -> Array:
     """(1 - x)^n - 1, accurate for tiny x.
 
-    >>> float(power_deviation(np.float64(1e-20), 10))
+    >>> float(theory.exact.sums.power_deviation(np.float64(1e-20), 10))
     -1e-19
     """
     if x.max() < 1.0:  # as nearly always; powers are dear

@@ -14,8 +14,8 @@ from fedsim.validation import Array
 
 from ..affine import Moments, NoExactLaw, chain, correlated, evolve, leap
 from ..batches import MinibatchNoise, has_minibatches
-from ..dispatch import ExactFamily
 from ..joint import JointLaw
+from ..registry import ExactFamily
 from .general import Components, GossipMap, Move, Stacked
 from .minibatch import MinibatchMap, require_second_moment
 from .modes import ModeLaw

@@ -18,7 +18,7 @@ from fedsim.validation import Array
 
 from ..affine import Moments, NoExactLaw, symmetrised
 from ..blocks import BlockMap
-from ..dispatch import refuse_memory
+from ..registry import refuse_memory
 from .lyapunov import Doubled, Symmetric
 
 SPARSE = 0.1

@@ -27,7 +27,7 @@ from fedsim.provenance import Provenance, attach
 from fedsim.validation import Array, array, one_of, positive, real, shape, whole
 
 from ..affine import NoExactLaw
-from ..dispatch import refuse_memory
+from ..registry import refuse_memory
 from .delays import Delays, Directions
 from .family import StaleFamily, each_schedule, friction_of, n_schedules, refuse_work
 

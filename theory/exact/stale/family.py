@@ -24,7 +24,7 @@ from fedsim.validation import Array
 
 from ..affine import Moments, NoExactLaw, correlated, evolve
 from ..blocks import BlockMap
-from ..dispatch import ExactFamily, exact
+from ..registry import ExactFamily, exact
 from .delays import Delays, Directions
 
 LARGEST_STATE = 600

@@ -49,8 +49,8 @@ FRESH = Part([[0.0, 0.0], [0.0, -1.0]], noise=[0.0, 1.0])
 
 def leapfrog(eta: Any, steps: int) -> Repeat:
     """So many leapfrog steps of (theta, p)."""
-    return Repeat([Part([[0.0, eta], [0.0, 0.0]], kick=[0.5 * eta**2, 0.5 * eta]),
-                   Part([[0.0, 0.0], [0.0, 0.0]], kick=[0.0, 0.5 * eta])], steps)
+    half = Part([[0.0, 0.0], [0.0, 0.0]], kick=[0.0, 0.5 * eta])
+    return Repeat([half, Part([[0.0, eta], [0.0, 0.0]]), half], steps)
 
 
 @exact(FAHMC)

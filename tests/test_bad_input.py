@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
 import fedsim as fs
-import theory
 
 NAN, INF = float("nan"), float("inf")
 GOOD = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 1.0]]], [[0.0, 1.0], [2.0, 3.0]],
@@ -183,38 +182,6 @@ def test_the_message_names_argument_value_and_condition(name):
     call, message = CASES[name]
     with pytest.raises(ValueError, match=message):
         call()
-
-
-class _Half(fs.FALD):
-    """An algorithm that forgot a part, and one whose part is no method."""
-
-    _radius = None
-
-
-class _Alone:
-    """It derives from nothing and offers nothing but sizes."""
-
-    n_clients, dim, weights = 2, 2, np.ones(2)
-
-
-@pytest.mark.parametrize("problem, algorithm, message", [
-    (GOOD, _Half(0.1), r"algorithm=_Half\(.* must be a fedsim algorithm: _Half has no method _radius\(\): "
-                       "`Stability.radius` without"),
-    (_Alone(), STEP, r"problem=.* must be a fedsim problem: _Alone has no method target\(\): The law"),
-    (GOOD, fs.FALD, "must be a fedsim algorithm, an instance and not the class"),
-    (fs.Quadratic, STEP, "must be a fedsim problem, an instance and not the class"),
-])
-def test_a_part_that_is_missing_is_named_with_what_it_must_do(problem, algorithm, message):
-    for check in (fs.validate, lambda *both: fs.simulate(*both, 1, 2, seed=1, allow_unstable=True)):
-        with pytest.raises(ValueError, match=message):
-            check(problem, algorithm)
-
-
-def test_what_has_laws_alone_is_not_simulated():
-    flow = theory.exact.FAHMCFlow(0.3)
-    fs.validate(GOOD, flow)
-    with pytest.raises(ValueError, match=r"FAHMCFlow has no method _kernel\(\): The NamedTuple"):
-        fs.simulate(GOOD, flow, 1, 2, seed=1)
 
 
 def test_the_refusal_of_instability_travels_between_processes():

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from brute_force import outcomes
-from test_exact_decentralized import regression
-from test_exact_fa_ld import close, gaussian_start, make_problem
+from examples_of import close, gaussian_start, make_problem, regression
 from test_exact_minibatch import evaluation, spread
 
 import fedsim as fs

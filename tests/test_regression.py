@@ -11,7 +11,7 @@ from scores import scores
 import fedsim as fs
 import theory
 from fedsim.compile import compiled
-from fedsim.gradients import exact_gradient, gradient_scratch, stochastic_gradient
+from fedsim.gradients import exact_gradient, stochastic_gradient
 from fedsim.problems.regression import kernels
 from fedsim.streams import lane_set
 
@@ -32,7 +32,7 @@ def _stochastic(problem, lanes, client, step, draw, x, scratch, out):
 def evaluate(problem, x, client, *, step=None, draw=0, first=0):
     """Compiled gradients (B, d) at points `x` (B, d): exact ones, or those of a step."""
     rows = np.ascontiguousarray(x.T)
-    out, scratch = np.empty_like(rows), gradient_scratch(problem, *rows.shape, np.float64)
+    out, scratch = np.empty_like(rows), problem._scratch(*rows.shape, np.float64)
     if step is None:
         _exact(problem._arrays(), client, rows, scratch, out)
     else:

@@ -7,7 +7,7 @@ from scipy import integrate, optimize, stats
 
 import fedsim as fs
 import theory
-from fedsim.algorithms.federated import curvatures
+from fedsim.algorithms.federated_stability import curvatures
 from fedsim.distance import w1_samples
 from reproduce._reference import metropolis_hmc, posterior_reference
 

@@ -186,7 +186,8 @@ def two_group_law(rounds: Any, *, curvatures: tuple[float, float], minimizers: t
     Examples
     --------
     >>> mean, variance = theory.exact.two_group_law(
-    ...     [0, 10, np.inf], curvatures=(4.0, 1.0), minimizers=(1.0, 0.0), trajectory_length=0.5, local_steps=2)
+    ...     [0, 10, np.inf], curvatures=(4.0, 1.0), minimizers=(1.0, 0.0),
+    ...     trajectory_length=0.5, local_steps=2)
     >>> mean.round(3).tolist()
     [0.0, 0.754, 0.755]
     """

@@ -1,0 +1,42 @@
+"""What a problem and an algorithm must offer is looked for once, and named where it is missing."""
+
+import numpy as np
+import pytest
+
+import fedsim as fs
+import theory
+
+GOOD = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 1.0]]], [[0.0, 1.0], [2.0, 3.0]])
+STEP = fs.FALD(0.1, 3)
+
+
+class _Half(fs.FALD):
+    """An algorithm that forgot a part, and one whose part is no method."""
+
+    _radius = None
+
+
+class _Alone:
+    """It derives from nothing and offers nothing but sizes."""
+
+    n_clients, dim, weights = 2, 2, np.ones(2)
+
+
+@pytest.mark.parametrize("problem, algorithm, message", [
+    (GOOD, _Half(0.1), r"algorithm=_Half\(.* must be a fedsim algorithm: _Half has no method _radius\(\): "
+                       "`Stability.radius` without"),
+    (_Alone(), STEP, r"problem=.* must be a fedsim problem: _Alone has no method target\(\): The law"),
+    (GOOD, fs.FALD, "must be a fedsim algorithm, an instance and not the class"),
+    (fs.Quadratic, STEP, "must be a fedsim problem, an instance and not the class"),
+])
+def test_a_part_that_is_missing_is_named_with_what_it_must_do(problem, algorithm, message):
+    for check in (fs.validate, lambda *both: fs.simulate(*both, 1, 2, seed=1, allow_unstable=True)):
+        with pytest.raises(ValueError, match=message):
+            check(problem, algorithm)
+
+
+def test_what_has_laws_alone_is_not_simulated():
+    flow = theory.exact.FAHMCFlow(0.3)
+    fs.validate(GOOD, flow)
+    with pytest.raises(ValueError, match=r"FAHMCFlow has no method _kernel\(\): The NamedTuple"):
+        fs.simulate(GOOD, flow, 1, 2, seed=1)

@@ -95,12 +95,13 @@ class FAHMC(Federated):
 
     def _evaluations(self, eta: float) -> list[tuple[Array, Array]]:
         half = 0.5 * eta
-        return [(np.array([[1.0, eta], [0.0, 1.0]]), np.array([eta * half, half])),
-                (np.eye(2), np.array([0.0, half]))] * self.leapfrog_steps
+        first, leap = np.eye(2, 1) @ np.eye(1, 2), np.array([[1.0, eta], [0.0, 1.0]])  # the momentum is new
+        return [(drift, kick) for number in range(self.leapfrog_steps) for drift, kick in (
+            (leap if number else first, np.array([eta * half, half])), (np.eye(2), np.array([0.0, half])))]
 
     def _factor(self, eta: float, curvature: Array) -> Array:
         # exact at resonances, unlike the product over leapfrog steps
-        return eval_chebyt(self.leapfrog_steps, 1.0 - 0.5 * eta**2 * curvature)
+        return eval_chebyt(self.leapfrog_steps, 1.0 - 0.5 * eta**2 * curvature) ** self.local_steps
 
     def _search(self, radius: Radius, largest: float) -> tuple[float, int]:
         # undebiased, a quarter turn of the stiffest client in all leapfrog steps together is safe
@@ -129,7 +130,7 @@ class FAHMC(Federated):
     def _debiased_radius(self, problem: Quadratic, modes: Modes, eta: float) -> float:
         (values, vectors), weights, factor = modes, problem.weights, self.variance_factor(problem)
         with np.errstate(over="ignore", invalid="ignore"):
-            powers = self._factor(eta, values) ** self.local_steps
+            powers = self._factor(eta, values)
             if not np.isfinite(powers).all():
                 return float("inf")
             if vectors is None:  # each coordinate by itself

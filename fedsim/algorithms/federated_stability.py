@@ -1,7 +1,8 @@
 """Stability of a federated round, from what an algorithm says about one local update.
 
-A local update is a chain s -> F s - k g(theta) of the state s = (theta, rest), whose rest begins afresh each
-round. From these small matrices follow the round's map, the second moment under minibatches, and the limit.
+A local update is a chain s -> F s - k g(theta) of the state s = (theta, rest), whose rest is zero where a
+round begins; where an update draws it anew, its first F forgets it: columns of zeros. From these small
+matrices follow the round's map, the second moment under minibatches, and the limit.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from ..interfaces import AlgorithmParts, Problem
 from ..stability import Stability, largest_stable, round_radius, scalar_round_radius
 from ..validation import Array
-from .minibatch_stability import Radius, batch_response, federated_radius, first_limit, judged
+from .minibatch_stability import Radius, batch_response, federated_radius, first_limit, forgets, judged
 
 if TYPE_CHECKING:
     from ..problems.quadratic import Quadratic
@@ -42,14 +43,16 @@ class FederatedStability(AlgorithmParts):
         raise NotImplementedError(f"{type(self).__name__} does not say what a local update does")
 
     def _factor(self, eta: float, curvature: Array) -> Array:
-        """What a local update multiplies theta by, for every entry of `curvature`."""
+        """What a round multiplies theta by, for every entry of `curvature`."""
         total: Array | None = None
         for drift, kick in self._evaluations(eta):
             step = np.broadcast_to(drift, (*curvature.shape, *drift.shape)).copy()
             step[..., 0] -= curvature[..., None] * kick
             total = step if total is None else step @ total
         assert total is not None
-        return total[..., 0, 0]
+        if forgets(self._evaluations(eta)):
+            return total[..., 0, 0] ** self.local_steps
+        return np.linalg.matrix_power(total, self.local_steps)[..., 0, 0]
 
     def _search(self, radius: Radius, largest: float) -> tuple[float, int]:
         """Where the search for the limit begins, a stable step size, and how often it takes 2 % more.
@@ -72,7 +75,7 @@ class FederatedStability(AlgorithmParts):
         values, vectors = modes
         weights, factor = problem.weights, self.variance_factor(problem)
         with np.errstate(over="ignore", invalid="ignore"):
-            powers = self._factor(eta, values) ** self.local_steps
+            powers = self._factor(eta, values)
             if vectors is None:
                 return scalar_round_radius(powers, weights, factor)
             return round_radius(turned_back(powers, vectors), weights, factor)

@@ -164,13 +164,18 @@ def gossip_second_moment(problem: Problem, mixing: Array,
     return None if response is None else gossip_radius(problem, response, mixing, friction), remark
 
 
+def forgets(evaluations: list[tuple[Array, Array]]) -> bool:
+    """Whether nothing but theta lasts from one local update to the next."""
+    return not evaluations[0][0][:, 1:].any()
+
+
 def federated_radius(problem: Problem, response: Array,
                      evaluations: Callable[[float], list[tuple[Array, Array]]], local_steps: int,
                      factor: float) -> Radius:
     """Root of the radius of the second-moment map of a round, as a function of the step size.
 
-    A local update makes `evaluations`, s -> F s - k g(theta) for (F, k), of the state s = (theta, rest),
-    where the rest begins afresh; `factor` is `Participation.variance_factor`.
+    A local update makes `evaluations`, s -> F s - k g(theta) for (F, k), of the state s = (theta, rest) with
+    rest = 0 where the round begins; `factor` is `Participation.variance_factor`.
     """
     hessians, weights = problem.curvature_problem().dense_hessians, problem.weights
     clients, dim = problem.n_clients, problem.dim
@@ -182,7 +187,8 @@ def federated_radius(problem: Problem, response: Array,
         covs = np.zeros((clients, square, width, width))
         covs[:, :, :dim, :dim] = np.eye(square).reshape(square, dim, dim)
         maps = np.broadcast_to(np.eye(width), (clients, width, width))
-        for drift, kick in chain:
+        alike = forgets(evaluations(eta))  # then a round is a power of one update
+        for drift, kick in chain if alike else chain * local_steps:
             step = np.repeat(drift[None], clients, axis=0)
             step[:, :, :dim] -= kick @ hessians
             own = covs[:, :, :dim, :dim].reshape(clients, square, square)
@@ -190,8 +196,8 @@ def federated_radius(problem: Problem, response: Array,
             covs = step[:, None] @ covs @ step[:, None].swapaxes(2, 3) + kick @ noise @ kick.T
             maps = step @ maps
         update = covs[:, :, :dim, :dim].reshape(clients, square, square).swapaxes(1, 2)
-        own = np.linalg.matrix_power(update, local_steps)
-        maps = np.linalg.matrix_power(maps[:, :dim, :dim], local_steps)
+        own = np.linalg.matrix_power(update, local_steps if alike else 1)
+        maps = np.linalg.matrix_power(maps[:, :dim, :dim], local_steps if alike else 1)
         alone = np.einsum("cij,ckl->cikjl", maps, maps).reshape(own.shape)
         mean = np.tensordot(weights, maps, axes=1)
         together = np.kron(mean, mean) + np.tensordot(weights**2, own - alone, axes=1)

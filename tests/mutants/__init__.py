@@ -86,6 +86,7 @@ class Mutants:
         self.program, self.cases, self.all = program, cases, {}
         self.kernel = namedtuple(f"Faulty{kernel.__name__}", (*kernel._fields, "fault"), module=__name__)
         self._sizes, self._seed, self._record = (n_rounds, n_replicas), seed, record
+        self._switched = False
 
     def override(self, name, case, problem=lambda given: given, **methods):
         """Add a mutant whose class has these methods instead of the program's."""
@@ -117,7 +118,7 @@ class Mutants:
 
         A given `number` is that of the same fault, which another case shows too.
         """
-        number = len(self.all) + 1 if number is None else number
+        self._switched, number = True, len(self.all) + 1 if number is None else number
         self.override(name, case, _kernel=self._faulty(number))
         return number
 
@@ -129,8 +130,9 @@ class Mutants:
         return self._simulate(case, self.program)
 
     def control(self, case):
-        """A run by the bodies of `self.kernel` without a fault: the bits of `run`."""
-        return self._simulate(case, type("Control", (self.program,), {"_kernel": self._faulty(0)}))
+        """A run without a fault, by the bodies of `self.kernel` where there are any: the bits of `run`."""
+        methods = {"_kernel": self._faulty(0)} if self._switched else {}
+        return self._simulate(case, type("Control", (self.program,), methods))
 
     def scores(self, name):
         """Deviations of the mutant of this name from the program's exact law, as normal numbers."""

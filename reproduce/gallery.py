@@ -143,7 +143,7 @@ def _papers() -> str:
         if entry.paper not in known:
             known.append(entry.paper)
     rows = [[escape(", ".join(found)), escape(theory.cite(key)), f"<code>{escape(key)}</code>"]
-            for key, found in names.items()]
+            for key, found in names.items() if key]
     return ('<section id="papers"><h2>The papers</h2>'
             + _rows(rows, ["called here", "paper", "key in theory/papers.bib"]) + "</section>")
 

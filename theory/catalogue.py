@@ -45,7 +45,7 @@ class Theorem:
     inputs : callable(problem, algorithm, constants, n_rounds, start) -> dict, or None
         Further arguments of the theorem where it needs any (e.g. the distances it starts from).
     key : str
-        Of the paper in ``papers.bib``, see `theory.cite`.
+        Of the paper in ``papers.bib``, see `theory.cite`; "" for what no paper says.
     require : callable(algorithm, problem=None)
         Raises ValueError with the reason where a hypothesis excludes them.
 

@@ -27,7 +27,7 @@ def described(body: Callable[..., Any], entry: Theorem, signature: inspect.Signa
               paper: Paper) -> str:
     """The statement's own words, followed by hypotheses, parameters, return value, errors and example."""
     own, _, example = (inspect.getdoc(body) or "").partition("\nExamples\n--------\n")
-    sections = [own.rstrip(), f"Paper: {cite(entry.key)}"]
+    sections = [own.rstrip(), *([f"Paper: {cite(entry.key)}"] if entry.key else [])]
     if entry.hypotheses:
         sections.append("Hypotheses: " + "; ".join(entry.hypotheses) + ".")
     sections = [sections[0], *map(_wrapped, sections[1:]),

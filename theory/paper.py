@@ -62,7 +62,7 @@ class Paper:
         First part of the theorems' ids: the package's name.
     name : str
     key : str
-        Of ``theory/papers.bib``.
+        Of ``theory/papers.bib``; "" for what no paper says.
     algorithm : type
         Class of the algorithms it speaks about.
     convention : str

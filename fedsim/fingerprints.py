@@ -33,6 +33,8 @@ def feed(digest: Any, value: Any) -> None:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, float):
+        value += 0.0  # -0 is 0
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         digest.update(f"{type(value).__name__} {value!r};".encode())
     elif isinstance(value, np.ndarray) and value.dtype.kind in "biufc":

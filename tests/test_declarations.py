@@ -1,6 +1,7 @@
 """A theorem is declared once: catalogue, docstring and `Bound` cannot say different things."""
 
 import importlib
+import pickle
 
 import pytest
 from examples_of import fa_ld_pair
@@ -78,3 +79,36 @@ def test_hypotheses_exclude_algorithms_and_problems(problem, algorithm, monkeypa
     assert theory.examine(entry, single, algorithm, 2).holds
     with pytest.raises(ValueError, match=f"n_clients={problem.n_clients} must be 1"):
         theory.examine(entry, problem, algorithm, 2)
+
+
+def test_a_declaration_that_contradicts_itself_is_refused(monkeypatch):
+    def made(s, rounds):
+        return {"a": 1.0}
+
+    for options, message in [
+            ({"variants": "printed"}, "variants='printed' must be a tuple of names"),
+            ({"variants": ()}, r"variants=\(\) of fa_ld.made must name at least one"),
+            ({"formerly": {"old": "gone"}}, r"formerly\['old'\] of fa_ld.made='gone' must be one of"),
+            ({"hypotheses": (Hypothesis("x", lambda zeta: None),)}, r"arguments \['zeta'\] of a hypothesis")]:
+        with pytest.raises(ValueError, match=message):
+            declared(made, monkeypatch, **options)
+    with pytest.raises(ValueError, match=r"arguments \['more'\] of .* must have words for the docstring"):
+        declared(lambda s, *, more: {"a": more}, monkeypatch)
+
+
+def test_the_warning_of_a_gone_variant_points_at_the_users_line(problem, algorithm):
+    facts = theory.constants(problem, algorithm)
+    with pytest.warns(DeprecationWarning, match="variant='corrected' of fa_ld.w2_bound is no more") as seen:
+        theory.fa_ld.w2_bound(facts, algorithm, n_rounds=1, variant="corrected")
+    assert seen[0].filename == __file__
+
+
+def test_a_theorem_is_the_same_after_pickling():
+    for entry in theory.theorems():
+        assert pickle.loads(pickle.dumps(entry)) is entry
+
+
+def test_a_wrong_call_names_the_theorem(problem, algorithm):
+    facts = theory.constants(problem, algorithm)
+    with pytest.raises(TypeError, match=r"theory.fa_ld.w2_bound\(\): missing .*'n_rounds'; it takes"):
+        theory.fa_ld.w2_bound(facts, algorithm)

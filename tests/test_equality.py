@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fedsim as fs
-from fedsim import network, provenance
+from fedsim import network
 from fedsim.equality import ByValue
 from fedsim.staleness import Several
 
@@ -79,9 +79,9 @@ def test_other_forms_of_the_same_are_equal():
 def test_the_fingerprint_is_made_once_and_not_stored(monkeypatch):
     one, other = (fs.Quadratic([1.0, 2.0], [[0.0], [1.0]]) for _ in range(2))
     assert one == other
-    monkeypatch.setattr(provenance, "feed", None)  # it would fail
+    monkeypatch.setattr(fingerprints, "feed", None)  # it would fail
     assert one == other and hash(one) == hash(other)
-    assert provenance.KEPT.encode() not in pickle.dumps(one)
+    assert fingerprints.KEPT.encode() not in pickle.dumps(one)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ import pytest
 
 import fedsim as fs
 import theory
+from fedsim.interfaces import Problem
 
 GOOD = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 1.0]]], [[0.0, 1.0], [2.0, 3.0]])
 STEP = fs.FALD(0.1, 3)
@@ -40,3 +41,11 @@ def test_what_has_laws_alone_is_not_simulated():
     fs.validate(GOOD, flow)
     with pytest.raises(ValueError, match=r"FAHMCFlow has no method _kernel\(\): The NamedTuple"):
         fs.simulate(GOOD, flow, 1, 2, seed=1)
+
+
+def test_deriving_from_a_declaration_offers_nothing_yet():
+    class Derived(Problem):
+        """It has the declarations alone."""
+
+    with pytest.raises(ValueError, match="Derived has no n_clients"):
+        fs.validate(Derived(), STEP)

@@ -38,7 +38,7 @@ class Theorem:
         The decorated theorem.
     algorithm : type
         Class of the algorithms it speaks about.
-    index : "round" or "local_step"
+    index : "round", "local_step" or "leapfrog_step"
     applies : callable(algorithm, problem=None) -> bool
         Whether the theorem speaks about this algorithm's settings (participation, schedule), and about this
         problem where it is given.
@@ -73,6 +73,9 @@ class Theorem:
     key: str = ""
     require: Callable[..., None] = lambda algorithm, problem=None: None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _entered, (self.id,)
+
 
 _THEOREMS: dict[str, Theorem] = {}
 
@@ -84,13 +87,23 @@ def enter(entry: Theorem) -> None:
     _THEOREMS[entry.id] = entry
 
 
+def _entered(id: str) -> Theorem:
+    """The theorem of this id: what a pickled one becomes again."""
+    import theory  # noqa: F401  (enters them all)
+
+    return _THEOREMS[id]
+
+
 def named_variant(variant: Any, variants: tuple[str, ...], of: str,
-                  formerly: Mapping[str, str] | None = None) -> str:
-    """The variant meant: one of `variants`, or what a name that has gone means for one release."""
+                  formerly: Mapping[str, str] | None = None, stacklevel: int = 3) -> str:
+    """The variant meant: one of `variants`, or what a name that has gone means for one release.
+
+    `stacklevel` is that of the user's line, as for `warnings.warn`.
+    """
     gone = {"corrected": variants[0], **(formerly or {})}
     if isinstance(variant, str) and variant not in variants and variant in gone:
         warnings.warn(f"variant={variant!r} of {of} is no more: it means variant={gone[variant]!r}, and will "
-                      "be refused in the next release", DeprecationWarning, stacklevel=3)
+                      "be refused in the next release", DeprecationWarning, stacklevel=stacklevel)
         return gone[variant]
     return str(one_of("variant", variant, variants))
 

@@ -14,6 +14,7 @@ from .bibliography import cite
 if TYPE_CHECKING:
     from .catalogue import Theorem
     from .paper import Paper
+    from .statement import Statement
 
 IDLE = "Of no influence."
 RECORDED = {"round": "Rounds, see `fedsim.recorded_rounds`.",
@@ -22,18 +23,18 @@ RECORDED = {"round": "Rounds, see `fedsim.recorded_rounds`.",
             "leapfrog_step": "Leapfrog steps, see `fedsim.recorded_rounds`."}
 
 
-def described(body: Callable[..., Any], entry: Theorem, signature: inspect.Signature,
-              variants: Mapping[str, str], terms: tuple[str, ...], arguments: Mapping[str, str],
-              paper: Paper) -> str:
+def described(body: Callable[..., Any], entry: Theorem, statement: Statement, variants: Mapping[str, str],
+              arguments: Mapping[str, str]) -> str:
     """The statement's own words, followed by hypotheses, parameters, return value, errors and example."""
+    signature, paper = statement.signature, statement.paper
     own, _, example = (inspect.getdoc(body) or "").partition("\nExamples\n--------\n")
     sections = [own.rstrip(), *([f"Paper: {cite(entry.key)}"] if entry.key else [])]
     if entry.hypotheses:
         sections.append("Hypotheses: " + "; ".join(entry.hypotheses) + ".")
     sections = [sections[0], *map(_wrapped, sections[1:]),
                 _section("Parameters", _parameters(entry, signature, variants, arguments, paper)),
-                _section("Returns", "Bound\n" + _indented(_returned(entry, terms))),
-                _section("Raises", "ValueError\n" + _indented(_raised(entry, paper)))]
+                _section("Returns", "Bound\n" + _indented(_returned(entry, statement.terms))),
+                _section("Raises", "ValueError\n" + _indented(_raised(statement)))]
     if example:
         sections.append(_section("Examples", _example(example.strip(), entry, signature, paper)))
     return textwrap.indent("\n\n".join(sections), "    ", lambda line: bool(line.strip())).lstrip()
@@ -69,11 +70,14 @@ def _returned(entry: Theorem, terms: tuple[str, ...]) -> str:
     return f'{word[entry.kind]} "{entry.quantity}"{by}, with terms {listed}.'
 
 
-def _raised(entry: Theorem, paper: Paper) -> str:
-    shared = (f"Naming argument, value and condition: constants of another convention than "
-              f'"{paper.convention}", another class of algorithm, an unknown variant, rounds below 0, and a '
-              "`record` beyond them.")
-    return f"{shared} {paper.raises}".strip()
+def _raised(statement: Statement) -> str:
+    paper, counts = statement.paper, statement.uses("rounds", "n_rounds")
+    parts = ["Naming argument, value and condition: constants of another convention than "
+             f'"{paper.convention}", another class of algorithm, an unknown variant'
+             + (", rounds below 0, and a `record` beyond them." if counts else "."),
+             paper.raises if statement.uses("s") else "",
+             "Settings that the hypotheses exclude." if any(h.refuses for h in statement.hypotheses) else ""]
+    return " ".join(filter(None, parts))
 
 
 def _example(example: str, entry: Theorem, signature: inspect.Signature, paper: Paper) -> str:

@@ -128,6 +128,9 @@ class Paper:
         """
         one_of("kind", kind, KINDS)
         one_of("index", index, INDICES)
+        for name, value in (("variants", variants), ("terms", terms)):
+            if isinstance(value, str):
+                raise ValueError(f"{name}={value!r} must be a tuple of names")
         named = dict(variants) if isinstance(variants, Mapping) else dict.fromkeys(variants, "")
         subject = algorithm or self.algorithm
 
@@ -135,6 +138,9 @@ class Paper:
             id = f"{self.id}.{body.__name__}"
             statement = Statement(self, id, number, quantity, kind, hypotheses, tuple(named), index,
                                    subject, source, terms, body, formerly)
+
+            told = {**self.arguments, **(arguments or {})}
+            statement.require_consistent(told)
 
             @functools.wraps(body)
             def theorem(constants: Constants, algorithm: Any, **given: Any) -> Bound:
@@ -144,8 +150,7 @@ class Paper:
                             tuple(named), theorem, subject, index, statement.applies, inputs, self.key,
                             statement.require)
             theorem.__signature__ = statement.signature  # type: ignore[attr-defined]
-            theorem.__doc__ = described(body, entry, statement.signature, named, terms,
-                                        {**self.arguments, **(arguments or {})}, self)
+            theorem.__doc__ = described(body, entry, statement, named, told)
             enter(entry)
             return theorem
 

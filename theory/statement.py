@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fedsim.law import Gaussian
 from fedsim.provenance import Part, attach
+from fedsim.validation import one_of
 
 from .bound import Assumption, Bound
 from .catalogue import named_variant
@@ -99,11 +100,28 @@ class Statement:
         if unknown:
             raise ValueError(f"arguments {sorted(unknown)} of {self.id} must be among {OWN}, or by keyword "
                              "only")
-        of_setting = inspect.signature(self.paper.setting).parameters.values() if self._uses("s") else ()
+        of_setting = inspect.signature(self.paper.setting).parameters.values() if self.uses("s") else ()
         return {p.name: p.replace(kind=p.KEYWORD_ONLY, annotation=Any)
                 for p in (*own, *of_setting) if p.name not in OWN}
 
-    def _uses(self, *names: str) -> bool:
+    def require_consistent(self, documented: Collection[str]) -> None:
+        """Raise ValueError where the declaration contradicts itself, or names what is not there."""
+        for name, value in (("variants", self.variants), ("terms", self.terms)):
+            if not value or not all(value):
+                raise ValueError(f"{name}={value!r} of {self.id} must name at least one")
+        for gone, meant in (self.formerly or {}).items():
+            one_of(f"formerly[{gone!r}] of {self.id}", meant, self.variants)
+        unsaid = set(self.extras) - set(documented)
+        if unsaid:
+            raise ValueError(f"arguments {sorted(unsaid)} of {self.id} must have words for the docstring")
+        rules = [h.judge for h in self.hypotheses] + [self.paper.start_distances.get(self.quantity)]
+        for rule in filter(None, rules):
+            unknown = set(inspect.signature(rule).parameters) - {*OWN, *self.extras}
+            if unknown:
+                raise ValueError(f"arguments {sorted(unknown)} of a hypothesis or the start distance of "
+                                 f"{self.id} must be among {(*OWN, *self.extras)}")
+
+    def uses(self, *names: str) -> bool:
         """Whether the body or a hypothesis takes one of these arguments."""
         judges = [hypothesis.judge for hypothesis in self.hypotheses if hypothesis.judge]
         return any(name in inspect.signature(part).parameters for part in (self.body, *judges)
@@ -113,7 +131,7 @@ class Statement:
     def signature(self) -> inspect.Signature:
         """What users see."""
         kinds = inspect.Parameter
-        counts = self._uses("rounds", "n_rounds")
+        counts = self.uses("rounds", "n_rounds")
         common = [kinds("constants", kinds.POSITIONAL_OR_KEYWORD, annotation=Constants),
                   kinds("algorithm", kinds.POSITIONAL_OR_KEYWORD, annotation=self.algorithm),
                   kinds("n_rounds", kinds.KEYWORD_ONLY, annotation=int, default=kinds.empty if counts else 0),
@@ -134,10 +152,14 @@ class Statement:
     def bound(self, constants: Constants, algorithm: Any, given: dict[str, Any]) -> Bound:
         """The theorem's value, after what all theorems check."""
         self._check(constants, algorithm)
-        arguments = self.signature.bind(constants, algorithm, **given)
+        try:
+            arguments = self.signature.bind(constants, algorithm, **given)
+        except TypeError as error:
+            raise TypeError(f"theory.{self.id}(): {error}; it takes {', '.join(self.signature.parameters)}"
+                            ) from None
         arguments.apply_defaults()
         known = Known(self, arguments.arguments)
-        known["variant"] = variant = named_variant(known["variant"], self.variants, self.id, self.formerly)
+        known["variant"] = variant = named_variant(known["variant"], self.variants, self.id, self.formerly, 4)
         found = known.call(self.body)
         found = found if isinstance(found, Terms) else Terms(found)
         if not set(found.terms) <= set(self.terms):
@@ -161,11 +183,11 @@ class Statement:
         where = f"{self.paper.name} {self.number}"
         if not isinstance(constants, Constants):
             raise ValueError(f"constants={constants!r} must be a theory.Constants")
+        if not isinstance(algorithm, self.algorithm):
+            raise ValueError(f"algorithm={algorithm!r} must be a {self.algorithm.__name__} ({where})")
         if constants.convention != self.paper.convention:
             raise ValueError(f"convention={constants.convention!r} of the constants must be "
                              f"{self.paper.convention!r} ({where}); use theory.constants(problem, algorithm)")
-        if not isinstance(algorithm, self.algorithm):
-            raise ValueError(f"algorithm={algorithm!r} must be a {self.algorithm.__name__} ({where})")
         self.require(algorithm)
 
 

@@ -73,7 +73,8 @@ def extrapolation_bound(s: Chain, n_rounds: int, rounds: np.ndarray, variant: st
 
 
 @theorem("Lemma 13, equations (46), (105)", quantity="velocities", terms=("start", "motion"),
-         hypotheses=HYPOTHESES, variants={"corrected": "c~_4 as below", "printed": "c~_4 and c_2 as printed"})
+         hypotheses=HYPOTHESES,
+         variants={"corrected": "c~_4 as in Source", "printed": "c~_4 and c_2 as printed"})
 def velocity_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """Uniform second moment of the velocities.
 

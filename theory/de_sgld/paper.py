@@ -40,6 +40,6 @@ theorem = Paper(
     applies=applicable,
     raises="Constants that are not known, a schedule, a mixing matrix of another size. "
            "`theory.de_sgld.NotApplicable`, a ValueError, for a network that is not connected, and where the "
-           "formula has no value: step_size*smoothness >= 1 + lambda_N, or >= 2.",
+           "formula has no value: step_size*smoothness too large for what it divides by.",
     example=""">>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
 >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))""").theorem

@@ -28,7 +28,7 @@ def _two_sets_of_points(problem: Any, algorithm: Any, constants: Constants, n_ro
 @theorem("Lemma B.1 (4.4)", quantity="squared_distance_after_step", terms=("contraction", "divergence"),
          source="FA-LD Lemma B.1", index="local_step", hypotheses=(within("1/(L+m)"),),
          inputs=_two_sets_of_points,
-         arguments=dict.fromkeys(("points", "others"), "(N, d): beta^c, and theta^c."))
+         arguments={"points": "(N, d): beta^c.", "others": "(N, d): theta^c."})
 def contraction_bound(s: Setting, constants: Constants, *, points: Any, others: Any) -> Terms:
     """Contraction of one exact gradient step, up to the clients' divergence.
 

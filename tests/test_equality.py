@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fedsim as fs
-from fedsim import network
+from fedsim import fingerprints, network
 from fedsim.equality import ByValue
 from fedsim.staleness import Several
 

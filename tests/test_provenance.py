@@ -16,7 +16,7 @@ import pytest
 
 import fedsim as fs
 import theory
-from fedsim import network, provenance
+from fedsim import fingerprints, network, provenance
 from fedsim.fingerprints import fingerprint
 from fedsim.provenance import Part, Provenance
 from fedsim.staleness import Fixed
@@ -124,8 +124,8 @@ def test_fingerprints_are_the_same_in_every_process():
 
 
 def test_large_data_are_hashed_once(monkeypatch):
-    problem, fed, feed = fs.Quadratic([1.0], [[0.0]]), [], provenance.feed
-    monkeypatch.setattr(provenance, "feed", lambda digest, value: (fed.append(value), feed(digest, value)))
+    problem, fed, feed = fs.Quadratic([1.0], [[0.0]]), [], fingerprints.feed
+    monkeypatch.setattr(fingerprints, "feed", lambda digest, value: (fed.append(value), feed(digest, value)))
     assert fingerprint(problem) == fingerprint(problem)
     assert sum(value is problem for value in fed) == 1
     changed = dataclasses.replace(problem, minimizers=[[1.0]])
@@ -147,7 +147,7 @@ def test_what_has_no_fingerprint_is_not_known():
     assert found.unknown == ("algorithm",) and "unknown algorithm" in str(found)
     assert found.mismatch(Provenance.of(PROBLEM, fs.FALD(0.1))) is None
     with pytest.raises(TypeError, match="numbers, texts, arrays"):
-        provenance.feed(None, abs)
+        fingerprints.feed(None, abs)
 
 
 # --- who carries it

@@ -204,6 +204,9 @@ class Law:
     def w2(self, target: Gaussian | None = None) -> Array:
         """2-Wasserstein distance to `target` (default: its own) at each recorded round, (n,)."""
         goal = target if target is not None else self.target
+        if goal is None:
+            raise ValueError("target=None: the target of this law is not known in closed form; pass a "
+                             "fedsim.Gaussian, e.g. problem.laplace(), or compare with a reference sample")
         if not isinstance(goal, Gaussian):
             raise ValueError(f"target={goal!r} must be a fedsim.Gaussian, or None for the law's own")
         shape("target.mean", goal.mean, (self.dim,))

@@ -221,3 +221,9 @@ def test_recorded_rounds():
         assert (np.diff(rounds) > 0).all() and 400 <= len(rounds) <= 425
         late = rounds[rounds > 1000]
         assert (late[1:] / late[:-1]).max() < 1.1
+
+
+def test_a_distance_to_what_is_not_known_says_so():
+    law = fs.Law(np.arange(2), np.zeros((2, 1)), np.ones((2, 1, 1)), None)
+    with pytest.raises(ValueError, match=r"target=None: the target .* is not known in closed form; pass a"):
+        law.w2()

@@ -74,8 +74,8 @@ class Paper:
     start_distances : mapping quantity -> callable
         The quantity at the start, or an upper bound of it: called by the names of its arguments.
     recorded : callable(algorithm, n_rounds, record, index) -> (n,)
-    applies : callable(algorithm) -> bool
-        What all statements ask of an algorithm, where `setting` refuses.
+    require : callable(algorithm)
+        What all statements ask of an algorithm: raises a ValueError where it is not so.
     arguments : mapping name -> str
         For the docstrings: what the user gives.
     raises : str
@@ -93,7 +93,7 @@ class Paper:
     to_target: tuple[str, ...] = ("w2",)
     start_distances: Mapping[str, Callable[..., float | None]] = field(default_factory=dict)
     recorded: Callable[[Any, int, Any, str], np.ndarray] = by_index
-    applies: Callable[[Any], bool] = lambda algorithm: True
+    require: Callable[[Any], None] = lambda algorithm: None
     arguments: Mapping[str, str] = field(default_factory=dict)
     raises: str = ""
     example: str = ""

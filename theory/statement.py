@@ -141,11 +141,15 @@ class Statement:
 
     def applies(self, algorithm: Any, problem: Any = None) -> bool:
         """Whether the theorem speaks about these settings; the problem may be unknown."""
-        return (self.paper.applies(algorithm)
-                and not any(hypothesis.refusal(algorithm, problem) for hypothesis in self.hypotheses))
+        try:
+            self.require(algorithm, problem)
+        except ValueError:
+            return False
+        return True
 
     def require(self, algorithm: Any, problem: Any = None) -> None:
         """Raise ValueError where a hypothesis excludes these settings; the problem may be unknown."""
+        self.paper.require(algorithm)
         for hypothesis in self.hypotheses:
             hypothesis.require(algorithm, problem)
 

@@ -14,8 +14,9 @@ from scipy.linalg import block_diag
 from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
 
+from ..de_sgld.applicable import require_constant_step
 from ..de_sgld.quantities import fixed_point
-from ..de_sgld.setting import Setting, require_constant_step
+from ..de_sgld.setting import Setting
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from scipy.optimize import brentq
 from fedsim.network import check_mixing, is_connected, smallest_eigenvalue
 from fedsim.validation import positive
 
-from ..de_sgld.setting import NotApplicable
+from ..de_sgld.applicable import NotApplicable
 
 
 def curvature_ratio(mu: float, L: float, smallest: float, alpha: float) -> float:

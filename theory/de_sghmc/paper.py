@@ -11,7 +11,7 @@ from functools import partial
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 
-from ..de_sgld.paper import START_DISTANCES, applicable
+from ..de_sgld.paper import START_DISTANCES, require_applicable
 from ..paper import Paper
 from ..statement import Hypothesis
 from .beginning import of_problem
@@ -30,7 +30,7 @@ VARIANTS = {"without_transient": "without the term for a start apart, and with t
 _PAPER = Paper(
     id="de_sghmc", name=PAPER, key="gurbuzbalaban2021", algorithm=DESGHMC, convention="components",
     setting=lambda constants, algorithm, begin=None: chain(constants, algorithm, begin=begin),
-    to_target=("w2", "w2_clients"), start_distances=START_DISTANCES, applies=applicable,
+    to_target=("w2", "w2_clients"), start_distances=START_DISTANCES, require=require_applicable,
     arguments={"begin": "Beginning, optional: The problem's own moments at the start, see "
                         "`theory.de_sghmc.beginning`, which make the bound somewhat smaller than those that "
                         "follow from the constants."},

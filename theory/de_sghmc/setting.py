@@ -17,7 +17,8 @@ from fedsim.validation import Array
 
 from ..bound import Assumption
 from ..constants import Constants
-from ..de_sgld.setting import NotApplicable, Setting, require_constant_step
+from ..de_sgld.applicable import NotApplicable, require_constant_step
+from ..de_sgld.setting import Setting
 from ..de_sgld.setting import setting as network_setting
 from .beginning import Beginning, beginning_bound
 from .momentum import first_constant, largest_beta

@@ -4,6 +4,7 @@ Source: "Decentralized stochastic gradient Langevin dynamics and Hamiltonian Mon
 """
 
 from . import errata, quantities
+from .applicable import NotApplicable
 from .bounds import w2_bound, w2_clients_bound
 from .connectivity import Connectivity, connectivity, connectivity_bound
 from .coupling import Coupling, coupling
@@ -12,7 +13,7 @@ from .minibatch import minibatch_constants, noise_growth
 from .planning import Plan, least_iterations, plan, remark_step_size
 from .quantities import NoiseFree, Spread, clients_w2, fixed_point
 from .rates import budget_rate, step_rate
-from .setting import NotApplicable, Setting, setting
+from .setting import Setting, setting
 from .target import euler_bound, fixed_point_bound, step_size_limit, target_moment_bound
 
 __all__ = [

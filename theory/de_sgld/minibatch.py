@@ -33,7 +33,8 @@ from fedsim.validation import Array, one_of, whole
 
 from ..constants import Constants, Potentials, constants, potentials
 from ..exact import joint_law
-from .setting import NotApplicable, setting
+from .applicable import NotApplicable
+from .setting import setting
 
 
 @potentials.register

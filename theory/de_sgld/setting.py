@@ -14,31 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.network import is_connected, second_eigenvalue, smallest_eigenvalue
+from fedsim.network import second_eigenvalue, smallest_eigenvalue
 from fedsim.validation import Array
 
 from ..constants import Constants
+from .applicable import NotApplicable, require_connected, require_constant_step
 from .powers import geometric_sum, power
 
 PAPER = "DE-SGLD"
-
-
-class NotApplicable(ValueError):
-    """A theorem says nothing here, and its formula has no value: never a number in its place.
-
-    Examples
-    --------
-    >>> issubclass(theory.de_sgld.NotApplicable, ValueError)
-    True
-    """
-
-
-def require_constant_step(algorithm: Any) -> float:
-    """eta; a ValueError for a schedule."""
-    if not algorithm.schedule.is_constant:
-        raise ValueError(f"step_size={algorithm.step_size!r} must be constant for this theorem; the paper "
-                         "has none for schedules")
-    return float(algorithm.schedule.largest)
 
 
 @dataclass(frozen=True)
@@ -292,8 +275,6 @@ def setting(constants: Constants, algorithm: Any, alpha: float | None = None) ->
     if len(matrix) != constants.n_clients:
         raise ValueError(f"mixing has shape {matrix.shape}; it must be one row for each of the "
                          f"n_clients={constants.n_clients} of the constants")
-    if not is_connected(matrix):
-        raise NotApplicable("mixing is not connected (second_eigenvalue = 1): the theorems say nothing about "
-                            "it and have no value")
+    require_connected(matrix)
     return Setting(constants, eta if alpha is None else alpha, smallest_eigenvalue(matrix),
                    second_eigenvalue(matrix))

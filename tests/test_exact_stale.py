@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import naive_stale
@@ -149,7 +150,7 @@ def test_fixed_ages_against_dense_matrices(algorithm):
 @pytest.mark.parametrize("algorithm", FIXED, ids=repr)
 def test_powers_listed_ages_and_the_long_run_agree(algorithm):
     problem, n, record = dense_problem(1), 6000, [1, 7, 100, 5000]
-    listed = type(algorithm)(**vars(algorithm) | {"staleness": algorithm.ages(n).tolist()})
+    listed = dataclasses.replace(algorithm, staleness=algorithm.ages(n).tolist())
     by_powers = theory.exact_law(problem, algorithm, n, start=[1.0, 2.0, 3.0], record=record)
     stepped = theory.exact_law(problem, listed, n, start=[1.0, 2.0, 3.0], record=record)
     np.testing.assert_allclose(by_powers.mean, stepped.mean, rtol=1e-12, atol=1e-13)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedsim.interfaces import Algorithm, Problem
 from fedsim.law import Gaussian, Law
 from fedsim.provenance import Provenance, compared, differing, of_source
 from fedsim.validation import Array, array, one_of, positive, shape
@@ -242,8 +243,9 @@ quantity("w2", "W2 between the law of the average iterate at communications and 
          _measure_w2, _exact_w2)
 
 
-def examine(theorem: str | Theorem, problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None,
-            record: Any = None, variant: str | None = None, known: Constants | None = None) -> Verdict:
+def examine(theorem: str | Theorem, problem: Problem, algorithm: Algorithm, n_rounds: int, *,
+            start: Any = None, record: Any = None, variant: str | None = None,
+            known: Constants | None = None) -> Verdict:
     """Evaluate a theorem on a problem and check it against the exact quantity.
 
     Parameters

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.interfaces import start_of, validate_sizes
+from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
 from fedsim.law import Gaussian, NoTarget
 from fedsim.provenance import Provenance, attach
 from fedsim.validation import Array, array, client_weights, nonnegative, one_of, positive, shape, whole
@@ -181,7 +181,7 @@ class Constants:
         return f"Constants({parts}, convention={self.convention!r}{known})"
 
 
-def constants(problem: Any, algorithm: Any, start: Any = None) -> Constants:
+def constants(problem: Problem, algorithm: Algorithm, start: Any = None) -> Constants:
     """Constants of the potentials that `algorithm` follows on `problem`, from `start`.
 
     Parameters

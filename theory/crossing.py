@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.interfaces import validate
+from fedsim.interfaces import Algorithm, Problem, validate
 from fedsim.law import Law
 from fedsim.problems.quadratic import Quadratic
 from fedsim.validation import positive, whole
@@ -19,14 +19,15 @@ GRID = 32
 """Rounds looked at per doubling beyond `DENSE`, and per refinement."""
 
 
-def _distances(problem: Any, algorithm: Any, rounds: np.ndarray, start: Any) -> tuple[np.ndarray, np.ndarray]:
+def _distances(problem: Problem, algorithm: Algorithm, rounds: np.ndarray,
+               start: Any) -> tuple[np.ndarray, np.ndarray]:
     diagonal = isinstance(problem, Quadratic) and problem.structure != "dense"
     law: Law = exact_law(problem, algorithm, int(rounds[-1]), start=start, record=rounds,
                          covariance="diagonal" if diagonal else "full")
     return law.rounds, law.w2()
 
 
-def rounds_to(problem: Any, algorithm: Any, eps: float, *, start: Any = None,
+def rounds_to(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any = None,
               max_rounds: int = 10**9) -> int | None:
     """First round at which the exact W2 is at most `eps`.
 
@@ -89,7 +90,8 @@ def _settled(w2: np.ndarray, floor: float) -> bool:
     return bool((np.diff(gaps) <= 1e-12 * max(floor, float(gaps[0]))).all())
 
 
-def _refine(problem: Any, algorithm: Any, eps: float, start: Any, rounds: np.ndarray, first: int) -> int:
+def _refine(problem: Problem, algorithm: Algorithm, eps: float, start: Any, rounds: np.ndarray,
+            first: int) -> int:
     """The first round within eps between the grid round before `first` and it."""
     if first == 0:
         return int(rounds[0])

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.interfaces import Algorithm, Problem
 from fedsim.validation import UnstableStepSize, positive, whole
 
 from .constants import Constants, constants
@@ -62,7 +63,7 @@ class TunedStep:
     rounds: tuple[int | None, ...]
 
 
-def best_step_size(problem: Any, algorithm: Any, eps: float, *, start: Any = None,
+def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any = None,
                    smallest: float | None = None, n_grid: int = 25, n_refine: int = 3,
                    max_rounds: int = 10**9) -> TunedStep | None:
     """Step size with the fewest exact rounds to W2 <= `eps`.
@@ -96,7 +97,7 @@ def best_step_size(problem: Any, algorithm: Any, eps: float, *, start: Any = Non
     """
     eps = positive("eps", eps)
     whole("n_grid", n_grid, 5)
-    limit = replace(algorithm, step_size=algorithm.schedule.largest).stability(problem).max_step_size
+    limit = with_step(algorithm, algorithm.schedule.largest).stability(problem).max_step_size
     if not np.isfinite(limit):
         raise ValueError("max_step_size of this problem is not known; give step sizes to rounds_to instead")
     low = limit * 1e-6 if smallest is None else positive("smallest", smallest)
@@ -125,10 +126,16 @@ def best_step_size(problem: Any, algorithm: Any, eps: float, *, start: Any = Non
     return TunedStep(best, good[best], eps, tuple(order), tuple(tried[step] for step in order))
 
 
-def _rounds_at(problem: Any, algorithm: Any, step: float, eps: float, start: Any, cutoff: int) -> int | None:
+def with_step(algorithm: Any, step: Any) -> Any:
+    """The algorithm with another step size: algorithms are dataclasses."""
+    return replace(algorithm, step_size=step)
+
+
+def _rounds_at(problem: Problem, algorithm: Any, step: float, eps: float, start: Any,
+               cutoff: int) -> int | None:
     """`rounds_to` at a step size; None where it is unstable, or no step size of this algorithm."""
     try:
-        chosen = replace(algorithm, step_size=step)
+        chosen = with_step(algorithm, step)
     except ValueError:  # the algorithm's own check of its parameters
         return None
     try:
@@ -182,7 +189,7 @@ class Comparison:
         return max(self.planned_rounds, 1) / max(self.best_rounds, 1)
 
 
-def compare(problem: Any, algorithm: Any, eps: float, *, start: Any = None, max_rounds: int = 2**53,
+def compare(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any = None, max_rounds: int = 2**53,
             **search: Any) -> Comparison:
     """The paper's planned step size for W2 <= `eps` against the best, both by the exact law.
 
@@ -216,7 +223,7 @@ def compare(problem: Any, algorithm: Any, eps: float, *, start: Any = None, max_
         raise ValueError(f"algorithm={algorithm!r} has no planning rule; there is one for "
                          f"{', '.join(sorted(c.__name__ for c in _PLANNERS))}")
     asked, predicted = _PLANNERS[cls](constants(problem, algorithm, start), algorithm, eps)
-    chosen: Any = asked if isinstance(asked, cls) else replace(algorithm, step_size=asked)
+    chosen: Any = asked if isinstance(asked, cls) else with_step(algorithm, asked)
     step = float(chosen.schedule.largest)
     try:
         planned = rounds_to(problem, chosen, eps, start=start, max_rounds=max_rounds)

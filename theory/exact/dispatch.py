@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.interfaces import start_of, validate, validate_sizes
+from fedsim.interfaces import Algorithm, Problem, start_of, validate, validate_sizes
 from fedsim.law import Gaussian, Law, recorded_rounds
 from fedsim.provenance import Provenance, attach
 from fedsim.validation import Array, one_of, whole
@@ -16,7 +16,8 @@ from .joint import JointLaw
 from .registry import ExactFamily, family_of, refuse_memory
 
 
-def _family(problem: Any, algorithm: Any, start: object, allow_unstable: bool) -> tuple[ExactFamily, Any]:
+def _family(problem: Problem, algorithm: Algorithm, start: object,
+            allow_unstable: bool) -> tuple[ExactFamily, Any]:
     """The family of this algorithm and what it solves, after every check of the arguments."""
     validate_sizes(problem, algorithm, start)
     family = family_of(algorithm)
@@ -27,7 +28,7 @@ def _family(problem: Any, algorithm: Any, start: object, allow_unstable: bool) -
     return family, solvable
 
 
-def _start(problem: Any, algorithm: Any, start: Any) -> Moments:
+def _start(problem: Problem, algorithm: Algorithm, start: Any) -> Moments:
     """Moments of the start; variances (d,) where it has independent coordinates, None for a point."""
     if getattr(start, "is_diagonal", False):
         return start.mean, start.variances
@@ -42,7 +43,7 @@ def _finite(values: Array, rounds: np.ndarray, algorithm: Any) -> None:
                          f"{rounds[int(np.argmax(bad))]}; the step size is beyond the stability limit")
 
 
-def exact_law(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None, record: Any = None,
+def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: Any = None, record: Any = None,
               covariance: str = "full", allow_unstable: bool = False) -> Law:
     """Mean and covariance of the average iterate after communications, without Monte Carlo.
 
@@ -126,7 +127,7 @@ def _keep(covs: Array, i: int, cov: Array, axes: int) -> None:
         covs[:, i] = cov
 
 
-def stationary_law(problem: Any, algorithm: Any, *, client: int | None = None) -> Gaussian:
+def stationary_law(problem: Problem, algorithm: Algorithm, *, client: int | None = None) -> Gaussian:
     """The law that a communication leaves unchanged, or the Gaussian of its moments where it is none.
 
     Parameters
@@ -155,7 +156,7 @@ def stationary_law(problem: Any, algorithm: Any, *, client: int | None = None) -
     return Gaussian(*family.stationary(solved, algorithm, client))
 
 
-def joint_law(problem: Any, algorithm: Any, n_steps: int, *, start: Any = None,
+def joint_law(problem: Problem, algorithm: Algorithm, n_steps: int, *, start: Any = None,
               allow_unstable: bool = False) -> JointLaw:
     """Moments of all clients together at every local step 0, ..., n_steps: what the lemmas speak about.
 
@@ -189,7 +190,7 @@ def joint_law(problem: Any, algorithm: Any, n_steps: int, *, start: Any = None,
     return attach(law, Provenance.of(problem, algorithm, start))
 
 
-def sample_rounds(problem: Any, algorithm: Any, n_rounds: int, n_replicas: int, seed: int, *,
+def sample_rounds(problem: Problem, algorithm: Algorithm, n_rounds: int, n_replicas: int, seed: int, *,
                   start: Any = None, record: Any = None, allow_unstable: bool = False) -> Array:
     """Independent replicas of the average iterate at the ends of rounds, exact in law.
 

@@ -42,7 +42,7 @@ SHOWS = ("Replicas and exact moments of one agent for several step sizes with mi
          "against the step size beside Theorem 1's; and the iterations until a curve settles.")
 COST = {"tiny": "9 s", "quick": "20 s", "paper": "about 5 min (estimated)"}
 LOOSE = {"small": ("step_size", 1e-6, 1e-11)}
-"""A limit at step size 1e-6 is solved for with a condition number of about 1e6: processors differ by 2e-12."""
+"""At step size 1e-6 a limit is solved for with condition number 1e6: processors differ by 2e-12."""
 
 PARAMETERS = [
     *batches.COMMON,

@@ -20,6 +20,7 @@ COST = {"tiny": "3 s", "quick": "6 s", "paper": "40 s (estimated)"}
 REPRODUCES = ("DE 10",)
 DATA = (telescope.FILE,)
 LOOSE = telescope.LOOSE
+UNSTABLE = True
 PARAMETERS = [
     Parameter("step_size", 0.07, "paper", "figure 10: eta = 0.07"),
     Parameter("friction", 5.0, "paper", "figure 10: gamma = 5"),

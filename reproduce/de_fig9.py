@@ -20,6 +20,7 @@ COST = {"tiny": "3 s", "quick": "6 s", "paper": "40 s (estimated)"}
 REPRODUCES = ("DE 9",)
 DATA = (telescope.FILE,)
 LOOSE = telescope.LOOSE
+UNSTABLE = True
 PARAMETERS = [
     Parameter("step_size", 0.008, "paper", "figure 9: eta = 0.008"),
     *telescope.SHARED,

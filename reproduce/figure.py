@@ -176,11 +176,16 @@ class Figure:
 
     @property
     def loose(self) -> Mapping[str, tuple[str, str, float]]:
-        """By table (column, value, tolerance): rows of runs beyond stability, which amplify rounding.
+        """By table (column, value, tolerance): rows that amplify rounding.
 
         `--check` compares those rows alone with this absolute tolerance.
         """
         return getattr(self.module, "LOOSE", {})
+
+    @property
+    def unstable(self) -> bool:
+        """Has it runs beyond stability, on which a verdict may be undecided on one processor alone?"""
+        return getattr(self.module, "UNSTABLE", False)
 
     @property
     def data(self) -> tuple[str, ...]:

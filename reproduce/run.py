@@ -139,7 +139,7 @@ def check(figure: Figure, scale: str, folder: Path, given: Mapping[str, Path] | 
     for kind, judged in (("claims", figure.claims(fresh)), ("findings", figure.findings(fresh))):
         for new, before in zip(judged, again[kind], strict=True):
             if new["verdict"] != before["verdict"] and not (
-                    figure.loose and {NOT_TESTABLE, OPEN} & {new["verdict"], before["verdict"]}):
+                    figure.unstable and {NOT_TESTABLE, OPEN} & {new["verdict"], before["verdict"]}):
                 found.append(f"{new['text']!r}: stored {before['verdict']}, fresh {new['verdict']}")
     return found
 

@@ -1,8 +1,8 @@
 """fedsim: replicas of federated, decentralized and asynchronous samplers, beside their exact laws."""
 
+import sys as _sys
 from importlib import metadata as _metadata
 
-from . import estimators, network, schedules
 from .algorithms.de_sghmc import DESGHMC
 from .algorithms.de_sgld import DESGLD
 from .algorithms.fa_hmc import FAHMC
@@ -11,15 +11,17 @@ from .algorithms.stale import StaleSGHMC, StaleSGLD
 from .engine import sample_path, simulate
 from .engine.block import DivergedError
 from .interfaces import validate
-from .law import Gaussian, Law, recorded_rounds
-from .participation import Participation
+from .laws import distance, estimators
+from .laws.law import Gaussian, Law, recorded_rounds
+from .laws.run import Run, load
 from .problems import papers
 from .problems.gaussian_mean import GaussianMean
 from .problems.quadratic import Quadratic
 from .problems.regression import LinearRegression, LogisticRegression
-from .run import Run, load
-from .staleness import Workers
-from .validation import UnstableStepSize
+from .settings import network, schedules
+from .settings.participation import Participation
+from .settings.staleness import Workers
+from .settings.validation import UnstableStepSize
 
 __all__ = [
     "DESGHMC",
@@ -49,6 +51,9 @@ __all__ = [
     "simulate",
     "validate",
 ]
+
+for _module in (distance, estimators, network, schedules):  # `import fedsim.network` and the like
+    _sys.modules.setdefault(f"{__name__}.{_module.__name__.split('.')[-1]}", _module)
 
 try:
     __version__ = _metadata.version("fedsim-theory")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .validation import Array
+from .settings.validation import Array
 
 KEPT = "_fingerprint"
 """Where a frozen value keeps its fingerprint, beside its fields."""

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .gradients import scratch_rows
-from .schedules import Schedule, as_schedule
-from .validation import Array, array, shape
+from .problems.gradients import scratch_rows
+from .settings.schedules import Schedule, as_schedule
+from .settings.validation import Array, array, shape
 
 if TYPE_CHECKING:
-    from .law import Gaussian
+    from .laws.law import Gaussian
     from .problems.quadratic import Quadratic
-    from .stability import Stability
+    from .stability.search import Stability
 
 
 @runtime_checkable
@@ -90,7 +90,7 @@ class Problem(ProblemParts, Protocol):
         """The quadratic problem that stability is judged on."""
 
     def _arrays(self) -> Any:
-        """The NamedTuple that compiled code sees, with a body of the functions in `fedsim.gradients`."""
+        """The NamedTuple that compiled code sees, with a body of the functions in `fedsim.problems.gradients`."""
 
 
 class AlgorithmParts(Protocol):
@@ -178,7 +178,7 @@ class SimulatedAlgorithm(Algorithm, Protocol):
     """What an algorithm must offer to be simulated."""
 
     def _kernel(self, problem: Problem) -> Any:
-        """The NamedTuple that compiled code sees, with a body of `fedsim.engine.kernel.advance`."""
+        """The NamedTuple that compiled code sees, with a body of `fedsim.engine.rounds.advance`."""
 
     def _workspace(self, problem: Problem, start: Array, dtype: Any) -> Any:
         """State of a block of lanes beginning at `start` (d, B), with a body of `observe`."""

@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 
 from . import gallery, run, store
-from ._data import Files, chosen_files
-from ._pool import pool
-from .figure import SCALES, BadInput, Figure, Tables, chosen, clear_note, figures
+from .data import Files, chosen_files
+from .discovery import chosen, figures
+from .figure import SCALES, BadInput, Figure, Tables, clear_note
+from .pool import pool
 
 Done = tuple[Tables, float]
 COMMANDS = ("scoreboard", "gallery", "readme", "rejudge")

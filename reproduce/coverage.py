@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .figure import figures
+from .discovery import figures
 
 NUMBERED: dict[str, tuple[str, ...]] = {
     "FA-LD": ("1(a)", "1(b)", "1(c)", "1(d)", "1(e)", "2", "3(a)", "3(b)", "3(c)", "3(d)", "3(e)", "4"),

@@ -1,6 +1,6 @@
 """What a figure is.
 
-A figure is one module of this package that defines
+A figure is one module in the folder of its paper that defines
 
     TITLE       a few words
     PAPER       the paper and the figure's number in it ("ours" where the paper has none)
@@ -15,26 +15,23 @@ where it draws a figure of a paper,
 
     REPRODUCES  tuple of "paper number" as reproduce/coverage.py writes them
 
-and, if it can read data files (see reproduce/_data.py),
+and, if it can read data files (see reproduce/data.py),
 
     DATA        tuple of the files' usual names; then it is compute(scale, files), files {name: path}
 
-and nothing else has to be edited for it to be listed, made, checked and put into the gallery. Modules
-whose names begin with an underscore are shared parts of figures. A parameter called "seed" or
+and nothing else has to be edited for it to be listed, made, checked and put into the gallery. Twins are one
+module: its `FIGURES` has such definitions, a `Panel` each, by the end of their ids. An id begins with the
+folder's name, or with its `ID`. Modules without `TITLE` and `FIGURES` are shared parts. A parameter called "seed" or
 "..._seed" is a seed: `compute(..., reseed=k)` moves it, so that verdicts can be judged on other seeds.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -45,9 +42,8 @@ from .claims import Claim, Finding, Tables, Unjudged
 from .verdicts import DATA_SETS, EXACT, FAIL, MISPRINT, NOT_TESTABLE, OUTSIDE, PASS, REPLICAS
 
 __all__ = ["DATA_SETS", "EXACT", "FAIL", "MISPRINT", "NOT_TESTABLE", "OUTSIDE", "PASS", "REPLICAS",
-           "SCALES", "BadInput", "ByScale", "Claim", "Drawing", "Figure", "Finding", "Parameter", "Tables",
-           "Unjudged", "be_quiet", "check_scale", "chosen", "clear_note", "figures", "natural_order",
-           "note", "reseeded", "settings"]
+           "SCALES", "BadInput", "ByScale", "Claim", "Drawing", "Figure", "Finding", "Panel", "Parameter",
+           "Tables", "Unjudged", "be_quiet", "check_scale", "clear_note", "note", "reseeded", "settings"]
 
 SCALES = ("tiny", "quick", "paper")
 SEED_STEP = 100_003
@@ -132,12 +128,16 @@ def check_scale(scale: str) -> str:
     return scale
 
 
+class Panel(SimpleNamespace):
+    """What the module of a figure defines, where several figures are one module."""
+
+
 @dataclass(frozen=True)
 class Figure:
     """A figure's module with its id, checked to be complete."""
 
     id: str
-    module: ModuleType = field(repr=False)
+    module: ModuleType | Panel = field(repr=False)
 
     def __post_init__(self) -> None:
         wanted = {"TITLE": str, "PAPER": str, "SHOWS": str, "COST": Mapping, "PARAMETERS": list,
@@ -240,35 +240,6 @@ class Figure:
         """Every parameter at a scale, as plain values."""
         return [{"name": item.name, "value": item.at(scale), "origin": item.origin, "reason": item.reason}
                 for item in self.module.PARAMETERS]
-
-
-def natural_order(name: str) -> list[Any]:
-    """Sort key that puts fig2 before fig10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
-
-
-@cache
-def figures() -> dict[str, Figure]:
-    """Every figure of this package by id, in natural order."""
-    package = importlib.import_module(__package__ or "reproduce")
-    found = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        if info.ispkg or info.name.startswith("_"):
-            continue
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        if hasattr(module, "compute") and hasattr(module, "draw"):
-            found[info.name] = Figure(info.name, module)
-    return {name: found[name] for name in sorted(found, key=natural_order)}
-
-
-def chosen(ids: Iterable[str]) -> list[Figure]:
-    """The named figures, or all when none is named; an unknown id lists the known ones."""
-    known = figures()
-    names = list(dict.fromkeys(ids)) or list(known)
-    for name in names:
-        if name not in known:
-            raise ValueError(f"figure={name!r} must be one of: {', '.join(known)}")
-    return [known[name] for name in names]
 
 
 _TELLS = [True]

@@ -19,7 +19,8 @@ import theory
 
 from . import store
 from .coverage import NOT_REPRODUCED
-from .figure import SCALES, figures
+from .discovery import figures
+from .figure import SCALES
 from .verdicts import (
     CLAIM_WORDS,
     DOES_NOT_HOLD,

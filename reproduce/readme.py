@@ -17,7 +17,7 @@ from typing import Any
 
 from . import store
 from .coverage import NOT_REPRODUCED
-from .figure import natural_order
+from .discovery import natural_order
 from .verdicts import CLAIM_WORDS, FINDING_WORDS, counted, total
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from .figure import SCALES, Figure, chosen, clear_note
+from .discovery import chosen
+from .figure import SCALES, Figure, clear_note
 from .verdicts import EXACT, NOT_TESTABLE, OPEN
 
 SEEDS = 5

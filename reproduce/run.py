@@ -14,7 +14,8 @@ import numpy as np
 from matplotlib import image
 
 from . import plot, store
-from .figure import NOT_TESTABLE, Figure, Tables, clear_note, figures
+from .discovery import figures
+from .figure import NOT_TESTABLE, Figure, Tables, clear_note
 from .verdicts import OPEN, counted
 
 

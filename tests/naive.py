@@ -11,7 +11,7 @@ import math
 import naive_regression
 import numpy as np
 
-from fedsim.streams import GRADIENT_NOISE, OWN_NOISE, PARTICIPATION, SHARED_NOISE, START
+from fedsim.random.streams import GRADIENT_NOISE, OWN_NOISE, PARTICIPATION, SHARED_NOISE, START
 
 MASK = 0xFFFFFFFF
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from naive import Streams, first_point, stochastic_gradient
 
-from fedsim.streams import OWN_NOISE
+from fedsim.random.streams import OWN_NOISE
 
 
 def first_points(start, n_clients, dim, seed, replica):

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from naive import Streams, draw_clients, exact_gradient, first_point, stochastic_gradient
 
-from fedsim.streams import OWN_NOISE, SHARED_NOISE
+from fedsim.random.streams import OWN_NOISE, SHARED_NOISE
 
 
 def leapfrog(gradient, theta, p, eta, n_steps):

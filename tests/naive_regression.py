@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from fedsim.streams import GRADIENT_NOISE, MINIBATCH
+from fedsim.random.streams import GRADIENT_NOISE, MINIBATCH
 
 
 def rows_of(problem, client):

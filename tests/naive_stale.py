@@ -12,7 +12,7 @@ import math
 import naive
 import numpy as np
 
-from fedsim.streams import MINIBATCH, OWN_NOISE
+from fedsim.random.streams import MINIBATCH, OWN_NOISE
 
 
 def minibatch(streams, step, size, n_data, replace):

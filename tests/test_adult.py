@@ -6,12 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fedsim.problems.libsvm import Labelled
-from reproduce import _adult
-from reproduce.figure import BadInput, figures, settings
+from fedsim.data.libsvm import Labelled
+from reproduce.discovery import figures
+from reproduce.figure import BadInput, settings
+from reproduce.stale import adult
 
 FIGURES = ["stale_fig2_logistic", "stale_fig3_logistic", "stale_fig4_logistic", "stale_figs6_11_logistic"]
-QUICK = settings(_adult.PARAMETERS, "quick")
+QUICK = settings(adult.PARAMETERS, "quick")
 
 
 def as_text(rows):
@@ -25,38 +26,38 @@ def as_text(rows):
 @pytest.fixture(name="files")
 def _files(tmp_path, monkeypatch):
     """Files of 40 and 30 rows, in the place of a9a's."""
-    monkeypatch.setattr(_adult, "N_TRAIN", 40)
-    monkeypatch.setattr(_adult, "N_TEST", 30)
-    rows = _adult.stand_in(70, 1.0, 5)
+    monkeypatch.setattr(adult, "N_TRAIN", 40)
+    monkeypatch.setattr(adult, "N_TEST", 30)
+    rows = adult.stand_in(70, 1.0, 5)
     for name, first, last in (("a9a", 0, 40), ("a9a.t", 40, 70)):
         (tmp_path / name).write_text(as_text(Labelled(rows.features[first:last], rows.labels[first:last])))
-    return rows, {name: tmp_path / name for name in _adult.DATA}
+    return rows, {name: tmp_path / name for name in adult.DATA}
 
 
 def test_the_stand_in_looks_like_a9a():
-    rows = _adult.stand_in(20_000, 0.8, 0)
+    rows = adult.stand_in(20_000, 0.8, 0)
     assert rows.features.shape == (20_000, 123) and set(np.unique(rows.features)) == {0.0, 1.0}
     np.testing.assert_allclose(rows.features.sum(axis=1).mean(), 13.87, atol=0.01)
     np.testing.assert_allclose(rows.labels.mean(), 0.24, atol=0.012)  # four standard errors
-    ends = np.cumsum((0, *_adult.ANSWERS))
+    ends = np.cumsum((0, *adult.ANSWERS))
     for question, (first, last) in enumerate(pairwise(ends)):
         answers = rows.features[:, first:last].sum(axis=1)
-        assert answers.max() == 1.0 and (question in _adult.OPEN or answers.min() == 1.0)
-    assert (_adult.stand_in(50, 0.8, 0).features == _adult.stand_in(50, 0.8, 0).features).all()
+        assert answers.max() == 1.0 and (question in adult.OPEN or answers.min() == 1.0)
+    assert (adult.stand_in(50, 0.8, 0).features == adult.stand_in(50, 0.8, 0).features).all()
 
 
 def test_the_stand_in_is_called_so_and_cut_into_two():
-    data = next(_adult.adults(QUICK, {}))
-    table = _adult.data_table([data])
+    data = next(adult.adults(QUICK, {}))
+    table = adult.data_table([data])
     assert data.source == "SYNTHETIC STAND-IN for a9a" == table["source"].iloc[0]
     assert len(data.train.labels) == QUICK.n_train and len(data.test.labels) == QUICK.n_test
-    assert _adult.data_text(table).startswith("SYNTHETIC STAND-IN for a9a: 1,000 training and 400 test rows")
+    assert adult.data_text(table).startswith("SYNTHETIC STAND-IN for a9a: 1,000 training and 400 test rows")
 
 
 def test_given_files_are_read_and_cut(files):
     rows, paths = files
     p = SimpleNamespace(**{**vars(QUICK), "n_train": 25, "n_test": 10})
-    data = next(_adult.adults(p, paths))
+    data = next(adult.adults(p, paths))
     assert data.source == "a9a"
     np.testing.assert_array_equal(data.train.features, rows.features[:25])
     np.testing.assert_array_equal(data.train.labels, rows.labels[:25])
@@ -65,7 +66,7 @@ def test_given_files_are_read_and_cut(files):
 
 def test_further_splits_deal_all_rows_of_the_files(files):
     rows, paths = files
-    found = list(_adult.adults(QUICK, paths))
+    found = list(adult.adults(QUICK, paths))
     assert len(found) == QUICK.n_sets == 12
     everything = np.sort(rows.features @ np.arange(1.0, 124.0))
     for number, one in enumerate(found):
@@ -76,30 +77,30 @@ def test_further_splits_deal_all_rows_of_the_files(files):
 
 
 def test_stand_ins_differ():
-    found = list(_adult.adults(QUICK, {}))
+    found = list(adult.adults(QUICK, {}))
     assert len({one.train.features.tobytes() for one in found}) == 12
-    assert _adult.data_table(found)["sets"].iloc[0] == 12
+    assert adult.data_table(found)["sets"].iloc[0] == 12
 
 
 def test_half_of_the_files_or_a_broken_one_is_refused(files):
     paths = files[1]
     with pytest.raises(BadInput, match=r"a9a\.t is missing beside a9a"):
-        next(_adult.adults(QUICK, {"a9a": paths["a9a"]}))
+        next(adult.adults(QUICK, {"a9a": paths["a9a"]}))
     text = paths["a9a.t"].read_text()
     paths["a9a.t"].write_text(text[:text.rindex("\n", 0, -1) + 1])
     with pytest.raises(BadInput, match=r"a9a\.t ends after line 29; expected n_rows=30"):
-        next(_adult.adults(QUICK, paths))
+        next(adult.adults(QUICK, paths))
     paths["a9a.t"].write_text(text.replace(":1", ":one", 1))
     with pytest.raises(BadInput, match=r"a9a\.t, line 1: value 'one'"):
-        next(_adult.adults(QUICK, paths))
+        next(adult.adults(QUICK, paths))
 
 
 def test_the_test_loss_is_the_mean_logistic_loss():
-    data = next(_adult.adults(QUICK, {}))
+    data = next(adult.adults(QUICK, {}))
     points = np.random.default_rng(0).standard_normal((3, 700, 123))
-    problem = _adult.Adult(data.test, data.test, "").problem(QUICK)
+    problem = adult.Adult(data.test, data.test, "").problem(QUICK)
     expected = (problem.potential(None, points) - 0.5 * (points**2).sum(axis=-1)) / len(data.test.labels)
-    np.testing.assert_allclose(_adult.TestLoss.of(data.test)(points), expected, rtol=1e-10)
+    np.testing.assert_allclose(adult.TestLoss.of(data.test)(points), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -7,7 +7,7 @@ import pytest
 
 from reproduce import gallery, readme, store
 from reproduce.coverage import NOT_REPRODUCED, NUMBERED, drawn_by
-from reproduce.figure import figures
+from reproduce.discovery import figures
 
 HERE = drawn_by()
 WHOLLY = {row.number for row in NOT_REPRODUCED if not row.part}

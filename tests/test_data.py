@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.problems.magic import N_ROWS, read_magic
+from fedsim.data.magic import N_ROWS, read_magic
 from reproduce import __main__ as command
-from reproduce import _data, plot
+from reproduce import data as reading
+from reproduce import plot
 from reproduce.figure import EXACT, PASS, SCALES, BadInput, Claim, Figure
 
 GOOD = "28.7967,16.0021,2.6449,0.3918,0.1982,27.7004,22.011,-8.2027,40.092,81.8828,g"
@@ -95,7 +96,7 @@ def test_garbage_gets_a_value_error_or_is_read_wholly(tmp_path_factory, text):
 def a_figure(name="reads", data=("rows.txt",)):
     """A figure that counts the lines of its files."""
     def compute(scale, *files):
-        counts = {key: _data.read(_counted, path) for key, path in (files[0] if files else {}).items()}
+        counts = {key: reading.read(_counted, path) for key, path in (files[0] if files else {}).items()}
         return {"lines": pd.DataFrame({"file": [*counts, "total"], "n": [*counts.values(),
                                                                          sum(counts.values())]})}
 
@@ -121,7 +122,7 @@ def _counted(path):
 def test_a_folder_gives_files_by_their_usual_names(tmp_path):
     one, two, none = a_figure(), a_figure("more", ("rows.txt", "more.txt")), a_figure("none", ())
     rows = written(tmp_path, "1\n2\n", "rows.txt")
-    files = _data.chosen_files([tmp_path], [one, two, none])
+    files = reading.chosen_files([tmp_path], [one, two, none])
     assert files == {"rows.txt": rows} and none.files(files) == {}
     assert one.compute("tiny", files)["lines"]["n"].tolist() == [2, 2]
     assert one.compute("tiny")["lines"]["n"].tolist() == [0]
@@ -131,25 +132,25 @@ def test_a_folder_gives_files_by_their_usual_names(tmp_path):
 
 def test_a_file_may_have_another_name_where_one_file_is_read(tmp_path):
     path = written(tmp_path, "1\n", "renamed.csv")
-    assert _data.chosen_files([path], [a_figure()]) == {"rows.txt": path}
+    assert reading.chosen_files([path], [a_figure()]) == {"rows.txt": path}
     two = a_figure("more", ("rows.txt", "more.txt"))
     with pytest.raises(BadInput, match=r"renamed\.csv: the chosen figures read rows\.txt, more\.txt"):
-        _data.chosen_files([path], [two])
+        reading.chosen_files([path], [two])
     both = [written(tmp_path, "1\n", name) for name in two.data]
-    assert _data.chosen_files(both, [two]) == dict(zip(two.data, both, strict=True))
+    assert reading.chosen_files(both, [two]) == dict(zip(two.data, both, strict=True))
 
 
 def test_data_that_nothing_reads_or_that_is_missing_is_refused(tmp_path):
     with pytest.raises(BadInput, match="none of the chosen figures reads data"):
-        _data.chosen_files([tmp_path], [a_figure(data=())])
+        reading.chosen_files([tmp_path], [a_figure(data=())])
     with pytest.raises(BadInput, match=r"the folder must hold at least one of rows\.txt"):
-        _data.chosen_files([tmp_path], [a_figure()])
+        reading.chosen_files([tmp_path], [a_figure()])
     with pytest.raises(BadInput, match="there is no such file or folder"):
-        _data.chosen_files([tmp_path / "gone"], [a_figure()])
+        reading.chosen_files([tmp_path / "gone"], [a_figure()])
     rows = written(tmp_path, "1\n", "rows.txt")
     with pytest.raises(BadInput, match=r"rows\.txt was given twice"):
-        _data.chosen_files([rows, tmp_path], [a_figure()])
-    assert _data.chosen_files([], [a_figure(data=())]) == {}
+        reading.chosen_files([rows, tmp_path], [a_figure()])
+    assert reading.chosen_files([], [a_figure(data=())]) == {}
 
 
 def test_the_command_line_reads_writes_beside_and_refuses(tmp_path, monkeypatch, capsys):

@@ -1,6 +1,5 @@
 """A theorem is declared once: catalogue, docstring and `Bound` cannot say different things."""
 
-import importlib
 import pickle
 
 import pytest
@@ -8,11 +7,10 @@ from examples_of import fa_ld_pair
 
 import fedsim as fs
 import theory
+from theory import registry
 from theory.bound import Assumption
 from theory.fa_ld.setting import theorem
 from theory.statement import Hypothesis
-
-catalogue = importlib.import_module("theory.catalogue")  # the package names the function
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +25,7 @@ def algorithm():
 
 def declared(body, monkeypatch, **options):
     """A theorem made for a test, which leaves the catalogue as it was."""
-    monkeypatch.setattr(catalogue, "_THEOREMS", dict(catalogue._THEOREMS))
+    monkeypatch.setattr(registry, "_THEOREMS", dict(registry._THEOREMS))
     return theorem("Theorem 0", **{"quantity": "w2", "terms": ("a", "b"), **options})(body)
 
 
@@ -42,7 +40,7 @@ def test_a_bound_says_what_its_declaration_says(problem, algorithm, monkeypatch)
     function = declared(made, monkeypatch, kind="lower", variants={"proof": "with 2", "printed": ""},
                         hypotheses=(Hypothesis("true", lambda s: Assumption.yes("true", s.m > 0.0)),))
     bound = function(theory.constants(problem, algorithm), algorithm, n_rounds=3)
-    entry = catalogue._THEOREMS["fa_ld.made"]
+    entry = registry._THEOREMS["fa_ld.made"]
     assert (bound.quantity, bound.kind, bound.theorem) == (entry.quantity, entry.kind, entry.id)
     assert bound.variant == entry.variants[0] == "proof" and bound.terms["b"][0] == 2.0
     assert [a.name for a in bound.assumptions] == list(entry.hypotheses) == ["true"]
@@ -72,7 +70,7 @@ def test_hypotheses_exclude_algorithms_and_problems(problem, algorithm, monkeypa
         return {"a": 1e9}
 
     declared(alone, monkeypatch, hypotheses=(lone,))
-    entry = catalogue._THEOREMS["fa_ld.alone"]
+    entry = registry._THEOREMS["fa_ld.alone"]
     single = fs.Quadratic([1.0], [[2.0]])
     assert entry.applies(algorithm) and entry.applies(algorithm, single)
     assert not entry.applies(algorithm, problem)

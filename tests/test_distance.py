@@ -14,7 +14,7 @@ from scipy import stats
 
 import fedsim as fs
 import theory
-from fedsim.distance import (
+from fedsim.laws.distance import (
     psd_sqrt,
     w1_normal,
     w2_floor,

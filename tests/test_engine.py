@@ -1,6 +1,5 @@
 """simulate and sample_path: progress, divergence, checkpoints, memory, costs, and nothing at import."""
 
-import importlib
 import json
 import os
 import subprocess
@@ -14,10 +13,11 @@ import pytest
 
 import fedsim as fs
 import fedsim.engine.plan as plan_module
-from fedsim.engine import kernel
+from fedsim.engine import rounds as kernel
+from fedsim.engine import running
 from fedsim.engine.block import RADIUS
-from fedsim.engine.kernel import LEAF
 from fedsim.engine.moments import Tree, leaf_moments
+from fedsim.engine.rounds import LEAF
 
 PROBLEM = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.2], [-0.2, 0.7]]], [[0.0, 1.0], [2.0, 3.0]],
                        [0.3, 0.7])
@@ -100,7 +100,7 @@ def test_progress_counts_every_round_once(monkeypatch):
         def update(self, amount):
             amounts.append(amount)
 
-    monkeypatch.setattr(importlib.import_module("fedsim.engine.simulate"), "tqdm", Bar)
+    monkeypatch.setattr(running, "tqdm", Bar)
     run(50, 64 * 7, threads=2)
     assert sum(amounts) == 0 and amounts[0] == -50 * 64 * 7
 

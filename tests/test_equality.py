@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import fedsim as fs
 from fedsim import fingerprints, network
 from fedsim.equality import ByValue
-from fedsim.staleness import Several
+from fedsim.settings.staleness import Several
 
 ROWS = np.array([[1.0, 0.5], [2.0, -1.0], [0.0, 1.0]])
 LABELS, CLIENTS = np.array([1, 0, 1]), np.array([0, 1, 1])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import theory
-from theory.errata import CONSEQUENCES, ERRATA, EVIDENCE_KINDS, REMARKS, erratum
+from theory.corrections import CONSEQUENCES, ERRATA, EVIDENCE_KINDS, REMARKS, erratum
 
 ENTRIES = [*theory.errata(), *theory.remarks()]
 COMPUTED = [entry for entry in ENTRIES if entry.kind == "numerical"]

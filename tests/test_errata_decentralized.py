@@ -9,11 +9,11 @@ import pytest
 
 import fedsim as fs
 import theory
-from theory.de_sghmc import errata as momentum
-from theory.de_sghmc import errata_constants as constants
-from theory.de_sghmc.setting import chain
-from theory.de_sgld import errata as langevin
-from theory.de_sgld import errata_transient as apart
+from theory.decentralized.sghmc import errata as momentum
+from theory.decentralized.sghmc import errata_constants as constants
+from theory.decentralized.sghmc.setting import chain
+from theory.decentralized.sgld import errata as langevin
+from theory.decentralized.sgld import errata_transient as apart
 from theory.exact import joint_law
 
 GRADES = {

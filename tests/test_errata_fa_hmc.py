@@ -11,7 +11,7 @@ from examples_of.fa_hmc import by_hand, draw_case, fahmc
 import fedsim as fs
 import theory
 from theory import fa_hmc
-from theory.check import _QUANTITIES
+from theory.checking import _QUANTITIES
 from theory.fa_hmc.setting import MOMENT_RANGE
 
 SEED = 20261122

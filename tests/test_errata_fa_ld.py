@@ -7,7 +7,7 @@ import pytest
 
 import fedsim as fs
 import theory
-from fedsim.schedules import Harmonic
+from fedsim.settings.schedules import Harmonic
 from theory.fa_ld import errata
 
 GRADES = {  # id: grade, what falls with it

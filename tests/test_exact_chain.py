@@ -15,10 +15,11 @@ from test_exact_minibatch import evaluation, spread
 import fedsim as fs
 import theory
 from fedsim.algorithms.federated import Federated
-from fedsim.stability import Stability
-from theory.exact import NoExactLaw, chain, exact_law, joint_law, registry, sample_rounds, stationary_law
-from theory.exact.chain import Part, Repeat
-from theory.exact.federated import FederatedFamily
+from fedsim.stability.search import Stability
+from theory.exact import NoExactLaw, exact_law, families, joint_law, sample_rounds, stationary_law
+from theory.exact.federated import chain
+from theory.exact.federated.chain import Part, Repeat
+from theory.exact.federated.rounds import FederatedFamily
 
 SCHEME_I, SCHEME_II = fs.Participation(2, True), fs.Participation(2, False)
 HARMONIC = fs.schedules.Harmonic(offset=6.0, slope=0.3)
@@ -54,7 +55,7 @@ class UnderdampedFamily(FederatedFamily):
 
 @pytest.fixture(autouse=True)
 def _known(monkeypatch):
-    monkeypatch.setitem(registry._FAMILIES, Underdamped, UnderdampedFamily())
+    monkeypatch.setitem(families._FAMILIES, Underdamped, UnderdampedFamily())
 
 
 def euler(algorithm, eta, dim):
@@ -157,7 +158,7 @@ def test_minibatches(participation):
 
 
 def test_a_missing_chain_is_said_in_words(monkeypatch):
-    monkeypatch.setitem(registry._FAMILIES, Underdamped, FederatedFamily())
+    monkeypatch.setitem(families._FAMILIES, Underdamped, FederatedFamily())
     for call in (exact_law, joint_law):
         with pytest.raises(NoExactLaw, match="Underdamped declares no chain"):
             call(make_problem(), Underdamped(0.1), 2)

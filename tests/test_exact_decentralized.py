@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 import fedsim as fs
 import theory
 from fedsim import network
-from theory.exact.decentralized import modes
+from theory.exact.gossip import modes
 
 HARMONIC = fs.schedules.Harmonic(6.0, 0.4)
 

@@ -15,7 +15,7 @@ import fedsim as fs
 import theory
 from fedsim import network
 from theory.exact import NoExactLaw, joint_law, sample_rounds
-from theory.exact.decentralized import family
+from theory.exact.gossip import family
 
 HARMONIC = fs.schedules.Harmonic(6.0, 0.4)
 

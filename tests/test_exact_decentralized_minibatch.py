@@ -14,7 +14,7 @@ import theory
 from fedsim import network
 from theory.exact import NoExactLaw, joint_law, sample_rounds
 from theory.exact.batches import MinibatchNoise
-from theory.exact.decentralized import general, minibatch
+from theory.exact.gossip import general, minibatch
 
 MINIBATCHES = [(1, True, "unbiased"), (2, True, "unbiased"), (2, False, "unbiased"), (2, False, "batch_sum"),
                (2, True, "batch_sum"), (3, False, "unbiased")]

@@ -14,21 +14,11 @@ from scipy.special import eval_chebyt, eval_chebyu
 from fedsim import schedules
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.participation import Participation
 from fedsim.problems.quadratic import Quadratic
-from fedsim.validation import UnstableStepSize
-from theory.exact import (
-    FAHMCFlow,
-    NoExactLaw,
-    affine,
-    chain,
-    exact_law,
-    fa_hmc,
-    fa_hmc_flow,
-    joint_law,
-    sample_rounds,
-    stationary_law,
-)
+from fedsim.settings.participation import Participation
+from fedsim.settings.validation import UnstableStepSize
+from theory.exact import FAHMCFlow, NoExactLaw, affine, exact_law, joint_law, sample_rounds, stationary_law
+from theory.exact.federated import chain, fa_hmc, flow
 
 DECREASING = schedules.Harmonic(offset=4.0, slope=0.2)
 DEBIAS = [(None, "none"), ("fresh", "none"), ("stale", "none"), ("stale", "exact"), ("stale", "printed")]
@@ -101,14 +91,14 @@ def test_updates_are_chebyshev_polynomials():
         close(chain.spread(moved.kicked[:1], np.s_[:, None], np.s_[None, :])[0, 0], wanted, 1e-11)
     tiny, _ = fa_hmc.leapfrog(1e-10, 7).motion(np.array([1.0]), False).change[0]
     close(tiny, [-0.5 * 49 * 1e-20], 1e-14)
-    short, reach = fa_hmc_flow.Flow(1e-10).motion(np.array([4.0]), False).change[0]
+    short, reach = flow.Flow(1e-10).motion(np.array([4.0]), False).change[0]
     close(short, [-2e-20], 1e-14)
     close(reach, [1e-10], 1e-14)
 
 
 def test_equal_updates_are_listed_ones():
     values, pairs = np.array([[0.4, 2.0], [1.0, 3.0]]), (np.s_[:1, :], np.s_[1:, :])
-    for update in (fa_hmc.leapfrog(0.3, 4), fa_hmc_flow.Flow(0.8)):
+    for update in (fa_hmc.leapfrog(0.3, 4), flow.Flow(0.8)):
         step = chain.local_step([fa_hmc.FRESH, update], values, True)
         equal, listed = chain.Round([(step, 5)]), chain.Round([(step, 1)] * 5)
         close(equal.deviation(), listed.deviation(), 1e-14)

@@ -11,10 +11,11 @@ from examples_of import SCHEME_I, SCHEME_II, close, gaussian_start, make_problem
 
 from fedsim import schedules
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.law import recorded_rounds
-from fedsim.participation import Participation
+from fedsim.laws.law import recorded_rounds
 from fedsim.problems.quadratic import Quadratic
-from theory.exact import affine, chain, exact_law, fa_ld, stationary_law, sums
+from fedsim.settings.participation import Participation
+from theory.exact import affine, exact_law, stationary_law
+from theory.exact.federated import chain, fa_ld, sums
 
 DECREASING = schedules.Harmonic(offset=12.0, slope=0.3)
 CASES = [(structure, noise, participation, step, shared)

@@ -10,20 +10,12 @@ from examples_of import SCHEME_I, SCHEME_II, close, gaussian_start, make_problem
 from fedsim import schedules
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.interfaces import AlgorithmParts
-from fedsim.law import Gaussian
-from fedsim.participation import Participation
+from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
-from fedsim.validation import UnstableStepSize
-from theory.exact import (
-    NoExactLaw,
-    affine,
-    exact_law,
-    federated,
-    joint_law,
-    registry,
-    sample_rounds,
-    stationary_law,
-)
+from fedsim.settings.participation import Participation
+from fedsim.settings.validation import UnstableStepSize
+from theory.exact import NoExactLaw, affine, exact_law, families, joint_law, sample_rounds, stationary_law
+from theory.exact.federated import rounds
 
 DECREASING = schedules.Harmonic(offset=12.0, slope=0.3)
 
@@ -126,7 +118,7 @@ def test_a_wrong_sampler_would_be_caught(alarm, monkeypatch):
     """Noise scaled by sqrt(2) gives a statistic far beyond the limit."""
     problem, algorithm = make_problem(n_clients=3), FALD(0.15, 3)
     right = affine.correlated
-    monkeypatch.setattr(federated, "correlated", lambda *a: np.sqrt(2.0) * right(*a))
+    monkeypatch.setattr(rounds, "correlated", lambda *a: np.sqrt(2.0) * right(*a))
     drawn = sample_rounds(problem, algorithm, 5, 20_000, 1)[:, 0]
     law = exact_law(problem, algorithm, 5)
     squares = (drawn - law.mean[-1]) ** 2
@@ -238,4 +230,4 @@ def test_memory_is_refused_before_it_is_taken():
         joint_law(wide, FALD(0.1), 100)
     with pytest.raises(ValueError, match="n_replicas"):
         sample_rounds(wide, FALD(0.1), 5, 10**7, 0)
-    assert registry.MEMORY_LIMIT == 2 * 1024**3
+    assert families.MEMORY_LIMIT == 2 * 1024**3

@@ -8,7 +8,7 @@ import pytest
 from examples_of import close, make_problem
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.law import Gaussian
+from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from theory.exact import FAHMCFlow, flow_law, stationary_law, two_group_law
 

@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 
 import fedsim as fs
 import theory
-from theory.exact.stale import (
+from theory.exact.delay import (
     average_law,
     combine_servers,
     companion,

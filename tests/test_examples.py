@@ -70,7 +70,7 @@ def test_examples_run_when_pasted(name):
 def test_examples_of_what_is_not_installed_run_in_their_modules(package):
     place = importlib.import_module(package)
     found = 0
-    for info in pkgutil.iter_modules(place.__path__, f"{package}."):
+    for info in pkgutil.walk_packages(place.__path__, f"{package}."):
         if not info.name.endswith("__main__"):
             module = importlib.import_module(info.name)
             for member, text in documented(module).items():

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure as Drawing
 import fedsim as fs
 from reproduce import __main__ as command
 from reproduce import figure, gallery, plot, run, store
-from reproduce._fa_ld import floor_of
+from reproduce.fa_ld.shared import floor_of
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter, Unjudged
 from reproduce.verdicts import BASES, CLAIM_WORDS, DOES_NOT_HOLD, FINDING_WORDS
 

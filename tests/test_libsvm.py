@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.problems import libsvm
-from fedsim.problems.libsvm import read_libsvm
+from fedsim.data import libsvm
+from fedsim.data.libsvm import read_libsvm
 
 A9A_LINES = "-1 3:1 11:1 14:1 19:1 39:1 \n+1 5:1 7:1 123:1 \n-1 1:1 122:1 \n"
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fedsim.compile import compiled
-from fedsim.matrix import add_product
+from fedsim.vector.compile import compiled
+from fedsim.vector.matrix import add_product
 
 
 @compiled

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import fedsim as fs
-from fedsim.compile import compiled
-from fedsim.modes import from_modes, modes_of, to_modes, trajectory_in_modes, trajectory_of_normals
-from fedsim.slots import Normals
-from fedsim.tiles import TILE
+from fedsim.random.slots import Normals
+from fedsim.vector.compile import compiled
+from fedsim.vector.modes import from_modes, modes_of, to_modes, trajectory_in_modes, trajectory_of_normals
+from fedsim.vector.tiles import TILE
 
 STEP = 0.3
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from fedsim.compile import compiled
-from fedsim.noise import as_single, box_muller, box_muller_single, normals, steps_per_draw
-from fedsim.philox import philox, rounds
-from fedsim.streams import (
+from fedsim.random.normals import as_single, box_muller, box_muller_single, normals, steps_per_draw
+from fedsim.random.philox import philox, rounds
+from fedsim.random.streams import (
     GRADIENT_NOISE,
     OWN_NOISE,
     PARTICIPATION,
@@ -20,6 +19,7 @@ from fedsim.streams import (
     by_coordinates,
     lane_set,
 )
+from fedsim.vector.compile import compiled
 
 SEED = 20_240_229
 ONES = 0xFFFFFFFF

@@ -10,9 +10,9 @@ from scipy.stats import norm
 import fedsim as fs
 import theory
 from fedsim.problems import papers
-from reproduce import _fa_hmc_errors as errors
-from reproduce import _fa_hmc_logistic as logistic
-from reproduce import _settings_fa_hmc, _settings_fa_hmc_flow, fa_hmc_fig1c
+from reproduce.fa_hmc import errors, fig1c, logistic
+from reproduce.random_settings import fa_hmc as random_fa_hmc
+from reproduce.random_settings import fa_hmc_flow as random_flow
 from theory.fa_hmc.lower import TwoGroups
 
 
@@ -182,13 +182,13 @@ def test_expected_error_of_a_chain_is_the_mean_over_chains(step, leapfrogs, coun
 
 def test_first_within():
     counts, errors = np.array([1, 10, 100]), np.array([1.0, 0.1, 0.01])
-    assert fa_hmc_fig1c.first_within(counts, errors, 0.1) == pytest.approx(10.0)
-    assert fa_hmc_fig1c.first_within(counts, errors, np.sqrt(0.001)) == pytest.approx(10**1.5)
-    assert fa_hmc_fig1c.first_within(counts, errors, 2.0) == 1.0
-    assert fa_hmc_fig1c.first_within(counts, errors, 0.001) == np.inf
+    assert fig1c.first_within(counts, errors, 0.1) == pytest.approx(10.0)
+    assert fig1c.first_within(counts, errors, np.sqrt(0.001)) == pytest.approx(10**1.5)
+    assert fig1c.first_within(counts, errors, 2.0) == 1.0
+    assert fig1c.first_within(counts, errors, 0.001) == np.inf
 
 
-@pytest.mark.parametrize("module", [_settings_fa_hmc, _settings_fa_hmc_flow])
+@pytest.mark.parametrize("module", [random_fa_hmc, random_flow])
 def test_scoreboard_draws_are_valid(module):
     rng = np.random.default_rng(3)
     for _ in range(40):

@@ -10,7 +10,7 @@ from examples_of.fa_ld import RHO2, H, K, by_hand, fald
 
 import fedsim as fs
 import theory
-from fedsim.schedules import Harmonic
+from fedsim.settings.schedules import Harmonic
 
 
 @pytest.mark.parametrize("kappa", [1.0, 2.0, 3.7, 8.0, 33.97, 1000.0])

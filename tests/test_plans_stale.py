@@ -9,7 +9,7 @@ from examples_of.stale import ALGORITHM, PROBLEM, rate
 import fedsim as fs
 import theory
 from theory import stale
-from theory.exact.stale import average_law, stability_limit
+from theory.exact.delay import average_law, stability_limit
 
 # --- speedups
 
@@ -91,8 +91,8 @@ def test_plans_meet_the_wanted_mse(tau, a, mean, noise):
     for eps in (1e-3, 1e-5, 1e-7):
         found = stale.plan(known, algorithm, eps)
         h = found.step_size
-        bias = theory.exact.stale.stationary_variance(a, h, tau, noise**2) - 1 / a
-        variance = theory.exact.stale.long_run_variance(a, h, tau, mean, noise**2) / found.n_iterations
+        bias = theory.exact.delay.stationary_variance(a, h, tau, noise**2) - 1 / a
+        variance = theory.exact.delay.long_run_variance(a, h, tau, mean, noise**2) / found.n_iterations
         shares.append((bias**2 + variance) / eps)
         if not found.capped and eps < 1e-4:
             assert variance / bias**2 == pytest.approx(2.0, rel=0.05)  # the shape's own optimum

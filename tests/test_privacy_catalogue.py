@@ -10,7 +10,7 @@ import pytest
 
 import fedsim as fs
 import theory
-from fedsim.participation import Participation
+from fedsim.settings.participation import Participation
 from theory import privacy
 from theory.privacy.profiles import drawn_client_delta, record_shift
 

@@ -11,7 +11,7 @@ from examples_of.privacy import plain, valid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.participation import Participation
+from fedsim.settings.participation import Participation
 from theory import privacy
 from theory.privacy import guarantee_at
 from theory.privacy.profiles import batches_delta, drawn_client_delta, mixture_delta, record_shift

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import fedsim as fs
 import theory
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.participation import Participation
-from fedsim.schedules import Harmonic
+from fedsim.settings.participation import Participation
+from fedsim.settings.schedules import Harmonic
 from theory import privacy
 from theory.privacy import PrivacySetting, guarantee_at
 from theory.privacy.bounds import standard_numbers

@@ -19,7 +19,7 @@ import theory
 from fedsim import fingerprints, network, provenance
 from fedsim.fingerprints import fingerprint
 from fedsim.provenance import Part, Provenance
-from fedsim.staleness import Fixed
+from fedsim.settings.staleness import Fixed
 
 HESSIANS, MINIMIZERS = np.array([[1.0, 2.0], [3.0, 1.5]]), np.array([[0.0, 1.0], [1.0, -1.0]])
 PROBLEM = fs.Quadratic(HESSIANS, MINIMIZERS, [0.25, 0.75])

@@ -10,10 +10,10 @@ from scores import scores
 
 import fedsim as fs
 import theory
-from fedsim.compile import compiled
-from fedsim.gradients import exact_gradient, stochastic_gradient
+from fedsim.problems.gradients import exact_gradient, stochastic_gradient
 from fedsim.problems.regression import kernels
-from fedsim.streams import lane_set
+from fedsim.random.streams import lane_set
+from fedsim.vector.compile import compiled
 
 SEED = 0x9E3779B97F4A7C15
 SIZES = (9, 4, 13)

@@ -7,9 +7,9 @@ from scipy import integrate, optimize, stats
 
 import fedsim as fs
 import theory
-from fedsim.algorithms.federated_stability import curvatures
-from fedsim.distance import w1_samples
-from reproduce._reference import metropolis_hmc, posterior_reference
+from fedsim.laws.distance import w1_samples
+from fedsim.stability.federated import curvatures
+from reproduce.reference import metropolis_hmc, posterior_reference
 
 
 def test_mode_laplace_and_curvature():

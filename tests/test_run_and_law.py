@@ -10,7 +10,7 @@ from scipy import stats
 
 import fedsim as fs
 import theory
-from fedsim.law import Law
+from fedsim.laws.law import Law
 
 
 def test_z_scores():

@@ -1,6 +1,5 @@
 """The same seed gives the same bytes however the work is cut, run, interrupted and put together."""
 
-import importlib
 import multiprocessing
 import os
 import signal
@@ -17,8 +16,8 @@ import pytest
 from algorithms import ROWS, each
 
 import fedsim as fs
+from fedsim.engine import running
 
-simulate_module = importlib.import_module("fedsim.engine.simulate")  # the package names the function
 RNG = np.random.default_rng(4)
 DENSE = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.2], [-0.2, 0.7]]], RNG.standard_normal((2, 2)),
                      [0.3, 0.7])
@@ -208,7 +207,7 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch, with_executor):
     whole = fs.simulate(DENSE, PLAIN, 3000, 64 * 120, seed=5, threads=2)
     before = threading.active_count()
     with monkeypatch.context() as patch, ThreadPoolExecutor(2) as pool:
-        patch.setattr(simulate_module, "tqdm", _Interrupting)
+        patch.setattr(running, "tqdm", _Interrupting)
         _Interrupting.done = 0
         with pytest.raises(KeyboardInterrupt):
             fs.simulate(DENSE, PLAIN, 3000, 64 * 120, seed=5, threads=2, block_size=64, checkpoint=tmp_path,
@@ -225,7 +224,7 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch, with_executor):
 
 def test_an_interrupt_without_a_checkpoint_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(simulate_module, "tqdm", _Interrupting)
+    monkeypatch.setattr(running, "tqdm", _Interrupting)
     _Interrupting.done = 0
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 import fedsim as fs
-from fedsim.compile import compiled
-from fedsim.participation import draw_clients
-from fedsim.schedules import Constant, Harmonic, Listed, as_schedule, step_size
-from fedsim.streams import lane_set
+from fedsim.random.streams import lane_set
+from fedsim.settings.participation import draw_clients
+from fedsim.settings.schedules import Constant, Harmonic, Listed, as_schedule, step_size
+from fedsim.vector.compile import compiled
 
 
 @compiled

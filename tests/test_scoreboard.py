@@ -13,9 +13,11 @@ import pytest
 import theory
 from fedsim.fingerprints import fingerprint
 from reproduce import __main__ as command
-from reproduce import _scoreboard, scoreboard, store
-from reproduce._kept import Kept
-from reproduce.scoreboard import PROBLEMS
+from reproduce import store
+from reproduce.scoreboard import command as scoreboard
+from reproduce.scoreboard import rows
+from reproduce.scoreboard.command import PROBLEMS
+from reproduce.scoreboard.kept import Kept
 
 ENTRIES = theory.theorems()
 COMMITTED = pd.read_csv(store.FOLDER / "scoreboard.csv", keep_default_na=False, na_values=[""])
@@ -42,17 +44,17 @@ def test_every_bound_is_compared_within_its_hypotheses():
     compared = COMMITTED[~COMMITTED["theorem"].isin(rates)]
     assert (compared["problems"] == PROBLEMS).all() and (compared["within_hypotheses"] > 0).all()
     assert set(compared["verdict"]) <= {"holds", "violated"}
-    assert set(COMMITTED["verdict"][COMMITTED["theorem"].isin(rates)]) == {_scoreboard.RATE}
+    assert set(COMMITTED["verdict"][COMMITTED["theorem"].isin(rates)]) == {rows.RATE}
 
 
 @pytest.mark.parametrize("entry", [entry for entry in ENTRIES if entry.kind != "rate"],
                          ids=lambda entry: entry.id)
 def test_the_first_problem_gives_the_stored_numbers(entry):
     """One unit of the last of the file's four digits: that is where another processor may round."""
-    found = [_scoreboard.first_of(_scoreboard.verdicts(entry, variant, _scoreboard.draws(entry, PROBLEMS)))
+    found = [rows.first_of(rows.verdicts(entry, variant, rows.draws(entry, PROBLEMS)))
              for variant in entry.variants]
     stored = COMMITTED[COMMITTED["theorem"] == entry.id][["first_bound", "first_ratio"]].to_numpy(float)
-    np.testing.assert_allclose(found, stored, rtol=10.0 ** (1 - _scoreboard.DIGITS), atol=0,
+    np.testing.assert_allclose(found, stored, rtol=10.0 ** (1 - rows.DIGITS), atol=0,
                                err_msg=f"figures/scoreboard.csv lags behind the code: {AGAIN}")
 
 
@@ -69,15 +71,15 @@ def test_what_is_violated_is_in_the_errata_and_never_the_default():
 
 
 def test_ratios_are_written_without_rounding_noise():
-    assert _scoreboard.ratio(1.3e-17) == 0.0 and _scoreboard.ratio(1.0 - 1e-9) == 1.0
-    assert _scoreboard.ratio(0.123456) == 0.1235 and np.isnan(_scoreboard.ratio(np.nan))
+    assert rows.ratio(1.3e-17) == 0.0 and rows.ratio(1.0 - 1e-9) == 1.0
+    assert rows.ratio(0.123456) == 0.1235 and np.isnan(rows.ratio(np.nan))
     for name in ("largest_ratio", "median_ratio", "first_ratio"):
-        assert not COMMITTED[name].between(0.0, _scoreboard.NOTHING, inclusive="neither").any()
+        assert not COMMITTED[name].between(0.0, rows.NOTHING, inclusive="neither").any()
 
 
 def test_what_is_drawn_does_not_depend_on_how_many():
     entry = next(entry for entry in ENTRIES if entry.id == "fa_ld.w2_bound")
-    few, many = (list(_scoreboard.draws(entry, n)) for n in (2, 4))
+    few, many = (list(rows.draws(entry, n)) for n in (2, 4))
     first, second = ([tuple(map(fingerprint, one[:2])) for one in drawn] for drawn in (few, many[:2]))
     assert first == second and first[0] != first[1] and None not in first[0]
 

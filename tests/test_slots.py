@@ -6,11 +6,11 @@ from algorithms import ROWS
 from numba.core.errors import TypingError
 
 import fedsim as fs
-from fedsim.compile import compiled
-from fedsim.noise import as_single, normals
-from fedsim.slots import Listed, Numbers, normal_room
-from fedsim.streams import OWN_NOISE, by_coordinates, lane_set
-from fedsim.tiles import aligned, aligned_copy
+from fedsim.random.normals import as_single, normals
+from fedsim.random.slots import Listed, Numbers, normal_room
+from fedsim.random.streams import OWN_NOISE, by_coordinates, lane_set
+from fedsim.vector.compile import compiled
+from fedsim.vector.tiles import aligned, aligned_copy
 
 SEED = 7_771
 LANES = {"double": lambda: lane_set(SEED, 5, 48), "single": lambda: as_single(lane_set(SEED, 5, 48)),

@@ -10,14 +10,14 @@ import pytest
 from examples_of import regression
 
 import fedsim as fs
-from fedsim.algorithms import minibatch_stability
 from fedsim.algorithms.federated import Federated
+from fedsim.stability import minibatch as minibatch_stability
 from theory.exact.batches import MinibatchNoise
-from theory.exact.de_sghmc import DESGHMCFamily
-from theory.exact.de_sgld import DESGLDFamily
-from theory.exact.decentralized import general
-from theory.exact.decentralized.minibatch import MinibatchMap
-from theory.exact.federated_minibatch import MinibatchRounds, require_second_moment
+from theory.exact.federated.minibatch import MinibatchRounds, require_second_moment
+from theory.exact.gossip import general
+from theory.exact.gossip.de_sghmc import DESGHMCFamily
+from theory.exact.gossip.de_sgld import DESGLDFamily
+from theory.exact.gossip.minibatch import MinibatchMap
 
 RING = fs.network.ring(5)
 FEW = regression(1, sizes=(3, 4, 6, 5, 3))

@@ -11,7 +11,7 @@ from scipy import stats
 
 import fedsim as fs
 import theory
-from theory.exact.stale import average_law
+from theory.exact.delay import average_law
 
 SEED = 0x1F83D9ABFB41BD6B
 
@@ -160,7 +160,7 @@ def test_servers_are_combined_by_time(alarm):
     lengths, steps = (20, 60), (0.3, 0.1)
     algorithms = [fs.StaleSGLD(h, 2) for h in steps]
     times = np.multiply(lengths, steps)
-    law = theory.exact.stale.combine_servers(
+    law = theory.exact.delay.combine_servers(
         [average_law(problem, a, n) for a, n in zip(algorithms, lengths, strict=True)], times)
     runs = [fs.simulate(problem, a, n, GROUPS * SIZE, seed=40 + n, average="square", record=())
             for a, n in zip(algorithms, lengths, strict=True)]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import fedsim as fs
-from reproduce import _stale as sim
-from reproduce._stale_law import Sums, followed
-from theory.exact.stale import average_law
+from reproduce.stale import shared as sim
+from reproduce.stale.law import Sums, followed
+from theory.exact.delay import average_law
 
 SKEWED = np.random.default_rng(1).standard_normal(40) ** 2 + 1.0
 PROBLEMS = {

@@ -10,7 +10,7 @@ import pytest
 from examples_of.stale import DATA, mean_model
 
 import fedsim as fs
-import fedsim.compile
+import fedsim.vector.compile
 import theory
 
 # --- the server and its workers

@@ -10,9 +10,9 @@ import pytest
 
 import fedsim as fs
 import theory
-from reproduce import _settings_de_sghmc as momentum_settings
-from reproduce import _settings_de_sgld as langevin_settings
-from theory.de_sghmc.momentum import largest_beta
+from reproduce.random_settings import de_sghmc as momentum_settings
+from reproduce.random_settings import de_sgld as langevin_settings
+from theory.decentralized.sghmc.momentum import largest_beta
 
 SEED = 20240812
 LD, HMC = theory.de_sgld, theory.de_sghmc

@@ -10,7 +10,7 @@ from examples_of.fa_ld import draw_case, draw_start
 
 import fedsim as fs
 import theory
-from fedsim.schedules import Harmonic
+from fedsim.settings.schedules import Harmonic
 
 SEED = 20240607
 

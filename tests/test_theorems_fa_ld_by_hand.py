@@ -8,7 +8,7 @@ from examples_of.fa_ld import ETA, KAPPA, MEAN_TEMPERATURE, RHO2, TAU, WEIGHTS, 
 
 import fedsim as fs
 import theory
-from fedsim.schedules import Harmonic
+from fedsim.settings.schedules import Harmonic
 
 
 def test_setting_by_hand():

@@ -9,7 +9,7 @@ from examples_of.stale import ALGORITHM, PROBLEM, rate
 import fedsim as fs
 import theory
 from theory import stale
-from theory.exact.stale import average_law, stability_limit
+from theory.exact.delay import average_law, stability_limit
 from theory.rates import fit_rate
 
 
@@ -204,8 +204,8 @@ def test_the_optimal_constant_is_that_of_the_exact_law(a, mean):
     factors = np.array([0.6, 0.8, 1.0, 1.25, 1.6])
     for factor in factors:
         h = stale.mse_step_size(length, tau, factor * guess)
-        bias = theory.exact.stale.stationary_variance(a, h, tau) - 1 / a
-        variance = theory.exact.stale.long_run_variance(a, h, tau, mean) / length
+        bias = theory.exact.delay.stationary_variance(a, h, tau) - 1 / a
+        variance = theory.exact.delay.long_run_variance(a, h, tau, mean) / length
         errors.append(bias**2 + variance)
     assert factors[int(np.argmin(errors))] in (0.8, 1.0)  # higher orders of a tau h favour less
 

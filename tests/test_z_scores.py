@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedsim.run import ZScores
+from fedsim.laws.run import ZScores
 
 
 def scores(largest=3.35, n_rounds=24, dim=2):

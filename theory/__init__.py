@@ -1,25 +1,24 @@
 """theory: what the papers prove, and the exact laws it is checked against.
 
-``theory.<paper>`` holds the theorems of one algorithm. Every module or package beside this file is
-found by itself, so that a new paper is one new file.
+``theory.<paper>`` holds the theorems of one algorithm. Every module of this package is found by itself, so
+that a new paper, theorem or erratum is one new file.
 """
 
 import importlib as _importlib
 import pkgutil as _pkgutil
 import typing as _typing
 
-for _found in _pkgutil.iter_modules(__path__):
-    _importlib.import_module(f"{__name__}.{_found.name}")
+for _found in _pkgutil.walk_packages(__path__, f"{__name__}."):
+    _importlib.import_module(_found.name)
 
-# after the modules, because some functions have their module's name and are meant to hide it
 from . import exact, privacy, tuning
 from .bibliography import cite, papers
 from .bound import Assumption, Bound
-from .catalogue import Theorem, catalogue, theorems
-from .check import Verdict, check, examine, quantities
-from .constants import Constants, constants
-from .errata import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame
+from .checking import Verdict, check, examine, quantities
+from .corrections import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame
 from .exact import NoExactLaw, exact_law, stationary_law
+from .facts import Constants, constants
+from .registry import Theorem, catalogue, theorems
 
 if _typing.TYPE_CHECKING:  # type checkers and editors cannot follow the loop above
     from . import de_sghmc as de_sghmc

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from fedsim.validation import one_of
+from fedsim.settings.validation import one_of
 
 FILE = Path(__file__).with_name("papers.bib")
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.law import Gaussian
+from fedsim.laws.law import Gaussian
 from fedsim.provenance import Provenance
-from fedsim.validation import Array, array, one_of, real, shape
+from fedsim.settings.validation import Array, array, one_of, real, shape
 
 KINDS = ("upper", "lower", "rate")
 INDICES = ("round", "local_step", "leapfrog_step")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from fedsim.interfaces import Algorithm, Problem, validate
-from fedsim.law import Law
+from fedsim.laws.law import Law
 from fedsim.problems.quadratic import Quadratic
-from fedsim.validation import positive, whole
+from fedsim.settings.validation import positive, whole
 
 from .exact import exact_law, stationary_law
 

@@ -12,8 +12,8 @@ import fedsim
 from .bibliography import cite
 
 if TYPE_CHECKING:
-    from .catalogue import Theorem
     from .paper import Paper
+    from .registry import Theorem
     from .statement import Statement
 
 IDLE = "Of no influence."

@@ -26,13 +26,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fedsim.law import recorded_rounds
-from fedsim.validation import one_of, whole
+from fedsim.laws.law import recorded_rounds
+from fedsim.settings.validation import one_of, whole
 
 from .bound import INDICES, KINDS, Bound
-from .catalogue import Theorem, enter
-from .constants import Constants
 from .docstring import described
+from .facts import Constants
+from .registry import Theorem, enter
 from .statement import Hypothesis, Statement, Terms
 
 

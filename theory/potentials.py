@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.problems.quadratic import Quadratic
-from fedsim.validation import Array
+from fedsim.settings.validation import Array
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from fedsim.validation import Array, array, one_of, real, shape
+from fedsim.settings.validation import Array, array, one_of, real, shape
 
 __all__ = [
     "Line", "RateFit", "Slope", "fit_affine", "fit_rate", "fit_root_log", "loglog_slope",
@@ -207,7 +207,7 @@ class Line:
 
     Examples
     --------
-    >>> theory.rates.fit_affine([1, 2, 3], [3, 5, 7]).slope
+    >>> round(theory.rates.fit_affine([1, 2, 3], [3, 5, 7]).slope, 12)
     2.0
     """
 

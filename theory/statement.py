@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fedsim.law import Gaussian
+from fedsim.laws.law import Gaussian
 from fedsim.provenance import Part, attach
-from fedsim.validation import one_of
+from fedsim.settings.validation import one_of
 
 from .bound import Assumption, Bound
-from .catalogue import named_variant
-from .constants import Constants
+from .facts import Constants
+from .registry import named_variant
 
 if TYPE_CHECKING:
     from .paper import Paper

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from fedsim.interfaces import Algorithm, Problem
-from fedsim.validation import UnstableStepSize, positive, whole
+from fedsim.settings.validation import UnstableStepSize, positive, whole
 
-from .constants import Constants, constants
 from .crossing import rounds_to
+from .facts import Constants, constants
 
 __all__ = ["Comparison", "TunedStep", "best_step_size", "compare", "rounds_to"]
 

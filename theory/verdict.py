@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedsim.validation import Array
+from fedsim.settings.validation import Array
 
 from .bound import Bound
 

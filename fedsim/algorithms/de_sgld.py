@@ -19,22 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from .. import lanes
-from ..engine.kernel import advance
+from ..engine.rounds import advance
 from ..interfaces import Problem
-from ..network import smallest_eigenvalue
-from ..schedules import step_size
-from ..slots import normal_row
-from ..stability import Stability, symmetric_extremes
-from ..validation import Array
-from .decentralized import (
-    Decentralized,
-    client_update,
-    component_product,
-    gossip_round,
-    mixed,
-    shared_curvatures,
-)
+from ..random.slots import normal_row
+from ..settings.network import smallest_eigenvalue
+from ..settings.schedules import step_size
+from ..settings.validation import Array
+from ..stability.search import Stability, symmetric_extremes
+from ..vector import lanes
+from .gossip import Decentralized, client_update, component_product, gossip_round, mixed, shared_curvatures
 
 if TYPE_CHECKING:
     from ..problems.quadratic import Quadratic

@@ -23,19 +23,16 @@ import numpy as np
 from scipy.special import eval_chebyt
 
 from ..interfaces import Problem
-from ..modes import NoModes, modes_of
-from ..participation import Participation
 from ..problems.quadratic import Quadratic
-from ..stability import (
-    block_round_radius,
-    round_radius,
-)
-from ..tiles import TILE, aligned
-from ..validation import Array, fraction, one_of, whole
+from ..settings.participation import Participation
+from ..settings.validation import Array, fraction, one_of, whole
+from ..stability.federated import Modes, turned_back
+from ..stability.minibatch import Radius
+from ..stability.search import block_round_radius, round_radius
+from ..vector.modes import NoModes, modes_of
+from ..vector.tiles import TILE, aligned
 from .fa_hmc_kernels import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel
 from .federated import Federated, FederatedWork
-from .federated_stability import Modes, turned_back
-from .minibatch_stability import Radius
 
 
 @dataclass(frozen=True, eq=False)

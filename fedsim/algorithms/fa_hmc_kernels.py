@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import lanes
-from ..compile import compiled, dispatched
-from ..engine.kernel import advance
-from ..gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
-from ..modes import Modes, NoModes, from_modes, to_modes, trajectory_in_modes, trajectory_of_normals
-from ..schedules import step_size
-from ..slots import Normals, normal_row
-from ..validation import Array
+from ..engine.rounds import advance
+from ..problems.gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
+from ..random.slots import Normals, normal_row
+from ..settings.schedules import step_size
+from ..settings.validation import Array
+from ..vector import lanes
+from ..vector.compile import compiled, dispatched
+from ..vector.modes import Modes, NoModes, from_modes, to_modes, trajectory_in_modes, trajectory_of_normals
 from .federated import begin_round, federated_round, local_update, receive, receive_value, send, send_value
 
 STALE, FRESH = 1, 2

@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.kernel import advance
-from ..gradients import langevin
+from ..engine.rounds import advance
 from ..interfaces import Problem
-from ..participation import Participation
-from ..schedules import step_size
-from ..validation import Array, fraction, positive
+from ..problems.gradients import langevin
+from ..settings.participation import Participation
+from ..settings.schedules import step_size
+from ..settings.validation import Array, fraction, positive
+from ..stability.minibatch import Radius
 from .federated import Federated, begin_round, federated_round, local_update
-from .minibatch_stability import Radius
 
 
 class FALDKernel(NamedTuple):

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import lanes
-from ..compile import dispatched, entry, spliced
-from ..engine.kernel import observe
+from ..engine.rounds import observe
 from ..equality import ByValue
 from ..interfaces import Problem
-from ..noise import normals, steps_per_draw
-from ..participation import Participation, draw_clients
-from ..slots import Listed, NormalRoom, Normals, Numbers, normal_room
-from ..streams import OWN_NOISE, SHARED_NOISE
-from ..tiles import aligned, aligned_copy
-from ..validation import Array, fraction, whole
-from .federated_stability import FederatedStability
+from ..random.normals import normals, steps_per_draw
+from ..random.slots import Listed, NormalRoom, Normals, Numbers, normal_room
+from ..random.streams import OWN_NOISE, SHARED_NOISE
+from ..settings.participation import Participation, draw_clients
+from ..settings.validation import Array, fraction, whole
+from ..stability.federated import FederatedStability
+from ..vector import lanes
+from ..vector.compile import dispatched, entry, spliced
+from ..vector.tiles import aligned, aligned_copy
 
 
 class AllClients(NamedTuple):

@@ -21,22 +21,14 @@ import numpy as np
 
 from ..equality import ByValue
 from ..interfaces import AlgorithmParts, Problem
-from ..noise import steps_per_draw
-from ..slots import normal_room
-from ..stability import Stability
-from ..staleness import Fixed, Sequence, Several, Workers, as_staleness
-from ..tiles import aligned
-from ..validation import Array, positive
-from .stale_kernels import (
-    FixedAges,
-    Hamiltonian,
-    Langevin,
-    ListedAges,
-    SeveralAges,
-    StaleKernel,
-    StaleWork,
-)
-from .stale_stability import radius_of, step_limit
+from ..random.normals import steps_per_draw
+from ..random.slots import normal_room
+from ..settings.staleness import Fixed, Sequence, Several, Workers, as_staleness
+from ..settings.validation import Array, positive
+from ..stability.delay import radius_of, step_limit
+from ..stability.search import Stability
+from ..vector.tiles import aligned
+from .delayed import FixedAges, Hamiltonian, Langevin, ListedAges, SeveralAges, StaleKernel, StaleWork
 
 _AHEAD = 64  # draws made together at most
 

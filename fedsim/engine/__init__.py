@@ -1,6 +1,6 @@
 """simulate: replicas in blocks, on threads or an executor, merged in a fixed order."""
 
 from .paths import sample_path
-from .simulate import simulate
+from .running import simulate
 
 __all__ = ["sample_path", "simulate"]

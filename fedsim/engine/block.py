@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ..compile import compiled
-from ..distance import psd_sqrt
 from ..interfaces import Problem, SimulatedAlgorithm
-from ..noise import as_single, normals
-from ..streams import START, by_coordinates, lane_set
-from ..tiles import aligned, aligned_copy
-from ..validation import Array
-from .kernel import LEAF, empty_record, observe, run_rounds, unfold
+from ..laws.distance import psd_sqrt
+from ..random.normals import as_single, normals
+from ..random.streams import START, by_coordinates, lane_set
+from ..settings.validation import Array
+from ..vector.compile import compiled
+from ..vector.tiles import aligned, aligned_copy
 from .moments import Moments, leaf_moments
 from .plan import Plan
+from .rounds import LEAF, empty_record, observe, run_rounds, unfold
 
 RADIUS = 1e75
 """A coordinate beyond this has diverged: its fourth power, in standard errors, would soon overflow."""

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..storage import write_atomically
+from ..laws.storage import write_atomically
 from .block import BlockResult
-from .kernel import LEAF
 from .plan import Plan
+from .rounds import LEAF
 
 _FIELDS = ("mean", "square", "sums", "final")
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..validation import Array
-from .kernel import LEAF
+from ..settings.validation import Array
+from .rounds import LEAF
 
 
 @dataclass(frozen=True)

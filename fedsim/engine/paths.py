@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..interfaces import Problem, SimulatedAlgorithm
-from ..validation import Array, whole
+from ..settings.validation import Array, whole
 from .block import RADIUS, diverged, lane_state
-from .kernel import LEAF, trace_rounds
 from .plan import make_plan, refuse_memory
 from .pool import thread_count
+from .rounds import LEAF, trace_rounds
 
 _SEGMENT = 256
 """Rounds between two looks at whether another thread has failed."""

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..compile import source_hash
 from ..fingerprints import feed
 from ..interfaces import Problem, SimulatedAlgorithm, offers, start_of, validate, validate_sizes
-from ..law import recorded_rounds
-from ..streams import MAX_CLIENTS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
-from ..validation import Array, one_of, whole
-from .kernel import LEAF, TEST_FUNCTIONS, NoFunction
+from ..laws.law import recorded_rounds
+from ..random.streams import MAX_CLIENTS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
+from ..settings.validation import Array, one_of, whole
+from ..vector.compile import source_hash
+from .rounds import LEAF, TEST_FUNCTIONS, NoFunction
 
 _CACHE_BYTES = 2**19
 

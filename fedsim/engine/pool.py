@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from typing import Any
 
-from ..validation import whole
+from ..settings.validation import whole
 from .block import BlockResult, BlockRunner, run_block
 from .plan import Plan
 

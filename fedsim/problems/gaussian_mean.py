@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import lanes
-from ..compile import compiled
 from ..equality import ByValue
-from ..gradients import exact_gradient, scratch_rows, stochastic_gradient
 from ..interfaces import ProblemParts
-from ..law import Gaussian
-from ..validation import Array, array, one_of, positive, whole
+from ..laws.law import Gaussian
+from ..settings.validation import Array, array, one_of, positive, whole
+from ..vector import lanes
+from ..vector.compile import compiled
+from .gradients import exact_gradient, scratch_rows, stochastic_gradient
 from .quadratic import Quadratic
 from .regression.kernels import Data, regression_scratch
 from .regression.minibatch import MAX_DATA, draw_indices

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import theory
-from theory.exact.stale import average_law
+from theory.exact.delay import average_law
 
 from .judge import Finding, judge
 from .stale import StaleTables

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 import fedsim as fs
-from fedsim.compile import compiled
 from fedsim.engine.block import lane_state
 from fedsim.engine.plan import make_plan
-from fedsim.noise import normals
 from fedsim.problems.regression.minibatch import draw_indices
-from fedsim.slots import Numbers
-from fedsim.streams import OWN_NOISE, SHARED_NOISE
+from fedsim.random.normals import normals
+from fedsim.random.slots import Numbers
+from fedsim.random.streams import OWN_NOISE, SHARED_NOISE
+from fedsim.vector.compile import compiled
 
 from .gossip import GossipTables
 from .stale import StaleTables

@@ -57,7 +57,7 @@ def _bits(value: Any) -> Any:
 
 
 def box_muller(high: Any, low: Any) -> tuple[Any, Any]:
-    """Two standard normals from two arrays of random uint64: the transform of `fedsim.noise`."""
+    """Two standard normals from two arrays of random uint64: the transform of `fedsim.random.normals`."""
     u = jnp.uint64
     one, root_half = u(0x3FF0000000000000), u(0x3FE6A09E667F3BCD)
     uniform = 2.0 - _float((high >> u(12)) | one)

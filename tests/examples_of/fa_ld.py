@@ -7,7 +7,7 @@ import numpy as np
 import fedsim as fs
 import theory
 from examples_of import random_quadratic
-from fedsim.schedules import Harmonic
+from fedsim.settings.schedules import Harmonic
 
 
 def draw_problem(rng, largest_n=20, largest_d=5, equal_weights=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from fedsim.participation import Participation
+from fedsim.settings.participation import Participation
 from theory import privacy
 from theory.privacy import PrivacySetting
 

@@ -6,17 +6,17 @@ import numpy as np
 from problems import quadratic
 
 import fedsim as fs
-from fedsim import lanes
 from fedsim.algorithms.de_sghmc import DESGHMCKernel
 from fedsim.algorithms.de_sgld import DESGLDKernel
-from fedsim.algorithms.decentralized import Gossip, _mix, client_update, gossip_round
-from fedsim.compile import inner
-from fedsim.engine.kernel import advance
-from fedsim.gradients import stochastic_gradient
-from fedsim.noise import normals
-from fedsim.schedules import step_size
-from fedsim.slots import Normals, Numbers, normal_row
-from fedsim.streams import OWN_NOISE
+from fedsim.algorithms.gossip import Gossip, _mix, client_update, gossip_round
+from fedsim.engine.rounds import advance
+from fedsim.problems.gradients import stochastic_gradient
+from fedsim.random.normals import normals
+from fedsim.random.slots import Normals, Numbers, normal_row
+from fedsim.random.streams import OWN_NOISE
+from fedsim.settings.schedules import step_size
+from fedsim.vector import lanes
+from fedsim.vector.compile import inner
 from mutants import Case, Mutants
 
 PROBLEM, PATH, START = quadratic(4, 2, noise="cov"), fs.network.path(4), [3.0, -2.0]

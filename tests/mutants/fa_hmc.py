@@ -6,7 +6,6 @@ import numpy as np
 from problems import contrasted, quadratic
 
 import fedsim as fs
-from fedsim import lanes
 from fedsim.algorithms.fa_hmc_kernels import (
     FIRST_ROUND,
     FAHMCKernel,
@@ -16,12 +15,13 @@ from fedsim.algorithms.fa_hmc_kernels import (
     _set_anchor,
 )
 from fedsim.algorithms.federated import begin_round, federated_round, local_update, receive, send
-from fedsim.compile import dispatched, inner
-from fedsim.engine.kernel import advance
-from fedsim.gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
-from fedsim.modes import Modes, NoModes, trajectory_in_modes, trajectory_of_normals
-from fedsim.schedules import step_size
-from fedsim.slots import normal_row
+from fedsim.engine.rounds import advance
+from fedsim.problems.gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
+from fedsim.random.slots import normal_row
+from fedsim.settings.schedules import step_size
+from fedsim.vector import lanes
+from fedsim.vector.compile import dispatched, inner
+from fedsim.vector.modes import Modes, NoModes, trajectory_in_modes, trajectory_of_normals
 from mutants import Case, Mutants
 
 START = [3.0, -2.0]

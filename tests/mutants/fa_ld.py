@@ -6,7 +6,6 @@ import numpy as np
 from problems import contrasted
 
 import fedsim as fs
-from fedsim import lanes
 from fedsim.algorithms.fa_ld import FALDKernel
 from fedsim.algorithms.federated import (
     _average,
@@ -17,13 +16,14 @@ from fedsim.algorithms.federated import (
     receive,
     send,
 )
-from fedsim.compile import inner
-from fedsim.engine.kernel import advance
-from fedsim.gradients import langevin, stochastic_gradient
-from fedsim.noise import normals
-from fedsim.schedules import step_size
-from fedsim.slots import Normals, normal_row
-from fedsim.streams import OWN_NOISE, SHARED_NOISE
+from fedsim.engine.rounds import advance
+from fedsim.problems.gradients import langevin, stochastic_gradient
+from fedsim.random.normals import normals
+from fedsim.random.slots import Normals, normal_row
+from fedsim.random.streams import OWN_NOISE, SHARED_NOISE
+from fedsim.settings.schedules import step_size
+from fedsim.vector import lanes
+from fedsim.vector.compile import inner
 from mutants import Case, Mutants
 
 HARMONIC = fs.schedules.Harmonic(5.0, 0.7)

@@ -6,14 +6,14 @@ import numpy as np
 from examples_of.stale import mean_model
 
 import fedsim as fs
-from fedsim import lanes
-from fedsim.algorithms.stale_kernels import StaleKernel, _move, _past
-from fedsim.engine.kernel import advance
-from fedsim.gradients import stochastic_gradient
-from fedsim.noise import normals
-from fedsim.schedules import step_size
-from fedsim.slots import Normals, Numbers, normal_row
-from fedsim.streams import OWN_NOISE
+from fedsim.algorithms.delayed import StaleKernel, _move, _past
+from fedsim.engine.rounds import advance
+from fedsim.problems.gradients import stochastic_gradient
+from fedsim.random.normals import normals
+from fedsim.random.slots import Normals, Numbers, normal_row
+from fedsim.random.streams import OWN_NOISE
+from fedsim.settings.schedules import step_size
+from fedsim.vector import lanes
 from mutants import Case, Mutants
 
 WORKERS, FRICTION = fs.Workers(4, "exponential", seed=7), 4.0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reproduce import _decentralized as de
+from reproduce.decentralized import shared as de
 from reproduce.figure import FAIL, NOT_TESTABLE, OUTSIDE, PASS
 from reproduce.verdicts import DOES_NOT_HOLD, HOLDS
 

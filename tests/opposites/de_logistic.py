@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reproduce._de_telescope import REAL
-from reproduce._decentralized import HOLD, VIOLATED
 from reproduce.claims import Tables
+from reproduce.decentralized.shared import HOLD, VIOLATED
+from reproduce.decentralized.telescope import REAL
 from reproduce.verdicts import DOES_NOT_HOLD, FAIL, HOLDS, NOT_TESTABLE, OPEN, OUTSIDE, PASS
 
 from . import Change

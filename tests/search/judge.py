@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import theory
-from theory.check import _QUANTITIES, TOLERANCE, _measure
+from theory.checking import _QUANTITIES, TOLERANCE, _measure
 
 from .precise import NotRedone, exact_w2
 from .settings import KINDS, Setting

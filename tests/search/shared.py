@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-COSTLY = (("theory.exact.dispatch", "exact_law"), ("theory.exact.dispatch", "joint_law"),
-          ("theory.fa_hmc.coupling", "coupling_law"), ("theory.de_sgld.coupling", "coupling"),
-          ("theory.de_sghmc.beginning", "beginning"), ("theory.constants", "constants"))
+COSTLY = (("theory.exact.asking", "exact_law"), ("theory.exact.asking", "joint_law"),
+          ("theory.fa_hmc.coupling", "coupling_law"), ("theory.decentralized.sgld.coupling", "coupling"),
+          ("theory.decentralized.sghmc.beginning", "beginning"), ("theory.facts", "constants"))
 """Module and name of what is kept."""
 UNSTABLE = ("exact_law", "joint_law")
 """Asked for beyond the stability limit too: a theorem must not be spared there."""

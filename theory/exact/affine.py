@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fedsim.validation import Array
+from fedsim.settings.validation import Array
 
 LIFT_DIM = 12
 """Largest dimension in which a dense random map is raised to powers, as a matrix on (mean, covariance)."""

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fedsim.problems.regression import LinearRegression
-from fedsim.validation import Array, UnstableStepSize
+from fedsim.settings.validation import Array, UnstableStepSize
 
 
 def has_minibatches(problem: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.validation import Array
+from fedsim.settings.validation import Array
 
 from .affine import Moments, NoExactLaw
 

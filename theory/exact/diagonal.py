@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fedsim.validation import Array
+from fedsim.settings.validation import Array
 
 from .affine import Moments, NoExactLaw
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.validation import Array, array, nonnegative, one_of
+from fedsim.settings.validation import Array, array, nonnegative, one_of
 
 from ..bound import Assumption
-from ..constants import Constants
+from ..facts import Constants
 from ..statement import Hypothesis, Terms
 from .coupling import coupling_law
 from .recursion import VARIANTS, added, contraction, iterated, steady

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.validation import array
+from fedsim.settings.validation import array
 
-from ..constants import Constants
 from ..exact import joint_law
+from ..facts import Constants
 from ..statement import Terms
 from .quantities import second_moments as exact_second_moments
 from .setting import (

@@ -17,12 +17,12 @@ import numpy as np
 from fedsim.interfaces import start_moments, validate_sizes
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
-from fedsim.validation import Array, whole
+from fedsim.settings.validation import Array, whole
 
-from ..exact.chain import Motion, spread
-from ..exact.fa_hmc import leapfrog
-from ..exact.fa_hmc_flow import Flow
-from ..exact.spectrum import PAIRS
+from ..exact.federated.chain import Motion, spread
+from ..exact.federated.fa_hmc import leapfrog
+from ..exact.federated.flow import Flow
+from ..exact.federated.spectrum import PAIRS
 from .setting import FULL, trajectory_lengths
 
 

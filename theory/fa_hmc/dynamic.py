@@ -8,10 +8,10 @@ from math import ceil, log, sqrt
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.schedules import Listed
-from fedsim.validation import one_of, positive
+from fedsim.settings.schedules import Listed
+from fedsim.settings.validation import one_of, positive
 
-from ..constants import Constants
+from ..facts import Constants
 from ..statement import Hypothesis, Terms
 from .bounds import initial_error
 from .planning import kept_error, longest_allowed, prepared, rounds_to_decay

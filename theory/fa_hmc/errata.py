@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.law import Gaussian
+from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
-from fedsim.validation import Array
+from fedsim.settings.validation import Array
 
-from ..check import check
-from ..constants import constants
-from ..errata import Evidence, erratum
+from ..checking import check
+from ..corrections import Evidence, erratum
 from ..exact import joint_law
+from ..facts import constants
 from .bounds import coupling_bound
 from .coupling import coupling_law
 from .moments import leapfrog_deviation_bound, main_part_bound

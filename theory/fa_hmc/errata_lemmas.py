@@ -7,10 +7,10 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.problems.quadratic import Quadratic
 
-from ..check import check
-from ..constants import constants
-from ..errata import Evidence, erratum
+from ..checking import check
+from ..corrections import Evidence, erratum
 from ..exact import joint_law
+from ..facts import constants
 from .clients import client_step_bound
 from .errata import RECURSION, quadratic
 from .moments import divergence_bound

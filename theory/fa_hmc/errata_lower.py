@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errata import Evidence, erratum
+from ..corrections import Evidence, erratum
 from ..exact import FAHMCFlow, exact_law
 from .lower import TwoGroups
 from .setting import PAPER

@@ -8,8 +8,8 @@ import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
 
-from ..constants import constants
-from ..errata import Evidence, erratum
+from ..corrections import Evidence, erratum
+from ..facts import constants
 from ..tuning import best_step_size, rounds_to
 from .errata import quadratic
 from .rates import rounds_rate

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from fedsim.interfaces import start_moments
-from fedsim.law import Gaussian
+from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
-from fedsim.validation import Array, positive, real, whole
+from fedsim.settings.validation import Array, positive, real, whole
 
 from ..bound import Assumption
-from ..constants import Constants
 from ..exact import FAHMCFlow, two_group_law
+from ..facts import Constants
 from ..statement import Hypothesis, Terms
 from .setting import FULL, theorem
 

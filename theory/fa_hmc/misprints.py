@@ -5,7 +5,7 @@ Of its supplement there is one transcription, of its main text two (arXiv and jo
 
 from typing import Any
 
-from ..errata import Evidence, erratum, reading
+from ..corrections import Evidence, erratum, reading
 from .setting import PAPER
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.validation import array
+from fedsim.settings.validation import array
 
-from ..constants import Constants
 from ..exact import joint_law
+from ..facts import Constants
 from ..statement import Hypothesis, Terms
 from .bounds import _along_coupling
 from .quantities import gradient_moments as exact_gradient_moments

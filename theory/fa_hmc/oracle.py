@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedsim.validation import positive
+from fedsim.settings.validation import positive
 
-from ..constants import Constants
+from ..facts import Constants
 from ..statement import Terms
 from .setting import FULL, FULL_TURN, Setting, hessian_theorem, maximal_constant, theorem, within
 from .trajectories import times

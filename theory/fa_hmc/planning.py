@@ -13,9 +13,9 @@ from math import ceil, log, sqrt
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.validation import positive
+from fedsim.settings.validation import positive
 
-from ..constants import Constants
+from ..facts import Constants
 from ..tuning import planner
 from .bounds import initial_error
 from .rates import inverse_squared_length

@@ -9,16 +9,16 @@ import numpy as np
 from scipy.integrate import quad
 from scipy.special import erf
 
-from fedsim.law import Gaussian
+from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
-from fedsim.validation import Array
+from fedsim.settings.validation import Array
 
 from ..bound import Bound
-from ..check import Measured, quantity, require_target
+from ..checking import Measured, quantity, require_target
 from ..exact import joint_law
-from ..exact.fa_hmc import leapfrog
-from ..exact.fa_hmc_flow import Flow
-from ..exact.joint import JointLaw
+from ..exact.federated.fa_hmc import leapfrog
+from ..exact.federated.flow import Flow
+from ..exact.federated.joint import JointLaw
 from ..tuning import rounds_to
 from .coupling import CouplingLaw, coupling_law
 

@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.validation import positive
+from fedsim.settings.validation import positive
 
 from ..bound import Assumption
-from ..constants import Constants
+from ..facts import Constants
 from ..statement import Hypothesis, Terms
 from .bounds import initial_error
 from .recursion import contraction

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.validation import Array
+from fedsim.settings.validation import Array
 
 from .setting import Setting, trajectory_lengths
 

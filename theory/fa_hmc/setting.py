@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.validation import Array, array, nonnegative, shape, whole
+from fedsim.settings.validation import Array, array, nonnegative, shape, whole
 
 from ..bound import Assumption
-from ..constants import Constants
+from ..facts import Constants
 from ..paper import Paper
 from ..statement import Hypothesis
 

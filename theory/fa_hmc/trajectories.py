@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.validation import Array, array, shape
+from fedsim.settings.validation import Array, array, shape
 
-from ..constants import Constants
+from ..facts import Constants
 from ..statement import Terms
 from .setting import FULL, FULL_TURN, HALF_TURN, Setting, client_number, theorem, within
 

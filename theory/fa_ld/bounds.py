@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.schedules import Harmonic
+from fedsim.settings.schedules import Harmonic
 
 from ..bound import Assumption
 from ..statement import Hypothesis, Terms

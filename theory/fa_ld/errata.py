@@ -8,17 +8,16 @@ from __future__ import annotations
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.distance import w2_gaussian
-from fedsim.participation import Participation
+from fedsim.laws.distance import w2_gaussian
 from fedsim.problems.papers import FA_LD_HETEROGENEITY, fa_ld_simulation, fa_ld_unequal_curvature
 from fedsim.problems.quadratic import Quadratic
-from fedsim.schedules import Harmonic
+from fedsim.settings.participation import Participation
+from fedsim.settings.schedules import Harmonic
 
-from ..check import examine
-from ..constants import constants
-from ..errata import Evidence, erratum, reading
+from ..checking import examine
+from ..corrections import Evidence, erratum, reading
 from ..exact import exact_law, joint_law
-from . import remarks as remarks
+from ..facts import constants
 from .lemmas import (
     divergence_bound,
     gradient_moment_bound,

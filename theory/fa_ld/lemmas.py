@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.validation import whole
+from fedsim.settings.validation import whole
 
 from ..bound import Assumption
-from ..constants import Constants
+from ..facts import Constants
 from ..statement import Hypothesis, Terms
 from .setting import DRAWN, EQUAL_WEIGHTS, Setting, largest_step_of_round, theorem, within
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from math import floor, sqrt
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.validation import positive, real, whole
+from fedsim.settings.validation import positive, real, whole
 
-from ..constants import Constants
+from ..facts import Constants
 from .planning import Plan, plan
 from .setting import FULL, setting
 

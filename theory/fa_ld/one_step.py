@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.distance import w2_gaussian
-from fedsim.validation import array, shape
+from fedsim.laws.distance import w2_gaussian
+from fedsim.settings.validation import array, shape
 
-from ..constants import Constants
 from ..exact import joint_law
+from ..facts import Constants
 from ..statement import Terms
 from .setting import CONSTANT, FULL, Setting, theorem, within
 

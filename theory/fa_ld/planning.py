@@ -29,11 +29,11 @@ from math import ceil, floor, isfinite, sqrt
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.participation import Participation
-from fedsim.schedules import Harmonic
-from fedsim.validation import positive
+from fedsim.settings.participation import Participation
+from fedsim.settings.schedules import Harmonic
+from fedsim.settings.validation import positive
 
-from ..constants import Constants
+from ..facts import Constants
 from ..tuning import planner
 from .bounds import participation_term, w2_bound, w2_bound_decreasing, w2_bound_partial
 from .setting import Setting, setting

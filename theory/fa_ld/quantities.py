@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.distance import w2_gaussian
-from fedsim.law import Gaussian
+from fedsim.laws.distance import w2_gaussian
+from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
-from fedsim.validation import Array
+from fedsim.settings.validation import Array
 
 from ..bound import Bound
-from ..check import Measured, quantity, require_target
+from ..checking import Measured, quantity, require_target
 from ..exact import joint_law
-from ..exact.joint import JointLaw
+from ..exact.federated.joint import JointLaw
 
 
 def _joint(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> JointLaw:

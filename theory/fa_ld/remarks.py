@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.participation import Participation
 from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.participation import Participation
 
-from ..constants import constants
-from ..errata import Evidence, erratum, reading
+from ..corrections import Evidence, erratum, reading
 from ..exact import stationary_law
+from ..facts import constants
 from ..tuning import best_step_size
 from .bounds import w2_bound, w2_bound_partial
 from .setting import PAPER

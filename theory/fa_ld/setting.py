@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.validation import Array
+from fedsim.settings.validation import Array
 
 from ..bound import Assumption
-from ..constants import Constants
+from ..facts import Constants
 from ..paper import Paper
 from ..statement import Hypothesis
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
 
-from ..constants import Constants
+from ..facts import Constants
 from ..statement import Terms
 from .claims import CLIENT, DATA, EXCHANGEABLE, FORMS, IN_FORCE, ROUND, RUN, STEP, claim, counted
 from .hypotheses import validity_ceiling

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from fedsim.validation import positive
+from fedsim.settings.validation import positive
 
 from ..bound import Assumption
 from .hypotheses import at_most, checked_variant, share, validity_ceiling

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.law import recorded_rounds
-from fedsim.validation import whole
+from fedsim.laws.law import recorded_rounds
+from fedsim.settings.validation import whole
 
 from ..bound import Assumption
-from ..constants import Constants
+from ..facts import Constants
 from ..paper import Paper
 from ..statement import Hypothesis, Terms
 from .ceilings import small_in_round, small_in_run

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedsim.participation import Participation
+from fedsim.settings.participation import Participation
 
-from ..errata import Evidence, erratum, reading
+from ..corrections import Evidence, erratum, reading
 from .hypotheses import validity_ceiling
 from .profiles import Component, drawn_client_delta, mixture_delta, record_shift
 from .setting import PrivacySetting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..bound import Assumption
-from ..catalogue import named_variant
+from ..registry import named_variant
 from .setting import PrivacySetting
 from .terms import exp, log_noise_scale
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from scipy.optimize import brentq
 
-from fedsim.participation import Participation
-from fedsim.validation import fraction, positive
+from fedsim.settings.participation import Participation
+from fedsim.settings.validation import fraction, positive
 
 from .hypotheses import checked_variant, validity, validity_ceiling
 from .setting import PrivacySetting

@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import binom
 
-from fedsim.validation import Array, fraction, nonnegative, positive, real
+from fedsim.settings.validation import Array, fraction, nonnegative, positive, real
 
 from .setting import PrivacySetting
 from .terms import exp

@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fedsim.validation import positive
+from fedsim.settings.validation import positive
 
 from ..bound import Assumption
-from ..catalogue import named_variant
+from ..registry import named_variant
 from .ceilings import log_unit, needed, one_step, small_in_run
 from .hypotheses import OF, VARIANTS, amplification, share, validity
 from .setting import PrivacySetting

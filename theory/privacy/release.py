@@ -17,10 +17,10 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import binom
 
 from fedsim.fingerprints import fingerprint
-from fedsim.validation import Array, one_of, whole
+from fedsim.settings.validation import Array, one_of, whole
 
 from ..bound import Bound
-from ..check import Measured, quantity
+from ..checking import Measured, quantity
 from .profiles import Component, batches_delta, gaussian_delta, mixture_delta, record_shift
 from .setting import PrivacySetting
 from .terms import drawn_probability

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.participation import Participation
-from fedsim.validation import Array, array, client_weights, fraction, positive, real, shape, whole
+from fedsim.settings.participation import Participation
+from fedsim.settings.validation import Array, array, client_weights, fraction, positive, real, shape, whole
 
 from .terms import drawn_probability
 

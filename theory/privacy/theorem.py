@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from fedsim.validation import positive
+from fedsim.settings.validation import positive
 
 from ..bound import Assumption
-from ..catalogue import named_variant
+from ..registry import named_variant
 from .hypotheses import OF, VARIANTS, assumptions, share
 from .setting import PrivacySetting, setting_of
 from .terms import (

@@ -8,7 +8,7 @@ a step size and a number of iterations. Lemma 8 alone has an explicit constant, 
 Source: "Stochastic gradient MCMC with stale gradients".
 """
 
-from ..exact.stale import AverageLaw, average_law, combine_servers
+from ..exact.delay import AverageLaw, average_law, combine_servers
 from . import errata, quantities
 from .fitting import TermFit, fit_constants
 from .lemmas import fluctuation_rate, gradient_gap_bound, gradient_gap_rate

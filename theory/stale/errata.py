@@ -11,11 +11,11 @@ import numpy as np
 
 from fedsim.algorithms.stale import StaleSGLD
 from fedsim.problems.quadratic import Quadratic
-from fedsim.staleness import Workers
-from fedsim.validation import Array
+from fedsim.settings.staleness import Workers
+from fedsim.settings.validation import Array
 
-from ..errata import Evidence, erratum, reading
-from ..exact.stale import average_law
+from ..corrections import Evidence, erratum, reading
+from ..exact.delay import average_law
 from . import slips
 from .rules import mse_step_size
 from .servers import chain_terms

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from fedsim.validation import Array, array, shape
+from fedsim.settings.validation import Array, array, shape
 
 
 @dataclass(frozen=True, eq=False)

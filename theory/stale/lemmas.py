@@ -14,7 +14,7 @@ import numpy as np
 from fedsim.algorithms.stale import StaleSGLD
 
 from ..bound import Assumption
-from ..constants import Constants
+from ..facts import Constants
 from ..statement import Hypothesis, Terms
 from .setting import HYPOTHESES, ONE_STEP_SIZE, STANDARD, Setting, each_age, theorem
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.validation import whole
+from fedsim.settings.validation import whole
 
 from ..bound import Assumption
 from ..statement import Hypothesis, Terms

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.stale import Stale, StaleSGLD
-from fedsim.law import Gaussian
+from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
-from fedsim.staleness import as_staleness
-from fedsim.validation import one_of, positive
+from fedsim.settings.staleness import as_staleness
+from fedsim.settings.validation import one_of, positive
 
-from ..constants import Constants
+from ..facts import Constants
 from .rules import optimal_constant
 from .setting import largest_age
 

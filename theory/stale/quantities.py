@@ -12,15 +12,15 @@ import numpy as np
 from fedsim.algorithms.stale import StaleSGLD
 from fedsim.interfaces import validate
 from fedsim.problems.gaussian_mean import GaussianMean
-from fedsim.validation import Array, whole
+from fedsim.settings.validation import Array, whole
 
 from ..bound import Bound
-from ..check import Measured, quantity
-from ..constants import Potentials, potentials
+from ..checking import Measured, quantity
 from ..exact import exact_law
 from ..exact.affine import NoExactLaw
-from ..exact.stale import AverageLaw, average_law
-from ..exact.stale.family import StaleFamily, each_schedule
+from ..exact.delay import AverageLaw, average_law
+from ..exact.delay.family import StaleFamily, each_schedule
+from ..facts import Potentials, potentials
 
 
 @potentials.register

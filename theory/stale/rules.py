@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedsim.validation import nonnegative, positive, whole
+from fedsim.settings.validation import nonnegative, positive, whole
 
 
 def _age(tau: float) -> float:

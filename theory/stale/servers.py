@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.validation import array, nonnegative, one_of, shape, whole
+from fedsim.settings.validation import array, nonnegative, one_of, shape, whole
 
-from ..catalogue import named_variant
+from ..registry import named_variant
 from ..statement import Hypothesis, Terms
 from .setting import HYPOTHESES, Setting, theorem
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.stale import Stale, StaleSGLD
-from fedsim.law import recorded_rounds
+from fedsim.laws.law import recorded_rounds
 from fedsim.problems.quadratic import Quadratic
-from fedsim.stability import stability_radius
-from fedsim.staleness import Workers, as_staleness
-from fedsim.validation import whole
+from fedsim.settings.staleness import Workers, as_staleness
+from fedsim.settings.validation import whole
+from fedsim.stability.search import stability_radius
 
 from ..bound import ROUNDING, Assumption
-from ..constants import Constants
-from ..exact.stale import stability_limit
+from ..exact.delay import stability_limit
+from ..facts import Constants
 from ..paper import Paper
 from ..statement import Hypothesis
 

@@ -8,9 +8,9 @@ from scipy.optimize import brentq
 from fedsim.algorithms.stale import StaleSGLD
 from fedsim.problems.quadratic import Quadratic
 
-from ..errata import Evidence, erratum, reading
+from ..corrections import Evidence, erratum, reading
 from ..exact import exact_law
-from ..exact.stale import long_run_variance, stability_limit, stationary_autocovariance, stationary_variance
+from ..exact.delay import long_run_variance, stability_limit, stationary_autocovariance, stationary_variance
 from .quantities import gradient_gap
 from .setting import PAPER
 

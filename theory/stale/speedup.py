@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.validation import Array, array, positive, shape, whole
+from fedsim.settings.validation import Array, array, positive, shape, whole
 
-from ..exact.stale import AverageLaw
+from ..exact.delay import AverageLaw
 
 
 def first_reaching(lengths: Any, values: Any, precision: float) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...validation import Array, array, positive, shape, whole
+from ...settings.validation import Array, array, positive, shape, whole
 from ..quadratic import Quadratic
 from ..regression import LogisticRegression
 

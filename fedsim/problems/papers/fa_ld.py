@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...validation import Array, array, definite, nonnegative, shape, symmetric, whole
+from ...settings.validation import Array, array, definite, nonnegative, shape, symmetric, whole
 from ..quadratic import Quadratic
 
 FA_LD_COVARIANCE = ((5.0, -2.0), (-2.0, 1.0))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ... import lanes
-from ...compile import coordinate, element
-from ...gradients import always, exact_gradient, is_exact, kick, langevin, leapfrog, stochastic_gradient
-from ...matrix import add_product
-from ...noise import normals
-from ...slots import normal_row
-from ...streams import GRADIENT_NOISE
-from ...validation import Array
+from ...random.normals import normals
+from ...random.slots import normal_row
+from ...random.streams import GRADIENT_NOISE
+from ...settings.validation import Array
+from ...vector import lanes
+from ...vector.compile import coordinate, element
+from ...vector.matrix import add_product
+from ..gradients import always, exact_gradient, is_exact, kick, langevin, leapfrog, stochastic_gradient
 
 
 class DenseQuadratic(NamedTuple):

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from ...equality import ByValue
 from ...interfaces import ProblemParts
-from ...law import Gaussian
-from ...validation import (
+from ...laws.law import Gaussian
+from ...settings.validation import (
     Array,
     array,
     client_weights,

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...equality import ByValue
 from ...interfaces import ProblemParts
-from ...validation import Array, array, client_weights, one_of, positive, shape, whole
+from ...settings.validation import Array, array, client_weights, one_of, positive, shape, whole
 from ..quadratic import Quadratic
 from .kernels import Data, regression_scratch
 from .minibatch import MAX_DATA, Minibatch

@@ -11,13 +11,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import lanes
-from ...compile import Gathered, bits_float64, compiled, dispatched, entry, float64_bits, inlined, per_lane
-from ...gradients import always, exact_gradient, is_exact, stochastic_gradient
-from ...noise import normals
-from ...streams import GRADIENT_NOISE
-from ...tiles import aligned
-from ...validation import Array
+from ...random.normals import normals
+from ...random.streams import GRADIENT_NOISE
+from ...settings.validation import Array
+from ...vector import lanes
+from ...vector.compile import (
+    Gathered,
+    bits_float64,
+    compiled,
+    dispatched,
+    entry,
+    float64_bits,
+    inlined,
+    per_lane,
+)
+from ...vector.tiles import aligned
+from ..gradients import always, exact_gradient, is_exact, stochastic_gradient
 
 GROUP = 8
 """Data rows taken together, so that the sum is read and written once for all of them."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...law import Gaussian
-from ...validation import Array, positive
+from ...laws.law import Gaussian
+from ...settings.validation import Array, positive
 from ..quadratic import Quadratic
 from .data import Regression
 from .kernels import LinearModel

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from ...law import Gaussian, NoTarget
-from ...validation import Array, nonnegative, positive
+from ...laws.law import Gaussian, NoTarget
+from ...settings.validation import Array, nonnegative, positive
 from ..quadratic import Quadratic
 from .data import Regression
 from .kernels import LogisticModel, NoisyGradients

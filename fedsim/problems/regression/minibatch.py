@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import lanes
-from ...compile import compiled, entry, per_lane
-from ...gradients import exact_gradient, stochastic_gradient
-from ...philox import philox
-from ...streams import MINIBATCH
-from ...validation import Array
+from ...random.philox import philox
+from ...random.streams import MINIBATCH
+from ...settings.validation import Array
+from ...vector import lanes
+from ...vector.compile import compiled, entry, per_lane
+from ..gradients import exact_gradient, stochastic_gradient
 from .kernels import GROUP, add_gathered, finish, gathered_residual
 
 MAX_DATA = 2**18

@@ -1,0 +1,215 @@
+"""What decentralized algorithms share: every client keeps its own state and gossips synchronously.
+
+A round is one iteration. All clients read the old states of their neighbours, and their gradients
+are taken at their own old point. They follow the components f_i = w_i f_(i).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..engine.rounds import observe
+from ..equality import ByValue
+from ..interfaces import AlgorithmParts, Problem
+from ..problems.gradients import stochastic_gradient
+from ..random.normals import normals, steps_per_draw
+from ..random.slots import NormalRoom, Normals, Numbers, normal_room
+from ..random.streams import OWN_NOISE
+from ..settings.network import check_mixing
+from ..settings.validation import Array
+from ..stability.minibatch import first_limit, gossip_second_moment, judged, only_limit
+from ..stability.search import Stability
+from ..vector import lanes
+from ..vector.compile import compiled, dispatched
+from ..vector.tiles import aligned
+
+if TYPE_CHECKING:
+    from ..problems.quadratic import Quadratic
+
+
+class Gossip(NamedTuple):
+    """A sparse mixing matrix: row i has neighbours columns[first[i]:first[i+1]] with these weights."""
+
+    first: Any
+    columns: Any
+    weights: Array
+
+
+class DecentralizedWork(NamedTuple):
+    """State of a block of B lanes: positions (2, N, d, B), the old ones at ``turn[0]``."""
+
+    positions: Array
+    velocities: Array
+    turn: Any
+    own: NormalRoom
+    gradient: Array
+    scratch: Any
+
+
+@dispatched
+def client_update(kernel: Any, work: Any, step: int, client: int, weight: float, own: Normals,
+                  new: Any) -> None:
+    """Add gradient and noise to `new` (d, B), which holds the mixed positions of the neighbours.
+
+    ``work.gradient`` is the client's gradient of f_(i) at its old point, `weight` its w_i; `own` are its
+    normals.
+    """
+
+
+@compiled
+def _mix(gossip, old, client, new):
+    """new = sum_j W_ij old_j"""
+    start, end = gossip.first[client], gossip.first[client + 1]
+    weights, columns = gossip.weights, gossip.columns
+    for i in range(new.shape[0]):
+        if end - start == 3:  # a ring or a path: one pass
+            lanes.mix_three(new[i], weights[start], old[columns[start], i], weights[start + 1],
+                            old[columns[start + 1], i], weights[start + 2], old[columns[start + 2], i])
+            continue
+        lanes.scale(new[i], weights[start], old[columns[start], i])
+        whole = start + 1 + (end - start - 1) // 2 * 2
+        for k in range(start + 1, whole, 2):
+            lanes.axpy_pair(new[i], weights[k], old[columns[k], i], weights[k + 1], old[columns[k + 1], i])
+        if whole < end:
+            lanes.axpy(new[i], weights[whole], old[columns[whole], i])
+
+
+def gossip_round(kernel, problem, lane_set, work, round):
+    """Body of `advance` for decentralized algorithms: one iteration of every client."""
+    turn = work.turn[0]
+    dim = work.gradient.shape[0]
+    per_draw, together = work.own.rows.shape[1] // dim, work.own.slots.shape[2]
+    for client in range(work.positions.shape[1]):
+        x, new = work.positions[turn, client], work.positions[1 - turn, client]
+        room = min(client // together, work.own.rows.shape[0] - 1)
+        if round % per_draw == 0 and client % together == 0:
+            normals(lane_set, OWN_NOISE, round // per_draw, Numbers(client), work.own.rows[room])
+        stochastic_gradient(problem, lane_set, client, round, 0, x, work.scratch, work.gradient)
+        _mix(kernel.gossip, work.positions[turn], client, new)
+        own = Normals(work.own.slots[room], client % together, round % per_draw * dim)
+        client_update(kernel, work, round, client, kernel.weights[client], own, new)
+    work.turn[0] = 1 - turn
+
+
+@observe.register(DecentralizedWork)
+def _observe(work, view, out):
+    turn, n_clients = work.turn[0], work.positions.shape[1]
+    for i in range(out.shape[0]):
+        if view > 0:
+            lanes.copy(out[i], work.positions[turn, view - 1, i])
+        else:
+            lanes.scale(out[i], 1.0 / n_clients, work.positions[turn, 0, i])
+            for client in range(1, n_clients):
+                lanes.axpy(out[i], 1.0 / n_clients, work.positions[turn, client, i])
+
+
+class Decentralized(ByValue, AlgorithmParts):
+    """Base of the decentralized algorithms' parameter classes."""
+
+    convention = "components"
+    _clients_differ = True
+    mixing: Array
+    friction: float | None
+
+    def _normalise(self) -> None:
+        self._normalise_step()
+        object.__setattr__(self, "mixing", check_mixing(self.mixing))
+
+    @property
+    def n_clients(self) -> int:
+        """Number of clients that the mixing matrix connects."""
+        return len(self.mixing)
+
+    def check(self, problem: Problem) -> None:
+        """Raise ValueError unless this algorithm can run on this problem."""
+        if problem.n_clients != self.n_clients:
+            raise ValueError(f"mixing has shape {self.mixing.shape}; it must be "
+                             f"{(problem.n_clients, problem.n_clients)} for the problem's clients")
+
+    def _separates(self, problem: Problem) -> bool:
+        """True: a step treats each coordinate alone, given a problem that does."""
+        return True
+
+    def _mean_radius(self, problem: Quadratic, eta: float) -> float:
+        """Radius of the map of all clients with exact gradients."""
+        raise NotImplementedError
+
+    def _mean_stability(self, problem: Quadratic) -> Stability:
+        """`stability` with exact gradients."""
+        raise NotImplementedError
+
+    def _radius(self, problem: Problem) -> float:
+        """`Stability.radius` without the search for the limit."""
+        self.check(problem)
+        step, (second, _) = self.schedule.largest, gossip_second_moment(problem, self.mixing, self.friction)
+        mean = self._mean_radius(problem.curvature_problem(), step)
+        return mean if second is None else max(mean, second(step))
+
+    def stability(self, problem: Problem) -> Stability:
+        """Radius of the map of all clients at the largest step size, and the limit.
+
+        With minibatches whose noise depends on the point the second moment decides, unless the state is too
+        large (N d > 300, or N d > 40 with velocities) or there are very many data; see `source`.
+        """
+        self.check(problem)
+        return judged(self._mean_stability(problem.curvature_problem()),
+                      gossip_second_moment(problem, self.mixing, self.friction),
+                      only_limit if self.friction is None else first_limit)
+
+    def costs(self, problem: Problem, n_rounds: int) -> dict[str, int]:
+        """What one replica of `n_rounds` costs; a number is sent along every edge in both directions."""
+        links = int(np.count_nonzero(self.mixing)) - self.n_clients
+        return {"communications": n_rounds, "gradient_evaluations": n_rounds * self.n_clients,
+                "floats_sent": n_rounds * problem.dim * links}
+
+    def _gossip(self) -> Gossip:
+        """The mixing matrix as compiled code sees it: only its nonzero entries."""
+        rows, columns = np.nonzero(self.mixing)
+        first = np.searchsorted(rows, np.arange(self.n_clients + 1)).astype(np.int64)
+        return Gossip(first, columns.astype(np.int64), self.mixing[rows, columns])
+
+    def _start_velocity_rows(self, problem: Problem, dim: int, n_lanes: int) -> Array:
+        """Velocities at the start (N, d, B); empty for algorithms without any."""
+        return aligned((0, dim, n_lanes))
+
+    def _workspace(self, problem: Problem, start: Array, dtype: Any) -> DecentralizedWork:
+        """Room for one block, beginning at `start`: (d, B), or (N, d, B) with a start per client."""
+        dim, n_lanes = start.shape[-2:]
+        per_draw = steps_per_draw(dim, dtype)
+        positions = aligned((2, self.n_clients, dim, n_lanes))
+        positions[0] = start
+        return DecentralizedWork(
+            positions=positions, velocities=self._start_velocity_rows(problem, dim, n_lanes),
+            turn=np.zeros(1, np.int64),
+            own=normal_room(self.n_clients, per_draw * dim, n_lanes, dtype, keep=per_draw > 1),
+            gradient=aligned((dim, n_lanes)), scratch=problem._scratch(dim, n_lanes, dtype))
+
+
+def component_product(problem: Quadratic, columns: Array, power: float = 1.0) -> Array:
+    """blkdiag(w_i A_i)^power times columns (N d, k), in the problem's own structure."""
+    blocks = columns.reshape(problem.n_clients, problem.dim, -1)
+    scale = problem.weights[:, None, None] ** power
+    if problem.structure != "dense":
+        return (scale * problem.diagonal_hessians[:, :, None] ** power * blocks).reshape(columns.shape)
+    if power == 1.0:
+        return (scale * (problem.hessians @ blocks)).reshape(columns.shape)
+    values, vectors = np.linalg.eigh(problem.hessians)
+    turned = values[:, :, None] ** power * (np.swapaxes(vectors, 1, 2) @ blocks)
+    return (scale * (vectors @ turned)).reshape(columns.shape)
+
+
+def mixed(mixing: Any, columns: Array) -> Array:
+    """(W x I) times columns (N d, k)."""
+    return (mixing @ columns.reshape(mixing.shape[0], -1)).reshape(columns.shape)
+
+
+def shared_curvatures(problem: Quadratic) -> Array | None:
+    """Eigenvalues of the components' common Hessian, or None where they differ."""
+    tables = problem.hessians.reshape(problem.n_clients, -1) * problem.weights[:, None]
+    if np.ptp(tables, axis=0).max() > 1e-14 * np.abs(tables).max():
+        return None
+    if problem.structure == "dense":
+        return np.linalg.eigvalsh(problem.hessians[0]) * problem.weights[0]
+    return tables[0]

@@ -1,0 +1,153 @@
+"""Data files in LIBSVM's sparse text format: a row is ``label index:value index:value ...``.
+
+Indices count from 1 and increase within a row; features that are not named are 0. Labels are -1 and +1, or
+0 and 1. A file is read wholly or refused: an error names the file, the line and what was expected there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..settings.validation import Array, whole
+
+LARGEST = 2**28
+"""Numbers in the dense table of features, 2 GB, beyond which a file is refused."""
+
+_INDEX = re.compile(r"[0-9]{1,12}")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_LABELS = {-1.0: "-1/+1", 0.0: "0/1"}
+_FORM = "'label index:value index:value ...'"
+
+
+class Labelled(NamedTuple):
+    """Features (n, d) and labels (n,) of 0 and 1."""
+
+    features: Array
+    labels: Array
+
+
+def _number(text: str) -> float | None:
+    """A finite decimal number, or None."""
+    value = float(text) if _NUMBER.fullmatch(text) else np.inf
+    return value if np.isfinite(value) else None
+
+
+def _label(text: str) -> float:
+    value = _number(text)
+    if value not in (-1.0, 0.0, 1.0):
+        raise ValueError(f"label {text!r}; expected -1 or +1 (or 0 or 1)")
+    assert value is not None
+    return value
+
+
+def _entry(text: str, before: int, n_features: int | None) -> tuple[int, float]:
+    """Index and value of one entry; the index before it is smaller."""
+    index, colon, number = text.partition(":")
+    if not colon or not _INDEX.fullmatch(index):
+        raise ValueError(f"entry {text!r}; expected index:value with a whole index from 1")
+    place = int(index)
+    if place <= before:
+        raise ValueError(f"index {place} after {before}; expected " + (
+            "indices from 1" if before == 0 else "increasing indices"))
+    if n_features is not None and place > n_features:
+        raise ValueError(f"index {place}; expected at most n_features={n_features}")
+    value = _number(number)
+    if value is None:
+        raise ValueError(f"value {number!r} of index {place}; expected a finite number")
+    return place, value
+
+
+def _lines(path: str | os.PathLike[str]) -> list[str]:
+    """Lines of a text file."""
+    file = Path(path)
+    if not file.is_file():
+        what = "is a folder" if file.is_dir() else "does not exist"
+        raise ValueError(f"path={str(file)!r} {what}; expected a text file with rows {_FORM}")
+    try:
+        text = file.read_bytes().decode("ascii")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"path={str(file)!r} has byte {error.object[error.start]:#04x} at place "
+                         f"{error.start}; expected plain text (decompress it first)") from None
+    except OSError as error:
+        raise ValueError(f"path={str(file)!r} cannot be read: {error.strerror}") from None
+    *lines, rest = text.split("\n")  # splitlines would also cut at form feeds
+    if rest:
+        raise ValueError(f"{file.name}, line {len(lines) + 1}: the last row has no line end, so the file may "
+                         "be cut short; expected every row to end with one")
+    return lines
+
+
+def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
+                n_rows: int | None = None) -> Labelled:
+    """Read a two-class data file.
+
+    Parameters
+    ----------
+    path : path of a text file
+    n_features : int, optional
+        d; by default the largest index that occurs. The test part of a data set may not show them all.
+    n_rows : int, optional
+        The number of rows that the file must have: a truncated file is then refused.
+
+    Returns
+    -------
+    Labelled
+        Features (n, d), dense; labels (n,), -1 read as 0.
+
+    Raises
+    ------
+    ValueError
+        Naming file, line and what was expected.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from fedsim.data.libsvm import read_libsvm
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "small")
+    ...     _ = file.write_text("-1 1:0.5 3:2\\n+1 2:1\\n")
+    ...     data = read_libsvm(file, n_features=4)
+    >>> data.features.tolist(), data.labels.tolist()
+    ([[0.5, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 0.0]], [0.0, 1.0])
+    """
+    wide = None if n_features is None else whole("n_features", n_features, 1)
+    wanted = None if n_rows is None else whole("n_rows", n_rows, 1)
+    lines = _lines(path)
+    labels, rows, columns, values = np.empty(len(lines)), [], [], []
+    low = None  # the label of the other class: -1 or 0
+    for number, line in enumerate(lines):
+        try:
+            first, *entries = line.split() or [""]
+            if not first:
+                raise ValueError(f"an empty row; expected {_FORM}")
+            label, before = _label(first), 0
+            if label != 1.0:
+                if low not in (None, label):
+                    raise ValueError(f"label {first!r} after {_LABELS[low]} labels; expected one kind")
+                low = label
+            labels[number] = label == 1.0
+            for text in entries:
+                before, value = _entry(text, before, wide)
+                rows.append(number)
+                columns.append(before - 1)
+                values.append(value)
+        except ValueError as error:
+            raise ValueError(f"{Path(path).name}, line {number + 1}: {error}") from None
+    if not lines:
+        raise ValueError(f"{Path(path).name} is empty; expected rows {_FORM}")
+    if wanted is not None and len(lines) != wanted:
+        raise ValueError(f"{Path(path).name} ends after line {len(lines)}; expected n_rows={wanted} rows")
+    dim = wide if wide is not None else max(columns, default=-1) + 1
+    if dim == 0:
+        raise ValueError(f"{Path(path).name} names no feature in any row; expected {_FORM}")
+    if len(lines) * dim > LARGEST:
+        raise ValueError(f"{Path(path).name}: {len(lines)} rows of {dim} features make a dense table of "
+                         f"{8e-9 * len(lines) * dim:.1f} GB; expected at most {8e-9 * LARGEST:.1f} GB")
+    features = np.zeros((len(lines), dim))
+    features[rows, columns] = values
+    return Labelled(features, labels)

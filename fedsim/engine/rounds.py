@@ -1,0 +1,201 @@
+"""What compiled code an algorithm provides, and the loop over rounds of one block of lanes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..vector import lanes
+from ..vector.compile import compiled, dispatched, inner, spliced
+
+LEAF = 64
+"""Replicas per leaf: the unit in which moments are gathered and merged."""
+
+
+@dispatched
+def advance(kernel: Any, problem: Any, lane_set: Any, work: Any, round: int) -> None:
+    """One communication round of an algorithm for all lanes; chosen by the class of `kernel`."""
+
+
+@dispatched
+def observe(work: Any, view: int, out: Any) -> None:
+    """Copy the rows (d, B) whose law is recorded: view 0 is the average, view 1 + c client c."""
+
+
+@dispatched
+def test_function(function: Any, x: Any, lane: int) -> float:
+    """A scalar function of the average iterate of one lane, x (d, B)."""
+
+
+class Record(NamedTuple):
+    """Moments of one block: `rounds` (n,), mean (leaves, views, n, d), square (leaves, views, n, ...).
+
+    `square` holds centred sums of products (d, d) or of squares (d), or is empty; `sums` (B,) adds
+    up the test function over rounds 1, 2, ...
+    """
+
+    rounds: Any
+    mean: Any
+    square: Any
+    sums: Any
+    function: Any
+
+
+class NoFunction(NamedTuple):
+    """No test function."""
+
+    unused: int
+
+
+class SumOfCoordinates(NamedTuple):
+    """The sum of the coordinates."""
+
+    unused: int
+
+
+class SumOfSquares(NamedTuple):
+    """The sum of the squared coordinates."""
+
+    unused: int
+
+
+TEST_FUNCTIONS: dict[str, Any] = {"identity": SumOfCoordinates(0), "square": SumOfSquares(0)}
+
+
+@dispatched
+def accumulate(function: Any, work: Any, seen: Any, wide: Any, sums: Any) -> None:
+    """Add the test function at the average iterate to `sums`."""
+
+
+@accumulate.register(NoFunction)
+def _accumulate_nothing(function, work, seen, wide, sums):
+    pass
+
+
+def register_test_function(name: str, function: Any) -> None:
+    """Make a test function (a NamedTuple with a body in `test_function`) known by name."""
+    TEST_FUNCTIONS[name] = function
+    accumulate.register(type(function))(_accumulate)
+
+
+def _accumulate(function, work, seen, wide, sums):
+    observe(work, 0, seen)
+    unfold(seen, wide)
+    for b in range(sums.shape[0]):
+        sums[b] += test_function(function, wide, b)
+
+
+@accumulate.register(SumOfCoordinates)
+def _accumulate_coordinates(function, work, seen, wide, sums):
+    observe(work, 0, seen)
+    unfold(seen, wide)
+    for i in range(wide.shape[0]):
+        lanes.axpy(sums, 1.0, wide[i])
+
+
+@accumulate.register(SumOfSquares)
+def _accumulate_squares(function, work, seen, wide, sums):
+    observe(work, 0, seen)
+    unfold(seen, wide)
+    for i in range(wide.shape[0]):
+        lanes.add_squares(sums, wide[i])
+
+
+@inner
+def _leaf_moments(x, first, last, mean, square, centred):
+    """Mean (d,) and centred sums of products of lanes first..last-1 of x (d, B)."""
+    dim, count = x.shape[0], last - first
+    for i in range(dim):
+        mean[i] = lanes.total(x[i], first, last) / count
+    if square.shape[0] == 0:
+        return
+    full = square.shape[0] == dim * dim
+    for i in range(dim):
+        lanes.shift(centred[i if full else 0], x[i], mean[i])
+        for j in range(i + 1 if full else 1):
+            product = lanes.dot(centred[i if full else 0], centred[j], first, last)
+            square[i * dim + j if full else i] = product
+            square[j * dim + i if full else i] = product
+
+
+@inner
+def unfold(seen, wide):
+    """Rows (2, pairs * B) of coordinate lanes as rows (d, B); nothing to do where they are the same."""
+    n_lanes, rows = wide.shape[1], seen.shape[0]
+    if wide.shape[0] == rows:
+        return
+    for i in range(wide.shape[0]):
+        offset = i // rows * n_lanes
+        lanes.copy(wide[i], seen[i % rows, offset:offset + n_lanes])
+
+
+@spliced
+def record_moments(work, record, index, seen, wide, centred):
+    """Fill entry `index` of the record from the present state."""
+    for view in range(record.mean.shape[1]):
+        observe(work, view, seen)
+        unfold(seen, wide)
+        for leaf in range(record.mean.shape[0]):
+            first = leaf * LEAF
+            last = min(first + LEAF, record.sums.shape[0])
+            _leaf_moments(wide, first, last, record.mean[leaf, view, index],
+                          record.square[leaf, view, index], centred)
+
+
+@spliced
+def _out_of_bounds(work, seen, radius):
+    observe(work, 0, seen)
+    bad = 0
+    for i in range(seen.shape[0]):
+        bad += lanes.count_beyond(seen[i], radius)
+    return bad > 0
+
+
+@compiled
+def run_rounds(kernel, problem, lane_set, work, record, seen, wide, centred, first, last, index, radius,
+               every):
+    """Rounds first..last-1, recording those in `record.rounds` from entry `index` on.
+
+    `seen` holds the average iterate as it lies in the lanes and `wide` as (d, B); they are the same
+    array unless coordinates are lanes.
+
+    The start is entry 0, recorded when `index` is 0. Returns the next entry to fill, and the first round
+    of those looked at after which a lane lies beyond `radius` (-1 if none); looked at are the multiples of
+    `every` and the recorded rounds, whatever the segments.
+    """
+    for round in range(first - (index == 0), last):  # the pass before the first round records the start
+        recorded = index < record.rounds.shape[0] and record.rounds[index] == round + 1
+        if round >= first:
+            advance(kernel, problem, lane_set, work, round)
+            if (recorded or (round + 1) % every == 0) and _out_of_bounds(work, seen, radius):
+                return index, round + 1
+            accumulate(record.function, work, seen, wide, record.sums)
+        if recorded:
+            record_moments(work, record, index, seen, wide, centred)
+            index += 1
+    return index, -1
+
+
+@compiled
+def trace_rounds(kernel, problem, lane_set, work, seen, wide, first, last, every, view, out, radius):
+    """Rounds first..last-1, keeping what `view` shows after each `every`-th in `out` (n, d, B)."""
+    for round in range(first, last):
+        advance(kernel, problem, lane_set, work, round)
+        if _out_of_bounds(work, seen, radius):
+            return round + 1
+        if (round + 1) % every == 0:
+            observe(work, view, seen)
+            unfold(seen, wide)
+            for i in range(wide.shape[0]):
+                lanes.copy(out[(round + 1) // every - 1, i], wide[i])
+    return -1
+
+
+def empty_record(rounds: np.ndarray, n_lanes: int, n_views: int, dim: int, covariance: str,
+                 function: Any) -> Record:
+    """Room for the moments of a block."""
+    n_leaves = -(-n_lanes // LEAF)
+    width = {"full": dim * dim, "diagonal": dim, "none": 0}[covariance]
+    return Record(rounds, np.zeros((n_leaves, n_views, len(rounds), dim)),
+                  np.zeros((n_leaves, n_views, len(rounds), width)), np.zeros(n_lanes), function)

@@ -1,0 +1,165 @@
+"""`simulate`: blocks of replicas -> an executor -> moments -> a Run."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from ..interfaces import Problem, SimulatedAlgorithm
+from ..laws.law import NoTarget
+from ..laws.run import Run
+from ..provenance import Provenance, attach
+from ..settings.validation import one_of
+from .block import BlockResult
+from .checkpoint import Checkpoint
+from .moments import Moments, Tree
+from .plan import Plan, make_plan
+from .pool import run_on_executor, run_on_threads, thread_count
+from .rounds import LEAF
+
+
+def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_replicas: int, *, seed: int,
+             start: Any = None, record: Any = None, covariance: str = "full", average: str | None = None,
+             keep_final: bool = False, noise: str = "double", allow_unstable: bool = False,
+             replicas: tuple[int, int] | None = None, block_size: int | None = None,
+             threads: int | None = None, executor: Executor | None = None,
+             checkpoint: str | os.PathLike[str] | None = None, progress: bool = False) -> Run:
+    """Run independent replicas of an algorithm and keep the moments of its average iterate.
+
+    Every active client, every local step and every noise is simulated. The same seed gives the same
+    bits whatever `threads`, `block_size`, `executor`, and however often a run was interrupted.
+
+    Parameters
+    ----------
+    problem, algorithm : e.g. `Quadratic` and `FALD`
+    n_rounds : int
+        Communications.
+    n_replicas : int
+        Independent replicas R.
+    seed : int in [0, 2^64)
+    start : point (d,) or Gaussian, optional
+        A Gaussian gives one draw per replica, common to all clients. Default the origin.
+    record : sequence of int, optional
+        Rounds to keep besides 0 and `n_rounds`; see `recorded_rounds`.
+    covariance : "full", "diagonal" or "none"
+        What is kept of second moments.
+    average : "identity" or "square", optional
+        Average, along each replica over rounds 1..n_rounds, the sum of the coordinates or of their
+        squares; gives ``Run.averages``.
+    keep_final : bool
+        Keep every replica's last average iterate in ``Run.final`` (R, d).
+    noise : "double" or "single"
+        Precision of the random variates; the state is always float64.
+    allow_unstable : bool
+        Run a step size beyond stability all the same.
+    replicas : (first, last), optional
+        Run only this range, whole leaves of 64. Shards that share a `checkpoint` folder are merged by
+        a last call without `replicas`.
+    block_size : int, optional
+        Replicas per block, a multiple of 64.
+    threads : int, optional
+        Default: all processors that this process may use.
+    executor : concurrent.futures.Executor, optional
+        Runs each block as one task, instead of threads.
+    checkpoint : folder, optional
+        Finished blocks are kept there and not computed again.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    ValueError
+        For bad arguments, before anything is compiled or run; `UnstableStepSize` beyond stability.
+    DivergedError
+        When a replica diverges, naming the round.
+    KeyboardInterrupt
+        After Ctrl-C, when all threads have stopped and finished blocks are kept.
+
+    Examples
+    --------
+    >>> import fedsim as fs
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> run = fs.simulate(problem, fs.FALD(0.1, local_steps=2), n_rounds=5, n_replicas=100, seed=1)
+    >>> run.costs["gradient_evaluations"]
+    20
+    """
+    one_of("progress", progress, (True, False))
+    n_threads = thread_count(threads)
+    if executor is not None and not hasattr(executor, "submit"):
+        raise ValueError(f"executor={executor!r} must have the interface of concurrent.futures.Executor")
+    plan = make_plan(problem, algorithm, n_rounds, n_replicas, seed=seed, start=start, record=record,
+                     covariance=covariance, average=average, keep_final=keep_final, noise=noise,
+                     allow_unstable=allow_unstable, replicas=replicas, block_size=block_size,
+                     threads=n_threads)
+    of = Provenance.of(problem, algorithm, start)  # the plan's own are worked out for so many rounds
+    tree = Tree(plan.first // LEAF, -(-plan.last // LEAF), covariance == "diagonal")
+    kept: dict[int, BlockResult] = {}
+    store = None if checkpoint is None else Checkpoint(checkpoint, plan)
+    done: set[int] = set()
+
+    def take(block: BlockResult) -> None:
+        for leaf, moments in block.leaves():
+            tree.add(leaf, moments)
+            done.add(leaf)
+        kept[block.first] = BlockResult(block.first, block.last, np.empty(0), np.empty(0), block.sums,
+                                        block.final)
+
+    for block in store.read() if store else ():
+        take(block)
+    blocks = plan.blocks(done)
+
+    def take_and_store(block: BlockResult) -> None:
+        if store:
+            store.write(block)
+        take(block)
+
+    work = sum(last - first for first, last in blocks) * plan.n_rounds
+    with tqdm(total=work, disable=not progress, unit="replica-round", unit_scale=True,
+              desc=type(algorithm).__name__) as bar:
+        if executor is None:
+            run_on_threads(plan, blocks, min(n_threads, max(1, len(blocks))), take_and_store, bar.update)
+        else:
+            run_on_executor(plan, blocks, executor, take_and_store, bar.update)
+    run = _finish(plan, tree.root(), [kept[first] for first in sorted(kept)])
+    for number, client in enumerate(run.clients):
+        attach(client, of.client(number))
+    return attach(run, of)
+
+
+def _finish(plan: Plan, moments: Moments, blocks: list[BlockResult]) -> Run:
+    """The Run of merged moments. View 0 is the average, the others are clients."""
+    gaussian = plan.algorithm._is_gaussian(plan.problem)
+    try:
+        target = plan.algorithm.target(plan.problem)
+    except NoTarget:
+        target = None
+
+    def shaped(square: np.ndarray) -> np.ndarray | None:
+        if plan.covariance == "none":
+            return None
+        dim = plan.problem.dim
+        return square.reshape(len(square), dim, dim) if plan.covariance == "full" else square
+
+    def view(i: int) -> dict[str, Any]:
+        leaves = moments.leaves
+        with np.errstate(invalid="ignore", divide="ignore"):
+            error = np.sqrt(moments.spread_square[i] / (np.float64(leaves) * (leaves - 1)))
+        return {"rounds": plan.rounds, "mean": moments.mean[i],
+                "cov": shaped(moments.square[i] / max(moments.count - 1, 1)), "target": target,
+                "is_gaussian": gaussian, "n_replicas": moments.count, "seed": plan.seed,
+                "n_leaves": leaves, "leaf_cov": shaped(moments.spread_mean[i]), "spread": shaped(error)}
+
+    clients = tuple(Run(**view(i), label=f"client {i - 1}") for i in range(1, plan.n_views))
+    averages = np.concatenate([block.sums for block in blocks]) if plan.average else None
+    final = np.concatenate([block.final for block in blocks]) if plan.keep_final else None
+    return Run(**view(0), clients=clients, averages=averages, final=final,
+               costs=plan.algorithm.costs(plan.problem, plan.n_rounds),
+               label=f"{type(plan.algorithm).__name__} on {type(plan.problem).__name__}")

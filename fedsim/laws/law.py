@@ -1,0 +1,294 @@
+"""Gaussian and Law: mean and covariance, at one time and along time."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..provenance import Provenance, attach
+from ..settings.validation import Array, array, definite, read_only, shape, symmetric, whole
+from .distance import psd_sqrt, w2_gaussian
+from .storage import write_atomically
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_ROUNDS_RECORDED = 2000
+
+
+class NoTarget(ValueError):
+    """The target law is not known in closed form."""
+
+
+class Gaussian:
+    """A normal law on R^d.
+
+    Parameters
+    ----------
+    mean : (d,)
+    cov : (d, d) positive semidefinite, or (d,) variances of independent coordinates
+
+    Examples
+    --------
+    >>> fs.Gaussian([0.0], [[1.0]]).w2(fs.Gaussian([3.0], [[25.0]]))
+    5.0
+    """
+
+    def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
+        self.mean: Array = array("mean", mean, 1)
+        given = array("cov", cov, 1, 2)
+        self._dense: Array | None = None
+        self.variances: Array
+        if given.ndim == 1:
+            self.variances = shape("cov", given, self.mean.shape, " (one variance per coordinate)")
+            if (given < 0.0).any():
+                raise ValueError(f"cov has a negative variance {given.min():g}; it must be at least 0")
+        else:
+            dense = symmetric("cov", shape("cov", given, (self.dim, self.dim)))
+            smallest = np.linalg.eigvalsh(dense)[:1]
+            definite("cov", smallest + 1e-12 * max(np.abs(dense).max(), 1e-300), strictly=False)
+            self._dense = dense
+            self.variances = np.diagonal(dense)
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+        return len(self.mean)
+
+    @property
+    def is_diagonal(self) -> bool:
+        """True when made from variances alone."""
+        return self._dense is None
+
+    @property
+    def cov(self) -> Array:
+        """Covariance (d, d)."""
+        return np.diag(self.variances) if self._dense is None else self._dense
+
+    def w2(self, other: Gaussian) -> float:
+        """2-Wasserstein distance to another Gaussian (not squared)."""
+        if not isinstance(other, Gaussian):
+            raise ValueError(f"other={other!r} must be a fedsim.Gaussian")
+        shape("other.mean", other.mean, self.mean.shape)
+        if self.is_diagonal and other.is_diagonal:
+            return float(w2_gaussian(self.mean, self.variances, other.mean, other.variances))
+        return float(w2_gaussian(self.mean, self.cov, other.mean, other.cov))
+
+    def sample(self, n: int, seed: int) -> Array:
+        """`n` independent draws, shape (n, d), from NumPy's generator."""
+        draws = np.random.default_rng(whole("seed", seed)).standard_normal(
+            (whole("n", n, 1), self.dim))
+        if self.is_diagonal:
+            return self.mean + draws * np.sqrt(self.variances)
+        return self.mean + draws @ psd_sqrt(self.cov)
+
+    def __repr__(self) -> str:
+        return f"Gaussian(dim={self.dim}, mean={self.mean[:4]}, variances={self.variances[:4]})"
+
+
+def recorded_rounds(n_rounds: int, record: Any = None) -> np.ndarray:
+    """The rounds at which a law is kept: sorted({0, n_rounds} and `record`).
+
+    Parameters
+    ----------
+    n_rounds : int
+        Number of rounds (communications), at least 0.
+    record : sequence of ints in [0, n_rounds], or None
+        None keeps every round up to 2,000 rounds, and about 400 log-spaced ones beyond.
+
+    Returns
+    -------
+    (n,) int64, increasing.
+
+    Examples
+    --------
+    >>> fs.recorded_rounds(3).tolist()
+    [0, 1, 2, 3]
+    >>> len(fs.recorded_rounds(100_000)) < 450
+    True
+    >>> fs.recorded_rounds(100, [10]).tolist()
+    [0, 10, 100]
+    """
+    n_rounds = whole("n_rounds", n_rounds, 0, 2**53)
+    if record is not None:
+        try:
+            given = np.atleast_1d(np.asarray(record))
+        except ValueError:  # ragged
+            given = np.empty((0, 0))
+        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+            raise ValueError(f"record={record!r} must be a sequence of integers")
+        if given.size and (given.min() < 0 or given.max() > n_rounds):
+            bad = given.min() if given.min() < 0 else given.max()
+            raise ValueError(f"record contains {bad}; it must lie in [0, n_rounds={n_rounds}]")
+        return np.unique(np.concatenate([[0, n_rounds], given.astype(np.int64)])).astype(np.int64)
+    if n_rounds <= MAX_ROUNDS_RECORDED:
+        return np.arange(n_rounds + 1, dtype=np.int64)
+    wanted = 400
+    while True:  # small rounds coincide after rounding: space more finely until enough differ
+        rounds = np.unique(np.rint(np.geomspace(1.0, n_rounds, wanted))).astype(np.int64)
+        if len(rounds) >= 400:
+            return np.unique(np.concatenate([[0, n_rounds], rounds])).astype(np.int64)
+        wanted += 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Law:
+    """Mean and covariance of the average iterate at the recorded rounds.
+
+    Attributes
+    ----------
+    rounds : (n,) int
+        Communications made so far; round 0 is the start.
+    mean : (n, d)
+    cov : (n, d, d), (n, d) variances when only the diagonal is kept, or None
+    target : Gaussian or None
+        What the algorithm is meant to sample from.
+    is_gaussian : bool
+        False when the law is a mixture; `w2` is then that of the Gaussian with the same moments,
+        a lower bound of the true distance (Gelbrich).
+    clients : tuple of Law
+        A law per client where they differ from one another at recorded rounds.
+    label : str
+        What made it.
+    of : fedsim.provenance.Provenance
+        The problem, algorithm and start that it is the law of; not known for one made or changed by hand.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> law = theory.exact_law(problem, fs.FALD(0.1, local_steps=3), n_rounds=20)
+    >>> law.w2().shape, law.is_gaussian, law.at(20).mean.round(3).tolist()
+    ((21,), True, [0.708])
+    """
+
+    rounds: np.ndarray
+    mean: Array
+    cov: Array | None
+    target: Gaussian | None = None
+    is_gaussian: bool = True
+    clients: Sequence[Law] = field(default=(), repr=False)
+    label: str = ""
+    of: Provenance = field(init=False, default=Provenance())
+
+    def __post_init__(self) -> None:
+        for name in self._arrays:  # an edit in place would leave `of` as it was
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    @property
+    def _arrays(self) -> tuple[str, ...]:
+        return "rounds", "mean", "cov"
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+        return self.mean.shape[1]
+
+    def __repr__(self) -> str:
+        kept = "none" if self.cov is None else {2: "diagonal", 3: "full"}[self.cov.ndim]
+        what = f"{self.label!r}, dim={self.dim}, rounds 0..{self.rounds[-1]}, covariance={kept!r}"
+        return f"{type(self).__name__}({what})"
+
+    def _covariance(self) -> Array:
+        if self.cov is None:
+            raise ValueError("this law was made with covariance='none' and has no covariance; "
+                             "use covariance='full' or 'diagonal'")
+        return self.cov
+
+    def w2(self, target: Gaussian | None = None) -> Array:
+        """2-Wasserstein distance to `target` (default: its own) at each recorded round, (n,)."""
+        goal = target if target is not None else self.target
+        if goal is None:
+            raise ValueError("target=None: the target of this law is not known in closed form; pass a "
+                             "fedsim.Gaussian, e.g. problem.laplace(), or compare with a reference sample")
+        if not isinstance(goal, Gaussian):
+            raise ValueError(f"target={goal!r} must be a fedsim.Gaussian, or None for the law's own")
+        shape("target.mean", goal.mean, (self.dim,))
+        cov = self._covariance()
+        if cov.ndim == 2:
+            if not goal.is_diagonal and np.count_nonzero(goal.cov - np.diag(goal.variances)):
+                raise ValueError("covariance='diagonal' keeps variances only, which do not give W2 to "
+                                 "a target with correlations; use covariance='full'")
+            return w2_gaussian(self.mean, cov, goal.mean, goal.variances)
+        return w2_gaussian(self.mean, cov, goal.mean, goal.cov)
+
+    def at(self, round: int) -> Gaussian:
+        """The Gaussian with this law's moments at a recorded round."""
+        number = whole("round", round)
+        index = int(np.searchsorted(self.rounds, number))
+        if index == len(self.rounds) or self.rounds[index] != number:
+            raise ValueError(f"round={round!r} was not recorded; pass record=[{round}] when making it")
+        return Gaussian(self.mean[index], self._covariance()[index])
+
+    def to_frame(self) -> pd.DataFrame:
+        """A table with one row per recorded round: round, mean_i, var_i and w2 where it exists."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {"round": self.rounds}
+        columns |= {f"mean_{i}": self.mean[:, i] for i in range(self.dim)}
+        if self.cov is not None:
+            variances = self.cov if self.cov.ndim == 2 else np.diagonal(self.cov, axis1=1, axis2=2)
+            columns |= {f"var_{i}": variances[:, i] for i in range(self.dim)}
+            try:
+                columns["w2"] = self.w2()
+            except ValueError:  # no target, or variances only: there is no W2 to show
+                pass
+        return pd.DataFrame(columns)
+
+    def summary(self) -> str:
+        """A few lines of text: what it is and what of, and where it ends."""
+        lines = [f"{self.label or type(self).__name__}: d={self.dim}, rounds 0..{self.rounds[-1]} "
+                 f"({len(self.rounds)} recorded)", f"  of {self.of}"]
+        lines.append(f"  final mean  {np.array2string(self.mean[-1], precision=6, threshold=6)}")
+        if self.cov is not None:
+            last = self.cov[-1] if self.cov.ndim == 2 else np.diagonal(self.cov[-1])
+            lines.append(f"  final sd    {np.array2string(np.sqrt(last), precision=6, threshold=6)}")
+            try:
+                distance = self.w2()
+                lines.append(f"  W2 to target {distance[0]:.6g} at the start, {distance[-1]:.6g} at the end")
+            except ValueError:
+                pass
+        if not self.is_gaussian:
+            lines.append("  the law is not Gaussian: W2 is that of the Gaussian with its moments, "
+                         "a lower bound")
+        return "\n".join(lines)
+
+    def _payload(self) -> dict[str, Any]:
+        """Arrays and plain values to save; `Run` adds its own."""
+        data: dict[str, Any] = {"rounds": self.rounds, "mean": self.mean}
+        if self.cov is not None:
+            data["cov"] = self.cov
+        if self.target is not None:
+            data["target_mean"] = self.target.mean
+            data["target_cov"] = self.target.variances if self.target.is_diagonal else self.target.cov
+        for i, client in enumerate(self.clients):
+            data |= {f"client{i}_mean": client.mean}
+            if client.cov is not None:
+                data |= {f"client{i}_cov": client.cov}
+        data["meta"] = {"kind": type(self).__name__, "version": 1, "is_gaussian": self.is_gaussian,
+                        "n_clients": len(self.clients), "label": self.label, "of": self.of.as_json()}
+        return data
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to a .npz file (no pickle), atomically. `fedsim.load` reads it back."""
+        data = self._payload()
+        data["meta"] = np.frombuffer(json.dumps(data["meta"]).encode(), dtype=np.uint8)
+        write_atomically(Path(path), data)
+
+
+def law_fields(data: dict[str, Any], meta: dict[str, Any], of: Provenance) -> dict[str, Any]:
+    """Constructor arguments of `Law` from a saved file, of which `of` is what the law is of."""
+    def part(prefix: str) -> dict[str, Any]:
+        return {"rounds": data["rounds"], "mean": data[f"{prefix}mean"],
+                "cov": data.get(f"{prefix}cov"), "target": target,
+                "is_gaussian": meta["is_gaussian"]}
+
+    target = Gaussian(data["target_mean"], data["target_cov"]) if "target_mean" in data else None
+    clients = tuple(attach(Law(**part(f"client{i}_")), of.client(i)) for i in range(meta["n_clients"]))
+    return part("") | {"clients": clients, "label": meta["label"]}

@@ -1,0 +1,291 @@
+"""Run: a Law estimated from replicas, with its sampling errors and its costs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaincinv, ndtr, ndtri, stdtr
+
+from ..provenance import Provenance, attach, compared
+from ..settings.validation import Array, one_of
+from .distance import check_quantile, w2_floor_parts, w2_floor_parts_diagonal
+from .law import Law, law_fields
+from .storage import read_payload
+
+_ROUNDING = 1e-12
+"""Relative size of what rounding may add to a mean or covariance of replicas."""
+
+
+class _Scores(NamedTuple):
+    mean: Array
+    cov: Array | None
+
+
+class ZScores(_Scores):
+    """Deviations from a law in standard errors: mean (n, d), cov (n, d, d), (n, d) or None.
+
+    Its `note` says what is not known of run or law, or is known to differ.
+
+    Examples
+    --------
+    >>> import fedsim as fs, theory
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.1)
+    >>> law = theory.exact_law(problem, algorithm, 20)
+    >>> fs.simulate(problem, algorithm, 20, 1000, seed=1).z_scores(law)
+    ZScores(largest |z| = 1.4 among 40, usually about 2.38, p <= 1)
+    """
+
+    note = ""
+
+    def largest(self) -> float:
+        """Largest size of all of them."""
+        parts = [np.abs(part).max() for part in self if part is not None and part.size]
+        return float(max(parts))
+
+    @property
+    def n_random(self) -> int:
+        """How many there are: each covariance once, and none that has to be 0, as at a point."""
+        parts = [part if part.ndim < 3 else part[:, *np.triu_indices(part.shape[-1])]
+                 for part in self if part is not None]
+        return int(sum(np.count_nonzero(part) for part in parts))
+
+    def usual_largest(self) -> float:
+        """Median of the largest size of as many independent standard normals; dependence makes it smaller."""
+        return float(-ndtri(-np.expm1(np.log(0.5) / self.n_random) / 2.0)) if self.n_random else 0.0
+
+    def p_value(self) -> float:
+        """Bound on the probability of so large a size if run and law agree, however the scores depend.
+
+        Twice the normal tail of the largest, times their number (Bonferroni), at most 1.
+        """
+        return float(min(1.0, 2.0 * max(1, self.n_random) * ndtr(-self.largest())))
+
+    def __repr__(self) -> str:
+        note = f": {self.note}" if self.note else ""
+        return (f"ZScores(largest |z| = {self.largest():.3g} among {self.n_random}, "
+                f"usually about {self.usual_largest():.3g}, p <= {self.p_value():.2g}{note})")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Law):
+    """Moments of replicas at the recorded rounds.
+
+    Attributes
+    ----------
+    n_replicas : int
+        R.
+    costs : dict
+        Of one replica: communications, gradient_evaluations, floats_sent.
+    final : (R, d) or None
+        Average iterates after the last round, with ``keep_final=True``.
+    averages : (R,) or None
+        Averages of the test function over rounds 1, ..., n_rounds of each replica.
+    spread : (n, d, d), (n, d) or None
+        Standard error of `leaf_cov` from the variation between leaves of 64 replicas; it does not
+        assume a Gaussian law. NaN below two full leaves.
+    leaf_cov : mean of the leaves' sample covariances
+    n_leaves : int
+        Number of full leaves.
+    seed : int
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> run = fs.simulate(problem, fs.FALD(0.1, local_steps=3), n_rounds=20, n_replicas=256, seed=1)
+    >>> law = theory.exact_law(problem, fs.FALD(0.1, local_steps=3), n_rounds=20)
+    >>> run.n_replicas, run.costs['communications'], bool(run.z_scores(law).largest() < 5.0)
+    (256, 20, True)
+    """
+
+    n_replicas: int = 0
+    costs: dict[str, int] = field(default_factory=dict)
+    final: Array | None = field(default=None, repr=False)
+    averages: Array | None = field(default=None, repr=False)
+    leaf_cov: Array | None = field(default=None, repr=False)
+    spread: Array | None = field(default=None, repr=False)
+    n_leaves: int = 0
+    seed: int = 0
+
+    @property
+    def _arrays(self) -> tuple[str, ...]:
+        return *super()._arrays, "final", "averages", "leaf_cov", "spread"
+
+    def _floor_parts(self) -> tuple[Array, Array]:
+        cov = self._covariance()
+        if cov.ndim == 2:
+            mean_part, cov_part = w2_floor_parts_diagonal(cov, self.n_replicas)
+        else:
+            reference = None if self.target is None else self.target.cov
+            mean_part, cov_part = w2_floor_parts(cov, self.n_replicas, reference)
+        return mean_part, cov_part * self._kurtosis_factor()[:, None]
+
+    def _kurtosis_factor(self) -> Array:
+        """How much larger the variance of sample variances is than for a Gaussian law, (n,)."""
+        cov = self._covariance()
+        if self.is_gaussian or self.spread is None or self.n_leaves < 10:
+            return np.ones(len(cov))
+        variances = cov if cov.ndim == 2 else np.diagonal(cov, axis1=1, axis2=2)
+        errors = self.spread if cov.ndim == 2 else np.diagonal(self.spread, axis1=1, axis2=2)
+        gaussian = (2 * variances**2).sum(axis=1) / (63 * self.n_leaves)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = (errors**2).sum(axis=1) / gaussian
+        return np.where(gaussian > 0.0, np.maximum(1.0, ratio), 1.0)
+
+    def w2_floor(self) -> Array:
+        """Root mean square of what sampling R replicas of this law adds to W2, (n,); 0 at a point start.
+
+        A measured W2 near this floor says nothing about the law: use more replicas, or the exact law.
+        """
+        mean_part, cov_part = self._floor_parts()
+        return np.sqrt(mean_part.sum(axis=1) + cov_part.sum(axis=1))
+
+    def w2_interval(self, level: float = 0.95) -> Array:
+        """Interval for the true W2 (of the Gaussian with the law's moments) at each round, (n, 2).
+
+        The measured distance is off by at most the W2 between the law and its fit (triangle
+        inequality), whose `level` quantile is taken from a gamma law with the right mean and variance.
+        So the interval holds with probability at least about `level`; it is not the shortest.
+        """
+        check_quantile(level)
+        weights = np.concatenate(self._floor_parts(), axis=1)
+        quantile = np.zeros(len(weights))
+        some = weights.max(axis=1) > 0.0
+        largest = weights[some].max(axis=1)
+        parts = weights[some] / largest[:, None]  # squares of tiny weights would underflow
+        mean, variance = parts.sum(axis=1), 2 * (parts**2).sum(axis=1)
+        quantile[some] = largest * variance / mean * gammaincinv(mean**2 / variance, level)
+        half, value = np.sqrt(quantile), self.w2()
+        return np.stack([np.maximum(0.0, value - half), value + half], axis=1)
+
+    def z_scores(self, law: Law, *, same: bool = True) -> ZScores:
+        """Deviations from a law in standard errors, at the rounds that both have recorded.
+
+        Standard errors are those of the law's own covariance when it is Gaussian; otherwise those of
+        the covariance come from the variation between leaves, turned into normal scores.
+
+        Parameters
+        ----------
+        law : Law
+        same : bool
+            False also compares with the law of another problem, algorithm or start, on purpose.
+
+        Raises
+        ------
+        ValueError
+            Also where the law is known to be of something else, unless `same` is False.
+        """
+        if not isinstance(law, Law):
+            raise ValueError(f"law={law!r} must be a fedsim.Law")
+        if self.dim != law.dim:
+            raise ValueError(f"law has dimension {law.dim}; it must be {self.dim}")
+        note = compared(self.of, law.of, ("run", "law"), bool(one_of("same", same, (True, False))))
+        scores = self._scores(law)
+        scores.note = note
+        return scores
+
+    def _scores(self, law: Law) -> ZScores:
+        rounds = np.intersect1d(self.rounds, law.rounds)
+        mine, theirs = np.isin(self.rounds, rounds), np.isin(law.rounds, rounds)
+        exact = law._covariance()[theirs]
+        variances = exact if exact.ndim == 2 else np.diagonal(exact, axis1=1, axis2=2)
+        rounding = _ROUNDING * np.abs(law.mean[theirs])
+        mean = _ratio(self.mean[mine] - law.mean[theirs], np.sqrt(variances / self.n_replicas), rounding)
+        if self.cov is None:
+            return ZScores(mean, None)
+        own = self.cov[mine]
+        if own.ndim == 2 and exact.ndim == 3:
+            exact = variances
+        elif own.ndim == 3 and exact.ndim == 2:
+            own = np.diagonal(own, axis1=1, axis2=2)
+        # replicas that all stand at one point still differ from their mean by its rounding
+        pairs = rounding**2 if exact.ndim == 2 else rounding[:, :, None] * rounding[:, None, :]
+        rounding = _ROUNDING * np.abs(exact) + pairs
+        if law.is_gaussian:
+            product = 2 * exact**2 if exact.ndim == 2 else (
+                variances[:, :, None] * variances[:, None, :] + exact**2)
+            return ZScores(mean, _ratio(own - exact, np.sqrt(product / (self.n_replicas - 1)), rounding))
+        if self.n_leaves < 20 or self.spread is None or self.leaf_cov is None:
+            raise ValueError(f"n_replicas={self.n_replicas} must be at least 1280 for standard errors of a "
+                             "law that is not Gaussian (they come from at least 20 leaves of 64)")
+        if self.leaf_cov.ndim != exact.ndim:
+            raise ValueError("law and run must keep the same kind of covariance when the law is not Gaussian")
+        scores = _ratio(self.leaf_cov[mine] - exact, self.spread[mine], rounding)
+        size = np.abs(scores)
+        normal = -ndtri(np.clip(stdtr(self.n_leaves - 1, -size), 1e-300, 0.5))
+        return ZScores(mean, np.copysign(normal, scores))
+
+    def summary(self) -> str:
+        """A few lines of text."""
+        lines = [super().summary(), f"  {self.n_replicas} replicas, seed {self.seed}"]
+        if self.cov is not None and self.target is not None and self.n_replicas > 1:
+            try:
+                low, high = self.w2_interval()[-1]
+                lines.append(f"  W2 at the end in [{low:.6g}, {high:.6g}] (95%), floor of "
+                             f"{self.n_replicas} replicas {self.w2_floor()[-1]:.6g}")
+            except ValueError:  # variances only, against a target with correlations
+                pass
+        costs = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in self.costs.items())
+        lines.append(f"  per replica: {costs}")
+        return "\n".join(lines)
+
+    def to_frame(self) -> Any:
+        """The law's table, with w2_low, w2_high and w2_floor where W2 exists."""
+        frame = super().to_frame()
+        if "w2" in frame:
+            interval = self.w2_interval()
+            frame["w2_low"], frame["w2_high"] = interval[:, 0], interval[:, 1]
+            frame["w2_floor"] = self.w2_floor()
+        return frame
+
+    def _payload(self) -> dict[str, Any]:
+        data = super()._payload()
+        for name in ("final", "averages", "leaf_cov", "spread"):
+            if getattr(self, name) is not None:
+                data[name] = getattr(self, name)
+        data["meta"] |= {"n_replicas": self.n_replicas, "costs": self.costs, "n_leaves": self.n_leaves,
+                         "seed": self.seed}
+        return data
+
+
+def _ratio(difference: Array, error: Array, rounding: Array) -> Array:
+    """difference / error; where the error is not above rounding, 0 if the difference is not either."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = difference / error
+    return np.where((error <= rounding) & (np.abs(difference) <= rounding), 0.0, scores)
+
+
+def load(path: str | os.PathLike[str]) -> Law:
+    """Read a `Law` or `Run` written by ``save``.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged or was written by something else.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> run = fs.simulate(problem, fs.FALD(0.1, local_steps=3), n_rounds=20, n_replicas=256, seed=1)
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / 'run.npz'
+    ...     run.save(path)
+    ...     again = fs.load(path)
+    >>> bool((again.mean == run.mean).all())
+    True
+    """
+    data, meta = read_payload(path)
+    try:
+        of = Provenance.from_json(meta.get("of"))  # files of older versions have none
+        fields = law_fields(data, meta, of)
+        if meta["kind"] == "Law":
+            return attach(Law(**fields), of)
+        extra: dict[str, Any] = {name: data.get(name) for name in ("final", "averages", "leaf_cov", "spread")}
+        run = Run(**fields, **extra, n_replicas=meta["n_replicas"], costs=meta["costs"],
+                  n_leaves=meta["n_leaves"], seed=meta["seed"])
+        return attach(run, of)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"path={str(path)!r} must be a file written by Law.save ({error!r})") from None

@@ -1,0 +1,115 @@
+"""What compiled code a problem provides: gradients of its clients, lane by lane."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..random.slots import Normals, normal_row
+from ..settings.validation import Array
+from ..vector import lanes
+from ..vector.compile import dispatched, inner
+from ..vector.tiles import aligned
+
+
+class Scratch(NamedTuple):
+    """Rows (d, B) that a gradient may overwrite: float64 ones, and ones for normals."""
+
+    rows: Array
+    normals: Any
+
+
+def scratch_rows(dim: int, n_lanes: int, dtype: Any) -> Scratch:
+    """Scratch for gradients in `dim` dimensions whose normals have this dtype."""
+    return Scratch(aligned((dim, n_lanes)), aligned((dim, n_lanes), dtype))
+
+
+@dispatched
+def exact_gradient(problem: Any, client: Any, x: Array, scratch: Scratch, out: Array) -> None:
+    """Evaluate a client's exact gradient at `x` (d, B) into `out` (d, B), lane by lane.
+
+    `client` is a number, or one number per lane. One body per class of problem.
+    """
+
+
+@dispatched
+def stochastic_gradient(problem: Any, lane_set: Any, client: Any, step: int, draw: int, x: Array,
+                        scratch: Scratch, out: Array) -> None:
+    """The same with the problem's gradient noise.
+
+    `draw` counts the evaluations within a step, so that each has its own noise.
+    """
+
+
+@dispatched
+def langevin(problem: Any, lane_set: Any, client: Any, step: int, x: Array, scratch: Any, gradient: Array,
+             eta: float, size: float, private: Any, own: Normals, shared_size: float,
+             shared: Normals) -> None:
+    """A Langevin step of a client: x <- x - eta g(x) + size private own + shared_size shared.
+
+    `own` and `shared` are its normals; `gradient` (d, B) is room for g(x). A class
+    of problems may supply a body that needs fewer passes over the rows.
+    """
+
+
+@langevin.otherwise
+def _langevin(problem, lane_set, client, step, x, scratch, gradient, eta, size, private, own, shared_size,
+              shared):
+    stochastic_gradient(problem, lane_set, client, step, 0, x, scratch, gradient)
+    for i in range(x.shape[0]):
+        if shared_size > 0.0:
+            lanes.langevin_shared(x[i], eta, gradient[i], size, private, normal_row(own, i),
+                                  shared_size, normal_row(shared, i))
+        else:
+            lanes.langevin(x[i], eta, gradient[i], size, private, normal_row(own, i))
+
+
+@dispatched
+def kick(problem: Any, client: Any, size: float, x: Array, velocity: Array, scratch: Any,
+         gradient: Array) -> None:
+    """velocity += size g(x), with the exact gradient."""
+
+
+@kick.otherwise
+def _kick(problem, client, size, x, velocity, scratch, gradient):
+    exact_gradient(problem, client, x, scratch, gradient)
+    for i in range(x.shape[0]):
+        lanes.axpy(velocity[i], size, gradient[i])
+
+
+@dispatched
+def is_exact(problem: Any) -> bool:
+    """True when `stochastic_gradient` has no noise, so that equal points give equal gradients."""
+
+
+@is_exact.otherwise
+def _is_noisy(problem):
+    return False
+
+
+def always(problem):
+    """Body of `is_exact` for classes without gradient noise."""
+    return True
+
+
+@dispatched
+def leapfrog(problem: Any, client: Any, size: float, x: Array, velocity: Array, corrected: bool,
+             correction: Array, slot: int, scratch: Any, gradient: Array) -> None:
+    """velocity += size g(x), then x += velocity, with the exact gradient.
+
+    With `corrected`, row block `slot` of `correction` (slots, d, B) is added to the gradient.
+    """
+
+
+@leapfrog.otherwise
+def _leapfrog(problem, client, size, x, velocity, corrected, correction, slot, scratch, gradient):
+    kick(problem, client, size, x, velocity, scratch, gradient)
+    drift(size, x, velocity, corrected, correction, slot)
+
+
+@inner
+def drift(size, x, velocity, corrected, correction, slot):
+    """x += velocity, after velocity += size times the correction."""
+    for i in range(x.shape[0]):
+        if corrected:
+            lanes.axpy(velocity[i], size, correction[slot, i])
+        lanes.axpy(x[i], 1.0, velocity[i])

@@ -1,0 +1,70 @@
+"""The random streams: counters, not states.
+
+Every random number is a pure function of (seed, replica, step, client, place, tag), computed by
+`philox`. Nothing is stored, so the same seed gives the same bits for any thread count, block
+size, executor or resume point, and different algorithms can share random numbers.
+
+Counter words (32 bits each):  client << 16 | pair,  step,  replica,  tag.  The key is the seed.
+
+Source: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..vector.tiles import TILE, aligned, aligned_copy
+from .slots import ROOM
+
+# Tags: the kind of randomness. Noise of gradient evaluation j of a step has GRADIENT_NOISE + j.
+OWN_NOISE = 0
+SHARED_NOISE = 1
+START = 2
+PARTICIPATION = 3
+MINIBATCH = 1 << 16
+GRADIENT_NOISE = 1 << 24
+
+MAX_STEPS = 2**32
+MAX_CLIENTS = 2**16
+MAX_PAIRS = 2**16
+MAX_REPLICAS = 2**32
+
+
+class LaneSet(NamedTuple):
+    """The lanes of a block, in whole tiles: the key words and the replica number of each lane, all uint64.
+
+    `spare` is a row (1, at least B) of floats for the second normal of a pair where only one is wanted.
+    """
+
+    key0: Any
+    key1: Any
+    replicas: Any
+    spare: Any
+
+
+class CoordinateLaneSet(NamedTuple):
+    """Lanes that are pairs of coordinates of a few replicas: lane = pair * n_replicas + replica.
+
+    Their number need not make whole tiles.
+    """
+
+    key0: Any
+    key1: Any
+    replicas: Any
+    pairs: Any
+
+
+def lane_set(seed: int, first: int, count: int) -> LaneSet:
+    """Lanes of replicas first, ..., first + count - 1, and of the last one again until tiles are full."""
+    n_lanes = -(-count // TILE) * TILE
+    replicas = np.minimum(np.arange(first, first + n_lanes), first + count - 1)
+    return LaneSet(np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32),
+                   aligned_copy(replicas.astype(np.uint64)), aligned((1, max(n_lanes, ROOM))))
+
+
+def by_coordinates(lanes: LaneSet, count: int, n_pairs: int) -> CoordinateLaneSet:
+    """The first `count` lanes, with one lane for each pair of coordinates."""
+    return CoordinateLaneSet(lanes.key0, lanes.key1, aligned_copy(np.tile(lanes.replicas[:count], n_pairs)),
+                             aligned_copy(np.repeat(np.arange(n_pairs, dtype=np.uint64), count)))

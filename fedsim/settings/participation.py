@@ -1,0 +1,111 @@
+"""Which clients take part in a round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..random.philox import philox
+from ..random.streams import PARTICIPATION
+from ..vector.compile import compiled, inlined
+from .validation import one_of, whole
+
+
+@inlined
+def _uniform(lane_set, lane, position, draw):
+    """A uniform number in [0, 1) with 53 bits, of this lane, position and draw."""
+    high, low, _, _ = philox(np.uint64(draw) << np.uint64(16), np.uint64(position),
+                             lane_set.replicas[lane], np.uint64(PARTICIPATION),
+                             lane_set.key0, lane_set.key1)
+    return np.float64(((high << np.uint64(32)) | low) >> np.uint64(11)) * 2.0**-53
+
+
+@compiled
+def draw_clients(lane_set, round, replace, cumulative_weights, drawn, pool):
+    """Draw the active clients of a round into `drawn` (S, B), anew in every lane.
+
+    With replacement by inverting the cumulative weights; without by a partial Fisher-Yates shuffle
+    of `pool` (N, B).
+    """
+    n_active, n_lanes = drawn.shape
+    n_clients = cumulative_weights.shape[0]
+    for b in range(n_lanes):
+        if replace:
+            for slot in range(n_active):
+                u = _uniform(lane_set, b, round, slot)
+                client = np.searchsorted(cumulative_weights, u, side="right")
+                drawn[slot, b] = min(client, n_clients - 1)
+        else:
+            for client in range(n_clients):
+                pool[client, b] = client
+            for slot in range(n_active):
+                u = _uniform(lane_set, b, round, slot)
+                other = slot + int(u * (n_clients - slot))
+                chosen = pool[other, b]
+                pool[other, b] = pool[slot, b]
+                drawn[slot, b] = chosen
+
+
+@dataclass(frozen=True)
+class Participation:
+    """`n_active` clients a round, drawn anew for every round and replica.
+
+    Parameters
+    ----------
+    n_active : int
+        S, at least 1.
+    replace : bool
+        True is scheme I: S independent draws with probabilities w_c; a client drawn twice counts
+        twice. False is scheme II: a uniform subset, which needs equal weights and S <= N.
+
+    Source: FA-LD section 4.4 and appendix C.1.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> fs.Participation(1, replace=True).variance_factor(problem.n_clients)
+    1.0
+    >>> fs.FALD(0.1, participation=fs.Participation(1, replace=True)).stability(problem).stable
+    True
+    """
+
+    n_active: int
+    replace: bool
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_active", whole("n_active", self.n_active, 1))
+        object.__setattr__(self, "replace", bool(one_of("replace", self.replace, (True, False))))
+
+    @classmethod
+    def from_paper(cls, S: int, scheme: str) -> Participation:
+        """Scheme "I" or "II" with S devices, as the paper writes them."""
+        return cls(S, one_of("scheme", scheme, ("I", "II")) == "I")
+
+    @property
+    def scheme(self) -> str:
+        """The paper's name, "I" or "II"."""
+        return "I" if self.replace else "II"
+
+    def check(self, problem: Any) -> None:
+        """Raise ValueError unless this problem's clients can be drawn so."""
+        if self.replace:
+            return
+        if self.n_active > problem.n_clients:
+            raise ValueError(f"n_active={self.n_active} must be at most n_clients={problem.n_clients} "
+                             "(scheme II draws without replacement)")
+        if np.abs(problem.weights - 1.0 / problem.n_clients).max() > 1e-12:
+            raise ValueError(f"weights={np.array2string(problem.weights, threshold=6)} must all equal "
+                             "1/n_clients for scheme II (replace=False); use replace=True")
+
+    def variance_factor(self, n_clients: int) -> float:
+        """Variance of the average over drawn clients, relative to one client drawn by weight.
+
+        1/S with replacement, (N - S) / (S (N - 1)) without.
+        """
+        if n_clients == 1:  # whoever is drawn
+            return 0.0
+        if self.replace:
+            return 1.0 / self.n_active
+        return (n_clients - self.n_active) / (self.n_active * (n_clients - 1))

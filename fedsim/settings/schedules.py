@@ -1,0 +1,196 @@
+"""Step-size schedules, indexed by the local step k = 0, 1, 2, ...
+
+A schedule is a frozen dataclass with `at(k)` for NumPy, `arrays()` for compiled code and a compiled
+`step_size(schedule, k)` chosen by the class of what `arrays()` returns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..equality import ByValue
+from ..vector.compile import dispatched
+from .validation import Array, array, nonnegative, positive
+
+__all__ = [
+    "Constant", "Harmonic", "Listed", "Schedule", "as_schedule",
+]
+
+
+@dispatched
+def step_size(schedule: Any, k: int) -> float:
+    """Step size of local step k (compiled; one body per class of schedule)."""
+
+
+class ConstantStep(NamedTuple):
+    """Compiled form of `Constant`."""
+
+    value: float
+
+
+class HarmonicStep(NamedTuple):
+    """Compiled form of `Harmonic`."""
+
+    offset: float
+    slope: float
+
+
+class ListedStep(NamedTuple):
+    """Compiled form of `Listed`."""
+
+    values: Array
+
+
+@step_size.register(ConstantStep)
+def _constant(schedule, k):
+    return schedule.value
+
+
+@step_size.register(HarmonicStep)
+def _harmonic(schedule, k):
+    return 1.0 / (schedule.offset + schedule.slope * k)
+
+
+@step_size.register(ListedStep)
+def _listed(schedule, k):
+    return schedule.values[k]
+
+
+class Schedule:
+    """What all schedules share.
+
+    Examples
+    --------
+    >>> schedule = fs.FALD([0.2, 0.1, 0.05]).schedule
+    >>> schedule.is_constant, schedule.largest, schedule.n_steps
+    (False, 0.2, 3)
+    """
+
+    is_constant = False
+    n_steps: int | None = None
+    """Number of steps the schedule is defined for; None when it never ends."""
+
+    def at(self, k: Any) -> Array:
+        """Step sizes at local steps `k` (an int or an array of ints)."""
+        raise NotImplementedError
+
+    def arrays(self) -> Any:
+        """The NamedTuple that compiled code sees."""
+        raise NotImplementedError
+
+    @property
+    def largest(self) -> float:
+        """Largest step size of the schedule."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Constant(Schedule):
+    """The same step size at every local step.
+
+    Examples
+    --------
+    >>> fs.schedules.Constant(0.5).at(3).item()
+    0.5
+    """
+
+    value: float
+    is_constant = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", positive("step_size", self.value))
+
+    def at(self, k: Any) -> Array:
+        return np.full(np.shape(k), self.value)
+
+    def arrays(self) -> ConstantStep:
+        return ConstantStep(self.value)
+
+    @property
+    def largest(self) -> float:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Harmonic(Schedule):
+    """eta_k = 1 / (offset + slope k), decreasing.
+
+    FA-LD Theorem 4.8 takes offset = 2 smoothness and slope = strong_convexity / 12.
+
+    Examples
+    --------
+    >>> fs.schedules.Harmonic.from_theorem(strong_convexity=1.0, smoothness=2.0).at(0).item()
+    0.25
+    """
+
+    offset: float
+    slope: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offset", positive("offset", self.offset))
+        object.__setattr__(self, "slope", nonnegative("slope", self.slope))
+
+    @classmethod
+    def from_theorem(cls, *, strong_convexity: float, smoothness: float) -> Harmonic:
+        """The rule of FA-LD Theorem 4.8: 1 / (2 L + (m / 12) k)."""
+        m = positive("strong_convexity", strong_convexity)
+        return cls(offset=2.0 * positive("smoothness", smoothness), slope=m / 12.0)
+
+    def at(self, k: Any) -> Array:
+        return np.asarray(1.0 / (self.offset + self.slope * np.asarray(k, dtype=np.float64)))
+
+    def arrays(self) -> HarmonicStep:
+        return HarmonicStep(self.offset, self.slope)
+
+    @property
+    def largest(self) -> float:
+        return 1.0 / self.offset
+
+
+@dataclass(frozen=True, eq=False)
+class Listed(ByValue, Schedule):
+    """One step size per local step, given as an array (n_steps,).
+
+    Examples
+    --------
+    >>> fs.schedules.Listed([0.2, 0.1]).at([0, 1]).tolist()
+    [0.2, 0.1]
+    """
+
+    values: Array
+
+    def __post_init__(self) -> None:
+        values = array("step_size", self.values, 1)
+        worst = int(np.argmin(values))
+        if values[worst] <= 0.0:
+            raise ValueError(f"step_size[{worst}]={values[worst]:g} must be greater than 0")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "n_steps", len(values))
+
+    def at(self, k: Any) -> Array:
+        return self.values[np.asarray(k)]
+
+    def arrays(self) -> ListedStep:
+        return ListedStep(self.values)
+
+    @property
+    def largest(self) -> float:
+        return float(self.values.max())
+
+
+def as_schedule(value: object) -> Schedule:
+    """A number becomes `Constant`, an array `Listed`, a schedule itself.
+
+    Examples
+    --------
+    >>> fs.schedules.as_schedule(0.1).is_constant
+    True
+    """
+    if isinstance(value, Schedule):
+        return value
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0):
+        return Listed(value)  # type: ignore[arg-type]
+    return Constant(value)  # type: ignore[arg-type]

@@ -1,0 +1,223 @@
+"""Stability of the second moment where minibatch noise grows with the distance from the minimizers.
+
+With minibatches of linear regression a gradient is A x - A b + xi with Cov(xi | x) a quadratic function of
+x. The part of it that is quadratic, R(x x'), multiplies what the second moment of deviations is mapped to:
+
+    S -> M S M' + K R(own blocks of S) K',
+
+which has at least the radius of M squared, so that the largest stable step size is smaller than the mean's.
+Batches of different clients and evaluations are independent: R needs each client's own block only.
+
+Source: derived; DE-SGLD section 5.1 and FA-LD appendix G for the gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import LinearOperator, eigs, eigsh
+
+from ..interfaces import Problem
+from ..settings.validation import Array
+from .search import Stability, largest_stable
+
+MAX_TABLE = 1_000_000
+"""Entries of the largest table that is made: N d^4, and four times that for FA-HMC."""
+MAX_POSITIONS, MAX_STATE = 300, 80
+"""Numbers N d that all clients of DE-SGLD hold, and 2 N d of DE-SGHMC, whose map is not symmetric: the
+radius is searched for more slowly."""
+MAX_WORK = 4_000_000_000
+"""n d^4 for n data, the operations that `batch_response` takes."""
+SMALL, DENSE = 8, 0.1
+
+Radius = Callable[[float], float]
+
+
+def batch_response(problem: Problem, fits: bool = True, table: int = 1) -> tuple[Array | None, str]:
+    """`problem.batch_response()` where there is one and it is small enough, else None; and a remark.
+
+    `fits` is False for a decentralized state that is too large, `table` multiplies N d^4.
+    """
+    if problem.response_work is None:
+        return None, ""
+    if (not fits or table * problem.n_clients * problem.dim**4 > MAX_TABLE
+            or problem.response_work > MAX_WORK):
+        return None, "; of the mean alone: too large to judge the second moment under minibatches"
+    response = problem.batch_response()
+    return (response if response is not None and response.any() else None), ""  # 0: all data, each once
+
+
+def judged(mean: Stability, judge: tuple[Radius | None, str],
+           limit: Callable[[Radius, float], float]) -> Stability:
+    """The stability of the `mean` made stricter by that of the second moment.
+
+    `judge` is the root of the second-moment map's radius, or None, and a remark; `limit` finds where the root
+    is one, given a step size where it is at least one.
+    """
+    step, (second, remark) = mean.step_size, judge
+    if second is None:
+        return replace(mean, source=mean.source + remark)
+    value, high = second(step), mean.max_step_size
+    if not high < np.inf:
+        high = step
+        while second(high) < 1.0:
+            high *= 2.0
+    bound = limit(second, high)
+    return replace(mean, radius=max(mean.radius, value), max_step_size=bound,
+                   stable=bool(mean.stable and (value < 1.0 or step < bound)),
+                   source=f"{mean.source}; of the second moment, which decides under minibatches")
+
+
+def _below(radius: Radius, high: float) -> float:
+    """A step size of radius below one, by halving; 0.0 if there is none."""
+    low = 0.5 * high
+    for _ in range(60):
+        if radius(low) < 1.0:
+            return low
+        low *= 0.5
+    return 0.0
+
+
+def only_limit(radius: Radius, high: float) -> float:
+    """Where `radius` is one if it is so at one positive step size; NaN where none is found."""
+    low = _below(radius, high)
+    if low == 0.0:
+        return float("nan")
+    if radius(high) < 1.0:  # the mean's own limit, up to rounding
+        return high
+    return float(brentq(lambda step: radius(step) - 1.0, low, min(2.0 * low, high), rtol=1e-10))
+
+
+def first_limit(radius: Radius, high: float) -> float:
+    """The first such step size above one that is stable; NaN where none is found."""
+    low = _below(radius, high)
+    if low == 0.0:
+        return float("nan")
+    found = largest_stable(radius, low, growth=1.05, scan=16)
+    return high if np.isnan(found) else min(found, high)
+
+
+def gossip_radius(problem: Problem, response: Array, mixing: Array, friction: float | None) -> Radius:
+    """Root of the radius of the second-moment map of all clients, as a function of the step size.
+
+    States are positions (N d), followed by velocities where there is a `friction`.
+    """
+    followed, weights = problem.curvature_problem(), problem.weights
+    clients, dim, parts = problem.n_clients, problem.dim, 1 if friction is None else 2
+    size, each = clients * dim, np.arange(clients)
+    gossip, pull = np.kron(mixing, np.eye(dim)), np.zeros((clients, dim, clients, dim))
+    pull[each, :, each, :] = weights[:, None, None] * followed.dense_hessians
+    pulls = pull.reshape(size, size)
+    response = weights[:, None, None] ** 2 * response
+    starts = [np.eye(parts * size).ravel()]
+
+    def moved(eta: float) -> Any:
+        if friction is None:
+            matrix = gossip - eta * pulls
+        else:
+            keep, unit = 1.0 - eta * friction, np.eye(size)
+            matrix = np.block([[gossip - eta**2 * pulls, eta * keep * unit], [-eta * pulls, keep * unit]])
+        return csr_array(matrix) if np.count_nonzero(matrix) < DENSE * matrix.size else matrix
+
+    def radius(eta: float) -> float:
+        matrix, kicks = moved(eta), eta * np.array([1.0] if friction is None else [eta, 1.0])
+
+        def apply(flat: Array) -> Array:
+            cov = flat.reshape(parts * size, parts * size)
+            after = np.ascontiguousarray((matrix @ np.ascontiguousarray((matrix @ cov).T)).T)
+            own = cov.reshape(parts, clients, dim, parts, clients, dim)[0, each, :, 0, each]
+            noise = (response @ own.reshape(clients, dim * dim, 1)).reshape(own.shape)
+            blocks = after.reshape(parts, clients, dim, parts, clients, dim)
+            for a, one in enumerate(kicks):
+                for b, other in enumerate(kicks):
+                    blocks[a, each, :, b, each] += one * other * noise
+            return after.ravel()
+
+        length = (parts * size) ** 2
+        if parts * size <= SMALL:
+            return _root(np.stack([apply(row) for row in np.eye(length)], axis=1))
+        operator = LinearOperator((length, length), apply, dtype=np.float64)
+        if friction is None:  # the map is its own transpose
+            found: Any = eigsh(operator, k=1, which="LA", v0=starts[0], ncv=30, tol=1e-11)
+        else:
+            found = eigs(operator, k=1, which="LM", v0=starts[0], ncv=40, tol=1e-9)
+        values, vectors = found
+        # near what the next step size needs; the identity keeps it inside the cone
+        vector = _upwards(vectors[:, 0].real)
+        starts[0] = vector + 1e-3 * np.abs(vector).max() * np.eye(parts * size).ravel()
+        return float(np.sqrt(np.abs(values[0])))
+
+    return radius
+
+
+def gossip_second_moment(problem: Problem, mixing: Array,
+                         friction: float | None) -> tuple[Radius | None, str]:
+    """Root of the radius of the second moment under minibatches, where there is one; and a remark."""
+    size = problem.n_clients * problem.dim
+    fits = size <= MAX_POSITIONS if friction is None else 2 * size <= MAX_STATE
+    response, remark = batch_response(problem, fits)
+    return None if response is None else gossip_radius(problem, response, mixing, friction), remark
+
+
+def forgets(evaluations: list[tuple[Array, Array]]) -> bool:
+    """Whether nothing but theta lasts from one local update to the next."""
+    return not evaluations[0][0][:, 1:].any()
+
+
+def federated_radius(problem: Problem, response: Array,
+                     evaluations: Callable[[float], list[tuple[Array, Array]]], local_steps: int,
+                     factor: float) -> Radius:
+    """Root of the radius of the second-moment map of a round, as a function of the step size.
+
+    A local update makes `evaluations`, s -> F s - k g(theta) for (F, k), of the state s = (theta, rest) with
+    rest = 0 where the round begins; `factor` is `Participation.variance_factor`.
+    """
+    hessians, weights = problem.curvature_problem().dense_hessians, problem.weights
+    clients, dim = problem.n_clients, problem.dim
+    square, unit = dim * dim, np.eye(problem.dim)
+
+    def radius(eta: float) -> float:
+        chain = [(np.kron(drift, unit), np.kron(kick[:, None], unit)) for drift, kick in evaluations(eta)]
+        width = len(chain[0][0])
+        covs = np.zeros((clients, square, width, width))
+        covs[:, :, :dim, :dim] = np.eye(square).reshape(square, dim, dim)
+        maps = np.broadcast_to(np.eye(width), (clients, width, width))
+        alike = forgets(evaluations(eta))  # then a round is a power of one update
+        for drift, kick in chain if alike else chain * local_steps:
+            step = np.repeat(drift[None], clients, axis=0)
+            step[:, :, :dim] -= kick @ hessians
+            own = covs[:, :, :dim, :dim].reshape(clients, square, square)
+            noise = (own @ response.swapaxes(1, 2)).reshape(clients, square, dim, dim)
+            covs = step[:, None] @ covs @ step[:, None].swapaxes(2, 3) + kick @ noise @ kick.T
+            maps = step @ maps
+        update = covs[:, :, :dim, :dim].reshape(clients, square, square).swapaxes(1, 2)
+        own = np.linalg.matrix_power(update, local_steps if alike else 1)
+        maps = np.linalg.matrix_power(maps[:, :dim, :dim], local_steps if alike else 1)
+        alone = np.einsum("cij,ckl->cikjl", maps, maps).reshape(own.shape)
+        mean = np.tensordot(weights, maps, axes=1)
+        together = np.kron(mean, mean) + np.tensordot(weights**2, own - alone, axes=1)
+        return _root((1.0 - factor) * together + factor * np.tensordot(weights, own, axes=1))
+
+    def guarded(eta: float) -> float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return radius(eta)
+
+    return guarded
+
+
+def _root(table: Array) -> float:
+    """Root of the spectral radius."""
+    if not np.isfinite(table).all():
+        return float("inf")
+    return float(np.sqrt(np.abs(np.linalg.eigvals(table)).max()))
+
+
+def _upwards(vector: Array) -> Array:
+    """The vector with a positive trace."""
+    side = int(np.sqrt(len(vector)))
+    return vector if vector[:: side + 1].sum() >= 0.0 else -vector

@@ -1,0 +1,220 @@
+"""DE-SGLD: stationary W2 of average and agents against the spectral gap, with Theorem 1 beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from theory.rates import loglog_slope
+
+from ..figure import (
+    DATA_SETS,
+    EXACT,
+    FAIL,
+    PASS,
+    ByScale,
+    Claim,
+    Finding,
+    Parameter,
+    Tables,
+    Unjudged,
+    settings,
+)
+from ..verdicts import Judgement, shares, unanimous
+from . import graphs, linear
+from . import shared as de
+from .claims import SAME, replicas_finding
+from .gap_drawing import draw
+
+__all__ = ["CLAIMS", "PARAMETERS", "compute", "draw"]
+
+TITLE = "Stationary W2 against the spectral gap"
+PAPER = "ours, for DE-SGLD theorem 1 and remark 3"
+SHOWS = ("Exact stationary W2 of average and agents over families of networks, at a small and a large step "
+         "size, with replicas and Theorem 1; and against the number of agents.")
+COST = {"tiny": "8 s", "quick": "19 s", "paper": "4 min (estimated)"}
+PARAMETERS = [
+    Parameter("n_clients", 36, "ours", "agents: a square, so that there is a grid"),
+    Parameter("n_data", 1800, "ours", "50 an agent as in section 5.1"),
+    linear.DIM, linear.PRIOR, linear.NOISE, linear.DATA_SEED,
+    Parameter("n_data_sets", ByScale(12, 12, 50), "ours", "the findings are judged on each by itself"),
+    Parameter("network_seed", 0, "ours", "of the random graphs"),
+    Parameter("step_sizes", [1e-5, 6e-4], "ours",
+              "within Theorem 1's range on every network; at the small one it says something on some"),
+    Parameter("neighbours", ByScale([1, 6, 18], list(range(1, 19)), list(range(1, 19))), "ours",
+              "k of the circles with k neighbours on either side; 18 is the complete graph"),
+    Parameter("lazy_shares", ByScale([0.01, 0.1, 0.3], [0.003, 0.01, 0.03, 0.1, 0.3, 0.6],
+                                     [0.001, 0.003, 0.01, 0.02, 0.03, 0.06, 0.1, 0.2, 0.3, 0.6, 0.9]), "ours",
+              "W = s (complete) + (1 - s) I: its gap is s"),
+    Parameter("chances", ByScale([0.1], [0.02, 0.05, 0.1, 0.2, 0.4],
+                                 [0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6]), "ours",
+              "of a link of the random graphs"),
+    Parameter("sizes", ByScale([4, 16], [4, 6, 10, 16, 25, 40, 64, 100],
+                               [4, 6, 10, 16, 25, 40, 64, 100, 160]), "ours", "agents of the last panel"),
+    Parameter("simulated", ["path", "k = 1", "star", "grid", "k = 6", "k = 18"], "ours",
+              "networks with replicas"),
+    Parameter("n_rounds", ByScale(200, 600, 2000), "ours", "iterations of the replicas, large step size"),
+    Parameter("n_replicas", ByScale(256, 2048, 16384), "ours", "of every simulated network"),
+    Parameter("seed", 1, "ours", "of the replicas"),
+]
+NEAR = 0.1
+"""Gaps within 10% of each other count as equal."""
+FACTOR = 2.0
+
+
+def compute(scale: str) -> Tables:
+    """Tables: networks, equal, sizes, bound, replicas."""
+    p = settings(PARAMETERS, scale)
+    return {"networks": graphs.over_networks(p), "equal": graphs.with_equal_curvature(p),
+            "sizes": graphs.over_sizes(p), "bound": graphs.bound_by_gamma(p),
+            "replicas": graphs.replicas(p)}
+
+
+def _pairs(table: pd.DataFrame) -> pd.DataFrame:
+    """Pairs of networks at the same step size on the same data set, the smaller gap first (suffix _x)."""
+    both = table.merge(table, on=["data_set", "step_size"])
+    return both[both["gap_x"] < both["gap_y"]]
+
+
+def judge_bound(tables: Tables) -> Judgement:
+    """Theorem 1's bound with gamma-bar alone varied."""
+    table, rising, total = tables["bound"].sort_values("gamma"), 0, 0
+    for _, one in table.groupby("round"):
+        steps = np.diff(one[["average", "agents"]].to_numpy(), axis=0)
+        rising, total = rising + int((steps > 0.0).sum()), total + steps.size
+    verdict = PASS if rising == total else FAIL
+    last = table[table["round"] == table["round"].max()]
+    return Judgement(verdict, (
+        f"From gamma-bar = {table['gamma'].min():g} to {table['gamma'].max():g}, all else fixed, the bounds "
+        f"of average and agents after {de.listed([f'{k:.0e}' for k in sorted(table['round'].unique())])} "
+        f"iterations rise in {rising} of {total} steps; in the limit from {last['average'].iloc[0]:.3g} to "
+        f"{last['average'].iloc[-1]:.3g} for the average."))
+
+
+def judge_family(tables: Tables) -> Judgement:
+    """Exact laws along the two families that are ordered by their gap."""
+    table = tables["networks"]
+    good, steps, back, worst = [], 0, 0, 1.0
+    for _, one in table[table["family"].isin([graphs.CIRCULANT, graphs.LAZY])].groupby("data_set"):
+        ratios = np.concatenate([family.sort_values("gap")[name].pipe(lambda w2: w2 / w2.shift()).iloc[1:]
+                                 for _, family in one.groupby(["family", "step_size"])
+                                 for name in ("average", "agents")])
+        good.append(bool((ratios <= 1.0 + SAME).all()))
+        steps, back = steps + len(ratios), back + int((ratios > 1.0 + SAME).sum())
+        worst = max(worst, float(ratios.max()))
+    return Judgement(unanimous(good), (
+        f"Along circles with more and more neighbours and along lazy complete graphs, a larger gap never has "
+        f"a W2 larger by more than 1%, of average or agents, {shares(good)}; it has in {back} of {steps} "
+        f"steps, at most {worst:.3f} times."))
+
+
+def judge_all(tables: Tables) -> Judgement:
+    """Pairs of networks where the larger gap has the larger distance."""
+    pairs, good, texts = _pairs(tables["networks"]), {}, []
+    apart = pairs[pairs["gap_y"] > (1.0 + NEAR) * pairs["gap_x"]]
+    for name in ("average", "agents"):
+        wrong = apart[f"{name}_y"] > (1.0 + SAME) * apart[f"{name}_x"]
+        good[name] = ~wrong.groupby(apart["data_set"]).any()
+        worst = apart.iloc[int(np.argmax(apart[f"{name}_y"] / apart[f"{name}_x"]))]
+        texts.append(f"{name} {100 * wrong.mean():.1f}% of {len(wrong)} (most: {worst['network_y']}, gap "
+                     f"{worst['gap_y']:.3g}, {worst[f'{name}_y'] / worst[f'{name}_x']:.2f} times "
+                     f"{worst['network_x']}, gap {worst['gap_x']:.3g})")
+    both = good["average"] & good["agents"]
+    return Judgement(unanimous(both), (
+        f"Pairs in which the network with the larger gap is further away by more than 1%: "
+        f"{'; '.join(texts)}. None of these {shares(both)}."))
+
+
+def judge_decides(tables: Tables) -> Judgement:
+    """Networks of equal gaps."""
+    pairs, good, texts = _pairs(tables["networks"]), [], []
+    near = pairs[pairs["gap_y"] <= (1.0 + NEAR) * pairs["gap_x"]]
+    for name in ("average", "agents"):
+        ends = near[[f"{name}_x", f"{name}_y"]]
+        ratio = ends.max(axis=1) / ends.min(axis=1)
+        worst = near.iloc[int(np.argmax(ratio))]
+        good.append((ratio < FACTOR).groupby(near["data_set"]).all())
+        texts.append(f"{name} {ratio.max():.1f} times ({worst['network_x']} and {worst['network_y']})")
+    both = good[0] & good[1]
+    return Judgement(unanimous(both), (
+        f"Networks whose gaps agree within 10% differ at most by {' and '.join(texts)}; by less than "
+        f"{FACTOR:g} times {shares(both)}."))
+
+
+def judge_theorem(tables: Tables) -> Judgement:
+    """Exact limits against Theorem 1's."""
+    table = tables["networks"]
+    covered = table[table["status"] == de.HOLD]
+    ratios = pd.concat([covered[name] / covered[f"{name}_bound"] for name in ("average", "agents")])
+    sets = pd.concat([covered["data_set"], covered["data_set"]])
+    good = (ratios <= 1.0).groupby(sets).all()
+    return Judgement(unanimous(good), (
+        f"In {len(covered)} of {len(table)} settings its hypotheses hold; exact limits of average and agents "
+        f"are there {ratios.min():.1e} to {ratios.max():.2g} of the bound's, at most 1 {shares(good)}."))
+
+
+def judge_informative(tables: Tables) -> Judgement:
+    """Where the bound is below the distance of the start."""
+    table = tables["networks"]
+    near = table["average_bound"] < table["start"]
+    good = near.groupby(table["data_set"]).all()
+    counts = [f"{100 * part.mean():.0f}% at eta = {step:g}"
+              for step, part in near.groupby(table["step_size"], sort=False)]
+    return Judgement(unanimous(good), (
+        f"Its limit for the average is below the distance of the start on {de.listed(counts)} of the "
+        f"networks; on all {shares(good)}."))
+
+
+def judge_curvature(tables: Tables) -> Judgement:
+    """The average with equal Hessians."""
+    worst = max(float(one["average"].max() / one["average"].min() - 1.0)
+                for _, one in tables["equal"].groupby("step_size"))
+    unequal = tables["networks"].groupby(["data_set", "step_size"])["average"].agg(["max", "min"])
+    times = unequal["max"] / unequal["min"]
+    size = f"{worst:.2g}" if worst > 1e-6 else "nothing beyond rounding"
+    return Judgement(PASS if worst <= 1e-6 else FAIL, (
+        f"With equal Hessians the average's W2 varies by {size} over {tables['equal']['network'].nunique()} "
+        f"networks; with the data's it varies {times.min():.0f} to {times.max():.0f} times."))
+
+
+def judge_slope(tables: Tables) -> Judgement:
+    """How fast exact limits and bound grow as the gap closes, on the lazy complete graphs."""
+    table = de.among(tables["networks"], family=graphs.LAZY)
+    table = table[table["step_size"] == table["step_size"].max()]
+    slopes = np.array([[loglog_slope(one["gap"], one[name]).value for name in ("average", "average_bound")]
+                       for _, one in table.groupby("data_set")])
+    good = np.abs(slopes[:, 0] - slopes[:, 1]) < 0.25
+    return Judgement(unanimous(good), (
+        f"On the lazy complete graphs at eta = {table['step_size'].iloc[0]:g} the exact W2 of the average "
+        f"goes like the gap to the power {slopes[:, 0].min():.2f} to {slopes[:, 0].max():.2f}, the bound's "
+        f"limit {slopes[:, 1].min():.2f} to {slopes[:, 1].max():.2f}; alike within 0.25 {shares(good)}."))
+
+
+CLAIMS = [
+    Claim("Theorem 1's bound is monotonically increasing in gamma-bar.", "remark 3", judge_bound,
+          name="bound_in_gamma", rests_on=EXACT,
+          context="gamma-bar enters every term with the same sign, whatever the data; lambda_N is held "
+                  "fixed, as in the remark."),
+    Claim("Theorem 1 holds in the stationary limit on every network.", "Theorem 1", judge_theorem,
+          name="theorem_holds", rests_on=DATA_SETS),
+    Unjudged("Roughly speaking, gamma-bar determines the additional cost of the distributed algorithm.",
+             "remark 3", "No measure of how roughly is given; three findings show what exact laws of "
+             "different networks do.", name="roughly"),
+    Finding("Along a family of networks ordered by their gap, exact laws come nearer the target with it.",
+            "remark 3", judge_family, name="family", rests_on=DATA_SETS),
+    Finding("Of any two networks the one with the larger gap is nearer the target.", "remark 3", judge_all,
+            name="every_pair", rests_on=DATA_SETS,
+            context="Remark 3 is about the bound, and adds 'roughly speaking'."),
+    Finding("Networks of equal gaps are equally far away, within a factor of two.", "remark 3", judge_decides,
+            name="equal_gaps", rests_on=DATA_SETS,
+            context="All eigenvalues of W count, and negative ones, which can make gamma-bar large, hardly "
+                    "hurt."),
+    Finding("Theorem 1's limit is nearer than the start on every network.", "Theorem 1", judge_informative,
+            name="informative", rests_on=DATA_SETS),
+    Finding("Theorem 1's limit grows with a closing gap as the exact W2 does.", "Theorem 1", judge_slope,
+            name="slope", rests_on=DATA_SETS),
+    Finding("With equal curvature the average does not feel the network.", "Theorem 1", judge_curvature,
+            name="equal_curvature", rests_on=EXACT,
+            context="The sum of agents of equal Hessians follows plain Langevin, whatever the data."),
+    replicas_finding(),
+]

@@ -1,0 +1,282 @@
+"""FA-HMC's lower bound: rounds that its worst case needs whatever the step size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+import fedsim as fs
+import theory
+from theory.exact import FAHMCFlow
+from theory.fa_hmc.lower import TwoGroups, fewest_rounds, lower_bound
+from theory.rates import fit_rate, fit_root_log, loglog_slope
+
+from .. import plot
+from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, note, settings
+from ..verdicts import EXACT, FAIL, PASS, REPLICAS
+from . import display
+from . import shared as sim
+
+TITLE = "The lower bound's problem, rounds against dimension"
+PAPER = "FA-HMC Theorem C.1 (I.1)"
+SHOWS = ("Two kinds of clients along exact trajectories: W2 and its closed-form lower bound along rounds, "
+         "and the fewest exact rounds over the trajectory length, against dimension and local steps.")
+COST = {"tiny": "1 s", "quick": "5 s", "paper": "about 3 min (estimated)"}
+_FREE = "the theorem asks for some problem with theta_L > theta_mu > 0; its numbers are not printed"
+PARAMETERS = [
+    Parameter("smoothness", 1.0, "ours", _FREE),
+    Parameter("strong_convexity", 0.25, "ours", _FREE),
+    Parameter("minimizers", [2.0, 1.0], "ours", _FREE),
+    Parameter("start", 0.0, "ours", "the theorem starts at N(0, s I) for any s > 0; here the limit s = 0"),
+    Parameter("shared_noise", 1.0, "paper", "Theorem C.1 is about the vanilla algorithm"),
+    Parameter("eps", 0.3, "ours", "W2 to be reached; a constant start is much further away"),
+    Parameter("local_steps", [1, 2, 10, 50], "ours", "T of the curves over d"),
+    Parameter("dims", ByScale([10, 1000, 10000, 30000], [10, 30, 100, 300, 1000, 3000, 10000, 30000],
+                              [10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000, 300000]), "ours",
+              "dimensions"),
+    Parameter("sweep", ByScale([1, 10, 40], [1, 2, 3, 5, 10, 20, 40, 80, 160],
+                               [1, 2, 3, 5, 10, 20, 40, 80, 160, 320]), "ours", "T of the right panel"),
+    Parameter("sweep_dim", 10000, "ours", "that dimension"),
+    Parameter("n_grid", ByScale(25, 40, 400), "ours", "trajectory lengths tried, refined once"),
+    Parameter("curve_dim", 100, "ours", "dimension of the curves over rounds"),
+    Parameter("curve_steps", 10, "ours", "their T"),
+    Parameter("curve_length", 0.5, "ours", "their second trajectory length; the first is the best one"),
+    Parameter("leapfrog_steps", 20, "ours", "replicas approximate trajectories by so many steps"),
+    Parameter("n_replicas", ByScale(2048, 16384, 131072), "ours", "of one coordinate"),
+    Parameter("n_rounds", 100, "ours", "length of the curves"),
+    Parameter("law_rounds", 50, "ours", "after which the law displayed is compared"),
+    Parameter("law_lengths", [0.1, 0.5, 1.0], "ours", "trajectory lengths, at the T above, for that"),
+    Parameter("seed", 1, "ours", "of the replicas"),
+]
+
+
+def _groups(p: Any, dim: int) -> TwoGroups:
+    high, low = p.minimizers
+    return TwoGroups(L=p.smoothness, mu=p.strong_convexity, theta_L=high, theta_mu=low, dim=dim,
+                     start_mean=p.start)
+
+
+def compute(scale: str) -> Tables:
+    """Tables: curves, rounds, fits, sweep, laws."""
+    p = settings(PARAMETERS, scale)
+    rounds = _rounds(p)
+    return {"curves": _curves(p), "rounds": rounds, "fits": _fits(p, rounds), "sweep": _sweep(p),
+            "laws": _laws(p)}
+
+
+def _curves(p: Any) -> pd.DataFrame:
+    """W2 of the exact law, its lower bound and replicas (of one coordinate, scaled) along rounds."""
+    groups, every = _groups(p, p.curve_dim), np.arange(p.n_rounds + 1)
+    _, best = fewest_rounds(groups, p.eps, p.curve_steps, p.shared_noise, n_grid=p.n_grid)
+    one = fs.papers.fa_hmc_two_groups(curvatures=(p.smoothness, p.strong_convexity), minimizers=p.minimizers)
+    tables = []
+    for number, (name, length) in enumerate((("best", best), ("given", p.curve_length))):
+        note(f"simulating trajectories of length {length:.3f}")
+        flow = FAHMCFlow(length, p.curve_steps, p.shared_noise)
+        bound = lower_bound(theory.constants(groups.problem, flow), flow, groups=groups, n_rounds=p.n_rounds,
+                            variant="printed")
+        law = theory.exact_law(groups.problem, flow, p.n_rounds, covariance="diagonal")
+        leapfrog = fs.FAHMC(length / p.leapfrog_steps, p.leapfrog_steps, p.curve_steps, p.shared_noise)
+        run = fs.simulate(one, leapfrog, p.n_rounds, p.n_replicas, seed=p.seed + number)
+        band = np.sqrt(p.curve_dim) * run.w2_interval(0.95)
+        own = theory.exact_law(one, leapfrog, p.n_rounds)
+        deviation, compared = sim.deviation(run, own)
+        tables.append(pd.DataFrame({
+            "which": name, "length": length, "round": every, "w2": law.w2(),
+            "closed_form": groups.w2(every, length, p.curve_steps, p.shared_noise), "bound": bound.value,
+            "within_hypotheses": all(item.holds for item in bound.assumptions),
+            "floor": np.sqrt(p.curve_dim) * fs.distance.w2_floor(one.target().cov, p.n_replicas),
+            "deviation": deviation, "compared": compared,
+            "leapfrog_w2": np.sqrt(p.curve_dim) * own.w2(), "replicas": np.sqrt(p.curve_dim) * run.w2(),
+            "low": band[:, 0], "high": band[:, 1]}))
+    return pd.concat(tables)
+
+
+def _bound_rounds(groups: TwoGroups, eps: float, local_steps: int, length: float, most: int) -> int:
+    """First round at which the lower bound is below eps, at most `most`."""
+    gamma, fixed = groups.fixed_point(length, local_steps)
+    bias = groups.dim * (fixed - groups.theta_star) ** 2
+    below = bias + groups.dim * fixed**2 * gamma ** (2 * np.arange(most + 1)) <= eps**2
+    return int(np.argmax(below)) if below.any() else most
+
+
+def _rounds(p: Any) -> pd.DataFrame:
+    rows = []
+    for steps in p.local_steps:
+        for dim in p.dims:
+            note(f"fewest rounds at d={dim}, T={steps}")
+            groups = _groups(p, dim)
+            found, length = fewest_rounds(groups, p.eps, steps, p.shared_noise, n_grid=p.n_grid)
+            # whatever the length, the lower bound must be passed first
+            lengths = np.geomspace(0.2 * length, 1.0 / np.sqrt(p.smoothness), p.n_grid)
+            certified = min(_bound_rounds(groups, p.eps, steps, x, found) for x in [*lengths, length])
+            rows.append({"local_steps": steps, "dim": dim, "rounds": found, "length": length,
+                         "bound_rounds": certified, "shape": np.sqrt(dim) * np.log(dim / p.eps) / p.eps})
+    return pd.DataFrame(rows)
+
+
+def _fits(p: Any, rounds: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for steps, one in rounds.groupby("local_steps"):
+        tail = one[one["length"] < 0.95 / np.sqrt(p.smoothness)]  # elsewhere the longest trajectory is best
+        fit = fit_rate(one["dim"], one["shape"], one["rounds"], side="lower")
+        a, log_c, explained = fit_root_log(tail["dim"], tail["rounds"])
+        slope = loglog_slope(tail["dim"], tail["rounds"]) if len(tail) >= 3 else None
+        rows.append({"local_steps": steps, "constant": fit.constant, "spread": fit.spread, "root_log": a,
+                     "log_c": log_c, "r_squared": explained, "slope": slope.value if slope else 0.5,
+                     "from_dim": int(tail["dim"].min()), "n_dims": len(tail)})
+    return pd.DataFrame(rows)
+
+
+def _sweep(p: Any) -> pd.DataFrame:
+    """Fewest rounds against T, and the constant (T/4 - 1/6)/T of the fixed point's bias."""
+    groups, rows = _groups(p, p.sweep_dim), []
+    for steps in p.sweep:
+        note(f"fewest rounds at T={steps}")
+        found, length = fewest_rounds(groups, p.eps, steps, p.shared_noise, n_grid=p.n_grid)
+        rows.append({"local_steps": steps, "dim": p.sweep_dim, "rounds": found, "length": length,
+                     "iterations": found * steps, "form": (0.25 * steps - 1.0 / 6.0) / steps})
+    return pd.DataFrame(rows)
+
+
+def _laws(p: Any) -> pd.DataFrame:
+    """Mean and variance of a coordinate after some rounds: exact, in closed form, and as displayed."""
+    groups, n, rows = _groups(p, 1), p.law_rounds, []
+    roots = np.sqrt([p.smoothness, p.strong_convexity])
+    for steps in p.local_steps:
+        for length in p.law_lengths:
+            law = theory.exact_law(groups.problem, FAHMCFlow(length, steps, p.shared_noise), n, record=[n])
+            mean, variance = groups.law(n, length, steps, p.shared_noise)
+            gamma, _ = groups.fixed_point(length, steps)
+            gone = (np.sin(roots * length) ** 2 / roots).sum()
+            rows.append({"local_steps": steps, "length": length, "mean": float(law.mean[-1, 0]),
+                         "variance": float(law.at(n).variances[0]), "closed_mean": float(mean),
+                         "closed_variance": float(variance),
+                         "display_mean": 0.5 * gone * (1.0 - gamma**n) / (1.0 - gamma),
+                         "display_variance": gamma**2 * (1.0 - gamma ** (2 * n)) / (1.0 - gamma**2),
+                         "proof_variance": float(groups.printed_variance(n, length, steps))})
+    return pd.DataFrame(rows)
+
+
+def draw(tables: Tables) -> Drawing:
+    """W2 along rounds; fewest rounds against d; against T."""
+    drawing, ((left, middle, right),) = plot.panels(3, 5.1, 5.6)
+    _draw_curves(left, tables["curves"])
+    _draw_rounds(middle, tables)
+    _draw_sweep(right, tables["sweep"])
+    return drawing
+
+
+def _draw_curves(ax: Axes, curves: pd.DataFrame) -> None:
+    for (_, one), colour in zip(curves.groupby("which", sort=False), plot.COLOURS, strict=False):
+        length = one["length"].iloc[0]
+        plot.replicas(ax, one["round"], one["replicas"], one["low"], one["high"], colour)
+        plot.exact(ax, one["round"], one["w2"], colour, f"exact law, x = {length:.2f}")
+        ax.plot(one["round"], one["bound"], color=colour, linestyle="--",
+                label=f"lower bound, theorem C.1, x = {length:.2f}")
+    plot.floor(ax, float(curves["floor"].iloc[0]))
+    ax.axhline(0.3, color="#000000", linewidth=0.9, linestyle="-.", label=r"accuracy $\epsilon$ = 0.3")
+    ax.set(yscale="log", xlabel="communication round n", ylabel=r"$W_2$",
+           title="d = 100, T = 10, trajectory length x")
+    ax.set_ylim(0.6 * float(curves["bound"].min()), 1.3 * float(curves["w2"].max()))
+    sim.legend_below(ax)
+
+
+def _draw_rounds(ax: Axes, tables: Tables) -> None:
+    fits = tables["fits"].set_index("local_steps")
+    for (steps, one), colour in zip(tables["rounds"].groupby("local_steps"), plot.COLOURS, strict=False):
+        plot.exact(ax, one["dim"], one["rounds"], colour, f"exact law, best x, T = {steps}", marker="o",
+                   markersize=4)
+        ax.plot(one["dim"], one["bound_rounds"], color=colour, linestyle="--", linewidth=1.2)
+    ax.plot([], [], color="#000000", linestyle="--", linewidth=1.2,
+            label="rounds that the lower bound demands")
+    last = tables["rounds"]["local_steps"].max()
+    one = tables["rounds"][tables["rounds"]["local_steps"] == last]
+    constant = fits.loc[last, "constant"]
+    ax.plot(one["dim"], constant * one["shape"], color=plot.GREY, linewidth=4, alpha=0.5, zorder=1,
+            label=r"shape $\sqrt{d}\,\log(d/\epsilon)/\epsilon$, "
+                  f"fitted constant {constant:.3g} (T = {last})")
+    ax.set(xscale="log", yscale="log", xlabel="dimension d", ylabel=r"fewest rounds n to $W_2 \leq$ 0.3",
+           title="fewest rounds over the trajectory length")
+    ax.set_ylim(bottom=0.7 * float(tables["rounds"]["bound_rounds"].clip(lower=1).min()))
+    sim.legend_below(ax)
+
+
+def _draw_sweep(ax: Axes, sweep: pd.DataFrame) -> None:
+    names = ("rounds", "exact law, best x: rounds n"), ("iterations", "exact law, best x: iterations n T")
+    for (name, label), colour in zip(names, plot.COLOURS, strict=False):
+        plot.exact(ax, sweep["local_steps"], sweep[name], colour, label, marker="o", markersize=4)
+    form = sweep["form"] * sweep["rounds"].iloc[-1] / sweep["form"].iloc[-1]
+    ax.plot(sweep["local_steps"], form, color="#000000", linestyle="--",
+            label=r"shape $(T/4 - 1/6)/T$, fitted at the last T")
+    ax.set(xscale="log", yscale="log", xlabel="local steps T",
+           ylabel=r"fewest rounds n, iterations n T to $W_2 \leq$ 0.3",
+           title=f"d = {sweep['dim'].iloc[0]}: rounds and iterations against T")
+    sim.legend_below(ax)
+
+
+def judge_rate(tables: Tables) -> tuple[str, str, str]:
+    """Omega(sqrt(d) log(d/eps)/eps) rounds."""
+    fits, rounds = tables["fits"], tables["rounds"]
+    good = bool((fits["root_log"] > 0.0).all() and (fits["r_squared"] > 0.99).all())
+    ratio = (rounds["rounds"] / rounds["shape"]).groupby(rounds["local_steps"])
+    return (PASS if good else FAIL), (
+        "Fewest exact rounds over the trajectory length follow a sqrt(d) log(c d), where the best length is "
+        f"below 1/sqrt(L), with a from {fits['root_log'].min():.3g} on and R^2 from "
+        f"{fits['r_squared'].min():.4f}."), (
+        "Over the printed shape they are, at the smallest and the largest d: "
+        + "; ".join(f"T = {steps}: {one.iloc[0]:.3f} and {one.iloc[-1]:.3f}" for steps, one in ratio) + ".")
+
+
+def judge_local(tables: Tables) -> tuple[str, str, str]:
+    """Do rounds, iterations over T, vary little?"""
+    sweep = tables["sweep"]
+    rounds = sweep.set_index("local_steps")["rounds"]
+    late = rounds[rounds.index >= 10]
+    factor, why = sim.limited(rounds)
+    return (PASS if factor < 1.0 else FAIL), f"At d = {sweep['dim'].iloc[0]} {why}", (
+        f"The fewest, {rounds.min():.0f}, are at T = {rounds.idxmin()}; from T = 10 on they vary by a factor "
+        f"{late.max() / late.min():.2f}.")
+
+
+def judge_bound(tables: Tables) -> tuple[str, str]:
+    """Is the lower bound below the exact law?"""
+    curves, rounds = tables["curves"], tables["rounds"]
+    ratio = curves["bound"] / curves["w2"]
+    asked = float((rounds["bound_rounds"] / rounds["rounds"]).min())
+    good = bool((ratio <= 1.0 + 1e-9).all() and curves["within_hypotheses"].all())
+    return (PASS if good else FAIL), (
+        f"The bound is {ratio.min():.2f} to {ratio.max():.2f} of the exact W2 on these curves, and the "
+        f"rounds it asks for are at least {100 * asked:.0f}% of the exact ones.")
+
+
+def judge_replicas(tables: Tables) -> tuple[str, str]:
+    """Replicas of the algorithm with short leapfrog steps."""
+    curves = tables["curves"]
+    runs = curves.groupby("which")[["deviation", "compared"]].first()
+    verdict, why = sim.follows(runs["deviation"], runs["compared"])
+    gap = float((curves["leapfrog_w2"] - curves["w2"]).abs().max() / curves["w2"].min())
+    return (verdict if gap < 0.02 else FAIL), why + (
+        f" With 20 leapfrog steps its W2 differs from that of the trajectories by {100 * gap:.2g}% of the "
+        "smallest W2 (2% are allowed).")
+
+
+CLAIMS = [
+    Claim("Rounds to W2 <= eps are at least of order sqrt(d) log(d/eps)/eps on some problem, even for an "
+          "infinitely small step size (read for d).", "theorem C.1", judge_rate, name="rate",
+          rests_on=EXACT, context="Shown on the problem of its proof. The logarithm is that of sqrt(d), and "
+          "at T = 1 the length is capped in few dimensions: both make the ratio to the shape fall."),
+    Claim("\"Our result in Proposition 4.3 is tight w.r.t. dimension d and local iteration T\" (here for T).",
+          "section 4.1", judge_local, name="local_steps", rests_on=EXACT,
+          context="Tight in T means that iterations grow like T. The paper concludes that \"communication "
+          "times have limited variations in T\". " + sim.LIMITED),
+    Claim("Theorem I.1 displays the law of the average after t rounds.", "theorem I.1 and its proof",
+          display.judge, name="display", rests_on=EXACT, context=display.CONTEXT),
+    Finding("The closed-form lower bound that the proof gives holds for the exact law.", "theorem I.1",
+            judge_bound, name="bound", rests_on=EXACT),
+    Finding("Replicas of FA-HMC with short leapfrog steps follow the exact law of the trajectories.",
+            "theorem I.1", judge_replicas, name="replicas", rests_on=REPLICAS),
+]

@@ -1,0 +1,26 @@
+"""FA-LD figure 3(d): partial participation, S = 20, both schemes."""
+
+from __future__ import annotations
+
+from ..figure import Drawing, Tables
+from . import participation as panel
+from . import participation_claims as claims
+
+TITLE = "W2 against rounds, S = 20 of 50 clients"
+PAPER = "FA-LD figure 3(d)"
+REPRODUCES = ("FA-LD 3(d)",)
+SHOWS = ("Partial participation with S = 20 (K = 100), schemes I and II, at four step sizes: replicas and "
+         "exact law; beside them the bias that stays.")
+COST = {"tiny": "4 s", "quick": "9 s", "paper": "about 2 min (estimated)"}
+PARAMETERS = panel.parameters(["I", "II"], 20)
+CLAIMS = claims.partial_claims(counted_in="fa_ld_fig3b")
+
+
+def compute(scale: str) -> Tables:
+    """Tables: curves (exact, replicas), bias, bounds, panel."""
+    return panel.compute(PARAMETERS, scale)
+
+
+def draw(tables: Tables) -> Drawing:
+    """One panel a scheme, and the stationary bias against the step size."""
+    return panel.draw(tables, "d")

@@ -1,0 +1,26 @@
+"""FA-LD figure 3(e): partial participation, S = 10, both schemes."""
+
+from __future__ import annotations
+
+from ..figure import Drawing, Tables
+from . import participation as panel
+from . import participation_claims as claims
+
+TITLE = "W2 against rounds, S = 10 of 50 clients"
+PAPER = "FA-LD figure 3(e)"
+REPRODUCES = ("FA-LD 3(e)",)
+SHOWS = ("Partial participation with S = 10 (K = 100), schemes I and II, at four step sizes: replicas and "
+         "exact law; beside them the bias that stays.")
+COST = {"tiny": "4 s", "quick": "9 s", "paper": "about 2 min (estimated)"}
+PARAMETERS = panel.parameters(["I", "II"], 10)
+CLAIMS = claims.partial_claims(counted_in="fa_ld_fig3b")
+
+
+def compute(scale: str) -> Tables:
+    """Tables: curves (exact, replicas), bias, bounds, panel."""
+    return panel.compute(PARAMETERS, scale)
+
+
+def draw(tables: Tables) -> Drawing:
+    """One panel a scheme, and the stationary bias against the step size."""
+    return panel.draw(tables, "e")

@@ -1,0 +1,150 @@
+"""`python -m reproduce scoreboard`: every theorem against the exact law, on random problems.
+
+The theorems come from `theory.theorems()` and are compared by `theory.examine`, so that a new theorem
+appears by itself. An interrupted run goes on where it was. One row per theorem and variant; the first
+variant of a theorem is its default, the smallest form that is proved. The columns:
+
+    theorem, statement   id in `theory.catalogue()`; paper and number
+    variant, quantity    form of the statement; what it bounds (`theory.quantities()`)
+    problems             random problems to which the theorem speaks
+    within_hypotheses    those on which every hypothesis that numbers decide holds
+    verdict              holds: on all within its hypotheses; violated: not on all of them. A rate has an
+                         unknown constant, so that no problem can speak against it: it is not compared
+    violations           problems within the hypotheses on which the exact quantity breaks the bound
+    violations_outside   the same outside the hypotheses, which contradicts nothing
+    largest_ratio        largest exact / bound within the hypotheses (bound / exact for a lower bound): 1 is
+                         tight, more a violation; at most 1 within rounding is 1; below 1e-12 it is 0,
+                         also where both sides are
+    median_ratio         its median over problems
+    first_bound          the bound at its last round on one problem, the first where the ratio is not 0
+    first_ratio          the ratio there: by these two a test sees that the file lags behind the code
+    vacuous              share of problems on which a bound on a distance is below the distance at the start
+                         at none of the rounds drawn; blank for what is no distance
+    errata               of a violated variant, what `theory.errata(theorem=...)` says against the text
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+import theory
+
+from .. import gallery, store
+from ..pool import pool
+from .kept import Kept
+from .rows import DIGITS, Row, rows
+
+PROBLEMS = 60
+"""Problems per theorem."""
+
+COLUMNS = ("theorem", "statement", "variant", "quantity", "problems", "within_hypotheses", "verdict",
+           "violations", "violations_outside", "largest_ratio", "median_ratio", "first_bound", "first_ratio",
+           "vacuous", "errata")
+
+
+def _timed(id: str, n_problems: int) -> tuple[list[Row], float]:
+    """Rows of a theorem, and the seconds they took."""
+    begin = time.perf_counter()
+    entry = next(entry for entry in theory.theorems() if entry.id == id)
+    return rows(entry, n_problems), time.perf_counter() - begin
+
+
+def _finished(ids: Sequence[str], n_problems: int, workers: int) -> Iterator[tuple[list[Row], float]]:
+    """Rows of the theorems as they finish."""
+    one = partial(_timed, n_problems=n_problems)
+    if min(workers, len(ids)) < 2:
+        yield from map(one, ids)
+        return
+    with pool(min(workers, len(ids))) as processes:
+        yield from processes.imap_unordered(one, ids)
+
+
+def table(n_problems: int = PROBLEMS, workers: int = 1, kept: Kept | None = None,
+          tell: Callable[[str], None] | None = None) -> pd.DataFrame:
+    """One row per theorem and variant, whatever the number of workers.
+
+    Parameters
+    ----------
+    n_problems : random problems per theorem
+    workers : processes
+    kept : where finished theorems are kept and found
+    tell : what takes a line of text per finished theorem
+    """
+    ids = [entry.id for entry in theory.theorems()]
+    known = kept.load() if kept is not None else {}
+    found = {id: known[id] for id in ids if id in known}
+    if found and tell is not None:
+        tell(f"{len(found)} of {len(ids)} theorems are kept from an interrupted run")
+    for made, seconds in _finished([id for id in ids if id not in found], n_problems, workers):
+        id = made[0]["theorem"]
+        found[id] = made
+        if kept is not None:
+            kept.add(made)
+        if tell is not None:
+            tell(f"[{len(found):>2}/{len(ids)}] {id:<40} {_words(made)}  {seconds:.1f} s")
+    return pd.DataFrame([row for id in ids for row in found[id]], columns=list(COLUMNS))
+
+
+def _words(made: list[Row]) -> str:
+    """The verdicts on a theorem's variants, in one where they agree."""
+    words = {row["variant"]: row["verdict"] for row in made}
+    if len(set(words.values())) == 1:
+        return str(made[0]["verdict"])
+    return ", ".join(f"{variant} {word}" for variant, word in words.items())
+
+
+def as_csv(found: pd.DataFrame) -> str:
+    """The table as text, blank where a number does not exist."""
+    return found.to_csv(index=False, float_format=f"%.{DIGITS}g", lineterminator="\n")
+
+
+def against_defaults(found: pd.DataFrame) -> pd.DataFrame:
+    """The rows of default variants that are violated within their hypotheses."""
+    defaults = {entry.id: entry.variants[0] for entry in theory.theorems()}
+    return found[(found["violations"] > 0) & (found["variant"] == found["theorem"].map(defaults))]
+
+
+def _arguments(given: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m reproduce scoreboard", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    cores = os.cpu_count() or 1
+    parser.add_argument("--problems", type=int, default=PROBLEMS, help=f"per theorem (default {PROBLEMS})")
+    parser.add_argument("--workers", type=int, default=cores, metavar="N",
+                        help=f"processes (default the number of cores, {cores})")
+    parser.add_argument("--out", metavar="FOLDER", help="write scoreboard.csv there instead of figures/")
+    arguments = parser.parse_args(given)
+    for name in ("problems", "workers"):
+        if getattr(arguments, name) < 1:
+            parser.error(f"--{name}={getattr(arguments, name)} must be at least 1")
+    return arguments
+
+
+def main(given: Sequence[str]) -> int:
+    """Command line; exit code 1 when a bound is violated within its hypotheses by its default variant."""
+    arguments = _arguments(given)
+    folder = Path(arguments.out) if arguments.out else store.FOLDER
+    kept = Kept(folder, arguments.problems)
+    try:
+        found = table(arguments.problems, arguments.workers, kept,
+                      partial(print, file=sys.stderr, flush=True))
+    except KeyboardInterrupt:
+        print("\nthe finished theorems are kept: the same command goes on from there", file=sys.stderr)
+        raise
+    store.publish(folder, {"scoreboard.csv": as_csv(found)})
+    kept.remove()
+    if (folder / "index.html").exists():
+        gallery.write(folder, "quick")
+    listed = ["theorem", "variant", "problems", "within_hypotheses", "verdict", "violations", "largest_ratio",
+              "median_ratio", "vacuous"]
+    print(found[listed].to_string(index=False, float_format=lambda value: f"{value:.3g}", na_rep="-"))
+    wrong = against_defaults(found)
+    print(f"{len(found)} rows; {len(wrong)} default variants violated within their hypotheses")
+    return 1 if len(wrong) else 0

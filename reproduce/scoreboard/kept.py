@@ -1,0 +1,75 @@
+"""Rows of the scoreboard that are finished, kept in a file so that an interrupted run can go on.
+
+The file's first line says what its rows depend on; with any other sources, number of problems or versions
+of the numerical libraries they are not used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy
+import scipy
+
+import fedsim
+import theory
+
+from .. import random_settings
+from . import rows
+
+Row = dict[str, Any]
+
+
+@cache
+def _sources() -> str:
+    """Hash of every source that decides a row."""
+    roots = [Path(str(package.__file__)).parent for package in (fedsim, theory, random_settings)]
+    paths = [Path(str(rows.__file__)), *(path for root in roots for path in root.rglob("*.py"))]
+    found = hashlib.sha256()
+    for path in sorted(paths):
+        found.update(f"{path.parent.name}/{path.name}\n".encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+class Kept:
+    """The file of finished theorems in a folder; ignored by git.
+
+    Parameters
+    ----------
+    folder : where the table will be written
+    n_problems : random problems per theorem
+    """
+
+    def __init__(self, folder: Path, n_problems: int) -> None:
+        self.path = folder / ".partial-scoreboard.jsonl"
+        self._head = json.dumps({"problems": n_problems, "sources": _sources(), "numpy": numpy.__version__,
+                                 "scipy": scipy.__version__})
+
+    def load(self) -> dict[str, list[Row]]:
+        """Rows by theorem; begins the file anew where it is of something else."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        found: dict[str, list[Row]] = {}
+        if lines[:1] == [self._head]:
+            for line in lines[1:]:
+                try:
+                    rows = json.loads(line)
+                except json.JSONDecodeError:  # a run that was killed while it wrote
+                    break
+                found[rows[0]["theorem"]] = rows
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        kept = [self._head, *map(json.dumps, found.values())]
+        self.path.write_text("".join(f"{line}\n" for line in kept))
+        return found
+
+    def add(self, rows: list[Row]) -> None:
+        """Keep the rows of one more theorem."""
+        with self.path.open("a") as file:
+            file.write(json.dumps(rows) + "\n")
+
+    def remove(self) -> None:
+        """The table is written: nothing to go on with."""
+        self.path.unlink(missing_ok=True)

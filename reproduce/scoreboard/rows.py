@@ -1,0 +1,118 @@
+"""The scoreboard's rows: a theorem on random problems, each of its variants against the exact quantity.
+
+What is drawn at random for an algorithm stands in `reproduce/random_settings`. Every theorem has a random
+stream of its own, so that its rows depend neither on the other theorems nor on the order in which they are
+worked through.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import theory
+
+from .. import random_settings
+
+SEED = 2024
+TRIES = 40
+"""Draws per problem wanted, before a theorem counts as not applicable to what is drawn."""
+NOTHING = 1e-12
+"""Ratios below this are shown as 0: `theory.check` knows a quantity to this share of its scale."""
+DIGITS = 4
+"""Significant digits; the last of many more may change between processors."""
+
+RATE = "not compared: a rate holds up to an unknown constant"
+NO_SETTINGS = "no random settings for it"
+Row = dict[str, Any]
+
+
+@cache
+def settings() -> dict[type, Callable[[np.random.Generator], tuple[Any, Any, int, Any]]]:
+    """The random settings of every algorithm that has a module of them."""
+    modules = [importlib.import_module(f"{random_settings.__name__}.{info.name}")
+               for info in pkgutil.iter_modules(random_settings.__path__)]
+    return {module.ALGORITHM: module.draw for module in modules}
+
+
+def draws(entry: theory.Theorem, n_problems: int) -> Iterator[tuple[Any, Any, int, Any]]:
+    """Problems to which a theorem applies, none for a rate; fewer are the beginning of more."""
+    draw = settings().get(entry.algorithm)
+    if draw is None or entry.kind == "rate":
+        return
+    rng = np.random.default_rng([SEED, zlib.crc32(entry.id.encode())])
+    found = 0
+    for _ in range(TRIES * n_problems):
+        drawn = draw(rng)
+        if entry.applies(drawn[1], drawn[0]):
+            yield drawn
+            found += 1
+            if found == n_problems:
+                return
+
+
+def verdicts(entry: theory.Theorem, variant: str, drawn: Iterable[tuple[Any, Any, int, Any]],
+             ) -> Iterator[theory.Verdict]:
+    """Of each random problem, the verdict on a variant."""
+    for problem, algorithm, n_rounds, start in drawn:
+        yield theory.examine(entry, problem, algorithm, n_rounds, start=start, variant=variant)
+
+
+def shown(number: float) -> float:
+    """A number as the table has it."""
+    return float(f"{number:.{DIGITS}g}")
+
+
+def ratio(number: float) -> float:
+    """A ratio as the table has it."""
+    return 0.0 if number < NOTHING else shown(number)
+
+
+def first_of(found: Iterable[theory.Verdict]) -> tuple[float, float]:
+    """The bound at its last round and the ratio, on the first problem where there is a ratio to see.
+
+    Of the problems within the hypotheses, that is; the last of them where every ratio is 0.
+    """
+    seen = (float("nan"), float("nan"))
+    for verdict in found:
+        if verdict.hypotheses_met:
+            seen = shown(verdict.bound.value[-1]), ratio(verdict.tightness)
+            if seen[1] > 0.0:
+                break
+    return seen
+
+
+def rows(entry: theory.Theorem, n_problems: int) -> list[Row]:
+    """One row per variant."""
+    drawn = list(draws(entry, n_problems))
+    return [{"theorem": entry.id, "statement": f"{entry.paper} {entry.number}", "variant": variant,
+             "quantity": entry.quantity, **_summary(entry, list(verdicts(entry, variant, drawn)))}
+            for variant in entry.variants]
+
+
+def _summary(entry: theory.Theorem, found: list[theory.Verdict]) -> Row:
+    """What became of a variant on its problems."""
+    inside = [verdict for verdict in found if verdict.hypotheses_met]
+    ratios = [verdict.tightness for verdict in inside]
+    wrong = sum(verdict.contradicts_theorem for verdict in found)
+    if not found:
+        word = RATE if entry.kind == "rate" else NO_SETTINGS
+    else:
+        word = ("violated" if wrong else "holds") if inside else "never within hypotheses"
+    of_distance = any(verdict.bound.start_distance is not None for verdict in found)
+    first = first_of(found)
+    known = [erratum.id for erratum in theory.errata(theorem=entry.id)] if wrong else []
+    return {"problems": len(found), "within_hypotheses": len(inside), "verdict": word, "violations": wrong,
+            "violations_outside": sum(not verdict.holds for verdict in found) - wrong,
+            "largest_ratio": ratio(max(ratios, default=np.nan)),
+            "median_ratio": ratio(float(np.median(ratios)) if ratios else np.nan),
+            "first_bound": first[0], "first_ratio": first[1],
+            "vacuous": shown(float(np.mean([verdict.is_vacuous for verdict in found]))
+                             if of_distance else np.nan),
+            "errata": "; ".join(known)}

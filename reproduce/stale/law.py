@@ -1,0 +1,107 @@
+"""Exact laws of averages of theta^2 along stale SGLD, for many data sets of the Gaussian model at once.
+
+Given h a and the ages, data enter through a few numbers alone: with the start drawn from the law that is
+followed, N(mean, 1/a), r_l the response of theta_l to theta_0, and K the covariances of iterates under
+noise of variance one,
+
+    E theta_l = mean,      Cov = (2 h + h^2 S) K + r r' / a,
+
+so that sums over K and r, taken once, give the law for every data set. The same numbers as
+`theory.exact.delay.average_law`, whose docstring has the rest, in a fraction of the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import fedsim as fs
+from fedsim.vector.compile import compiled
+from theory.stale import AverageLaw
+
+
+@compiled
+def _accumulate(ha, ages, rows, replies, r, squares, ones, out):
+    """What each iterate i + 1 adds to the sums over K (out[:4]), and the sums over responses (out[4:])."""
+    depth = rows.shape[0]
+    for i in range(ages.shape[0]):
+        seen = i - ages[i]
+        now, old, new = rows[i % depth], rows[seen % depth], rows[(i + 1) % depth]
+        r[i + 1] = r[i] - ha * r[seen]
+        square = line = crossed = 0.0
+        for m in range(i + 1):
+            value = now[m] - ha * old[m]
+            new[m] = value
+            square += value * value
+            line += value
+            crossed += value * r[m]
+        own = new[i] - ha * new[seen] + 1.0
+        new[i + 1] = own
+        for m in range(max(0, i + 2 - depth), i + 1):  # what other iterates know of the new one
+            rows[m % depth, i + 1] = new[m]
+        out[0, i] = own
+        out[1, i] = 2.0 * square + own * own
+        out[2, i] = 2.0 * line + own
+        out[3, i] = r[i + 1] * (2.0 * crossed + own * r[i + 1])
+        now, old, new = replies[i % depth], replies[seen % depth], replies[(i + 1) % depth]
+        fourth = third = 0.0
+        for s in range(i + 1):
+            value = now[s] - ha * old[s] if s < i else 1.0
+            new[s] = value
+            squares[s] += value * value
+            ones[s] += value
+            fourth += squares[s] * squares[s]
+            third += squares[s] * ones[s]
+        out[4, i] = fourth
+        out[5, i] = third
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What the laws of all data sets have in common, cumulative over iterates.
+
+    Attributes
+    ----------
+    r, rr : sums of r_l and of r_l^2
+    trace, square, both, crossed : trace of K, sum of the squares of its entries, 1' K 1 and r' K r
+    fourth, third : factors of the cumulants of minibatches
+    """
+
+    r: np.ndarray
+    rr: np.ndarray
+    trace: np.ndarray
+    square: np.ndarray
+    both: np.ndarray
+    crossed: np.ndarray
+    fourth: np.ndarray
+    third: np.ndarray
+
+    @classmethod
+    def of(cls, ha: float, ages: Any) -> Sums:
+        """Sums up to each of the iterates that these ages make."""
+        ages = np.ascontiguousarray(ages, dtype=np.int64)
+        length, depth = len(ages), int(ages.max()) + 1
+        r, out = np.ones(length + 1), np.empty((6, length))
+        _accumulate(float(ha), ages, np.zeros((depth, length + 1)), np.zeros((depth, length)), r,
+                    np.zeros(length), np.zeros(length), out)
+        return cls(np.cumsum(r[1:]), np.cumsum(r[1:] ** 2), *np.cumsum(out[:4], axis=1), *out[4:])
+
+    def law(self, problem: Any, h: float) -> AverageLaw:
+        """The law for one problem, `GaussianMean` or one-dimensional `Quadratic` without noise."""
+        noise, third, fourth = getattr(problem, "gradient_cumulants", (0.0, 0.0, 0.0))
+        goal = followed(problem)
+        mean, spread = float(goal.mean[0]), float(goal.variances[0])
+        q, lengths = 2.0 * h + h**2 * noise, np.arange(1, len(self.r) + 1)
+        squares = q**2 * self.square + 2.0 * q * spread * self.crossed + (spread * self.rr) ** 2
+        lines = mean**2 * (q * self.both + spread * self.r**2)
+        minibatches = h**4 * fourth * self.fourth - 4.0 * h**3 * third * mean * self.third
+        variances = (2.0 * squares + 4.0 * lines + minibatches) / lengths.astype(float) ** 2
+        return AverageLaw(lengths, mean**2 + (spread * self.rr + q * self.trace) / lengths, variances,
+                          mean**2 + spread, f"average of theta^2, h = {h:g}")
+
+
+def followed(problem: Any) -> fs.Gaussian:
+    """The law whose gradient the chain follows, which is not the posterior with batch sums."""
+    return (problem.as_quadratic() if isinstance(problem, fs.GaussianMean) else problem).target()

@@ -1,0 +1,298 @@
+"""check: does a bound hold for an exact law, and how tight is it?
+
+A bound names its `quantity`. Each quantity is registered here, or beside the theorem that speaks about
+it, with two functions: `measure` reads it from a law, `exact` makes what it is read from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedsim.interfaces import Algorithm, Problem
+from fedsim.laws.law import Gaussian, Law
+from fedsim.provenance import Provenance, compared, differing, of_source
+from fedsim.settings.validation import Array, array, one_of, positive, shape
+
+from .bound import Bound
+from .exact import exact_law
+from .facts import Constants, constants
+from .registry import Theorem, theorems
+from .verdict import Verdict, instead_of_verdict, judge
+
+__all__ = ["Measured", "Quantity", "Verdict", "check", "examine", "quantities", "quantity"]
+
+TOLERANCE = 1e-12
+"""Of the quantity's scale: rounding of the exact side."""
+
+
+class Measured(NamedTuple):
+    """A quantity at some rounds.
+
+    value (n,); rounds (n,); scale of its rounding errors; low and high (n,) ends of its band where it
+    is an estimate, else the value; note for the verdict.
+    """
+
+    value: Array
+    rounds: np.ndarray
+    scale: float
+    low: Array | None = None
+    high: Array | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a bound can be about.
+
+    Attributes
+    ----------
+    name, meaning : str
+    measure : callable(bound, law, level) -> Measured
+    exact : callable(problem, algorithm, bound, n_rounds, start, record) -> what `measure` reads
+    """
+
+    name: str
+    meaning: str
+    measure: Callable[[Bound, Any, float], Measured] = field(repr=False)
+    exact: Callable[..., Any] = field(repr=False)
+
+
+_QUANTITIES: dict[str, Quantity] = {}
+
+
+def quantity(name: str, meaning: str, measure: Callable[[Bound, Any, float], Measured],
+             exact: Callable[..., Any]) -> None:
+    """Register a quantity (see `Quantity`)."""
+    if name in _QUANTITIES:
+        raise ValueError(f"name={name!r} is registered already; quantities must be unique")
+    _QUANTITIES[name] = Quantity(name, meaning, measure, exact)
+
+
+def quantities() -> dict[str, str]:
+    """Name and meaning of every quantity that a bound can be checked on.
+
+    Examples
+    --------
+    >>> theory.quantities()['w2']
+    'W2 between the law of the average iterate at communications and the target'
+    """
+    return {name: entry.meaning for name, entry in sorted(_QUANTITIES.items())}
+
+
+def check(bound: Bound, law: Any, *, level: float = 0.999, same: bool = True) -> Verdict:
+    """Compare a bound with the quantity it bounds.
+
+    Parameters
+    ----------
+    bound : Bound
+        Of kind "upper" or "lower"; rates hold up to unknown constants and are refused.
+    law : Law, Run, joint law, or array (n,) of the quantity itself at ``bound.rounds``
+        What the bound's quantity is read from: see `quantities`.
+    level : float
+        For a `Run`: joint confidence of its band over all rounds. A run violates a bound only where
+        its whole band does.
+    same : bool
+        False also compares with a law that is known to be of another problem, algorithm or start, on
+        purpose: a limit in which both agree, for example. Such a comparison contradicts no theorem.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    ValueError
+        When quantity, rounds or target do not match, when the law is known to be of something else than
+        the bound (unless `same` is False), and for rates.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> algorithm = fs.FALD(0.01, local_steps=2)
+    >>> bound = theory.fa_ld.w2_bound(theory.constants(problem, algorithm), algorithm, n_rounds=50)
+    >>> verdict = theory.check(bound, theory.exact_law(problem, algorithm, n_rounds=50))
+    >>> verdict.holds, verdict.first_violation, verdict.is_vacuous
+    (True, None, True)
+    """
+    if not isinstance(bound, Bound):
+        raise ValueError(f"bound={bound!r} must be a theory.Bound")
+    if bound.kind == "rate":
+        raise ValueError(f"kind='rate' of {bound.source}: a rate {instead_of_verdict(bound)}")
+    positive("level", level)
+    of, names = of_source(law), ("bound", "law")
+    known = differing(bound.of, of, names)
+    try:
+        measured = _measure(bound, law, level)
+    except ValueError as error:
+        if known and same:  # which is why the rest does not fit either
+            raise ValueError(f"{known}; {error}") from None
+        raise
+    note = compared(bound.of, of, names, bool(one_of("same", same, (True, False))))
+    return _verdict(bound, measured, note, not known)
+
+
+def _verdict(bound: Bound, measured: Measured, note: str, same: bool) -> Verdict:
+    """Compare at the rounds that both have."""
+    _require_finite(measured)
+    rounds, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
+    if not len(rounds):
+        raise ValueError(f"rounds of the bound ({bound.index}s {bound.rounds[0]}..{bound.rounds[-1]}) and of "
+                         f"the law ({measured.rounds[0]}..{measured.rounds[-1]}) must have one in common")
+    value = measured.value[theirs]
+    low, high = (value if end is None else end[theirs] for end in (measured.low, measured.high))
+    slack = TOLERANCE * max(measured.scale, float(np.abs(value).max()))
+    return judge(bound, (rounds, bound.value[mine], value), (low, high), slack,
+                 note=". ".join(filter(None, (measured.note, note))), same=same,
+                 estimated=measured.low is not None or measured.high is not None)
+
+
+def _require_finite(measured: Measured) -> None:
+    """Raise ValueError where a comparison would come out by what is not a number."""
+    for what, values, allowed in (("value", measured.value, ()), ("low end", measured.low, (-np.inf,)),
+                                  ("high end", measured.high, (np.inf,))):
+        if values is not None:
+            bad = ~(np.isfinite(values) | np.isin(values, allowed))
+            if bad.any():
+                where = int(np.argmax(bad))
+                raise ValueError(f"{what} of the measured quantity at round {measured.rounds[where]} is "
+                                 f"{values[where]}; it must be finite")
+    if not np.isfinite(measured.scale):
+        raise ValueError(f"scale={measured.scale} of the measured quantity must be finite")
+
+
+def _moments(law: Law) -> None:
+    """Raise ValueError naming the first round whose moments are not finite."""
+    for name, part in (("mean", law.mean), ("cov", law.cov)):
+        bad = np.zeros(1, bool) if part is None else ~np.isfinite(part).reshape(len(part), -1).all(axis=1)
+        if bad.any():
+            raise ValueError(f"{name} of the law at round {law.rounds[np.argmax(bad)]} must be finite")
+    for client in law.clients:
+        _moments(client)
+
+
+def _measure(bound: Bound, law: Any, level: float) -> Measured:
+    if isinstance(law, Law):
+        _moments(law)
+    if isinstance(law, (np.ndarray, list, tuple, float, int)):
+        value = shape("law", array("law", np.atleast_1d(np.asarray(law)), 1), bound.value.shape,
+                      " (one number per round of the bound)")
+        return Measured(value, bound.rounds, float(np.abs(value).max()))
+    return _QUANTITIES[one_of("quantity", bound.quantity, tuple(_QUANTITIES))].measure(bound, law, level)
+
+
+def _same_target(bound: Bound, law: Law) -> str:
+    """"" when both distances are to the same law; a note when one of the targets is not known."""
+    if bound.target is None:
+        return "the bound's target is not known: taken to be that of the law"
+    if law.target is None:
+        return ""
+    require_target(bound, law.target)
+    return ""
+
+
+def require_target(bound: Bound, theirs: Gaussian) -> None:
+    """Raise ValueError where a law is known not to be the target that the bound is about."""
+    mine = bound.target
+    if mine is None:
+        return
+    shape("law.target", theirs.mean, mine.mean.shape, " (the dimension of the bound's target)")
+    size = float(np.sqrt(mine.variances.sum()))
+    gap = mine.w2(theirs)
+    if gap > 1e-7 * size:
+        raise ValueError(f"target of the law differs from that of the bound by W2={gap:.3g} (size "
+                         f"{size:.3g}); they must be the same")
+
+
+def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
+    if not isinstance(law, Law):
+        raise ValueError(f"law={law!r} must be a fedsim.Law or Run: the bound is about W2 at communications")
+    if bound.index != "round":
+        raise ValueError(f"index={bound.index!r} of the bound must be 'round' to compare with a Law")
+    notes = [_same_target(bound, law)]
+    goal = law.target if law.target is not None else bound.target
+    value = law.w2(goal)
+    scale = max(float(value.max()), float(np.sqrt(goal.variances.sum())) if goal is not None else 0.0)
+    if not law.is_gaussian:
+        notes.append("the law is not Gaussian: its W2 is that of the Gaussian with the same moments, a lower "
+                     "bound of the true one")
+    low = high = None
+    if hasattr(law, "w2_interval"):
+        low, high = np.asarray(law.w2_interval(1.0 - (1.0 - level) / len(value))).T
+        notes.append(f"measured by replicas: violated only where the {level:g} band is")
+    if bound.kind == "lower" and not law.is_gaussian:
+        high = np.full(len(value), np.inf)  # the true distance may be larger than what is measured
+    nearest = float(value[0] if low is None else low[0])
+    starts = {part and part.fingerprint for part in (bound.of.start, law.of.start)}
+    same_start = len(starts) == 1 and None not in starts  # few replicas of it may lie anywhere
+    if not same_start and law.rounds[0] == 0 and bound.start_distance is not None and (
+            nearest > (1.0 + 1e-6) * bound.start_distance + TOLERANCE * scale):
+        raise ValueError(f"start of the law is at W2={nearest:.6g} from the target, that of the bound at "
+                         f"{bound.start_distance:.6g}; pass the same start to theory.constants")
+    return Measured(value, law.rounds, scale, low, high, ". ".join(filter(None, notes)))
+
+
+def _exact_w2(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:
+    return exact_law(problem, algorithm, n_rounds, start=start, record=record)
+
+
+quantity("w2", "W2 between the law of the average iterate at communications and the target",
+         _measure_w2, _exact_w2)
+
+
+def examine(theorem: str | Theorem, problem: Problem, algorithm: Algorithm, n_rounds: int, *,
+            start: Any = None, record: Any = None, variant: str | None = None,
+            known: Constants | None = None) -> Verdict:
+    """Evaluate a theorem on a problem and check it against the exact quantity.
+
+    Parameters
+    ----------
+    theorem : str or Theorem
+        An id of `theory.catalogue`, e.g. "fa_ld.w2_bound".
+    problem, algorithm, n_rounds, start
+        As for `theory.exact_law`.
+    record : sequence of int, optional
+        Rounds (or local steps, where the theorem counts those) to compare at.
+    variant : str, optional
+        The theorem's default variant when not given.
+    known : Constants, optional
+        In place of ``theory.constants(problem, algorithm, start)``.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    ValueError
+        For rates, and for constants that are known to be of another problem or start.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> algorithm = fs.FALD(0.01, local_steps=2)
+    >>> verdict = theory.examine('fa_ld.w2_bound', problem, algorithm, 50)
+    >>> verdict.holds, verdict.hypotheses_met
+    (True, True)
+    """
+    by_id = {entry.id: entry for entry in theorems()}
+    entry = theorem if isinstance(theorem, Theorem) else by_id[one_of("theorem", theorem, tuple(by_id))]
+    if isinstance(algorithm, entry.algorithm):
+        entry.require(algorithm, problem)
+    facts = constants(problem, algorithm, start) if known is None else known
+    extra: dict[str, Any] = {}
+    if entry.inputs is not None:
+        extra = entry.inputs(problem, algorithm, facts, n_rounds, start)
+    bound = entry.function(facts, algorithm, n_rounds=n_rounds, record=record,
+                           variant=variant or entry.variants[0], **extra)
+    object.__setattr__(bound, "given", ())  # by the theorem's own rule, from the problem itself
+    if bound.kind == "rate":
+        raise ValueError(f"theorem={entry.id!r} is a rate: it {instead_of_verdict(bound)}")
+    note = compared(bound.of, Provenance.of(problem, algorithm, start), ("bound", "law"), True)
+    last = int(bound.rounds[-1]) if bound.index == "round" else n_rounds
+    source = _QUANTITIES[bound.quantity].exact(problem, algorithm, bound, last, start, record)
+    # compared without its own provenance: some quantities are read from something derived from the problem
+    return _verdict(bound, _measure(bound, source, 0.999), note, True)

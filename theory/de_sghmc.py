@@ -1,0 +1,34 @@
+"""DE-SGHMC's theorem and lemmas, the frictions it allows, its planning rule and errata.
+
+Source: "Decentralized stochastic gradient Langevin dynamics and Hamiltonian Monte Carlo".
+"""
+
+from .decentralized.sghmc import errata, quantities
+from .decentralized.sghmc.beginning import Beginning, beginning
+from .decentralized.sghmc.bounds import w2_bound, w2_clients_bound
+from .decentralized.sghmc.clients import (
+    coupling_bound,
+    damping_bound,
+    disagreement_bound,
+    gradient_error_bound,
+)
+from .decentralized.sghmc.heavy_ball import (
+    Recursion,
+    factor_bound,
+    gradient_coefficient_bound,
+    ratio_bound,
+    recursion,
+)
+from .decentralized.sghmc.lemmas import extrapolation_bound, lyapunov_bound, position_bound, velocity_bound
+from .decentralized.sghmc.momentum import friction_interval, largest_momentum, step_size_limit
+from .decentralized.sghmc.planning import least_iterations, plan, remark_step_size
+from .decentralized.sghmc.rates import budget_rate, step_rate
+from .decentralized.sghmc.setting import Chain, chain
+
+__all__ = [
+    "Beginning", "Chain", "Recursion", "beginning", "budget_rate", "chain", "coupling_bound",
+    "damping_bound", "disagreement_bound", "errata", "extrapolation_bound", "factor_bound",
+    "friction_interval", "gradient_coefficient_bound", "gradient_error_bound", "largest_momentum",
+    "least_iterations", "lyapunov_bound", "plan", "position_bound", "quantities", "ratio_bound", "recursion",
+    "remark_step_size", "step_rate", "step_size_limit", "velocity_bound", "w2_bound", "w2_clients_bound",
+]

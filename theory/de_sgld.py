@@ -1,0 +1,32 @@
+"""DE-SGLD's theorem and lemmas, its planning rules, minibatch constants and errata.
+
+Source: "Decentralized stochastic gradient Langevin dynamics and Hamiltonian Monte Carlo".
+"""
+
+from .decentralized.sgld import errata, quantities
+from .decentralized.sgld.applicable import NotApplicable
+from .decentralized.sgld.bounds import w2_bound, w2_clients_bound
+from .decentralized.sgld.connectivity import Connectivity, connectivity, connectivity_bound
+from .decentralized.sgld.coupling import Coupling, coupling
+from .decentralized.sgld.lemmas import (
+    coupling_bound,
+    disagreement_bound,
+    gradient_bound,
+    gradient_error_bound,
+    iterate_bound,
+)
+from .decentralized.sgld.minibatch import minibatch_constants, noise_growth
+from .decentralized.sgld.planning import Plan, least_iterations, plan, remark_step_size
+from .decentralized.sgld.quantities import NoiseFree, Spread, clients_w2, fixed_point
+from .decentralized.sgld.rates import budget_rate, step_rate
+from .decentralized.sgld.setting import Setting, setting
+from .decentralized.sgld.target import euler_bound, fixed_point_bound, step_size_limit, target_moment_bound
+
+__all__ = [
+    "Connectivity", "Coupling", "NoiseFree", "NotApplicable", "Plan", "Setting", "Spread", "budget_rate",
+    "clients_w2", "connectivity", "connectivity_bound", "coupling", "coupling_bound", "disagreement_bound",
+    "errata", "euler_bound", "fixed_point", "fixed_point_bound", "gradient_bound", "gradient_error_bound",
+    "iterate_bound", "least_iterations", "minibatch_constants", "noise_growth", "plan", "quantities",
+    "remark_step_size", "setting", "step_rate", "step_size_limit", "target_moment_bound", "w2_bound",
+    "w2_clients_bound",
+]

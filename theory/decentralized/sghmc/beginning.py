@@ -1,0 +1,134 @@
+"""Where DE-SGHMC starts relative to x_a, the minimizer of Fbar: what V_1 of Theorem 11 is made of.
+
+`beginning_bound` knows only constants; `beginning` computes the same moments of a quadratic problem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from fedsim.interfaces import start_of
+from fedsim.problems.quadratic import Quadratic
+
+from ..sgld.applicable import require_constant_step
+from ..sgld.quantities import fixed_point
+from ..sgld.setting import Setting
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Moments of all clients together.
+
+    Attributes
+    ----------
+    fixed_norm : float
+        ||x_a||.
+    fixed_distance : float
+        ||x_a - x^*||.
+    start_sq : float
+        E||x^(0) - x_a||^2.
+    first_sq : float
+        E||x^(1) - x_a||^2.
+    step_sq : float
+        E||x^(1) - x^(0)||^2.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
+    >>> begin = theory.de_sghmc.Beginning(fixed_norm=0.7, fixed_distance=0.6, start_sq=0.5, first_sq=0.5,
+    ...                                   step_sq=0.1)
+    >>> bound = theory.de_sghmc.velocity_bound(theory.constants(problem, algorithm), algorithm, n_rounds=9,
+    ...                                        begin=begin)
+    >>> round(float(bound.value[-1]), 2)
+    7.06
+    """
+
+    fixed_norm: float
+    fixed_distance: float
+    start_sq: float
+    first_sq: float
+    step_sq: float
+
+
+def beginning_bound(s: Setting, beta: float, start_velocity_sq: float) -> Beginning:
+    """Upper bounds of the moments, from constants alone.
+
+    Lemma 18 bounds ||x_a - x^*||, and x^(1) - x_a = (I - alpha Hess)(x^(0) - x_a) + eta beta v^(0) + noise
+    with a norm of at most max(1, alpha L_a - 1) before it.
+    """
+    off = s.fixed_point_distance
+    start = float(np.sqrt(s.start_sq)) + off
+    steepest = s.alpha * s.L + 1.0 - s.smallest  # alpha L_a
+    pushed = float(np.sqrt(s.alpha * start_velocity_sq)) * beta
+    heat = s.alpha**2 * s.sigma_sq * s.N + 2.0 * (1.0 - beta) * s.alpha * s.N * s.d
+    return Beginning(s.minimizer_norm + off, off, start**2,
+                     (max(1.0, steepest - 1.0) * start + pushed) ** 2 + heat,
+                     (steepest * start + pushed) ** 2 + heat)
+
+
+def beginning(problem: Any, algorithm: Any, start: Any = None) -> Beginning:
+    """The moments of a quadratic problem.
+
+    Parameters
+    ----------
+    problem : fedsim.Quadratic
+    algorithm : fedsim.DESGHMC
+    start : as for `theory.exact_law`
+
+    Returns
+    -------
+    Beginning
+
+    Raises
+    ------
+    ValueError
+        For problems that are not quadratic.
+
+    Source: derived, for V_1 of DE-SGHMC, equations (94) and (95).
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
+    >>> begin = theory.de_sghmc.beginning(problem, algorithm, [1.0])
+    >>> round(begin.start_sq, 2), round(begin.first_sq, 2)
+    (2.71, 2.67)
+    """
+    eta = require_constant_step(algorithm)
+    alpha, beta = eta**2, 1.0 - algorithm.friction * eta
+    fixed = fixed_point(problem, algorithm, alpha)
+    assert isinstance(problem, Quadratic)
+    N, d = problem.n_clients, problem.dim
+    points, cov = start_of(problem, algorithm, start)
+    points = np.broadcast_to(points, (N, d))
+    blocks = problem.weights[:, None, None] * problem.dense_hessians
+    downhill = np.kron(algorithm.mixing - np.eye(N), np.eye(d)) - alpha * block_diag(*blocks)
+    move = (downhill @ (points - fixed).ravel()).reshape(N, d)
+    move = move + eta * beta * algorithm.start_velocities(problem)
+    noise = problem.noise_covariances
+    heat = 2.0 * (1.0 - beta) * alpha * N * d
+    if noise is not None:
+        heat += alpha**2 * float(problem.weights**2 @ np.trace(noise, axis1=1, axis2=2))
+    spread = first = stepped = 0.0
+    if cov is not None:  # one draw for all clients
+        common = np.tile(np.eye(d), (N, 1))
+        whole = common @ cov @ common.T
+        after = np.eye(N * d) + downhill
+        spread, first, stepped = (float(np.trace(map_ @ whole @ map_.T)) for map_ in (
+            np.eye(N * d), after, downhill))
+    return Beginning(
+        float(np.linalg.norm(fixed)), float(np.linalg.norm(fixed - problem.minimizer)),
+        float(((points - fixed) ** 2).sum()) + spread,
+        float(((points + move - fixed) ** 2).sum()) + first + heat, float((move**2).sum()) + stepped + heat)
+
+
+def of_problem(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
+    """The further argument of the theorems where the problem is known and quadratic."""
+    if not isinstance(problem, Quadratic):
+        return {}
+    return {"begin": beginning(problem, algorithm, start)}

@@ -1,0 +1,136 @@
+"""Step sizes and frictions that DE-SGHMC's Theorem 11 asks for.
+
+Remark 12 takes eta^2 = c log(sqrt K)/(mu K) for 2 K iterations. It is within (37) exactly when
+log K <= K/a, a = c (L + mu)/(mu (1 + lambda_N)), for which K >= max(34, a^2/e) suffices; friction 1/eta is
+then within (38). `plan` inverts Theorem 11 itself, numerically.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from math import sqrt
+from typing import Any
+
+from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.settings.validation import real
+
+from ...facts import Constants
+from ...tuning import planner
+from ..sgld.planning import Plan, budget_step, enough, planned, ratio
+from .bounds import w2_bound
+from .momentum import largest_momentum, step_size_limit
+
+
+def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c: float = 1.5) -> int:
+    """Iterations K from which on Remark 12's step size is within Theorem 11: max(34, a^2/e).
+
+    Parameters
+    ----------
+    strong_convexity, smoothness, mixing, c
+        As for `theory.de_sgld.least_iterations`.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        As there.
+
+    Source: DE-SGHMC Remark 12, with the condition that Remark 2 lacks made for (37).
+
+    Examples
+    --------
+    >>> theory.de_sghmc.least_iterations(1.0, 9.0, fs.network.complete(4))
+    83
+    """
+    return enough(ratio(strong_convexity, smoothness, mixing, c, lambda share: share))
+
+
+def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_iterations: int,
+                     c: float = 1.5) -> float:
+    """eta = sqrt(c log(sqrt K)/(mu K)) of Remark 12, checked to be within (37); use with friction 1/eta.
+
+    Parameters
+    ----------
+    strong_convexity, smoothness, mixing, n_iterations, c
+        As for `theory.de_sgld.remark_step_size`.
+
+    Returns
+    -------
+    float
+        eta, in the units of 1/sqrt(smoothness).
+
+    Raises
+    ------
+    ValueError
+        As there.
+
+    Source: DE-SGHMC Remark 12.
+
+    Examples
+    --------
+    >>> round(theory.de_sghmc.remark_step_size(1.0, 4.0, fs.network.complete(4), 1000), 6)
+    0.071978
+    """
+    a = ratio(strong_convexity, smoothness, mixing, c, lambda share: share)
+    return sqrt(budget_step(strong_convexity, n_iterations, c, a, "Theorem 11", "DE-SGHMC Remark 12"))
+
+
+def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float = 0.0) -> Plan:
+    """Step size, friction and iterations after which Theorem 11 guarantees W2 <= eps of the average.
+
+    The largest step size whose floor is eps/2 at the chosen momentum, then the first iteration with a bound
+    of at most eps.
+
+    Parameters
+    ----------
+    constants : Constants
+        Convention "components".
+    algorithm : fedsim.DESGHMC
+        Its step size and friction are replaced.
+    eps : float
+    share : float
+        From 0 to 1: the momentum 1 - friction * step_size as a part of the largest that (38) allows. The
+        bound grows with it; 0 is friction 1/step_size.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; `NotApplicable` for a network that is not connected.
+
+    Source: DE-SGHMC Theorem 11, equations (37) to (39).
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
+    >>> found = theory.de_sghmc.plan(theory.constants(problem, algorithm), algorithm, 0.5)
+    >>> round(found.step_size * found.algorithm.friction, 12), found.n_rounds > 1
+    (1.0, True)
+    """
+    if not isinstance(algorithm, DESGHMC):
+        raise ValueError(f"algorithm={algorithm!r} must be a DESGHMC")
+    if not isinstance(constants, Constants):
+        raise ValueError(f"constants={constants!r} must be a theory.Constants")
+    if not 0.0 <= real("share", share) <= 1.0:
+        raise ValueError(f"share={share!r} must be from 0 to 1")
+    mu, L = constants.strong_convexity, constants.smoothness
+
+    def chosen(step: float) -> DESGHMC:
+        beta = share * largest_momentum(mu, L, algorithm.mixing, step)
+        return replace(algorithm, step_size=step, friction=(1.0 - beta) / step)
+
+    return planned(eps, step_size_limit(mu, L, algorithm.mixing), chosen, partial(w2_bound, constants))
+
+
+@planner(DESGHMC)
+def _planned(constants: Constants, algorithm: DESGHMC, eps: float) -> tuple[DESGHMC, int]:
+    found = plan(constants, algorithm, eps)
+    return found.algorithm, found.n_rounds

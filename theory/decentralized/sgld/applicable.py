@@ -1,0 +1,33 @@
+"""What the decentralized statements ask of an algorithm, and the refusal where they say nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedsim.settings.network import is_connected
+from fedsim.settings.validation import Array
+
+
+class NotApplicable(ValueError):
+    """A theorem says nothing here, and its formula has no value: never a number in its place.
+
+    Examples
+    --------
+    >>> issubclass(theory.de_sgld.NotApplicable, ValueError)
+    True
+    """
+
+
+def require_constant_step(algorithm: Any) -> float:
+    """eta; a ValueError for a schedule."""
+    if not algorithm.schedule.is_constant:
+        raise ValueError(f"step_size={algorithm.step_size!r} must be constant for this theorem; the paper "
+                         "has none for schedules")
+    return float(algorithm.schedule.largest)
+
+
+def require_connected(mixing: Array) -> None:
+    """Raise `NotApplicable` for a network that is not connected."""
+    if not is_connected(mixing):
+        raise NotApplicable("mixing is not connected (second_eigenvalue = 1): the theorems say nothing about "
+                            "it and have no value")

@@ -1,0 +1,167 @@
+"""The couplings of the proofs of Theorems 1 and 11, exactly.
+
+With the same noise w as the clients', averaged, two Euler schemes of step alpha on f start at the average:
+
+    t' = t - (alpha/N) grad f(t) + sqrt(2 (1 - beta) alpha) wbar,
+    y' = y - (alpha/N) grad f(y) + sqrt(2 alpha) wbar.
+
+DE-SGLD is the case alpha = eta, beta = 0, in which both are equations (24) of the paper; DE-SGHMC has
+alpha = eta^2 and equations (44) and (43). On quadratic components the whole is one affine recursion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.interfaces import start_of
+from fedsim.problems.quadratic import Quadratic
+from fedsim.provenance import Provenance, attach
+from fedsim.settings.validation import Array
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """Second moments along the iterations 0, ..., n.
+
+    Attributes
+    ----------
+    rounds : (n + 1,) int
+    average_to_damped : (n + 1,)
+        E||average - t||^2.
+    damped_to_euler : (n + 1,)
+        E||t - y||^2.
+    average_to_euler : (n + 1,)
+        E||average - y||^2.
+    extrapolated : (n + 1,)
+        E||x + beta/(1-beta) (x - x_before)||^2 of all clients; at 0 with x - x_before = eta v.
+    distance : (n + 1,)
+        The same of x + beta/(1-beta) (x - x_before) - x_a, x_a the minimizer of
+        Fbar = F + x'(I - W x I) x/(2 alpha).
+    energy : (n + 1,)
+        E[Fbar(x_before) - Fbar(x_a)].
+    of : fedsim.provenance.Provenance
+        What it is of; with other alpha, beta or velocities than the algorithm's, of no algorithm's own.
+
+    Examples
+    --------
+    >>> theory.de_sgld.Coupling(np.arange(2), *np.zeros((6, 2))).energy.tolist()
+    [0.0, 0.0]
+    """
+
+    rounds: np.ndarray
+    average_to_damped: Array
+    damped_to_euler: Array
+    average_to_euler: Array
+    extrapolated: Array
+    distance: Array
+    energy: Array
+    of: Provenance = field(init=False, default=Provenance(), repr=False, compare=False)
+
+
+def _of(problem: Quadratic, algorithm: Any, start: Any, alpha: float, beta: float,
+        velocities: Array | None) -> Provenance:
+    """What a coupling is of: with other numbers than its own, it is not the algorithm's."""
+    of, own = Provenance.of(problem, algorithm, start), (float(algorithm.schedule.largest), 0.0)
+    given, pushes = np.zeros((2, problem.n_clients, problem.dim))
+    if isinstance(algorithm, DESGHMC):
+        own = own[0] ** 2, 1.0 - algorithm.friction * own[0]
+        pushes = algorithm.start_velocities(problem)
+    if velocities is not None:
+        given = np.broadcast_to(velocities, given.shape)
+    if np.allclose((alpha, beta), own, rtol=1e-12, atol=1e-14) and np.array_equal(given, pushes):
+        return of
+    return of.altered(f"alpha={float(alpha)!r}, beta={float(beta)!r} and velocities by hand, in place")
+
+
+def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, alpha: float,
+             beta: float = 0.0, velocities: Array | None = None) -> Coupling:
+    """Moments of the clients and of both schemes, driven by the same noise.
+
+    Parameters
+    ----------
+    problem : fedsim.Quadratic
+    algorithm : fedsim.DESGLD or fedsim.DESGHMC
+        Its mixing matrix is used.
+    n_rounds : int
+    start : as for `theory.exact_law`
+    alpha, beta : float
+        As above.
+    velocities : (N, d), optional
+        At the start.
+
+    Returns
+    -------
+    Coupling
+
+    Raises
+    ------
+    ValueError
+        For problems that are not quadratic.
+
+    Source: DE-SGLD Lemma 8 and DE-SGHMC Lemmas 16 and 17, whose coupled schemes these are.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
+    >>> theory.de_sgld.coupling(problem, algorithm, 2, [1.0], alpha=0.01).average_to_euler.round(9).tolist()
+    [0.0, 0.0, 2.54e-07]
+    """
+    if not isinstance(problem, Quadratic):
+        raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic: the coupling is affine only there")
+    N, d, W = problem.n_clients, problem.dim, algorithm.mixing
+    size, unit, eta = N * d, np.eye(d), np.sqrt(alpha)
+    blocks = problem.weights[:, None, None] * problem.dense_hessians
+    A, mean_A = block_diag(*blocks), blocks.mean(axis=0)
+    pull = np.einsum("cij,cj->ci", blocks, problem.minimizers)
+    # state: x, x before, u = eta v, average - t, t - y; the differences are carried, because they are small
+    x, before, u = slice(0, size), slice(size, 2 * size), slice(2 * size, 3 * size)
+    apart, lag = slice(3 * size, 3 * size + d), slice(3 * size + d, 3 * size + 2 * d)
+    total = 3 * size + 2 * d
+    M, c = np.zeros((total, total)), np.zeros(total)
+    M[u, u], M[u, x], c[u] = beta * np.eye(size), -alpha * A, alpha * pull.ravel()
+    M[x], c[x] = M[u], c[u]
+    M[x, x] += np.kron(W, unit)
+    M[before, x] = np.eye(size)
+    mean_of = np.tile(unit, (1, N)) / N
+    M[apart, apart] = M[lag, lag] = unit - alpha * mean_A
+    M[apart, x], M[apart, u] = alpha * (mean_A @ mean_of - mean_of @ A), beta * mean_of
+    damping = np.sqrt(1.0 - beta)
+    kick = np.zeros((total, size))
+    kick[x] = kick[u] = damping * np.eye(size)
+    kick[lag] = -beta / (1.0 + damping) * mean_of  # damping - 1
+    Q = 2.0 * alpha * kick @ kick.T
+    if problem.noise_covariances is not None:
+        rough = np.zeros((total, size))
+        rough[x] = rough[u] = np.eye(size)
+        rough[apart] = mean_of
+        G = block_diag(*(problem.weights[:, None, None] ** 2 * problem.noise_covariances))
+        Q += alpha**2 * rough @ G @ rough.T
+
+    points, cov = start_of(problem, algorithm, start)
+    points = np.broadcast_to(points, (N, d))
+    push = np.zeros((N, d)) if velocities is None else eta * np.broadcast_to(velocities, (N, d))
+    still = np.zeros(2 * d)
+    mean = np.concatenate([points.ravel(), (points - push).ravel(), push.ravel(), still])
+    rows = np.concatenate([np.tile(unit, (2 * N, 1)), np.zeros((size + 2 * d, d))])
+    S = np.zeros((total, total)) if cov is None else rows @ cov @ rows.T
+
+    pick, step = np.eye(total), beta / (1.0 - beta)
+    ahead, curvature = (1.0 + step) * pick[x] - step * pick[before], A + np.kron(np.eye(N) - W, unit) / alpha
+    fixed, root = np.linalg.solve(curvature, pull.ravel()), np.linalg.cholesky(0.5 * curvature).T
+    reads = [(pick[apart], 0.0), (pick[lag], 0.0), (pick[apart] + pick[lag], 0.0), (ahead, 0.0),
+             (ahead, fixed), (root @ pick[before], root @ fixed)]
+    found = np.empty((len(reads), n_rounds + 1))
+    for k in range(n_rounds + 1):
+        if k:
+            mean, S = M @ mean + c, M @ S @ M.T + Q
+        for row, (read, origin) in zip(found, reads, strict=True):
+            spread = np.einsum("ij,jk,ik->", read, S, read, optimize=True)
+            row[k] = ((read @ mean - origin) ** 2).sum() + spread
+    return attach(Coupling(np.arange(n_rounds + 1), *found),
+                  _of(problem, algorithm, start, alpha, beta, velocities))

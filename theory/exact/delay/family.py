@@ -1,0 +1,255 @@
+"""Exact law of stale SGLD and SGHMC, given the ages of the gradients.
+
+With a constant age tau and step size the last iterates (y(l), ..., y(l - tau)), and the velocity q of
+SGHMC, make an affine map of their own (the companion form), whose powers are made by doubling. Otherwise
+the recursion of `delays` is stepped through. The chain starts with all iterates before it equal to theta_0.
+
+Source: stale-gradient paper, equation (3) and Algorithm 1; the laws are derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+
+from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
+from fedsim.problems.gaussian_mean import GaussianMean
+from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.staleness import Several, Workers, as_staleness
+from fedsim.settings.validation import Array
+
+from ..affine import Moments, NoExactLaw, correlated, evolve
+from ..blocks import BlockMap
+from ..families import ExactFamily, exact
+from .recursion import Delays, Directions
+
+LARGEST_STATE = 600
+"""Iterates in a companion state."""
+LARGEST_WORK = 3e11
+"""Operations after which an exact law is refused rather than waited for."""
+
+
+def friction_of(algorithm: Any) -> float | None:
+    """B of SGHMC; None for SGLD."""
+    return algorithm.friction
+
+
+def companion_map(directions: Directions, step: float, friction: float | None, tau: int) -> BlockMap:
+    """One update of (y(l), ..., y(l - tau)), and q, as a `BlockMap` of deviations from the minimizer."""
+    dim, width = len(directions.curvatures), tau + 1 + (friction is not None)
+    deviation = np.zeros((dim, width, width))
+    places = np.arange(1, tau + 1)
+    deviation[:, places, places - 1] = 1.0
+    deviation[:, places, places] = -1.0
+    pull, enters = step * directions.curvatures, np.zeros(width)
+    if friction is None:
+        deviation[:, 0, tau] -= pull
+        enters[0] = 1.0
+    else:
+        deviation[:, 0, tau] -= step * pull
+        deviation[:, 0, -1] += step * (1.0 - friction * step)
+        deviation[:, -1, tau] -= pull
+        deviation[:, -1, -1] = -friction * step
+        enters[[0, -1]] = step, 1.0
+    noise = directions.inject(step, friction)[:, None, None] * np.outer(enters, enters)
+    shape = (dim, dim, width, width) if directions.all_pairs else (dim, width, width)
+    return BlockMap(deviation, np.zeros((dim, width)), noise.reshape(shape))
+
+
+def _work(pairs: int, rounds: np.ndarray, width: int, oldest: int) -> tuple[float, float]:
+    """Operations of stepping through, and of powers; a call of NumPy counts as 10^4."""
+    last = float(rounds[-1])
+    squarings = np.log2(max(last, 2.0)) * (1.0 + 0.5 * len(rounds))
+    return last * (15e4 + 4.0 * pairs * (oldest + 1)), squarings * (6e4 + 4.0 * pairs * width**3)
+
+
+def refuse_work(work: float, last: int) -> None:
+    """Raise `NoExactLaw` for more than `LARGEST_WORK` operations."""
+    if work > LARGEST_WORK:
+        raise NoExactLaw(f"n_rounds={last}: about {work:.1g} operations for this exact law; only a constant "
+                         "age of moderate size and a constant step size have powers of the round map. Ask "
+                         "for fewer rounds, or use stationary_law")
+
+
+def n_schedules(algorithm: Any) -> int:
+    """Schedules of ages that replicas are spread over."""
+    staleness = as_staleness(algorithm.staleness)
+    if isinstance(staleness, Several):
+        return len(staleness.values)
+    return staleness.schedules if isinstance(staleness, Workers) else 1
+
+
+def each_schedule(algorithm: Any, n_rounds: int) -> list[Any]:
+    """The algorithm with each of its schedules alone."""
+    staleness = as_staleness(algorithm.staleness)
+    if n_schedules(algorithm) == 1:
+        return [algorithm]
+    known: Any = staleness.worked_out(n_rounds) if isinstance(staleness, Workers) else staleness
+    return [replace(algorithm, staleness=known.one(number)) for number in range(len(known.values))]
+
+
+def _mixture(parts: list[Iterable[Moments]], covariance: str) -> Iterable[Moments]:
+    """Moments of an equal mixture."""
+    for moments in zip(*parts, strict=True):
+        means = np.array([mean for mean, _ in moments])
+        mean = means.mean(axis=0)
+        if covariance == "none":
+            yield mean, None
+            continue
+        cov = np.mean([cov for _, cov in moments], axis=0)
+        gaps = (means - mean) / np.sqrt(len(means))
+        if covariance == "diagonal":
+            yield mean, (cov if cov.ndim == 1 else np.diagonal(cov)) + (gaps**2).sum(axis=0)
+        else:
+            yield mean, (np.diag(cov) if cov.ndim == 1 else cov) + gaps.T @ gaps
+
+
+def _at_start(mean: Array, cov: Array | None, covariance: str) -> Moments:
+    """The start as it was given, without rounding."""
+    return mean, None if covariance == "none" else np.zeros_like(mean) if cov is None else cov
+
+
+class MomentMatched(Quadratic):
+    """A quadratic problem whose noise has the variance of minibatches, which are not normal."""
+
+    has_minibatches = True
+
+
+class StaleFamily(ExactFamily):
+    """What both stale algorithms share."""
+
+    def solvable(self, problem: Any) -> Any:
+        """Also minibatches of `GaussianMean`: their noise does not depend on the point."""
+        if isinstance(problem, GaussianMean) and problem.has_minibatches:
+            given = problem.as_quadratic()
+            return MomentMatched(given.hessians, given.minimizers, given.weights, given.gradient_noise)
+        return super().solvable(problem)
+
+    def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
+        return not isinstance(problem, MomentMatched) and n_schedules(algorithm) == 1
+
+    def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
+                covariance: str) -> Iterable[Moments]:
+        if n_schedules(algorithm) == 1:
+            return self._given(problem, algorithm, rounds, mean, cov, covariance)
+        refuse_work(n_schedules(algorithm) * int(rounds[-1]) * 15e4, int(rounds[-1]))
+        return _mixture([self._given(problem, one, rounds, mean, cov, covariance)
+                         for one in each_schedule(algorithm, int(rounds[-1]))], covariance)
+
+    def _given(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
+               covariance: str) -> Iterable[Moments]:
+        """Moments given one schedule."""
+        pooled, last = problem.pooled(), int(rounds[-1])
+        directions = Directions.of(pooled, cov, covariance != "full")
+        begin, pairs = directions.enter(mean, cov)
+        friction, staleness = friction_of(algorithm), as_staleness(algorithm.staleness)
+        settled = staleness.limit if hasattr(staleness, "tau") and algorithm.schedule.is_constant else None
+        by_steps, by_powers = np.inf, np.inf
+        if settled is not None:
+            width = settled + 1 + (friction is not None)
+            by_steps, by_powers = _work(len(pairs), rounds, width, min(settled, last))
+            by_powers = by_powers if width <= LARGEST_STATE else np.inf
+        if by_powers < by_steps:
+            refuse_work(by_powers, last)
+            yield _at_start(mean, cov, covariance)
+            found = self._powers(directions, algorithm, rounds, begin, pairs, settled or 0, covariance)
+            yield from islice(found, 1, None)
+            return
+        refuse_work(last * 15e4, last)  # before the ages are made
+        ages = algorithm.ages(last)
+        oldest = int(ages.max(initial=0))
+        refuse_work(_work(len(pairs), rounds, 1, oldest)[0], last)
+        delays = Delays(directions, friction, oldest, oldest + 1, begin, pairs)
+        steps = np.broadcast_to(algorithm.schedule.at(np.arange(last)), last)
+        yield _at_start(mean, cov, covariance)
+        for before, now in pairwise(rounds.tolist()):
+            for number in range(before, now):
+                delays.step(float(steps[number]), int(ages[number]))
+            yield self._leave(directions, *delays.newest, covariance)
+
+    def _leave(self, directions: Directions, mean: Array, cov: Array, covariance: str) -> Moments:
+        found = directions.leave(mean, cov)
+        return (found[0], None) if covariance == "none" else found
+
+    def _powers(self, directions: Directions, algorithm: Any, rounds: np.ndarray, begin: Array,
+                pairs: Array, tau: int, covariance: str) -> Iterable[Moments]:
+        friction = friction_of(algorithm)
+        step = companion_map(directions, algorithm.schedule.largest, friction, tau)
+        start = np.ones(step.shift.shape[1])
+        if friction is not None:
+            start[-1] = 0.0
+        mean, cov = begin[:, None] * start, pairs[:, None, None] * np.outer(start, start)
+        for after, grown in evolve(rounds, mean, cov.reshape(step.noise.shape), step):
+            assert grown is not None
+            yield self._leave(directions, after[:, 0], grown[..., 0, 0].ravel(), covariance)
+
+    def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
+        staleness = as_staleness(algorithm.staleness)
+        if staleness.limit is None:
+            raise NoExactLaw(f"staleness={staleness!r}: ages that never settle have no stationary law; "
+                             "exact_law gives the law at each update")
+        if not algorithm.schedule.is_constant:
+            raise NoExactLaw("the step size of a schedule never settles: there is no stationary law")
+        directions = Directions.of(problem.pooled(), None)
+        tau, friction = staleness.limit, friction_of(algorithm)
+        power = companion_map(directions, algorithm.schedule.largest, friction, tau)
+        if power.shift.shape[1] > LARGEST_STATE:
+            raise NoExactLaw(f"staleness={tau} makes a state of more than {LARGEST_STATE} iterates")
+        for _ in range(60):  # the noise of 2^n updates tends to the stationary covariance
+            power = power.squared()
+            if np.abs(power.matrix).max() <= 1e-10:  # enters squared
+                found = directions.leave(np.zeros(len(directions.curvatures)), power.noise[..., 0, 0].ravel())
+                return problem.minimizer, found[1]
+        raise NoExactLaw("the powers of the round map do not vanish: the step size is too close to the "
+                         "stability limit")
+
+    def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
+               generator: np.random.Generator) -> Array:
+        """Update by update: the whole past of a chain decides its next iterates."""
+        if n_schedules(algorithm) == 1:
+            return self._sample(problem, algorithm, rounds, points, generator)
+        each = each_schedule(algorithm, int(rounds[-1]))
+        chosen = generator.integers(len(each), size=len(points))
+        out = np.empty((len(points), len(rounds), points.shape[1]))
+        for number, one in enumerate(each):
+            mine = chosen == number
+            out[mine] = self._sample(problem, one, rounds, points[mine], generator)
+        return out
+
+    def _sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
+                generator: np.random.Generator) -> Array:
+        """Replicas that follow one schedule."""
+        pooled, last, friction = problem.pooled(), int(rounds[-1]), friction_of(algorithm)
+        hessian, given = pooled.dense_hessians[0], pooled.noise_covariances
+        noise = np.zeros_like(hessian) if given is None else given[0]
+        ages, unit = algorithm.ages(last), np.eye(pooled.dim)
+        steps = np.broadcast_to(algorithm.schedule.at(np.arange(last)), last)
+        depth = int(ages.max(initial=0)) + 1
+        past = np.zeros((depth, *points.shape))
+        past[0] = points - pooled.minimizer
+        velocity = np.zeros_like(past[0])
+        out, kept = np.empty((len(points), len(rounds), pooled.dim)), 1
+        out[:, 0] = points
+        for number in range(last):
+            h, now = float(steps[number]), past[number % depth]
+            size = 2.0 * h * (1.0 if friction is None else friction)
+            kick = correlated(generator, len(points), size * unit + h**2 * noise)
+            kick -= h * (past[(number - ages[number]) % depth] @ hessian)
+            if friction is None:
+                new = now + kick
+            else:
+                velocity = (1.0 - friction * h) * velocity + kick
+                new = now + h * velocity
+            past[(number + 1) % depth] = new
+            if kept < len(rounds) and rounds[kept] == number + 1:
+                out[:, kept] = new + pooled.minimizer
+                kept += 1
+        return out
+
+
+exact(StaleSGLD)(StaleFamily)
+exact(StaleSGHMC)(StaleFamily)

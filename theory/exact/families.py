@@ -1,0 +1,87 @@
+"""Which file knows the exact law of which algorithm, and what a file of this package provides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.validation import Array
+
+from .affine import Moments, NoExactLaw
+from .federated.joint import JointLaw
+
+MEMORY_LIMIT = 2 * 1024**3
+"""Largest result in bytes; more is refused before it is allocated."""
+_FAMILIES: dict[type, ExactFamily] = {}
+
+
+class ExactFamily:
+    """What a file of this package provides for its algorithm; a missing part raises `NoExactLaw`."""
+
+    clients_differ = False
+
+    def solvable(self, problem: Any) -> Any:
+        """The problem whose moments are followed: `problem`, or a quadratic one with the same law."""
+        if not isinstance(problem, Quadratic) and problem.keeps_gaussian:
+            problem = problem.as_quadratic()
+        if not isinstance(problem, Quadratic):
+            raise NoExactLaw(f"problem={problem!r}: exact laws need affine gradients with additive noise, as "
+                             "of fedsim.Quadratic, or of fedsim.LinearRegression without batch_size")
+        return problem
+
+    def require_stable(self, problem: Any, algorithm: Any) -> None:
+        """Raise `UnstableStepSize` for what the algorithm's own `stability` does not see."""
+
+    def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
+                covariance: str) -> Iterable[Moments]:
+        """Moments of the average iterate at `rounds`, from moments `mean` and `cov` (None: a point).
+
+        With covariance="none" the covariances are None; else (d, d), or (d,) variances where "diagonal" or
+        where coordinates are uncorrelated. Where `clients_differ`: stacked, the average first.
+        """
+        raise NoExactLaw(f"{type(algorithm).__name__} has no exact law here")
+
+    def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
+        """Is the law Gaussian, rather than known by its first two moments only?"""
+        return True
+
+    def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
+        """Mean and covariance, (d, d) or (d,), that a communication leaves unchanged."""
+        raise NoExactLaw(f"{type(algorithm).__name__} has no stationary law here")
+
+    def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
+        """Every client at every local step."""
+        raise NoExactLaw(f"{type(algorithm).__name__} has no joint law of clients here")
+
+    def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
+               generator: np.random.Generator) -> Array:
+        """Replicas (R, n, d) at `rounds`, from `points` (R, d), or (R, N, d) of clients, at round 0."""
+        raise NoExactLaw(f"{type(algorithm).__name__} has no sampler of rounds here")
+
+
+def exact(algorithm_class: type) -> Callable[[type[ExactFamily]], type[ExactFamily]]:
+    """Class decorator: this `ExactFamily` knows the exact laws of `algorithm_class`."""
+    def add(family: type[ExactFamily]) -> type[ExactFamily]:
+        _FAMILIES[algorithm_class] = family()
+        return family
+
+    return add
+
+
+def family_of(algorithm: Any) -> Any:
+    """The `ExactFamily` of this algorithm's class, or of the nearest base that has one."""
+    for cls in type(algorithm).__mro__:
+        if cls in _FAMILIES:
+            return _FAMILIES[cls]
+    raise NoExactLaw(f"algorithm={algorithm!r}: no exact law is known for {type(algorithm).__name__}; "
+                     f"there is one for {', '.join(sorted(c.__name__ for c in _FAMILIES))}")
+
+
+def refuse_memory(numbers: int, what: str, advice: str) -> None:
+    """Raise ValueError for that many float64 numbers, where they exceed `MEMORY_LIMIT`."""
+    if 8 * numbers > MEMORY_LIMIT:
+        raise ValueError(f"{what} would take {8 * numbers / 1e9:.3g} GB, more than the limit of "
+                         f"{MEMORY_LIMIT / 1e9:.3g} GB; {advice}")

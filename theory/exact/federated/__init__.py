@@ -1,0 +1,1 @@
+"""Exact laws of federated algorithms."""

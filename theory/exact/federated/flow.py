@@ -1,0 +1,215 @@
+"""Exact laws of FA-HMC's limit of vanishing step size, and of its worst case, two kinds of clients.
+
+An update follows the continuous trajectory of length x: in the notation of `fa_hmc`, C = cos(sqrt(A) x),
+D = A^(-1/2) sin(sqrt(A) x) and V = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedsim.algorithms.federated import Federated
+from fedsim.laws.law import Law
+from fedsim.settings.participation import Participation
+from fedsim.settings.validation import (
+    Array,
+    UnstableStepSize,
+    array,
+    fraction,
+    nonnegative,
+    positive,
+    real,
+    shape,
+    whole,
+)
+from fedsim.stability.federated import curvatures
+from fedsim.stability.search import Stability, largest_stable, round_radius, scalar_round_radius
+
+from ..asking import exact_law
+from ..families import exact
+from .chain import Motion
+from .fa_hmc import FRESH, FAHMCFamily
+from .sums import geometric, power_deviation
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A part of a chain: the trajectory of this length, along which gradients' noise averages out."""
+
+    length: float
+
+    def motion(self, values: Array, noisy: bool) -> Motion:
+        """See `chain.Part`."""
+        root = np.sqrt(values)
+        change, reach = -2.0 * np.sin(0.5 * root * self.length) ** 2, np.sin(root * self.length) / root
+        moved = np.array([[change, reach], [-values * reach, change]])
+        return Motion(moved, moved[:, :0], moved[:, :0])
+
+
+@dataclass(frozen=True)
+class FAHMCFlow(Federated):
+    """FA-HMC in the limit of small steps: each update follows the continuous trajectory.
+
+    It has an exact law, also a stationary and a joint one, and is never simulated. Noise of gradients
+    averages out along a trajectory.
+
+    Parameters
+    ----------
+    trajectory_length : float
+        Leapfrog steps times step size, in units of 1/sqrt(Hessian).
+    local_steps : int
+        T, local updates between communications.
+    shared_noise : float
+        Fraction of the averaged momentum's variance that is common to all clients.
+    participation : Participation, optional
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 4.0], [[0.0], [1.0]])
+    >>> flow = theory.exact.FAHMCFlow(trajectory_length=0.5, local_steps=2)
+    >>> theory.exact_law(problem, flow, n_rounds=1000).at(1000).mean.round(3)
+    array([0.755])
+    """
+
+    trajectory_length: float
+    local_steps: int = 1
+    shared_noise: float = 1.0
+    participation: Participation | None = None
+    debias = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trajectory_length", positive("trajectory_length", self.trajectory_length))
+        object.__setattr__(self, "local_steps", whole("local_steps", self.local_steps, 1))
+        object.__setattr__(self, "shared_noise", fraction("shared_noise", self.shared_noise))
+        if self.participation is not None and not isinstance(self.participation, Participation):
+            raise ValueError(f"participation={self.participation!r} must be a fedsim.Participation or None")
+
+    @property
+    def step_size(self) -> float:  # type: ignore[override]
+        """What a schedule would change: the trajectory's length."""
+        return self.trajectory_length
+
+    def _radius(self, problem: Any) -> float:
+        """Radius of the round map, of its second moment with participation; 1 at resonance."""
+        return self._mean_radius(problem, curvatures(problem.curvature_problem()), self.trajectory_length)
+
+    def _mean_radius(self, problem: Any, modes: tuple[Array, Array | None], length: float) -> float:
+        (values, vectors), factor = modes, self.variance_factor(problem)
+        powers = 1.0 + power_deviation(-Flow(length).motion(values, False).change[0, 0], self.local_steps)
+        if vectors is None:
+            radius = scalar_round_radius(powers, problem.weights, factor)
+        else:
+            maps = (vectors * powers[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+            radius = round_radius(maps, problem.weights, factor)
+        return 1.0 if abs(radius - 1.0) < 1e-12 else radius
+
+    def stability(self, problem: Any) -> Stability:
+        """Does the round contract? `max_step_size` is the shortest trajectory found for which it does not."""
+        modes, length = curvatures(problem.curvature_problem()), self.trajectory_length
+        value = self._mean_radius(problem, modes, length)
+        safe = 0.5 / np.sqrt(float(modes[0].max()))
+        limit = largest_stable(lambda x: self._mean_radius(problem, modes, x), safe)
+        stable = value < 1.0 or length < safe  # a short trajectory's radius rounds to one
+        return _FlowStability(value, bool(stable), limit if stable else float(np.fmin(limit, length)), length)
+
+
+class _FlowStability(Stability):
+    """Names the trajectory's length instead of a step size."""
+
+    def require(self) -> None:
+        """Raise `UnstableStepSize` unless stable."""
+        if not self.stable:
+            raise UnstableStepSize(
+                f"trajectory_length={self.step_size:g} must be less than the limit {self.max_step_size:.6g}: "
+                f"the round map has radius {self.radius:.6g}, and no law is approached (at radius one, "
+                "trajectories return to where they began)", self.step_size, self.max_step_size)
+
+
+@exact(FAHMCFlow)
+class FAHMCFlowFamily(FAHMCFamily):
+    """The same rounds, with trajectories instead of leapfrogs."""
+
+    def chain(self, algorithm: Any, eta: Any) -> list[Any]:
+        return [FRESH, Flow(eta)]
+
+
+def flow_law(problem: Any, trajectory_length: float, n_rounds: int, *, local_steps: int = 1,
+             shared_noise: float = 1.0, participation: Participation | None = None, **options: Any) -> Law:
+    """Exact law of `FAHMCFlow`; `options` as for `exact_law`.
+
+    Raises
+    ------
+    UnstableStepSize
+        At resonance, where trajectories return to where they began.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 4.0], [[0.0], [1.0]])
+    >>> theory.exact.flow_law(problem, 0.5, 100, local_steps=2).at(100).mean.round(3)
+    array([0.755])
+    """
+    algorithm = FAHMCFlow(trajectory_length, local_steps, shared_noise, participation)
+    return exact_law(problem, algorithm, n_rounds, **options)
+
+
+def two_group_law(rounds: Any, *, curvatures: tuple[float, float], minimizers: tuple[float, float],
+                  trajectory_length: float, local_steps: int, shared_noise: float = 1.0,
+                  start_mean: float = 0.0, start_variance: float = 0.0) -> tuple[Array, Array]:
+    """Law of a coordinate of `FAHMCFlow` with two kinds of clients, half of each, in closed form.
+
+    With trajectory length x, c_a = cos(sqrt(a) x), s_a = sin(sqrt(a) x)/sqrt(a) for the curvatures
+    a = L, m, and gamma = (c_L^T + c_m^T)/2, the mean after n rounds is
+    gamma^n m_0 + (1 - gamma^n) theta, theta = [b_L (1 - c_L^T) + b_m (1 - c_m^T)] / (2 (1 - gamma)), and
+    the variance gamma^2n v_0 + Q (1 - gamma^2n)/(1 - gamma^2), where Q = s Q_1 + (1 - s) Q_0,
+
+        Q_0 = [(1 - c_L^2T)/L + (1 - c_m^2T)/m] / 2,
+        Q_1 = Q_0/2 + s_L s_m (1 - (c_L c_m)^T) / (1 - c_L c_m) / 2.
+
+    Parameters
+    ----------
+    rounds : array of float, any shape
+        n; infinity gives the stationary law.
+    curvatures, minimizers : of the two kinds
+    trajectory_length, local_steps, shared_noise : as for `FAHMCFlow`
+    start_mean, start_variance : at round 0
+
+    Returns
+    -------
+    mean, variance : arrays of the shape of `rounds`
+
+    Source: FA-HMC Theorem I.1. Its statement omits the minimizers and the noise's size, and its proof
+    takes one Gaussian for two correlated sums, which gives a larger variance unless T = 1 or L = m.
+
+    Examples
+    --------
+    >>> mean, variance = theory.exact.two_group_law(
+    ...     [0, 10, np.inf], curvatures=(4.0, 1.0), minimizers=(1.0, 0.0),
+    ...     trajectory_length=0.5, local_steps=2)
+    >>> mean.round(3).tolist()
+    [0.0, 0.754, 0.755]
+    """
+    n = np.asarray(rounds, dtype=np.float64)
+    if not (n >= 0.0).all():
+        raise ValueError(f"rounds={rounds!r} must be at least 0")
+    count, common = whole("local_steps", local_steps, 1), fraction("shared_noise", shared_noise)
+    start, spread = real("start_mean", start_mean), nonnegative("start_variance", start_variance)
+    a = shape("curvatures", array("curvatures", curvatures, 1), (2,))
+    if a.min() <= 0.0:
+        raise ValueError(f"curvatures={curvatures!r} must be greater than 0")
+    centres = shape("minimizers", array("minimizers", minimizers, 1), (2,))
+    phase = np.sqrt(a) * positive("trajectory_length", trajectory_length)
+    lost, reach = 2.0 * np.sin(0.5 * phase) ** 2, np.sin(phase) / np.sqrt(a)  # 1 - c_a, s_a
+    gone = -power_deviation(lost, count)  # 1 - c_a^T
+    leaving = 0.5 * gone.sum()  # 1 - gamma
+    if 2.0 - leaving < 1e-12 or (leaving < 1e-12 and phase.max() > 0.5):
+        raise UnstableStepSize(
+            f"trajectory_length={trajectory_length:g} is a resonance: the round map is {1.0 - leaving:g}, "
+            "and trajectories return to where they began", float(trajectory_length), float("nan"))
+    alone = 0.5 * (-power_deviation(lost, 2 * count) / a).sum()
+    both = 0.5 * alone + 0.5 * reach.prod() * geometric(lost.sum() - lost.prod(), count)
+    fixed, kept = 0.5 * (gone @ centres) / leaving, (1.0 - leaving) ** n
+    noise = (common * both + (1.0 - common) * alone) / (leaving * (2.0 - leaving))
+    return kept * start + (1.0 - kept) * fixed, kept**2 * spread + (1.0 - kept**2) * noise

@@ -1,0 +1,233 @@
+"""The law of all clients together at every local step of a federated algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedsim.laws.law import Gaussian
+from fedsim.provenance import Provenance
+from fedsim.settings.validation import Array, array, read_only, shape, whole
+
+from ..affine import symmetrised
+
+
+class LocalStep(NamedTuple):
+    """One local step of every client: x_c <- P_c x_c + Z_c z + v_c + own noise + noise with common parts.
+
+    maps (N, d, d); shifts (N, d); own (N, d, d) covariances of private noise; shared (N, N, d, d)
+    covariances of common noise between clients, or anything that broadcasts to it; anchors (N, d, d),
+    the Z_c, where clients look at an earlier value z of the server. Where x_c is (theta, rest), p d for d.
+    """
+
+    maps: Array
+    shifts: Array
+    own: Array
+    shared: Array
+    anchors: Array | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointLaw:
+    """First two moments of (theta^1_k, ..., theta^N_k) for k = 0, ..., n_steps.
+
+    At a communication (k a multiple of local_steps, k > 0) theta is the state after it, when all
+    clients coincide, and beta the state before it.
+
+    Attributes
+    ----------
+    steps : (n,) int
+        Local steps 0, ..., n_steps.
+    mean : (n, N, d), cov : (n, N d, N d)
+        Of theta, clients in order (row c d + i is coordinate i of client c).
+    sync_steps : (n_sync,) int
+        The communications among `steps`.
+    before_mean : (n_sync, N, d), before_cov : (n_sync, N d, N d)
+        Of beta at `sync_steps`.
+    is_gaussian : bool
+        False with participation: only the moments are exact then.
+    of : fedsim.provenance.Provenance
+        What it is the law of; `problem` and `algorithm` are what was solved.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> law = theory.exact.joint_law(problem, fs.FALD(0.1, local_steps=3), n_steps=6)
+    >>> law.divergence().round(4).tolist()
+    [0.0, 0.2225, 0.395, 0.0, 0.2179, 0.3817, 0.0]
+    """
+
+    steps: np.ndarray
+    mean: Array
+    cov: Array
+    sync_steps: np.ndarray
+    before_mean: Array
+    before_cov: Array
+    is_gaussian: bool
+    problem: Any = field(repr=False)
+    algorithm: Any = field(repr=False)
+    participation_factor: float = 0.0
+    of: Provenance = field(init=False, default=Provenance())
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():  # an edit in place would leave `of` as it was
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, read_only(value))
+
+    @property
+    def n_clients(self) -> int:
+        """Number of clients N."""
+        return self.mean.shape[1]
+
+    @property
+    def dim(self) -> int:
+        """Dimension d."""
+        return self.mean.shape[2]
+
+    def _blocks(self, cov: Array) -> Array:
+        """(n, N, d, N, d)."""
+        return cov.reshape(len(cov), self.n_clients, self.dim, self.n_clients, self.dim)
+
+    @property
+    def client_cov(self) -> Array:
+        """Covariance of each client alone, (n, N, d, d)."""
+        return np.einsum("kcicj->kcij", self._blocks(self.cov))
+
+    @property
+    def average_mean(self) -> Array:
+        """Mean of theta_k = sum_c p_c theta^c_k, (n, d)."""
+        return np.einsum("c,kci->ki", self.problem.weights, self.mean)
+
+    @property
+    def average_cov(self) -> Array:
+        """Covariance of theta_k, (n, d, d)."""
+        blocks, weights = self._blocks(self.cov), self.problem.weights
+        return symmetrised(np.einsum("c,kciej,e->kij", weights, blocks, weights, optimize=True))
+
+    def average(self, k: int) -> Gaussian:
+        """Gaussian with the moments of theta_k = sum_c p_c theta^c_k."""
+        index = whole("k", k, 0, int(self.steps[-1]))
+        blocks, weights = self._blocks(self.cov[index:index + 1])[0], self.problem.weights
+        cov = symmetrised(np.einsum("c,ciej,e->ij", weights, blocks, weights))
+        return Gaussian(weights @ self.mean[index], cov)
+
+    def second_moment_about(self, point: Any) -> Array:
+        """E ||theta^c_k - point||^2 for a point (d,), (n, N)."""
+        centre = shape("point", array("point", point, 1), (self.dim,))
+        return np.einsum("kcici->kc", self._blocks(self.cov)) + ((self.mean - centre) ** 2).sum(axis=2)
+
+    def divergence(self) -> Array:
+        """sum_c p_c E ||theta^c_k - theta_k||^2, (n,): zero at communications (FA-LD Lemma B.3)."""
+        return _divergence(self.mean, self._blocks(self.cov), self.problem.weights)
+
+    def divergence_before(self) -> Array:
+        """The same of beta at `sync_steps`, just before they communicate, (n_sync,)."""
+        return _divergence(self.before_mean, self._blocks(self.before_cov), self.problem.weights)
+
+    def participation_gap(self) -> Array:
+        """E ||theta_k - beta_k||^2 at `sync_steps`, (n_sync,), with beta_k = sum_c p_c beta^c_k.
+
+        What drawing clients adds (FA-LD Lemma C.2); zero with full participation.
+        """
+        return self.participation_factor * self.divergence_before()
+
+    def gradient_second_moment(self) -> Array:
+        """E ||g_c(theta^c_k)||^2 of the stochastic gradient, not debiased, (n, N) (FA-LD Lemma E.2)."""
+        hessians, noise = self.problem.dense_hessians, self.problem.noise_covariances
+        slope = np.einsum("cij,kcj->kci", hessians, self.mean - self.problem.minimizers)
+        spread = np.einsum("cij,kcjl,cil->kc", hessians, self.client_cov, hessians, optimize=True)
+        total = (slope**2).sum(axis=2) + spread
+        return total if noise is None else total + np.trace(noise, axis1=1, axis2=2)
+
+    def __repr__(self) -> str:
+        return (f"JointLaw(n_steps={self.steps[-1]}, n_clients={self.n_clients}, dim={self.dim}, "
+                f"communications={len(self.sync_steps)})")
+
+
+def _divergence(mean: Array, blocks: Array, weights: Array) -> Array:
+    """sum_c p_c E ||x_c - sum_e p_e x_e||^2 from means (n, N, d) and covariances (n, N, d, N, d)."""
+    # as sum_ce p_c p_e E ||x_c - x_e||^2 / 2: exactly zero where clients coincide
+    offsets = ((mean[:, :, None] - mean[:, None]) ** 2).sum(axis=3)
+    crossed = np.einsum("nciei->nce", blocks)
+    own = np.einsum("ncc->nc", crossed)
+    pairs = np.clip(own[:, :, None] + own[:, None, :] - 2.0 * crossed, 0.0, None)
+    return 0.5 * np.einsum("c,nce,e->n", weights, pairs + offsets, weights)
+
+
+def propagate(problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None,
+              step: Callable[[int], LocalStep], factor: float, memory: int = 0) -> JointLaw:
+    """Step through `n_steps` local steps; `step(k)` is the k-th, `factor` the participation's variance.
+
+    A communication keeps C' = (1 - f) Cbar + f sum_c p_c [C_cc + (m_c - m)(m_c - m)'] with
+    Cbar = sum_ce p_c p_e C_ce: the variance of an average over drawn clients.
+
+    The state also holds the server's last `memory` values, oldest first: that one is the z of
+    `LocalStep`. Before the start they were 0.
+    """
+    clients, dim, weights = problem.n_clients, problem.dim, problem.weights
+    size, every = clients * dim, algorithm.local_steps
+    sync_steps = np.arange(every, n_steps + 1, every)
+    means, covs = np.empty((n_steps + 1, clients, dim)), np.empty((n_steps + 1, size, size))
+    before_means = np.empty((len(sync_steps), clients, dim))
+    before_covs = np.empty((len(sync_steps), size, size))
+    after = [0] * clients + ([*range(1, memory), 0] if memory else [])  # 0: the server's new value
+    known = np.array([1.0] * clients + ([0.0] * (memory - 1) + [1.0] if memory else []))
+    rest = (0, step(0).maps.shape[-1] - dim if n_steps else 0)  # what clients hold besides
+    mean = np.pad(known[:, None] * mean, ((0, 0), rest))
+    blocks = np.multiply.outer(np.outer(known, known), np.zeros((dim, dim)) if cov is None else cov)
+    blocks = np.pad(blocks, ((0, 0), (0, 0), rest, rest))
+
+    def flat() -> Array:
+        held = blocks[:clients, :clients, :dim, :dim]
+        return symmetrised(held.transpose(0, 2, 1, 3).reshape(size, size))
+
+    means[0], covs[0] = mean[:clients, :dim], flat()
+    for k in range(n_steps):
+        mean, blocks = _local(step(k), mean, blocks, clients)
+        if (k + 1) % every == 0:
+            before_means[k // every], before_covs[k // every] = mean[:clients, :dim], flat()
+            mean[:, dim:], blocks[:, :, dim:], blocks[:, :, :, dim:] = 0.0, 0.0, 0.0
+            centre = weights @ mean[:clients]
+            cross = np.tensordot(weights, blocks[:clients], axes=1)  # of the average and everything
+            server = np.tensordot(weights, cross[:clients], axes=1)
+            if factor:
+                gaps = mean[:clients] - centre
+                own = np.einsum("c,ccij->ij", weights, blocks[:clients, :clients])
+                server = (1.0 - factor) * server + factor * (own + (gaps.T * weights) @ gaps)
+            mean = np.concatenate([centre[None], mean[clients + 1:]])[after]
+            kept = _around_server(symmetrised(server), cross[clients + 1:],
+                                  blocks[clients + 1:, clients + 1:])
+            blocks = kept[np.ix_(after, after)]
+        means[k + 1], covs[k + 1] = mean[:clients, :dim], flat()
+    return JointLaw(np.arange(n_steps + 1), means, covs, sync_steps, before_means, before_covs,
+                    factor == 0.0 or clients == 1, problem, algorithm, factor)
+
+
+def _local(step: LocalStep, mean: Array, blocks: Array, clients: int) -> tuple[Array, Array]:
+    """Moments of the clients and the memory after one local step."""
+    maps = np.broadcast_to(np.eye(mean.shape[1]), (len(mean), *step.maps.shape[1:])).copy()
+    maps[:clients] = step.maps
+    after = np.einsum("cij,cj->ci", maps, mean)
+    after[:clients] += step.shifts
+    left = maps[:, None] @ blocks
+    if step.anchors is not None:
+        after[:clients] += step.anchors @ mean[clients]
+        left[:clients] += step.anchors[:, None] @ blocks[clients]
+    grown = left @ np.swapaxes(maps, 1, 2)
+    if step.anchors is not None:
+        grown[:, :clients] += left[:, clients, None] @ np.swapaxes(step.anchors, 1, 2)
+    grown[:clients, :clients] += step.shared
+    grown[np.arange(clients), np.arange(clients)] += step.own
+    return after, grown
+
+
+def _around_server(server: Array, cross: Array, rest: Array) -> Array:
+    """Blocks (1 + r, 1 + r, d, d) of the server's new value and of r remembered ones."""
+    count = len(rest) + 1
+    blocks = np.empty((count, count, *server.shape))
+    blocks[0, 0], blocks[1:, 1:] = server, rest
+    blocks[0, 1:], blocks[1:, 0] = cross, np.swapaxes(cross, 1, 2)
+    return blocks

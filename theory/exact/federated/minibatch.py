@@ -1,0 +1,164 @@
+"""Exact moments of federated algorithms on linear regression with minibatches: every gradient in turn.
+
+Between communications the state of client c is s = (theta, rest), and its chain's evaluations make
+
+    s' = F s - k g_c(theta),   g_c(theta) = A_c theta - A_c b_c + xi,   Cov(xi | theta) = G_c(theta) / w_c^2,
+
+with G_c of the component as in `batches`. Batches are new for every evaluation, so that their noise is
+uncorrelated between clients, given where they are, and E G_c needs client c's own moments only.
+A communication is that of `federated`. The law is not Gaussian.
+
+Source: FA-LD equations (7) and (11), FA-HMC Algorithms 1 and 3 for the recursions; the moments are derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, gmres
+
+from fedsim.settings.validation import Array
+from fedsim.stability.search import cone_radius
+
+from ..affine import Moments, NoExactLaw, symmetrised
+from ..batches import MinibatchNoise, second_moment_limit
+from ..families import family_of, refuse_memory
+from .chain import Part, unrolled
+
+LARGEST_WORK = 1e12
+"""Operations beyond which rounds are not stepped through."""
+
+
+def parts_of(algorithm: Any, eta: float, dim: int) -> list[list[Array]]:
+    """I + change (p d, p d), kick and noise (p d, d) of every part of a local step of size `eta`."""
+    family = family_of(algorithm)
+    if family.memory(algorithm):
+        raise NoExactLaw(f"debias={algorithm.debias!r}: with minibatches there are exact moments without "
+                         "debiasing only; use fedsim.simulate")
+    parts = list(unrolled(family.chain(algorithm, eta)))
+    if not all(isinstance(part, Part) for part in parts):
+        raise NoExactLaw(f"{type(algorithm).__name__} has no exact moments with minibatches here: it makes "
+                         "other moves than those of gradients")
+    none = np.zeros(len(parts[0].change))
+    tables = ((np.diag(none + 1.0) + part.change, *(
+        np.array([none if column is None else column]).T for column in part[1:])) for part in parts)
+    found: list[list[Array]] = []
+    for made in tables:
+        drift, *added = (np.kron(table, np.eye(dim)) for table in made)
+        if found and not any(column.any() for column in added):  # nothing is evaluated: one with the last
+            drift, *added = (drift @ table for table in found.pop())
+        found.append([drift, *added])
+    return found
+
+
+class MinibatchRounds:
+    """Rounds of a federated algorithm on a `fedsim.LinearRegression` with minibatches."""
+
+    def __init__(self, problem: Any, algorithm: Any, factor: float) -> None:
+        followed = problem.curvature_problem()
+        self.problem, self.algorithm, self.factor = problem, algorithm, factor
+        self.parts = lru_cache(maxsize=1)(lambda eta: parts_of(algorithm, eta, problem.dim))
+        first = self.parts(algorithm.schedule.largest)
+        self.count, self.width = len(first), len(first[0][0])
+        refuse_memory(4 * (problem.n_clients * self.width) ** 2, f"covariances of {problem.n_clients} "
+                      f"clients at dimension {problem.dim}", "use fewer clients, or covariance='none' with "
+                      "allow_unstable=True for means alone")
+        self.hessians, self.weights = followed.dense_hessians, followed.weights
+        self.pulls = np.einsum("cij,cj->ci", self.hessians, followed.minimizers)
+        self.data = MinibatchNoise(problem)
+
+    def round(self, number: int, mean: Any, cov: Any, linear: bool = False) -> tuple[Array, Array]:
+        """Moments after round `number`; `linear` keeps what is linear in the covariance, at mean zero."""
+        clients, dim, every = self.problem.n_clients, self.problem.dim, self.algorithm.local_steps
+        width = self.width
+        means, blocks = np.zeros((clients, width)), np.zeros((clients, clients, width, width))
+        means[:, :dim], blocks[:, :, :dim, :dim] = mean, cov
+        for step in range(number * every, (number + 1) * every):
+            for part in self.parts(float(self.algorithm.schedule.at(step))):
+                means, blocks = self._after(part, means, blocks, linear)
+        return self._communicate(means[:, :dim], blocks[:, :, :dim, :dim])
+
+    def _after(self, part: list[Array], means: Array, blocks: Array, linear: bool) -> tuple[Array, Array]:
+        """Moments after a part."""
+        dim, each, shared = self.problem.dim, np.arange(len(means)), self.algorithm.shared_noise
+        drift, kick, noise = part
+        maps = np.repeat(drift[None], len(means), axis=0)
+        maps[:, :, :dim] -= kick @ self.hessians
+        after, grown = np.einsum("cij,cj->ci", maps, means), maps[:, None] @ blocks @ np.swapaxes(maps, 1, 2)
+        if kick.any():
+            own = blocks[each, each, :dim, :dim]
+            spread = self.data.linear(own) if linear else self.data.mean(means[:, :dim], own)
+            grown[each, each] += kick @ (spread / self.weights[:, None, None] ** 2) @ kick.T
+        if not linear:
+            after, injected = after + self.pulls @ kick.T, noise @ noise.T
+            grown += shared * injected
+            grown[each, each] += (1.0 - shared) / self.weights[:, None, None] * injected
+        return after, grown
+
+    def _communicate(self, means: Array, blocks: Array) -> tuple[Array, Array]:
+        weights, each = self.weights, np.arange(len(means))
+        centre = weights @ means
+        server = np.einsum("c,ceij,e->ij", weights, blocks, weights, optimize=True)
+        if self.factor:
+            gaps = means - centre
+            own = np.tensordot(weights, blocks[each, each], axes=1)
+            server = (1.0 - self.factor) * server + self.factor * (own + (gaps.T * weights) @ gaps)
+        return centre, symmetrised(server)
+
+    def moments(self, rounds: np.ndarray, mean: Array, cov: Array) -> Iterator[Moments]:
+        """At increasing `rounds`, beginning at round 0."""
+        parts = self.count * self.algorithm.local_steps
+        work = float(rounds[-1]) * parts * 8.0 * self.problem.n_clients**2 * self.problem.dim**3
+        if work > LARGEST_WORK:
+            raise NoExactLaw(f"n_rounds={rounds[-1]} with minibatches would be stepped through gradient by "
+                             f"gradient ({work:.1g} operations); ask for fewer rounds, or use stationary_law")
+        return self._moments(rounds, mean, cov)
+
+    def _moments(self, rounds: np.ndarray, mean: Array, cov: Array) -> Iterator[Moments]:
+        yield mean, cov
+        for number in range(int(rounds[-1])):
+            mean, cov = self.round(number, mean, cov)
+            if number + 1 in rounds:
+                yield mean, cov
+
+    def radius(self) -> float:
+        """Of the part of a round that is linear in the server's covariance."""
+        zero = np.zeros(self.problem.dim)
+        return cone_radius(lambda cov: self.round(0, zero, cov, linear=True)[1], len(zero))
+
+    def stationary(self) -> tuple[Array, Array]:
+        """Fixed moments; the caller has checked that they contract."""
+        dim = self.problem.dim
+        zero, none = np.zeros(dim), np.zeros((dim, dim))
+        shift = self.round(0, zero, none)[0]
+        matrix = np.stack([self.round(0, row, none)[0] - shift for row in np.eye(dim)], axis=1)
+        mean: Any = np.linalg.solve(np.eye(dim) - matrix, shift)
+
+        def remains(flat: Array) -> Array:
+            table = flat.reshape(dim, dim)
+            return (table - self.round(0, zero, table, linear=True)[1]).ravel()
+
+        source = self.round(0, mean, none)[1]
+        operator = LinearOperator((dim * dim, dim * dim), remains, dtype=np.float64)
+        flat, _ = gmres(operator, source.ravel(), rtol=1e-14, atol=0.0, restart=60, maxiter=20)
+        cov = symmetrised(flat.reshape(dim, dim))
+        again = self.round(0, mean, cov)[1]
+        if np.abs(again - cov).max() > 1e-9 * np.abs(cov).max():
+            raise NoExactLaw("the stationary covariance did not converge: the step size is too close to the "
+                             "stability limit of the second moment")
+        return mean, again
+
+
+def require_second_moment(problem: Any, algorithm: Any, factor: float) -> None:
+    """Raise `UnstableStepSize` unless the second moment contracts at the largest step size."""
+    def radius(size: float) -> float:
+        return MinibatchRounds(problem, replace(algorithm, step_size=size), factor).radius()
+
+    parts_of(algorithm, 1.0, problem.dim)  # refuses what has no moments here
+    step = algorithm.schedule.largest
+    if radius(step) >= 1.0:
+        raise second_moment_limit(step, lambda size: radius(size) < 1.0, radius)

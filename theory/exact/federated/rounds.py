@@ -1,0 +1,228 @@
+"""Exact laws of federated algorithms: a round of clients followed by an average over some of them.
+
+A round takes the server's value x to beta^c = G_c x + (I - G_c) b_c + xi^c in client c, with noise of
+covariances Q_ce between clients, and then to an average. With all clients,
+
+    M = sum_c p_c G_c,   v = sum_c p_c (I - G_c) b_c,   Q = sum_ce p_c p_e Q_ce.
+
+With participation the average over the drawn clients has, given the beta^c, mean sum_c p_c beta^c and
+f times the variance of beta among clients, where f = 1/S (scheme I) or (N-S)/(S(N-1)) (scheme II):
+
+    H_c = sqrt(f p_c) (G_c - M),  u_c = sqrt(f p_c) [(I - G_c) b_c - v],  Q' = (1-f) Q + f sum_c p_c Q_cc
+
+in the notation of `affine`. An algorithm says what G_c and Q_ce are. Its clients may also be pulled
+elsewhere than to b_c, and towards the server's previous value z; the state of a round is then (x, z).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fedsim.settings.validation import Array
+
+from ..affine import DenseMap, Moments, NoExactLaw, chain, correlated, evolve, leap, power_of, symmetrised
+from ..batches import has_minibatches
+from ..blocks import BlockMap
+from ..diagonal import DiagonalMap
+from ..families import ExactFamily
+from . import anchor
+from .chain import Steps, batched
+from .drawn import DrawnRound
+from .joint import JointLaw, LocalStep, propagate
+from .minibatch import MinibatchRounds, require_second_moment
+from .spectrum import Clients, Spectrum, local_steps, round_clients
+
+
+class FederatedFamily(ExactFamily):
+    """Laws of any algorithm that declares what a local step does."""
+
+    def chain(self, algorithm: Any, eta: Any) -> Sequence[Any]:
+        """The parts of a local step of size `eta`, a number or an array, see `theory.exact.federated.chain`."""
+        raise NoExactLaw(f"{type(algorithm).__name__} declares no chain of a local step")
+
+    def rounds(self, problem: Any, algorithm: Any, variances: bool,
+               sampling: bool) -> Callable[[int], Clients]:
+        """A function of the round number giving `Clients`.
+
+        `variances`: off-diagonal gradient noise may be dropped (it is not asked for).
+        """
+        spectrum = Spectrum(problem)
+        rounds = Steps(self, algorithm, spectrum.values, problem.gradient_noise is not None).rounds()
+        return lambda number: round_clients(problem, spectrum, rounds(number), algorithm.shared_noise,
+                                            variances, sampling)
+
+    def local(self, problem: Any, algorithm: Any) -> Callable[[int], LocalStep]:
+        """A function of the local step k giving a `LocalStep`."""
+        spectrum = Spectrum(problem)
+        steps = Steps(self, algorithm, spectrum.values, problem.gradient_noise is not None)
+        made = partial(local_steps, problem, spectrum, algorithm.shared_noise)
+        if steps.equal is None:
+            return batched(lambda numbers: list(map(LocalStep, *made(steps.motions(numbers))[:4])),
+                           steps.room // problem.n_clients)
+        same = made(steps.equal)
+        return lambda k: same
+
+    def memory(self, algorithm: Any) -> int:
+        """Server values that a round depends on: 2 where the previous one is, and `Clients.anchored` given.
+
+        Of `LocalStep` the anchor is the oldest of these: 1 means the value at the round's start.
+        """
+        return 0
+
+    def head(self, algorithm: Any) -> int:
+        """First rounds that differ from the later ones, apart from their step sizes."""
+        return 0
+
+    def check_steps(self, problem: Any, algorithm: Any, n_steps: int) -> None:
+        """Raise ValueError where the schedule is shorter than `n_steps` local steps."""
+        known = algorithm.schedule.n_steps
+        if known is not None and known < n_steps:
+            raise ValueError(f"step_size has {known} entries; n_rounds and local_steps ask for {n_steps}")
+
+    def solvable(self, problem: Any) -> Any:
+        """Quadratic problems, and linear regression with minibatches as it is."""
+        return problem if has_minibatches(problem) else super().solvable(problem)
+
+    def require_stable(self, problem: Any, algorithm: Any) -> None:
+        if has_minibatches(problem):
+            require_second_moment(problem, algorithm, variance_factor(problem, algorithm))
+
+    def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
+        return variance_factor(problem, algorithm) == 0.0 and not has_minibatches(problem)
+
+    def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
+                covariance: str) -> Iterable[Moments]:
+        self.check_steps(problem, algorithm, int(rounds[-1]) * algorithm.local_steps)
+        factor, dim = variance_factor(problem, algorithm), problem.dim
+        if has_minibatches(problem):
+            if covariance != "none":
+                cov = np.zeros((dim, dim)) if cov is None else np.diag(cov) if cov.ndim == 1 else cov
+                return MinibatchRounds(problem, algorithm, factor).moments(rounds, mean, cov)
+            problem = problem.curvature_problem()
+        variances = problem.structure != "dense" and (
+            covariance != "full" or not (
+                factor or _correlated_noise(problem) or (cov is not None and cov.ndim == 2)))
+        if covariance == "none":
+            cov = None
+        elif cov is None:
+            cov = np.zeros(dim if variances else (dim, dim))
+        elif cov.ndim == 1 and not variances:
+            cov = np.diag(cov)
+        elif cov.ndim == 2 and variances:
+            cov = np.diagonal(cov)
+        clients, lifted = self.rounds(problem, algorithm, variances, False), self.memory(algorithm) == 2
+        if lifted:
+            mean, cov = anchor.begin(mean, cov, problem.structure == "dense")
+
+        def maps(number: int) -> Any:
+            return server_map(problem, clients(number), factor, variances)
+
+        head = [maps(number) for number in range(min(self.head(algorithm), int(rounds[-1])))]
+        later = power_of(maps(len(head)), rounds, cov) if algorithm.schedule.is_constant else maps
+        found = evolve(rounds, mean, cov, later, head)
+        return (anchor.present(*moments, dim) for moments in found) if lifted else found
+
+    def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
+        if not algorithm.schedule.is_constant:
+            raise NoExactLaw(f"step_size={algorithm.step_size!r} changes from step to step, so that no law "
+                             "is left unchanged by a round; use exact_law, or a constant step size")
+        factor = variance_factor(problem, algorithm)
+        if has_minibatches(problem):
+            return MinibatchRounds(problem, algorithm, factor).stationary()
+        variances = problem.structure != "dense" and not (factor or _correlated_noise(problem))
+        clients = self.rounds(problem, algorithm, variances, False)(self.head(algorithm))
+        mean, cov = server_map(problem, clients, factor, variances).stationary()
+        if self.memory(algorithm) == 2:
+            return anchor.present(mean, cov, problem.dim)  # type: ignore[return-value]
+        return mean, cov
+
+    def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
+        self.check_steps(problem, algorithm, n_steps)
+        if has_minibatches(problem):
+            raise NoExactLaw("with minibatches federated algorithms have exact moments at communications "
+                             "only; use exact_law")
+        return propagate(problem, algorithm, n_steps, mean, cov, self.local(problem, algorithm),
+                         variance_factor(problem, algorithm), self.memory(algorithm))
+
+    def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
+               generator: np.random.Generator) -> Array:
+        self.check_steps(problem, algorithm, int(rounds[-1]) * algorithm.local_steps)
+        if has_minibatches(problem):
+            raise NoExactLaw("with minibatches only moments are known, and rounds cannot be drawn from them; "
+                             "use fedsim.simulate")
+        if variance_factor(problem, algorithm) > 0.0:
+            return self._sample_drawn(problem, algorithm, rounds, points, generator)
+        dense, lifted, head = problem.structure == "dense", self.memory(algorithm) == 2, self.head(algorithm)
+        variances = not dense and not _correlated_noise(problem)
+        clients = self.rounds(problem, algorithm, variances, False)
+
+        def maps(number: int) -> Any:
+            return server_map(problem, clients(number), 0.0, variances)
+
+        out = np.empty((len(points), len(rounds), problem.dim))
+        out[:, 0] = points
+        state: Array = anchor.begin_points(points, dense) if lifted else points
+        powers = [maps(head)] if algorithm.schedule.is_constant else None
+        for i, (before, now) in enumerate(pairwise(rounds.tolist()), start=1):
+            steps = [maps(number) for number in range(before, now if powers is None else min(head, now))]
+            rest = now - before - len(steps)
+            total = chain([*steps, leap(powers, rest)] if powers and rest else steps)
+            state = total.move(state) + correlated(generator, len(state), total.noise)
+            out[:, i] = anchor.present_points(state, problem.dim) if lifted else state
+        return out
+
+    def _sample_drawn(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
+                      generator: np.random.Generator) -> Array:
+        """Round by round, because each replica has its own clients."""
+        variances = problem.structure != "dense" and not _correlated_noise(problem)
+        clients, head = self.rounds(problem, algorithm, variances, True), self.head(algorithm)
+        out = np.empty((len(points), len(rounds), problem.dim))
+        out[:, 0] = points
+        previous, draw = np.zeros_like(points), None
+        for i, (before, now) in enumerate(pairwise(rounds.tolist()), start=1):
+            for number in range(before, now):
+                if draw is None or number <= head or not algorithm.schedule.is_constant:
+                    draw = DrawnRound(problem, algorithm.participation, clients(number))
+                points, previous = draw(points, previous, generator), points
+            out[:, i] = points
+        return out
+
+
+def variance_factor(problem: Any, algorithm: Any) -> float:
+    """f of the module's docstring; zero where the same clients make every round."""
+    if algorithm.participation is None or problem.n_clients == 1:
+        return 0.0
+    return algorithm.participation.variance_factor(problem.n_clients)
+
+
+def _correlated_noise(problem: Any) -> bool:
+    return isinstance(problem.gradient_noise, np.ndarray)
+
+
+def server_map(problem: Any, clients: Clients, factor: float, variances: bool) -> Any:
+    """The server's round as an affine map: dense, by coordinates, or by blocks (x_i, z_i) of them."""
+    weights, deviations, pulls = problem.weights, clients.deviations, clients.pulls
+    dense = problem.structure == "dense"
+    kind: Any = DenseMap if dense else DiagonalMap
+
+    def widen(cov: Array) -> Array:
+        return symmetrised(cov) if cov.ndim == 2 else cov if variances else np.diag(cov)
+
+    noise = widen(clients.shared_average) + widen(np.tensordot(weights**2, clients.own, axes=1))
+    if factor:
+        alone = widen(clients.shared_alone) + widen(np.tensordot(weights, clients.own, axes=1))
+        noise = (1.0 - factor) * noise + factor * alone
+    if clients.anchored is not None:
+        deviations, pulls = anchor.lift(deviations, clients.anchored, pulls)
+        noise, kind = anchor.lift_noise(noise, dense), DenseMap if dense else BlockMap
+    deviation, shift = np.tensordot(weights, deviations, axes=1), np.tensordot(weights, pulls, axes=1)
+    if factor == 0.0:
+        return kind(deviation, shift, noise)
+    scale = np.sqrt(factor * weights)
+    spread = (deviations - deviation) * scale.reshape(-1, *([1] * deviation.ndim))
+    return kind(deviation, shift, noise, spread, (pulls - shift) * scale.reshape(-1, *([1] * shift.ndim)))

@@ -1,0 +1,278 @@
+"""The law of all clients for any Hessians: matrices, in groups of coordinates that do not mix.
+
+The state of group g is (part, client, coordinate), flattened: positions first, then velocities. Dense
+Hessians are one group of d coordinates, diagonal ones d groups of one coordinate each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import block_diag, csr_array, eye_array, kron
+from scipy.sparse.linalg import spsolve
+
+from fedsim.settings.validation import Array
+
+from ..affine import Moments, NoExactLaw, symmetrised
+from ..blocks import BlockMap
+from ..families import refuse_memory
+from .lyapunov import Doubled, Symmetric
+
+SPARSE = 0.1
+"""Below this share of nonzero entries W is used as a sparse matrix."""
+POWER_SIZE = 2400
+"""Up to this size of a state its map is raised to powers as a matrix, else it is stepped."""
+ADVICE = ("clients that all have the same Hessian need less; otherwise use covariance='none' for means, "
+          "or fewer clients")
+
+
+class Move(NamedTuple):
+    """A step: its size eta, the share beta of velocities kept (None: there are none), and the heat h."""
+
+    size: float
+    keep: float | None
+    heat: float
+
+    @property
+    def parts(self) -> int:
+        """1, or 2 with velocities."""
+        return 1 if self.keep is None else 2
+
+    @property
+    def kicks(self) -> Array:
+        """How a client's noise enters its parts, (parts,): x gets eta times the velocity's."""
+        return np.array([1.0] if self.keep is None else [self.size, 1.0])
+
+
+class Components:
+    """The components f_i of a quadratic problem, in groups, and the mixing matrix.
+
+    Attributes
+    ----------
+    hessians : (G, N, e, e), pulls : (G, N, e), noise : (G, N, e, e) or None
+        A_i, A_i b_i and G_i of the f_i = w_i f_(i).
+    """
+
+    def __init__(self, problem: Any, mixing: Array, dense: bool) -> None:
+        self.clients, self.dim, weights = problem.n_clients, problem.dim, problem.weights
+        self.dense = dense
+        noise = problem.noise_covariances
+        if dense:
+            self.hessians = (weights[:, None, None] * problem.dense_hessians)[None]
+            self.noise = None if noise is None else (weights[:, None, None] ** 2 * noise)[None]
+            centres = problem.minimizers[None]
+        else:
+            self.hessians = (weights[:, None] * problem.diagonal_hessians).T[:, :, None, None]
+            self.noise = None if noise is None else (
+                weights[:, None] ** 2 * np.diagonal(noise, axis1=1, axis2=2)).T[:, :, None, None]
+            centres = problem.minimizers.T[:, :, None]
+        self.pulls = (self.hessians @ centres[..., None])[..., 0]
+        deviation = mixing - np.eye(len(mixing))
+        few = np.count_nonzero(mixing) < SPARSE * mixing.size
+        self.mixing: Any = csr_array(deviation) if few else deviation
+
+    @property
+    def width(self) -> int:
+        """Coordinates e of a group."""
+        return self.hessians.shape[-1]
+
+    @property
+    def groups(self) -> int:
+        """G."""
+        return len(self.hessians)
+
+    def pulled(self, x: Array) -> Array:
+        """A x for positions (G, N, e, k)."""
+        return self.hessians * x if self.width == 1 else self.hessians @ x
+
+    def mixed(self, x: Array) -> Array:
+        """((W - I) x I) x for positions (G, N, e, k)."""
+        flat = x.reshape(len(x), self.clients, -1)
+        if isinstance(self.mixing, np.ndarray):
+            return (self.mixing @ flat).reshape(x.shape)
+        return np.stack([self.mixing @ group for group in flat]).reshape(x.shape)
+
+    def spread_out(self, table: Array) -> Array:
+        """(N, d), or (d,) for all clients, as (G, N, e)."""
+        full = np.broadcast_to(table, (self.clients, self.dim))
+        return full[None] if self.dense else full.T[:, :, None]
+
+    def refuse_size(self, parts: int, advice: str = ADVICE) -> None:
+        """Raise ValueError where covariances of the state would not fit in memory."""
+        size = parts * self.clients * self.width
+        what = f"{self.groups} covariances of {self.clients} clients x {self.width} coordinates"
+        refuse_memory(5 * self.groups * size * size, f"{what}{' with velocities' if parts > 1 else ''} and "
+                      "room to work", advice)
+
+
+@dataclass(frozen=True)
+class GossipMap:
+    """One step of all clients; moments are (G, n) and (G, n, n) with n = parts N e."""
+
+    components: Components
+    move: Move
+
+    @property
+    def size(self) -> int:
+        """n."""
+        return self.move.parts * self.components.clients * self.components.width
+
+    def _split(self, table: Array) -> Array:
+        """(G, n, ...) as (G, parts, N, e, ...)."""
+        c = self.components
+        return table.reshape(c.groups, self.move.parts, c.clients, c.width, *table.shape[2:])
+
+    def deviate(self, columns: Array) -> Array:
+        """(M - I) times columns (G, n, k)."""
+        state, eta, c = self._split(columns), self.move.size, self.components
+        x = state[:, 0]
+        if self.move.keep is None:
+            return (c.mixed(x) - eta * c.pulled(x)).reshape(columns.shape)
+        change = (self.move.keep - 1.0) * state[:, 1] - eta * c.pulled(x)
+        moved = c.mixed(x) + eta * (state[:, 1] + change)
+        return np.stack([moved, change], axis=1).reshape(columns.shape)
+
+    @cached_property
+    def shift(self) -> Array:
+        """(G, n)."""
+        pull = self.move.size * self.components.pulls
+        both = self.move.kicks[:, None, None] * pull[:, None]
+        return both.reshape(self.components.groups, self.size)
+
+    def noises(self, mean: Array, cov: Array) -> Array:
+        """D_i of every client at a state with these moments, (G, N, e, e)."""
+        c, move = self.components, self.move
+        heat = np.broadcast_to(move.heat * np.eye(c.width), (c.groups, c.clients, c.width, c.width))
+        return heat if c.noise is None else heat + move.size**2 * c.noise
+
+    def add_noise(self, cov: Array, noises: Array) -> None:
+        """Add Q, of the clients' own `noises` (G, N, e, e), to a covariance in place."""
+        c, kicks = self.components, self.move.kicks
+        each = np.arange(c.clients)
+        blocks = cov.reshape(c.groups, len(kicks), c.clients, c.width, len(kicks), c.clients, c.width)
+        own = noises.transpose(1, 0, 2, 3)
+        for a, one in enumerate(kicks):
+            for b, other in enumerate(kicks):
+                blocks[:, a, each, :, b, each, :] += one * other * own
+
+    def step(self, mean: Array, cov: Array | None) -> Moments:
+        """Moments one step later; `cov` None follows the mean alone."""
+        after = mean + (self.deviate(mean[..., None])[..., 0] + self.shift)
+        if cov is None:
+            return after, None
+        half = cov + self.deviate(cov)
+        turned = np.ascontiguousarray(half.swapaxes(1, 2))
+        turned += self.deviate(turned)
+        self.add_noise(turned, self.noises(mean, cov))
+        return after, turned
+
+    def dense(self) -> BlockMap:
+        """The same as matrices, which can be raised to powers."""
+        groups, size = self.components.groups, self.size
+        unit = np.broadcast_to(np.eye(size), (groups, size, size))
+        noise = np.zeros((groups, size, size))
+        self.add_noise(noise, self.noises(self.shift, noise))
+        return BlockMap(self.deviate(unit), self.shift, noise)
+
+    def squared(self) -> BlockMap:
+        """Two steps."""
+        return self.dense().squared()
+
+    def fixed_mean(self) -> Array:
+        """Solution of m = M m + v: (I - W + a A) x = a A b, velocities (W - I) x / eta."""
+        c, move = self.components, self.move
+        rate = move.size if move.keep is None else move.size**2 / (1.0 - move.keep)
+        found = np.stack([self._solve(rate, group) for group in range(c.groups)])
+        if move.keep is None:
+            return found.reshape(c.groups, -1)
+        velocities = -c.mixed(found[..., None])[..., 0] / move.size
+        return np.stack([found, velocities], axis=1).reshape(c.groups, -1)
+
+    def _solve(self, rate: float, group: int) -> Array:
+        c = self.components
+        size = c.clients * c.width
+        if isinstance(c.mixing, np.ndarray):
+            refuse_memory(3 * size * size, f"a system of {c.clients} clients x {c.width} coordinates",
+                          "use fewer clients or a sparse network")
+            matrix = np.kron(-c.mixing, np.eye(c.width))
+            blocks = matrix.reshape(c.clients, c.width, c.clients, c.width)
+            each = np.arange(c.clients)
+            blocks[each, :, each, :] += rate * c.hessians[group]
+            solved = np.linalg.solve(matrix, rate * c.pulls[group].ravel())
+        else:
+            system = block_diag(list(rate * c.hessians[group]), format="csc") - kron(
+                c.mixing, eye_array(c.width), format="csc")
+            solved = spsolve(system, rate * c.pulls[group].ravel())
+        return np.asarray(solved).reshape(c.clients, c.width)
+
+    def lyapunov(self) -> Any:
+        """Solver of S = M S M' + Q."""
+        dense = self.dense()
+        return Symmetric(dense.deviation) if self.move.keep is None else Doubled(dense.deviation)
+
+    def stationary(self) -> tuple[Array, Array]:
+        """Fixed moments; the caller has checked that the map contracts."""
+        return self.fixed_mean(), self.lyapunov()(self.dense().noise)
+
+    def power(self, rounds: np.ndarray) -> Any:
+        """What `affine.evolve` should be given: this map, or a function to step with where it is large."""
+        gaps = np.diff(rounds)
+        if not len(gaps) or gaps.max() == 1 or self.size <= POWER_SIZE:
+            return self
+        if rounds[-1] > 200_000:
+            raise NoExactLaw(f"n_rounds={rounds[-1]} of {self.size} numbers per coordinate group would be "
+                             "stepped through one by one; ask for fewer rounds, or use stationary_law")
+        return lambda number: self
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """The laws of average and clients from the moments of the stacked state."""
+
+    components: Components
+    parts: int
+
+    def begin(self, mean: Array, velocities: Array | None, cov: Array | None) -> Moments:
+        """Moments of the state for a start (d,) or (N, d), with a covariance common to all clients."""
+        c = self.components
+        tables = [mean] if velocities is None else [mean, velocities]
+        state = np.stack([c.spread_out(table) for table in tables], axis=1).reshape(c.groups, -1)
+        if cov is None:
+            return state, None
+        c.refuse_size(self.parts)
+        full = np.zeros((c.groups, self.parts, c.clients, c.width, self.parts, c.clients, c.width))
+        if c.dense:
+            full[0, 0, :, :, 0] = (np.diag(cov) if cov.ndim == 1 else cov)[None, :, None]
+        else:
+            variances = cov if cov.ndim == 1 else np.diagonal(cov)
+            full[:, 0, :, 0, 0, :, 0] = variances[:, None, None]
+        return state, full.reshape(c.groups, state.shape[1], state.shape[1])
+
+    def positions(self, mean: Array) -> Array:
+        """Means of the clients' positions, (N, d)."""
+        c = self.components
+        x = mean.reshape(c.groups, self.parts, c.clients, c.width)[:, 0]
+        return x[0] if c.dense else x[:, :, 0].T
+
+    def blocks(self, cov: Array) -> Array:
+        """Covariances of positions, (G, N, e, N, e)."""
+        c = self.components
+        return cov.reshape(c.groups, self.parts, c.clients, c.width,
+                           self.parts, c.clients, c.width)[:, 0, :, :, 0]
+
+    def own(self, cov: Array) -> Array:
+        """Covariances of the positions of each client alone, (G, N, e, e)."""
+        return np.einsum("gcicj->gcij", self.blocks(cov))
+
+    def views(self, mean: Array, cov: Array | None) -> Moments:
+        """Average and clients: means (1 + N, d), covariances (1 + N, d, d) or variances (1 + N, d)."""
+        c, x = self.components, self.positions(mean)
+        means = np.concatenate([x.mean(axis=0)[None], x])
+        if cov is None:
+            return means, None
+        average = self.blocks(cov).sum(axis=(1, 3))[:, None] / c.clients**2
+        covs = np.concatenate([average, self.own(cov)], axis=1)
+        return means, symmetrised(covs[0]) if c.dense else covs[:, :, 0, 0].T

@@ -1,0 +1,130 @@
+"""Minibatches of linear regression: the first two moments still close, with noise that they decide.
+
+`batches` has the noise of a client as a function of its moments. Batches of different clients and steps
+are independent, so that clients are correlated by gossip only.
+
+The law is not Gaussian. Its second moment contracts on a smaller range of step sizes than its mean: noise
+grows with the distance. With L(Q) the solution of S = M S M' + Q, it does where the map of client
+covariances B -> blocks of L(noise of B) has radius below one.
+
+Source: DE-SGLD section 5.1 and appendix D; the moments are derived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigs, gmres
+
+from fedsim.settings.validation import Array
+
+from ..affine import NoExactLaw
+from ..batches import second_moment_limit
+from .general import GossipMap, Stacked
+
+DENSE_UNKNOWNS = 30
+"""Up to this many entries of client covariances the radius is that of a dense matrix."""
+
+
+@dataclass(frozen=True)
+class MinibatchMap(GossipMap):
+    """One step of all clients with minibatches. It is no affine map of the state: it can only be stepped."""
+
+    data: Any = None
+
+    def noises(self, mean: Array, cov: Array) -> Array:
+        """E D_i, (1, N, d, d)."""
+        law = Stacked(self.components, self.move.parts)
+        return super().noises(mean, cov) + self.move.size**2 * self.data.mean(
+            law.positions(mean), law.own(cov)[0])[None]
+
+    def squared(self) -> Any:
+        """There is no such map of this kind."""
+        raise NoExactLaw("minibatch noise depends on the state: the law is stepped, not raised to powers")
+
+    def power(self, rounds: np.ndarray) -> Any:
+        """A function to step with."""
+        work = 4.0 * float(rounds[-1]) * self.size**2 * self.components.clients
+        if work > 1e13:
+            raise NoExactLaw(f"n_rounds={rounds[-1]} with minibatches would be stepped through one by one "
+                             f"({work:.1g} operations); ask for fewer rounds, or use stationary_law")
+        return lambda number: self
+
+    @cached_property
+    def response(self) -> tuple[Any, Callable[[Array], Array]]:
+        """Solver of S = M S M' + Q, and the map of client covariances (N, d, d) whose radius decides."""
+        solve = GossipMap(self.components, self.move).lyapunov()
+        law, shape = Stacked(self.components, self.move.parts), (1, self.size, self.size)
+
+        def react(blocks: Array) -> Array:
+            source = np.zeros(shape)
+            self.add_noise(source, self.move.size**2 * self.data.linear(blocks)[None])
+            return law.own(solve(source))[0]
+
+        return solve, react
+
+    def contracts(self) -> bool:
+        """Does the second moment contract, given that the mean does?"""
+        blocks = np.broadcast_to(np.eye(self.components.width), self._table)
+        for _ in range(3):  # a map of cones that takes any inner point below itself has radius below one
+            after = self.response[1](blocks)
+            values, vectors = np.linalg.eigh(blocks)
+            if values.min() <= 1e-8 * values.max():
+                break
+            root = vectors / np.sqrt(values)[:, None, :]
+            if np.linalg.eigvalsh(root.swapaxes(1, 2) @ after @ root).max() < 1.0:
+                return True
+            blocks = after
+        return self.radius() < 1.0
+
+    def radius(self) -> float:
+        """Of the map of client covariances; below one where the second moment contracts."""
+        size, start = int(np.prod(self._table)), np.broadcast_to(np.eye(self._table[1]), self._table)
+
+        def flat(vector: Array) -> Array:
+            return self.response[1](vector.reshape(self._table)).ravel()
+
+        if not flat(start).any():
+            return 0.0
+        if size <= DENSE_UNKNOWNS:
+            table = np.stack([flat(row) for row in np.eye(size)], axis=1)
+            return float(np.abs(np.linalg.eigvals(table)).max())
+        operator = LinearOperator((size, size), flat, dtype=np.float64)
+        return float(np.abs(eigs(operator, k=1, v0=start.ravel(), tol=1e-8, return_eigenvectors=False)).max())
+
+    @property
+    def _table(self) -> tuple[int, int, int]:
+        return self.components.clients, self.components.width, self.components.width
+
+    def stationary(self) -> tuple[Array, Array]:
+        """Fixed moments; the caller has checked that the second moment contracts."""
+        mean, (solve, react), table = self.fixed_mean(), self.response, self._table
+        law, size = Stacked(self.components, self.move.parts), int(np.prod(table))
+
+        def solved(blocks: Array) -> Array:
+            still = np.zeros((1, self.size, self.size))
+            noises = super(MinibatchMap, self).noises(mean, still) + self.move.size**2 * self.data.mean(
+                law.positions(mean), blocks)[None]
+            self.add_noise(still, noises)
+            return solve(still)
+
+        source = law.own(solved(np.zeros(table)))[0]
+        operator = LinearOperator((size, size), lambda v: v - react(v.reshape(table)).ravel(),
+                                  dtype=np.float64)
+        blocks, _ = gmres(operator, source.ravel(), rtol=1e-14, atol=0.0, restart=60, maxiter=20)
+        cov = solved(blocks.reshape(table))
+        again = solved(law.own(cov)[0])  # the check, and one more digit
+        if np.abs(again - cov).max() > 1e-9 * np.abs(again).max():
+            raise NoExactLaw("the stationary covariance did not converge: the step size is too close to the "
+                             "stability limit of the second moment")
+        return mean, again
+
+
+def require_second_moment(make: Callable[[float], MinibatchMap], step: float) -> None:
+    """Raise `UnstableStepSize` unless the second moment contracts; `make` gives the map of a step size."""
+    if not make(step).contracts():
+        raise second_moment_limit(step, lambda size: make(size).contracts(), lambda size: make(size).radius())

@@ -1,0 +1,249 @@
+"""Constants: what a theorem needs to know of a problem, its start and the potentials followed.
+
+Which potentials an algorithm follows is its convention, an attribute of its class:
+
+* "federated": f_(c), whose weighted average is f (FA-LD, FA-HMC);
+* "components": f_i = w_i f_(i), whose sum is f (decentralized algorithms);
+* "global": f itself (stale gradients).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
+from fedsim.laws.law import Gaussian, NoTarget
+from fedsim.provenance import Provenance, attach
+from fedsim.settings.validation import (
+    Array,
+    array,
+    client_weights,
+    nonnegative,
+    one_of,
+    positive,
+    shape,
+    whole,
+)
+
+from .potentials import Potentials, potentials
+
+__all__ = ["Constants", "Potentials", "constants", "potentials"]
+
+CONVENTIONS = ("federated", "components", "global")
+INITIAL = ("initial_distance", "initial_second_moment", "initial_w2", "initial_spread")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Constants:
+    """Constants of the potentials that an algorithm follows, and of its start.
+
+    What is left out is unknown: a theorem that needs it says so. Two exceptions: weights are uniform
+    and gradients are exact unless given.
+
+    Parameters
+    ----------
+    dim : int
+        d.
+    strong_convexity, smoothness : float
+        m and L of every client's potential, 0 < m <= L.
+    n_clients : int, optional
+        N; taken from the first per-client argument, else 1.
+    weights : (N,), optional
+    gradient_at_minimizer : (N, d), or norms (N,), optional
+        Of every client's potential at the global minimizer.
+    heterogeneity : float, optional
+        max_c of the norm of `gradient_at_minimizer`, from which it is taken when not given.
+    gradient_noise_traces : (N,) or float, optional
+        Trace of every client's gradient noise covariance, E||noise||^2. Theorems derive their own
+        sigma from it.
+    initial_distance : float, optional
+        sqrt(E||theta_0 - theta_*||^2) to the global minimizer theta_*.
+    initial_second_moment : float, optional
+        E||theta_0||^2, about the origin; with a start per client the mean over clients.
+    initial_spread : float
+        (1/N) sum_c E||theta_0^c - average||^2; the other distances are then those of the average.
+    gaps_at_origin : (N,), optional
+        f_c(0) - min f_c of every client's potential.
+    initial_w2 : float, optional
+        W2 between the law of the start and the target.
+    minimizer : (d,), optional
+        theta_*.
+    target : Gaussian, optional
+    convention : "federated", "components" or "global"
+
+    Attributes
+    ----------
+    of : fedsim.provenance.Provenance
+        Problem and start where `theory.constants` found them; not known for what was made or changed by hand.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition.
+
+    Examples
+    --------
+    >>> theory.Constants(dim=2, strong_convexity=1.0, smoothness=4.0, heterogeneity=0.5).condition_number
+    4.0
+    """
+
+    dim: int
+    strong_convexity: float
+    smoothness: float
+    n_clients: int | None = None
+    weights: Any = None
+    gradient_at_minimizer: Any = None
+    heterogeneity: float | None = None
+    gradient_noise_traces: Any = 0.0
+    initial_distance: float | None = None
+    initial_second_moment: float | None = None
+    initial_w2: float | None = None
+    initial_spread: float = 0.0
+    gaps_at_origin: Any = None
+    minimizer: Any = None
+    target: Gaussian | None = None
+    convention: str = "federated"
+    of: Provenance = field(init=False, default=Provenance())
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "dim", whole("dim", self.dim, 1))
+        for name in ("strong_convexity", "smoothness"):
+            put(self, name, positive(name, getattr(self, name)))
+        if self.strong_convexity > self.smoothness * (1.0 + 1e-12):
+            raise ValueError(f"strong_convexity={self.strong_convexity:g} must be at most "
+                             f"smoothness={self.smoothness:g}")
+        for name in ("heterogeneity", *INITIAL):
+            if getattr(self, name) is not None:
+                put(self, name, nonnegative(name, getattr(self, name)))
+        one_of("convention", self.convention, CONVENTIONS)
+        if self.target is not None and not isinstance(self.target, Gaussian):
+            raise ValueError(f"target={self.target!r} must be a fedsim.Gaussian or None")
+        if self.minimizer is not None:
+            put(self, "minimizer", shape("minimizer", array("minimizer", self.minimizer, 1), (self.dim,)))
+        self._per_client()
+
+    def _per_client(self) -> None:
+        """Normalise what there is one of per client."""
+        put = object.__setattr__
+        sizes = [len(value) for value in (self.weights, self.gradient_at_minimizer,
+                                          self.gradient_noise_traces) if np.ndim(value) > 0]
+        n_clients = self.n_clients if self.n_clients is not None else (sizes or [1])[0]
+        n_clients = whole("n_clients", n_clients, 1)
+        put(self, "n_clients", n_clients)
+        put(self, "weights", client_weights(self.weights, n_clients))
+        traces = self.gradient_noise_traces
+        if np.ndim(traces) == 0:
+            traces = np.full(n_clients, nonnegative("gradient_noise_traces", traces))
+        traces = shape("gradient_noise_traces", array("gradient_noise_traces", traces, 1), (n_clients,))
+        if (traces < 0.0).any():
+            raise ValueError(f"gradient_noise_traces has a negative entry {traces.min():g}; "
+                             "it must be at least 0")
+        put(self, "gradient_noise_traces", traces)
+        if self.gaps_at_origin is not None:
+            gaps = shape("gaps_at_origin", array("gaps_at_origin", self.gaps_at_origin, 1), (n_clients,))
+            if (gaps < 0.0).any():
+                raise ValueError(f"gaps_at_origin has a negative entry {gaps.min():g}; it must be at least 0")
+            put(self, "gaps_at_origin", gaps)
+        if self.gradient_at_minimizer is None:
+            return
+        gradients = array("gradient_at_minimizer", self.gradient_at_minimizer, 1, 2)
+        shape("gradient_at_minimizer", gradients, (n_clients, self.dim)[: gradients.ndim])
+        put(self, "gradient_at_minimizer", gradients)
+        largest = nonnegative("norm of gradient_at_minimizer", float(self.gradient_norms.max()))
+        if self.heterogeneity is None:
+            put(self, "heterogeneity", largest)
+        elif self.heterogeneity < largest * (1.0 - 1e-9):
+            raise ValueError(f"heterogeneity={self.heterogeneity:g} must be at least {largest:g}, the "
+                             "largest norm in gradient_at_minimizer")
+
+    @property
+    def condition_number(self) -> float:
+        """kappa = L / m."""
+        return self.smoothness / self.strong_convexity
+
+    @property
+    def gradient_norms(self) -> Array:
+        """(N,) norms of the clients' gradients at the global minimizer."""
+        gradients = self.need("gradient_at_minimizer")
+        return np.hypot.reduce(np.abs(np.atleast_2d(gradients.T).T), axis=1)
+
+    def need(self, name: str) -> Any:
+        """The constant of this name, or a ValueError when it is not known."""
+        value = getattr(self, name)
+        if value is None:
+            raise ValueError(f"{name}=None is not known, and this theorem needs it: pass {name}=... to "
+                             "theory.Constants, or use theory.constants(problem, algorithm, start)")
+        return value
+
+    def __repr__(self) -> str:
+        shown = {"dim": self.dim, "n_clients": self.n_clients, "strong_convexity": self.strong_convexity,
+                 "smoothness": self.smoothness, "condition_number": self.condition_number,
+                 "heterogeneity": self.heterogeneity, "initial_distance": self.initial_distance,
+                 "initial_w2": self.initial_w2}
+        parts = ", ".join(f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in shown.items())
+        known = "".join(f", {name}: {part.words}" for name, part in (
+            ("problem", self.of.problem), ("start", self.of.start)) if part is not None)
+        return f"Constants({parts}, convention={self.convention!r}{known})"
+
+
+def constants(problem: Problem, algorithm: Algorithm, start: Any = None) -> Constants:
+    """Constants of the potentials that `algorithm` follows on `problem`, from `start`.
+
+    Parameters
+    ----------
+    problem : a problem, e.g. `fedsim.Quadratic`
+    algorithm : an algorithm, e.g. `fedsim.FALD`
+        Its class decides the convention, its temperature the target.
+    start : point (d,) or `fedsim.Gaussian`, or (N, d) for decentralized algorithms, optional
+        As in `simulate`; the origin by default.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> found = theory.constants(problem, fs.FALD(0.1))
+    >>> found.condition_number, found.heterogeneity, found.initial_distance
+    (3.0, 0.75, 0.75)
+    """
+    validate_sizes(problem, algorithm, start)
+    facts = potentials(problem)
+    convention = algorithm.convention
+    one_of("convention", convention, CONVENTIONS)
+    weights = problem.weights
+    gaps = None if convention == "global" else facts.gaps_at_origin
+    if convention == "global":
+        low, high = facts.global_curvature
+        gradients = np.zeros((1, problem.dim))
+        traces = np.array([weights**2 @ facts.noise_traces])
+        weights = np.ones(1)
+    else:
+        scale = weights if convention == "components" else np.ones_like(weights)
+        low, high = (scale * facts.curvature[:, 0]).min(), (scale * facts.curvature[:, 1]).max()
+        gradients = scale[:, None] * facts.gradients
+        traces = scale**2 * facts.noise_traces
+        gaps = None if gaps is None else scale * gaps
+    points, cov = start_of(problem, algorithm, start)
+    mean = np.atleast_2d(points).mean(axis=0)
+    trace = 0.0 if cov is None else float(np.trace(cov))
+    begin = Gaussian(mean, np.zeros(problem.dim) if cov is None else cov)
+    try:
+        goal = algorithm.target(problem)
+    except NoTarget:
+        goal = None
+    found = Constants(
+        dim=problem.dim, strong_convexity=float(low), smoothness=float(high), n_clients=len(weights),
+        weights=weights, gradient_at_minimizer=gradients, gradient_noise_traces=traces,
+        initial_distance=float(np.sqrt(((mean - facts.minimizer) ** 2).sum() + trace)),
+        initial_second_moment=float(np.square(points).sum(axis=-1).mean() + trace),
+        initial_w2=None if goal is None else begin.w2(goal),
+        initial_spread=float(np.square(points - mean).sum(axis=-1).mean()), gaps_at_origin=gaps,
+        minimizer=facts.minimizer, target=goal, convention=convention)
+    return attach(found, replace(Provenance.of(problem, algorithm, start), algorithm=None))

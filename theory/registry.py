@@ -1,0 +1,140 @@
+"""The catalogue of all theorems.
+
+A theorem is declared by `Paper.theorem` (`theory/paper.py`), which enters it here.
+
+One rule for variants: the first one is the default, and the smallest form that is proved; "printed" is what
+our transcription of the paper says; "corrected" exists only where the printed formula is false; other
+proved forms have names of their own. A name that has gone is accepted for one release, with a
+DeprecationWarning: "corrected" means the default, and others what `formerly` says.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fedsim.settings.validation import one_of
+
+from .bound import Bound
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """An entry of the catalogue.
+
+    Attributes
+    ----------
+    id, paper, number : str
+    kind, quantity : as in `Bound`
+    hypotheses : tuple of str
+    variants : tuple of str
+        The first is the default: the smallest form that is proved.
+    function : callable
+        The decorated theorem.
+    algorithm : type
+        Class of the algorithms it speaks about.
+    index : "round", "local_step" or "leapfrog_step"
+    applies : callable(algorithm, problem=None) -> bool
+        Whether the theorem speaks about this algorithm's settings (participation, schedule), and about this
+        problem where it is given.
+    inputs : callable(problem, algorithm, constants, n_rounds, start) -> dict, or None
+        Further arguments of the theorem where it needs any (e.g. the distances it starts from).
+    key : str
+        Of the paper in ``papers.bib``, see `theory.cite`; "" for what no paper says.
+    require : callable(algorithm, problem=None)
+        Raises ValueError with the reason where a hypothesis excludes them.
+
+    Examples
+    --------
+    >>> entry = theory.theorems()[0]
+    >>> entry.id, entry.number, entry.variants
+    ('de_sghmc.budget_rate', 'section 4, Remark 12', ('printed',))
+    >>> entry.function is theory.de_sghmc.budget_rate
+    True
+    """
+
+    id: str
+    paper: str
+    number: str
+    kind: str
+    quantity: str
+    hypotheses: tuple[str, ...]
+    variants: tuple[str, ...]
+    function: Callable[..., Bound]
+    algorithm: type
+    index: str = "round"
+    applies: Callable[..., bool] = lambda algorithm, problem=None: True
+    inputs: Callable[..., dict[str, Any]] | None = None
+    key: str = ""
+    require: Callable[..., None] = lambda algorithm, problem=None: None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _entered, (self.id,)
+
+
+_THEOREMS: dict[str, Theorem] = {}
+
+
+def enter(entry: Theorem) -> None:
+    """Put a theorem into the catalogue."""
+    if entry.id in _THEOREMS:
+        raise ValueError(f"id={entry.id!r} is in the catalogue already; ids must be unique")
+    _THEOREMS[entry.id] = entry
+
+
+def _entered(id: str) -> Theorem:
+    """The theorem of this id: what a pickled one becomes again."""
+    import theory  # noqa: F401  (enters them all)
+
+    return _THEOREMS[id]
+
+
+def named_variant(variant: Any, variants: tuple[str, ...], of: str,
+                  formerly: Mapping[str, str] | None = None, stacklevel: int = 3) -> str:
+    """The variant meant: one of `variants`, or what a name that has gone means for one release.
+
+    `stacklevel` is that of the user's line, as for `warnings.warn`.
+    """
+    gone = {"corrected": variants[0], **(formerly or {})}
+    if isinstance(variant, str) and variant not in variants and variant in gone:
+        warnings.warn(f"variant={variant!r} of {of} is no more: it means variant={gone[variant]!r}, and will "
+                      "be refused in the next release", DeprecationWarning, stacklevel=stacklevel)
+        return gone[variant]
+    return str(one_of("variant", variant, variants))
+
+
+def theorems() -> tuple[Theorem, ...]:
+    """Every theorem, in the order of the catalogue.
+
+    Examples
+    --------
+    >>> {entry.kind for entry in theory.theorems()} == {'upper', 'lower', 'rate'}
+    True
+    """
+    return tuple(_THEOREMS[id] for id in sorted(_THEOREMS))
+
+
+def catalogue() -> pd.DataFrame:
+    """A table of every theorem.
+
+    Returns
+    -------
+    DataFrame with columns id, paper, number, kind, quantity, index, hypotheses, variants, function, key.
+
+    Examples
+    --------
+    >>> table = theory.catalogue()
+    >>> table[table['id'] == 'fa_ld.w2_bound']['number'].item()
+    'Theorems 4.7 and 4.9 (B.6, B.8)'
+    """
+    import pandas as pd
+
+    return pd.DataFrame([{
+        "id": t.id, "paper": t.paper, "number": t.number, "kind": t.kind, "quantity": t.quantity,
+        "index": t.index, "hypotheses": "; ".join(t.hypotheses), "variants": "/".join(t.variants),
+        "function": f"theory.{t.id.split('.')[0]}.{t.function.__name__}", "key": t.key} for t in theorems()])

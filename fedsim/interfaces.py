@@ -90,7 +90,7 @@ class Problem(ProblemParts, Protocol):
         """The quadratic problem that stability is judged on."""
 
     def _arrays(self) -> Any:
-        """The NamedTuple that compiled code sees, with a body of the functions in `fedsim.problems.gradients`."""
+        """The NamedTuple that compiled code sees, with a body of what `problems.gradients` declares."""
 
 
 class AlgorithmParts(Protocol):

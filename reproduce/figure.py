@@ -21,8 +21,9 @@ and, if it can read data files (see reproduce/data.py),
 
 and nothing else has to be edited for it to be listed, made, checked and put into the gallery. Twins are one
 module: its `FIGURES` has such definitions, a `Panel` each, by the end of their ids. An id begins with the
-folder's name, or with its `ID`. Modules without `TITLE` and `FIGURES` are shared parts. A parameter called "seed" or
-"..._seed" is a seed: `compute(..., reseed=k)` moves it, so that verdicts can be judged on other seeds.
+folder's name, or with its `ID`. Modules without `TITLE` and `FIGURES` are shared parts. A parameter
+called "seed" or "..._seed" is a seed: `compute(..., reseed=k)` moves it, so that verdicts can be judged on
+other seeds.
 """
 
 from __future__ import annotations

@@ -16,11 +16,12 @@ from matplotlib.figure import Figure as Drawing
 import fedsim as fs
 from reproduce import __main__ as command
 from reproduce import figure, gallery, plot, run, store
+from reproduce.discovery import figures
 from reproduce.fa_ld.shared import floor_of
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter, Unjudged
 from reproduce.verdicts import BASES, CLAIM_WORDS, DOES_NOT_HOLD, FINDING_WORDS
 
-FIGURES = figure.figures()
+FIGURES = figures()
 
 
 @pytest.fixture(scope="module", name="made")

@@ -5,10 +5,11 @@ import re
 import pytest
 from opposites import opposites
 
-from reproduce import figure, store
+from reproduce import store
+from reproduce.discovery import figures
 from reproduce.verdicts import HOLDS, NOT_TESTABLE, OPEN, PASS
 
-FIGURES = figure.figures()
+FIGURES = figures()
 OPPOSITES = opposites()
 JUDGED = [(name, item.name) for name, one in FIGURES.items() for item in one.judged]
 UNDECIDED = (NOT_TESTABLE, OPEN)

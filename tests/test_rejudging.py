@@ -7,15 +7,16 @@ from a_figure import a_figure
 from scipy import stats
 
 from reproduce import figure, rejudge, verdicts
+from reproduce.discovery import figures
 from reproduce.figure import DATA_SETS, FAIL, NOT_TESTABLE, PASS, REPLICAS, ByScale, Claim, Parameter
 
-CHANCY = [name for name, one in figure.figures().items() if rejudge.rests_on_chance(one)]
+CHANCY = [name for name, one in figures().items() if rejudge.rests_on_chance(one)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHANCY)
 def test_no_verdict_turns_with_the_seed(name):
-    table = rejudge.rejudged(figure.figures()[name], "tiny")
+    table = rejudge.rejudged(figures()[name], "tiny")
     wrong = rejudge.turned(table)
     assert wrong.empty, f"\n{wrong.to_string(index=False)}"
 

@@ -42,7 +42,7 @@ class FederatedFamily(ExactFamily):
     """Laws of any algorithm that declares what a local step does."""
 
     def chain(self, algorithm: Any, eta: Any) -> Sequence[Any]:
-        """The parts of a local step of size `eta`, a number or an array, see `theory.exact.federated.chain`."""
+        """The parts of a local step of size `eta`, a number or an array, see `chain`."""
         raise NoExactLaw(f"{type(algorithm).__name__} declares no chain of a local step")
 
     def rounds(self, problem: Any, algorithm: Any, variances: bool,

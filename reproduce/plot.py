@@ -69,6 +69,12 @@ def once(ax: Axes, **options: Any) -> None:
     ax.legend(found.values(), found.keys(), **options)
 
 
+def legend_below(ax: Axes, columns: int = 1, below: float = 0.15, **options: Any) -> None:
+    """A legend under the panel, `below` panel heights under it, in which every name stands once."""
+    once(ax, **{"loc": "upper center", "bbox_to_anchor": (0.5, -below), "ncols": columns, "fontsize": 9,
+                **options})
+
+
 def sign(drawing: Drawing, name: str, verdicts: str) -> None:
     """Name a finished drawing above its panels, and say the verdicts below them."""
     own = drawing.get_suptitle()

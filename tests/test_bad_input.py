@@ -9,8 +9,7 @@ import re
 import numpy as np
 import pytest
 from algorithms import ROWS, each
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from numba.core.dispatcher import Dispatcher
 
 import fedsim as fs

@@ -6,13 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from fedsim.data.magic import N_ROWS, read_magic
-from reproduce import __main__ as command
-from reproduce import data as reading
-from reproduce import plot
+from reproduce import __main__ as command, data as reading, plot
 from reproduce.figure import EXACT, PASS, SCALES, BadInput, Claim, Figure
 
 GOOD = "28.7967,16.0021,2.6449,0.3918,0.1982,27.7004,22.011,-8.2027,40.092,81.8828,g"

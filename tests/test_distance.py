@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 from examples_of import ALGORITHM, PROBLEM, SIGMA
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from problems import spd
 from scipy import stats
 

@@ -13,8 +13,7 @@ import pytest
 
 import fedsim as fs
 import fedsim.engine.plan as plan_module
-from fedsim.engine import rounds as kernel
-from fedsim.engine import running
+from fedsim.engine import rounds as kernel, running
 from fedsim.engine.block import RADIUS
 from fedsim.engine.moments import Tree, leaf_moments
 from fedsim.engine.rounds import LEAF

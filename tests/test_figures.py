@@ -14,8 +14,7 @@ from matplotlib import image
 from matplotlib.figure import Figure as Drawing
 
 import fedsim as fs
-from reproduce import __main__ as command
-from reproduce import figure, gallery, plot, run, store
+from reproduce import __main__ as command, figure, gallery, plot, run, store
 from reproduce.discovery import figures
 from reproduce.fa_ld.shared import floor_of
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter, Unjudged

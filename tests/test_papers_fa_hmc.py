@@ -11,8 +11,7 @@ import fedsim as fs
 import theory
 from fedsim.problems import papers
 from reproduce.fa_hmc import errors, fig1c, logistic
-from reproduce.random_settings import fa_hmc as random_fa_hmc
-from reproduce.random_settings import fa_hmc_flow as random_flow
+from reproduce.random_settings import fa_hmc as random_fa_hmc, fa_hmc_flow as random_flow
 from theory.fa_hmc.lower import TwoGroups
 
 

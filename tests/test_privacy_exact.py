@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from examples_of.privacy import plain, valid
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from fedsim.settings.participation import Participation
 from theory import privacy

@@ -8,8 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from examples_of.privacy import PLAIN, SCHEME_I, SCHEME_II, plain
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import fedsim as fs
 import theory

@@ -12,10 +12,8 @@ import pytest
 
 import theory
 from fedsim.fingerprints import fingerprint
-from reproduce import __main__ as command
-from reproduce import store
-from reproduce.scoreboard import command as scoreboard
-from reproduce.scoreboard import rows
+from reproduce import __main__ as command, store
+from reproduce.scoreboard import command as scoreboard, rows
 from reproduce.scoreboard.command import PROBLEMS
 from reproduce.scoreboard.kept import Kept
 

@@ -11,8 +11,7 @@ from examples_of.decentralized import W, by_hand
 
 import fedsim as fs
 import theory
-from reproduce.random_settings import de_sghmc as momentum_settings
-from reproduce.random_settings import de_sgld as langevin_settings
+from reproduce.random_settings import de_sghmc as momentum_settings, de_sgld as langevin_settings
 
 SEED = 20240811
 LD, HMC = theory.de_sgld, theory.de_sghmc

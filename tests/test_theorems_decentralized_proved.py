@@ -10,8 +10,7 @@ import pytest
 
 import fedsim as fs
 import theory
-from reproduce.random_settings import de_sghmc as momentum_settings
-from reproduce.random_settings import de_sgld as langevin_settings
+from reproduce.random_settings import de_sghmc as momentum_settings, de_sgld as langevin_settings
 from theory.decentralized.sghmc.momentum import largest_beta
 
 SEED = 20240812

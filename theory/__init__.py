@@ -21,11 +21,7 @@ from .facts import Constants, constants
 from .registry import Theorem, catalogue, theorems
 
 if _typing.TYPE_CHECKING:  # type checkers and editors cannot follow the loop above
-    from . import de_sghmc as de_sghmc
-    from . import de_sgld as de_sgld
-    from . import fa_hmc as fa_hmc
-    from . import fa_ld as fa_ld
-    from . import stale as stale
+    from . import de_sghmc as de_sghmc, de_sgld as de_sgld, fa_hmc as fa_hmc, fa_ld as fa_ld, stale as stale
 
 __all__ = [
     "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "Theorem", "Verdict",

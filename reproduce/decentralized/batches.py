@@ -24,8 +24,7 @@ from theory.exact.gossip.minibatch import MinibatchMap
 
 from .. import plot
 from ..figure import Parameter, note
-from . import linear
-from . import shared as de
+from . import linear, shared as de
 
 AGENT, AVERAGE = "agent", "average"
 BOUNDS = ((AVERAGE, w2_bound), (linear.AGENTS, w2_clients_bound))

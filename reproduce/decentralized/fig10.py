@@ -8,8 +8,7 @@ from pathlib import Path
 import fedsim as fs
 
 from ..figure import Drawing, Parameter, Tables, settings
-from . import telescope
-from . import telescope_figure as shared
+from . import telescope, telescope_figure as shared
 
 TITLE = "Accuracy of one agent, MAGIC telescope data or a stand-in"
 PAPER = "DE-SGHMC figure 10"

@@ -29,8 +29,7 @@ from ..figure import (
     settings,
 )
 from ..verdicts import Judgement, shares, unanimous
-from . import batches, claims, linear
-from . import shared as de
+from . import batches, claims, linear, shared as de
 from .claims import SAME
 
 TITLE = "W2 by step size"

@@ -16,8 +16,7 @@ from theory.exact.batches import MinibatchNoise
 from .. import plot
 from ..figure import DATA_SETS, ByScale, Claim, Drawing, Finding, Parameter, Tables, note, settings
 from ..verdicts import Judgement, shares, unanimous
-from . import batches, claims, linear
-from . import shared as de
+from . import batches, claims, linear, shared as de
 from .assumptions import assumptions_claim, assumptions_row
 from .claims import SAME
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import fedsim as fs
 
 from ..figure import DATA_SETS, Drawing, Parameter, Tables, settings
-from . import logistic
-from . import logistic_claims as claims
-from . import logistic_figure as shared
+from . import logistic, logistic_claims as claims, logistic_figure as shared
 from .assumptions import THEORY, assumptions_claim, range_claim
 
 TITLE = "Accuracy of one agent, breast cancer data"

@@ -10,9 +10,7 @@ import fedsim as fs
 
 from ..figure import DATA_SETS, PASS, REPLICAS, Claim, Drawing, Parameter, Tables, settings
 from ..verdicts import Judgement, above, intervals, shares
-from . import logistic
-from . import logistic_claims as claims
-from . import logistic_figure as shared
+from . import logistic, logistic_claims as claims, logistic_figure as shared
 from .assumptions import THEORY, assumptions_claim, range_claim
 from .shared import NETWORKS
 

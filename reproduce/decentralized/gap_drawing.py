@@ -7,8 +7,7 @@ from matplotlib.axes import Axes
 
 from .. import plot
 from ..figure import Drawing, Tables
-from . import graphs
-from . import shared as de
+from . import graphs, shared as de
 
 LOOKS = {graphs.CIRCULANT: (plot.COLOURS[1], "s"), graphs.LAZY: (plot.COLOURS[0], "o"),
          graphs.RANDOM: (plot.COLOURS[3], "D"), graphs.SINGLE: (plot.COLOURS[2], "^")}

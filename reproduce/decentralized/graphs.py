@@ -16,8 +16,7 @@ from theory.decentralized.sgld.bounds import clients_terms
 
 from ..fa_hmc.shared import deviation
 from ..figure import note
-from . import linear
-from . import shared as de
+from . import linear, shared as de
 
 LATE = 10**12
 """Iterations after which every law here is stationary; powers of the map cost nothing more."""

@@ -21,8 +21,7 @@ from ..figure import (
     settings,
 )
 from ..verdicts import Judgement, shares, unanimous
-from . import graphs, linear
-from . import shared as de
+from . import graphs, linear, shared as de
 from .claims import SAME, replicas_finding
 from .gap_drawing import draw
 

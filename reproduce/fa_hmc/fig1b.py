@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from ..figure import ByScale, Drawing, Tables
-from . import short as checks
-from . import step as panel
-from . import step_claims as said
+from . import short as checks, step as panel, step_claims as said
 
 TITLE = "Marginal error against step size, noisy gradients (Gaussian surrogate)"
 PAPER = "FA-HMC figure 1(b)"

@@ -14,9 +14,7 @@ import fedsim as fs
 from .. import plot
 from ..figure import DATA_SETS, ByScale, Drawing, Finding, Parameter, Tables, Unjudged, note, settings
 from ..verdicts import shares, unanimous
-from . import errors, logistic
-from . import shared as sim
-from . import short as checks
+from . import errors, logistic, shared as sim, short as checks
 from .step import CITED
 
 TITLE = "Rounds to a marginal error against local steps"

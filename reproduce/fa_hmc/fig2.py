@@ -13,8 +13,7 @@ from theory.rates import loglog_slope
 from .. import plot
 from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, settings
 from ..verdicts import EXACT, FAIL, MISPRINT, PASS, REPLICAS
-from . import dimension as work
-from . import shared as sim
+from . import dimension as work, shared as sim
 from .dimension import BEST, RULE
 
 TITLE = "Rounds to W2^2 < 0.1 against dimension"

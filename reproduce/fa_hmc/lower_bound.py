@@ -17,8 +17,7 @@ from theory.rates import fit_rate, fit_root_log, loglog_slope
 from .. import plot
 from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, note, settings
 from ..verdicts import EXACT, FAIL, PASS, REPLICAS
-from . import display
-from . import shared as sim
+from . import display, shared as sim
 
 TITLE = "The lower bound's problem, rounds against dimension"
 PAPER = "FA-HMC Theorem C.1 (I.1)"

@@ -14,8 +14,7 @@ import fedsim as fs
 from .. import plot
 from ..figure import FAIL, NOT_TESTABLE, PASS, REPLICAS, Finding, Tables
 from ..verdicts import intervals, within
-from . import errors, logistic
-from . import shared as sim
+from . import errors, logistic, shared as sim
 
 CLOSE = np.sqrt(2.0)
 """With both errors of a comparison within this factor, their ratio is right within a factor of two."""

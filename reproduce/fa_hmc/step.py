@@ -12,9 +12,7 @@ import fedsim as fs
 
 from .. import plot
 from ..figure import ByScale, Drawing, Parameter, Tables, note, settings
-from . import errors, logistic
-from . import shared as sim
-from . import short as checks
+from . import errors, logistic, shared as sim, short as checks
 
 HMC, LD = "FA-HMC", "FA-LD"
 COLOUR = {LD: plot.COLOURS[0], HMC: plot.COLOURS[1]}

@@ -26,8 +26,7 @@ from ..figure import (
     settings,
 )
 from ..verdicts import shares, unanimous
-from . import local_steps as rounds
-from . import shared as sim
+from . import local_steps as rounds, shared as sim
 
 TITLE = "Rounds to W2 = 1e-3 against local steps"
 PAPER = "FA-LD figure 1(a)"

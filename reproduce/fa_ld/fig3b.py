@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..figure import Drawing, Tables
-from . import participation as panel
-from . import participation_claims as claims
+from . import participation as panel, participation_claims as claims
 
 TITLE = "W2 against rounds, S = 40 of 50 clients"
 PAPER = "FA-LD figure 3(b)"

@@ -22,8 +22,7 @@ from ..figure import (
     settings,
 )
 from ..verdicts import shares, unanimous
-from . import readings
-from . import shared as sim
+from . import readings, shared as sim
 from .readings import POSTERIOR, PRINTED, SUMS
 
 TITLE = "MSE against iterations, L = 500 tau"

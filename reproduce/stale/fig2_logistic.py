@@ -29,10 +29,7 @@ from ..figure import (
     note,
     settings,
 )
-from . import adult
-from . import logistic as blr
-from . import logistic_figure as shown
-from . import shared as sim
+from . import adult, logistic as blr, logistic_figure as shown, shared as sim
 
 TITLE = "Variance of the averaged test loss of stale SGLD, 1 to 9 workers (a9a or a stand-in)"
 PAPER = "Stale gradients figure 2 (a9a)"

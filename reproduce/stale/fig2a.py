@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from .. import plot
 from ..figure import DATA_SETS, REPLICAS, ByScale, Drawing, Finding, Parameter, Tables, settings
 from ..verdicts import shares, unanimous
-from . import shared as sim
-from . import speedup as work
+from . import shared as sim, speedup as work
 
 TITLE = "Variance against iterations per worker, on the Gaussian model"
 PAPER = "Stale gradients figure 2(a)"

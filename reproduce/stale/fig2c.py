@@ -23,8 +23,7 @@ from ..figure import (
     settings,
 )
 from ..verdicts import shares, unanimous
-from . import shared as sim
-from . import speedup as work
+from . import shared as sim, speedup as work
 
 TITLE = "Speedup at equal variance against workers, on the Gaussian model"
 PAPER = "Stale gradients figure 2(c)"

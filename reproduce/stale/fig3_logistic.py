@@ -11,10 +11,7 @@ from matplotlib.axes import Axes
 
 from .. import plot
 from ..figure import FAIL, NOT_TESTABLE, PASS, ByScale, Drawing, Parameter, Tables, settings
-from . import adult
-from . import logistic as blr
-from . import logistic_figure as shown
-from . import shared as sim
+from . import adult, logistic as blr, logistic_figure as shown, shared as sim
 
 TITLE = "Test loss of stale SGHMC against iterations and time, 1 to 9 workers (a9a or a stand-in)"
 PAPER = "Stale gradients figure 3 (a9a alone)"

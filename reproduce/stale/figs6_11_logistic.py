@@ -26,10 +26,7 @@ from ..figure import (
     settings,
 )
 from ..verdicts import above
-from . import adult
-from . import logistic as blr
-from . import logistic_figure as shown
-from . import shared as sim
+from . import adult, logistic as blr, logistic_figure as shown, shared as sim
 from .fig3_logistic import judge_slope
 
 TITLE = "Test loss of stale SGHMC, 1 to 7 servers (a9a or a stand-in)"

@@ -23,8 +23,7 @@ from fedsim.stability.search import stability_radius
 from ..figure import ByScale, Parameter, note
 from ..reference import posterior_reference
 from ..verdicts import intervals
-from . import adult
-from . import shared as sim
+from . import adult, shared as sim
 
 SERVER_COUNTS = [1, 3, 5, 7]
 SEEDS_APART = 100

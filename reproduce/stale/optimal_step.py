@@ -25,8 +25,7 @@ from ..figure import (
     settings,
 )
 from ..verdicts import shares, unanimous
-from . import optimum as work
-from . import shared as sim
+from . import optimum as work, shared as sim
 from .optimum import POSTERIOR, SUMS
 
 TITLE = "The best MSE and step size against age, L fixed"

@@ -21,8 +21,7 @@ from ..figure import (
     Unjudged,
     settings,
 )
-from . import limit as work
-from . import shared as sim
+from . import limit as work, shared as sim
 
 TITLE = "Where the linear speedup in workers breaks"
 PAPER = "ours, for Stale gradients theorem 4"

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 import fedsim as fs
-from theory.de_sghmc import largest_momentum
-from theory.de_sghmc import step_size_limit as sghmc_limit
+from theory.de_sghmc import largest_momentum, step_size_limit as sghmc_limit
 from theory.de_sgld import step_size_limit as sgld_limit
 from theory.exact import FAHMCFlow
 

@@ -18,8 +18,7 @@ from fedsim.settings.validation import Array
 from ...bound import Assumption
 from ...facts import Constants
 from ..sgld.applicable import NotApplicable, require_constant_step
-from ..sgld.setting import Setting
-from ..sgld.setting import setting as network_setting
+from ..sgld.setting import Setting, setting as network_setting
 from .beginning import Beginning, beginning_bound
 from .momentum import first_constant, largest_beta
 

@@ -11,6 +11,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
+from matplotlib.transforms import ScaledTranslation
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#8C8C8C"
@@ -69,10 +70,16 @@ def once(ax: Axes, **options: Any) -> None:
     ax.legend(found.values(), found.keys(), **options)
 
 
-def legend_below(ax: Axes, columns: int = 1, below: float = 0.15, **options: Any) -> None:
-    """A legend under the panel, `below` panel heights under it, in which every name stands once."""
-    once(ax, **{"loc": "upper center", "bbox_to_anchor": (0.5, -below), "ncols": columns, "fontsize": 9,
-                **options})
+def legend_below(ax: Axes, columns: int = 1, below: float | None = None, **options: Any) -> None:
+    """A legend under the panel and the name of its axis, in which every name stands once.
+
+    It is `below` panel heights under the panel; by default half an inch, whatever the height.
+    """
+    place: dict[str, Any] = {"bbox_to_anchor": (0.5, -(below or 0.0))}
+    if below is None:
+        half_inch = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
+        place |= {"bbox_transform": ax.transAxes + half_inch, "borderaxespad": 0.0}
+    once(ax, **{"loc": "upper center", "ncols": columns, "fontsize": 9, **place, **options})
 
 
 def sign(drawing: Drawing, name: str, verdicts: str) -> None:

@@ -1,0 +1,77 @@
+"""TEMPLATE of a bound; it becomes `theory/new_paper.py`, or a file in the folder of its paper.
+
+It is a true one: Dalalyan and Karagulyan's on Langevin Monte Carlo with exact gradients, on one client.
+Replace the class of algorithms, the letters, the hypotheses, the statement, and this docstring; then
+`python -m reproduce scoreboard` puts it against the exact law, and `theory.catalogue()` lists it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedsim import FALD
+
+from .bound import Assumption
+from .facts import Constants
+from .paper import Paper
+from .statement import Hypothesis
+
+
+# The paper's letters: what its statements are functions of. Every argument `s` below is one of these.
+class Letters:
+    """m, M, d, tau, h of the paper, and W2 at the start."""
+
+    def __init__(self, constants: Constants, algorithm: FALD) -> None:
+        self.m, self.M, self.d = constants.strong_convexity, constants.smoothness, constants.dim
+        self.tau, self.h = algorithm.temperature, algorithm.schedule.largest
+        self.start = constants.need("initial_w2")
+
+
+# A hypothesis that numbers decide has a judge, called by the names of its arguments.
+def _step(s: Letters) -> Assumption:
+    return Assumption.at_most("step_size <= 2/(smoothness + strong_convexity)", s.h, 2.0 / (s.m + s.M))
+
+
+# One without which the statement says nothing has a refusal: the reason, "" where there is none. The problem
+# is None where it is not known.
+def _alone(algorithm: FALD, problem: Any) -> str:
+    alone = algorithm.participation is None and (problem is None or problem.n_clients == 1)
+    return "" if alone else "problem and algorithm must be of one client for this theorem"
+
+
+def _plain(algorithm: FALD, problem: Any) -> str:
+    plain = algorithm.schedule.is_constant and algorithm.local_steps == 1
+    return "" if plain else f"step_size={algorithm.step_size!r} must be constant, and local_steps 1"
+
+
+def _exact(constants: Constants) -> Assumption:
+    return Assumption.yes("exact gradients", not np.any(constants.gradient_noise_traces))
+
+
+# Once for each paper: the first part of the ids, its name, its key in theory/papers.bib ("" for none).
+theorem = Paper(
+    id="new_paper", name="New", key="", algorithm=FALD, convention="federated", setting=Letters,
+    start_distances={"w2": lambda s: s.start}, raises="An unknown distance at the start.",
+    example=""">>> problem, algorithm = fs.Quadratic([1.0], [[3.0]]), fs.FALD(0.01)""").theorem
+
+
+@theorem("Theorem 1", quantity="w2", terms=("initialization", "discretization"),
+         hypotheses=(Hypothesis("constant step_size, one local step", refuses=_plain),
+                     Hypothesis("one client", refuses=_alone),
+                     Hypothesis("step_size <= 2/(smoothness + strong_convexity)", _step),
+                     Hypothesis("exact gradients", _exact)))
+def w2_bound(s: Letters, rounds: np.ndarray) -> dict[str, Any]:
+    """W2 <= (1 - m h)^k W2(0) + 1.65 (M/m) sqrt(h tau d).
+
+    Source: Dalalyan and Karagulyan, "User-friendly guarantees for the Langevin Monte Carlo with inaccurate
+    gradient", Theorem 1, with the potential and the step size scaled by tau.
+
+    Examples
+    --------
+    >>> float(bound.terms["discretization"][-1].round(3))
+    0.165
+    """
+    return {"initialization": (1.0 - s.m * s.h) ** rounds * s.start,
+            "discretization": np.full(len(rounds), 1.65 * s.M / s.m * np.sqrt(s.h * s.tau * s.d))}

@@ -95,7 +95,8 @@ class FANew(Federated):
         self._normalise()
 
     def _kernel(self, problem: Problem) -> FANewKernel:
-        return FANewKernel(self.schedule.arrays(), self.local_steps, self.shared_noise, self._clients(problem))
+        return FANewKernel(self.schedule.arrays(), self.local_steps, self.shared_noise,
+                           self._clients(problem))
 
     def _evaluations(self, eta: float) -> list[tuple[Array, Array]]:
         # what a local update does to theta, gradient by gradient: stability follows

@@ -5,6 +5,7 @@ Cases with an exact law, the plainest first, and faults that the comparison with
 
 from __future__ import annotations
 
+import numpy as np
 from problems import contrasted, quadratic
 
 import fedsim as fs
@@ -29,6 +30,7 @@ def _(kernel, problem):
     return kernel._replace(shared_noise=0.0)
 
 
-@FA_NEW.arrays_change("gradient halved", "full")
-def _(arrays):
-    return arrays._replace(hessians=0.5 * arrays.hessians)
+@FA_NEW.kernel_change("weights ignored in the average", "full")
+def _(kernel, problem):
+    equal = np.full(problem.n_clients, 1.0 / problem.n_clients)
+    return kernel._replace(clients=kernel.clients._replace(weights=equal))

@@ -2,7 +2,7 @@
 
 Exact law of FA-NEW on quadratic clients: a local step is theta <- theta - eta g(theta) + sqrt(2 eta) xi.
 
-Derive it by hand, from the paper, and never look into the kernel: the comparison of the two proves nothing else.
+Derive it by hand, from the paper, and never look into the kernel: otherwise comparing the two proves nothing.
 """
 
 from __future__ import annotations

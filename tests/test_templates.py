@@ -1,0 +1,76 @@
+"""The templates of docs/templates, instantiated in a copy of the project, do what they promise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from distribution import copied
+
+LINES = {
+    "fedsim/__init__.py": (("from .algorithms.fa_ld import FALD\n",
+                            "from .algorithms.fa_ld import FALD\nfrom .algorithms.fa_made import FAMade\n"),
+                           ('    "FALD",\n', '    "FALD",\n    "FAMade",\n')),
+    "tests/algorithms.py": (("import naive_fa_hmc\n", "import naive_fa_hmc\nimport naive_fa_made\n"),
+                            ("from mutants import Mutants\n",
+                             "from cases.fa_made import FA_MADE, LAWS\nfrom mutants import Mutants\n"),
+                            ("ROWS = {\n", "ROWS = {\n    fs.FAMade: Row(naive_fa_made.fa_made, LAWS, 8, 40_000, "
+                                           "11, (1, 2, 4), FA_MADE),\n")),
+}
+"""What a contributor adds by hand, as docs/templates/new.py says."""
+
+
+def run(folder, *words):
+    """Python in the folder; what it printed."""
+    made = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(folder)})
+    assert made.returncode == 0, made.stdout[-3000:] + made.stderr[-3000:]
+    return made.stdout
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project with a new algorithm, a new bound and a new figure."""
+    folder = copied(tmp_path_factory.mktemp("project"))
+    for words in ("algorithm", "fa_made", "FAMade"), ("bound", "made_paper"), ("figure", "fa_ld", "made_figure"):
+        assert "written" in run(folder, "docs/templates/new.py", *words)
+    for name, pairs in LINES.items():
+        text = (folder / name).read_text(encoding="utf-8")
+        for old, new in pairs:
+            assert text.count(old) == 1, (name, old)
+            text = text.replace(old, new)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_the_new_algorithm_passes_the_inherited_tests(project):
+    files = [f"tests/test_{name}.py" for name in ("naive_parity", "replicas_against_law", "mutants", "examples")]
+    said = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "FAMade or fa_made")
+    assert int(said.split(" passed")[0].split()[-1]) >= 8, said
+
+
+def test_the_new_bound_is_in_the_catalogue_and_holds(project):
+    said = run(project, "-c", """
+import fedsim as fs, theory
+from reproduce.scoreboard import rows
+entry, = [entry for entry in theory.theorems() if entry.id == "made_paper.w2_bound"]
+print(rows.first_of(rows.verdicts(entry, "printed", rows.draws(entry, 5))))
+print(theory.examine(entry.id, fs.Quadratic([[1.0, 2.0]], [[3.0, 0.0]]), fs.FALD(0.1), n_rounds=50))
+""")
+    assert "New Theorem 1 holds at 51 rounds" in said
+    run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_examples.py", "-k", "made_paper")
+
+
+def test_the_new_figure_is_made_and_listed(project):
+    said = run(project, "-m", "reproduce", "fa_ld_made_figure", "--scale", "tiny", "--out", "made")
+    assert "1 HOLDS" in said and (project / "made" / "fa_ld_made_figure.png").exists()
+    assert "fa_ld_made_figure" in run(project, "-m", "reproduce", "--list")
+
+
+def test_new_refuses_what_exists_and_what_is_no_name(project):
+    for words in (), ("bound",), ("bound", "no-name"), ("bound", "made_paper"), ("figure", "nowhere", "fig1"):
+        said = subprocess.run([sys.executable, "docs/templates/new.py", *words], cwd=project,
+                              capture_output=True, text=True, check=False)
+        assert said.returncode == 2 and "python docs/templates/new.py" in said.stdout or "exists" in said.stdout

@@ -16,8 +16,9 @@ LINES = {
     "tests/algorithms.py": (("import naive_fa_hmc\n", "import naive_fa_hmc\nimport naive_fa_made\n"),
                             ("from mutants import Mutants\n",
                              "from cases.fa_made import FA_MADE, LAWS\nfrom mutants import Mutants\n"),
-                            ("ROWS = {\n", "ROWS = {\n    fs.FAMade: Row(naive_fa_made.fa_made, LAWS, 8, 40_000, "
-                                           "11, (1, 2, 4), FA_MADE),\n")),
+                            ("ROWS = {\n",
+                             "ROWS = {\n    fs.FAMade: Row(naive_fa_made.fa_made, LAWS, 8, 40_000, 11, "
+                             "(1, 2, 4), FA_MADE),\n")),
 }
 """What a contributor adds by hand, as docs/templates/new.py says."""
 
@@ -34,7 +35,8 @@ def run(folder, *words):
 def project(tmp_path_factory):
     """A copy of the project with a new algorithm, a new bound and a new figure."""
     folder = copied(tmp_path_factory.mktemp("project"))
-    for words in ("algorithm", "fa_made", "FAMade"), ("bound", "made_paper"), ("figure", "fa_ld", "made_figure"):
+    for words in (("algorithm", "fa_made", "FAMade"), ("bound", "made_paper"),
+                  ("figure", "fa_ld", "made_figure")):
         assert "written" in run(folder, "docs/templates/new.py", *words)
     for name, pairs in LINES.items():
         text = (folder / name).read_text(encoding="utf-8")
@@ -46,7 +48,8 @@ def project(tmp_path_factory):
 
 
 def test_the_new_algorithm_passes_the_inherited_tests(project):
-    files = [f"tests/test_{name}.py" for name in ("naive_parity", "replicas_against_law", "mutants", "examples")]
+    files = [f"tests/test_{name}.py"
+             for name in ("naive_parity", "replicas_against_law", "mutants", "examples")]
     said = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "FAMade or fa_made")
     assert int(said.split(" passed")[0].split()[-1]) >= 8, said
 
@@ -73,4 +76,5 @@ def test_new_refuses_what_exists_and_what_is_no_name(project):
     for words in (), ("bound",), ("bound", "no-name"), ("bound", "made_paper"), ("figure", "nowhere", "fig1"):
         said = subprocess.run([sys.executable, "docs/templates/new.py", *words], cwd=project,
                               capture_output=True, text=True, check=False)
-        assert said.returncode == 2 and "python docs/templates/new.py" in said.stdout or "exists" in said.stdout
+        assert said.returncode == 2
+        assert "python docs/templates/new.py" in said.stdout or "exists" in said.stdout

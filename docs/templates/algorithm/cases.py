@@ -25,9 +25,9 @@ FA_NEW = Mutants(fs.FANew, FANewKernel, {
 }, n_rounds=5, n_replicas=100_000, seed=21)
 
 
-@FA_NEW.kernel_change("shared noise dropped", "full")
+@FA_NEW.kernel_change("own noise over the weight, not its root", "full")
 def _(kernel, problem):
-    return kernel._replace(shared_noise=0.0)
+    return kernel._replace(clients=kernel.clients._replace(private=1.0 / problem.weights))
 
 
 @FA_NEW.kernel_change("weights ignored in the average", "full")

@@ -1,7 +1,7 @@
-"""`python -m reproduce readme`: the tables of README.md, from the stored results.
+"""`python -m reproduce readme`: the tables of README.md and of docs/, from the stored results.
 
 Each table stands between two HTML comments, ``<!-- name:begin -->`` and ``<!-- name:end -->``; the
-rest of the file is written by hand and not touched.
+rest of a page is written by hand and not touched.
 """
 
 from __future__ import annotations
@@ -10,19 +10,24 @@ import argparse
 import csv
 import io
 import json
-import sys
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import store
 from .coverage import NOT_REPRODUCED
 from .discovery import natural_order
-from .verdicts import CLAIM_WORDS, FINDING_WORDS, counted, total
+from .verdicts import CLAIM_WORDS, FAIL, FINDING_WORDS, MISPRINT, PASS, counted, total
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "tests" / "benchmarks" / "results.csv"
 """Written by `make bench`: one row a contestant, the header is the table's."""
+SHOWN = ("i", "iv", "de", "stale")
+PAPERS = {"fa_ld": "FA-LD", "privacy": "FA-LD", "fa_hmc": "FA-HMC", "de": "DE-SGLD and DE-SGHMC",
+          "stale": "Stale gradients"}
+"""The papers by the beginning of their figures' ids."""
+BEFORE_NUMBER = r"^(ours, for )?(FA-LD|FA-HMC|DE-SG\w+|Stale gradients) (figures? )?"
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -49,12 +54,37 @@ def figure_table(folder: Path = store.FOLDER) -> str:
     """Paper figure -> command -> verdicts on the paper's claims and on our findings."""
     rows = []
     for record in records(folder):
-        picture = f"[{record['title']}](figures/{record['id']}.png)"
+        picture = f"[{record['title']}](../figures/{record['id']}.png)"
         verdicts = [counted([item["verdict"] for item in record[kind]]) for kind in ("claims", "findings")]
         rows.append([record["paper"], picture, f"`{record['command']}`", *verdicts])
     if not rows:
         return "No figure is stored yet: `make figures`."
     return markdown(["figure", "shows", "command", "claims of the paper", "findings of ours"], rows)
+
+
+def headline(verdicts: Sequence[str]) -> str:
+    """What became of the paper's claims about a figure.
+
+    >>> headline(["PASS", "PASS"]), headline(["PASS", "FAIL"]), headline([])
+    ('reproduced: 2 PASS', 'partly: 1 PASS, 1 FAIL', 'findings of ours only')
+    """
+    kinds = set(verdicts)
+    word = ("findings of ours only" if not kinds else "reproduced" if kinds == {PASS} else
+            "partly" if PASS in kinds else "contradicted as printed" if kinds & {FAIL, MISPRINT} else
+            "undecided")
+    return f"{word}: {counted(verdicts)}" if kinds else word
+
+
+def headline_table(folder: Path = store.FOLDER) -> str:
+    """One line a figure, by paper."""
+    rows: dict[str, list[list[str]]] = {paper: [] for paper in PAPERS.values()}
+    for record in records(folder):
+        paper = next(name for begins, name in PAPERS.items() if record["id"].startswith(begins))
+        number = re.sub(BEFORE_NUMBER, "", record["paper"])
+        rows[paper].append([number, f"[{record['title']}](figures/{record['id']}.png)", f"`{record['id']}`",
+                            headline([item["verdict"] for item in record["claims"]])])
+    return markdown(["figure", "shows", "id", "claims of the paper"], [
+        line for paper, lines in rows.items() if lines for line in [[f"**{paper}**", "", "", ""], *lines]])
 
 
 def verdict_table(folder: Path = store.FOLDER) -> str:
@@ -89,11 +119,28 @@ def benchmark_table(path: Path = BENCHMARKS) -> str:
     return (f"{legend}\n" if legend else "") + markdown(header, rows)
 
 
-PARTS: dict[str, Callable[[], str]] = {"figures": figure_table, "verdicts": verdict_table,
-                                       "missing": missing_table, "benchmarks": benchmark_table}
+def speed_table(path: Path = BENCHMARKS) -> str:
+    """fedsim, NumPy and JAX on the same work, one thread each: the cases of `SHOWN`."""
+    cases = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["cases"]
+    with path.open(encoding="utf-8", newline="") as file:
+        table = {(case, program): rest for case, program, *rest in csv.reader(file)}
+    rows = []
+    for case in SHOWN:
+        step, time, *_ = table[case, "fedsim"]
+        rows.append([cases[case]["title"], f"{time} ns per {step}",
+                     *(table[case, other][2] for other in ("NumPy", "JAX tuned"))])
+    return markdown(["one thread", "fedsim", "NumPy, times fedsim's", "JAX, times fedsim's"], rows)
 
 
-def filled(text: str, parts: dict[str, Callable[[], str]] | None = None) -> str:
+PAGES: dict[str, dict[str, Callable[[], str]]] = {
+    "README.md": {"figures": headline_table, "benchmarks": speed_table},
+    "docs/figures.md": {"figures": figure_table, "missing": missing_table},
+    "docs/verdicts.md": {"verdicts": verdict_table},
+    "docs/benchmarks.md": {"benchmarks": benchmark_table},
+}
+
+
+def filled(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
     """`text` with every marked part replaced by what it should be now.
 
     Raises
@@ -101,34 +148,30 @@ def filled(text: str, parts: dict[str, Callable[[], str]] | None = None) -> str:
     ValueError
         When a part is not marked exactly once.
     """
-    for name, part in (PARTS if parts is None else parts).items():
+    for name, part in parts.items():
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
         before, opened, rest = text.partition(begin)
         _, closed, after = rest.partition(end)
         if not opened or not closed or begin in after:
-            raise ValueError(f"README.md must contain {begin} ... {end} exactly once")
+            raise ValueError(f"a page must contain {begin} ... {end} exactly once")
         text = f"{before}{begin}\n{part()}\n{end}{after}"
     return text
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Rewrite the tables of README.md, or with --check only say whether they are up to date."""
+    """Rewrite the tables of the pages, or with --check only say whether they are up to date."""
     parser = argparse.ArgumentParser(prog="python -m reproduce readme",
-                                     description="Fill the tables of README.md from the stored results.")
+                                     description="Fill the tables of README.md and docs/.")
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 when out of date")
     options = parser.parse_args(list(arguments))
-    path = ROOT / "README.md"
-    old = path.read_text(encoding="utf-8")
-    new = filled(old)
-    if options.check:
-        print("README.md is up to date" if new == old else
-              "README.md is out of date: python -m reproduce readme")
-        return int(new != old)
-    if new != old:
-        store.publish(ROOT, {path.name: new})
-    print("README.md: " + ("tables rewritten" if new != old else "already up to date"))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    fresh = {}
+    for name, parts in PAGES.items():
+        old = (ROOT / name).read_text(encoding="utf-8")
+        new = filled(old, parts)
+        if new != old:
+            fresh[name] = new
+    for name, text in ({} if options.check else fresh).items():
+        store.publish((ROOT / name).parent, {Path(name).name: text})
+    verb = "out of date" if options.check else "tables rewritten"
+    print("\n".join(f"{name}: {verb if name in fresh else 'up to date'}" for name in PAGES))
+    return int(options.check and bool(fresh))

@@ -14,7 +14,7 @@ from matplotlib import image
 from matplotlib.figure import Figure as Drawing
 
 import fedsim as fs
-from reproduce import __main__ as command, figure, gallery, plot, run, store
+from reproduce import command, figure, gallery, plot, run, store
 from reproduce.discovery import figures
 from reproduce.fa_ld.shared import floor_of
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter, Unjudged
@@ -32,6 +32,16 @@ def _made(tmp_path_factory):
         tables[name] = one.compute("tiny")
         run.publish(one, tables[name], "tiny", folder)
     return folder, tables
+
+
+def test_a_missing_extra_is_named():
+    """What draws is an extra: the command line says which, in one sentence."""
+    code = ("import runpy, sys\nsys.modules['matplotlib'] = None\n"
+            "runpy.run_module('reproduce', run_name='__main__', alter_sys=True)")
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
+                           cwd=store.FOLDER.parent)
+    assert ended.returncode == 1 and ended.stderr.startswith("error: matplotlib is not installed")
+    assert "figures" in ended.stderr and len(ended.stderr.splitlines()) == 1
 
 
 def test_the_fa_ld_figures_are_found_in_order():

@@ -12,7 +12,7 @@ import pytest
 
 import theory
 from fedsim.fingerprints import fingerprint
-from reproduce import __main__ as command, store
+from reproduce import command, store
 from reproduce.scoreboard import command as scoreboard, rows
 from reproduce.scoreboard.command import PROBLEMS
 from reproduce.scoreboard.kept import Kept

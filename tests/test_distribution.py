@@ -66,6 +66,11 @@ def test_the_version_is_that_of_the_project(installed):
         assert version == expected and file == str(installed / "fedsim" / "__init__.py")
 
 
+def test_the_version_to_cite_is_that_of_the_project():
+    cited = re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited and cited[1] == PROJECT["version"]
+
+
 def test_every_dependency_has_a_lowest_version():
     """From which .ci/lowest.py makes the environment that is tested with them."""
     printed = subprocess.run([sys.executable, ROOT / ".ci" / "lowest.py"], capture_output=True, text=True,

@@ -1,0 +1,61 @@
+"""Rooms: who needs whom, how long a function is, and what a name may hide."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import re
+
+import pytest
+from layout import PACKAGES, ROOT, imports_of, name_of, rooms, shown, sources, top, violations
+
+MAX_FUNCTION = 60
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_room_needs_itself_through_others(package):
+    graphlib.TopologicalSorter(rooms(package)).prepare()  # raises CycleError, which names the circle
+
+
+def test_a_circle_is_seen():
+    with pytest.raises(graphlib.CycleError):
+        graphlib.TopologicalSorter({"a": {"b"}, "b": {"c"}, "c": {"a"}}).prepare()
+
+
+def test_figures_of_a_paper_need_no_other_paper():
+    papers = {path.name for path in (ROOT / "reproduce").iterdir() if (path / "__init__.py").exists()}
+    papers -= {"scoreboard", "random_settings"}
+    assert len(papers) >= 5
+    graph = rooms("reproduce")
+    assert not {paper: both for paper in papers if (both := graph[paper] & papers)}
+
+
+def test_functions_are_short():
+    long = {}
+    for path in sources(*PACKAGES):
+        text = path.read_text(encoding="utf-8").splitlines()
+        for node in ast.walk(ast.parse("\n".join(text))):
+            if isinstance(node, ast.FunctionDef):
+                first = node.body[0]
+                skipped = range(first.lineno, first.end_lineno + 1) if ast.get_docstring(node) else ()
+                count = sum(bool(text[i - 1].strip()) and i not in skipped
+                            for i in range(node.lineno, node.end_lineno + 1))
+                if count > MAX_FUNCTION:
+                    long[f"{shown(path)}:{node.lineno} {node.name}"] = count
+    assert not long, f"more than {MAX_FUNCTION} lines without the docstring"
+
+
+def test_private_names_stay_in_their_module():
+    assert not violations(lambda m, n: top(m) in PACKAGES and bool(n) and re.match(r"_[^_]", n), *PACKAGES)
+
+
+def test_no_function_hides_a_module():
+    """`package.name` is the module of this name, or there is none."""
+    hidden = []
+    for path in sources(*PACKAGES):
+        if path.name == "__init__.py":
+            beside = {other.stem for other in path.parent.iterdir() if other.suffix == ".py"
+                      or (other / "__init__.py").exists()}
+            hidden += [f"{shown(path)}:{line} {name}" for line, module, name in imports_of(path)
+                       if name in beside and module != name_of(path)]
+    assert not hidden

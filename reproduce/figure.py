@@ -32,9 +32,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 from matplotlib.figure import Figure as Drawing
@@ -133,65 +133,50 @@ class Panel(SimpleNamespace):
     """What the module of a figure defines, where several figures are one module."""
 
 
-@dataclass(frozen=True)
+REQUIRED = {"TITLE": str, "PAPER": str, "SHOWS": str, "COST": Mapping, "PARAMETERS": list, "CLAIMS": list,
+            "compute": Callable, "draw": Callable}
+
+
 class Figure:
-    """A figure's module with its id, checked to be complete."""
+    """A figure's module with its id, checked to be complete.
 
-    id: str
-    module: ModuleType | Panel = field(repr=False)
+    Attributes
+    ----------
+    title, paper, shows : str
+        A few words; the paper and the figure's number in it; one sentence.
+    cost : mapping scale -> str
+        An estimate says so.
+    reproduces : tuple of str
+        The numbered figures of the papers that it draws, as reproduce/coverage.py writes them.
+    data : tuple of str
+        Usual names of the data files that it can read.
+    loose : mapping table -> (column, value, tolerance)
+        Rows that amplify rounding: `--check` compares those rows alone with this absolute tolerance.
+    unstable : bool
+        Has it runs beyond stability, on which a verdict may be undecided on one processor alone?
+    """
 
-    def __post_init__(self) -> None:
-        wanted = {"TITLE": str, "PAPER": str, "SHOWS": str, "COST": Mapping, "PARAMETERS": list,
-                  "CLAIMS": list, "compute": Callable, "draw": Callable}
-        for name, kind in wanted.items():
-            if not isinstance(getattr(self.module, name, None), kind):  # type: ignore[arg-type]
-                raise ValueError(f"figure {self.id} must define {name} "
+    def __init__(self, id: str, module: Any) -> None:
+        for name, kind in REQUIRED.items():
+            if not isinstance(getattr(module, name, None), kind):  # type: ignore[arg-type]
+                raise ValueError(f"figure {id} must define {name} "
                                  f"({getattr(kind, '__name__', kind)}); see reproduce/figure.py")
-        names = [item.name for item in self.module.CLAIMS]
+        names = [item.name for item in module.CLAIMS]
         twice = {name for name in names if name and names.count(name) > 1}
         if twice:
-            raise ValueError(f"CLAIMS of figure {self.id} name {', '.join(sorted(twice))} more than once")
-        missing = [scale for scale in SCALES if scale not in self.module.COST]
+            raise ValueError(f"CLAIMS of figure {id} name {', '.join(sorted(twice))} more than once")
+        missing = [scale for scale in SCALES if scale not in module.COST]
         if missing:
-            raise ValueError(f"COST of figure {self.id} has no entry for {', '.join(missing)}")
-
-    @property
-    def title(self) -> str:
-        """A few words."""
-        return self.module.TITLE
-
-    @property
-    def paper(self) -> str:
-        """The paper and the figure's number in it."""
-        return self.module.PAPER
-
-    @property
-    def shows(self) -> str:
-        """One sentence."""
-        return self.module.SHOWS
-
-    @property
-    def cost(self) -> Mapping[str, str]:
-        """Cost per scale in words; an estimate says so."""
-        return self.module.COST
-
-    @property
-    def loose(self) -> Mapping[str, tuple[str, str, float]]:
-        """By table (column, value, tolerance): rows that amplify rounding.
-
-        `--check` compares those rows alone with this absolute tolerance.
-        """
-        return getattr(self.module, "LOOSE", {})
-
-    @property
-    def unstable(self) -> bool:
-        """Has it runs beyond stability, on which a verdict may be undecided on one processor alone?"""
-        return getattr(self.module, "UNSTABLE", False)
-
-    @property
-    def data(self) -> tuple[str, ...]:
-        """Usual names of the data files that it can read."""
-        return getattr(self.module, "DATA", ())
+            raise ValueError(f"COST of figure {id} has no entry for {', '.join(missing)}")
+        self.id, self.module = id, module
+        self.title: str = module.TITLE
+        self.paper: str = module.PAPER
+        self.shows: str = module.SHOWS
+        self.cost: Mapping[str, str] = module.COST
+        self.reproduces: tuple[str, ...] = getattr(module, "REPRODUCES", ())
+        self.data: tuple[str, ...] = getattr(module, "DATA", ())
+        self.loose: Mapping[str, tuple[str, str, float]] = getattr(module, "LOOSE", {})
+        self.unstable: bool = getattr(module, "UNSTABLE", False)
 
     def files(self, given: Mapping[str, Path]) -> dict[str, Path]:
         """Those of the `given` data files that it reads."""
@@ -211,11 +196,6 @@ class Figure:
     def draw(self, tables: Tables) -> Drawing:
         """The picture, from the tables alone."""
         return self.module.draw(tables)
-
-    @property
-    def reproduces(self) -> tuple[str, ...]:
-        """The numbered figures of the papers that it draws, as reproduce/coverage.py writes them."""
-        return getattr(self.module, "REPRODUCES", ())
 
     def _said(self, kind: type) -> list[Any]:
         return [item for item in self.module.CLAIMS if isinstance(item, kind)]

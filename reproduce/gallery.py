@@ -21,19 +21,7 @@ from . import store
 from .coverage import NOT_REPRODUCED
 from .discovery import figures
 from .figure import SCALES
-from .verdicts import (
-    CLAIM_WORDS,
-    DOES_NOT_HOLD,
-    FAIL,
-    FINDING_WORDS,
-    HOLDS,
-    MISPRINT,
-    NOT_TESTABLE,
-    OPEN,
-    OUTSIDE,
-    PASS,
-    total,
-)
+from .verdicts import CLAIM_WORDS, FINDING_WORDS, total
 
 CSS = """
 body{font:16px/1.5 system-ui,sans-serif;color:#222;background:#fafafa;margin:0}
@@ -50,12 +38,11 @@ th{font-weight:600;color:#555}
 .soft{color:#666;font-size:.92rem}code{background:#f1f1f1;border-radius:3px;padding:0 .25rem}
 details{margin-top:.8rem}summary{cursor:pointer;color:#0072b2}.scroll{overflow-x:auto}
 """
-_CLASS = {PASS: "pass", FAIL: "fail", MISPRINT: "mend", OUTSIDE: "not", NOT_TESTABLE: "not",
-          HOLDS: "pass", DOES_NOT_HOLD: "mend", OPEN: "not"}
+_CLASS = {"PASS": "pass", "FAIL": "fail", "MISPRINT": "mend", "HOLDS": "pass", "DOES NOT HOLD": "mend"}
 
 
 def _badge(verdict: str) -> str:
-    return f'<span class="v {_CLASS[verdict]}">{escape(verdict)}</span>'
+    return f'<span class="v {_CLASS.get(verdict, "not")}">{escape(verdict)}</span>'
 
 
 def _rows(rows: list[list[str]], header: list[str], anchors: list[str] | None = None) -> str:

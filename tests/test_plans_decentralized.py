@@ -11,7 +11,7 @@ from examples_of.decentralized import W, by_hand
 
 import fedsim as fs
 import theory
-from reproduce.random_settings import de_sgld as langevin_settings
+from reproduce import random_settings
 
 SEED = 20240811
 LD, HMC = theory.de_sgld, theory.de_sghmc
@@ -23,7 +23,7 @@ def test_largest_momentum_solves_the_implicit_condition():
     rng = np.random.default_rng([SEED, 3])
     for _ in range(200):
         clients = int(rng.integers(1, 8))
-        mixing, high = langevin_settings.network(rng, clients), 10.0 ** rng.uniform(-3, 3)
+        mixing, high = random_settings.network(rng, clients), 10.0 ** rng.uniform(-3, 3)
         mu = high * 10.0 ** rng.uniform(-3, 0)
         eta = HMC.step_size_limit(mu, high, mixing) * rng.uniform(0.1, 1.0)
         least = fs.network.smallest_eigenvalue(mixing)
@@ -99,7 +99,7 @@ def test_lemma_9_in_its_printed_range():
 def test_step_size_of_remark_2():
     rng = np.random.default_rng([SEED, 6])
     for _ in range(200):
-        mixing = langevin_settings.network(rng, int(rng.integers(1, 8)))
+        mixing = random_settings.network(rng, int(rng.integers(1, 8)))
         high, c = 10.0 ** rng.uniform(-3, 3), rng.uniform(1.01, 4.0)
         mu = high * 10.0 ** rng.uniform(-3, 0)
         for module, limit, order in ((LD, LD.step_size_limit, 1), (HMC, HMC.step_size_limit, 2)):

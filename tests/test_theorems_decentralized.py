@@ -11,7 +11,7 @@ from examples_of.decentralized import W, by_hand
 
 import fedsim as fs
 import theory
-from reproduce.random_settings import de_sghmc as momentum_settings, de_sgld as langevin_settings
+from reproduce import random_settings
 
 SEED = 20240811
 LD, HMC = theory.de_sgld, theory.de_sghmc
@@ -37,8 +37,8 @@ def tightness_of(name, problem, algorithm, n_rounds, start, variants):
 
 
 @pytest.mark.parametrize("name, draw, problems, variants", [
-    ("de_sgld", langevin_settings.draw, 1700, ("without_transient",)),
-    ("de_sghmc", momentum_settings.draw, 1700, ("without_transient",)),
+    ("de_sgld", random_settings.draw_de_sgld, 1700, ("without_transient",)),
+    ("de_sghmc", random_settings.draw_de_sghmc, 1700, ("without_transient",)),
 ])
 def test_theorems_1_and_11_hold(name, draw, problems, variants):
     rng = np.random.default_rng([SEED, len(name)])
@@ -62,7 +62,7 @@ def lemmas():
 
 @pytest.mark.parametrize("name, variant", lemmas())
 def test_lemmas_hold(name, variant):
-    draw = langevin_settings.draw if name.startswith("de_sgld") else momentum_settings.draw
+    draw = random_settings.draw_de_sgld if name.startswith("de_sgld") else random_settings.draw_de_sghmc
     rng = np.random.default_rng([SEED, 1])
     ratios = []
     for _ in range(60):
@@ -94,7 +94,7 @@ def test_bounds_from_constants_alone_are_larger():
     """Theorem 11 with the problem's own start is below the one that knows only constants."""
     rng = np.random.default_rng([SEED, 2])
     for _ in range(100):
-        problem, algorithm, n_rounds, start = momentum_settings.draw(rng)
+        problem, algorithm, n_rounds, start = random_settings.draw_de_sghmc(rng)
         facts = theory.constants(problem, algorithm, start)
         for variant in ("without_transient", "printed", "printed_constant"):
             options = {"n_rounds": n_rounds, "variant": variant}
@@ -173,7 +173,7 @@ def test_beginning_against_the_exact_law():
     """E||x^(0) - x_a||^2 and E||x^(1) - x_a||^2 from the joint law; x_a is where the mean settles."""
     rng = np.random.default_rng([SEED, 5])
     for _ in range(20):
-        problem, algorithm, _, start = momentum_settings.draw(rng)
+        problem, algorithm, _, start = random_settings.draw_de_sghmc(rng)
         found = HMC.beginning(problem, algorithm, start)
         law = theory.exact.joint_law(problem, algorithm, 1, start=start)
         fixed = LD.fixed_point(problem, algorithm, algorithm.step_size**2)

@@ -10,7 +10,7 @@ import pytest
 
 import fedsim as fs
 import theory
-from reproduce.random_settings import de_sghmc as momentum_settings, de_sgld as langevin_settings
+from reproduce import random_settings
 from theory.decentralized.sghmc.momentum import largest_beta
 
 SEED = 20240812
@@ -32,7 +32,8 @@ def test_corrected_is_kept_for_what_is_false_in_print():
         for name in ("w2", "w2_clients", "coupling")}
 
 
-@pytest.mark.parametrize("module, draw", [(LD, langevin_settings.draw), (HMC, momentum_settings.draw)])
+@pytest.mark.parametrize("module, draw", [(LD, random_settings.draw_de_sgld),
+                                          (HMC, random_settings.draw_de_sghmc)])
 def test_the_defaults_are_below_the_printed_forms(module, draw):
     rng = np.random.default_rng([SEED, 1])
     below = 0
@@ -91,7 +92,7 @@ def test_105_with_its_constant_corrected_covers_the_start():
     rng = np.random.default_rng([SEED, 3])
     ratios = []
     for _ in range(300):
-        problem, algorithm, _, start = momentum_settings.draw(rng)
+        problem, algorithm, _, start = random_settings.draw_de_sghmc(rng)
         facts = theory.constants(problem, algorithm, start)
         for begin in (None, HMC.beginning(problem, algorithm, start)):
             c = HMC.chain(facts, algorithm, begin=begin)
@@ -272,7 +273,7 @@ def test_the_lyapunov_function_against_the_joint_law():
     """Energy and distance of (88) from the clients' joint law and explicit sums."""
     rng = np.random.default_rng([SEED, 6])
     for _ in range(5):
-        problem, algorithm, _, start = momentum_settings.draw(rng)
+        problem, algorithm, _, start = random_settings.draw_de_sghmc(rng)
         alpha, beta = algorithm.step_size**2, HMC.chain(theory.constants(problem, algorithm, start),
                                                         algorithm).beta
         found = LD.coupling(problem, algorithm, 4, start, alpha=alpha, beta=beta,

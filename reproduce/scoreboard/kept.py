@@ -27,8 +27,9 @@ Row = dict[str, Any]
 @cache
 def _sources() -> str:
     """Hash of every source that decides a row."""
-    roots = [Path(str(package.__file__)).parent for package in (fedsim, theory, random_settings)]
-    paths = [Path(str(rows.__file__)), *(path for root in roots for path in root.rglob("*.py"))]
+    folders = [Path(str(package.__file__)).parent for package in (fedsim, theory)]
+    paths = [Path(str(module.__file__)) for module in (rows, random_settings)]
+    paths += [path for folder in folders for path in folder.rglob("*.py")]
     found = hashlib.sha256()
     for path in sorted(paths):
         found.update(f"{path.parent.name}/{path.name}\n".encode() + path.read_bytes())

@@ -1,24 +1,21 @@
 """The scoreboard's rows: a theorem on random problems, each of its variants against the exact quantity.
 
-What is drawn at random for an algorithm stands in `reproduce/random_settings`. Every theorem has a random
+What is drawn at random for an algorithm stands in `reproduce/random_settings.py`. Every theorem has a random
 stream of its own, so that its rows depend neither on the other theorems nor on the order in which they are
 worked through.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 import theory
 
-from .. import random_settings
+from ..random_settings import DRAWS
 
 SEED = 2024
 TRIES = 40
@@ -33,17 +30,9 @@ NO_SETTINGS = "no random settings for it"
 Row = dict[str, Any]
 
 
-@cache
-def settings() -> dict[type, Callable[[np.random.Generator], tuple[Any, Any, int, Any]]]:
-    """The random settings of every algorithm that has a module of them."""
-    modules = [importlib.import_module(f"{random_settings.__name__}.{info.name}")
-               for info in pkgutil.iter_modules(random_settings.__path__)]
-    return {module.ALGORITHM: module.draw for module in modules}
-
-
 def draws(entry: theory.Theorem, n_problems: int) -> Iterator[tuple[Any, Any, int, Any]]:
     """Problems to which a theorem applies, none for a rate; fewer are the beginning of more."""
-    draw = settings().get(entry.algorithm)
+    draw = DRAWS.get(entry.algorithm)
     if draw is None or entry.kind == "rate":
         return
     rng = np.random.default_rng([SEED, zlib.crc32(entry.id.encode())])

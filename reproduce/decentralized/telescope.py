@@ -19,8 +19,8 @@ from fedsim.data.magic import N_FEATURES, N_ROWS, read_magic
 from fedsim.stability.search import stability_radius
 
 from ..data import read
-from ..fa_hmc.logistic import surrogate
 from ..figure import ByScale, Parameter, Tables, note
+from ..surrogate import surrogate
 from ..verdicts import MIN_SETS
 from .logistic import (
     LATE,

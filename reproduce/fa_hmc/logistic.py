@@ -10,29 +10,16 @@ from typing import Any
 
 import numpy as np
 from scipy.signal import lfilter
-from scipy.special import expit
 
 import fedsim as fs
 from theory.exact.federated import chain
 from theory.exact.federated.fa_hmc import FAHMCFamily
 
 from ..reference import posterior_reference
+from ..surrogate import surrogate
 from .errors import spread_of
 
 Round = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def surrogate(problem: fs.LogisticRegression) -> fs.Quadratic:
-    """Clients' quadratic expansions at the mode with the same noise; its target is the Laplace law."""
-    mode, hessians, minimizers = problem.mode(), [], []
-    for c in range(problem.n_clients):
-        rows = problem.features[problem.clients == c]
-        scores = rows @ mode
-        curved = (rows.T * (expit(scores) * expit(-scores))) @ rows / problem.weights[c]
-        curved = curved + problem.prior_pull[c] * np.eye(problem.dim)
-        hessians.append(curved)
-        minimizers.append(mode - np.linalg.solve(curved, problem.gradient(c, mode)))
-    return fs.Quadratic(np.array(hessians), np.array(minimizers), problem.weights, problem.gradient_noise)
 
 
 def round_map(problem: fs.Quadratic, algorithm: fs.FAHMC) -> Round:

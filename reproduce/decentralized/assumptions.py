@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..figure import FAIL, NOT_TESTABLE, OUTSIDE, PASS, Claim, Tables
-from ..verdicts import MIN_SETS, Judgement, shares, unanimous
+import fedsim as fs
+
+from ..figure import Claim, Tables
+from ..tables import among
+from ..verdicts import FAIL, MIN_SETS, NOT_TESTABLE, OUTSIDE, PASS, Judgement, shares, unanimous
 from . import shared as de
 
 ASSUMPTIONS, RANGE = "assumptions", "step_size_range"
@@ -32,22 +35,26 @@ def assumptions_row(curvature: tuple[float, float], noise_sd: float, **labels: A
             "noise_bounded": bounded, "noise_sd": float(noise_sd) if bounded else -1.0}
 
 
-def logistic_noise_sd(features: Any, agents: Any, batch_size: int) -> float:
+def logistic_noise_sd(problem: fs.LogisticRegression) -> float:
     """A bound of the noise of logistic minibatches at every point, for any state and step size.
 
     The gradient of a datum's loss is at most its |X_j| long, so that E||noise||^2 of an unbiased minibatch
     is at most (n_i/b) sum_j |X_j|^2.
     """
-    lengths = np.square(np.asarray(features, dtype=float)).sum(axis=1)
-    sums, sizes = np.bincount(agents, weights=lengths), np.bincount(agents)
-    return float(np.sqrt((sizes * sums / batch_size).max()))
+    assert problem.batch_size is not None
+    lengths = np.square(problem.features).sum(axis=1)
+    sums, sizes = np.bincount(problem.clients, weights=lengths), np.bincount(problem.clients)
+    return float(np.sqrt((sizes * sums / problem.batch_size).max()))
 
 
-def _by_set(table: pd.DataFrame, good: pd.Series) -> np.ndarray:
-    """Whether all rows of a data set are good; one value where there is no column data_set."""
-    if "data_set" not in table:
-        return np.array([bool(good.all())])
-    return good.groupby(table["data_set"]).all().to_numpy()
+def by_set(table: pd.DataFrame, good: Any) -> np.ndarray:
+    """Whether all rows of a data set are good."""
+    return pd.Series(good, table.index).groupby(table["data_set"]).all().to_numpy()
+
+
+def of_connected(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the connected networks."""
+    return table[table["network"].isin(de.CONNECTED)]
 
 
 def judge_assumptions(tables: Tables, least: int = MIN_SETS) -> Judgement:
@@ -56,16 +63,14 @@ def judge_assumptions(tables: Tables, least: int = MIN_SETS) -> Judgement:
     `least` is 1 where the outcome is the same for all data.
     """
     table = tables[ASSUMPTIONS]
-    convex, smooth = table["strong_convexity"] > 0.0, np.isfinite(table["smoothness"])
-    good = _by_set(table, convex & smooth & table["noise_bounded"])
-    verdict = unanimous(good, least)
+    bounded, convex = by_set(table, table["noise_bounded"]), by_set(table, table["strong_convexity"] > 0.0)
+    smooth = by_set(table, np.isfinite(table["smoothness"]))
     noise = table["noise_sd"][table["noise_bounded"]].max()
-    said = (f"The variance of the gradient noise is bounded {shares(_by_set(table, table['noise_bounded']))}"
-            + (f", its root by {noise:.4g}" if noise > 0.0 else ", with sigma = 0" if noise == 0.0 else "")
-            + f"; the components are strongly convex (least mu {table['strong_convexity'].min():.3g}) "
-            f"{shares(_by_set(table, convex))}, their gradients Lipschitz (largest L "
-            f"{table['smoothness'].max():.4g}) {shares(_by_set(table, smooth))}.")
-    return Judgement(verdict, said)
+    root = f", its root by {noise:.4g}" if noise > 0.0 else ", with sigma = 0" if noise == 0.0 else ""
+    return Judgement(unanimous(bounded & convex & smooth, least), (
+        f"The variance of the gradient noise is bounded {shares(bounded)}{root}; the components are strongly "
+        f"convex (least mu {table['strong_convexity'].min():.3g}) {shares(convex)}, their gradients "
+        f"Lipschitz (largest L {table['smoothness'].max():.4g}) {shares(smooth)}."))
 
 
 def judge_range(tables: Tables, table: str = "hypotheses") -> Judgement:
@@ -73,17 +78,16 @@ def judge_range(tables: Tables, table: str = "hypotheses") -> Judgement:
 
     Its columns are network, status and why, and data_set where there are several.
     """
-    rows = tables[table][tables[table]["network"].isin(de.CONNECTED)]
-    verdict = {PASS: PASS, FAIL: OUTSIDE}.get(unanimous(_by_set(rows, rows["status"] == de.HOLD)),
-                                              NOT_TESTABLE)
-    parts = []
+    rows, parts = of_connected(tables[table]), []
     for network in de.CONNECTED:
-        one = de.among(rows, network=network)
-        text = f"{de.NETWORKS[network].title} {shares(_by_set(one, one['status'] == de.HOLD))}"
+        one = among(rows, network=network)
         beyond = one[one["status"] != de.HOLD]
-        parts.append(text + (f" ({beyond['why'].iloc[0]})" if len(beyond) else ""))
-    opening = {PASS: "The theorem covers this figure", OUTSIDE: "The theorem does not cover all of it",
-               NOT_TESTABLE: "Data sets disagree, or are too few"}[verdict]
+        parts.append(f"{de.NETWORKS[network].title} {shares(by_set(one, one['status'] == de.HOLD))}"
+                     + (f" ({beyond['why'].iloc[0]})" if len(beyond) else ""))
+    verdict, opening = {PASS: (PASS, "The theorem covers this figure"),
+                        FAIL: (OUTSIDE, "The theorem does not cover all of it"),
+                        NOT_TESTABLE: (NOT_TESTABLE, "Data sets disagree, or are too few"),
+                        }[unanimous(by_set(rows, rows["status"] == de.HOLD))]
     return Judgement(verdict, f"{opening}; its hypotheses hold for {', '.join(parts)}.")
 
 

@@ -6,7 +6,7 @@ moments are exact, and W2 of the Gaussian with these moments is what a Gaussian 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,48 +16,34 @@ from matplotlib.axes import Axes
 import fedsim as fs
 import theory
 from fedsim.stability.search import stability_radius
-from theory.de_sgld import clients_w2, minibatch_constants, w2_bound, w2_clients_bound
 from theory.exact.batches import MinibatchNoise
 from theory.exact.gossip.de_sgld import DESGLDFamily
 from theory.exact.gossip.general import Components, Stacked
 from theory.exact.gossip.minibatch import MinibatchMap
 
 from .. import plot
-from ..figure import Parameter, note
+from ..figure import Drawing, Parameter, Tables
+from ..tables import among
 from . import linear, shared as de
-
-AGENT, AVERAGE = "agent", "average"
-BOUNDS = ((AVERAGE, w2_bound), (linear.AGENTS, w2_clients_bound))
 
 SETTLED_BY = 0.35
 """Iterations times step size after which curves of the fully connected network have settled."""
-
-AGENT_SHOWN = Parameter("agent_shown", 1, "ours", "the paper picks an agent at random: the first")
-COMMON = [linear.CLIENTS, linear.DATA, linear.DIM, linear.PRIOR, linear.NOISE, linear.REPLICAS,
-          Parameter("replacement", "minibatches with replacement", "paper", "section 5.1"),
+COMMON = [*linear.MODEL, Parameter("replacement", "minibatches with replacement", "paper", "section 5.1"),
           Parameter("likelihood_factor", 0.5, "ours", "f_i with the 1/(2 xi^2) of its density, as "
-                                                      "in figure 2"),
-          linear.ROUNDS, linear.START, linear.DATA_SEED, linear.SEED, AGENT_SHOWN, linear.CHECKED,
-          linear.DATA_SETS]
+                                                      "in figure 2"), *linear.RUNS,
+          Parameter("agent_shown", 1, "ours", "the paper picks an agent at random: the first"),
+          *linear.JUDGED]
+LOOKS = {"agents": (de.AGENTS, plot.COLOURS[1], "s"), "average": (de.AVERAGE, plot.COLOURS[0], "o")}
+"""Name, colour and marker of what the theorem is about, by column."""
 
 
-def simulated(p: Any, problem: Any, algorithm: Any, seed: int, **labels: Any) -> tuple[pd.DataFrame,
-                                                                                       dict[str, Any]]:
-    """Exact and simulated W2 of the agent and of the average along iterations; and a row of their check.
-
-    Rows (labels, who, round, exact, w2, low, high); the check has (labels, deviation, compared, n_checked).
-    """
-    note("simulating " + ", ".join(f"{name}={value}" for name, value in labels.items()))
-    law = theory.exact_law(problem, algorithm, p.n_rounds, start=p.start)
-    run = fs.simulate(problem, algorithm, p.n_rounds, p.n_replicas, seed=seed, start=p.start)
-    agent, rows = p.agent_shown - 1, []
-    for who, exact, seen in ((AGENT, law.clients[agent], run.clients[agent]), (AVERAGE, law, run)):
-        assert isinstance(seen, fs.Run)
-        band = seen.w2_interval(linear.LEVEL)
-        rows.append(pd.DataFrame({**labels, "who": who, "round": exact.rounds, "exact": exact.w2(),
-                                  "w2": seen.w2(), "low": band[:, 0], "high": band[:, 1]}))
-    checked = linear.checked(p, problem, algorithm, law, seed, [agent])
-    return pd.concat(rows), {**labels, **checked}
+def simulated(p: Any, runs: Iterable[tuple[Any, Any, dict[str, Any]]]) -> Tables:
+    """Tables curves and replicas of the agent and of the average: from problems, algorithms, and labels."""
+    views = {"agent": p.agent_shown - 1, "average": None}
+    parts = [linear.simulated(p, problem, algorithm, p.seed + number, views, **labels)
+             for number, (problem, algorithm, labels) in enumerate(runs)]
+    return {"curves": pd.concat([curves for _, curves, _ in parts]),
+            "replicas": pd.DataFrame([check for *_, check in parts])}
 
 
 def settles(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> bool:
@@ -73,102 +59,124 @@ def _map(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> tuple[Stacked, M
 
 
 def stationary(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> list[fs.Gaussian]:
-    """Stationary moments of the average and of every agent, where they settle, from one solution for all."""
+    """Stationary moments of the average and of every agent; none where they do not settle."""
+    if problem.batch_size is None:
+        law = theory.exact_law(problem, algorithm, linear.LATE, record=[])
+        return [view.at(linear.LATE) for view in (law, *law.clients)]
+    if not settles(problem, algorithm):
+        return []
     views, moves = _map(problem, algorithm)
     means, covs = views.views(*moves.stationary())
     assert covs is not None
     return [fs.Gaussian(mean, cov) for mean, cov in zip(means, covs, strict=True)]
 
 
-def distances(laws: Sequence[fs.Gaussian], goal: fs.Gaussian) -> np.ndarray:
-    """W2 to the posterior of each law of `stationary`."""
-    return fs.distance.w2_gaussian(np.stack([law.mean for law in laws]),
-                                   np.stack([np.asarray(law.cov) for law in laws]), goal.mean, goal.cov)
+def distances(laws: list[fs.Gaussian], problem: fs.LinearRegression) -> np.ndarray:
+    """W2 to the posterior of the average and of every agent; infinite where they do not settle."""
+    return linear.distances(laws, problem.target()) if laws else np.full(problem.n_clients + 1, np.inf)
 
 
 def limits(p: Any, problem: fs.LinearRegression, algorithm: fs.DESGLD) -> dict[str, float]:
-    """Limits of W2 of the average, of the agent shown and of the agents' mean; infinite if there is none."""
-    if problem.batch_size is None:
-        law = theory.exact_law(problem, algorithm, linear.LATE, record=[])
-        return {AVERAGE: float(law.w2()[-1]), AGENT: float(law.clients[p.agent_shown - 1].w2()[-1]),
-                "agents": float(clients_w2(law)[-1])}
-    if not settles(problem, algorithm):
-        return dict.fromkeys((AVERAGE, AGENT, "agents"), np.inf)
-    w2 = distances(stationary(problem, algorithm), problem.target())
-    return {AVERAGE: float(w2[0]), AGENT: float(w2[p.agent_shown]), "agents": float(w2[1:].mean())}
+    """Limits of W2 of the average, of the agent shown and of the agents' mean."""
+    return named(p, distances(stationary(problem, algorithm), problem))
 
 
-def curves(p: Any, problem: fs.LinearRegression, algorithm: fs.DESGLD,
-           n_rounds: int) -> tuple[dict[str, np.ndarray], fs.Law]:
-    """Exact W2 along iterations of the quantities of `limits`; and the law."""
-    law = theory.exact_law(problem, algorithm, n_rounds, start=p.start)
-    return {AVERAGE: law.w2(), AGENT: law.clients[p.agent_shown - 1].w2(), "agents": clients_w2(law)}, law
+def named(p: Any, w2: np.ndarray) -> dict[str, float]:
+    """The quantities of `limits` among the distances of the average and of every agent."""
+    return {"average": w2[0], "agent": w2[p.agent_shown], "agents": w2[1:].mean()}
+
+
+def along(p: Any, law: fs.Law) -> dict[str, np.ndarray]:
+    """W2 along iterations of the quantities of `limits`."""
+    return {"average": law.w2(), "agent": law.clients[p.agent_shown - 1].w2(),
+            "agents": theory.de_sgld.clients_w2(law)}
 
 
 def speeds(p: Any, problem: fs.LinearRegression, algorithm: fs.DESGLD) -> dict[str, float]:
     """The limits, and iterations until the curves stay within 5% of them."""
-    rounds = int(np.ceil(SETTLED_BY / algorithm.schedule.largest))
-    along, row = curves(p, problem, algorithm, rounds)[0], limits(p, problem, algorithm)
-    return row | {f"{name}_settles": float(linear.settled(w2, row[name])) for name, w2 in along.items()}
+    rounds, row = int(np.ceil(SETTLED_BY / algorithm.schedule.largest)), limits(p, problem, algorithm)
+    curves = along(p, theory.exact_law(problem, algorithm, rounds, start=p.start))
+    return row | {f"{name}_settles": float(linear.settled(w2, row[name])) for name, w2 in curves.items()}
 
 
 def constants_of(p: Any, problem: Any, algorithm: Any) -> Any:
     """Constants of Theorem 1, with the gradient noise found along the exact law."""
     if problem.batch_size is None:
         return theory.constants(problem, algorithm, p.start)
-    return minibatch_constants(problem, algorithm, p.start, known="a_posteriori", n_rounds=p.n_rounds)
+    return theory.de_sgld.minibatch_constants(problem, algorithm, p.start, known="a_posteriori",
+                                              n_rounds=p.n_rounds)
 
 
 def theorem_rows(p: Any, problem: Any, algorithm: Any, **labels: Any) -> list[dict[str, Any]]:
     """Theorem 1's limits for average and agents, with the gradient noise found along the exact law.
 
-    Rows (labels, quantity, sigma, floor, start, vacuous, status, why); none where it has no value.
+    Rows (labels, quantity, floor, sigma, start, within_hypotheses, vacuous); none where it has no value.
     """
-    facts = constants_of(p, problem, algorithm)
-    rows = []
-    for quantity, theorem in BOUNDS:
-        says = de.judgement(theorem, facts, algorithm, p.n_rounds)
-        if says.bound is not None:
-            assert says.bound.floor is not None and says.bound.start_distance is not None
-            rows.append({**labels, "quantity": quantity, "floor": says.bound.floor,
-                         "sigma": float(np.sqrt(facts.gradient_noise_traces.max())),
-                         "start": says.bound.start_distance, "within_hypotheses": says.status == de.HOLD,
-                         "vacuous": says.bound.floor >= says.bound.start_distance})
+    facts, rows = constants_of(p, problem, algorithm), []
+    for quantity in (de.AVERAGE, de.AGENTS):
+        theorem = de.applied(quantity, facts, algorithm, p.n_rounds)
+        if theorem.bound is not None:
+            floor, start = theorem.bound.floor, theorem.bound.start_distance
+            assert floor is not None and start is not None
+            rows.append({**labels, "quantity": quantity, "floor": floor,
+                         "sigma": float(np.sqrt(facts.gradient_noise_traces.max())), "start": start,
+                         "within_hypotheses": theorem.status == de.HOLD, "vacuous": floor >= start})
     return rows
 
 
-def draw_curves(ax: Axes, table: pd.DataFrame, who: str, colour: str, label: str) -> None:
-    """Replicas with band and exact moments of one curve."""
-    one = de.among(table, who=who)
-    plot.replicas(ax, one["round"], one["w2"], one["low"].clip(lower=1e-4), one["high"], colour)
-    plot.exact(ax, one["round"], one["exact"], colour, label)
+def three(*panels: Callable[[Axes, Tables], None]) -> Callable[[Tables], Drawing]:
+    """What draws a figure of three panels, from what draws each."""
+    def draw(tables: Tables) -> Drawing:
+        drawing, axes = plot.panels(3, 5.4, 5.4)
+        for ax, panel in zip(axes[0], panels, strict=True):
+            panel(ax, tables)
+            plot.legend_below(ax, 2)
+        return drawing
+
+    return draw
+
+
+def draw_curves(ax: Axes, curves: pd.DataFrame, column: str, looks: Mapping[Any, tuple[str, str]]) -> None:
+    """Replicas with band and exact moments of agent 1; name and colour by the value in a column."""
+    for value, (name, colour) in looks.items():
+        one = among(curves, who="agent", **{column: value})
+        plot.replicas(ax, one["round"], one["w2"], one["low"].clip(lower=1e-4), one["high"], colour)
+        plot.exact(ax, one["round"], one["exact"], colour, f"exact moments, {name}")
+    ax.set(xlabel="iteration k", ylabel=r"$W_2$(law of agent 1, posterior)")
+
+
+def logarithmic(ax: Axes, low: float, high: float, ticks: Iterable[float]) -> None:
+    """A logarithmic vertical axis between these limits, with those of the ticks that are inside."""
+    ax.set(yscale="log", ylim=(low, high))
+    inside = [tick for tick in ticks if low <= tick <= high]
+    ax.set_yticks(inside, [f"{tick:g}" for tick in inside])
+    ax.set_yticks([], minor=True)
 
 
 def draw_limits(ax: Axes, table: pd.DataFrame, x: str) -> None:
     """Exact limits of agent, agents' mean and average against a column."""
-    for column, label, colour, marker in (("agents", "mean of the agents", plot.COLOURS[1], "s"),
-                                          ("agent", "agent 1", plot.COLOURS[3], "D"),
-                                          ("average", "average", plot.COLOURS[0], "o")):
-        plot.exact(ax, table[x], table[column], colour, f"exact moments, {label}", marker=marker,
+    looks = {"agents": LOOKS["agents"], "agent": ("agent 1", plot.COLOURS[3], "D")} | LOOKS
+    for column, (name, colour, marker) in looks.items():
+        plot.exact(ax, table[x], table[column], colour, f"exact moments, {name}", marker=marker,
                    markersize=4, linewidth=1.3)
+    ax.set(xscale="log", yscale="log", ylabel=r"limit of $W_2$")
 
 
 def draw_bounds(ax: Axes, table: pd.DataFrame, x: str) -> None:
     """Theorem 1's limits: coloured where they say something, grey where vacuous or outside the hypotheses."""
-    for (quantity, colour) in ((AVERAGE, plot.COLOURS[0]), (linear.AGENTS, plot.COLOURS[1])):
-        one, of_average = de.among(table, quantity=quantity), quantity == AVERAGE
+    for quantity, colour, _ in reversed(LOOKS.values()):
+        one, of_average = among(table, quantity=quantity), quantity == de.AVERAGE
         empty = one["vacuous"] | ~one["within_hypotheses"]
         joined = empty | empty.shift(-1, fill_value=False)  # grey begins where colour ends
-        de.bound(ax, one[x].where(joined), one["floor"].where(joined), True, False,
-                 f"Theorem 1, {quantity}", colour, of_average)
-        if not empty.all():
-            de.bound(ax, one[x].where(~empty), one["floor"].where(~empty), False, False,
-                     f"Theorem 1, {quantity}", colour, of_average)
+        for some, vacuous in ((joined, True), (~empty, False)):
+            if vacuous or some.any():
+                de.bound(ax, one[x].where(some), one["floor"].where(some), vacuous, False,
+                         f"Theorem 1, {quantity}", colour, of_average)
 
 
 def draw_spread(ax: Axes, sets: pd.DataFrame, x: str) -> None:
     """Least to largest limits of average and agents over all data sets, behind those drawn."""
-    for column, colour in (("agents", plot.COLOURS[1]), ("average", plot.COLOURS[0])):
+    for column, (_, colour, _) in LOOKS.items():
         ends = sets.replace(np.inf, np.nan).groupby(x)[column].agg(["min", "max"]).sort_index()
         ax.fill_between(ends.index, ends["min"], ends["max"], color=colour, alpha=0.15, linewidth=0)
     ax.fill_between([], [], [], color=plot.GREY, alpha=0.25, linewidth=0,

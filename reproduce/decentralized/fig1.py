@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from matplotlib.collections import LineCollection
 import fedsim as fs
 
 from .. import plot
-from ..figure import EXACT, FAIL, PASS, ByScale, Claim, Drawing, Parameter, Tables, settings
-from ..verdicts import Judgement
+from ..figure import ByScale, Claim, Drawing, Parameter, Tables, settings
+from ..tables import among, groups
+from ..verdicts import EXACT, FAIL, PASS, Judgement
 from . import shared as de
 
 TITLE = "The networks of DE-SGLD and DE-SGHMC"
@@ -36,7 +38,17 @@ FORMULAS = {"complete": lambda n: 1.0, "ring": lambda n: (2.0 / 3.0) * (1.0 - np
 """Spectral gaps in closed form; the ring's from four nodes on."""
 SLOPE = 0.1
 """Rates closer than this to 1/N are not told apart from it at these sizes."""
-OTHERS = {"grid": (plot.COLOURS[3], "D"), "path": (plot.COLOURS[4], "v"), "star": (plot.COLOURS[5], "*")}
+
+
+def square_grid(n: int) -> Any:
+    """A grid of equal sides; none unless n is a square."""
+    side = round(np.sqrt(n))
+    return fs.network.grid(side, side) if side * side == n else None
+
+
+OTHERS = {"path": de.Network("path", fs.network.path, plot.COLOURS[4], "v"),
+          "star": de.Network("star", fs.network.star, plot.COLOURS[5], "*"),
+          "grid": de.Network("grid", square_grid, plot.COLOURS[3], "D")}
 
 
 def compute(scale: str) -> Tables:
@@ -45,36 +57,28 @@ def compute(scale: str) -> Tables:
     angle = 0.5 * np.pi - 2.0 * np.pi * np.arange(p.n_drawn) / p.n_drawn
     nodes = pd.DataFrame({"node": np.arange(p.n_drawn), "x": de.snapped(np.cos(angle)),
                           "y": de.snapped(np.sin(angle))})
-    links, eigenvalues = [], []
+    rows = defaultdict[str, list[Any]](list)
     for name, network in de.NETWORKS.items():
         mixing = network.mixing(p.n_drawn)
         first, second = np.nonzero(np.triu(mixing))  # with the diagonal, so that no network is without a row
-        links.append(pd.DataFrame({"network": name, "first": first, "second": second,
-                                   "weight": mixing[first, second]}))
+        rows["links"].append(pd.DataFrame({"network": name, "first": first, "second": second,
+                                           "weight": mixing[first, second]}))
         values = de.snapped(np.linalg.eigvalsh(network.mixing(p.n_clients))[::-1])
-        eigenvalues.append(pd.DataFrame({"network": name, "number": np.arange(1, p.n_clients + 1),
-                                         "eigenvalue": values}))
-    return {"nodes": nodes, "links": pd.concat(links), "eigenvalues": pd.concat(eigenvalues),
-            "gaps": _gaps(p)}
+        rows["eigenvalues"].append(pd.DataFrame({"network": name, "number": np.arange(1, p.n_clients + 1),
+                                                 "eigenvalue": values}))
+    return {"nodes": nodes, **de.tables_of(rows), "gaps": _gaps(p)}
 
 
 def _gaps(p: Any) -> pd.DataFrame:
     """Spectral gaps and smallest eigenvalues by network and size."""
-    rows = []
-    for n in p.sizes:
-        side = round(np.sqrt(n))
-        makers: dict[str, Any] = {name: network.mixing for name, network in de.NETWORKS.items()}
-        makers |= {"path": fs.network.path, "star": fs.network.star}
-        matrices = {name: maker(n) for name, maker in makers.items()}
-        if side * side == n:
-            matrices["grid"] = fs.network.grid(side, side)
-        for name, mixing in matrices.items():
-            formula = FORMULAS.get(name)
-            rows.append({"network": name, "n_clients": n, "gap": fs.network.spectral_gap(mixing),
-                         "smallest": float(de.snapped(fs.network.smallest_eigenvalue(mixing))),
-                         "connected": fs.network.is_connected(mixing),
-                         "formula": float(formula(n)) if formula else -1.0})
-    return pd.DataFrame(rows)
+    every = de.NETWORKS | OTHERS
+    matrices = [(name, n, every[name].mixing(n)) for n in p.sizes for name in every]
+    return pd.DataFrame([{
+        "network": name, "n_clients": n, "gap": fs.network.spectral_gap(mixing),
+        "smallest": float(de.snapped(fs.network.smallest_eigenvalue(mixing))),
+        "connected": fs.network.is_connected(mixing),
+        "formula": float(FORMULAS[name](n)) if name in FORMULAS else -1.0}
+        for name, n, mixing in matrices if mixing is not None])
 
 
 def draw(tables: Tables) -> Drawing:
@@ -89,7 +93,7 @@ def draw(tables: Tables) -> Drawing:
 
 
 def _network(ax: Axes, tables: Tables, letter: str, name: str) -> None:
-    nodes, links, network = tables["nodes"], de.among(tables["links"], network=name), de.NETWORKS[name]
+    nodes, links, network = tables["nodes"], among(tables["links"], network=name), de.NETWORKS[name]
     place = nodes[["x", "y"]].to_numpy()
     apart = links[links["first"] != links["second"]]
     lines = [(place[i], place[j]) for i, j in zip(apart["first"], apart["second"], strict=True)]
@@ -106,34 +110,31 @@ def _network(ax: Axes, tables: Tables, letter: str, name: str) -> None:
 
 
 def _eigenvalues(ax: Axes, table: pd.DataFrame) -> None:
-    for name, one in table.groupby("network", sort=False):
-        network = de.NETWORKS[str(name)]
+    for name, one in groups(table, "network"):
+        network = de.NETWORKS[name]
         ax.plot(one["number"], one["eigenvalue"], network.marker, color=network.colour, markersize=4,
                 label=network.title)
     ax.axhline(-1.0, color="#000000", linestyle=":", linewidth=1.1, label="must stay above: condition (7)")
     ax.set(xlabel="number j of the eigenvalue", ylabel=r"$\lambda_j$ of $W$", ylim=(-1.12, 1.12),
            title=f"(d) ours: eigenvalues of the mixing matrix, N = {table['number'].max()}")
-    de.legend_below(ax)
+    plot.legend_below(ax, 2)
 
 
 def _gap_panel(ax: Axes, gaps: pd.DataFrame) -> None:
-    looks = {name: (network.colour, network.marker) for name, network in de.NETWORKS.items()} | OTHERS
-    connected = gaps[gaps["connected"]]
-    for name, (colour, marker) in looks.items():
-        one = de.among(connected, network=name)
+    for name, network in (de.NETWORKS | dict(sorted(OTHERS.items()))).items():
+        one = among(gaps, network=name, connected=True)
         if len(one):
-            title = de.NETWORKS[name].title if name in de.NETWORKS else name
-            ax.plot(one["n_clients"], one["gap"], color=colour, marker=marker, markersize=5, linewidth=1.2,
-                    label=title)
+            ax.plot(one["n_clients"], one["gap"], color=network.colour, marker=network.marker, markersize=5,
+                    linewidth=1.2, label=network.title)
     n = np.array([gaps["n_clients"].min(), gaps["n_clients"].max()], dtype=float)
-    ring = de.among(gaps, network="ring").iloc[-1]
+    ring = among(gaps, network="ring").iloc[-1]
     for power, style in ((2, "--"), (1, ":")):
         ax.plot(n, ring["gap"] * (n / ring["n_clients"]) ** -power, color="#000000", linewidth=1.0,
                 linestyle=style, label=rf"slope of $N^{{-{power}}}$", zorder=1)
     de.remark(ax, "disconnected: gap 0 for every N,\nno theorem applies", 0.02, 0.02, fontsize=9)
     ax.set(xscale="log", yscale="log", xlabel="number of agents N", ylabel=r"spectral gap $1 - \bar\gamma$",
            title="(e) ours: spectral gaps against the number of agents")
-    de.legend_below(ax, 4)
+    plot.legend_below(ax, 4)
 
 
 def judge_mixing(tables: Tables) -> Judgement:
@@ -158,17 +159,16 @@ def judge_formula(tables: Tables) -> Judgement:
 
 def judge_order(tables: Tables) -> Judgement:
     """Is N (1 - gamma-bar) bounded?"""
-    ring = de.among(tables["gaps"], network="ring").sort_values("n_clients")
+    ring = among(tables["gaps"], network="ring").sort_values("n_clients")
     products = (ring["gap"] * ring["n_clients"]).to_numpy()
     bounded = bool((np.diff(products) <= de.ROUNDING).all())
     slope = float(np.polyfit(np.log(ring["n_clients"][-3:]), np.log(ring["gap"][-3:]), 1)[0])
-    verdict = PASS if bounded else FAIL
-    return Judgement(verdict, (
+    return Judgement(PASS if bounded else FAIL, (
         f"N times the gap goes from {products[0]:.2f} at N = {ring['n_clients'].iloc[0]} to "
         f"{products[-1]:.3f} at N = {ring['n_clients'].iloc[-1]}, upwards in "
         f"{int((np.diff(products) > de.ROUNDING).sum())} of {len(products) - 1} steps."), (
         f"True, not sharp: the gap closes like N to the power {slope:.2f}."
-        if verdict == PASS and slope < -1.0 - SLOPE else ""))
+        if bounded and slope < -1.0 - SLOPE else ""))
 
 
 def judge_larger(tables: Tables) -> Judgement:

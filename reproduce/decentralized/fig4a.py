@@ -5,30 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 
 import fedsim as fs
 import theory
-from theory.de_sgld import w2_bound
 
 from .. import plot
-from ..figure import (
-    DATA_SETS,
-    FAIL,
-    NOT_TESTABLE,
-    OUTSIDE,
-    PASS,
-    ByScale,
-    Claim,
-    Drawing,
-    Finding,
-    Parameter,
-    Tables,
-    note,
-    settings,
-)
-from ..verdicts import Judgement, shares, unanimous
+from ..figure import ByScale, Claim, Finding, Parameter, Tables, note, settings
+from ..tables import among, groups, listed
+from ..verdicts import DATA_SETS, OUTSIDE, PASS, Judgement, shares, unanimous
 from . import batches, claims, linear, shared as de
 
 TITLE = "W2 by batch size"
@@ -53,108 +38,81 @@ PARAMETERS = [
 
 
 def compute(scale: str) -> Tables:
-    """Tables: curves, replicas, sets, theorem, predicted, stability, floor."""
+    """Tables: curves, replicas, sets, theorem, predicted, settled, stability, floor."""
     p = settings(PARAMETERS, scale)
-    algorithm = fs.DESGLD(p.step_size, fs.network.complete(p.n_clients))
+    algorithm, sizes = de.algorithm_on(p.network, p), [*p.limit_sizes, FULL]
 
     def problem(size: int, seed: int = p.data_seed) -> fs.LinearRegression:
         return linear.problem_of(p, seed, None if size == FULL else size)
 
-    curves, checked = [], []
-    for number, size in enumerate(p.batch_sizes):
-        rows, check = batches.simulated(p, problem(size), algorithm, p.seed + number, batch_size=size)
-        curves.append(rows)
-        checked.append(check)
-    sets, bounds, predicted, settled = [], [], [], []
-    for seed in range(p.data_seed, p.data_seed + p.n_data_sets):
-        note(f"limits of data set {seed}")
-        sets += [{"data_set": seed, "batch_size": size, **batches.limits(p, problem(size, seed), algorithm)}
-                 for size in [*p.limit_sizes, FULL]]
-        ends = [problem(size, seed) for size in (p.limit_sizes[0], FULL)]
-        predicted.append({"data_set": seed, **_predicted(p, ends, algorithm)})
-        settled += [{"data_set": seed, "batch_size": size, "settles": batches.settles(
+    names = ("sets", "theorem", "predicted", "settled", "stability")
+    rows: dict[str, list[Any]] = {name: [] for name in names}
+    for seed, full in linear.data_sets(p):
+        rows["sets"] += [{"data_set": seed, "batch_size": size,
+                          **batches.limits(p, problem(size, seed), algorithm)} for size in sizes]
+        rows["predicted"].append(_predicted(p, problem(sizes[0], seed), full, algorithm, data_set=seed))
+        rows["settled"] += [{"data_set": seed, "batch_size": size, "settles": batches.settles(
             problem(size, seed), algorithm)} for size in p.stability_sizes]
-    for size in [*p.limit_sizes, FULL]:
-        bounds += batches.theorem_rows(p, problem(size), algorithm, batch_size=size)
-    floor = float(fs.distance.w2_floor(problem(FULL).target().cov, p.n_replicas))
-    return {"curves": pd.concat(curves), "replicas": pd.DataFrame(checked), "sets": pd.DataFrame(sets),
-            "theorem": pd.DataFrame(bounds), "predicted": pd.DataFrame(predicted),
-            "settled": pd.DataFrame(settled), "stability": _stability(p, problem, algorithm),
-            "floor": pd.DataFrame([{"floor": floor, "step_size": p.step_size}])}
-
-
-def _predicted(p: Any, ends: list[fs.LinearRegression], algorithm: fs.DESGLD) -> dict[str, Any]:
-    """Theorem 1's limits for the average with the smallest batch and the full gradient, where it covers."""
-    known = batches.constants_of(p, ends[1], algorithm)
-    if de.judgement(w2_bound, known, algorithm, 1).status != de.HOLD:
-        return {"covered": False, "small": -1.0, "full": -1.0}
-    small, full = (w2_bound(facts, algorithm, n_rounds=1).floor
-                   for facts in (batches.constants_of(p, ends[0], algorithm), known))
-    return {"covered": True, "small": small, "full": full}
-
-
-def _stability(p: Any, problem: Any, algorithm: fs.DESGLD) -> pd.DataFrame:
-    """Largest step sizes at which the mean, and the second moment, settle, on the data set drawn."""
+    for size in sizes:
+        rows["theorem"] += batches.theorem_rows(p, problem(size), algorithm, batch_size=size)
     mean = algorithm.stability(problem(FULL).as_quadratic()).max_step_size
-    rows = []
     for size in p.stability_sizes:
-        note(f"stability, batch size {size}")
-        beyond = fs.DESGLD(0.999 * mean, algorithm.mixing)
-        try:
-            theory.stationary_law(problem(size), beyond)
-            limit = 0.999 * mean  # stable as far as the mean is
-        except fs.UnstableStepSize as error:
-            limit = error.limit
-        rows.append({"batch_size": size, "second_moment": limit, "mean": mean})
-    return pd.DataFrame(rows)
+        limit = _largest_step(problem(size), mean, algorithm.mixing)
+        rows["stability"].append({"batch_size": size, "second_moment": limit, "mean": mean})
+    rows["floor"] = [{"floor": linear.floor_of(p, problem(FULL)), "step_size": p.step_size}]
+    runs = [(problem(size), algorithm, {"batch_size": size}) for size in p.batch_sizes]
+    return batches.simulated(p, runs) | de.tables_of(rows)
 
 
-def draw(tables: Tables) -> Drawing:
-    """Curves; limits; stability."""
-    drawing, ((left, middle, right),) = plot.panels(3, 5.4, 5.4)
-    _draw_curves(left, tables)
-    _draw_limits(middle, tables)
-    _draw_stability(right, tables)
-    return drawing
+def _predicted(p: Any, smallest: fs.LinearRegression, full: fs.LinearRegression,
+               algorithm: Any, **labels: Any) -> dict[str, Any]:
+    """Theorem 1's limits for the average with the smallest batch and the full gradient, where it covers."""
+    limits = {}
+    for name, problem in (("small", smallest), ("full", full)):
+        theorem = de.applied(de.AVERAGE, batches.constants_of(p, problem, algorithm), algorithm)
+        if theorem.status != de.HOLD or theorem.bound is None:
+            return {**labels, "covered": False, "small": -1.0, "full": -1.0}
+        limits[name] = theorem.bound.floor
+    return {**labels, "covered": True, **limits}
+
+
+def _largest_step(problem: fs.LinearRegression, mean: float, mixing: Any) -> float:
+    """Largest step size at which the second moment settles, up to nearly that of the mean."""
+    note(f"stability, batch size {problem.batch_size}")
+    try:
+        theory.stationary_law(problem, fs.DESGLD(0.999 * mean, mixing))
+    except fs.UnstableStepSize as error:
+        return error.limit
+    return 0.999 * mean
 
 
 def _draw_curves(ax: Axes, tables: Tables) -> None:
     curves = tables["curves"]
-    for (size, one), colour in zip(curves.groupby("batch_size", sort=False), plot.COLOURS, strict=False):
-        name = "full gradient" if size == FULL else f"b = {size}"
-        batches.draw_curves(ax, one, batches.AGENT, colour, f"exact moments, {name}")
-    shown = de.among(curves, who=batches.AGENT)["exact"]
-    ax.set(yscale="log", xlabel="iteration k", ylabel=r"$W_2$(law of agent 1, posterior)",
-           title=r"(a) agent 1, fully connected, $\eta$ = 0.009; bands: replicas")
-    ax.set_ylim(*plot.room(0.9 * float(shown.min()), float(shown.max()), 0.02))
-    low, high = ax.get_ylim()
-    ticks = [tick for tick in (0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0) if low <= tick <= high]
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.set_yticks([], minor=True)
-    de.legend_below(ax)
+    names = ["full gradient" if size == FULL else f"b = {size}" for size in curves["batch_size"].unique()]
+    looks = dict(zip(curves["batch_size"].unique(), zip(names, plot.COLOURS, strict=False), strict=True))
+    batches.draw_curves(ax, curves, "batch_size", looks)
+    ax.set(title=r"(a) agent 1, fully connected, $\eta$ = 0.009; bands: replicas")
+    shown = among(curves, who="agent")["exact"]
+    batches.logarithmic(ax, *plot.room(0.9 * float(shown.min()), float(shown.max()), 0.02),
+                        (0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0))
 
 
 def _draw_limits(ax: Axes, tables: Tables) -> None:
-    sets = tables["sets"]
-    small = sets[sets["batch_size"] != FULL]
-    first = de.among(sets, data_set=sets["data_set"].min())
-    theorem = tables["theorem"][tables["theorem"]["batch_size"] != FULL]
-    batches.draw_limits(ax, first[first["batch_size"] != FULL], "batch_size")
+    sets, theorem = tables["sets"], tables["theorem"][tables["theorem"]["batch_size"] != FULL]
+    small, drawn = sets[sets["batch_size"] != FULL], sets["data_set"].min()
+    batches.draw_limits(ax, among(small, data_set=drawn), "batch_size")
     batches.draw_spread(ax, small, "batch_size")
-    full = de.among(first, batch_size=FULL).iloc[0]
-    for column, colour in (("agents", plot.COLOURS[1]), ("average", plot.COLOURS[0])):
-        ax.axhline(full[column], color=colour, linewidth=1.0, linestyle="-.",
-                   label="the same with full gradients")
+    for column, (_, colour, _) in batches.LOOKS.items():
+        ax.axhline(among(sets, data_set=drawn, batch_size=FULL)[column].iloc[0], color=colour, linewidth=1.0,
+                   linestyle="-.", label="the same with full gradients")
     batches.draw_bounds(ax, theorem, "batch_size")
-    plot.floor(ax, float(tables["floor"]["floor"].iloc[0]), f"{plot.FLOOR}, average")
-    ax.set(xscale="log", yscale="log", xlabel="batch size b", ylabel=r"limit of $W_2$",
-           title="ours: limits by batch size")
+    floor = float(tables["floor"]["floor"].iloc[0])
+    plot.floor(ax, floor, f"{plot.FLOOR}, average")
+    top = float(theorem["floor"].max()) if len(theorem) else float(small["agents"].max())
+    ax.set(xlabel="batch size b", title="ours: limits by batch size", ylim=(0.4 * floor, 4.0 * top))
     ticks = [10, 15, 25, 50]
     ax.set_xticks(ticks, [str(tick) for tick in ticks])
     ax.set_xticks([], minor=True)
-    top = float(theorem["floor"].max()) if len(theorem) else float(small["agents"].max())
-    ax.set_ylim(0.4 * float(tables["floor"]["floor"].iloc[0]), 4.0 * top)
-    de.legend_below(ax)
 
 
 def _draw_stability(ax: Axes, tables: Tables) -> None:
@@ -164,26 +122,24 @@ def _draw_stability(ax: Axes, tables: Tables) -> None:
                marker="s", markersize=4)
     plot.exact(ax, sizes, table["mean"], plot.COLOURS[0], "mean settles below it", linestyle="--")
     ax.axhline(step, color="#000000", linestyle=":", linewidth=1.1, label=rf"the paper's $\eta$ = {step:g}")
-    ax.set(xlabel="batch size b", ylabel=r"largest stable step size $\eta$",
-           title="ours: stable step sizes by batch size")
-    ax.set_ylim(0.0, 1.1 * float(table["mean"].max()))
-    ax.set_xticks(sizes)
-    de.legend_below(ax)
+    ax.set(xlabel="batch size b", ylabel=r"largest stable step size $\eta$", xticks=sizes,
+           title="ours: stable step sizes by batch size", ylim=(0.0, 1.1 * float(table["mean"].max())))
+
+
+draw = batches.three(_draw_curves, _draw_limits, _draw_stability)
 
 
 def judge_error(tables: Tables) -> Judgement:
     """Limits by batch size, the full gradient last."""
-    names, rows = ["agent", "agents", "average"], []
-    for _, one in tables["sets"].groupby("data_set"):
-        small = one[one["batch_size"] != FULL].sort_values("batch_size")
-        rows.append(np.vstack([small[names], de.among(one, batch_size=FULL)[names]]))
-    w2 = np.array(rows)
+    names = ["agent", "agents", "average"]
+    by_size = tables["sets"].sort_values("batch_size", key=lambda size: size.replace(FULL, np.inf))
+    w2 = np.array([one[names] for _, one in groups(by_size, "data_set")])
     falls = (w2[:, 1:] < w2[:, :-1]) | (np.isinf(w2[:, 1:]) & np.isinf(w2[:, :-1]))
     good, ends = falls.all(axis=(1, 2)), np.median(w2[:, [0, -1]], axis=0)
     return Judgement(unanimous(good), (
         f"From b = {_smallest(tables)} to the full gradient the limits of agent 1, of the agents' mean and "
         f"of the average fall at every batch size computed {shares(good)}; medians "
-        + de.listed([f"{ends[0, i]:.4f} to {ends[1, i]:.4f} ({name})" for i, name in enumerate(names)])
+        + listed([f"{ends[0, i]:.4f} to {ends[1, i]:.4f} ({name})" for i, name in enumerate(names)])
         + "."))
 
 
@@ -199,7 +155,7 @@ def judge_predicted(tables: Tables) -> Judgement:
     if covered.empty:
         return Judgement(OUTSIDE, f"The step size is beyond Theorem 1's range on all {len(table)} data sets.")
     falls = covered["full"] < covered["small"]
-    verdict = PASS if falls.all() else FAIL if not falls.any() else NOT_TESTABLE
+    verdict = unanimous(falls, 1)
     share = 100.0 * (1.0 - covered["full"] / covered["small"]).median()
     exact = tables["sets"].pivot(index="data_set", columns="batch_size", values="average").loc[covered.index]
     times, over = exact[_smallest(tables)] / exact[FULL], covered["full"] / exact[FULL]

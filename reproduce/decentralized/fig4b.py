@@ -5,32 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 
 import fedsim as fs
-from theory.de_sgld import w2_clients_bound
 from theory.rates import loglog_slope
 
 from .. import plot
-from ..figure import (
-    DATA_SETS,
-    FAIL,
-    NOT_TESTABLE,
-    OUTSIDE,
-    PASS,
-    ByScale,
-    Claim,
-    Drawing,
-    Finding,
-    Parameter,
-    Tables,
-    note,
-    settings,
-)
-from ..verdicts import Judgement, shares, unanimous
+from ..figure import ByScale, Claim, Finding, Parameter, Tables, note, settings
+from ..tables import among, groups, listed
+from ..verdicts import DATA_SETS, FAIL, NOT_TESTABLE, OUTSIDE, PASS, Judgement, shares, unanimous
 from . import batches, claims, linear, shared as de
-from .claims import SAME
+from .assumptions import by_set
 
 TITLE = "W2 by step size"
 PAPER = "DE-SGLD figure 4(b)"
@@ -57,132 +42,103 @@ PARAMETERS = [
 
 
 def compute(scale: str) -> Tables:
-    """Tables: curves, replicas, speeds, limits, sets, small, starts, theorem, floor."""
+    """Tables: curves, replicas, speeds, limits, theorem, sets, starts, small, floor."""
     p = settings(PARAMETERS, scale)
-    problem = linear.problem_of(p, p.data_seed, p.batch_size)
-    goal, mixing = problem.target(), fs.network.complete(p.n_clients)
-    curves, checked, speeds = [], [], []
-    for number, step in enumerate(p.step_sizes):
-        algorithm = fs.DESGLD(step, mixing)
-        rows, check = batches.simulated(p, problem, algorithm, p.seed + number, step_size=step)
-        curves.append(rows)
-        checked.append(check)
-        speeds.append({"step_size": step, **batches.speeds(p, problem, algorithm)})
-    limits, bounds = [], []
+    problem, mixing = linear.problem_of(p, p.data_seed, p.batch_size), fs.network.complete(p.n_clients)
+    algorithms = {step: fs.DESGLD(step, mixing) for step in sorted({
+        *p.small_steps, *p.step_sizes, *p.set_steps, *p.set_small_steps})}
+    names = ("speeds", "limits", "theorem", "sets", "starts", "small")
+    rows: dict[str, list[Any]] = {name: [] for name in names}
+    rows["speeds"] = [{"step_size": step, **batches.speeds(p, problem, algorithms[step])}
+                      for step in p.step_sizes]
     for step in [*p.small_steps, *p.step_sizes]:
         note(f"limits, step size {step:g}")
-        algorithm = fs.DESGLD(step, mixing)
-        limits.append({"step_size": step, **batches.limits(p, problem, algorithm)})
-        bounds += batches.theorem_rows(p, problem, algorithm, step_size=step)
-    floor = float(fs.distance.w2_floor(goal.cov, p.n_replicas))
-    return {"curves": pd.concat(curves), "replicas": pd.DataFrame(checked), "speeds": pd.DataFrame(speeds),
-            "limits": pd.DataFrame(limits), "theorem": pd.DataFrame(bounds), **_sets(p, mixing),
-            "floor": pd.DataFrame([{"floor": floor, "target_sd": float(np.sqrt(goal.variances.sum()))}])}
-
-
-def _sets(p: Any, mixing: Any) -> Tables:
-    """Limits and speeds on every data set; Theorem 1 without gradient noise; limits at small step sizes."""
-    sets, starts, small = [], [], []
-    for seed in range(p.data_seed, p.data_seed + p.n_data_sets):
-        note(f"limits of data set {seed}")
-        problem, exact = linear.problem_of(p, seed, p.batch_size), linear.problem_of(p, seed)
+        rows["limits"].append({"step_size": step, **batches.limits(p, problem, algorithms[step])})
+        rows["theorem"] += batches.theorem_rows(p, problem, algorithms[step], step_size=step)
+    for seed, noisy in linear.data_sets(p, p.batch_size):
+        exact = linear.problem_of(p, seed)
         for step in p.set_steps:
-            algorithm = fs.DESGLD(step, mixing)
-            sets.append({"data_set": seed, "step_size": step, **batches.speeds(p, problem, algorithm)})
-            says = de.judgement(w2_clients_bound, batches.constants_of(p, exact, algorithm), algorithm, 1)
-            if says.bound is not None:
-                starts.append({"data_set": seed, "step_size": step, "covered": says.status == de.HOLD,
-                               "floor": says.bound.floor, "start": says.bound.start_distance})
-        small += [{"data_set": seed, "step_size": step, **batches.limits(p, problem, fs.DESGLD(step, mixing))}
-                  for step in p.set_small_steps]
-    return {"sets": pd.DataFrame(sets), "starts": pd.DataFrame(starts), "small": pd.DataFrame(small)}
-
-
-def draw(tables: Tables) -> Drawing:
-    """Curves; limits; iterations to settle."""
-    drawing, ((left, middle, right),) = plot.panels(3, 5.4, 5.4)
-    _draw_curves(left, tables)
-    _draw_limits(middle, tables)
-    _draw_speeds(right, tables)
-    return drawing
+            labels = {"data_set": seed, "step_size": step}
+            rows["sets"].append(labels | batches.speeds(p, noisy, algorithms[step]))
+            constants = batches.constants_of(p, exact, algorithms[step])
+            status, *_, bound = de.applied(de.AGENTS, constants, algorithms[step])
+            if bound is not None:  # without gradient noise
+                rows["starts"].append({**labels, "covered": status == de.HOLD, "floor": bound.floor,
+                                       "start": bound.start_distance})
+        rows["small"] += [{"data_set": seed, "step_size": step, **batches.limits(p, noisy, algorithms[step])}
+                          for step in p.set_small_steps]
+    rows["floor"] = [{"floor": linear.floor_of(p, problem), "target_sd": linear.spread(problem.target())}]
+    runs = [(problem, algorithms[step], {"step_size": step}) for step in p.step_sizes]
+    return batches.simulated(p, runs) | de.tables_of(rows)
 
 
 def _draw_curves(ax: Axes, tables: Tables) -> None:
     curves = tables["curves"]
-    for (step, one), colour in zip(curves.groupby("step_size", sort=False), plot.COLOURS, strict=False):
-        batches.draw_curves(ax, one, batches.AGENT, colour, rf"exact moments, $\eta$ = {step:g}")
-    shown = de.among(curves, who=batches.AGENT)["exact"]
-    ax.set(yscale="log", xlabel="iteration k", ylabel=r"$W_2$(law of agent 1, posterior)",
-           title="(b) agent 1, fully connected, b = 25; bands: replicas")
-    ax.set_ylim(*plot.room(0.85 * float(shown.min()), float(shown.max()), 0.02))
-    ticks = [tick for tick in (0.05, 0.1, 0.2, 0.5, 1.0) if tick > 0.6 * shown.min()]
-    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.set_yticks([], minor=True)
-    de.legend_below(ax)
+    batches.draw_curves(ax, curves, "step_size", {
+        step: (rf"$\eta$ = {step:g}", colour)
+        for step, colour in zip(curves["step_size"].unique(), plot.COLOURS, strict=False)})
+    ax.set(title="(b) agent 1, fully connected, b = 25; bands: replicas")
+    shown = among(curves, who="agent")["exact"]
+    batches.logarithmic(ax, *plot.room(0.85 * float(shown.min()), float(shown.max()), 0.02),
+                        (0.05, 0.1, 0.2, 0.5, 1.0))
 
 
 def _draw_limits(ax: Axes, tables: Tables) -> None:
-    limits, theorem = tables["limits"], tables["theorem"]
+    limits, theorem, facts = tables["limits"], tables["theorem"], tables["floor"].iloc[0]
     batches.draw_limits(ax, limits, "step_size")
-    for table in (tables["small"], tables["sets"]):
-        batches.draw_spread(ax, table, "step_size")
+    for name in ("small", "sets"):
+        batches.draw_spread(ax, tables[name], "step_size")
     batches.draw_bounds(ax, theorem, "step_size")
-    plot.floor(ax, float(tables["floor"]["floor"].iloc[0]), f"{plot.FLOOR}, average")
-    ax.axvline(float(tables["floor"]["target_sd"].iloc[0]) ** 2, color=plot.GREY, linewidth=1.0,
-               linestyle=":", label="posterior's variance (its trace)")
-    ax.set(xscale="log", yscale="log", xlabel=r"step size $\eta$", ylabel=r"limit of $W_2$",
-           title="ours: the limits, and where Theorem 1 speaks")
-    ax.set_ylim(*plot.room(float(limits["average"].min()), float(theorem["floor"].max()), 0.02))
-    de.legend_below(ax)
+    plot.floor(ax, facts["floor"], f"{plot.FLOOR}, average")
+    ax.axvline(facts["target_sd"] ** 2, color=plot.GREY, linewidth=1.0, linestyle=":",
+               label="posterior's variance (its trace)")
+    ax.set(xlabel=r"step size $\eta$", title="ours: the limits, and where Theorem 1 speaks",
+           ylim=plot.room(float(limits["average"].min()), float(theorem["floor"].max()), 0.02))
 
 
 def _draw_speeds(ax: Axes, tables: Tables) -> None:
-    speeds = tables["speeds"]
-    for name, label, colour, marker in (("agents", "mean of the agents", plot.COLOURS[1], "s"),
-                                        ("average", "average", plot.COLOURS[0], "o")):
-        plot.exact(ax, speeds[f"{name}_settles"], speeds[name], colour, f"exact moments, {label}",
+    speeds, sets = tables["speeds"], tables["sets"]
+    for column, (name, colour, marker) in batches.LOOKS.items():
+        plot.exact(ax, speeds[f"{column}_settles"], speeds[column], colour, f"exact moments, {name}",
                    marker=marker, markersize=5)
     for i, row in enumerate(speeds.to_dict("records")):
         ax.annotate(f"{row['step_size']:g}", (row["average_settles"], row["average"]), fontsize=8,
                     textcoords="offset points", xytext=(5, 4) if i % 2 else (-5, -11),
                     ha="left" if i % 2 else "right")
-    for name, colour, marker in (("agents", plot.COLOURS[1], "s"), ("average", plot.COLOURS[0], "o")):
-        ax.plot(tables["sets"][f"{name}_settles"], tables["sets"][name], marker, color=colour, markersize=3,
-                alpha=0.35, label=f"all {tables['sets']['data_set'].nunique()} data sets")
-    low, high = float(speeds["average"].min()), float(speeds["agents"].max())
+    for column, (_, colour, marker) in batches.LOOKS.items():
+        ax.plot(sets[f"{column}_settles"], sets[column], marker, color=colour, markersize=3, alpha=0.35,
+                label=f"all {sets['data_set'].nunique()} data sets")
     ax.set(xscale="log", yscale="log", xlabel=r"iterations until $W_2$ stays within 5% of its limit",
-           ylabel=r"limit of $W_2$", title=r"ours: the trade-off ($\eta$ at the points)")
-    ax.set_ylim(*plot.room(low, high, 0.02))
-    de.legend_below(ax)
+           ylabel=r"limit of $W_2$", title=r"ours: the trade-off ($\eta$ at the points)",
+           ylim=plot.room(float(speeds["average"].min()), float(speeds["agents"].max()), 0.02))
+
+
+draw = batches.three(_draw_curves, _draw_limits, _draw_speeds)
 
 
 def judge_trade(tables: Tables) -> Judgement:
     """Faster and less accurate with the step size, for agent, agents' mean and average, on every data set."""
-    sets, names = tables["sets"], ("agent", "agents", "average")
-    worse, faster = [], []
-    for _, one in sets.sort_values("step_size").groupby("data_set"):
-        worse.append(all((np.diff(one[name]) > 0.0).all() for name in names))
-        faster.append(all((np.diff(one[f"{name}_settles"]) <= 0.0).all()
-                          and one[f"{name}_settles"].iloc[-1] < one[f"{name}_settles"].iloc[0]
-                          for name in names))
-    ends = [de.among(sets, step_size=step).median() for step in (sets["step_size"].min(),
-                                                                 sets["step_size"].max())]
-    said = [f"{name} {ends[0][f'{name}_settles']:.0f} and {ends[1][f'{name}_settles']:.0f} iterations at "
-            f"{ends[0][name]:.5f} and {ends[1][name]:.5f}" for name in names]
-    return Judgement(unanimous(np.logical_and(worse, faster)), (
-        f"From eta = {ends[0]['step_size']:g} to {ends[1]['step_size']:g} limits rise {shares(worse)} and "
-        f"the iterations to within 5% of them fall {shares(faster)}; medians: {'; '.join(said)}."))
+    sets, names = tables["sets"].sort_values("step_size"), ["agent", "agents", "average"]
+    limits, rounds = (np.array([one[columns] for _, one in sets.groupby("data_set")])
+                      for columns in (names, [f"{name}_settles" for name in names]))
+    worse = (np.diff(limits, axis=1) > 0.0).all(axis=(1, 2))
+    faster = (np.diff(rounds, axis=1) <= 0.0).all(axis=(1, 2)) & (rounds[:, -1] < rounds[:, 0]).all(axis=1)
+    first, last = (among(sets, step_size=sets["step_size"].agg(end)).median() for end in ("min", "max"))
+    medians = [f"{name} {first[f'{name}_settles']:.0f} and {last[f'{name}_settles']:.0f} iterations at "
+               f"{first[name]:.5f} and {last[name]:.5f}" for name in names]
+    return Judgement(unanimous(worse & faster), (
+        f"From eta = {first['step_size']:g} to {last['step_size']:g} limits rise {shares(worse)} and "
+        f"the iterations to within 5% of them fall {shares(faster)}; medians: {'; '.join(medians)}."))
 
 
 def judge_theorem(tables: Tables) -> Judgement:
     """Does Theorem 1's limit rise, where it covers the figure?"""
-    theorem = de.among(tables["theorem"], quantity=linear.AGENTS).sort_values("step_size")
+    theorem = among(tables["theorem"], quantity=de.AGENTS).sort_values("step_size")
     used = theorem[theorem["step_size"].isin(tables["speeds"]["step_size"]) & theorem["within_hypotheses"]]
     if len(used) < 2:
         return Judgement(OUTSIDE, f"Theorem 1 covers {len(used)} of the figure's step sizes.")
     steps = np.diff(used["floor"])
-    verdict = PASS if (steps > 0.0).all() else FAIL if (steps <= 0.0).all() else NOT_TESTABLE
-    return Judgement(verdict, (
+    return Judgement(unanimous(steps > 0.0, 1), (
         f"At {len(used)} of {len(tables['speeds'])} step sizes of the figure its hypotheses hold; its limit "
         f"for the agents goes from {used['floor'].iloc[0]:.3g} to {used['floor'].iloc[-1]:.3g}, upwards in "
         f"{int((steps > 0.0).sum())} of {len(steps)} steps."))
@@ -193,8 +149,8 @@ def judge_vacuous(tables: Tables) -> Judgement:
     used = tables["starts"][tables["starts"]["covered"]]
     if used.empty:
         return Judgement(NOT_TESTABLE, f"Theorem 1 covers none of {len(tables['starts'])} cases.")
-    near = (used["floor"] < used["start"]).groupby(used["data_set"])
-    all_near, none = near.all(), ~near.any()
+    near = used["floor"] < used["start"]
+    all_near, none = by_set(used, near), by_set(used, ~near)
     verdict = PASS if unanimous(all_near) == PASS else FAIL if unanimous(none) == PASS else NOT_TESTABLE
     ratio = used["floor"] / used["start"]
     return Judgement(verdict, (
@@ -207,17 +163,17 @@ def judge_order(tables: Tables) -> Judgement:
     """Is W2 / sqrt(eta) of the average bounded as eta falls?"""
     small = tables["small"].sort_values("step_size")
     bounded, powers = [], {name: list[float]() for name in ("average", "agents")}
-    for _, one in small.groupby("data_set"):
-        ratio = one["average"].to_numpy() / np.sqrt(one["step_size"].to_numpy())
-        bounded.append(bool((np.diff(ratio) >= -SAME * ratio[1:]).all()))
-        for name, found in powers.items():
-            found.append(loglog_slope(one["step_size"], one[name]).value)
+    for _, one in groups(small, "data_set"):
+        ratio = (one["average"] / np.sqrt(one["step_size"])).to_numpy()
+        bounded.append(bool((np.diff(ratio) >= -claims.SAME * ratio[1:]).all()))
+        for name, slopes in powers.items():
+            slopes.append(loglog_slope(one["step_size"], one[name]).value)
     verdict = unanimous(bounded)
-    said = [f"{min(found):.3f} to {max(found):.3f} ({name})" for name, found in powers.items()]
+    ranges = [f"{min(slopes):.3f} to {max(slopes):.3f} ({name})" for name, slopes in powers.items()]
     return Judgement(verdict, (
         f"From eta = {small['step_size'].max():g} down to {small['step_size'].min():g} the average's limit "
         f"over sqrt(eta) does not rise {shares(bounded)}."), (
-        f"True, not sharp: limits go like eta to the power {de.listed(said)}." if verdict == PASS else ""))
+        f"True, not sharp: limits go like eta to the power {listed(ranges)}." if verdict == PASS else ""))
 
 
 CLAIMS = [

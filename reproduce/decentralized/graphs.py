@@ -11,10 +11,8 @@ import pandas as pd
 
 import fedsim as fs
 import theory
-from theory.de_sgld import clients_w2, setting, w2_bound, w2_clients_bound
 from theory.decentralized.sgld.bounds import clients_terms
 
-from ..fa_hmc.shared import deviation
 from ..figure import note
 from . import linear, shared as de
 
@@ -78,30 +76,28 @@ def equal_curvature(problem: fs.Quadratic) -> fs.Quadratic:
 def limits(problem: Any, algorithm: fs.DESGLD) -> tuple[float, float]:
     """Stationary W2 of the average, and mean over agents."""
     law = theory.exact_law(problem, algorithm, LATE, record=[])
-    return float(law.w2()[-1]), float(clients_w2(law)[-1])
+    return float(law.w2()[-1]), float(theory.de_sgld.clients_w2(law)[-1])
 
 
 def row(problem: Any, algorithm: fs.DESGLD, facts: Any, **labels: Any) -> dict[str, Any]:
     """Gap, exact limits and Theorem 1's limits, as one row."""
-    average, agents = limits(problem, algorithm)
-    says = [de.judgement(theorem, facts, algorithm, 1) for theorem in (w2_bound, w2_clients_bound)]
-    bounds = [found.bound for found in says]
+    theorems = [de.applied(quantity, facts, algorithm) for quantity in (de.AVERAGE, de.AGENTS)]
+    bounds, (average, agents) = [theorem.bound for theorem in theorems], limits(problem, algorithm)
     if bounds[0] is None or bounds[1] is None:
-        raise ValueError(f"Theorem 1 has no value for {labels}: {says[0].why}; networks must be "
+        raise ValueError(f"Theorem 1 has no value for {labels}: {theorems[0].why}; networks must be "
                          "connected and step sizes within its range")
     return {**labels, "step_size": float(algorithm.schedule.largest), "gap": fs.network.spectral_gap(
         algorithm.mixing), "smallest": float(de.snapped(fs.network.smallest_eigenvalue(algorithm.mixing))),
         "average": average, "agents": agents, "average_bound": bounds[0].floor,
-        "agents_bound": bounds[1].floor, "start": bounds[0].start_distance, "status": says[0].status,
-        "posterior_sd": float(np.sqrt(problem.target().variances.sum()))}
+        "agents_bound": bounds[1].floor, "start": bounds[0].start_distance, "status": theorems[0].status,
+        "posterior_sd": linear.spread(problem.target())}
 
 
 def over_networks(p: Any) -> pd.DataFrame:
     """Every network at every step size on every data set."""
     rows, every = [], list(networks(p))
-    for seed in range(p.data_seed, p.data_seed + p.n_data_sets):
-        note(f"stationary laws of data set {seed}")
-        problem = linear.problem_of(p, seed).as_quadratic()
+    for seed, regression in linear.data_sets(p):
+        problem = regression.as_quadratic()
         for step in p.step_sizes:
             facts = theory.constants(problem, fs.DESGLD(step, every[0][2]))
             rows += [row(problem, fs.DESGLD(step, mixing), facts, data_set=seed, family=family, network=name)
@@ -121,15 +117,15 @@ def with_equal_curvature(p: Any) -> pd.DataFrame:
 def bound_by_gamma(p: Any) -> pd.DataFrame:
     """Theorem 1's printed bounds with gamma-bar alone varied: rows (gamma, round, average, agents)."""
     problem = linear.problem_of(p, p.data_seed).as_quadratic()
-    algorithm, rows = fs.DESGLD(min(p.step_sizes), fs.network.complete(p.n_clients)), []
-    here = setting(theory.constants(problem, algorithm, np.ones(p.dim)), algorithm)
+    algorithm, tables = fs.DESGLD(min(p.step_sizes), fs.network.complete(p.n_clients)), []
+    setting = theory.de_sgld.setting(theory.constants(problem, algorithm, np.ones(p.dim)), algorithm)
     rounds = np.array([1, 10, 1000, LATE])
     for gamma in np.linspace(0.0, 0.99, 34):
-        terms = clients_terms(dataclasses.replace(here, second=float(gamma)), rounds, "printed")
+        terms = clients_terms(dataclasses.replace(setting, second=float(gamma)), rounds, "printed")
         agents = sum(terms.values())
         average = agents - terms["clients_transient"] - terms["clients_spread"]
-        rows.append(pd.DataFrame({"gamma": gamma, "round": rounds, "average": average, "agents": agents}))
-    return pd.concat(rows)
+        tables.append(pd.DataFrame({"gamma": gamma, "round": rounds, "average": average, "agents": agents}))
+    return pd.concat(tables)
 
 
 def over_sizes(p: Any) -> pd.DataFrame:
@@ -156,16 +152,13 @@ def replicas(p: Any) -> pd.DataFrame:
         algorithm = fs.DESGLD(max(p.step_sizes), mixing)
         law = theory.exact_law(problem, algorithm, p.n_rounds, record=[])
         run = fs.simulate(problem, algorithm, p.n_rounds, p.n_replicas, seed=p.seed + number, record=[])
-        band = run.w2_interval(linear.LEVEL)[-1]
         views = [one for one in run.clients if isinstance(one, fs.Run)]
-        bands = np.mean([one.w2_interval(linear.LEVEL)[-1] for one in views], axis=0)
-        pairs = [(run, law), *zip(views, law.clients, strict=True)]
-        found = [deviation(seen, exact) for seen, exact in pairs]
+        measured = {"average": (run.w2()[-1], *run.w2_interval(linear.LEVEL)[-1]), "agents": np.mean(
+            [(one.w2()[-1], *one.w2_interval(linear.LEVEL)[-1]) for one in views], axis=0)}
         rows.append({"family": family, "network": name, "gap": fs.network.spectral_gap(mixing),
-                     "average": run.w2()[-1], "average_low": band[0], "average_high": band[1],
-                     "agents": float(np.mean([one.w2()[-1] for one in views])), "agents_low": bands[0],
-                     "agents_high": bands[1], "round": p.n_rounds, "exact_average": law.w2()[-1],
-                     "exact_agents": float(clients_w2(law)[-1]), "floor": run.w2_floor()[-1],
-                     "deviation": max(worst for worst, _ in found),
-                     "compared": sum(count for _, count in found)})
+                     **{f"{view}{end}": value for view, values in measured.items()
+                        for end, value in zip(("", "_low", "_high"), values, strict=True)},
+                     "round": p.n_rounds, "exact_average": law.w2()[-1],
+                     "exact_agents": float(theory.de_sgld.clients_w2(law)[-1]), "floor": run.w2_floor()[-1],
+                     **linear.largest_deviation([(run, law), *zip(views, law.clients, strict=True)])})
     return pd.DataFrame(rows)

@@ -1,4 +1,4 @@
-"""Shared by the figures of decentralized Bayesian logistic regression: data, runs, accuracies.
+"""Decentralized Bayesian logistic regression: data, runs and accuracies, and the tables of figures 5 to 8.
 
 The paper reports the share of labels that one agent's iterate classifies rightly. Beside it stands here
 the distance that it calls impractical: W2 between the fitted law of the iterates and the posterior's, the
@@ -8,26 +8,25 @@ latter from Metropolis-adjusted Hamiltonian Monte Carlo.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
-from scipy.stats import t as student
 
 import fedsim as fs
 import theory
-from theory import de_sghmc, de_sgld
 
 from ..figure import BadInput, Tables, note
 from ..reference import posterior_reference
-from ..verdicts import LEVEL
+from ..verdicts import LEVEL, intervals
+from . import shared as de
 from .assumptions import assumptions_row, logistic_noise_sd
-from .shared import CONNECTED, NETWORKS, bound_rows, judgement, judgement_row
 
 LATE = 0.25
 """Share of the iterations, the last ones, over which an accuracy is averaged."""
+Rows = dict[str, list[Any]]
 
 
 class Data(NamedTuple):
@@ -38,12 +37,12 @@ class Data(NamedTuple):
     name: str
 
 
-def simulated(n_data: int, dim: int, feature_variance: float, prior_variance: float, seed: int) -> Data:
+def simulated(p: Any, number: int) -> Data:
     """The paper's model: normal features, logistic labels, the coefficient drawn from the prior."""
-    rng = np.random.default_rng(seed)
-    coefficient = np.sqrt(prior_variance) * rng.standard_normal(dim)
-    features = np.sqrt(feature_variance) * rng.standard_normal((n_data, dim))
-    labels = (rng.random(n_data) <= expit(features @ coefficient)).astype(np.float64)
+    rng = np.random.default_rng(p.data_seed + number)
+    coefficient = np.sqrt(p.prior_variance) * rng.standard_normal(p.dim)
+    features = np.sqrt(p.feature_variance) * rng.standard_normal((p.n_data, p.dim))
+    labels = (rng.random(p.n_data) <= expit(features @ coefficient)).astype(np.float64)
     return Data(features, labels, "simulated")
 
 
@@ -77,6 +76,12 @@ def on_agents(data: Data, p: Any, number: int = 0, **options: Any) -> fs.Logisti
                                  batch_size=min(p.batch_size, len(data.labels) // p.n_clients), **options)
 
 
+def paths(p: Any, problem: fs.LogisticRegression, algorithm: Any, number: int, every: int = 1) -> np.ndarray:
+    """The agent's iterates (runs, n, d) on the data set of a number; the first one has more runs."""
+    return fs.sample_path(problem, algorithm, p.n_rounds, seed=p.seed + number, every=every,
+                          n_chains=p.n_set_runs if number else p.n_runs, client=p.agent, allow_unstable=True)
+
+
 def accuracies(points: np.ndarray, data: Data, room: int = 2**23) -> np.ndarray:
     """Share of the data on whose right side each point (.., d) lies; the label is 1 iff x'X > 0."""
     flat = points.reshape(-1, points.shape[-1])
@@ -88,36 +93,26 @@ def accuracies(points: np.ndarray, data: Data, room: int = 2**23) -> np.ndarray:
     return right.reshape(points.shape[:-1])
 
 
-def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
-    """Mean of independent values and Student's interval for it."""
-    mean, n = float(values.mean()), len(values)
-    half = float(student.isf(0.5 * (1.0 - level), n - 1) * values.std(ddof=1) / np.sqrt(n))
-    return mean, mean - half, mean + half
+def curve(runs: np.ndarray, every: int = 1, **labels: Any) -> pd.DataFrame:
+    """Accuracies (runs, n) as rows round, mean, sd, the interval low..high of the mean, labels."""
+    low, high = intervals(runs, 1, 0.05)
+    return pd.DataFrame({"round": every * np.arange(1, runs.shape[1] + 1), "mean": runs.mean(axis=0),
+                         "sd": runs.std(axis=0, ddof=1), "low": low, "high": high, **labels})
 
 
-def curve(found: np.ndarray, every: int = 1) -> pd.DataFrame:
-    """Accuracies (replicas, n) as rows round, mean, sd, and the interval low..high of the mean."""
-    n = len(found)
-    sd = found.std(axis=0, ddof=1)
-    half = student.isf(0.025, n - 1) * sd / np.sqrt(n)
-    mean = found.mean(axis=0)
-    return pd.DataFrame({"round": every * np.arange(1, found.shape[1] + 1), "mean": mean, "sd": sd,
-                         "low": mean - half, "high": mean + half})
+def late(path: np.ndarray) -> np.ndarray:
+    """The last quarter of (runs, n, ..)."""
+    return path[:, -max(1, int(LATE * path.shape[1])):]
 
 
-def late(found: np.ndarray) -> np.ndarray:
-    """Mean accuracy over the last quarter of the iterations, replica by replica."""
-    return found[:, -max(1, int(LATE * found.shape[1])):].mean(axis=1)
-
-
-def contrasts(kept: dict[str, np.ndarray], **labels: Any) -> list[dict[str, Any]]:
-    """Late accuracies of connected networks minus those of the disconnected one, by network.
+def contrasts(accuracy: Mapping[str, np.ndarray], **labels: Any) -> list[dict[str, Any]]:
+    """Accuracies of connected networks minus those of the disconnected one, by network.
 
     Runs of two networks share their random numbers, so that they are compared in pairs.
     """
-    return [{**labels, "network": network, **dict(zip(
-        ("difference", "low", "high"), interval(kept[network] - kept["disconnected"]), strict=True))}
-        for network in CONNECTED]
+    apart = {network: accuracy[network] - accuracy["disconnected"] for network in de.CONNECTED}
+    return [{**labels, "network": network, "difference": runs.mean(), **dict(zip(
+        ("low", "high"), intervals(runs, 1, 0.05), strict=True))} for network, runs in apart.items()]
 
 
 class Posterior(NamedTuple):
@@ -135,123 +130,79 @@ class Posterior(NamedTuple):
 def posterior(data: Data, problem: fs.LogisticRegression, p: Any) -> Posterior:
     """From Metropolis-adjusted Hamiltonian Monte Carlo."""
     note("reference sample of the posterior")
-    found = posterior_reference(problem, n_chains=p.reference_chains, n_draws=p.reference_draws, seed=p.seed,
-                                leapfrog_steps=p.reference_leapfrogs, warmup=p.reference_warmup,
-                                step_size=p.reference_step)
-    draws, half = found.pooled(), p.reference_chains // 2
-    one, other = (_fitted(found.draws[:, part]) for part in (slice(half), slice(half, None)))
-    return Posterior(_fitted(found.draws), accuracies(draws[:: max(1, len(draws) // 2000)], data),
-                     found.acceptance, one.w2(other))
+    sample = posterior_reference(problem, n_chains=p.reference_chains, n_draws=p.reference_draws, seed=p.seed,
+                                 leapfrog_steps=p.reference_leapfrogs, warmup=p.reference_warmup,
+                                 step_size=p.reference_step)
+    pooled, half = sample.pooled(), p.reference_chains // 2
+    law, one, other = (fs.Gaussian(draws.mean(axis=0), np.cov(draws.T)) for draws in (
+        part.reshape(-1, problem.dim) for part in (pooled, sample.draws[:, :half], sample.draws[:, half:])))
+    return Posterior(law, accuracies(pooled[:: max(1, len(pooled) // 2000)], data), sample.acceptance,
+                     one.w2(other))
 
 
-def _fitted(draws: np.ndarray) -> fs.Gaussian:
-    pooled = draws.reshape(-1, draws.shape[-1])
-    return fs.Gaussian(pooled.mean(axis=0), np.cov(pooled.T))
+def compute(p: Any) -> Tables:
+    """Tables: curves, sets, contrasts, hypotheses, assumptions, distances, setting; bounds and pace if any.
 
-
-def distances(run: fs.Run, target: fs.Gaussian, network: str, rounds: np.ndarray) -> pd.DataFrame:
-    """Mean over agents of W2, with its interval and finite-replica floor, at these rounds.
-
-    The intervals of all agents, networks and two rounds are right together with probability 1 - LEVEL.
+    Curves, with those of the other method if any, and distances are of the first data set; "pace" compares
+    the two methods.
     """
-    laws = [dataclasses.replace(law, target=target) for law in run.clients if isinstance(law, fs.Run)]
-    level = 1.0 - LEVEL / (2 * len(NETWORKS) * len(laws))
-    band = np.mean([law.w2_interval(level) for law in laws], axis=0)
-    found = pd.DataFrame({"network": network, "round": run.rounds,
-                          "w2": np.mean([law.w2() for law in laws], axis=0), "low": band[:, 0],
-                          "high": band[:, 1], "floor": np.mean([law.w2_floor() for law in laws], axis=0)})
-    return found[found["round"].isin(rounds)]
-
-
-def theorem_of(algorithm: Any) -> tuple[str, Callable[..., Any]]:
-    """Name, and bound for the clients."""
-    if isinstance(algorithm, fs.DESGHMC):
-        return "Theorem 11", de_sghmc.w2_clients_bound
-    return "Theorem 1", de_sgld.w2_clients_bound
-
-
-def range_row(problem: fs.LogisticRegression, algorithm: Any, **labels: Any) -> dict[str, Any]:
-    """What the algorithm's theorem asks of the step size, as a row of the table "hypotheses"."""
-    theorem, bound = theorem_of(algorithm)
-    said = judgement(bound, theory.constants(problem, algorithm), algorithm, 1)
-    return judgement_row(said, theorem=theorem, **labels)
-
-
-def assumed_row(problem: fs.LogisticRegression, **labels: Any) -> dict[str, Any]:
-    """What the paper assumes of it, as a row of the table "assumptions"."""
-    assert problem.batch_size is not None
-    noise = logistic_noise_sd(problem.features, problem.clients, problem.batch_size)
-    return assumptions_row(problem.curvature_bounds("components"), noise, **labels)
-
-
-def compute(p: Any, data_of: Callable[[int], Data], algorithm_on: Callable[[Any], Any],
-            other_on: Callable[[Any], Any] | None = None) -> Tables:
-    """Tables: curves, sets, contrasts, distances, hypotheses, assumptions, setting; also bounds and pace.
-
-    `data_of` gives the data set of a number, `algorithm_on` makes the algorithm on a mixing matrix.
-    Curves, with those of `other_on` if given, and distances are of the first data set; "pace" compares
-    the two algorithms.
-    """
-    sets = range(p.n_data_sets)
-    first = data_of(0)
-    shared = data_of(1) is first
+    rows: Rows = {name: [] for name in ("curves", "sets", "contrasts", "hypotheses", "assumptions", "pace",
+                                        "distances", "bounds")}
+    fixed = None if hasattr(p, "feature_variance") else breast_cancer()
+    first = fixed or simulated(p, 0)
     problem = on_agents(first, p)
     reference = posterior(first, problem, p)
-    parts = [_on_one_set(p, number, data_of(number), reference if shared else None, algorithm_on, other_on)
-             for number in sets]
-    found = {name: pd.concat([part[name] for part in parts], ignore_index=True) for name in parts[0]}
+    for number in range(p.n_data_sets):
+        _add_set(rows, p, number, fixed or simulated(p, number), reference if fixed else None)
+    for name in de.NETWORKS:
+        _add_distances(rows, p, name, problem, reference.law)
     low, high = problem.curvature_bounds("components")
-    facts = {"data": first.name, "units": "dealings" if shared else "data sets",
-             "n_data": len(first.labels), "dim": problem.dim, "strong_convexity": low, "smoothness": high,
-             "posterior_accuracy": reference.accuracies.mean(),
-             "posterior_sd": reference.accuracies.std(ddof=1), "acceptance": reference.acceptance,
-             "halves_w2": reference.halves, "spread": float(np.sqrt(reference.law.variances.sum())),
-             "laplace_w2": problem.laplace().w2(reference.law)}
-    return {**found, **_measured(p, problem, reference.law, algorithm_on), "setting": pd.DataFrame([facts])}
+    rows["setting"] = [{
+        "data": first.name, "units": "dealings" if fixed else "data sets", "n_data": len(first.labels),
+        "dim": problem.dim, "strong_convexity": low, "smoothness": high,
+        "posterior_accuracy": reference.accuracies.mean(), "posterior_sd": reference.accuracies.std(ddof=1),
+        "acceptance": reference.acceptance, "halves_w2": reference.halves,
+        "spread": np.sqrt(reference.law.variances.sum()), "laplace_w2": problem.laplace().w2(reference.law)}]
+    return de.tables_of(rows)
 
 
-def _on_one_set(p: Any, number: int, data: Data, reference: Posterior | None,
-                algorithm_on: Callable[[Any], Any],
-                other_on: Callable[[Any], Any] | None) -> dict[str, pd.DataFrame]:
-    """Runs of one agent on the data set of this number, and what the theorems ask of it.
+def add_hypotheses(rows: Rows, p: Any, number: int, problem: fs.LogisticRegression) -> None:
+    """What the paper assumes of the data set of this number, and what the theorem asks of the step size."""
+    for name in de.NETWORKS:
+        algorithm = de.algorithm_on(name, p)
+        theorem = de.applied(de.AGENTS, theory.constants(problem, algorithm), algorithm)
+        rows["hypotheses"].append(theorem.row(theorem=de.theorem_of(algorithm), data_set=number,
+                                              network=name))
+    rows["assumptions"].append(assumptions_row(problem.curvature_bounds("components"),
+                                               logistic_noise_sd(problem), data_set=number))
 
-    The posterior is that of `reference`, or the Laplace law.
-    """
-    problem, is_first = on_agents(data, p, number), number == 0
-    law = problem.laplace() if reference is None else reference.law
-    hits = (accuracies(law.sample(500, p.seed + number), data) if reference is None
-            else reference.accuracies)
-    larger = max(float(data.labels.mean()), 1.0 - float(data.labels.mean()))
-    curves, rows, pace, hypotheses = [], [], [], []
-    kept: dict[str, np.ndarray] = {}
-    for name, network in NETWORKS.items():
+
+def _add_set(rows: Rows, p: Any, number: int, data: Data, reference: Posterior | None) -> None:
+    """Runs of one agent on the data set of this number, with the posterior of `reference` or Laplace's."""
+    problem, end, accuracy = on_agents(data, p, number), {}, {}
+    law = reference.law if reference else problem.laplace()
+    hits = reference.accuracies if reference else accuracies(law.sample(500, p.seed + number), data)
+    for name, network in de.NETWORKS.items():
         note(f"{network.title} network, {number + 1} of {p.n_data_sets}")
-        mixing = network.mixing(p.n_clients)
-        found = {}
-        for method, made in (("this", algorithm_on), ("other", other_on)):
-            if made is None:
-                continue
-            path = fs.sample_path(problem, made(mixing), p.n_rounds, seed=p.seed + number,
-                                  n_chains=p.n_runs if is_first else p.n_set_runs, client=p.agent,
-                                  allow_unstable=True)
-            found[method] = accuracies(path, data)
-            if is_first:
-                curves.append(curve(found[method]).assign(network=name, method=method))
-            found[method] = found[method][:p.n_set_runs]
-            if method == "this":
-                end = path[:p.n_set_runs, -1]
-        kept[name] = late(found["this"])
-        rows.append({"data_set": number, "network": name, "accuracy": float(kept[name].mean()),
-                     "posterior_accuracy": float(hits.mean()), "larger_class": larger,
-                     "least_w2": _least_w2(end, law), "spread": float(np.sqrt(law.variances.sum()))})
-        if other_on is not None:
-            pace.append({"data_set": number, "network": name, **_pace(found)})
-        hypotheses.append(range_row(problem, algorithm_on(mixing), data_set=number, network=name))
-    tables = {"sets": rows, "contrasts": contrasts(kept, data_set=number), "hypotheses": hypotheses,
-              "assumptions": [assumed_row(problem, data_set=number)]}
-    return {"curves": pd.concat(curves) if curves else pd.DataFrame(),
-            **{name: pd.DataFrame(part) for name, part in tables.items()},
-            **({"pace": pd.DataFrame(pace)} if pace else {})}
+        methods = {"this": de.algorithm_on(name, p)}
+        if hasattr(p, "langevin_step_size"):
+            methods["other"] = fs.DESGLD(p.langevin_step_size, methods["this"].mixing)
+        runs = {}
+        for method, algorithm in methods.items():
+            path = paths(p, problem, algorithm, number)
+            every = accuracies(path, data)
+            if number == 0:
+                rows["curves"].append(curve(every, network=name, method=method))
+            runs[method], end[method] = every[:p.n_set_runs], path[:p.n_set_runs, -1]
+        accuracy[name] = late(runs["this"]).mean(axis=1)
+        rows["sets"].append({
+            "data_set": number, "network": name, "accuracy": accuracy[name].mean(),
+            "posterior_accuracy": hits.mean(), "larger_class": 0.5 + abs(data.labels.mean() - 0.5),
+            "least_w2": _least_w2(end["this"], law), "spread": np.sqrt(law.variances.sum())})
+        if len(methods) > 1:
+            rows["pace"].append({"data_set": number, "network": name, **_pace(runs)})
+    rows["contrasts"] += contrasts(accuracy, data_set=number)
+    add_hypotheses(rows, p, number, problem)
 
 
 def _least_w2(points: np.ndarray, law: fs.Gaussian) -> float:
@@ -264,31 +215,35 @@ def _least_w2(points: np.ndarray, law: fs.Gaussian) -> float:
     return float(np.sqrt(max(apart, 0.0) + (np.sqrt(trace) - np.sqrt(law.variances.sum()))**2))
 
 
-def _pace(found: dict[str, np.ndarray]) -> dict[str, float]:
+def _pace(runs: Mapping[str, np.ndarray]) -> dict[str, float]:
     """When both methods' mean accuracies first are within 0.01 of the lower end, and their spreads.
 
     An end is the mean over the last quarter; a spread the mean over iterations of the runs' deviation.
     """
-    level = min(late(one).mean() for one in found.values()) - 0.01
-    first = {f"first_{method}": 1 + int(np.argmax(one.mean(axis=0) >= level))
-             for method, one in found.items()}
-    return {"level": float(level), **first,
-            **{f"sd_{method}": float(one.std(axis=0, ddof=1).mean()) for method, one in found.items()}}
+    level = min(late(one).mean() for one in runs.values()) - 0.01
+    first = {f"first_{method}": 1 + int(np.argmax(one.mean(axis=0) >= level)) for method, one in runs.items()}
+    return {"level": level, **first,
+            **{f"sd_{method}": one.std(axis=0, ddof=1).mean() for method, one in runs.items()}}
 
 
-def _measured(p: Any, problem: fs.LogisticRegression, target: fs.Gaussian,
-              algorithm_on: Callable[[Any], Any]) -> dict[str, pd.DataFrame]:
-    """Tables distances and, where the theorem has a value, bounds: of all agents on the first data set."""
+def _add_distances(rows: Rows, p: Any, name: str, problem: fs.LogisticRegression,
+                   target: fs.Gaussian) -> None:
+    """Mean over agents of W2 on the first data set, with interval and finite-replica floor; and the bound.
+
+    The intervals of all agents, networks and two rounds are right together with probability 1 - LEVEL.
+    """
+    note(f"{de.NETWORKS[name].title} network, distances")
     rounds = np.unique([p.n_rounds, *np.rint(np.geomspace(1, p.distance_rounds, 32)).astype(int)])
-    measured, bounds = [], []
-    for name, network in NETWORKS.items():
-        note(f"{network.title} network, distances")
-        algorithm = algorithm_on(network.mixing(p.n_clients))
-        run = fs.simulate(problem, algorithm, p.distance_rounds, p.n_runs, seed=p.seed,
-                          record=rounds.tolist(), threads=1, allow_unstable=True)
-        measured.append(distances(run, target, name, rounds))
-        said = judgement(theorem_of(algorithm)[1], theory.constants(problem, algorithm), algorithm,
-                         p.distance_rounds, record=[p.distance_rounds])
-        bounds.append(bound_rows(said, network=name).tail(1))
-    known = [part for part in bounds if len(part)]
-    return {"distances": pd.concat(measured), **({"bounds": pd.concat(known)} if known else {})}
+    algorithm = de.algorithm_on(name, p)
+    run = fs.simulate(problem, algorithm, p.distance_rounds, p.n_runs, seed=p.seed, record=rounds.tolist(),
+                      threads=1, allow_unstable=True)
+    laws = [dataclasses.replace(law, target=target) for law in run.clients if isinstance(law, fs.Run)]
+    level = 1.0 - LEVEL / (2 * len(de.NETWORKS) * len(laws))
+    band, w2, floor = (np.mean([measure(law) for law in laws], axis=0) for measure in (
+        lambda law: law.w2_interval(level), fs.Run.w2, fs.Run.w2_floor))
+    table = pd.DataFrame({"network": name, "round": run.rounds, "w2": w2, "low": band[:, 0],
+                          "high": band[:, 1], "floor": floor})
+    rows["distances"].append(table[table["round"].isin(rounds)])
+    theorem = de.applied(de.AGENTS, theory.constants(problem, algorithm), algorithm, p.distance_rounds,
+                         record=[p.distance_rounds])
+    rows["bounds"].append(theorem.curve(network=name).tail(1))

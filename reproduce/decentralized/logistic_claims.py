@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from ..figure import DATA_SETS, FAIL, NOT_TESTABLE, PASS, REPLICAS, Claim, Finding, Tables
-from ..verdicts import Judgement, above, intervals, shares, unanimous
-from .shared import CONNECTED, NETWORKS, among
+from ..figure import DATA_SETS, REPLICAS, Claim, Finding, Tables
+from ..tables import among
+from ..verdicts import FAIL, NOT_TESTABLE, PASS, Judgement, above, intervals, shares, unanimous
+from .shared import CONNECTED, NETWORKS
 
 INTERVALS = ("Intervals of means over data sets or dealings, each with a few runs, are right together with "
              "probability 99%.")
@@ -31,41 +32,46 @@ def wide(table: pd.DataFrame, column: str, columns: str | list[str] = "network")
     return table.pivot(index="data_set", columns=columns, values=column)
 
 
-def compared(found: pd.DataFrame, units: str, names: list[str], limit: float = 0.0) -> tuple[str, str]:
+def compared(values: pd.DataFrame, units: str, names: list[str], limit: float = 0.0) -> tuple[str, str]:
     """Verdict on "above the limit", and the means with their intervals; a row a data set."""
-    low, high = intervals(found.to_numpy())
-    texts = [f"{name} {mean:.4g} ({one:.4g} to {other:.4g}), above {limit:g} {shares(good, units)}"
-             for name, mean, one, other, good in zip(names, found.mean(), low, high,
-                                                     (found > limit).to_numpy().T, strict=True)]
+    low, high = intervals(values)
+    texts = [f"{name} {one.mean():.4g} ({lower:.4g} to {upper:.4g}), above {limit:g} "
+             f"{shares(one > limit, units)}"
+             for name, (_, one), lower, upper in zip(names, values.items(), low, high, strict=True)]
     return above(low, high, limit), "; ".join(texts)
+
+
+def _connected(tables: Tables, table: pd.DataFrame, column: str, limit: float = 0.0) -> tuple[str, str]:
+    """`compared` of a column on the connected networks."""
+    titles = [NETWORKS[name].title for name in CONNECTED]
+    return compared(wide(table, column)[list(CONNECTED)], units_of(tables), titles, limit)
 
 
 def judge_disconnected(tables: Tables) -> Judgement:
     """Accuracy of connected minus disconnected."""
-    found = wide(tables["contrasts"], "difference")[list(CONNECTED)]
-    verdict, said = compared(found, units_of(tables), [NETWORKS[name].title for name in CONNECTED])
-    return Judgement(verdict, f"Mean accuracy minus that of the disconnected network: {said}.")
+    verdict, text = _connected(tables, tables["contrasts"], "difference")
+    return Judgement(verdict, f"Mean accuracy minus that of the disconnected network: {text}.")
 
 
 def judge_works(tables: Tables) -> Judgement:
     """Share of the posterior's gain over the larger class."""
     table = tables["sets"]
-    least = table["larger_class"]
-    share = (table["accuracy"] - least) / (table["posterior_accuracy"] - least)
-    found = wide(table.assign(share=share), "share")[list(CONNECTED)]
-    verdict, said = compared(found, units_of(tables), [NETWORKS[name].title for name in CONNECTED], 0.95)
-    if verdict == FAIL:  # the 95% are ours
-        verdict = FAIL if above(*intervals(found.to_numpy())) == FAIL else NOT_TESTABLE
-    late = wide(table, "accuracy").mean()
-    return Judgement(verdict, f"Share of the gain over the larger class: {said}. Mean accuracy "
-                     f"{late[CONNECTED[0]]:.4f} and {late[CONNECTED[1]]:.4f}, of draws of the posterior "
+    gain = table[["accuracy", "posterior_accuracy"]].sub(table["larger_class"], axis=0)
+    table = table.assign(share=gain["accuracy"] / gain["posterior_accuracy"])
+    verdict, text = _connected(tables, table, "share", 0.95)
+    if verdict == FAIL and _connected(tables, table, "share")[0] != FAIL:  # the 95% are ours
+        verdict = NOT_TESTABLE
+    complete, ring = (among(table, network=name)["accuracy"].mean() for name in CONNECTED)
+    return Judgement(verdict, f"Share of the gain over the larger class: {text}. Mean accuracy "
+                     f"{complete:.4f} and {ring:.4f}, of draws of the posterior "
                      f"{table['posterior_accuracy'].mean():.4f}.")
 
 
 def judge_law(tables: Tables) -> Judgement:
     """Is W2 surely larger than the posterior's spread, on every data set?"""
-    ratio = wide(tables["sets"].assign(ratio=tables["sets"]["least_w2"] / tables["sets"]["spread"]), "ratio")
-    good = (ratio[list(CONNECTED)] > 1.0).all(axis=1)
+    sets = tables["sets"]
+    ratio = wide(sets.assign(ratio=sets["least_w2"] / sets["spread"]), "ratio")[list(CONNECTED)]
+    good = (ratio > 1.0).all(axis=1)
     texts = [f"{NETWORKS[name].title} {ratio[name].min():.3g} to {ratio[name].max():.3g}"
              for name in CONNECTED]
     return Judgement(PASS if unanimous(good) == PASS else NOT_TESTABLE,

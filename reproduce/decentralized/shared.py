@@ -1,12 +1,12 @@
 """Shared by the figures of DE-SGLD and DE-SGHMC: networks, their looks, and what the theorems say of them.
 
-A theorem is drawn only where its formula has a value; `judgement` says for every setting whether its
+A theorem is drawn only where its formula has a value; `applied` says for every setting whether its
 hypotheses hold, and if not which one fails and by how much. A disconnected network has no bound at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,17 +14,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 import fedsim as fs
-from theory import Assumption, Bound
-from theory.de_sghmc import chain
-from theory.de_sgld import NotApplicable, setting
+import theory
 from theory.decentralized.sghmc.setting import MOMENTUM_RANGE, STEP_RANGE
 from theory.decentralized.sgld.paper import hypotheses
 
 from .. import plot
+from ..figure import Tables
 
-PAPER = "Decentralized stochastic gradient Langevin dynamics and Hamiltonian Monte Carlo"
 HOLD, VIOLATED, NOT_APPLICABLE = "hold", "violated", "not applicable"
-NOT_CONNECTED = "the network is not connected"
+ALL_HOLD, NOT_CONNECTED = "all hypotheses hold", "the network is not connected"
+AVERAGE, AGENTS = "average", "mean of the agents"
+"""What a theorem bounds, in words."""
 SYMBOLS = {
     "step_size <= (1 + lambda_N)/smoothness": r"$\eta \leq (1+\lambda_N)/L$",
     "step_size <= 1/(smoothness + strong_convexity)": r"$\eta \leq 1/(L+\mu)$",
@@ -54,8 +54,21 @@ ROUNDING = 1e-9
 """Eigenvalues below it are zero: stored tables have ten digits."""
 
 
-class Judgement(NamedTuple):
-    """What a theorem says about one setting.
+def algorithm_on(network: str, p: Any) -> Any:
+    """The algorithm of a figure's parameters on one of `NETWORKS`: DE-SGHMC where there is a friction."""
+    mixing = NETWORKS[network].mixing(p.n_clients)
+    if hasattr(p, "friction"):
+        return fs.DESGHMC(p.step_size, p.friction, mixing)
+    return fs.DESGLD(p.step_size, mixing)
+
+
+def theorem_of(algorithm: Any) -> str:
+    """The theorem on an algorithm's W2."""
+    return "Theorem 11" if isinstance(algorithm, fs.DESGHMC) else "Theorem 1"
+
+
+class Application(NamedTuple):
+    """A theorem applied to one setting.
 
     Attributes
     ----------
@@ -72,51 +85,59 @@ class Judgement(NamedTuple):
     status: str
     why: str
     symbols: str
-    bound: Bound | None
+    bound: theory.Bound | None
+
+    def row(self, **labels: Any) -> dict[str, Any]:
+        """A row (labels, status, why, symbols, has_value) for a table of hypotheses."""
+        return {**labels, "status": self.status, "why": self.why, "symbols": self.symbols,
+                "has_value": self.bound is not None}
+
+    def curve(self, **labels: Any) -> pd.DataFrame:
+        """The bound as rows (labels, round, bound, vacuous, within_hypotheses); none without a value."""
+        if self.bound is None:
+            return pd.DataFrame()
+        return pd.DataFrame({**labels, "round": self.bound.rounds, "bound": self.bound.value,
+                             "vacuous": bool(self.bound.is_vacuous),
+                             "within_hypotheses": self.status == HOLD})
 
 
-def judgement(theorem: Callable[..., Bound], constants: Any, algorithm: Any, n_rounds: int,
-              record: Any = None) -> Judgement:
-    """Evaluate a bound of Theorem 1 or 11, with its hypotheses, where it says anything."""
+def applied(quantity: str, constants: Any, algorithm: Any, n_rounds: int = 1,
+            record: Any = None) -> Application:
+    """Theorem 1 or 11, whichever is the algorithm's, on the W2 of `AVERAGE` or `AGENTS`."""
     if not fs.network.is_connected(algorithm.mixing):
-        return Judgement(NOT_APPLICABLE, NOT_CONNECTED, NOT_CONNECTED, None)
-    momentum = isinstance(algorithm, fs.DESGHMC)
-    conditions = chain(constants, algorithm).hypotheses if momentum else hypotheses(
-        setting(constants, algorithm))
-    failing = [item for item in conditions if not item.holds]
+        return Application(NOT_APPLICABLE, NOT_CONNECTED, NOT_CONNECTED, None)
+    theorems: Any = theory.de_sgld
+    if isinstance(algorithm, fs.DESGHMC):
+        theorems, chain = theory.de_sghmc, theory.de_sghmc.chain(constants, algorithm)
+        conditions, momentum = chain.hypotheses, chain.largest_beta
+    else:
+        conditions, momentum = hypotheses(theory.de_sgld.setting(constants, algorithm)), 0.0
+    theorem = theorems.w2_bound if quantity == AVERAGE else theorems.w2_clients_bound
     try:
-        found = theorem(constants, algorithm, n_rounds=n_rounds, record=record)
-    except NotApplicable:  # beyond its range the formula divides by zero or takes roots of negative numbers
-        found = None
-    if not failing and found is not None:
-        return Judgement(HOLD, "all hypotheses hold", "all hypotheses hold", found)
-    beyond = [_beyond(item, momentum and chain(constants, algorithm).largest_beta) for item in failing]
-    why = "; ".join(f"{item.name}: {text}" for item, text in zip(failing, beyond, strict=True))
-    short = "\n".join(f"{SYMBOLS.get(item.name, item.name)}: {text}"
-                      for item, text in zip(failing, beyond, strict=True))
-    return Judgement(VIOLATED, why, short, found)
+        bound = theorem(constants, algorithm, n_rounds=n_rounds, record=record)
+    except theory.de_sgld.NotApplicable:  # it would divide by zero or take roots of negative numbers
+        bound = None
+    beyond = {item.name: _beyond(item, momentum) for item in conditions if not item.holds}
+    if not beyond and bound is not None:
+        return Application(HOLD, ALL_HOLD, ALL_HOLD, bound)
+    why, symbols = "; ".join(f"{name}: {text}" for name, text in beyond.items()), "\n".join(
+        f"{SYMBOLS.get(name, name)}: {text}" for name, text in beyond.items())
+    return Application(VIOLATED, why, symbols, bound)
 
 
-def _beyond(item: Assumption, allowed: float) -> str:
-    """By how much a hypothesis fails; `allowed` is the largest momentum, or 0."""
-    if item.name == MOMENTUM_RANGE and allowed <= 0.0:
+def _beyond(item: theory.Assumption, momentum: float) -> str:
+    """By how much a hypothesis fails; `momentum` is the largest allowed one."""
+    if item.name == MOMENTUM_RANGE and momentum <= 0.0:
         return "no momentum is allowed"
     text = f"{1.0 - item.margin:.3g}"
     return f"{text if text != '1' else f'{1.0 - item.margin:.6g}'} times the limit"
 
 
-def judgement_row(found: Judgement, **labels: Any) -> dict[str, Any]:
-    """A row (labels, status, why, symbols, has_value) for a table of hypotheses."""
-    return {**labels, "status": found.status, "why": found.why, "symbols": found.symbols,
-            "has_value": found.bound is not None}
-
-
-def bound_rows(found: Judgement, **labels: Any) -> pd.DataFrame:
-    """The bound as rows (labels, round, bound, vacuous, within_hypotheses); none where it has no value."""
-    if found.bound is None:
-        return pd.DataFrame()
-    return pd.DataFrame({**labels, "round": found.bound.rounds, "bound": found.bound.value,
-                         "vacuous": bool(found.bound.is_vacuous), "within_hypotheses": found.status == HOLD})
+def tables_of(rows: Mapping[str, list[Any]]) -> Tables:
+    """Every list of rows, or of tables, as one table; none where there is no row."""
+    filled = {name: [part for part in parts if len(part)] for name, parts in rows.items()}
+    return {name: pd.concat(parts, ignore_index=True) if isinstance(parts[0], pd.DataFrame)
+            else pd.DataFrame(parts) for name, parts in filled.items() if parts}
 
 
 def remark(ax: Axes, text: str, x: float = 0.02, y: float = 0.02, **options: Any) -> None:
@@ -128,6 +149,12 @@ def remark(ax: Axes, text: str, x: float = 0.02, y: float = 0.02, **options: Any
                   "boxstyle": "round,pad=0.3"}, **look)
 
 
+def point_mass(ax: Axes, distance: float, linewidth: float = 1.1) -> None:
+    """A line at the distance of a point mass at the posterior's mean."""
+    ax.axhline(distance, color=plot.COLOURS[3], linestyle="-.", linewidth=linewidth,
+               label="a point mass at the posterior's mean")
+
+
 def bound(ax: Axes, x: Any, y: Any, vacuous: bool, outside: bool, name: str, colour: str,
           of_average: bool) -> None:
     """A theorem's bound; that of the agents has its own dashes, so that both are told apart in grey too."""
@@ -135,23 +162,6 @@ def bound(ax: Axes, x: Any, y: Any, vacuous: bool, outside: bool, name: str, col
     ax.lines[-1].set_linestyle("--" if of_average else (0, (6, 2, 1, 2, 1, 2)))
 
 
-def legend_below(ax: Axes, columns: int = 2, offset: float = 0.15) -> None:
-    """The legend under a panel, `offset` of its height below, clear of the data."""
-    plot.once(ax, loc="upper center", bbox_to_anchor=(0.5, -offset), ncol=columns, fontsize=9)
-
-
 def snapped(values: Any) -> np.ndarray:
     """Zero where there is nothing beyond rounding."""
     return np.where(np.abs(values) < ROUNDING, 0.0, values)
-
-
-def among(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
-    """The rows with these values."""
-    for name, value in values.items():
-        table = table[table[name] == value]
-    return table
-
-
-def listed(items: list[str]) -> str:
-    """Words in a row: "a, b and c"."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

@@ -7,21 +7,11 @@ import pandas as pd
 
 from theory.rates import loglog_slope
 
-from ..figure import (
-    DATA_SETS,
-    EXACT,
-    FAIL,
-    PASS,
-    ByScale,
-    Claim,
-    Finding,
-    Parameter,
-    Tables,
-    Unjudged,
-    settings,
-)
-from ..verdicts import Judgement, shares, unanimous
+from ..figure import ByScale, Claim, Finding, Parameter, Tables, Unjudged, settings
+from ..tables import among, groups, listed
+from ..verdicts import DATA_SETS, EXACT, FAIL, PASS, Judgement, shares, unanimous
 from . import graphs, linear, shared as de
+from .assumptions import by_set
 from .claims import SAME, replicas_finding
 from .gap_drawing import draw
 
@@ -77,30 +67,25 @@ def _pairs(table: pd.DataFrame) -> pd.DataFrame:
 
 def judge_bound(tables: Tables) -> Judgement:
     """Theorem 1's bound with gamma-bar alone varied."""
-    table, rising, total = tables["bound"].sort_values("gamma"), 0, 0
-    for _, one in table.groupby("round"):
-        steps = np.diff(one[["average", "agents"]].to_numpy(), axis=0)
-        rising, total = rising + int((steps > 0.0).sum()), total + steps.size
-    verdict = PASS if rising == total else FAIL
-    last = table[table["round"] == table["round"].max()]
-    return Judgement(verdict, (
+    table = tables["bound"].sort_values("gamma")
+    steps = table.groupby("round")[["average", "agents"]].diff().dropna()
+    rising, total = int((steps > 0.0).to_numpy().sum()), steps.size
+    last = among(table, round=table["round"].max())
+    return Judgement(PASS if rising == total else FAIL, (
         f"From gamma-bar = {table['gamma'].min():g} to {table['gamma'].max():g}, all else fixed, the bounds "
-        f"of average and agents after {de.listed([f'{k:.0e}' for k in sorted(table['round'].unique())])} "
+        f"of average and agents after {listed([f'{k:.0e}' for k in sorted(table['round'].unique())])} "
         f"iterations rise in {rising} of {total} steps; in the limit from {last['average'].iloc[0]:.3g} to "
         f"{last['average'].iloc[-1]:.3g} for the average."))
 
 
 def judge_family(tables: Tables) -> Judgement:
     """Exact laws along the two families that are ordered by their gap."""
-    table = tables["networks"]
-    good, steps, back, worst = [], 0, 0, 1.0
-    for _, one in table[table["family"].isin([graphs.CIRCULANT, graphs.LAZY])].groupby("data_set"):
-        ratios = np.concatenate([family.sort_values("gap")[name].pipe(lambda w2: w2 / w2.shift()).iloc[1:]
-                                 for _, family in one.groupby(["family", "step_size"])
-                                 for name in ("average", "agents")])
-        good.append(bool((ratios <= 1.0 + SAME).all()))
-        steps, back = steps + len(ratios), back + int((ratios > 1.0 + SAME).sum())
-        worst = max(worst, float(ratios.max()))
+    table = tables["networks"][tables["networks"]["family"].isin([graphs.CIRCULANT, graphs.LAZY])]
+    along = table.sort_values("gap").groupby(["data_set", "family", "step_size"])[["average", "agents"]]
+    ratios = (1.0 + along.pct_change()).dropna()
+    further = ratios > 1.0 + SAME
+    good = by_set(table.loc[ratios.index], ~further.any(axis=1))
+    back, steps, worst = further.to_numpy().sum(), ratios.size, max(1.0, ratios.to_numpy().max())
     return Judgement(unanimous(good), (
         f"Along circles with more and more neighbours and along lazy complete graphs, a larger gap never has "
         f"a W2 larger by more than 1%, of average or agents, {shares(good)}; it has in {back} of {steps} "
@@ -109,16 +94,16 @@ def judge_family(tables: Tables) -> Judgement:
 
 def judge_all(tables: Tables) -> Judgement:
     """Pairs of networks where the larger gap has the larger distance."""
-    pairs, good, texts = _pairs(tables["networks"]), {}, []
+    pairs, good, texts = _pairs(tables["networks"]), [], []
     apart = pairs[pairs["gap_y"] > (1.0 + NEAR) * pairs["gap_x"]]
     for name in ("average", "agents"):
         wrong = apart[f"{name}_y"] > (1.0 + SAME) * apart[f"{name}_x"]
-        good[name] = ~wrong.groupby(apart["data_set"]).any()
+        good.append(by_set(apart, ~wrong))
         worst = apart.iloc[int(np.argmax(apart[f"{name}_y"] / apart[f"{name}_x"]))]
         texts.append(f"{name} {100 * wrong.mean():.1f}% of {len(wrong)} (most: {worst['network_y']}, gap "
                      f"{worst['gap_y']:.3g}, {worst[f'{name}_y'] / worst[f'{name}_x']:.2f} times "
                      f"{worst['network_x']}, gap {worst['gap_x']:.3g})")
-    both = good["average"] & good["agents"]
+    both = good[0] & good[1]
     return Judgement(unanimous(both), (
         f"Pairs in which the network with the larger gap is further away by more than 1%: "
         f"{'; '.join(texts)}. None of these {shares(both)}."))
@@ -132,7 +117,7 @@ def judge_decides(tables: Tables) -> Judgement:
         ends = near[[f"{name}_x", f"{name}_y"]]
         ratio = ends.max(axis=1) / ends.min(axis=1)
         worst = near.iloc[int(np.argmax(ratio))]
-        good.append((ratio < FACTOR).groupby(near["data_set"]).all())
+        good.append(by_set(near, ratio < FACTOR))
         texts.append(f"{name} {ratio.max():.1f} times ({worst['network_x']} and {worst['network_y']})")
     both = good[0] & good[1]
     return Judgement(unanimous(both), (
@@ -142,46 +127,43 @@ def judge_decides(tables: Tables) -> Judgement:
 
 def judge_theorem(tables: Tables) -> Judgement:
     """Exact limits against Theorem 1's."""
-    table = tables["networks"]
-    covered = table[table["status"] == de.HOLD]
-    ratios = pd.concat([covered[name] / covered[f"{name}_bound"] for name in ("average", "agents")])
-    sets = pd.concat([covered["data_set"], covered["data_set"]])
-    good = (ratios <= 1.0).groupby(sets).all()
+    covered = among(tables["networks"], status=de.HOLD)
+    ratios = covered[["average", "agents"]].to_numpy() / covered[["average_bound", "agents_bound"]].to_numpy()
+    good = by_set(covered, (ratios <= 1.0).all(axis=1))
     return Judgement(unanimous(good), (
-        f"In {len(covered)} of {len(table)} settings its hypotheses hold; exact limits of average and agents "
-        f"are there {ratios.min():.1e} to {ratios.max():.2g} of the bound's, at most 1 {shares(good)}."))
+        f"In {len(covered)} of {len(tables['networks'])} settings its hypotheses hold; exact limits of "
+        f"average and agents are there {ratios.min():.1e} to {ratios.max():.2g} of the "
+        f"bound's, at most 1 {shares(good)}."))
 
 
 def judge_informative(tables: Tables) -> Judgement:
     """Where the bound is below the distance of the start."""
     table = tables["networks"]
     near = table["average_bound"] < table["start"]
-    good = near.groupby(table["data_set"]).all()
-    counts = [f"{100 * part.mean():.0f}% at eta = {step:g}"
-              for step, part in near.groupby(table["step_size"], sort=False)]
+    good = by_set(table, near)
+    counts = [f"{100 * one.mean():.0f}% at eta = {step:g}"
+              for step, one in near.groupby(table["step_size"], sort=False)]
     return Judgement(unanimous(good), (
-        f"Its limit for the average is below the distance of the start on {de.listed(counts)} of the "
+        f"Its limit for the average is below the distance of the start on {listed(counts)} of the "
         f"networks; on all {shares(good)}."))
 
 
 def judge_curvature(tables: Tables) -> Judgement:
     """The average with equal Hessians."""
-    worst = max(float(one["average"].max() / one["average"].min() - 1.0)
-                for _, one in tables["equal"].groupby("step_size"))
-    unequal = tables["networks"].groupby(["data_set", "step_size"])["average"].agg(["max", "min"])
-    times = unequal["max"] / unequal["min"]
+    equal, unequal = (tables[name].groupby(keys)["average"].agg(lambda w2: w2.max() / w2.min())
+                      for name, keys in (("equal", "step_size"), ("networks", ["data_set", "step_size"])))
+    worst = equal.max() - 1.0
     size = f"{worst:.2g}" if worst > 1e-6 else "nothing beyond rounding"
     return Judgement(PASS if worst <= 1e-6 else FAIL, (
         f"With equal Hessians the average's W2 varies by {size} over {tables['equal']['network'].nunique()} "
-        f"networks; with the data's it varies {times.min():.0f} to {times.max():.0f} times."))
+        f"networks; with the data's it varies {unequal.min():.0f} to {unequal.max():.0f} times."))
 
 
 def judge_slope(tables: Tables) -> Judgement:
     """How fast exact limits and bound grow as the gap closes, on the lazy complete graphs."""
-    table = de.among(tables["networks"], family=graphs.LAZY)
-    table = table[table["step_size"] == table["step_size"].max()]
+    table = among(tables["networks"], family=graphs.LAZY, step_size=tables["networks"]["step_size"].max())
     slopes = np.array([[loglog_slope(one["gap"], one[name]).value for name in ("average", "average_bound")]
-                       for _, one in table.groupby("data_set")])
+                       for _, one in groups(table, "data_set")])
     good = np.abs(slopes[:, 0] - slopes[:, 1]) < 0.25
     return Judgement(unanimous(good), (
         f"On the lazy complete graphs at eta = {table['step_size'].iloc[0]:g} the exact W2 of the average "

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import expit
 
 import fedsim as fs
@@ -22,20 +21,7 @@ from ..data import read
 from ..figure import ByScale, Parameter, Tables, note
 from ..surrogate import surrogate
 from ..verdicts import MIN_SETS
-from .logistic import (
-    LATE,
-    Data,
-    accuracies,
-    assumed_row,
-    contrasts,
-    curve,
-    late,
-    on_agents,
-    range_row,
-    standardised,
-    with_intercept,
-)
-from .shared import NETWORKS
+from . import logistic, shared as de
 
 FILE = "magic04.data"
 STAND_IN = "SYNTHETIC STAND-IN"
@@ -80,104 +66,88 @@ def stand_in(n_data: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     raw = factors @ rng.standard_normal((3, N_FEATURES)) + 0.7 * rng.standard_normal((n_data, N_FEATURES))
     raw /= np.sqrt(raw.var(axis=0))
     features = np.where(np.arange(N_FEATURES) < N_FEATURES // 2, np.exp(0.7 * raw), raw)
-    scores = standardised(features) @ (0.5 * rng.standard_normal(N_FEATURES))
+    scores = logistic.standardised(features) @ (0.5 * rng.standard_normal(N_FEATURES))
     logits = 1.5 * scores / scores.std() + 1.2 * factors[:, 0] * factors[:, 1]
     return features, (rng.random(n_data) < expit(logits + 0.95)).astype(np.float64)
 
 
-def source_of(p: Any, files: Mapping[str, Path]) -> Callable[[int], tuple[np.ndarray, np.ndarray, str]]:
-    """Features, labels and name of the data of a number: the file's, or another stand-in for each."""
+def source_of(p: Any, files: Mapping[str, Path]) -> Callable[[int], logistic.Data]:
+    """The data of a number: the file's, or another stand-in for each."""
     if FILE not in files:
-        return lambda number: (*stand_in(p.n_data, p.data_seed + number), STAND_IN)
-    features, labels = read(read_magic, files[FILE])
-    return lambda number: (features, labels, REAL)
+        return lambda number: logistic.Data(*stand_in(p.n_data, p.data_seed + number), STAND_IN)
+    data = logistic.Data(*read(read_magic, files[FILE]), REAL)
+    return lambda number: data
 
 
-def parts_of(p: Any, data: tuple[np.ndarray, np.ndarray, str], number: int) -> tuple[Data, Data]:
+def parts_of(p: Any, data: logistic.Data, number: int) -> dict[str, logistic.Data]:
     """Training and test data of the `number`-th split."""
     features, labels, name = data
     order = np.random.default_rng(p.split_seed + number).permutation(len(labels))[:p.n_data]
-    held = round(p.test_share * len(order))
-    test, train = order[:held], order[held:]
+    n_test = round(p.test_share * len(order))
+    train = features[order[n_test:]]
     # rounded: runs that amplify rounding errors then begin alike on every machine
-    made = [Data(with_intercept(np.round(standardised(features[rows], features[train]), 9)), labels[rows],
-                 name) for rows in (train, test)]
-    return made[0], made[1]
+    return {part: logistic.Data(logistic.with_intercept(np.round(logistic.standardised(
+        features[rows], train), 9)), labels[rows], name)
+        for part, rows in zip(PARTS, (order[n_test:], order[:n_test]), strict=True)}
 
 
-def at_the_mode(problem: fs.LogisticRegression) -> fs.Quadratic:
-    """The clients' quadratic expansions at the mode of what all agents follow.
+def local_radius(problem: fs.LogisticRegression, network: str, p: Any) -> float:
+    """Radius of the map of all agents, linearised at the mode of what they follow, without gradient noise.
 
     A likelihood with the factor s in front and the prior's variance lambda is s times one with the
     variance s lambda: its mode is that posterior's, and s goes to the step size.
     """
-    share = float(problem.followed_share.min())
-    return surrogate(fs.LogisticRegression(problem.features, problem.labels, problem.clients,
+    share, algorithm = float(problem.followed_share.min()), de.algorithm_on(network, p)
+    near = surrogate(fs.LogisticRegression(problem.features, problem.labels, problem.clients,
                                            prior_variance=problem.prior_variance * share))
-
-
-def local_radius(near: fs.Quadratic, share: float, algorithm: Any) -> float:
-    """Radius of the map of all agents, linearised at the mode, without gradient noise."""
-    step = float(algorithm.step_size)
     if isinstance(algorithm, fs.DESGHMC):
         root = float(np.sqrt(share))
-        damped = fs.DESGHMC(step * root, algorithm.friction / root, algorithm.mixing)
-        return stability_radius(near, damped)
-    return stability_radius(near, fs.DESGLD(step * share, algorithm.mixing))
+        return stability_radius(near, fs.DESGHMC(p.step_size * root, p.friction / root, algorithm.mixing))
+    return stability_radius(near, fs.DESGLD(p.step_size * share, algorithm.mixing))
 
 
-def compute(p: Any, files: Mapping[str, Path], algorithm_on: Callable[[Any], Any]) -> Tables:
+def compute(p: Any, files: Mapping[str, Path]) -> Tables:
     """Tables: curves, contrasts, stability, hypotheses, assumptions, setting."""
     source = source_of(p, files)
-    parts = [_on_one_set(p, number, *parts_of(p, source(number), number), algorithm_on)
-             for number in range(p.n_data_sets)]
-    found = {name: pd.concat([part[name] for part in parts], ignore_index=True) for name in parts[0]}
-    return {**found, "setting": pd.DataFrame([_setting(p, *parts_of(p, source(0), 0))])}
+    rows: logistic.Rows = {name: [] for name in ("curves", "contrasts", "stability", "hypotheses",
+                                                 "assumptions", "setting")}
+    for number in range(p.n_data_sets):
+        parts = parts_of(p, source(number), number)
+        for scaling in SCALINGS:
+            _add_runs(rows, p, number, parts, scaling)
+        exact = logistic.on_agents(parts["training"], p, number)
+        logistic.add_hypotheses(rows, p, number, exact)
+        if number == 0:
+            rows["setting"].append(_setting(p, parts, exact))
+    return de.tables_of(rows)
 
 
-def _on_one_set(p: Any, number: int, train: Data, test: Data,
-                algorithm_on: Callable[[Any], Any]) -> dict[str, pd.DataFrame]:
+def _add_runs(rows: logistic.Rows, p: Any, number: int, parts: Mapping[str, logistic.Data],
+              scaling: str) -> None:
     """Runs of one agent on the data of this number; the first ones make the curves."""
-    curves, differences, stability = [], [], []
-    is_first = number == 0
-    for scaling in SCALINGS:
-        problem = on_agents(train, p, number, grad_scale=scaling)
-        near, share = at_the_mode(problem), float(problem.followed_share.min())
-        kept: dict[str, dict[str, np.ndarray]] = {part: {} for part in PARTS}
-        for name, network in NETWORKS.items():
-            note(f"{network.title} network, {scaling}, {number + 1} of {p.n_data_sets}")
-            algorithm = algorithm_on(network.mixing(p.n_clients))
-            path = fs.sample_path(problem, algorithm, p.n_rounds, seed=p.seed + number, every=p.every,
-                                  n_chains=p.n_runs if is_first else p.n_set_runs, client=p.agent,
-                                  allow_unstable=True)
-            if not is_first:  # only the last quarter is looked at
-                path = path[:, -max(1, int(LATE * path.shape[1])):]
-            for part, data in zip(PARTS, (train, test), strict=True):
-                found = accuracies(path, data)
-                if is_first:
-                    curves.append(curve(found, p.every).assign(network=name, part=part, scaling=scaling))
-                kept[part][name] = late(found[:p.n_set_runs]) if is_first else (
-                    found[:p.n_set_runs].mean(axis=1))
-            stability.append({"data_set": number, "network": name, "scaling": scaling,
-                              "radius": local_radius(near, share, algorithm)})
-        for part in PARTS:
-            differences += contrasts(kept[part], data_set=number, part=part, scaling=scaling)
-    exact = on_agents(train, p, number)
-    hypotheses = [range_row(exact, algorithm_on(network.mixing(p.n_clients)), data_set=number, network=name)
-                  for name, network in NETWORKS.items()]
-    tables = {"contrasts": differences, "stability": stability, "hypotheses": hypotheses,
-              "assumptions": [assumed_row(exact, data_set=number)]}
-    return {"curves": pd.concat(curves) if curves else pd.DataFrame(),
-            **{name: pd.DataFrame(rows) for name, rows in tables.items()}}
+    problem = logistic.on_agents(parts["training"], p, number, grad_scale=scaling)
+    accuracy: dict[str, dict[str, np.ndarray]] = {part: {} for part in parts}
+    for name, network in de.NETWORKS.items():
+        note(f"{network.title} network, {scaling}, {number + 1} of {p.n_data_sets}")
+        path = logistic.paths(p, problem, de.algorithm_on(name, p), number, p.every)
+        labels = {"network": name, "scaling": scaling}
+        for part, data in parts.items():
+            if number == 0:
+                rows["curves"].append(logistic.curve(logistic.accuracies(path, data), p.every, network=name,
+                                                     part=part, scaling=scaling))
+            accuracy[part][name] = logistic.accuracies(logistic.late(path)[:p.n_set_runs], data).mean(axis=1)
+        rows["stability"].append({"data_set": number, **labels, "radius": local_radius(problem, name, p)})
+    for part in parts:
+        rows["contrasts"] += logistic.contrasts(accuracy[part], data_set=number, part=part, scaling=scaling)
 
 
-def _setting(p: Any, train: Data, test: Data) -> dict[str, Any]:
+def _setting(p: Any, parts: Mapping[str, logistic.Data], exact: fs.LogisticRegression) -> dict[str, Any]:
     """What the first data are, and how draws of their posterior (Laplace) classify them."""
-    exact = on_agents(train, p)
-    draws = exact.laplace().sample(500, p.seed)
-    seen = [accuracies(draws, data) for data in (train, test)]
-    return {"data": train.name, "units": "stand-in data sets" if train.name == STAND_IN else "splits",
-            "n_training": len(train.labels), "n_test": len(test.labels), "dim": exact.dim,
-            "share_of_ones": float(train.labels.mean()),
-            "posterior_training": seen[0].mean(), "sd_training": seen[0].std(ddof=1),
-            "posterior_test": seen[1].mean(), "sd_test": seen[1].std(ddof=1)}
+    train, draws = parts["training"], exact.laplace().sample(500, p.seed)
+    facts = {"data": train.name, "units": "stand-in data sets" if train.name == STAND_IN else "splits",
+             "n_training": len(train.labels), "n_test": len(parts["test"].labels), "dim": exact.dim,
+             "share_of_ones": train.labels.mean()}
+    for part, data in parts.items():
+        right = logistic.accuracies(draws, data)
+        facts |= {f"posterior_{part}": right.mean(), f"sd_{part}": right.std(ddof=1)}
+    return facts

@@ -6,7 +6,7 @@ moments are exact, and W2 of the Gaussian with these moments is what a Gaussian 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from theory.exact.gossip.minibatch import MinibatchMap
 
 from .. import plot
 from ..figure import Drawing, Parameter, Tables
-from ..tables import among
+from ..tables import among, groups
 from . import linear, shared as de
 
 SETTLED_BY = 0.35
@@ -33,7 +33,7 @@ COMMON = [*linear.MODEL, Parameter("replacement", "minibatches with replacement"
                                                       "in figure 2"), *linear.RUNS,
           Parameter("agent_shown", 1, "ours", "the paper picks an agent at random: the first"),
           *linear.JUDGED]
-LOOKS = {"agents": (de.AGENTS, plot.COLOURS[1], "s"), "average": (de.AVERAGE, plot.COLOURS[0], "o")}
+VIEWS = {"agents": (de.AGENTS, plot.COLOURS[1], "s"), "average": (de.AVERAGE, plot.COLOURS[0], "o")}
 """Name, colour and marker of what the theorem is about, by column."""
 
 
@@ -136,26 +136,33 @@ def three(*panels: Callable[[Axes, Tables], None]) -> Callable[[Tables], Drawing
     return draw
 
 
-def draw_curves(ax: Axes, curves: pd.DataFrame, column: str, looks: Mapping[Any, tuple[str, str]]) -> None:
-    """Replicas with band and exact moments of agent 1; name and colour by the value in a column."""
-    for value, (name, colour) in looks.items():
-        one = among(curves, who="agent", **{column: value})
+def draw_curves(ax: Axes, curves: pd.DataFrame, column: str, looks: Iterable[tuple[str, str]],
+                title: str) -> None:
+    """Replicas with band and exact moments of agent 1: a name and a colour for each value in a column."""
+    shown = among(curves, who="agent")
+    for (_, one), (name, colour) in zip(groups(shown, column), looks, strict=False):
         plot.replicas(ax, one["round"], one["w2"], one["low"].clip(lower=1e-4), one["high"], colour)
         plot.exact(ax, one["round"], one["exact"], colour, f"exact moments, {name}")
-    ax.set(xlabel="iteration k", ylabel=r"$W_2$(law of agent 1, posterior)")
+    ax.set(xlabel="iteration k", ylabel=r"$W_2$(law of agent 1, posterior)", title=title,
+           ylim=(0.0, 1.05 * float(shown["high"].max())))
 
 
-def logarithmic(ax: Axes, low: float, high: float, ticks: Iterable[float]) -> None:
-    """A logarithmic vertical axis between these limits, with those of the ticks that are inside."""
+def draw_curves_by(ax: Axes, curves: pd.DataFrame, column: str, name: Callable[[Any], str],
+                   title: str) -> None:
+    """The same on a logarithmic axis, for the values of a parameter."""
+    looks = zip(map(name, curves[column].unique()), plot.COLOURS, strict=False)
+    draw_curves(ax, curves, column, looks, title)
+    shown = among(curves, who="agent")["exact"]
+    low, high = plot.room(0.85 * float(shown.min()), float(shown.max()), 0.02)
+    ticks = [tick for tick in (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0) if low <= tick <= high]
     ax.set(yscale="log", ylim=(low, high))
-    inside = [tick for tick in ticks if low <= tick <= high]
-    ax.set_yticks(inside, [f"{tick:g}" for tick in inside])
+    ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_yticks([], minor=True)
 
 
 def draw_limits(ax: Axes, table: pd.DataFrame, x: str) -> None:
     """Exact limits of agent, agents' mean and average against a column."""
-    looks = {"agents": LOOKS["agents"], "agent": ("agent 1", plot.COLOURS[3], "D")} | LOOKS
+    looks = {"agents": VIEWS["agents"], "agent": ("agent 1", plot.COLOURS[3], "D")} | VIEWS
     for column, (name, colour, marker) in looks.items():
         plot.exact(ax, table[x], table[column], colour, f"exact moments, {name}", marker=marker,
                    markersize=4, linewidth=1.3)
@@ -164,7 +171,7 @@ def draw_limits(ax: Axes, table: pd.DataFrame, x: str) -> None:
 
 def draw_bounds(ax: Axes, table: pd.DataFrame, x: str) -> None:
     """Theorem 1's limits: coloured where they say something, grey where vacuous or outside the hypotheses."""
-    for quantity, colour, _ in reversed(LOOKS.values()):
+    for quantity, colour, _ in reversed(VIEWS.values()):
         one, of_average = among(table, quantity=quantity), quantity == de.AVERAGE
         empty = one["vacuous"] | ~one["within_hypotheses"]
         joined = empty | empty.shift(-1, fill_value=False)  # grey begins where colour ends
@@ -176,7 +183,7 @@ def draw_bounds(ax: Axes, table: pd.DataFrame, x: str) -> None:
 
 def draw_spread(ax: Axes, sets: pd.DataFrame, x: str) -> None:
     """Least to largest limits of average and agents over all data sets, behind those drawn."""
-    for column, (_, colour, _) in LOOKS.items():
+    for column, (_, colour, _) in VIEWS.items():
         ends = sets.replace(np.inf, np.nan).groupby(x)[column].agg(["min", "max"]).sort_index()
         ax.fill_between(ends.index, ends["min"], ends["max"], color=colour, alpha=0.15, linewidth=0)
     ax.fill_between([], [], [], color=plot.GREY, alpha=0.25, linewidth=0,

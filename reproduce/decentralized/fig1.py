@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,7 @@ def compute(scale: str) -> Tables:
     angle = 0.5 * np.pi - 2.0 * np.pi * np.arange(p.n_drawn) / p.n_drawn
     nodes = pd.DataFrame({"node": np.arange(p.n_drawn), "x": de.snapped(np.cos(angle)),
                           "y": de.snapped(np.sin(angle))})
-    rows = defaultdict[str, list[Any]](list)
+    rows = de.empty("links", "eigenvalues")
     for name, network in de.NETWORKS.items():
         mixing = network.mixing(p.n_drawn)
         first, second = np.nonzero(np.triu(mixing))  # with the diagonal, so that no network is without a row

@@ -45,8 +45,7 @@ def compute(scale: str) -> Tables:
     def problem(size: int, seed: int = p.data_seed) -> fs.LinearRegression:
         return linear.problem_of(p, seed, None if size == FULL else size)
 
-    names = ("sets", "theorem", "predicted", "settled", "stability")
-    rows: dict[str, list[Any]] = {name: [] for name in names}
+    rows = de.empty("sets", "theorem", "predicted", "settled", "stability")
     for seed, full in linear.data_sets(p):
         rows["sets"] += [{"data_set": seed, "batch_size": size,
                           **batches.limits(p, problem(size, seed), algorithm)} for size in sizes]
@@ -87,14 +86,9 @@ def _largest_step(problem: fs.LinearRegression, mean: float, mixing: Any) -> flo
 
 
 def _draw_curves(ax: Axes, tables: Tables) -> None:
-    curves = tables["curves"]
-    names = ["full gradient" if size == FULL else f"b = {size}" for size in curves["batch_size"].unique()]
-    looks = dict(zip(curves["batch_size"].unique(), zip(names, plot.COLOURS, strict=False), strict=True))
-    batches.draw_curves(ax, curves, "batch_size", looks)
-    ax.set(title=r"(a) agent 1, fully connected, $\eta$ = 0.009; bands: replicas")
-    shown = among(curves, who="agent")["exact"]
-    batches.logarithmic(ax, *plot.room(0.9 * float(shown.min()), float(shown.max()), 0.02),
-                        (0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0))
+    batches.draw_curves_by(ax, tables["curves"], "batch_size",
+                           lambda size: "full gradient" if size == FULL else f"b = {size}",
+                           r"(a) agent 1, fully connected, $\eta$ = 0.009; bands: replicas")
 
 
 def _draw_limits(ax: Axes, tables: Tables) -> None:
@@ -102,7 +96,7 @@ def _draw_limits(ax: Axes, tables: Tables) -> None:
     small, drawn = sets[sets["batch_size"] != FULL], sets["data_set"].min()
     batches.draw_limits(ax, among(small, data_set=drawn), "batch_size")
     batches.draw_spread(ax, small, "batch_size")
-    for column, (_, colour, _) in batches.LOOKS.items():
+    for column, (_, colour, _) in batches.VIEWS.items():
         ax.axhline(among(sets, data_set=drawn, batch_size=FULL)[column].iloc[0], color=colour, linewidth=1.0,
                    linestyle="-.", label="the same with full gradients")
     batches.draw_bounds(ax, theorem, "batch_size")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -15,7 +13,6 @@ from ..figure import ByScale, Claim, Finding, Parameter, Tables, note, settings
 from ..tables import among, groups, listed
 from ..verdicts import DATA_SETS, FAIL, NOT_TESTABLE, OUTSIDE, PASS, Judgement, shares, unanimous
 from . import batches, claims, linear, shared as de
-from .assumptions import by_set
 
 TITLE = "W2 by step size"
 PAPER = "DE-SGLD figure 4(b)"
@@ -47,8 +44,7 @@ def compute(scale: str) -> Tables:
     problem, mixing = linear.problem_of(p, p.data_seed, p.batch_size), fs.network.complete(p.n_clients)
     algorithms = {step: fs.DESGLD(step, mixing) for step in sorted({
         *p.small_steps, *p.step_sizes, *p.set_steps, *p.set_small_steps})}
-    names = ("speeds", "limits", "theorem", "sets", "starts", "small")
-    rows: dict[str, list[Any]] = {name: [] for name in names}
+    rows = de.empty("speeds", "limits", "theorem", "sets", "starts", "small")
     rows["speeds"] = [{"step_size": step, **batches.speeds(p, problem, algorithms[step])}
                       for step in p.step_sizes]
     for step in [*p.small_steps, *p.step_sizes]:
@@ -73,14 +69,8 @@ def compute(scale: str) -> Tables:
 
 
 def _draw_curves(ax: Axes, tables: Tables) -> None:
-    curves = tables["curves"]
-    batches.draw_curves(ax, curves, "step_size", {
-        step: (rf"$\eta$ = {step:g}", colour)
-        for step, colour in zip(curves["step_size"].unique(), plot.COLOURS, strict=False)})
-    ax.set(title="(b) agent 1, fully connected, b = 25; bands: replicas")
-    shown = among(curves, who="agent")["exact"]
-    batches.logarithmic(ax, *plot.room(0.85 * float(shown.min()), float(shown.max()), 0.02),
-                        (0.05, 0.1, 0.2, 0.5, 1.0))
+    batches.draw_curves_by(ax, tables["curves"], "step_size", r"$\eta$ = {:g}".format,
+                           "(b) agent 1, fully connected, b = 25; bands: replicas")
 
 
 def _draw_limits(ax: Axes, tables: Tables) -> None:
@@ -98,14 +88,14 @@ def _draw_limits(ax: Axes, tables: Tables) -> None:
 
 def _draw_speeds(ax: Axes, tables: Tables) -> None:
     speeds, sets = tables["speeds"], tables["sets"]
-    for column, (name, colour, marker) in batches.LOOKS.items():
+    for column, (name, colour, marker) in batches.VIEWS.items():
         plot.exact(ax, speeds[f"{column}_settles"], speeds[column], colour, f"exact moments, {name}",
                    marker=marker, markersize=5)
     for i, row in enumerate(speeds.to_dict("records")):
         ax.annotate(f"{row['step_size']:g}", (row["average_settles"], row["average"]), fontsize=8,
                     textcoords="offset points", xytext=(5, 4) if i % 2 else (-5, -11),
                     ha="left" if i % 2 else "right")
-    for column, (_, colour, marker) in batches.LOOKS.items():
+    for column, (_, colour, marker) in batches.VIEWS.items():
         ax.plot(sets[f"{column}_settles"], sets[column], marker, color=colour, markersize=3, alpha=0.35,
                 label=f"all {sets['data_set'].nunique()} data sets")
     ax.set(xscale="log", yscale="log", xlabel=r"iterations until $W_2$ stays within 5% of its limit",
@@ -150,7 +140,7 @@ def judge_vacuous(tables: Tables) -> Judgement:
     if used.empty:
         return Judgement(NOT_TESTABLE, f"Theorem 1 covers none of {len(tables['starts'])} cases.")
     near = used["floor"] < used["start"]
-    all_near, none = by_set(used, near), by_set(used, ~near)
+    all_near, none = claims.by_set(used, near), claims.by_set(used, ~near)
     verdict = PASS if unanimous(all_near) == PASS else FAIL if unanimous(none) == PASS else NOT_TESTABLE
     ratio = used["floor"] / used["start"]
     return Judgement(verdict, (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from ..figure import ByScale, Claim, Finding, Parameter, Tables, note, settings
 from ..tables import among, groups
 from ..verdicts import DATA_SETS, Judgement, shares, unanimous
 from . import batches, claims, linear, shared as de
-from .assumptions import assumptions_claim, assumptions_row
 
 TITLE = "W2 by network, with minibatches"
 PAPER = "DE-SGLD figure 4(c)"
@@ -41,8 +41,7 @@ def compute(scale: str) -> Tables:
     """Tables: curves, replicas, sets, agents, assumptions, alone, falling, hypotheses, theorem, floor."""
     p = settings(PARAMETERS, scale)
     problem, exact = (linear.problem_of(p, p.data_seed, size) for size in (p.batch_size, None))
-    names = ("sets", "agents", "assumptions", "alone", "falling", "hypotheses", "theorem")
-    rows: dict[str, list[Any]] = {name: [] for name in names}
+    rows = de.empty("sets", "agents", "assumptions", "alone", "falling", "hypotheses", "theorem")
     for seed, regression in linear.data_sets(p, p.batch_size):
         _add_set(rows, p, seed, regression)
     algorithms = {name: de.algorithm_on(name, p) for name in de.NETWORKS}
@@ -70,8 +69,8 @@ def _add_set(rows: dict[str, list[Any]], p: Any, seed: int, problem: fs.LinearRe
                        "radius": stability_radius(problem.as_quadratic(), algorithm)})
         rows["agents"].append(pd.DataFrame({"data_set": seed, "network": name,
                                             "agent": np.arange(1, len(w2)), "w2": w2[1:]}))
-        rows["assumptions"].append(assumptions_row(problem.curvature_bounds("components"), _noise_sd(
-            problem, law, ends), data_set=seed, network=name))
+        rows["assumptions"].append(de.assumptions_row(problem, _noise_sd(problem, law, ends), data_set=seed,
+                                                      network=name))
     rows["sets"] += linear.speeds_of(limits, curves)
     rows["alone"].append({"data_set": seed, **_alone(p, problem)})
 
@@ -98,10 +97,8 @@ def _alone(p: Any, problem: fs.LinearRegression) -> dict[str, float]:
 
 
 def _draw_curves(ax: Axes, tables: Tables) -> None:
-    batches.draw_curves(ax, tables["curves"], "network", {
-        name: (network.title, network.colour) for name, network in de.NETWORKS.items()})
-    ax.set(title=r"(c) agent 1, $\eta$ = 0.008, b = 25",
-           ylim=(0.0, 1.05 * float(among(tables["curves"], who="agent")["high"].max())))
+    looks = [(network.title, network.colour) for network in de.NETWORKS.values()]
+    batches.draw_curves(ax, tables["curves"], "network", looks, r"(c) agent 1, $\eta$ = 0.008, b = 25")
     de.remark(ax, "Theorem 1 for the agents, not drawn:\n" + "\n".join(
         f"{network.title}: {_theorem(tables, name)}" for name, network in de.NETWORKS.items()), 0.98, 0.02,
         fontsize=9)
@@ -151,11 +148,6 @@ def _draw_falling(ax: Axes, tables: Tables) -> None:
 draw = batches.three(_draw_curves, _draw_agents, _draw_falling)
 
 
-def judge_fastest(tables: Tables) -> Judgement:
-    """Speeds of the agents' mean, which is what a randomly picked agent shows on average."""
-    return claims.judge_faster(tables, [("complete", "ring"), ("complete", "disconnected")], ("agents",))
-
-
 def judge_lowest(tables: Tables) -> Judgement:
     """Limits of agent 1 and of the agents' mean."""
     good = {name: claims.ordered(tables, name, "complete", "ring") & claims.ordered(
@@ -190,14 +182,16 @@ def judge_random(tables: Tables) -> Judgement:
 
 CLAIMS = [
     Claim("The fastest convergence is observed for the fully connected network.", "section 5.1, figure 4(c)",
-          judge_fastest, name="fastest", rests_on=DATA_SETS,
+          partial(claims.judge_faster, pairs=[("complete", "ring"), ("complete", "disconnected")],
+                  quantities=["agents"]), name="fastest", rests_on=DATA_SETS,
           context="The agent is picked at random: judged on the mean over all agents."),
     Finding("Agent 1 and the mean of the agents reach the lowest level on the fully connected network.",
             "section 5.1, figure 4(c)", judge_lowest, name="lowest", rests_on=DATA_SETS),
     Claim("Disconnected, each agent converges to a law of its own data alone, so that its error stays away "
           "from zero.", "section 5.1, figure 4(c)", judge_away, name="alone", rests_on=DATA_SETS),
-    assumptions_claim("4(c)", DATA_SETS, "With minibatches the noise grows with the distance; its variance "
-                      "is bounded where the second moment of the iterates settles, as appendix D argues."),
+    claims.assumptions_claim("4(c)", (
+        "With minibatches the noise grows with the distance; its variance is bounded where the second moment "
+        "of the iterates settles, as appendix D argues.")),
     Finding("Some agents show another order of the networks than their mean: which agent is picked matters.",
             "section 5.1, figure 4(c)", judge_random, name="random_agent", rests_on=DATA_SETS),
     claims.replicas_finding("exact moments"),

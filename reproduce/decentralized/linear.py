@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ from fedsim.stability.search import stability_radius
 from ..figure import ByScale, Parameter, Tables, note
 from ..statistics import deviation
 from . import shared as de
-from .assumptions import assumptions_row
 
 LEVEL = 0.95
 SETTLED = 0.05
@@ -133,7 +131,8 @@ def _means(network: str, law: fs.Law) -> pd.DataFrame:
 
 def tables(p: Any) -> Tables:
     """Tables curves, means, hypotheses, replicas, those of `_sets`, floors; bounds if they have a value."""
-    problem, rows, bounds = problem_of(p, p.data_seed), defaultdict[str, list[Any]](list), []
+    problem, bounds = problem_of(p, p.data_seed), []
+    rows = de.empty("curves", "means", "hypotheses", "replicas")
     views = {de.AVERAGE: None} | {f"agent {i + 1}": i for i in range(p.n_agents_shown)}
     for number, name in enumerate(de.NETWORKS):
         algorithm = de.algorithm_on(name, p)
@@ -171,7 +170,7 @@ def _sets(p: Any) -> Tables:
                            "radius": stability_radius(problem.as_quadratic(), algorithm),
                            "status": theorem.status, "why": theorem.why})
         rows += speeds_of(limits, curves)
-        assumptions.append(assumptions_row((facts.strong_convexity, facts.smoothness), 0.0, data_set=seed))
+        assumptions.append(de.assumptions_row(problem, 0.0, data_set=seed))
     ends = {f"{name}_{end}": (name, how) for name in ("average", "agents")
             for end, how in (("low", "min"), ("high", "max"))}
     along = pd.concat(every).groupby(["network", "round"], sort=False).agg(**ends)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,11 +13,10 @@ from ..figure import Claim, Drawing, Panel, Parameter, Tables, settings
 from ..tables import among, groups
 from ..verdicts import DATA_SETS, NOT_TESTABLE, Judgement, shares, unanimous
 from . import claims, linear, shared as de
-from .assumptions import VALIDATE, assumptions_claim, range_claim
 
 LANGEVIN = [
     *linear.MODEL,
-    Parameter("step_size", 0.009, "paper", "section 5.1: eta = 0.009"),
+    *de.printed("section 5.1", 0.009),
     Parameter("gradients", "exact", "paper", "section 5.1: deterministic gradients, sigma = 0"),
     Parameter("n_agents_shown", 4, "paper", "figure 2: the first 4 agents and the average"),
     Parameter("likelihood_factor", 0.5, "ours", "f_i with the 1/(2 xi^2) that its density has: with the "
@@ -25,8 +25,7 @@ LANGEVIN = [
 ]
 HAMILTONIAN = [
     *linear.MODEL,
-    Parameter("step_size", 0.1, "paper", "section 5.1: eta = 0.1"),
-    Parameter("friction", 7.0, "paper", "section 5.1: gamma = 7"),
+    *de.printed("section 5.1", 0.1, 7.0),
     Parameter("gradients", "exact", "paper", "the same setting as figure 2"),
     Parameter("n_agents_shown", 4, "paper", "figure 3: the first 4 agents and the average"),
     Parameter("start_velocity", 0.0, "ours", "not printed: at rest"),
@@ -101,22 +100,6 @@ def compute_langevin(scale: str) -> Tables:
     return linear.tables(p) | {"printed": linear.printed_components(p)}
 
 
-def compute_hamiltonian(scale: str) -> Tables:
-    """Tables: curves, means, hypotheses, replicas, sets, spread, assumptions, floors; bounds if any."""
-    return linear.tables(settings(HAMILTONIAN, scale))
-
-
-def judge_faster(tables: Tables) -> Judgement:
-    """Is the complete network faster than the circular one?"""
-    return claims.judge_faster(tables, [("complete", "ring")], ("average", "agents"))
-
-
-def judge_fastest(tables: Tables) -> Judgement:
-    """The order of all three networks."""
-    return claims.judge_faster(tables, [("complete", "ring"), ("complete", "disconnected"),
-                                        ("ring", "disconnected")], ("average", "agents"))
-
-
 def judge_similar(tables: Tables) -> Judgement:
     """The orderings of figure 2's limits, and its tolerance."""
     alone = among(tables["sets"], network="disconnected")
@@ -144,11 +127,12 @@ LANGEVIN_CLAIMS = [
     Claim("Disconnected, the average is worse than the average of the fully connected network.",
           "section 5.1, figure 2", claims.judge_averages, name="averages", rests_on=DATA_SETS),
     Claim("The fully connected network converges faster than the circular one.", "section 5.1, figure 2",
-          judge_faster, name="faster", rests_on=DATA_SETS),
-    assumptions_claim("2", DATA_SETS, "With exact gradients sigma = 0, and a Hessian X_i'X_i/xi^2 + "
-                                      "I/(lambda N) is positive and finite whatever the data.", least=1),
-    range_claim("Theorem 1", "2", DATA_SETS, VALIDATE, "sets", "The circular network's lambda_N is that "
-                "of the Metropolis weights; with none below 0 all would rest on 1/(L + mu), as complete."),
+          partial(claims.judge_faster, pairs=[("complete", "ring")]), name="faster", rests_on=DATA_SETS),
+    claims.assumptions_claim("2", "With exact gradients sigma = 0, and a Hessian X_i'X_i/xi^2 + "
+                             "I/(lambda N) is positive and finite whatever the data.", least=1),
+    claims.range_claim("Theorem 1", "2", claims.VALIDATE, "sets", "The circular network's lambda_N is that "
+                       "of the Metropolis weights; with none below 0 all would rest on 1/(L + mu), as "
+                       "complete."),
     Claim("The f_i are sums of (y_j - x'X_j)^2 and |x|^2/(2 lambda N): exp(-sum f_i) is the posterior "
           "N(m, V).", "section 5.1, before figure 2; also appendix D and (126)",
           claims.judge_printed, name="printed_components", rests_on=DATA_SETS,
@@ -163,12 +147,12 @@ HAMILTONIAN_CLAIMS = [
                   "are ordered as in figure 2."),
     claims.SAMPLING,
     Claim("Convergence is fastest for the fully connected and slowest for the disconnected network.",
-          "section 5.1, figure 3", judge_fastest, name="faster", rests_on=DATA_SETS,
+          "section 5.1, figure 3", partial(claims.judge_faster, pairs=list(combinations(de.NETWORKS, 2))),
+          name="faster", rests_on=DATA_SETS,
           context="Disconnected, the spectral radius is sqrt(1 - gamma eta) = 0.548 where the modes "
                   "oscillate; gossip couples agents of unequal curvature into modes that are slower."),
-    assumptions_claim("3", DATA_SETS, "As in figure 2: the same components, exact gradients.", "de_fig2",
-                      least=1),
-    range_claim("Theorem 11", "3", DATA_SETS, VALIDATE, "sets"),
+    claims.assumptions_claim("3", "As in figure 2: the same components, exact gradients.", "de_fig2", 1),
+    claims.range_claim("Theorem 11", "3", claims.VALIDATE, "sets"),
     claims.replicas_finding(),
 ]
 FIGURES = {
@@ -183,5 +167,5 @@ FIGURES = {
         SHOWS=("The regression of figure 2 by DE-SGHMC: replicas, exact law and floor of four agents and of "
                "the average; Theorem 11's hypotheses are violated on every network."),
         COST={"tiny": "10 s", "quick": "15 s", "paper": "about 7 min (estimated)"}, PARAMETERS=HAMILTONIAN,
-        CLAIMS=HAMILTONIAN_CLAIMS, compute=compute_hamiltonian, draw=partial(draw, theorem="Theorem 11")),
+        CLAIMS=HAMILTONIAN_CLAIMS, compute=lambda scale: linear.tables(settings(HAMILTONIAN, scale)), draw=partial(draw, theorem="Theorem 11")),
 }

@@ -22,7 +22,6 @@ from ..figure import BadInput, Tables, note
 from ..reference import posterior_reference
 from ..verdicts import LEVEL, intervals
 from . import shared as de
-from .assumptions import assumptions_row, logistic_noise_sd
 
 LATE = 0.25
 """Share of the iterations, the last ones, over which an accuracy is averaged."""
@@ -115,20 +114,11 @@ def contrasts(accuracy: Mapping[str, np.ndarray], **labels: Any) -> list[dict[st
         ("low", "high"), intervals(runs, 1, 0.05), strict=True))} for network, runs in apart.items()]
 
 
-class Posterior(NamedTuple):
-    """The posterior's moments as a normal law, and the accuracies of its draws.
+def posterior(data: Data, problem: fs.LogisticRegression, p: Any) -> tuple[fs.Gaussian, np.ndarray, dict]:
+    """Its moments as a normal law, accuracies of its draws, facts: from Metropolis-adjusted Hamiltonian MC.
 
-    `halves` is W2 between the laws fitted to two halves of the chains: the size of its sampling error.
+    "halves_w2" is W2 between the laws fitted to two halves of the chains: the size of its sampling error.
     """
-
-    law: fs.Gaussian
-    accuracies: np.ndarray
-    acceptance: float
-    halves: float
-
-
-def posterior(data: Data, problem: fs.LogisticRegression, p: Any) -> Posterior:
-    """From Metropolis-adjusted Hamiltonian Monte Carlo."""
     note("reference sample of the posterior")
     sample = posterior_reference(problem, n_chains=p.reference_chains, n_draws=p.reference_draws, seed=p.seed,
                                  leapfrog_steps=p.reference_leapfrogs, warmup=p.reference_warmup,
@@ -136,8 +126,11 @@ def posterior(data: Data, problem: fs.LogisticRegression, p: Any) -> Posterior:
     pooled, half = sample.pooled(), p.reference_chains // 2
     law, one, other = (fs.Gaussian(draws.mean(axis=0), np.cov(draws.T)) for draws in (
         part.reshape(-1, problem.dim) for part in (pooled, sample.draws[:, :half], sample.draws[:, half:])))
-    return Posterior(law, accuracies(pooled[:: max(1, len(pooled) // 2000)], data), sample.acceptance,
-                     one.w2(other))
+    hits = accuracies(pooled[:: max(1, len(pooled) // 2000)], data)
+    return law, hits, {
+        "posterior_accuracy": hits.mean(), "posterior_sd": hits.std(ddof=1), "acceptance": sample.acceptance,
+        "halves_w2": one.w2(other), "spread": np.sqrt(law.variances.sum()),
+        "laplace_w2": problem.laplace().w2(law)}
 
 
 def compute(p: Any) -> Tables:
@@ -146,23 +139,19 @@ def compute(p: Any) -> Tables:
     Curves, with those of the other method if any, and distances are of the first data set; "pace" compares
     the two methods.
     """
-    rows: Rows = {name: [] for name in ("curves", "sets", "contrasts", "hypotheses", "assumptions", "pace",
-                                        "distances", "bounds")}
+    rows = de.empty("curves", "sets", "contrasts", "hypotheses", "assumptions", "pace", "distances", "bounds")
     fixed = None if hasattr(p, "feature_variance") else breast_cancer()
     first = fixed or simulated(p, 0)
     problem = on_agents(first, p)
-    reference = posterior(first, problem, p)
+    law, hits, facts = posterior(first, problem, p)
     for number in range(p.n_data_sets):
-        _add_set(rows, p, number, fixed or simulated(p, number), reference if fixed else None)
+        _add_set(rows, p, number, fixed or simulated(p, number), (law, hits) if fixed else None)
     for name in de.NETWORKS:
-        _add_distances(rows, p, name, problem, reference.law)
+        _add_distances(rows, p, name, problem, law)
     low, high = problem.curvature_bounds("components")
     rows["setting"] = [{
         "data": first.name, "units": "dealings" if fixed else "data sets", "n_data": len(first.labels),
-        "dim": problem.dim, "strong_convexity": low, "smoothness": high,
-        "posterior_accuracy": reference.accuracies.mean(), "posterior_sd": reference.accuracies.std(ddof=1),
-        "acceptance": reference.acceptance, "halves_w2": reference.halves,
-        "spread": np.sqrt(reference.law.variances.sum()), "laplace_w2": problem.laplace().w2(reference.law)}]
+        "dim": problem.dim, "strong_convexity": low, "smoothness": high, **facts}]
     return de.tables_of(rows)
 
 
@@ -171,17 +160,29 @@ def add_hypotheses(rows: Rows, p: Any, number: int, problem: fs.LogisticRegressi
     for name in de.NETWORKS:
         algorithm = de.algorithm_on(name, p)
         theorem = de.applied(de.AGENTS, theory.constants(problem, algorithm), algorithm)
-        rows["hypotheses"].append(theorem.row(theorem=de.theorem_of(algorithm), data_set=number,
-                                              network=name))
-    rows["assumptions"].append(assumptions_row(problem.curvature_bounds("components"),
-                                               logistic_noise_sd(problem), data_set=number))
+        number_of = "Theorem 11" if isinstance(algorithm, fs.DESGHMC) else "Theorem 1"
+        rows["hypotheses"].append(theorem.row(theorem=number_of, data_set=number, network=name))
+    rows["assumptions"].append(de.assumptions_row(problem, noise_sd(problem), data_set=number))
 
 
-def _add_set(rows: Rows, p: Any, number: int, data: Data, reference: Posterior | None) -> None:
+def noise_sd(problem: fs.LogisticRegression) -> float:
+    """A bound of the noise of logistic minibatches at every point, for any state and step size.
+
+    The gradient of a datum's loss is at most its |X_j| long, so that E||noise||^2 of an unbiased minibatch
+    is at most (n_i/b) sum_j |X_j|^2.
+    """
+    assert problem.batch_size is not None
+    lengths = np.square(problem.features).sum(axis=1)
+    sums, sizes = np.bincount(problem.clients, weights=lengths), np.bincount(problem.clients)
+    return float(np.sqrt((sizes * sums / problem.batch_size).max()))
+
+
+def _add_set(rows: Rows, p: Any, number: int, data: Data,
+             reference: tuple[fs.Gaussian, np.ndarray] | None) -> None:
     """Runs of one agent on the data set of this number, with the posterior of `reference` or Laplace's."""
     problem, end, accuracy = on_agents(data, p, number), {}, {}
-    law = reference.law if reference else problem.laplace()
-    hits = reference.accuracies if reference else accuracies(law.sample(500, p.seed + number), data)
+    law, hits = reference or (problem.laplace(), None)
+    hits = accuracies(law.sample(500, p.seed + number), data) if hits is None else hits
     for name, network in de.NETWORKS.items():
         note(f"{network.title} network, {number + 1} of {p.n_data_sets}")
         methods = {"this": de.algorithm_on(name, p)}

@@ -14,7 +14,16 @@ from ..figure import Drawing, Tables
 from ..tables import among
 from ..verdicts import intervals
 from . import shared as de
-from .logistic_claims import units_of, wide
+
+
+def units_of(tables: Tables) -> str:
+    """What the independent draws are called."""
+    return str(tables["setting"]["units"].iloc[0])
+
+
+def wide(table: pd.DataFrame, column: str, columns: str | list[str] = "network") -> pd.DataFrame:
+    """A row for each data set."""
+    return table.pivot(index="data_set", columns=columns, values=column)
 
 
 def draw(tables: Tables, method: str, other: str = "",

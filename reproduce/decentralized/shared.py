@@ -6,7 +6,7 @@ hypotheses hold, and if not which one fails and by how much. A disconnected netw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from theory.decentralized.sghmc.setting import MOMENTUM_RANGE, STEP_RANGE
 from theory.decentralized.sgld.paper import hypotheses
 
 from .. import plot
-from ..figure import Tables
+from ..figure import Parameter, Tables
 
 HOLD, VIOLATED, NOT_APPLICABLE = "hold", "violated", "not applicable"
 ALL_HOLD, NOT_CONNECTED = "all hypotheses hold", "the network is not connected"
@@ -62,9 +62,18 @@ def algorithm_on(network: str, p: Any) -> Any:
     return fs.DESGLD(p.step_size, mixing)
 
 
-def theorem_of(algorithm: Any) -> str:
-    """The theorem on an algorithm's W2."""
-    return "Theorem 11" if isinstance(algorithm, fs.DESGHMC) else "Theorem 1"
+def printed(place: str, step_size: float, friction: float | None = None) -> list[Parameter]:
+    """Step size, and friction if any, as the paper prints them in a place."""
+    values = {"step_size": ("eta", step_size), "friction": ("gamma", friction)}
+    return [Parameter(name, value, "paper", f"{place}: {symbol} = {value:g}")
+            for name, (symbol, value) in values.items() if value is not None]
+
+
+def method_of(parameters: Sequence[Parameter]) -> tuple[str, str]:
+    """Method and theorem of a figure with these parameters."""
+    if any(item.name == "friction" for item in parameters):
+        return "DE-SGHMC", "Theorem 11"
+    return "DE-SGLD", "Theorem 1"
 
 
 class Application(NamedTuple):
@@ -131,6 +140,23 @@ def _beyond(item: theory.Assumption, momentum: float) -> str:
         return "no momentum is allowed"
     text = f"{1.0 - item.margin:.3g}"
     return f"{text if text != '1' else f'{1.0 - item.margin:.6g}'} times the limit"
+
+
+def assumptions_row(problem: Any, noise_sd: float, **labels: Any) -> dict[str, Any]:
+    """A row (labels, strong_convexity, smoothness, noise_bounded, noise_sd) of the table "assumptions".
+
+    `noise_sd` is the largest root of E||gradient noise||^2 of an agent: 0 for exact gradients, infinite
+    where it has no bound; stored as -1 then.
+    """
+    low, high = problem.curvature_bounds("components")
+    bounded = bool(np.isfinite(noise_sd))
+    return {**labels, "strong_convexity": low, "smoothness": high, "noise_bounded": bounded,
+            "noise_sd": noise_sd if bounded else -1.0}
+
+
+def empty(*names: str) -> dict[str, list[Any]]:
+    """A list for the rows of each table."""
+    return {name: [] for name in names}
 
 
 def tables_of(rows: Mapping[str, list[Any]]) -> Tables:

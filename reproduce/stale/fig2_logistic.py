@@ -195,7 +195,7 @@ def _draw_variances(ax: Axes, table: pd.DataFrame, x: str) -> None:
         one = table[table["workers"] == n]
         if n in (counts[0], counts[-1]):
             ax.fill_between(one[x], one["low"], one["high"], color=look["color"], alpha=0.15, linewidth=0)
-        ax.plot(one[x], one["variance"], linewidth=1.6, label=sim.workers_label(n), **look)
+        ax.plot(one[x], one["variance"], linewidth=1.6, label=f"W = {n}", **look)
     ax.set(xscale="log", yscale="log", ylabel="variance of the averaged test loss")
 
 

@@ -102,6 +102,20 @@ class Sums:
                           mean**2 + spread, f"average of theta^2, h = {h:g}")
 
 
+PLAIN = fs.Quadratic(np.ones(1), np.zeros((1, 1)))
+"""The target N(0, 1) with exact gradients."""
+
+
+def law_of(problem: Any, tau: int, length: int, h: float) -> AverageLaw:
+    """The law at a constant age."""
+    return Sums.of(h * curvature(problem), np.minimum(np.arange(length), tau)).law(problem, h)
+
+
 def followed(problem: Any) -> fs.Gaussian:
     """The law whose gradient the chain follows, which is not the posterior with batch sums."""
     return (problem.as_quadratic() if isinstance(problem, fs.GaussianMean) else problem).target()
+
+
+def curvature(problem: Any) -> float:
+    """Of the potential of that law: a."""
+    return 1.0 / float(followed(problem).variances[0])

@@ -22,6 +22,7 @@ from fedsim.stability.search import stability_radius
 
 from ..figure import ByScale, Parameter, note
 from ..reference import posterior_reference
+from ..tables import spaced
 from ..verdicts import intervals
 from . import adult, shared as sim
 
@@ -202,7 +203,7 @@ def _setting(case: Case, counts: Sequence[int]) -> pd.DataFrame:
 
 def grid(last: int, count: int = 40) -> np.ndarray:
     """Log-spaced whole numbers."""
-    return sim.spaced(last, count)
+    return spaced(last, count)
 
 
 def common_times(groups: Sequence[Group], count: int = 40) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from reproduce.stale.readings import POSTERIOR, PRINTED, SUMS
+from reproduce.stale.fig1 import POSTERIOR, PRINTED, SUMS
 from reproduce.verdicts import DOES_NOT_HOLD, FAIL, HOLDS, MISPRINT, NOT_TESTABLE, OPEN, PASS
 
 

@@ -8,8 +8,7 @@ normal draws, so that differences between them are sharper.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -20,29 +19,34 @@ import fedsim as fs
 from fedsim.laws.estimators import combine
 from fedsim.stability.search import stability_radius
 
-from ..figure import ByScale, Parameter, note
+from .. import figure as fig
+from ..data import Files
+from ..figure import ByScale, Parameter
 from ..reference import posterior_reference
 from ..tables import spaced
 from ..verdicts import intervals
 from . import adult, shared as sim
 
-SERVER_COUNTS = [1, 3, 5, 7]
 SEEDS_APART = 100
 """Seeds of one data set are so far from the next one's: more than there are servers."""
-
 UPDATE_COST = Parameter("update_cost", 0.1, "ours",
                         "time of an update at the server, in mean service times: the simulated latency")
-SERVERS = Parameter("servers", SERVER_COUNTS, "paper", "section 5.2: S = 1, 3, 5, 7")
-SCHEDULE_SEED = Parameter("schedule_seed", 3, "ours", "of the service times of the first server and data set")
-REPLICA_REASON = "of each data set; the paper shows single runs"
+SERVERS = Parameter("servers", [1, 3, 5, 7], "paper", "section 5.2: S = 1, 3, 5, 7")
+SCHEDULE_SEED = Parameter("schedule_seed", 3, "ours",
+                          "of the service times of the first server and data set")
 DYNAMICS = [
     sim.SERVICE, UPDATE_COST, SCHEDULE_SEED, sim.SEED,
     Parameter("rate", 0.01, "ours", "h^2 n, Caffe's default rate on the mean loss; not printed for a9a"),
-    Parameter("momentum", 0.9, "ours", "m, Caffe's default. The paper prints B = 1 - m; Algorithm 1 keeps "
-                                       "1 - B h of the velocity, so that B = (1 - m)/h is meant"),
+    Parameter("momentum", 0.9, "ours", "m, Caffe's default. The paper prints B = 1 - m; Algorithm 1 keeps 1 "
+              "- B h of the velocity, so that B = (1 - m)/h is meant"),
     Parameter("reference_chains", 8, "ours", "of Metropolis-adjusted HMC, for each data set"),
-    Parameter("reference_draws", ByScale(20, 50, 50), "ours", "of each, for the posterior's mean loss"),
-]
+    Parameter("reference_draws", ByScale(20, 50, 50), "ours", "of each, for the posterior's mean loss")]
+
+
+def lengths_of(iterations: ByScale, n_replicas: ByScale) -> list[Parameter]:
+    """The parameters that say how long and how many the chains are."""
+    return [Parameter("iterations", iterations, "ours", "per worker; the paper's axis is not readable"),
+            Parameter("n_replicas", n_replicas, "ours", "of each data set; the paper shows single runs")]
 
 
 class Case(NamedTuple):
@@ -54,14 +58,14 @@ class Case(NamedTuple):
     loss: adult.TestLoss
 
 
-def cases(p: Any, files: Mapping[str, Path] | None) -> list[Case]:
+def cases(p: Any, files: Files | None) -> list[Case]:
     """All data sets of a figure."""
-    found = []
+    every = []
     for number, data in enumerate(adult.adults(p, files or {})):
-        moved = {name: getattr(p, name) + SEEDS_APART * number for name in ("seed", "schedule_seed")}
-        own = SimpleNamespace(**{**vars(p), **moved})
-        found.append(Case(own, data, data.problem(p), adult.TestLoss.of(data.test)))
-    return found
+        seeds = {name: getattr(p, name) + SEEDS_APART * number for name in ("seed", "schedule_seed")}
+        own = SimpleNamespace(**(vars(p) | seeds))
+        every.append(Case(own, data, data.problem(p), adult.TestLoss.of(data.test)))
+    return every
 
 
 def algorithm(p: Any, n_workers: int, server: int = 0) -> fs.StaleSGHMC:
@@ -78,141 +82,121 @@ class Server(NamedTuple):
     times: np.ndarray
     workers: int
 
-    def at(self, lengths: np.ndarray) -> np.ndarray:
-        """Averages (R, n) after so many updates."""
-        return self.averages[:, lengths - 1]
-
-    def made(self, times: Any) -> np.ndarray:
-        """Updates made by these times."""
-        return np.searchsorted(self.times, times, side="right")
+    def made(self, x: np.ndarray, axis: str) -> np.ndarray:
+        """Updates made by x "iterations" of every worker on average, or by simulated "time"s x."""
+        return self.workers * x if axis == "iterations" else np.searchsorted(self.times, x, side="right")
 
 
-Group = Sequence[Server]
+Group = Sequence[Server]  # the servers of one data set
+Groups = Sequence[Group]  # of every data set
 
 
 def servers(case: Case, n_workers: int, n_servers: int = 1) -> list[Server]:
     """Independent servers with as many workers each: chains from the origin, L = W iterations updates."""
-    p, found = case.p, []
+    p, group = case.p, []
     for number in range(n_servers):
-        note(f"simulating W = {n_workers}, server {number + 1}")
+        fig.note(f"simulating W = {n_workers}, server {number + 1}")
         length, moves = n_workers * p.iterations, algorithm(p, n_workers, number)
         path = fs.sample_path(case.problem, moves, length, seed=p.seed + number, n_chains=p.n_replicas,
                               allow_unstable=True)  # table `setting` has the radius; to check each costs more
         averages = np.cumsum(case.loss(path), axis=1) / np.arange(1, length + 1)
-        found.append(Server(averages, moves.staleness.history(length).times, n_workers))
-    return found
-
-
-def combined(group: Group, lengths: Sequence[np.ndarray]) -> np.ndarray:
-    """Averages (R, n) of several servers, weighted by time; `lengths` (n,) for each server."""
-    parts = [one.at(length) for one, length in zip(group, lengths, strict=True)]
-    spans = np.array(lengths, dtype=float)  # all have the same step size
-    return np.stack([combine([part[:, i] for part in parts], spans[:, i])
-                     for i in range(spans.shape[1])], axis=1)
+        group.append(Server(averages, moves.staleness.history(length).times, n_workers))
+    return group
 
 
 def averages_at(group: Group, x: Any, axis: str) -> np.ndarray:
-    """Averages (R, n) at x "iterations" of every worker on average, or at simulated "time"s x."""
-    points = np.atleast_1d(x)
-    return combined(group, [one.workers * points if axis == "iterations" else one.made(points)
-                            for one in group])
+    """Averages (R, n) of several servers, weighted by time, at places x of an axis."""
+    lengths = np.array([one.made(np.atleast_1d(x), axis) for one in group])  # all have the same step size
+    parts = [one.averages[:, length - 1] for one, length in zip(group, lengths, strict=True)]
+    return np.stack([combine([part[:, i] for part in parts], spans) for i, spans in
+                     enumerate(lengths.T.astype(float))], axis=1)
 
 
-def speedup(p: Any, single: Group, several: Group) -> float:
-    """Iterations per worker that one server needs for the mean loss of several halfway, over theirs."""
-    half, every = p.iterations // 2, np.arange(1, p.iterations + 1)
-    falling = np.minimum.accumulate(averages_at(single, every, "iterations").mean(axis=0))
-    level = float(averages_at(several, half, "iterations").mean())
-    return float(np.interp(-level, -falling, every)) / half
+def _losses(groups: Groups, n_servers: int, x: Any, axis: str) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and spread (standard deviation) of the chains of the first servers, (data sets, n) each."""
+    each = [averages_at(group[:n_servers], x, axis) for group in groups]
+    return (np.stack([averages.mean(axis=0) for averages in each]),
+            np.stack([averages.std(axis=0, ddof=1) for averages in each]))
 
 
-def speedup_rows(p: Any, groups: Sequence[Group], **labels: Any) -> list[dict[str, Any]]:
-    """Speedups of several servers on every data set; `groups` has all servers of each."""
-    return [{**labels, "data_set": number, "servers": n, "iterations": p.iterations // 2,
-             "speedup": speedup(p, group[:1], group[:n])}
-            for number, group in enumerate(groups) for n in p.servers if n > 1]
-
-
-def curve(groups: Sequence[Group], x: np.ndarray, axis: str, **labels: Any) -> pd.DataFrame:
-    """Over data sets, the median of the mean loss and its least and largest value, and the median spread.
-
-    The mean and the spread (standard deviation) are those of the chains of each data set.
-    """
-    found = [averages_at(group, x, axis) for group in groups]
-    mean = np.stack([values.mean(axis=0) for values in found])
-    spread = np.stack([values.std(axis=0, ddof=1) for values in found])
-    return pd.DataFrame({**labels, "axis": axis, "x": np.asarray(x, dtype=float),
-                         "loss": np.median(mean, axis=0), "low": mean.min(axis=0), "high": mean.max(axis=0),
+def curve(groups: Groups, x: np.ndarray, axis: str, n_servers: int = 1, **labels: Any) -> pd.DataFrame:
+    """Over data sets, the median of the mean loss and its least and largest value, and the median spread."""
+    mean, spread = _losses(groups, n_servers, x, axis)
+    return pd.DataFrame({**labels, "axis": axis, "x": x.astype(float), "loss": np.median(mean, axis=0),
+                         "low": mean.min(axis=0), "high": mean.max(axis=0),
                          "spread": np.median(spread, axis=0)})
 
 
-def loss_rows(groups: Sequence[Group], x: float, axis: str, **labels: Any) -> list[dict[str, Any]]:
+def losses_at(groups: Groups, x: float, axis: str, n_servers: int = 1, **labels: Any) -> pd.DataFrame:
     """Mean loss and spread of the chains of every data set at one x."""
-    rows = []
-    for number, group in enumerate(groups):
-        values = averages_at(group, x, axis)[:, 0]
-        rows.append({**labels, "data_set": number, "axis": axis, "x": float(x), "loss": float(values.mean()),
-                     "spread": float(values.std(ddof=1))})
-    return rows
+    mean, spread = _losses(groups, n_servers, x, axis)
+    return pd.DataFrame({**labels, "data_set": np.arange(len(groups)), "axis": axis, "x": float(x),
+                         "loss": mean[:, 0], "spread": spread[:, 0]})
 
 
-def variances(group: Group, n_servers: int, iterations: int) -> dict[str, float]:
-    """Variance between chains of the average of the first servers, and of single ones, all pooled."""
-    several = averages_at(group[:n_servers], iterations, "iterations")
-    single = [averages_at([one], iterations, "iterations").var(ddof=1) for one in group]
-    return {"variance": float(several.var(ddof=1)), "single": float(np.mean(single))}
-
-
-def gain(groups: Sequence[Group], n_servers: int, x: np.ndarray, axis: str, **labels: Any) -> pd.DataFrame:
+def gain(groups: Groups, n_servers: int, x: np.ndarray, axis: str, **labels: Any) -> pd.DataFrame:
     """Mean loss of the first servers minus that of one, with intervals over data sets, each for itself."""
-    values = np.stack([(averages_at(group[:n_servers], x, axis) - averages_at(group[:1], x, axis))
-                       .mean(axis=0) for group in groups])
+    values = _losses(groups, n_servers, x, axis)[0] - _losses(groups, 1, x, axis)[0]
     low, high = intervals(values, 1)
-    return pd.DataFrame({**labels, "servers": n_servers, "axis": axis, "x": np.asarray(x, dtype=float),
+    return pd.DataFrame({**labels, "servers": n_servers, "axis": axis, "x": x.astype(float),
                          "difference": values.mean(axis=0), "low": low, "high": high})
 
 
-def posterior(case: Case) -> dict[str, float]:
-    """The posterior's mean test loss, what every average should converge to, with its standard error."""
-    note("sampling the posterior by Metropolis-adjusted HMC")
-    found = posterior_reference(case.problem, n_chains=case.p.reference_chains, seed=case.p.seed,
-                                n_draws=case.p.reference_draws, leapfrog_steps=4, warmup=20)
-    mean, error = found.mean(lambda x: case.loss(x)[..., None])
-    return {"loss": float(mean[0]), "error": float(error[0]), "acceptance": found.acceptance}
+def against_both(p: Any, groups: Mapping[int, Groups],
+                 labels: Callable[[int, str], dict[str, Any]]) -> tuple[list[pd.DataFrame], pd.DataFrame]:
+    """For every number of workers, curves against iterations and time, and losses of every data set.
+
+    The latter after a tenth of the iterations, at their end, and at the last time that all have.
+    """
+    clock, end = common_times([group for every in groups.values() for group in every]), p.iterations
+    curves = [curve(every, x, axis, **labels(n, axis)) for n, every in groups.items()
+              for axis, x in (("iterations", spaced(end, 40)), ("time", clock))]
+    ends = [losses_at(every, x, axis, workers=n) for n, every in groups.items() for axis, x in (
+        ("iterations", max(1, end // 10)), ("iterations", end), ("time", clock[-1]))]
+    return curves, pd.concat(ends)
 
 
-def common_tables(found: Sequence[Case], counts: Sequence[int]) -> dict[str, pd.DataFrame]:
-    """Tables: data, setting of the first data set, posterior of each."""
-    rows = pd.DataFrame([{"data_set": number} | posterior(case) for number, case in enumerate(found)])
-    return {"data": adult.data_table([case.data for case in found]), "setting": _setting(found[0], counts),
-            "posterior": rows}
-
-
-def _setting(case: Case, counts: Sequence[int]) -> pd.DataFrame:
-    """Ages, stability and simulated clock for each number of workers."""
-    rows = []
-    for n_workers in counts:
-        length, moves = n_workers * case.p.iterations, algorithm(case.p, n_workers)
-        past, ages = moves.staleness.history(length), moves.ages(length)
-        rows.append({"workers": n_workers, "mean_age": float(ages.mean()), "largest_age": int(ages.max()),
-                     "radius": stability_radius(case.problem, moves), "end_time": float(past.times[-1]),
-                     "utilisation": float(past.utilisation.mean()),
-                     "step_size": float(moves.step_size), "friction": moves.friction})
+def speedups(p: Any, groups: Groups, **labels: Any) -> pd.DataFrame:
+    """Iterations per worker that one server needs for the mean loss of several halfway, over theirs."""
+    half, iterations, rows = p.iterations // 2, np.arange(1, p.iterations + 1), []
+    for number, group in enumerate(groups):
+        falling = np.minimum.accumulate(averages_at(group[:1], iterations, "iterations").mean(axis=0))
+        for n in p.servers[1:]:
+            level = float(averages_at(group[:n], half, "iterations").mean())
+            needed = float(np.interp(-level, -falling, iterations))
+            rows.append({**labels, "data_set": number, "servers": n, "iterations": half,
+                         "speedup": needed / half})
     return pd.DataFrame(rows)
 
 
-def grid(last: int, count: int = 40) -> np.ndarray:
-    """Log-spaced whole numbers."""
-    return spaced(last, count)
-
-
-def common_times(groups: Sequence[Group], count: int = 40) -> np.ndarray:
+def common_times(groups: Groups) -> np.ndarray:
     """Log-spaced times at which all servers of all groups have begun, and none has ended."""
-    first = max(one.times[0] for group in groups for one in group)
-    last = min(one.times[-1] for group in groups for one in group)
-    return np.geomspace(first, last, count)
+    times = [one.times for group in groups for one in group]
+    return np.geomspace(max(one[0] for one in times), min(one[-1] for one in times), 40)
 
 
-def by_set(table: pd.DataFrame, value: str, columns: str | list[str]) -> np.ndarray:
-    """A column (data sets, n), with one column for each value of `columns`, in ascending order."""
-    return table.pivot(index="data_set", columns=columns, values=value).sort_index(axis=1).to_numpy()
+def common_tables(every: Sequence[Case], counts: Sequence[int]) -> fig.Tables:
+    """Tables: data, setting of the first data set, posterior of each."""
+    return {"data": adult.data_table([case.data for case in every]),
+            "setting": pd.DataFrame([_setting(every[0], n) for n in counts]),
+            "posterior": pd.DataFrame([{"data_set": number} | _posterior(case)
+                                       for number, case in enumerate(every)])}
+
+
+def _posterior(case: Case) -> dict[str, float]:
+    """The posterior's mean test loss, what every average should converge to, with its standard error."""
+    fig.note("sampling the posterior by Metropolis-adjusted HMC")
+    sample = posterior_reference(case.problem, n_chains=case.p.reference_chains, seed=case.p.seed,
+                                 n_draws=case.p.reference_draws, leapfrog_steps=4, warmup=20)
+    mean, error = sample.mean(lambda x: case.loss(x)[..., None])
+    return {"loss": float(mean[0]), "error": float(error[0]), "acceptance": sample.acceptance}
+
+
+def _setting(case: Case, n_workers: int) -> dict[str, float]:
+    """Ages, stability and simulated clock for a number of workers."""
+    length, moves = n_workers * case.p.iterations, algorithm(case.p, n_workers)
+    history = moves.staleness.history(length)
+    return {"workers": n_workers, "mean_age": float(history.ages.mean()),
+            "largest_age": int(history.ages.max()), "radius": stability_radius(case.problem, moves),
+            "end_time": float(history.times[-1]), "utilisation": float(history.utilisation.mean()),
+            "step_size": float(moves.step_size), "friction": moves.friction}

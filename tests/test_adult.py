@@ -100,7 +100,7 @@ def test_the_test_loss_is_the_mean_logistic_loss():
     points = np.random.default_rng(0).standard_normal((3, 700, 123))
     problem = adult.Adult(data.test, data.test, "").problem(QUICK)
     expected = (problem.potential(None, points) - 0.5 * (points**2).sum(axis=-1)) / len(data.test.labels)
-    np.testing.assert_allclose(adult.TestLoss.of(data.test)(points), expected, rtol=1e-10)
+    np.testing.assert_allclose(data.loss(points), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", FIGURES)

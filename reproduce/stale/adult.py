@@ -56,25 +56,13 @@ class Adult(NamedTuple):
         return fs.LogisticRegression(*self.train, np.zeros(len(self.train.labels), np.int64),
                                      prior_variance=p.prior_variance, batch_size=p.batch_size, replace=False)
 
-
-class TestLoss(NamedTuple):
-    """Mean logistic loss of the test rows; rows of `signed` are minus the margins' coefficients."""
-
-    signed: np.ndarray
-
-    @classmethod
-    def of(cls, test: Labelled) -> TestLoss:
-        """Of these rows."""
-        return cls(test.features * (1.0 - 2.0 * test.labels)[:, None])
-
-    def __call__(self, path: np.ndarray) -> np.ndarray:
-        """Losses (R, n) of points (R, n, d); in parts that stay in the cache."""
-        points = path.reshape(-1, path.shape[-1])
-        found, size = np.empty(len(points)), max(1, 2**18 // len(self.signed))
-        for first in range(0, len(points), size):
-            scores = points[first:first + size] @ self.signed.T
-            found[first:first + size] = np.log(1.0 + np.exp(scores)).mean(axis=1)
-        return found.reshape(path.shape[:-1])
+    def loss(self, path: np.ndarray) -> np.ndarray:
+        """Mean logistic loss (R, n) of the test rows at points (R, n, d); in parts that stay in the cache."""
+        signed = (self.test.features * (1.0 - 2.0 * self.test.labels)[:, None]).T  # minus the margins
+        points, size = path.reshape(-1, path.shape[-1]), max(1, 2**18 // len(self.test.labels))
+        losses = [np.log(1.0 + np.exp(points[first:first + size] @ signed)).mean(axis=1)
+                  for first in range(0, len(points), size)]
+        return np.concatenate(losses).reshape(path.shape[:-1])
 
 
 def stand_in(n_rows: int, spread: float, seed: int) -> Labelled:
@@ -83,9 +71,9 @@ def stand_in(n_rows: int, spread: float, seed: int) -> Labelled:
     features, first = np.zeros((n_rows, N_FEATURES)), 0
     for question, answers in enumerate(ANSWERS):
         odds = 1.0 / np.arange(1, answers + 1)
-        given = rng.choice(answers, n_rows, p=odds / odds.sum())
-        seen = rng.random(n_rows) >= (OPEN_SHARE if question in OPEN else 0.0)
-        features[np.flatnonzero(seen), first + given[seen]] = 1.0
+        answer = rng.choice(answers, n_rows, p=odds / odds.sum())
+        answered = rng.random(n_rows) >= (OPEN_SHARE if question in OPEN else 0.0)
+        features[np.flatnonzero(answered), first + answer[answered]] = 1.0
         first += answers
     coefficients = spread * rng.standard_normal(N_FEATURES)
     scores, ones = features @ coefficients, features.sum(axis=1)
@@ -126,19 +114,15 @@ def adults(p: Any, files: Mapping[str, Path]) -> Iterator[Adult]:
         yield Adult(_part(rows, train[:p.n_train]), _part(rows, test[:p.n_test]), "a9a")
 
 
-def data_table(found: Sequence[Adult]) -> pd.DataFrame:
+def data_table(data_sets: Sequence[Adult]) -> pd.DataFrame:
     """One row: the source, how many data sets, and what they look like on average."""
-    first = found[0]
+    first = data_sets[0]
     return pd.DataFrame([{
-        "source": first.source, "sets": len(found), "n_train": len(first.train.labels),
+        "source": first.source, "sets": len(data_sets), "n_train": len(first.train.labels),
         "n_test": len(first.test.labels), "dim": first.train.features.shape[1],
-        "nonzero_per_row": float(np.mean([(one.train.features != 0.0).sum(axis=1).mean() for one in found])),
-        "share_of_ones": float(np.mean([one.train.labels.mean() for one in found]))}])
-
-
-def is_real(table: pd.DataFrame) -> bool:
-    """True when the rows are the paper's."""
-    return bool(table["source"].iloc[0] != STAND_IN)
+        "nonzero_per_row": float(np.mean([(one.train.features != 0.0).sum(axis=1).mean()
+                                          for one in data_sets])),
+        "share_of_ones": float(np.mean([one.train.labels.mean() for one in data_sets]))}])
 
 
 def data_text(table: pd.DataFrame) -> str:

@@ -137,9 +137,9 @@ def _runs(p: Any, problem: fs.GaussianMean, algorithm: fs.StaleSGLD, law: Averag
 
     Replicas are independent from age to age.
     """
-    lengths, start, seed = spaced(len(law.lengths), 50), followed(problem), p.seed + labels["age"]
-    averages = sim.running_averages(problem, algorithm, lengths, p.n_replicas, seed, start)
-    end = sim.end_row(problem, algorithm, law, p.n_end_replicas, seed + 100, start, **labels)
+    lengths, seed = spaced(len(law.lengths), 50), p.seed + labels["age"]
+    averages = sim.running_averages(problem, algorithm, lengths, p.n_replicas, seed)
+    end = sim.end_row(problem, algorithm, law, p.n_end_replicas, seed + 100, **labels)
     return [sim.exact_rows(law, lengths, **labels),
             sim.replica_rows(averages, lengths, law.truth, **labels)], end
 

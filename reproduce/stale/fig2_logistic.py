@@ -60,7 +60,7 @@ def _run(case: blr.Case, n_workers: int, from_origin: bool) -> Run:
     kept = np.arange(1, path.shape[1] + 1)
     updates = kept * p.every
     times = workers.history(p.updates).times[updates - 1]
-    return Run(algorithm, updates, (np.cumsum(case.loss(path), axis=1) / kept).var(axis=0, ddof=1),
+    return Run(algorithm, updates, (np.cumsum(case.data.loss(path), axis=1) / kept).var(axis=0, ddof=1),
                {"iterations": updates / n_workers, "time": times})
 
 

@@ -7,10 +7,7 @@ law is exact, and time is simulated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,29 +16,32 @@ from matplotlib.axes import Axes
 from theory.rates import fit_rate
 
 from .. import figure as fig, plot
+from ..figure import ByScale, Parameter
 from ..tables import among, groups, spaced
 from ..verdicts import shares, unanimous
 from . import shared as sim
-from .law import Sums, followed
+from .law import Sums
 
 BURN_IN = 3.0
 """Relaxation times 1/(h a) of one worker after which variances are compared: 5% of a start are left."""
-Runs = Mapping[tuple[int, int], sim.Run]  # by data set and W
+Runs = dict[tuple[int, int], sim.Run]  # by data set and W
 
 
-def compute_along(axis: str, p: Any, steps: list[float], update_costs: list[float],
-                  with_shapes: bool) -> fig.Tables:
+def compute_along(axis: str, parameters: list[Parameter], scale: str) -> fig.Tables:
     """Tables: sets, curves (exact, replicas), replicas (at the end), workers, shapes, ratios, judged.
 
-    For every step size and cost of updates; variances are judged along "per_worker" or "time".
+    For every step size "per_worker", with shapes and ratios, or for every cost of updates along "time".
     """
+    p = fig.settings(parameters, scale)
     problems, parts = sim.data_sets(p), []
-    for stream, (ha, cost) in enumerate(product(steps, update_costs)):
+    settings = ([(ha, p.update_cost) for ha in p.steps] if axis == "per_worker" else
+                [(p.step, cost) for cost in p.update_costs])
+    for stream, (ha, cost) in enumerate(settings):
         fig.note(f"exact laws, h a = {ha:g}, u = {cost:g}")
         server = sim.Server(p, problems, ha, cost)
         runs = {(k, n): server.run(k, n, n * p.per_worker) for k in range(p.n_data_sets) for n in p.workers}
         parts.append(_curves(server, runs, stream) | {"workers": _workers(server, runs)}
-                     | (_shapes(server, runs) if with_shapes else {})
+                     | (_shapes(server, runs) if axis == "per_worker" else {})
                      | {"judged": _compared(server, runs, axis)})
     return {"sets": sim.sets_table(problems)} | {
         name: pd.concat([part[name] for part in parts], ignore_index=True) for name in parts[0]}
@@ -57,7 +57,7 @@ def _curves(server: sim.Server, runs: Runs, stream: int) -> fig.Tables:
         algorithm, law, history = runs[k, n]
         lengths, labels = spaced(int(law.lengths[-1])), server.labels | {"workers": n}
         averages = sim.running_averages(server.problems[k], algorithm, lengths, p.n_replicas,
-                                        p.seed + n + 100 * stream, followed(server.problems[k]))
+                                        p.seed + n + 100 * stream)
         ends.append(labels | sim.scores(averages[:, -1], law))
         curves += [table.assign(per_worker=lengths / n, time=history.times[lengths - 1])
                    for table in (sim.exact_rows(law, lengths, **labels),
@@ -230,16 +230,15 @@ def judge_saturation(tables: fig.Tables) -> tuple[str, str]:
 UPDATE_COST = "time of an update at the server, in mean service times"
 PARAMETERS_A = [
     *sim.WITH_WORKERS,
-    fig.Parameter("steps", [0.02, 0.1], "ours", "h a, step size times curvature: figure 2's is not printed"),
-    fig.Parameter("update_cost", 0.2, "ours", UPDATE_COST),
-    fig.Parameter("per_worker", fig.ByScale(300, 600, 2000), "ours",
-                  "iterations per worker, 12 or 60 times 1/(h a)")]
+    Parameter("steps", [0.02, 0.1], "ours", "h a, step size times curvature: figure 2's is not printed"),
+    Parameter("update_cost", 0.2, "ours", UPDATE_COST),
+    Parameter("per_worker", ByScale(300, 600, 2000), "ours", "iterations per worker, 12 or 60 times 1/(h a)")]
 PARAMETERS_B = [
     *sim.WITH_WORKERS,
-    fig.Parameter("step", 0.02, "ours", "h a, step size times curvature: figure 2's is not printed"),
-    fig.Parameter("update_costs", [0.0, 0.2], "ours", f"{UPDATE_COST}: a declared model in place of the "
-                  "paper's cluster; 0.2 lets the server saturate at 5 per unit"),
-    fig.Parameter("per_worker", fig.ByScale(300, 600, 2000), "ours", "iterations per worker")]
+    Parameter("step", 0.02, "ours", "h a, step size times curvature: figure 2's is not printed"),
+    Parameter("update_costs", [0.0, 0.2], "ours", f"{UPDATE_COST}: a declared model in place of the paper's "
+              "cluster; 0.2 lets the server saturate at 5 per unit"),
+    Parameter("per_worker", ByScale(300, 600, 2000), "ours", "iterations per worker")]
 ELSEWHERE = "The paper says it of logistic regression on a9a: see stale_fig2_logistic."
 CLAIMS_A = [
     fig.Finding("On the Gaussian model the variance drops faster, per iteration of a worker, with more "
@@ -267,16 +266,6 @@ CLAIMS_B = [
     sim.replicas_follow()]
 
 
-def _compute_a(scale: str) -> fig.Tables:
-    p = fig.settings(PARAMETERS_A, scale)
-    return compute_along("per_worker", p, p.steps, [p.update_cost], with_shapes=True)
-
-
-def _compute_b(scale: str) -> fig.Tables:
-    p = fig.settings(PARAMETERS_B, scale)
-    return compute_along("time", p, [p.step], p.update_costs, with_shapes=False)
-
-
 FIGURES = {
     "fig2a": fig.Panel(
         TITLE="Variance against iterations per worker, on the Gaussian model",
@@ -286,7 +275,8 @@ FIGURES = {
               "to one worker; what the workers gain on all data sets. The paper's model is in "
               "stale_fig2_logistic.",
         COST={"tiny": "2 s", "quick": "4 s", "paper": "about 2 min (estimated)"},
-        PARAMETERS=PARAMETERS_A, CLAIMS=CLAIMS_A, compute=_compute_a, draw=_draw_a),
+        PARAMETERS=PARAMETERS_A, CLAIMS=CLAIMS_A, draw=_draw_a,
+        compute=partial(compute_along, "per_worker", PARAMETERS_A)),
     "fig2b": fig.Panel(
         TITLE="Variance against simulated time, on the Gaussian model",
         PAPER="Stale gradients figure 2(b)", REPRODUCES=("Stale 2(b)",),
@@ -295,4 +285,5 @@ FIGURES = {
               "set; what the workers gain on all data sets, and updates per unit of time. The paper's model "
               "is in stale_fig2_logistic.",
         COST={"tiny": "4 s", "quick": "6 s", "paper": "about 1 min (estimated)"},
-        PARAMETERS=PARAMETERS_B, CLAIMS=CLAIMS_B, compute=_compute_b, draw=_draw_b)}
+        PARAMETERS=PARAMETERS_B, CLAIMS=CLAIMS_B, draw=_draw_b,
+        compute=partial(compute_along, "time", PARAMETERS_B))}

@@ -16,7 +16,6 @@ from .. import figure as fig, plot
 from ..tables import among, groups, spaced
 from ..verdicts import shares, unanimous
 from . import shared as sim
-from .law import followed
 
 TITLE = "Speedup at equal variance against workers, on the Gaussian model"
 PAPER = "Stale gradients figure 2(c)"
@@ -85,8 +84,7 @@ def _by_replicas(server: sim.Server, k: int, run: sim.Run, length: int, single: 
                  seed: int) -> dict[str, float]:
     """Iteration speedup read off the replicas' variance and the ends of its band; scores at the exact L."""
     lengths = np.union1d(spaced(3 * length // 2, 120, max(1, length // 20)), [length])
-    averages = sim.running_averages(server.problems[k], run.algorithm, lengths, server.p.n_replicas, seed,
-                                    followed(server.problems[k]))
+    averages = sim.running_averages(server.problems[k], run.algorithm, lengths, server.p.n_replicas, seed)
     errors, goal = sim.replica_rows(averages, lengths, run.law.truth), float(run.law.variance[length - 1])
     speedup = {name: single / _reaching(lengths, errors[column].to_numpy(), goal) for name, column in
                (("replicas", "variance"), ("replicas_low", "variance_high"),

@@ -55,7 +55,6 @@ class Case(NamedTuple):
     p: Any
     data: adult.Adult
     problem: fs.LogisticRegression
-    loss: adult.TestLoss
 
 
 def cases(p: Any, files: Files | None) -> list[Case]:
@@ -64,7 +63,7 @@ def cases(p: Any, files: Files | None) -> list[Case]:
     for number, data in enumerate(adult.adults(p, files or {})):
         seeds = {name: getattr(p, name) + SEEDS_APART * number for name in ("seed", "schedule_seed")}
         own = SimpleNamespace(**(vars(p) | seeds))
-        every.append(Case(own, data, data.problem(p), adult.TestLoss.of(data.test)))
+        every.append(Case(own, data, data.problem(p)))
     return every
 
 
@@ -99,7 +98,7 @@ def servers(case: Case, n_workers: int, n_servers: int = 1) -> list[Server]:
         length, moves = n_workers * p.iterations, algorithm(p, n_workers, number)
         path = fs.sample_path(case.problem, moves, length, seed=p.seed + number, n_chains=p.n_replicas,
                               allow_unstable=True)  # table `setting` has the radius; to check each costs more
-        averages = np.cumsum(case.loss(path), axis=1) / np.arange(1, length + 1)
+        averages = np.cumsum(case.data.loss(path), axis=1) / np.arange(1, length + 1)
         group.append(Server(averages, moves.staleness.history(length).times, n_workers))
     return group
 
@@ -188,7 +187,7 @@ def _posterior(case: Case) -> dict[str, float]:
     fig.note("sampling the posterior by Metropolis-adjusted HMC")
     sample = posterior_reference(case.problem, n_chains=case.p.reference_chains, seed=case.p.seed,
                                  n_draws=case.p.reference_draws, leapfrog_steps=4, warmup=20)
-    mean, error = sample.mean(lambda x: case.loss(x)[..., None])
+    mean, error = sample.mean(lambda x: case.data.loss(x)[..., None])
     return {"loss": float(mean[0]), "error": float(error[0]), "acceptance": sample.acceptance}
 
 

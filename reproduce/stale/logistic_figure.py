@@ -86,7 +86,7 @@ def on_a9a(text: str, source: str, judge: Judge, name: str, context: str = "",
     The paper prints no step size for a9a, so that numbers at ours cannot contradict it.
     """
     def on_its_data(tables: fig.Tables) -> Judgement:
-        if not adult.is_real(tables["data"]):
+        if tables["data"]["source"].iloc[0] == adult.STAND_IN:
             return Judgement(fig.NOT_TESTABLE,
                              f"The data are a {adult.STAND_IN}: give a9a's files with --data.")
         judgement = at_hand(tables)

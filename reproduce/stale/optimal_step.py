@@ -10,7 +10,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from scipy.optimize import minimize_scalar
 
-import fedsim as fs
 from theory.exact.delay import stability_limit
 from theory.stale import mse_step_size, optimal_constant
 
@@ -51,7 +50,7 @@ def compute(scale: str) -> fig.Tables:
     """Tables: sets, ages, lengths, slopes, models, model_slopes, workers, scan, replicas."""
     p = fig.settings(PARAMETERS, scale)
     best = _by_age(PLAIN, p.ages, p.length)
-    ages, replicas = pd.DataFrame(best), [_replicas(p, row["age"], row["step_size"]) for row in best]
+    ages, steps = pd.DataFrame(best), [(row["age"], row["step_size"]) for row in best]
     lengths = pd.DataFrame([_best(PLAIN, p.length_age, length) for length in p.lengths])
     models = pd.DataFrame([{"model": model, "data_set": k, **row}
                            for model, grad_scale in ((SUMS, "batch_sum"), (POSTERIOR, "unbiased"))
@@ -60,8 +59,8 @@ def compute(scale: str) -> fig.Tables:
     return {"sets": sim.sets_table(sim.data_sets(p)), "ages": ages, "lengths": lengths,
             "slopes": _slopes(ages, lengths), "models": models, "model_slopes": _model_slopes(models),
             "workers": pd.DataFrame([_by_workers(n, n * p.per_worker) for n in p.workers]),
-            "scan": pd.DataFrame([row for one in best for row in _scan(p, one["age"], one["step_size"])]),
-            "replicas": pd.DataFrame(replicas)}
+            "scan": pd.DataFrame([row for tau, h in steps for row in _scan(p, tau, h)]),
+            "replicas": pd.DataFrame([sim.plain_row(p, tau, h, age=tau) for tau, h in steps])}
 
 
 def _mse(problem: Any, tau: int, length: int, h: float) -> float:
@@ -113,12 +112,6 @@ def _scan(p: Any, tau: int, best: float) -> list[dict[str, Any]]:
     steps = best * np.geomspace(1.0 / 6.0, 6.0, p.n_scan if tau in p.scan_ages else 0)
     return [{"age": tau, "step_size": h, "mse": _mse(PLAIN, tau, p.length, h)}
             for h in steps[steps < 0.98 * stability_limit(tau)].tolist()]
-
-
-def _replicas(p: Any, tau: int, h: float) -> dict[str, Any]:
-    """Replicas of the plain target at one step size."""
-    return sim.end_row(PLAIN, fs.StaleSGLD(h, tau), law_of(PLAIN, tau, p.length, h), p.n_replicas,
-                       p.seed + tau, followed(PLAIN), age=tau)
 
 
 def _slopes(ages: pd.DataFrame, lengths: pd.DataFrame) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from theory.stale import AverageLaw
 from .. import figure as fig, plot
 from ..statistics import largest_allowed
 from ..tables import among
-from .law import Sums
+from .law import PLAIN, Sums, followed, law_of
 
 LEVEL = 0.95
 WORKER_COUNTS = [1, 2, 4, 6, 9]
@@ -128,10 +128,11 @@ def exact_rows(law: AverageLaw, lengths: np.ndarray, **labels: Any) -> pd.DataFr
                          "variance": law.variance[at], "mse": law.mse[at]})
 
 
-def running_averages(problem: Any, algorithm: Any, lengths: np.ndarray, n_replicas: int, seed: int,
-                     start: Any = None) -> np.ndarray:
+def running_averages(problem: Any, algorithm: Any, lengths: np.ndarray, n_replicas: int,
+                     seed: int) -> np.ndarray:
     """(1/L) sum_{l=1..L} |theta_l|^2 of each replica at each L of `lengths`, (R, n)."""
-    path = fs.sample_path(problem, algorithm, int(lengths[-1]), seed=seed, n_chains=n_replicas, start=start)
+    path = fs.sample_path(problem, algorithm, int(lengths[-1]), seed=seed, n_chains=n_replicas,
+                          start=followed(problem))
     sums = np.square(path, out=path).sum(axis=2)  # in place: a path can fill much of the memory
     return np.cumsum(sums, axis=1, out=sums)[:, lengths - 1] / lengths
 
@@ -170,17 +171,23 @@ def scores(averages: Any, law: AverageLaw, length: int | None = None) -> dict[st
             "z_variance": float(np.log(spread.value / variance)) * spread.value / spread.error}
 
 
-def end_row(problem: Any, algorithm: Any, law: AverageLaw, n_replicas: int, seed: int, start: Any = None,
+def end_row(problem: Any, algorithm: Any, law: AverageLaw, n_replicas: int, seed: int,
             **labels: Any) -> dict[str, Any]:
     """Replicas against the exact law at one L, with `scores`."""
     length = int(law.lengths[-1])
     fig.note(f"simulating {n_replicas} replicas of L = {length}")
-    run = fs.simulate(problem, algorithm, length, n_replicas, seed=seed, start=start, record=(),
+    run = fs.simulate(problem, algorithm, length, n_replicas, seed=seed, start=followed(problem), record=(),
                       covariance="none", average="square")
     replicas = {f"replicas_{name}": value for name, value in _replica_errors(run.averages, law.truth).items()
                 if name not in ("bias_low", "bias_high")}
     return {**labels, "iteration": length, "bias": float(law.bias[-1]), "variance": float(law.variance[-1]),
             "mse": float(law.mse[-1]), **replicas, **scores(run.averages, law)}
+
+
+def plain_row(p: Any, tau: int, h: float, **labels: Any) -> dict[str, Any]:
+    """The same of the target N(0, 1) with exact gradients, at one age and step size."""
+    return end_row(PLAIN, fs.StaleSGLD(h, tau), law_of(PLAIN, tau, p.length, h), p.n_replicas, p.seed + tau,
+                   **labels)
 
 
 def judge_replicas(tables: Mapping[str, pd.DataFrame]) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from theory.exact import delay
 from .. import figure as fig, plot
 from ..tables import among, groups
 from . import shared as sim
-from .law import PLAIN, followed, law_of
+from .law import PLAIN
 
 TITLE = "Where the linear speedup in workers breaks"
 PAPER = "ours, for Stale gradients theorem 4"
@@ -64,21 +64,23 @@ def _largest_age(ha: float) -> int:
     return tau
 
 
-def _ages(ha: float, count: int) -> np.ndarray:
-    """Ages from 0 to the largest stable one."""
-    return np.unique(np.rint(np.linspace(0, _largest_age(ha), count)).astype(int))
+def _ages(ha: float, count: int | None = None) -> np.ndarray:
+    """Ages from 0 to the largest stable one: so many of them, or all."""
+    most = _largest_age(ha)
+    return np.unique(np.rint(np.linspace(0, most, count or most + 1)).astype(int))
 
 
-def _long_run(mean: float, ha: float, ages: np.ndarray) -> np.ndarray:
-    """L h Var of the average of theta^2 as L grows, over h, for a = 1."""
-    return np.array([delay.long_run_variance(1.0, ha, tau, mean) for tau in ages.tolist()])
+def _long_run(p: Any, steps: list[float],
+              count: int | None = None) -> Iterator[tuple[float, float, np.ndarray, np.ndarray]]:
+    """Means, h a, ages, and their L Var of the average of theta^2 as L grows, for a = 1."""
+    for mean, ha in product(p.means, steps):
+        ages = _ages(ha, count)
+        yield mean, ha, ages, np.array([delay.long_run_variance(1.0, ha, tau, mean) for tau in ages.tolist()])
 
 
 def _variances(p: Any) -> Iterator[pd.DataFrame]:
     """L h Var of the average of theta^2 as L grows, over that without staleness, for a = 1."""
-    for mean, ha in product(p.means, p.steps):
-        ages = _ages(ha, p.n_ages)
-        values = _long_run(mean, ha, ages)
+    for mean, ha, ages, values in _long_run(p, p.steps, p.n_ages):
         spread = np.array([delay.stationary_variance(1.0, ha, tau) for tau in ages.tolist()])
         yield pd.DataFrame({"mean": mean, "ha": ha, "age": ages, "delay": ha * ages, "value": ha * values,
                             "ratio": values / values[0], "spread": spread / spread[0]})
@@ -86,19 +88,15 @@ def _variances(p: Any) -> Iterator[pd.DataFrame]:
 
 def _speedups(p: Any) -> Iterator[pd.DataFrame]:
     """Iteration speedup W V(0) / V(W - 1) in the long run, with age W - 1."""
-    for mean, ha in product(p.means, p.speedup_steps):
-        ages = _ages(ha, p.n_ages)
-        values = _long_run(mean, ha, ages)
+    for mean, ha, ages, values in _long_run(p, p.speedup_steps, p.n_ages):
         yield pd.DataFrame({"mean": mean, "ha": ha, "workers": ages + 1,
                             "speedup": (ages + 1) * values[0] / values})
 
 
 def _useful(p: Any) -> Iterator[dict[str, Any]]:
     """The most workers with a given share of the linear speedup, the best number, and the stable one."""
-    for mean, ha in product(p.means, p.useful_steps):
-        workers = np.arange(1, _largest_age(ha) + 2)
-        values = _long_run(mean, ha, workers - 1)
-        share = values[0] / values
+    for mean, ha, ages, values in _long_run(p, p.useful_steps):
+        workers, share = ages + 1, values[0] / values
         speedup = workers * share
         yield {"mean": mean, "ha": ha, "useful": int(workers[share >= p.share].max()),
                "best": int(workers[speedup.argmax()]), "best_speedup": float(speedup.max()),
@@ -117,12 +115,10 @@ def _of_theta(p: Any) -> Iterator[dict[str, Any]]:
 
 def _replicas(p: Any) -> pd.DataFrame:
     """Replicas at one step size against the exact law at the same L."""
-    ha, length = p.simulated_step, p.length
-    table = pd.DataFrame([
-        sim.end_row(PLAIN, fs.StaleSGLD(ha, tau), law_of(PLAIN, tau, length, ha), p.n_replicas, p.seed + tau,
-                    followed(PLAIN), ha=ha, age=tau, delay=ha * tau)
-        for tau in _ages(ha, p.n_simulated).tolist()])
-    scale = length / delay.long_run_variance(1.0, ha, 0)
+    ha = p.simulated_step
+    table = pd.DataFrame([sim.plain_row(p, tau, ha, ha=ha, age=tau, delay=ha * tau)
+                          for tau in _ages(ha, p.n_simulated).tolist()])
+    scale = p.length / delay.long_run_variance(1.0, ha, 0)
     return table.assign(**{name.replace("variance", "ratio"): table[name] * scale for name in (
         "variance", "replicas_variance", "replicas_variance_low", "replicas_variance_high")})
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from theory.stale import first_reaching
 
 from .. import figure as fig, plot
-from ..tables import among, groups, spaced
+from ..tables import groups, spaced
 from ..verdicts import shares, unanimous
 from . import shared as sim
 
@@ -94,47 +93,41 @@ def _by_replicas(server: sim.Server, k: int, run: sim.Run, length: int, single: 
 
 def _reaching(lengths: np.ndarray, values: np.ndarray, precision: float) -> float:
     """Where a curve first falls to `precision`, between the lengths; infinite if nowhere."""
-    later = np.flatnonzero(values <= precision)
-    if not len(later):
+    below = np.flatnonzero(values <= precision)
+    if not len(below):
         return float("inf")
-    k = int(later[0])
-    if k == 0:
-        return float(lengths[0])
-    (x0, x1), (y0, y1) = np.log(lengths[k - 1:k + 1]), np.log(values[k - 1:k + 1])
-    return float(np.exp(x0 + (np.log(precision) - y0) / (y1 - y0) * (x1 - x0)))
+    ends = slice(max(below[0] - 1, 0), below[0] + 1)
+    return float(np.exp(np.interp(-np.log(precision), -np.log(values[ends]), np.log(lengths[ends]))))
 
 
 def draw(tables: fig.Tables) -> fig.Drawing:
     """Iteration speedup, time speedup."""
     drawing, ((left, right),) = plot.panels(2, 5.8, 6.2)
-    replicas = tables["replicas"]
-    for (ha, one), colour, shift in zip(groups(tables["speedups"], "ha"), plot.COLOURS, (-0.12, 0.0, 0.12),
+    times = tables["times"]
+    for ax, table, by, symbol, kind, colours, title in (
+            (left, tables["speedups"], "ha", "$ha$", "iteration", plot.COLOURS,
+             "iteration speedup, updates cost nothing"),
+            (right, times, "update_cost", "u", "time", sim.GREYS,
+             f"simulated time, $ha$ = {times['ha'].iloc[0]:g}")):
+        for (value, one), colour in zip(groups(table, by), colours, strict=False):
+            sim.draw_sets(ax, sim.by_set(one, f"{kind}_speedup", "workers"), colour,
+                          f"exact law, {symbol} = {value:g}: {sim.EACH}")
+        counts = list(table["workers"].unique())
+        ax.plot(counts, counts, color=plot.GREY, linewidth=1.0, linestyle="--", label="linear speedup, W")
+        sim.linear_band(ax, counts)
+        ax.set(ylabel=f"{kind} speedup at equal variance", title=title,
+               ylim=(0.0, (1.0 + 1.5 * sim.LINEAR) * max(counts)))
+    for (ha, one), colour, shift in zip(groups(tables["replicas"], "ha"), plot.COLOURS, (-0.12, 0.0, 0.12),
                                         strict=False):
-        sim.draw_sets(left, sim.by_set(one, "iteration_speedup", "workers"), colour,
-                      f"exact law, $ha$ = {ha:g}: {sim.EACH}")
-        reached = among(replicas, ha=ha).query("replicas_low + replicas_high < inf")
+        reached = one.query("replicas_low + replicas_high < inf")
         sim.draw_replicas(left, reached["workers"] + shift, reached, "replicas", colour,
                           f"typical data set, {plot.BAND}, $ha$ = {ha:g}")
-    _finish(left, tables["speedups"], ylabel="iteration speedup at equal variance",
-            title="iteration speedup, updates cost nothing")
-    times = tables["times"]
-    for (cost, one), grey in zip(groups(times, "update_cost"), sim.GREYS, strict=True):
-        sim.draw_sets(right, sim.by_set(one, "time_speedup", "workers"), grey,
-                      f"exact law, u = {cost:g}: {sim.EACH}")
-        if cost > 0.0:
-            right.axhline(1.0 + 1.0 / cost, color=grey, linestyle=":", linewidth=1.1,
-                          label=f"limit 1 + 1/u = {1.0 + 1.0 / cost:g}")
-    _finish(right, times, ylabel="time speedup at equal variance",
-            title=f"simulated time, $ha$ = {times['ha'].iloc[0]:g}")
+    for cost, grey in zip(times["update_cost"].unique()[1:], sim.GREYS[1:], strict=True):
+        right.axhline(1.0 + 1.0 / cost, color=grey, linestyle=":", linewidth=1.1,
+                      label=f"limit 1 + 1/u = {1.0 + 1.0 / cost:g}")
+    for ax in (left, right):
+        plot.legend_below(ax)
     return drawing
-
-
-def _finish(ax: Axes, table: pd.DataFrame, **axes: str) -> None:
-    counts = list(table["workers"].unique())
-    ax.plot(counts, counts, color=plot.GREY, linewidth=1.0, linestyle="--", label="linear speedup, W")
-    sim.linear_band(ax, counts)
-    ax.set(ylim=(0.0, (1.0 + 1.5 * sim.LINEAR) * max(counts)), **axes)
-    plot.legend_below(ax)
 
 
 def judge_linear(tables: fig.Tables, place: int) -> tuple[str, str]:

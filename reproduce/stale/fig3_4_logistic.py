@@ -46,8 +46,8 @@ def compute_4(scale: str, files: Files | None = None) -> fig.Tables:
 
 def _variances(group: blr.Group, n_servers: int, iterations: int) -> dict[str, float]:
     """Variance between chains of the average of the first servers, and of single ones, all pooled."""
-    several, *single = (blr.averages_at(some, iterations, "iterations").var(ddof=1)
-                        for some in (group[:n_servers], *([one] for one in group)))
+    several = blr.averages_at(group[:n_servers], iterations, "iterations").var(ddof=1)
+    single = [blr.averages_at([one], iterations, "iterations").var(ddof=1) for one in group]
     return {"variance": float(several), "single": float(np.mean(single))}
 
 

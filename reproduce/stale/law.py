@@ -12,8 +12,7 @@ so that sums over K and r, taken once, give the law for every data set. The same
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,25 +57,19 @@ def _accumulate(ha, ages, rows, replies, r, squares, ones, out):
         out[5, i] = third
 
 
-@dataclass(frozen=True, eq=False)
-class Sums:
+class Sums(NamedTuple):
     """What the laws of all data sets have in common, cumulative over iterates.
 
     Attributes
     ----------
-    r, rr : sums of r_l and of r_l^2
-    trace, square, both, crossed : trace of K, sum of the squares of its entries, 1' K 1 and r' K r
-    fourth, third : factors of the cumulants of minibatches
+    responses : sums of r_l and of r_l^2
+    covariances : trace of K, sum of the squares of its entries, 1' K 1 and r' K r
+    minibatches : factors of their fourth and third cumulants
     """
 
-    r: np.ndarray
-    rr: np.ndarray
-    trace: np.ndarray
-    square: np.ndarray
-    both: np.ndarray
-    crossed: np.ndarray
-    fourth: np.ndarray
-    third: np.ndarray
+    responses: np.ndarray
+    covariances: np.ndarray
+    minibatches: np.ndarray
 
     @classmethod
     def of(cls, ha: float, ages: Any) -> Sums:
@@ -86,19 +79,20 @@ class Sums:
         r, out = np.ones(length + 1), np.empty((6, length))
         _accumulate(float(ha), ages, np.zeros((depth, length + 1)), np.zeros((depth, length)), r,
                     np.zeros(length), np.zeros(length), out)
-        return cls(np.cumsum(r[1:]), np.cumsum(r[1:] ** 2), *np.cumsum(out[:4], axis=1), *out[4:])
+        return cls(np.cumsum([r[1:], r[1:] ** 2], axis=1), np.cumsum(out[:4], axis=1), out[4:])
 
     def law(self, problem: Any, h: float) -> AverageLaw:
         """The law for one problem, `GaussianMean` or one-dimensional `Quadratic` without noise."""
+        (r, rr), (trace, square, both, crossed), (kurtosis, skewness) = self
         noise, third, fourth = getattr(problem, "gradient_cumulants", (0.0, 0.0, 0.0))
         goal = followed(problem)
         mean, spread = float(goal.mean[0]), float(goal.variances[0])
-        q, lengths = 2.0 * h + h**2 * noise, np.arange(1, len(self.r) + 1)
-        squares = q**2 * self.square + 2.0 * q * spread * self.crossed + (spread * self.rr) ** 2
-        lines = mean**2 * (q * self.both + spread * self.r**2)
-        minibatches = h**4 * fourth * self.fourth - 4.0 * h**3 * third * mean * self.third
+        q, lengths = 2.0 * h + h**2 * noise, np.arange(1, len(r) + 1)
+        squares = q**2 * square + 2.0 * q * spread * crossed + (spread * rr) ** 2
+        lines = mean**2 * (q * both + spread * r**2)
+        minibatches = h**4 * fourth * kurtosis - 4.0 * h**3 * third * mean * skewness
         variances = (2.0 * squares + 4.0 * lines + minibatches) / lengths.astype(float) ** 2
-        return AverageLaw(lengths, mean**2 + (spread * self.rr + q * self.trace) / lengths, variances,
+        return AverageLaw(lengths, mean**2 + (spread * rr + q * trace) / lengths, variances,
                           mean**2 + spread, f"average of theta^2, h = {h:g}")
 
 

@@ -135,7 +135,8 @@ def losses_at(groups: Groups, x: float, axis: str, n_servers: int = 1, **labels:
 
 def gain(groups: Groups, n_servers: int, x: np.ndarray, axis: str, **labels: Any) -> pd.DataFrame:
     """Mean loss of the first servers minus that of one, with intervals over data sets, each for itself."""
-    values = _losses(groups, n_servers, x, axis)[0] - _losses(groups, 1, x, axis)[0]
+    values = np.stack([(averages_at(group[:n_servers], x, axis) - averages_at(group[:1], x, axis))
+                       .mean(axis=0) for group in groups])
     low, high = intervals(values, 1)
     return pd.DataFrame({**labels, "servers": n_servers, "axis": axis, "x": x.astype(float),
                          "difference": values.mean(axis=0), "low": low, "high": high})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import count, product
 from typing import Any
 
 import numpy as np
@@ -58,23 +58,20 @@ def compute(scale: str) -> fig.Tables:
 
 def _largest_age(ha: float) -> int:
     """The largest age at which h a is at most 97% of the stability limit."""
-    tau = 0
-    while ha <= 0.97 * delay.stability_limit(tau + 1):
-        tau += 1
-    return tau
+    return next(tau for tau in count() if ha > 0.97 * delay.stability_limit(tau + 1))
 
 
-def _ages(ha: float, count: int | None = None) -> np.ndarray:
+def _ages(ha: float, n_ages: int | None = None) -> np.ndarray:
     """Ages from 0 to the largest stable one: so many of them, or all."""
     most = _largest_age(ha)
-    return np.unique(np.rint(np.linspace(0, most, count or most + 1)).astype(int))
+    return np.unique(np.rint(np.linspace(0, most, n_ages or most + 1)).astype(int))
 
 
 def _long_run(p: Any, steps: list[float],
-              count: int | None = None) -> Iterator[tuple[float, float, np.ndarray, np.ndarray]]:
+              n_ages: int | None = None) -> Iterator[tuple[float, float, np.ndarray, np.ndarray]]:
     """Means, h a, ages, and their L Var of the average of theta^2 as L grows, for a = 1."""
     for mean, ha in product(p.means, steps):
-        ages = _ages(ha, count)
+        ages = _ages(ha, n_ages)
         yield mean, ha, ages, np.array([delay.long_run_variance(1.0, ha, tau, mean) for tau in ages.tolist()])
 
 

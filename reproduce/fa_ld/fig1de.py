@@ -11,8 +11,9 @@ from scipy import stats
 import fedsim as fs
 
 from .. import plot
-from ..figure import DATA_SETS, NOT_TESTABLE, PASS, ByScale, Claim, Drawing, Parameter, Tables, note, settings
-from ..verdicts import LEVEL, shares, unanimous
+from ..figure import ByScale, Claim, Drawing, Parameter, Tables, note, settings
+from ..grid import tabulate
+from ..verdicts import DATA_SETS, LEVEL, NOT_TESTABLE, PASS, shares, unanimous
 from . import shared as sim
 
 TITLE = "Density of target and samples"
@@ -23,8 +24,7 @@ COST = {"tiny": "1 s", "quick": "8 s", "paper": "20 s (estimated)"}
 PARAMETERS = [
     Parameter("alpha", 0.0, "paper", "section 6: gamma = 1e8, which is alpha = 0"),
     Parameter("local_steps", 10, "paper", "section 6: K = 10"),
-    Parameter("shared_noise", 0.0, "paper", "section 6: rho = 0"),
-    sim.CLIENTS, sim.DATA, sim.STEP, sim.START, sim.GRADIENTS, sim.DATA_SEED, sim.DATA_SETS, sim.SEED,
+    sim.SHARED_NOISE, *sim.SIMULATION,
     Parameter("n_replicas", ByScale(64, 2000, 5000), "ours", "the number of samples is not printed"),
     Parameter("n_rounds", 800, "ours", "not printed; the law has then converged"),
     Parameter("n_grid", ByScale(12, 56, 80), "ours", "grid points per axis"),
@@ -35,15 +35,14 @@ SHOWN = 600  # samples drawn as dots
 
 
 def compute(scale: str) -> Tables:
-    """Tables: density (grid), samples, summary (the fit of the samples), laws (exact, by data set)."""
+    """Tables: density (grid), summary (the fit of the samples), laws (exact, by data set), samples."""
     p = settings(PARAMETERS, scale)
     problem = sim.problem_of(p, p.alpha)
-    algorithm = fs.FALD(p.step_size, p.local_steps, shared_noise=p.shared_noise)
     note("simulating the samples")
-    run = fs.simulate(problem, algorithm, n_rounds=p.n_rounds, n_replicas=p.n_replicas, seed=p.seed,
+    run = fs.simulate(problem, _algorithm(p), n_rounds=p.n_rounds, n_replicas=p.n_replicas, seed=p.seed,
                       start=p.start, record=[p.n_rounds], keep_final=True)
     target = problem.target()
-    reach = p.half_width * np.sqrt(np.diag(target.cov))
+    reach = p.half_width * np.sqrt(target.variances)
     assert run.final is not None  # keep_final
     axes = [np.linspace(-r, r, p.n_grid) + m for m, r in zip(target.mean, reach, strict=True)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -57,15 +56,19 @@ def compute(scale: str) -> Tables:
         "n_replicas": p.n_replicas, "w2_samples": run.w2()[-1], "floor": sim.floor_of(problem, p.n_replicas),
         "p_value_radii": float(stats.kstest(radii, stats.chi2(2).cdf).pvalue)}])
     return {"density": density, "summary": summary,
-            "laws": pd.DataFrame([_law(p, algorithm, number) for number in range(p.n_data_sets)]),
+            "laws": tabulate("exact law", _law, p, {"data_set": range(p.n_data_sets)}),
             "samples": pd.DataFrame(run.final[:SHOWN], columns=["theta_1", "theta_2"])}
 
 
-def _law(p: Any, algorithm: fs.FALD, number: int) -> dict[str, float]:
+def _algorithm(p: Any) -> fs.FALD:
+    return fs.FALD(p.step_size, p.local_steps, shared_noise=p.shared_noise)
+
+
+def _law(p: Any, data_set: int) -> dict[str, float]:
     """Exact W2 at the last round on one data set, in target standard deviations."""
-    problem = sim.problem_of(p, p.alpha, number)
-    w2 = sim.w2_curve(problem, algorithm, np.array([p.n_rounds]), p.start)[-1]
-    return {"data_set": number, "share": float(w2 / np.sqrt(np.trace(problem.target().cov)))}
+    problem = sim.problem_of(p, p.alpha, data_set)
+    w2 = sim.w2_curve(problem, _algorithm(p), np.array([p.n_rounds]), p.start)[-1]
+    return {"share": float(w2 / np.sqrt(np.trace(problem.target().cov)))}
 
 
 def draw(tables: Tables) -> Drawing:
@@ -73,12 +76,12 @@ def draw(tables: Tables) -> Drawing:
     table, one = tables["density"], tables["summary"].iloc[0]
     grid = table.pivot(index="theta_2", columns="theta_1")
     x, y = grid["target"].columns.to_numpy(), grid["target"].index.to_numpy()
-    true, seen = grid["target"].to_numpy(), grid["samples"].to_numpy()
+    true, estimate = grid["target"].to_numpy(), grid["samples"].to_numpy()
     levels = true.max() * np.exp(-0.5 * np.array([3.0, 2.5, 2.0, 1.5, 1.0, 0.5, 0.0]) ** 2)
     drawing, ((left, right),) = plot.panels(2, 5.2, 5.2, sharex=True, sharey=True)
     left.contourf(x, y, true, levels=levels, cmap="cividis")
     left.set(title="(d) target density", xlabel=r"$\theta_1$", ylabel=r"$\theta_2$")
-    filled = right.contourf(x, y, seen, levels=levels, cmap="cividis", extend="max")
+    filled = right.contourf(x, y, estimate, levels=levels, cmap="cividis", extend="max")
     right.contour(x, y, true, levels=levels[[0, 2, 4]], colors="#D55E00", linewidths=1.2)
     points = tables["samples"]
     right.scatter(points["theta_1"], points["theta_2"], s=3, color="#000000", alpha=0.35, linewidth=0,
@@ -86,11 +89,11 @@ def draw(tables: Tables) -> Drawing:
     right.plot([], [], color="#D55E00", label="target at 1, 2 and 3 sd")
     right.set(title="(e) density of the samples (kernel estimate)", xlabel=r"$\theta_1$",
               xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
-    sim.legend_below(right)
-    scale = drawing.colorbar(filled, ax=[left, right], ticks=levels[[0, 2, 4, 6]],
+    plot.legend_below(right, below=0.16)
+    ticks = dict(zip(levels[[0, 2, 4, 6]], ("3 sd", "2 sd", "1 sd", "its mean"), strict=True))
+    scale = drawing.colorbar(filled, ax=[left, right], ticks=list(ticks),
                              label="density, one scale for both panels")
-    scale.ax.set_yticklabels([f"{level:.0f}, target at {name}" for level, name in
-                              zip(levels[[0, 2, 4, 6]], ("3 sd", "2 sd", "1 sd", "its mean"), strict=True)])
+    scale.ax.set_yticklabels([f"{level:.0f}, target at {name}" for level, name in ticks.items()])
     return drawing
 
 

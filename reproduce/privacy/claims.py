@@ -5,37 +5,36 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ..figure import DATA_SETS, EXACT, FAIL, PASS, Claim, Finding, Tables
-from ..verdicts import shares, unanimous
+from ..figure import Claim, Finding, Tables
+from ..tables import among, groups
+from ..verdicts import DATA_SETS, EXACT, FAIL, PASS, shares, unanimous
 
 SAME = 1e-6  # relative; beyond rounding
 
 
-def _rises(table: pd.DataFrame, by: str, value: str, within: list[str]) -> bool:
-    """Does `value` strictly increase along `by` in every group?"""
-    return all((np.diff(one.sort_values(by)[value]) > 0.0).all() for _, one in table.groupby(within))
+def _rises(table: pd.DataFrame, by: str, value: str, within: list[str], sign: float = 1.0) -> bool:
+    """Does `value` (times the sign) strictly increase along `by` in every group?"""
+    return all((sign * np.diff(one.sort_values(by)[value]) > 0.0).all() for _, one in groups(table, within))
 
 
 def judge_increasing(tables: Tables) -> tuple[str, str]:
     """epsilon by step size, shared noise, S and T."""
-    steps, found = tables["steps"].query("scheme == 'II'"), {}
-    for by, table in (("step_size", steps), ("shared_noise", steps), ("n_active", steps),
-                      ("n_rounds", tables["rounds"])):
-        rest = [name for name in ("n_active", "shared_noise", "step_size", "n_rounds") if name != by]
-        found[by] = _rises(table, by, "epsilon_theorem", rest)
-    wrong = [name for name, rising in found.items() if not rising]
+    names = ["step_size", "shared_noise", "n_active", "n_rounds"]
+    steps, rounds = tables["steps"], tables["rounds"]
+    rising = [name for name in names if _rises(rounds if name == "n_rounds" else steps, name,
+                                               "epsilon_theorem", [one for one in names if one != name])]
+    wrong = [name for name in names if name not in rising]
     return (FAIL if wrong else PASS), (
-        f"On {len(steps) + len(tables['rounds'])} points epsilon of theorem 5.1 increases with "
-        + ", ".join(name for name in found if name not in wrong)
+        f"On {len(steps) + len(rounds)} points epsilon of theorem 5.1 increases with {', '.join(rising)}"
         + (f", but not with {', '.join(wrong)}." if wrong else "."))
 
 
 def judge_optimum(tables: Tables) -> tuple[str, str]:
     """An interior best step size, and epsilon to zero with the step size."""
-    table = tables["data_sets"].query("by == 'step_size'")
-    w2 = table.pivot(index="data_set", columns="step_size", values="w2").sort_index(axis=1)
+    table = among(tables["data_sets"], by="step_size")
+    w2 = table.pivot(index="data_set", columns="step_size", values="w2")
     best = w2.to_numpy().argmin(axis=1)
-    epsilon = table[table["data_set"] == table["data_set"].min()].sort_values("step_size")["epsilon"]
+    epsilon = among(table, data_set=table["data_set"].min()).sort_values("step_size")["epsilon"]
     good = (best > 0) & (best < w2.shape[1] - 1) & bool(epsilon.is_monotonic_increasing)
     root = np.polyfit(np.log(w2.columns), np.log(epsilon), 1)[0]
     steps = w2.columns.to_numpy()[best]
@@ -48,17 +47,12 @@ def judge_optimum(tables: Tables) -> tuple[str, str]:
 
 def judge_largest(tables: Tables) -> tuple[str, str]:
     """Does exact W2 fall with shared noise where clients are drawn, and with S?"""
-    table = tables["data_sets"].query("by == 'shared_noise'")
-    everyone = table["n_active"].max()
-    drawn = table[table["n_active"] < everyone]
-    falls = {}
-    for number, one in table.groupby("data_set"):
-        some = drawn[drawn["data_set"] == number]
-        falls[number] = (_rises(some.assign(gain=-some["w2"]), "shared_noise", "gain", ["n_active"])
-                         and _rises(one.assign(gain=-one["w2"]), "n_active", "gain", ["shared_noise"]))
-    ends = drawn.pivot(index=["data_set", "n_active"], columns="shared_noise", values="w2").sort_index(axis=1)
-    factor = (ends.iloc[:, -1] / ends.iloc[:, 0]).groupby(level="n_active").median()
-    good = list(falls.values())
+    table = among(tables["data_sets"], by="shared_noise")
+    some = table["n_active"] < table["n_active"].max()
+    good = [_rises(one[some], "shared_noise", "w2", ["n_active"], -1.0)
+            and _rises(one, "n_active", "w2", ["shared_noise"], -1.0) for _, one in groups(table, "data_set")]
+    ends = table[some].pivot(index=["data_set", "n_active"], columns="shared_noise", values="w2")
+    factor = (ends.iloc[:, -1] / ends.iloc[:, 0]).groupby("n_active").median()
     return unanimous(good), (
         f"From rho^2 = {ends.columns[0]:g} to {ends.columns[-1]:g} exact W2 changes by the factor "
         + ", ".join(f"{value:.2f} (S = {s})" for s, value in factor.items())
@@ -88,27 +82,24 @@ def judge_condition(tables: Tables) -> tuple[str, str]:
 
 def judge_all_clients(tables: Tables) -> tuple[str, str]:
     """With all clients, equal Hessians: does shared noise cost epsilon and buy nothing?"""
-    everyone = int(tables["setting"]["n_clients"].iloc[0])
-    one = tables["shares"].sort_values("shared_noise")
-    one = one[one["n_active"] == everyone]
-    change = abs(one["w2"].iloc[-1] / one["w2"].iloc[0] - 1.0)
-    cost = one["epsilon"].iloc[-1] / one["epsilon"].iloc[0]
+    one = among(tables["shares"], n_active=tables["setting"]["n_clients"].iloc[0])
+    first, last = (one.sort_values("shared_noise").iloc[place] for place in (0, -1))
+    change, cost = abs(last["w2"] / first["w2"] - 1.0), last["epsilon"] / first["epsilon"]
     size = "nothing beyond rounding" if change < SAME else f"the relative amount {change:.0e}"
     return (PASS if change < SAME and cost > 1.0 else FAIL), (
-        f"From rho^2 = 0 to {one['shared_noise'].iloc[-1]:g} exact W2 changes by {size}, epsilon by the "
-        f"factor {cost:.0f}.")
+        f"From rho^2 = 0 to {last['shared_noise']:g} exact W2 changes by {size}, epsilon by the factor "
+        f"{cost:.0f}.")
 
 
 def judge_scheme_i(tables: Tables) -> tuple[str, str]:
     """Is scheme I's delta 1/records or more as soon as two clients are drawn?"""
-    one = tables["deltas"].query("scheme == 'I'").set_index("n_active").sort_index()
-    large = one.loc[2:, "theorem_vacuous"]
+    one = among(tables["deltas"], scheme="I").set_index("n_active")
+    delta, large = one["delta_theorem"].loc[2:], one["theorem_vacuous"].loc[2:]
     return (PASS if large.all() else FAIL), (
-        f"delta of theorem G.3 is {one['delta_theorem'].iloc[0]:.1e} at S = 1, "
-        f"{one['delta_theorem'].loc[2:].min():.1e} to {one['delta_theorem'].loc[2:].max():.1e} for S from 2 "
-        f"to {one.index[-1]}: 1/records = {1.0 / tables['setting']['records'].iloc[0]:.0e} or more for "
-        f"{int(large.sum())} of these {len(large)} S. What is proved for every record needs "
-        f"{one['delta'].max():.1e} at most.")
+        f"delta of theorem G.3 is {one['delta_theorem'].iloc[0]:.1e} at S = 1, {delta.min():.1e} to "
+        f"{delta.max():.1e} for S from 2 to {one.index[-1]}: 1/records = "
+        f"{1.0 / tables['setting']['records'].iloc[0]:.0e} or more for {int(large.sum())} of these "
+        f"{len(large)} S. What is proved for every record needs {one['delta'].max():.1e} at most.")
 
 
 CLAIMS = [

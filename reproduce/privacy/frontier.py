@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import matplotlib
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 import fedsim as fs
 import theory
 from theory import privacy
 
 from .. import plot
-from ..fa_ld.shared import legend_below
-from ..figure import ByScale, Drawing, Parameter, Tables, note, settings
+from ..figure import ByScale, Drawing, Parameter, Tables, settings
+from ..grid import tabulate
+from ..tables import among, groups
 from .claims import CLAIMS as CLAIMS
 
 TITLE = "Privacy against accuracy"
@@ -48,17 +51,12 @@ PARAMETERS = [
     Parameter("data_seed", 0, "ours", "of the records drawn first; other data sets have the next seeds"),
     Parameter("n_data_sets", 12, "ours", "each is judged"),
 ]
-EVIDENCE = ("claimed_epsilon", "claimed_delta", "claimed_exact", "record_level_epsilon")
-KEPT = ("n_active", "shared_noise", "step_size", "epsilon", "w2")
-
-
 def data_problem(p: Any, number: int = 0) -> fs.Quadratic:
     """Clients' records, the data set of this number.
 
-    The loss is |theta - x|^2 / 2 per record, f_c = sum over records / p_c.
-
-    Without-replacement minibatches add a gradient noise that does not depend on theta, so that the
-    first two moments of the chain are exactly those of additive noise with this covariance.
+    The loss is |theta - x|^2 / 2 per record, f_c = sum over records / p_c. Without-replacement minibatches
+    add a gradient noise that does not depend on theta, so that the first two moments of the chain are
+    exactly those of additive noise with this covariance.
     """
     draws = np.random.default_rng(p.data_seed + number)
     share, size = p.batch_fraction, p.client_size
@@ -80,123 +78,115 @@ def compute(scale: str) -> Tables:
     """Tables: steps (by step size, shared noise, S), shares, rounds, deltas, setting, evidence, data_sets."""
     p = settings(PARAMETERS, scale)
     problem = data_problem(p)
-    grid = np.geomspace(p.smallest_step, p.largest_step, p.step_sizes)
+    steps = np.geomspace(p.smallest_step, p.largest_step, p.step_sizes)
     levels = 1.0 - np.geomspace(1.0, 1.0 - max(p.shared), p.step_sizes)
-    steps = [_row(p, problem, step, shared, n_active, "II")
-             for n_active in p.active for shared in p.shared for step in grid]
-    shares = [_row(p, problem, p.fixed_step, shared, n_active, "II")
-              for n_active in p.active for shared in levels]
-    rounds = [_row(p, problem, p.fixed_step, 0.0, n_active, "II", n_rounds)
-              for n_active in p.active for n_rounds in sorted([p.n_rounds, *p.other_rounds])]
-    deltas = [_row(p, problem, p.fixed_step, 0.0, n_active, scheme)
-              for n_active in range(1, p.n_clients + 1) for scheme in ("I", "II")]
-    given = _setting(p, problem, fs.FALD(p.fixed_step, p.local_steps))
-    target = problem.target()
-    facts = {"n_clients": p.n_clients, "n_rounds": p.n_rounds, "local_steps": p.local_steps,
-             "records": p.n_clients * p.client_size, "fixed_step": p.fixed_step,
-             "start_w2": fs.Gaussian(p.start, np.zeros(2)).w2(target),
-             "target_spread": float(np.sqrt(target.variances.sum())),
-             "ceiling_57": privacy.validity_ceiling(given),
-             "ceiling_57_least_private": privacy.validity_ceiling(replace(given, shared_noise=max(p.shared)))}
     entry = next(one for one in theory.errata("FA-LD") if one.id == "fa_ld.privacy.client_sampling")
-    return {"steps": pd.DataFrame(steps), "shares": pd.DataFrame(shares), "rounds": pd.DataFrame(rounds),
-            "deltas": pd.DataFrame(deltas), "setting": pd.DataFrame([facts]),
-            "evidence": pd.DataFrame([dict(entry.evidence().numbers)])[list(EVIDENCE)],
-            "data_sets": _data_sets(p, grid)}
+    evidence = pd.DataFrame([dict(entry.evidence().numbers)])
+    kinds = {"step_size": {"n_active": [p.n_clients], "step_size": steps},
+             "shared_noise": {"shared_noise": p.shared}}
+    sets = [_points(p, data_problem(p, number), **changed).assign(data_set=number, by=by)
+            for number in range(p.n_data_sets) for by, changed in kinds.items()]
+    return {
+        "steps": _points(p, problem, shared_noise=p.shared, step_size=steps),
+        "shares": _points(p, problem, shared_noise=levels),
+        "rounds": _points(p, problem, n_rounds=sorted([p.n_rounds, *p.other_rounds])),
+        "deltas": _points(p, problem, n_active=range(1, p.n_clients + 1), scheme=("I", "II")),
+        "setting": pd.DataFrame([_facts(p, problem)]),
+        "evidence": evidence[["claimed_epsilon", "claimed_delta", "claimed_exact", "record_level_epsilon"]],
+        "data_sets": pd.concat(sets)[["data_set", "by", "n_active", "shared_noise", "step_size", "epsilon",
+                                      "w2"]]}
 
 
-def _data_sets(p: Any, grid: np.ndarray) -> pd.DataFrame:
-    """Exact W2 on every data set: by step size with all clients, by shared noise and S at the fixed one."""
-    rows = []
-    for number in range(p.n_data_sets):
-        note(f"data set {number}")
-        problem = data_problem(p, number)
-        found = [("step_size", _row(p, problem, step, 0.0, p.n_clients, "II")) for step in grid]
-        found += [("shared_noise", _row(p, problem, p.fixed_step, shared, n_active, "II"))
-                  for n_active in p.active for shared in p.shared]
-        rows += [{"data_set": number, "by": by} | {name: row[name] for name in KEPT} for by, row in found]
-    return pd.DataFrame(rows)
+def _points(p: Any, problem: fs.Quadratic, **changed: Any) -> pd.DataFrame:
+    """Guarantees and exact W2 by S under scheme II at the fixed step size, but for what is changed."""
+    values = {"n_active": p.active, "scheme": ["II"], "shared_noise": [0.0], "step_size": [p.fixed_step],
+              "n_rounds": [p.n_rounds]}
+    return tabulate("privacy", partial(_point, problem=problem), p, values | changed)
 
 
-def _setting(p: Any, problem: fs.Quadratic, algorithm: fs.FALD,
-             n_rounds: int | None = None) -> privacy.PrivacySetting:
-    return privacy.setting_of(
-        problem, algorithm, n_rounds or p.n_rounds, sensitivity=p.sensitivity,
-        batch_fraction=p.batch_fraction, delta0=p.delta0, delta1=p.delta1, delta2=p.delta2,
-        client_sizes=p.client_size)
-
-
-def _row(p: Any, problem: fs.Quadratic, step: float, shared: float, n_active: int, scheme: str,
-         n_rounds: int | None = None) -> dict[str, Any]:
-    """Both guarantees and the exact W2 of one parameter point."""
-    rounds = n_rounds or p.n_rounds
-    algorithm = fs.FALD(float(step), p.local_steps, shared_noise=float(shared),
+def _point(p: Any, problem: fs.Quadratic, n_active: int, scheme: str, shared_noise: float, step_size: float,
+           n_rounds: int) -> dict[str, Any]:
+    """Both guarantees and the exact W2."""
+    algorithm = fs.FALD(float(step_size), p.local_steps, shared_noise=float(shared_noise),
                         participation=fs.Participation(n_active, scheme == "I"))
-    given = _setting(p, problem, algorithm, rounds)
-    theorem, proved = (privacy.guarantee_at(given, float(step), variant=name)
+    setting = _setting(p, problem, algorithm, n_rounds)
+    theorem, proved = (privacy.guarantee_at(setting, float(step_size), variant=name)
                        for name in ("printed", "record_level"))
-    law = theory.exact_law(problem, algorithm, rounds, start=p.start, record=[])
-    return {"n_active": n_active, "scheme": scheme, "shared_noise": float(shared), "step_size": float(step),
-            "n_rounds": rounds, "w2": float(law.w2()[-1]), "epsilon_theorem": theorem.epsilon,
-            "delta_theorem": theorem.delta, "theorem_vacuous": theorem.is_vacuous,
-            "theorem_hypotheses": theorem.hypotheses_hold, "epsilon": proved.epsilon, "delta": proved.delta,
-            "vacuous": proved.is_vacuous, "valid_57": proved.hypotheses_hold}
+    law = theory.exact_law(problem, algorithm, n_rounds, start=p.start, record=[])
+    return {"w2": float(law.w2()[-1]), "epsilon_theorem": theorem.epsilon, "delta_theorem": theorem.delta,
+            "theorem_vacuous": theorem.is_vacuous, "theorem_hypotheses": theorem.hypotheses_hold,
+            "epsilon": proved.epsilon, "delta": proved.delta, "vacuous": proved.is_vacuous,
+            "valid_57": proved.hypotheses_hold}
+
+
+def _setting(p: Any, problem: fs.Quadratic, algorithm: fs.FALD, n_rounds: int) -> privacy.PrivacySetting:
+    return privacy.setting_of(
+        problem, algorithm, n_rounds, sensitivity=p.sensitivity, batch_fraction=p.batch_fraction,
+        delta0=p.delta0, delta1=p.delta1, delta2=p.delta2, client_sizes=p.client_size)
+
+
+def _facts(p: Any, problem: fs.Quadratic) -> dict[str, Any]:
+    setting = _setting(p, problem, fs.FALD(p.fixed_step, p.local_steps), p.n_rounds)
+    target = problem.target()
+    return {"n_clients": p.n_clients, "n_rounds": p.n_rounds, "local_steps": p.local_steps,
+            "records": p.n_clients * p.client_size, "fixed_step": p.fixed_step,
+            "start_w2": fs.Gaussian(p.start, np.zeros(2)).w2(target),
+            "target_spread": float(np.sqrt(target.variances.sum())),
+            "ceiling_57": privacy.validity_ceiling(setting),
+            "ceiling_57_least_private": privacy.validity_ceiling(replace(setting, shared_noise=max(p.shared)))}
 
 
 def draw(tables: Tables) -> Drawing:
     """Frontiers by shared noise and by S, the effect of shared noise alone, and delta by S."""
     setting, steps = tables["setting"].iloc[0], tables["steps"]
     drawing, ((first, second), (third, fourth)) = plot.panels(2, 5.8, 6.0, n_rows=2)
-    full = steps[(steps["n_active"] == setting["n_clients"]) & (steps["scheme"] == "II")]
+    full = among(steps, n_active=setting["n_clients"])
     shades = matplotlib.colormaps["viridis"](np.linspace(0.1, 0.85, full["shared_noise"].nunique()))
-    for (shared, one), colour in zip(full.groupby("shared_noise"), shades, strict=True):
+    for (shared, one), colour in zip(groups(full, "shared_noise"), shades, strict=True):
         first.plot(one["epsilon"], one["w2"], color=plot.GREY, linewidth=1.6)  # seen where not drawn over
-        plot.exact(first, one["epsilon"], one["w2"].where(one["valid_57"]), colour, rf"$\rho^2$ = {shared:g}")
+        plot.exact(first, one["epsilon"], one["w2"].where(one["valid_57"]), colour,
+                   rf"$\rho^2$ = {shared:g}")
     first.plot([], [], color=plot.GREY, label="step size beyond condition (57)")
-    sets = tables["data_sets"].groupby("by")
-    for _, one in sets.get_group("step_size").groupby("data_set"):
+    for _, one in groups(among(tables["data_sets"], by="step_size"), "data_set"):
         first.plot(one["epsilon"], one["w2"], color="#000000", linewidth=0.4,
                    label=r"single data sets, $\rho^2$ = 0")
-    first.set(title="(a) all clients, by shared noise")
-    second.set(title=r"(b) scheme II, by S ($\rho^2$ = 0)")
-    third.set(title=rf"(c) scheme II, $\rho^2$ from 0 to {tables['shares']['shared_noise'].max():g} "
-              rf"at $\eta$ = {setting['fixed_step']:g}")
-    own = steps.query("shared_noise == 0.0 and scheme == 'II'")
-    for table, panel in ((own, second), (tables["shares"], third)):
-        for (n_active, one), colour in zip(table.groupby("n_active"), plot.COLOURS, strict=False):
-            plot.exact(panel, one["epsilon"], one["w2"], colour, f"S = {n_active}")
+    for table, ax in ((among(steps, shared_noise=0.0), second), (tables["shares"], third)):
+        for (n_active, one), colour in zip(groups(table, "n_active"), plot.COLOURS, strict=False):
+            plot.exact(ax, one["epsilon"], one["w2"], colour, f"S = {n_active}")
             if not one["theorem_hypotheses"].all():
-                panel.plot(one["epsilon_theorem"], one["w2"], color=colour, linestyle="--", alpha=0.45,
-                           linewidth=1.2)
-        panel.plot([], [], color=plot.GREY, label="solid: proved for every record")
-        panel.plot([], [], color=plot.GREY, linestyle="--", linewidth=1.2,
-                   label="dashed: theorem 5.1 as printed, S < N (see its claim)")
-    for _, one in sets.get_group("shared_noise").groupby(["data_set", "n_active"]):
+                ax.plot(one["epsilon_theorem"], one["w2"], color=colour, linestyle="--", alpha=0.45,
+                        linewidth=1.2)
+        ax.plot([], [], color=plot.GREY, label="solid: proved for every record")
+        ax.plot([], [], color=plot.GREY, linestyle="--", linewidth=1.2,
+                label="dashed: theorem 5.1 as printed, S < N (see its claim)")
+    for _, one in groups(among(tables["data_sets"], by="shared_noise"), ["data_set", "n_active"]):
         third.plot(one["epsilon"], one["w2"], ".", color="#000000", markersize=2.5, label="single data sets")
-    for panel in (first, second, third):
-        panel.axhline(setting["target_spread"], color="#000000", linestyle=":", linewidth=1.0,
-                      label="spread of the target")
-        panel.set(xscale="log", yscale="log",
-                  xlabel=rf"privacy loss $\varepsilon$, total of all {setting['n_rounds']:.0f} rounds",
-                  ylabel=rf"exact $W_2$ after {setting['n_rounds']:.0f} rounds"
-                         + ("" if panel is first else " (two moments)"))
+    rounds = f"all {setting['n_rounds']:.0f} rounds"
+    titles = ("(a) all clients, by shared noise", r"(b) scheme II, by S ($\rho^2$ = 0)",
+              rf"(c) scheme II, $\rho^2$ from 0 to {tables['shares']['shared_noise'].max():g} "
+              rf"at $\eta$ = {setting['fixed_step']:g}")
+    for ax, title in zip((first, second, third), titles, strict=True):
+        ax.axhline(setting["target_spread"], color="#000000", linestyle=":", linewidth=1.0,
+                   label="spread of the target")
+        ax.set(xscale="log", yscale="log", title=title,
+               xlabel=rf"privacy loss $\varepsilon$, total of {rounds}",
+               ylabel=rf"exact $W_2$ after {setting['n_rounds']:.0f} rounds"
+                      + ("" if ax is first else " (two moments)"))
     first.set_xlim(left=0.1 * full["epsilon"].min())
     third.set_xlim(right=10.0 * tables["shares"]["epsilon"].max())
     _draw_deltas(fourth, tables["deltas"], 1.0 / setting["records"])
-    fourth.set_ylabel(rf"failure probability $\delta$, total of all {setting['n_rounds']:.0f} rounds")
-    for panel in (first, second, third, fourth):
-        legend_below(panel)
+    fourth.set_ylabel(rf"failure probability $\delta$, total of {rounds}")
+    for ax in (first, second, third, fourth):
+        plot.legend_below(ax, below=0.16)
     return drawing
 
 
-def _draw_deltas(panel: Any, deltas: pd.DataFrame, limit: float) -> None:
-    one, two = (deltas[deltas["scheme"] == scheme] for scheme in ("I", "II"))
+def _draw_deltas(ax: Axes, deltas: pd.DataFrame, limit: float) -> None:
+    one, two = (among(deltas, scheme=scheme) for scheme in ("I", "II"))
     top = 10.0 * max(1.0, one["delta_theorem"].max())
-    panel.axhspan(limit, top, color="#EEEEEE", zorder=0)
-    panel.axhline(limit, color="#000000", linestyle=":", linewidth=1.0, label="1/records: vacuous from here")
-    panel.plot(one["n_active"], one["delta_theorem"], "s--", color=plot.GREY, label="scheme I, theorem G.3")
-    panel.plot(one["n_active"], one["delta"], "o-", color="#6A3D9A",
-               label="scheme I, proved for every record")
-    panel.plot(two["n_active"], two["delta"], "^-", color="#000000", label="scheme II")
-    panel.set(yscale="log", ylim=(None, top), xlabel="drawn clients S",
-              title=r"(d) $\delta$ of both schemes")
+    ax.axhspan(limit, top, color="#EEEEEE", zorder=0)
+    ax.axhline(limit, color="#000000", linestyle=":", linewidth=1.0, label="1/records: vacuous from here")
+    ax.plot(one["n_active"], one["delta_theorem"], "s--", color=plot.GREY, label="scheme I, theorem G.3")
+    ax.plot(one["n_active"], one["delta"], "o-", color="#6A3D9A", label="scheme I, proved for every record")
+    ax.plot(two["n_active"], two["delta"], "^-", color="#000000", label="scheme II")
+    ax.set(yscale="log", ylim=(None, top), xlabel="drawn clients S", title=r"(d) $\delta$ of both schemes")

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..figure import DATA_SETS, REPLICAS, Claim, Finding, Tables
-from ..verdicts import PASS, above, intervals, shares, unanimous
-from .participation import active
+from ..figure import Claim, Finding, Tables
+from ..tables import among
+from ..verdicts import DATA_SETS, PASS, REPLICAS, above, intervals, shares, unanimous
 
 MUCH = 0.1  # "much less dependent": a tenth of the change with all clients, or less
 STAYS = 0.9  # a bias stays where a hundredth of the step size leaves this part of it
 
 
-def _steps(tables: Tables) -> list[float]:
+def step_sizes(tables: Tables) -> list[float]:
+    """Those of the curves, from the smallest to the largest."""
     return sorted(tables["curves"]["step_size"].unique())
 
 
-def _own(tables: Tables, scheme: str, rho: float) -> pd.DataFrame:
+def active(tables: Tables) -> int:
+    """S of the panel."""
+    return int(tables["panel"]["n_active"].iloc[0])
+
+
+def _own(tables: Tables, scheme: str, rho: float = 0.0) -> pd.DataFrame:
     """Stationary W2 at the panel's own S: one row a data set, one column a step size."""
-    table = tables["bias"].query("scheme == @scheme and rho == @rho")
+    table = among(tables["bias"], scheme=scheme, rho=rho)
     if scheme != "full":
-        table = table[table["n_active"] == active(tables)]
-    return table.pivot(index="data_set", columns="step_size", values="w2").sort_index(axis=1)
+        table = among(table, n_active=active(tables))
+    return table.pivot(index="data_set", columns="step_size", values="w2")
 
 
 def _listed(values: Iterable[float], shape: str) -> str:
@@ -33,19 +40,19 @@ def _listed(values: Iterable[float], shape: str) -> str:
 
 def judge_full(tables: Tables) -> tuple[str, str, str]:
     """Larger step sizes: never slower, and a larger bias, on every data set."""
-    steps = _steps(tables)
-    bias = _own(tables, "full", 0.0)[steps]
-    rounds = tables["speed"].pivot(index="data_set", columns="step_size", values="rounds")[steps]
-    faster = (np.diff(rounds, axis=1) <= 0).all(axis=1) & (rounds[steps[0]] > rounds[steps[-1]]).to_numpy()
-    larger = (np.diff(bias, axis=1) > 0).all(axis=1)
+    steps = step_sizes(tables)
+    bias = _own(tables, "full")[steps]
+    rounds = tables["speed"].pivot(index="data_set", columns="step_size", values="rounds")
+    faster = (rounds.diff(axis=1).iloc[:, 1:] <= 0).all(axis=1) & (rounds[steps[0]] > rounds[steps[-1]])
+    good = faster & (bias.diff(axis=1).iloc[:, 1:] > 0).all(axis=1)
     covered = tables["bounds"].groupby("step_size")["within_hypotheses"].all()
     inside = [step for step in steps if covered[step]]
     power = np.polyfit(np.log(steps), np.log(bias.median()), 1)[0]
-    return unanimous(faster & larger), (
+    return unanimous(good), (
         "Rounds to within a factor of two of the own bias (medians): "
         f"{_listed(rounds.median(), '.0f')}; stationary W2: {_listed(bias.median(), '.1e')} "
         f"for increasing step sizes, the power {power:.2f} of the step size; faster and with a larger "
-        f"bias {shares(faster & larger)}."), (
+        f"bias {shares(good)}."), (
         f"At the step sizes that theorem 4.7 covers, {_listed(inside, 'g')}, rounds are "
         f"{_listed(rounds[inside].median(), '.0f')} and stationary W2 "
         f"{_listed(bias[inside].median(), '.1e')}.")
@@ -53,7 +60,7 @@ def judge_full(tables: Tables) -> tuple[str, str, str]:
 
 def judge_seen(tables: Tables) -> tuple[str, str]:
     """Is the fitted W2 of 300 replicas larger at each of the two largest step sizes than at the smallest?"""
-    table = tables["fits"].pivot(index="data_set", columns="step_size", values="w2").sort_index(axis=1)
+    table = tables["fits"].pivot(index="data_set", columns="step_size", values="w2")
     low, high = intervals(table.iloc[:, -2:].to_numpy() - table.iloc[:, [0]].to_numpy())
     floor = tables["panel"]["floor"].iloc[0]
     return above(low, high), (
@@ -66,53 +73,49 @@ def judge_seen(tables: Tables) -> tuple[str, str]:
 
 def judge_flat(tables: Tables) -> tuple[str, str]:
     """Does the partial bias depend much less on the step size than the full one?"""
-    steps = _steps(tables)
-    bias = {scheme: _own(tables, scheme, 0.0) for scheme in ("full", "I", "II")}
-    growth = {scheme: one[steps[-1]] / one[steps[0]] for scheme, one in bias.items()}
-    partial = pd.concat([growth["I"], growth["II"]], axis=1).max(axis=1)
-    good = partial - 1.0 < MUCH * (growth["full"] - 1.0)
+    first, *_, last = step_sizes(tables)
+    biases = (_own(tables, scheme) for scheme in ("full", "I", "II"))
+    full, one, two = (bias[last] / bias[first] for bias in biases)
+    good = np.maximum(one, two) - 1.0 < MUCH * (full - 1.0)
     return unanimous(good), (
-        f"From eta = {steps[0]:g} to {steps[-1]:g} the stationary W2 grows by the factor "
-        f"{growth['I'].median():.2f} (scheme I), {growth['II'].median():.2f} (scheme II) and "
-        f"{growth['full'].median():.0f} (all clients; medians): {MUCH:g} of the full change or less "
-        f"{shares(good)}.")
+        f"From eta = {first:g} to {last:g} the stationary W2 grows by the factor {one.median():.2f} (scheme "
+        f"I), {two.median():.2f} (scheme II) and {full.median():.0f} (all clients; medians): {MUCH:g} of the "
+        f"full change or less {shares(good)}.")
 
 
 def judge_dominant(tables: Tables) -> tuple[str, str]:
     """The bias grows as S falls, at every step size, and is above the full one."""
-    table = tables["bias"][tables["bias"]["step_size"].isin(_steps(tables)) & (tables["bias"]["rho"] == 0.0)]
-    full = table[table["scheme"] == "full"].set_index(["data_set", "step_size"])["w2"]
-    good, texts = pd.Series(True, index=table["data_set"].unique()), []
+    steps, texts, fine = step_sizes(tables), [], []
+    table = among(tables["bias"], rho=0.0).query("step_size in @steps")
+    w2: Any = table.pivot(index=["data_set", "step_size"], columns=["scheme", "n_active"], values="w2")
     for scheme in ("I", "II"):
-        one = table[table["scheme"] == scheme].pivot(index=["data_set", "step_size"], columns="n_active",
-                                                     values="w2").sort_index(axis=1)
-        ratio = one.div(full, axis=0)
-        fine = pd.Series((np.diff(one, axis=1) < 0).all(axis=1), index=one.index) & (ratio.min(axis=1) > 1.0)
-        good &= fine.groupby(level="data_set").all()
-        first = one.loc[(slice(None), _steps(tables)[0]), :].median()
-        texts.append(f"scheme {scheme}: " + ", ".join(f"{w2:.1e} (S = {s})" for s, w2 in first.items())
+        ratio = w2[scheme].div(w2["full"].iloc[:, 0], axis=0)
+        fine.append((np.diff(w2[scheme], axis=1) < 0).all(axis=1) & (ratio.min(axis=1) > 1.0))
+        first = w2[scheme].xs(steps[0], level="step_size").median()
+        texts.append(f"scheme {scheme}: " + ", ".join(f"{value:.1e} (S = {s})" for s, value in first.items())
                      + f", and at every step size {ratio.min().min():.1f} or more times that with all "
                      "clients")
+    good = (fine[0] & fine[1]).groupby("data_set").all()
     return unanimous(good), (
-        f"Stationary W2 at eta = {_steps(tables)[0]:g} (medians), {'; '.join(texts)}. It grows as S falls, "
-        f"at every step size, {shares(good)}.")
+        f"Stationary W2 at eta = {steps[0]:g} (medians), {'; '.join(texts)}. It grows as S falls, at every "
+        f"step size, {shares(good)}.")
 
 
 def judge_shared(tables: Tables) -> tuple[str, str, str]:
     """Does the bias stay at rho = 0 however small the step, and does rho = 1 reduce it?"""
-    good, texts, vanishes = pd.Series(True, index=tables["bias"]["data_set"].unique()), [], True
+    fine, texts, vanishes = [], [], True
     for scheme in ("I", "II"):
         own, shared = (_own(tables, scheme, rho) for rho in (0.0, 1.0))
-        small, next_ = own.columns[:2]
-        left = {rho: one[small] / one[next_] for rho, one in ((0, own), (1, shared))}
-        good &= (left[0] > STAYS) & (shared < own).all(axis=1)
-        vanishes &= bool((left[1] < 1.0 - STAYS).all())
-        texts.append(f"scheme {scheme}: {own[next_].median():.1e} and {own[small].median():.1e} with rho = 0"
-                     f", {shared[next_].median():.1e} and {shared[small].median():.1e} with rho = 1")
+        small, larger = own.columns[:2]
+        fine.append((own[small] / own[larger] > STAYS) & (shared < own).all(axis=1))
+        vanishes &= bool((shared[small] / shared[larger] < 1.0 - STAYS).all())
+        texts.append(f"scheme {scheme}: {own[larger].median():.1e} and {own[small].median():.1e} with rho = 0"
+                     f", {shared[larger].median():.1e} and {shared[small].median():.1e} with rho = 1")
+    good = fine[0] & fine[1]
     remark = "With rho = 1 the bias vanishes with the step size, which is more than they claim."
     verdict = unanimous(good)
     return verdict, (
-        f"Stationary W2 at eta = {next_:g} and {small:g} (medians), {'; '.join(texts)}. With rho = 0 at "
+        f"Stationary W2 at eta = {larger:g} and {small:g} (medians), {'; '.join(texts)}. With rho = 0 at "
         f"least {STAYS:g} of it stays, and rho = 1 reduces it at every step size, {shares(good)}."
     ), remark if verdict == PASS and vanishes else ""
 

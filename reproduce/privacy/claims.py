@@ -49,7 +49,7 @@ def judge_largest(tables: Tables) -> tuple[str, str]:
     """Does exact W2 fall with shared noise where clients are drawn, and with S?"""
     table = among(tables["data_sets"], by="shared_noise")
     some = table["n_active"] < table["n_active"].max()
-    good = [_rises(one[some], "shared_noise", "w2", ["n_active"], -1.0)
+    good = [_rises(one[some[one.index]], "shared_noise", "w2", ["n_active"], -1.0)
             and _rises(one, "n_active", "w2", ["shared_noise"], -1.0) for _, one in groups(table, "data_set")]
     ends = table[some].pivot(index=["data_set", "n_active"], columns="shared_noise", values="w2")
     factor = (ends.iloc[:, -1] / ends.iloc[:, 0]).groupby("n_active").median()

@@ -127,13 +127,13 @@ def _setting(p: Any, problem: fs.Quadratic, algorithm: fs.FALD, n_rounds: int) -
 
 def _facts(p: Any, problem: fs.Quadratic) -> dict[str, Any]:
     setting = _setting(p, problem, fs.FALD(p.fixed_step, p.local_steps), p.n_rounds)
-    target = problem.target()
+    target, least_private = problem.target(), replace(setting, shared_noise=max(p.shared))
     return {"n_clients": p.n_clients, "n_rounds": p.n_rounds, "local_steps": p.local_steps,
             "records": p.n_clients * p.client_size, "fixed_step": p.fixed_step,
             "start_w2": fs.Gaussian(p.start, np.zeros(2)).w2(target),
             "target_spread": float(np.sqrt(target.variances.sum())),
             "ceiling_57": privacy.validity_ceiling(setting),
-            "ceiling_57_least_private": privacy.validity_ceiling(replace(setting, shared_noise=max(p.shared)))}
+            "ceiling_57_least_private": privacy.validity_ceiling(least_private)}
 
 
 def draw(tables: Tables) -> Drawing:

@@ -10,7 +10,7 @@ from scipy.stats import norm
 import fedsim as fs
 import theory
 from fedsim.problems import papers
-from reproduce.fa_hmc import errors, fig1c, logistic
+from reproduce.fa_hmc import fig1c, logistic
 from reproduce.random_settings import DRAWS
 from theory.fa_hmc.lower import TwoGroups
 
@@ -148,15 +148,15 @@ def test_marginal_error_of_a_sample_is_exact(n):
         ordered, sd = np.sort(draws[:, i]), np.sqrt(law.variances[i])
         expected.append(sum(quad(lambda u, x=ordered[k], i=i, sd=sd: abs(x - norm.ppf(u, law.mean[i], sd)),
                                  k / n, (k + 1) / n, limit=200)[0] for k in range(n)))
-    assert errors.error_of_sample(draws, law) == pytest.approx(np.mean(expected), rel=1e-6)
+    assert logistic.error_of_sample(draws, law) == pytest.approx(np.mean(expected), rel=1e-6)
 
 
 def test_marginal_error_of_many_draws_tends_to_that_of_the_laws():
     one, other = fs.Gaussian([0.3], [[2.0]]), fs.Gaussian([0.0], [[1.0]])
     levels = (np.arange(20000) + 0.5) / 20000
     quantiles = norm.ppf(levels, 0.3, np.sqrt(2.0))[:, None]
-    assert errors.error_of_sample(quantiles, other) == pytest.approx(
-        errors.error_of_law(one, other), rel=1e-3)
+    assert logistic.error_of_sample(quantiles, other) == pytest.approx(
+        logistic.error_of_law(one, other), rel=1e-3)
 
 
 @pytest.mark.parametrize("noise", [0.0, 3.0])
@@ -164,7 +164,7 @@ def test_rounds_summed_one_by_one_are_the_exact_ones(noise):
     posterior = a_posterior(noise)[1]
     for algorithm in (fs.FAHMC(0.1, 6, 5, 1.0), fs.FAHMC(0.001, 1, 10, 0.4)):
         expected = logistic.round_map(posterior.surrogate, algorithm)
-        for one, other in zip(posterior.rounds.map(algorithm), expected, strict=True):
+        for one, other in zip(posterior.round_map(algorithm), expected, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-13)
 
 
@@ -172,10 +172,10 @@ def test_rounds_summed_one_by_one_are_the_exact_ones(noise):
 def test_expected_error_of_a_chain_is_the_mean_over_chains(step, leapfrogs, count):
     """Few and many effective draws, and a bias that matters."""
     posterior = a_posterior()[1]
-    chain = logistic.Chain(posterior.rounds.map(fs.FAHMC(step, leapfrogs, 3, 1.0)))
+    chain = logistic.Chain(posterior.round_map(fs.FAHMC(step, leapfrogs, 3, 1.0)))
     paths = chain.sample(count + 2000, 300, np.random.default_rng(4), count)
-    found = np.array([errors.error_of_sample(path, posterior.target) for path in paths])
-    expected = errors.error_of_chain(chain, posterior.target, [count])[0]
+    found = np.array([logistic.error_of_sample(path, posterior.target) for path in paths])
+    expected = logistic.error_of_chain(chain, posterior.target, [count])[0]
     assert found.mean() == pytest.approx(expected, rel=0.05)
 
 

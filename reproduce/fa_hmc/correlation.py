@@ -14,10 +14,12 @@ from theory.fa_hmc.rates import rounds_rate
 from theory.rates import fit_rate
 
 from .. import plot
-from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, note, settings
+from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, settings
+from ..grid import tabulate
+from ..statistics import deviation, follows
+from ..tables import among, groups
 from ..verdicts import EXACT, FAIL, PASS, REPLICAS
 from . import shared as sim
-from .shared import groups
 
 TITLE = "Rounds and bias against local steps, by shared noise and gradient noise"
 PAPER = "ours, for FA-HMC Theorem 4.1 and Proposition 4.3"
@@ -52,174 +54,138 @@ def problem_of(p: Any, noise: float) -> fs.Quadratic:
                         np.linspace(left, right, p.n_clients)[:, None], gradient_noise=noise or None)
 
 
-def _algorithm(p: Any, steps: int, shared: float, step: float | None = None) -> fs.FAHMC:
-    return fs.FAHMC(p.fixed_step if step is None else step, p.leapfrog_steps, steps, shared)
-
-
 def compute(scale: str) -> Tables:
     """Tables: bias, rounds, fits, replicas."""
     p = settings(PARAMETERS, scale)
-    rounds = _rounds(p)
-    return {"bias": _bias(p), "rounds": rounds, "fits": _fits(rounds), "replicas": _replicas(p)}
+    levels = {"noise": p.noises, "shared": p.shared}
+    rounds = tabulate("best step size", _rounds, p, {**levels, "local_steps": p.local_steps})
+    return {"bias": tabulate("bias", _bias, p, {**levels, "local_steps": p.local_steps}), "rounds": rounds,
+            "fits": pd.DataFrame([_fit(*one) for one in groups(rounds, list(levels))]),
+            "replicas": tabulate("simulating", _replicas, p, {**levels, "local_steps": [10]})}
 
 
-def _bias(p: Any) -> pd.DataFrame:
-    rows = []
-    for noise in p.noises:
-        problem = problem_of(p, noise)
-        for shared in p.shared:
-            for steps in p.local_steps:
-                law = theory.stationary_law(problem, _algorithm(p, steps, shared))
-                rows.append({"noise": noise, "shared": shared, "local_steps": steps,
-                             "w2": np.sqrt(p.dim) * law.w2(problem.target()),
-                             "mean_part": np.sqrt(p.dim) * abs(float((law.mean - problem.target().mean)[0]))})
-    return pd.DataFrame(rows)
+def _algorithm(p: Any, steps: int, shared: float) -> fs.FAHMC:
+    return fs.FAHMC(p.fixed_step, p.leapfrog_steps, steps, shared)
 
 
-def _rounds(p: Any) -> pd.DataFrame:
+def _bias(p: Any, noise: float, shared: float, local_steps: int) -> dict[str, float]:
+    problem = problem_of(p, noise)
+    law, target = theory.stationary_law(problem, _algorithm(p, local_steps, shared)), problem.target()
+    return {"w2": np.sqrt(p.dim) * law.w2(target),
+            "mean_part": np.sqrt(p.dim) * abs(float((law.mean - target.mean)[0]))}
+
+
+def _rounds(p: Any, noise: float, shared: float, local_steps: int) -> dict[str, float]:
     """Fewest exact rounds over the step size, and the theorem's shape."""
-    rows = []
-    for noise in p.noises:
-        one = problem_of(p, noise)
-        whole = fs.Quadratic(np.repeat(one.dense_hessians[:, 0], p.dim, axis=1),
-                             np.repeat(one.minimizers, p.dim, axis=1), gradient_noise=noise or None)
-        for shared in p.shared:
-            for steps in p.local_steps:
-                note(f"best step size, noise {noise:g}, shared {shared:g}, T={steps}")
-                algorithm = _algorithm(p, steps, shared)
-                best = theory.tuning.best_step_size(one, algorithm, p.eps / np.sqrt(p.dim), smallest=1e-4,
-                                                    n_grid=p.n_grid, n_refine=p.n_refine, max_rounds=10**7)
-                if best is None:
-                    raise ValueError(f"eps={p.eps} is not reached by any step size at T={steps}")
-                rate = rounds_rate(theory.constants(whole, algorithm), algorithm, eps=p.eps,
-                                   variant="resolved")
-                rows.append({"noise": noise, "shared": shared, "local_steps": steps, "rounds": best.n_rounds,
-                             "step_size": best.step_size, "shape": float(rate.value[0])})
-    return pd.DataFrame(rows)
+    one, algorithm = problem_of(p, noise), _algorithm(p, local_steps, shared)
+    whole = fs.Quadratic(np.repeat(one.dense_hessians[:, 0], p.dim, axis=1),
+                         np.repeat(one.minimizers, p.dim, axis=1), gradient_noise=noise or None)
+    best = theory.tuning.best_step_size(one, algorithm, p.eps / np.sqrt(p.dim), smallest=1e-4,
+                                        n_grid=p.n_grid, n_refine=p.n_refine, max_rounds=10**7)
+    if best is None:
+        raise ValueError(f"eps={p.eps} is not reached by any step size at T={local_steps}")
+    rate = rounds_rate(theory.constants(whole, algorithm), algorithm, eps=p.eps, variant="resolved")
+    return {"rounds": best.n_rounds, "step_size": best.step_size, "shape": float(rate.value[0])}
 
 
-def _fits(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Constants of the theorem's shape, fitted so that it dominates, and the drift of the ratio with T."""
-    rows = []
-    for (noise, shared), one in groups(rounds, ["noise", "shared"]):
-        fit = fit_rate(one["local_steps"], one["shape"], one["rounds"])
-        rows.append({"noise": noise, "shared": shared, "constant": fit.constant, "spread": fit.spread,
-                     "drift": fit.drift.value if fit.drift else 0.0})
-    return pd.DataFrame(rows)
+def _fit(levels: tuple[float, float], rounds: pd.DataFrame) -> dict[str, float]:
+    """Constant of the theorem's shape, fitted so that it dominates, and the drift of the ratio with T."""
+    fit = fit_rate(rounds["local_steps"], rounds["shape"], rounds["rounds"])
+    return {"noise": levels[0], "shared": levels[1], "constant": fit.constant, "spread": fit.spread,
+            "drift": fit.drift.value if fit.drift else 0.0}
 
 
-def _replicas(p: Any) -> pd.DataFrame:
-    """W2 of replicas started in the stationary law, after 20 rounds of T = 10."""
-    rows, seed = [], p.seed
-    for noise in p.noises:
-        problem = problem_of(p, noise)
-        for shared in p.shared:
-            note(f"simulating noise {noise:g}, shared {shared:g}")
-            algorithm = _algorithm(p, 10, shared)
-            law, scale = theory.stationary_law(problem, algorithm), np.sqrt(p.dim)
-            run = fs.simulate(problem, algorithm, 20, p.n_replicas, seed=seed, record=[20], start=law)
-            seed, scores = seed + 1, sim.deviation(run, theory.exact_law(problem, algorithm, 20, start=law,
-                                                                         record=[20]))
-            low, high = scale * run.w2_interval(0.95)[-1]
-            rows.append({"noise": noise, "shared": shared, "local_steps": 10,
-                         "exact": scale * law.w2(problem.target()),
-                         "w2": scale * run.w2()[-1], "low": low, "high": high,
-                         "floor": scale * float(run.w2_floor()[-1]), "deviation": scores[0],
-                         "compared": scores[1]})
-    return pd.DataFrame(rows)
+def _replicas(p: Any, noise: float, shared: float, local_steps: int) -> dict[str, float]:
+    """W2 of replicas started in the stationary law, after 20 rounds."""
+    problem, algorithm = problem_of(p, noise), _algorithm(p, local_steps, shared)
+    law, scale = theory.stationary_law(problem, algorithm), np.sqrt(p.dim)
+    seed = p.seed + p.noises.index(noise) * len(p.shared) + p.shared.index(shared)
+    run = fs.simulate(problem, algorithm, 20, p.n_replicas, seed=seed, record=[20], start=law)
+    worst, compared = deviation(run, theory.exact_law(problem, algorithm, 20, start=law, record=[20]))
+    low, high = scale * run.w2_interval(0.95)[-1]
+    return {"exact": scale * law.w2(problem.target()), "w2": scale * run.w2()[-1], "low": low, "high": high,
+            "floor": scale * float(run.w2_floor()[-1]), "deviation": worst, "compared": compared}
 
 
 def draw(tables: Tables) -> Drawing:
     """Stationary W2; fewest rounds; exact rounds over the theorem's shape."""
-    drawing, ((left, middle, right),) = plot.panels(3, 5.1, 5.6)
-    _draw_bias(left, tables)
-    _draw_rounds(middle, tables)
-    _draw_ratio(right, tables)
-    for ax in (left, middle, right):
+    drawing, (panels,) = plot.panels(3, 5.1, 5.6)
+    left, middle, right = panels
+    rounds = tables["rounds"]
+    _lines(left, tables["bias"], "w2", "exact law, ")
+    _draw_replicas(left, tables["bias"], tables["replicas"])
+    _lines(middle, rounds, "rounds", "exact law, ")
+    _lines(right, rounds.assign(ratio=rounds["rounds"] / rounds["shape"]), "ratio")
+    left.set(ylabel=r"stationary $W_2$", title=r"bias at a fixed step size ($\eta$ = 0.02)")
+    middle.set(ylabel=r"fewest rounds to $W_2 \leq$ 0.1", title="the best step size at every T")
+    right.set(ylabel="exact law's rounds / shape of theorem 4.1",
+              title="the exact rounds over the theorem's shape")
+    for ax in panels:
         ax.set(xscale="log", yscale="log", xlabel="local steps T")
+        plot.legend_below(ax, **sim.LEGEND)
     return drawing
 
 
-def _lines(table: pd.DataFrame) -> list[tuple[pd.DataFrame, dict[str, Any], str]]:
-    """Each level's rows with its looks: wide lines below narrow ones, as some curves coincide."""
-    shared, noises = list(dict.fromkeys(table["shared"])), list(dict.fromkeys(table["noise"]))
-    return [(one, {"color": plot.COLOURS[shared.index(rho)], "linestyle": "--" if noise else "-",
-                   "marker": "s" if noise else "o", "markersize": 4,
-                   "linewidth": 4.4 - 1.4 * shared.index(rho)},
-             rf"shared {rho:g}, gradient noise {noise:g}")
-            for noise in noises for rho in shared
-            for one in [table[(table["noise"] == noise) & (table["shared"] == rho)]]]
+def _looks(noise: float, number: int) -> dict[str, Any]:
+    """Of a level of gradient noise and the number of its shared noise."""
+    return {"color": plot.COLOURS[number], "marker": "s" if noise else "o"}
 
 
-def _draw_bias(ax: Axes, tables: Tables) -> None:
-    bias, seen = tables["bias"], tables["replicas"]
-    for one, looks, name in _lines(bias):
-        ax.plot(one["local_steps"], one["w2"], label=f"exact law, {name}", **looks)
-    apart = seen["local_steps"] * np.geomspace(0.8, 1.25, len(seen))
+def _lines(ax: Axes, table: pd.DataFrame, column: str, begin: str = "") -> None:
+    """A line a level: wide lines below narrow ones, as some curves coincide."""
+    shared = list(dict.fromkeys(table["shared"]))
+    for (noise, level), one in groups(table, ["noise", "shared"]):
+        number = shared.index(level)
+        ax.plot(one["local_steps"], one[column], linestyle="--" if noise else "-", markersize=4,
+                linewidth=4.4 - 1.4 * number, label=f"{begin}shared {level:g}, gradient noise {noise:g}",
+                **_looks(noise, number))
+
+
+def _draw_replicas(ax: Axes, bias: pd.DataFrame, table: pd.DataFrame) -> None:
+    apart = table["local_steps"] * np.geomspace(0.8, 1.25, len(table))
     shared = list(dict.fromkeys(bias["shared"]))
-    bottom = 0.5 * min(float(bias["w2"].min()), float(seen["floor"].min()))
-    bands = np.stack([seen["w2"] - seen["low"].clip(lower=bottom), seen["high"] - seen["w2"]])
-    for i, (noise, level) in enumerate(zip(seen["noise"], seen["shared"], strict=True)):
-        ax.errorbar(apart[i:i + 1], seen["w2"][i:i + 1], bands[:, i:i + 1], fmt="s" if noise else "o",
-                    color=plot.COLOURS[shared.index(level)], markeredgecolor="#000000", capsize=3, zorder=5)
-    ax.errorbar([], [], [], fmt="o", color=plot.GREY, markeredgecolor="#000000", capsize=3,
-                label=f"{plot.BAND}: all at T = {seen['local_steps'].iloc[0]}, set apart"
-                + ("\n(a band that meets the axis goes on below it)" if (seen["low"] < bottom).any() else ""))
-    plot.floor(ax, float(seen["floor"].mean()))
-    ax.set(ylabel=r"stationary $W_2$", title=r"bias at a fixed step size ($\eta$ = 0.02)")
+    bottom = 0.5 * min(float(bias["w2"].min()), float(table["floor"].min()))
+    options: dict[str, Any] = {"linestyle": "none", "markeredgecolor": "#000000", "capsize": 3}
+    rows: Any = table.itertuples()
+    for place, row in zip(apart, rows, strict=True):
+        ax.errorbar(place, row.w2, [[row.w2 - max(row.low, bottom)], [row.high - row.w2]], zorder=5,
+                    **_looks(row.noise, shared.index(row.shared)), **options)
+    beyond = "\n(a band that meets the axis goes on below it)" if (table["low"] < bottom).any() else ""
+    ax.errorbar([], [], [], marker="o", color=plot.GREY, **options,
+                label=f"{plot.BAND}: all at T = {table['local_steps'].iloc[0]}, set apart{beyond}")
+    plot.floor(ax, float(table["floor"].mean()))
     ax.set_ylim(bottom=bottom)
-    sim.legend_below(ax)
-
-
-def _draw_rounds(ax: Axes, tables: Tables) -> None:
-    rounds = tables["rounds"]
-    for one, looks, name in _lines(rounds):
-        ax.plot(one["local_steps"], one["rounds"], label=f"exact law, {name}", **looks)
-    ax.set(ylabel=r"fewest rounds to $W_2 \leq$ 0.1", title="the best step size at every T")
-    sim.legend_below(ax)
-
-
-def _draw_ratio(ax: Axes, tables: Tables) -> None:
-    rounds = tables["rounds"]
-    for one, looks, name in _lines(rounds):
-        ax.plot(one["local_steps"], one["rounds"] / one["shape"], label=name, **looks)
-    ax.set(ylabel="exact law's rounds / shape of theorem 4.1",
-           title="the exact rounds over the theorem's shape")
-    sim.legend_below(ax)
 
 
 def _level(table: pd.DataFrame, noise: float, shared: float) -> pd.DataFrame:
-    return table[(table["noise"] == noise) & (table["shared"] == shared)].set_index("local_steps")
+    return among(table, noise=noise, shared=shared).set_index("local_steps")
 
 
 def _turn(rounds: pd.Series) -> tuple[float, float]:
     """How much rounds fall to their minimum, and rise from it to the largest T, as factors."""
-    least = rounds.min()
-    return float(rounds.iloc[0] / least), float(rounds.iloc[-1] / least)
+    return float(rounds.iloc[0] / rounds.min()), float(rounds.iloc[-1] / rounds.min())
 
 
 def judge_u(tables: Tables) -> tuple[str, str]:
     """Turns of more than a fifth on both sides, where a part of the momentum is shared."""
-    rounds, texts, seen = tables["rounds"], [], []
-    for (noise, shared), one in groups(rounds, ["noise", "shared"]):
-        if noise > 0.0 and 0.0 < shared < 1.0:
-            fall, rise = _turn(one.set_index("local_steps")["rounds"])
-            shape = _turn(one.set_index("local_steps")["shape"])
-            seen.append(fall > sim.FIFTH and rise > sim.FIFTH)
-            texts.append(f"shared noise {shared:g}: exact rounds fall {fall:.2f}-fold and rise "
-                         f"{rise:.2f}-fold (the shape {shape[0]:.2f} and {shape[1]:.2f})")
-    return (PASS if all(seen) else FAIL), (
+    rounds, texts, good = tables["rounds"], [], True
+    for (_, shared), one in groups(rounds.query("noise > 0.0 and 0.0 < shared < 1.0"), ["noise", "shared"]):
+        (fall, rise), shape = _turn(one["rounds"]), _turn(one["shape"])
+        good &= min(fall, rise) > sim.FIFTH
+        texts.append(f"shared noise {shared:g}: exact rounds fall {fall:.2f}-fold and rise "
+                     f"{rise:.2f}-fold (the shape {shape[0]:.2f} and {shape[1]:.2f})")
+    return (PASS if good else FAIL), (
         f"From T = {rounds['local_steps'].min()} to the best T to T = {rounds['local_steps'].max()}: "
         f"{'; '.join(texts)}.")
 
 
 def judge_correlation(tables: Tables) -> tuple[str, str]:
     """Rounds of private over those of shared momentum, at the largest T."""
-    rounds, noise = tables["rounds"], tables["rounds"]["noise"].min()
-    most, least = rounds["shared"].max(), rounds["shared"].min()
-    shared, private = _level(rounds, noise, most)["rounds"], _level(rounds, noise, least)["rounds"]
+    rounds = tables["rounds"]
+    noise, levels = rounds["noise"].min(), (rounds["shared"].max(), rounds["shared"].min())
+    shared, private = (_level(rounds, noise, level)["rounds"] for level in levels)
     late = private.index[-1]
-    bias = [_level(tables["bias"], noise, level)["w2"][late] for level in (most, least)]
+    bias = [_level(tables["bias"], noise, level)["w2"][late] for level in levels]
     return (PASS if private[late] > sim.FIFTH * shared[late] else FAIL), (
         f"The fewest rounds at T = {late} are {shared[late]} with shared and {private[late]} with private "
         f"momentum, and the stationary W2 at the fixed step size is {bias[0]:.3g} and {bias[1]:.3g}.")
@@ -238,13 +204,12 @@ def judge_flat(tables: Tables) -> tuple[str, str, str]:
 def judge_noise(tables: Tables) -> tuple[str, str]:
     """Gradient noise makes local steps worth while."""
     rounds = tables["rounds"]
-    most = rounds["shared"].max()
-    levels = rounds["noise"].min(), rounds["noise"].max()
-    exact, noisy = (_level(rounds, level, most)["rounds"] for level in levels)
-    gains = [float(one.iloc[0] / one.min()) for one in (exact, noisy)]
-    return (PASS if gains[1] > sim.FIFTH * gains[0] else FAIL), (
-        f"With shared momentum the best T needs {gains[0]:.2f} times fewer rounds than T = 1 with exact "
-        f"gradients and {gains[1]:.2f} times fewer with noisy ones (best T = {exact.idxmin()} and "
+    exact, noisy = (_level(rounds, level, rounds["shared"].max())["rounds"]
+                    for level in (rounds["noise"].min(), rounds["noise"].max()))
+    (gain, _), (noisy_gain, _) = _turn(exact), _turn(noisy)
+    return (PASS if noisy_gain > sim.FIFTH * gain else FAIL), (
+        f"With shared momentum the best T needs {gain:.2f} times fewer rounds than T = 1 with exact "
+        f"gradients and {noisy_gain:.2f} times fewer with noisy ones (best T = {exact.idxmin()} and "
         f"{noisy.idxmin()}).")
 
 
@@ -260,8 +225,7 @@ def judge_shape(tables: Tables) -> tuple[str, str]:
 
 def judge_replicas(tables: Tables) -> tuple[str, str]:
     """Replicas at T = 10."""
-    seen = tables["replicas"]
-    return sim.follows(seen["deviation"], seen["compared"])
+    return follows(tables["replicas"]["deviation"], tables["replicas"]["compared"])
 
 
 _TUNED = "Step size tuned for every T; rounds within a fifth count as alike."

@@ -12,10 +12,12 @@ import fedsim as fs
 import theory
 
 from .. import plot
-from ..figure import DATA_SETS, REPLICAS, ByScale, Drawing, Finding, Parameter, Tables, note, settings
-from ..verdicts import shares, unanimous
+from ..figure import ByScale, Drawing, Finding, Parameter, Tables, note, settings
+from ..grid import tabulate
+from ..statistics import deviation, follows
+from ..tables import among, groups, spaced
+from ..verdicts import DATA_SETS, REPLICAS, shares, unanimous
 from . import shared as sim
-from .shared import groups
 
 TITLE = "What debiased gradients repair, and what they cost"
 PAPER = "ours, for FA-HMC section 6 and Algorithm B.2"
@@ -27,6 +29,7 @@ _OURS = "the paper proposes the correction without an experiment on it"
 ROUNDING = 1e-9
 """Means nearer to the target's than this share of their size are equal to it."""
 KINDS = {"not debiased": None, "stale anchor": "stale", "fresh anchor": "fresh"}
+_, *ANCHORS = KINDS
 PARAMETERS = [
     Parameter("n_clients", 10, "ours", _OURS),
     Parameter("dim", 2, "ours", _OURS),
@@ -63,9 +66,9 @@ def problem_of(p: Any, number: int) -> fs.Quadratic:
     return fs.Quadratic(hessians, p.spread * rng.standard_normal((p.n_clients, p.dim)))
 
 
-def _algorithm(p: Any, kind: str | None, local_steps: int, length: float | None = None) -> fs.FAHMC:
+def _algorithm(p: Any, kind: str, local_steps: int, length: float | None = None) -> fs.FAHMC:
     step = p.step_size if length is None else length / p.leapfrog_steps
-    return fs.FAHMC(step, p.leapfrog_steps, local_steps, p.shared_noise, debias=kind)
+    return fs.FAHMC(step, p.leapfrog_steps, local_steps, p.shared_noise, debias=KINDS[kind])
 
 
 def _stationary(problem: fs.Quadratic, algorithm: fs.FAHMC) -> fs.Gaussian | None:
@@ -79,100 +82,81 @@ def _stationary(problem: fs.Quadratic, algorithm: fs.FAHMC) -> fs.Gaussian | Non
 def compute(scale: str) -> Tables:
     """Tables: bias, curves (of the first problem), floor, stability."""
     p = settings(PARAMETERS, scale)
-    bias, stability = [], []
-    for data in range(p.n_sets):
-        note(f"problem {data + 1} of {p.n_sets}")
-        problem = problem_of(p, data)
-        bias += [{"data": data, **row} for row in _bias(p, problem)]
-        stability += [{"data": data, **row} for row in _stability(p, problem)]
-    first = problem_of(p, 0)
-    floor = pd.DataFrame([{"floor": float(fs.distance.w2_floor(first.target().cov, p.n_replicas))}])
-    return {"bias": pd.DataFrame(bias), "curves": _curves(p, first), "floor": floor,
-            "stability": pd.DataFrame(stability)}
+    kinds = {"data": range(p.n_sets), "kind": KINDS}
+    floor = float(fs.distance.w2_floor(problem_of(p, 0).target().cov, p.n_replicas))
+    return {"bias": tabulate("bias", _bias, p, {**kinds, "local_steps": p.local_steps}),
+            "curves": _curves(p), "floor": pd.DataFrame([{"floor": floor}]),
+            "stability": tabulate("stability", _stability, p, {**kinds, "length": p.lengths})}
 
 
-def _bias(p: Any, problem: fs.Quadratic) -> list[dict[str, Any]]:
-    """Stationary errors: distance of means, and W2 between the laws centred."""
-    target, rows = problem.target(), []
-    centred = fs.Gaussian(np.zeros(p.dim), target.cov)
-    for name, kind in KINDS.items():
-        for steps in p.local_steps:
-            law = _stationary(problem, _algorithm(p, kind, steps))
-            if law is None:
-                continue
-            off = float(np.linalg.norm(law.mean - target.mean))
-            rows.append({"kind": name, "local_steps": steps,
-                         "mean_error": off if off > ROUNDING * np.linalg.norm(target.mean) else 0.0,
-                         "spread_error": fs.Gaussian(centred.mean, law.cov).w2(centred),
-                         "w2": law.w2(target)})
-    return rows
+def _bias(p: Any, data: int, kind: str, local_steps: int) -> list[dict[str, float]]:
+    """Stationary errors: distance of means, and W2 between the laws centred; none where unstable."""
+    problem = problem_of(p, data)
+    law, target = _stationary(problem, _algorithm(p, kind, local_steps)), problem.target()
+    if law is None:
+        return []
+    off, zero = float(np.linalg.norm(law.mean - target.mean)), np.zeros(p.dim)
+    return [{"mean_error": off if off > ROUNDING * np.linalg.norm(target.mean) else 0.0,
+             "spread_error": fs.Gaussian(zero, law.cov).w2(fs.Gaussian(zero, target.cov)),
+             "w2": law.w2(target)}]
 
 
-def _curves(p: Any, problem: fs.Quadratic) -> pd.DataFrame:
-    tables = []
-    for number, (name, kind) in enumerate(KINDS.items()):
-        note(f"simulating: {name}")
+def _curves(p: Any) -> pd.DataFrame:
+    tables, problem = [], problem_of(p, 0)
+    for number, kind in enumerate(KINDS):
+        note(f"simulating: {kind}")
         algorithm = _algorithm(p, kind, p.curve_steps)
         law = theory.exact_law(problem, algorithm, p.n_rounds)
         run = fs.simulate(problem, algorithm, p.n_rounds, p.n_replicas, seed=p.seed + number)
-        band, exact = run.w2_interval(0.95), law.w2()
-        deviation, compared = sim.deviation(run, law)
-        tables.append(pd.DataFrame({"kind": name, "round": law.rounds, "exact": exact, "w2": run.w2(),
-                                    "low": band[:, 0], "high": band[:, 1],
-                                    "deviation": deviation, "compared": compared}))
+        (low, high), (worst, compared) = run.w2_interval(0.95).T, deviation(run, law)
+        tables.append(pd.DataFrame({"kind": kind, "round": law.rounds, "exact": law.w2(), "w2": run.w2(),
+                                    "low": low, "high": high, "deviation": worst, "compared": compared}))
     return pd.concat(tables)
 
 
-def _stability(p: Any, problem: fs.Quadratic) -> list[dict[str, Any]]:
-    """Smallest unstable T by trajectory length; infinity when there is none up to most_steps."""
-    rows = []
-    grid = np.unique(np.rint(np.geomspace(1, p.most_steps, p.n_tried)).astype(int))
-    for name, kind in KINDS.items():
-        for length in p.lengths:
-            found = next((float(steps) for steps in grid
-                          if _stationary(problem, _algorithm(p, kind, int(steps), length)) is None), np.inf)
-            rows.append({"kind": name, "length": length, "unstable_from": found, "tried_to": int(grid[-1])})
-    return rows
+def _stability(p: Any, data: int, kind: str, length: float) -> dict[str, float]:
+    """Smallest unstable T; infinity when there is none up to most_steps."""
+    problem, grid = problem_of(p, data), spaced(p.most_steps, p.n_tried)
+    unstable = (float(steps) for steps in grid
+                if _stationary(problem, _algorithm(p, kind, int(steps), length)) is None)
+    return {"unstable_from": next(unstable, np.inf), "tried_to": int(grid[-1])}
 
 
 def draw(tables: Tables) -> Drawing:
     """Stationary errors against T; W2 along rounds; stability."""
-    drawing, ((left, middle, right),) = plot.panels(3, 5.1, 5.6)
-    _draw_bias(left, tables["bias"])
-    _draw_curves(middle, tables)
-    _draw_stability(right, tables["stability"])
+    drawing, (panels,) = plot.panels(3, 5.1, 5.6)
+    _draw_bias(panels[0], tables["bias"])
+    _draw_curves(panels[1], tables["curves"], float(tables["floor"]["floor"].iloc[0]))
+    _draw_stability(panels[2], tables["stability"])
+    for ax in panels:
+        ax.set_yscale("log")
+        plot.legend_below(ax, **sim.LEGEND)
     return drawing
 
 
 def _draw_bias(ax: Axes, bias: pd.DataFrame) -> None:
     parts = (("spread_error", "--", "covariance's part"), ("mean_error", "-", "mean's part"))
     for column, dashes, what in parts:
-        for (name, one), colour in zip(bias.groupby("kind", sort=False), plot.COLOURS, strict=False):
-            seen = one.groupby("local_steps")[column].agg(["min", "median", "max"])
-            if seen["max"].max() == 0.0:
+        for (name, one), colour in zip(groups(bias, "kind"), plot.COLOURS, strict=False):
+            if one[column].max() == 0.0:
                 ax.plot([], [], " ", label=f"exact law, {name}: {what} is 0")
-                continue
-            ax.fill_between(seen.index, seen["min"], seen["max"], color=colour, alpha=0.15, linewidth=0)
-            ax.plot(seen.index, seen["median"], color=colour, linestyle=dashes, marker="o", markersize=4,
-                    label=f"exact law, {name}: {what}")
+            else:
+                sim.draw_spread(ax, one.groupby("local_steps")[column], colour, alpha=0.15, linestyle=dashes,
+                                label=f"exact law, {name}: {what}")
     ax.fill_between([], [], [], color=plot.GREY, alpha=0.3,
                     label="all problems, where stable (lines: medians)")
-    ax.set(xscale="log", yscale="log", xlabel="local steps T", ylabel=r"part of stationary $W_2$",
+    ax.set(xscale="log", xlabel="local steps T", ylabel=r"part of stationary $W_2$",
            title="what is left after infinitely many rounds")
-    sim.legend_below(ax)
 
 
-def _draw_curves(ax: Axes, tables: Tables) -> None:
-    curves = tables["curves"]
-    for (name, one), colour in zip(curves.groupby("kind", sort=False), plot.COLOURS, strict=False):
+def _draw_curves(ax: Axes, curves: pd.DataFrame, floor: float) -> None:
+    for (name, one), colour in zip(groups(curves, "kind"), plot.COLOURS, strict=False):
         plot.replicas(ax, one["round"], one["w2"], one["low"].clip(lower=1e-9), one["high"], colour)
         plot.exact(ax, one["round"], one["exact"], colour, f"exact law, {name}")
-    plot.floor(ax, float(tables["floor"]["floor"].iloc[0]))
-    ax.set(yscale="log", xlabel="communication round", ylabel=r"$W_2$ of law and target",
-           title="T = 20, started at 0, first problem")
-    low = min(float(tables["floor"]["floor"].iloc[0]), float(curves["exact"].min()))
-    ax.set_ylim(0.6 * low, 1.5 * float(curves["exact"].max()))
-    sim.legend_below(ax)
+    plot.floor(ax, floor)
+    ax.set(xlabel="communication round", ylabel=r"$W_2$ of law and target",
+           title="T = 20, started at 0, first problem",
+           ylim=(0.6 * min(floor, curves["exact"].min()), 1.5 * curves["exact"].max()))
 
 
 def _draw_stability(ax: Axes, table: pd.DataFrame) -> None:
@@ -183,25 +167,21 @@ def _draw_stability(ax: Axes, table: pd.DataFrame) -> None:
                 alpha=0.6, label=f"{name}, each problem")
     ax.axhline(top / 1.4, color=plot.GREY, linewidth=0.8,
                label=f"above: stable up to T = {table['tried_to'].max()}, the largest tried")
-    ax.set(xscale="log", yscale="log", xlabel=r"trajectory length $K\eta$", ylabel="smallest unstable T",
-           title="stability")
-    ax.set_ylim(0.8, 1.6 * top)
-    sim.legend_below(ax)
+    ax.set(xscale="log", xlabel=r"trajectory length $K\eta$", ylabel="smallest unstable T", title="stability",
+           ylim=(0.8, 1.6 * top))
 
 
-ANCHORS = ("stale anchor", "fresh anchor")
-
-
-def _table(tables: Tables, kind: str, column: str) -> pd.DataFrame:
-    """By T (rows) and problem (columns); NaN where unstable."""
-    bias = tables["bias"]
-    return bias[bias["kind"] == kind].pivot(index="local_steps", columns="data", values=column)
+def _errors(tables: Tables, column: str) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
+    """Without correction, and with each anchor, by T (rows) and problem (columns); NaN where unstable."""
+    plain, *others = (one.pivot(index="local_steps", columns="data", values=column)
+                      for one in (among(tables["bias"], kind=kind) for kind in KINDS))
+    return plain, dict(zip(ANCHORS, others, strict=True))
 
 
 def judge_mean(tables: Tables) -> tuple[str, str]:
     """Do the debiased stationary laws have the target's mean?"""
-    plain = _table(tables, "not debiased", "mean_error")
-    worst = pd.concat([_table(tables, kind, "mean_error").max() for kind in ANCHORS], axis=1).max(axis=1)
+    plain, anchored = _errors(tables, "mean_error")
+    worst = pd.concat([one.max() for one in anchored.values()], axis=1).max(axis=1)
     good = (worst == 0.0) & (plain.max() > 0.0)
     return unanimous(good), (
         f"Without correction the stationary mean is off by {plain.iloc[0].median():.2g} at T = "
@@ -211,57 +191,51 @@ def judge_mean(tables: Tables) -> tuple[str, str]:
         + f" wherever the recursion is stable: repaired {shares(good, 'problems')}.")
 
 
-def _against_plain(tables: Tables, column: str) -> dict[str, pd.DataFrame]:
-    """Errors with each anchor over those without correction, where stable."""
-    return {kind: _table(tables, kind, column) / _table(tables, "not debiased", column) for kind in ANCHORS}
+def _judge_ratio(tables: Tables, column: str, limit: float, what: str, below: str) -> tuple[str, str]:
+    """Are errors with either anchor below `limit` times those without correction, wherever stable?
 
-
-def _extremes(parts: dict[str, pd.DataFrame], low: float) -> str:
-    """Ratios at the T nearest to `low` and at the largest stable one, medians over problems."""
-    texts = []
-    for kind, ratio in parts.items():
-        few = min(ratio.index, key=lambda steps: abs(steps - low))
-        last = ratio.apply(lambda one: one.dropna().iloc[-1])
+    In words: ratios at the T nearest to 10 and at the largest stable one, medians over problems.
+    """
+    plain, anchored = _errors(tables, column)
+    texts, fine = [], []
+    for kind, one in anchored.items():
+        ratio = one / plain
+        few = min(ratio.index, key=lambda steps: abs(steps - 10))
+        last = ratio.apply(lambda problem: problem.dropna().iloc[-1])
         texts.append(f"{kind}: {ratio.loc[few].median():.2g} at T = {few}, {last.median():.2g} at the "
                      "largest stable T")
-    return "; ".join(texts)
+        fine.append(ratio.max() < limit)
+    good = fine[0] & fine[1]
+    return unanimous(good), (f"{what} over that without correction, in the median: {'; '.join(texts)}; "
+                             f"{below} at every stable T {shares(good, 'problems')}.")
 
 
 def judge_covariance(tables: Tables) -> tuple[str, str]:
     """Is at most a tenth of the covariance's part left?"""
-    parts = _against_plain(tables, "spread_error")
-    good = pd.concat([ratio.max() < 0.1 for ratio in parts.values()], axis=1).all(axis=1)
-    return unanimous(good), (
-        "The covariance's part of the stationary W2 over that without correction, in the median: "
-        f"{_extremes(parts, 10)}; below a tenth at every stable T {shares(good, 'problems')}.")
+    return _judge_ratio(tables, "spread_error", 0.1, "The covariance's part of the stationary W2",
+                        "below a tenth")
 
 
 def judge_helps(tables: Tables) -> tuple[str, str]:
     """Is W2 smaller at every stable T?"""
-    parts = _against_plain(tables, "w2")
-    good = pd.concat([ratio.max() < 1.0 for ratio in parts.values()], axis=1).all(axis=1)
-    return unanimous(good), (
-        f"Stationary W2 over that without correction, in the median: {_extremes(parts, 10)}; smaller at "
-        f"every stable T {shares(good, 'problems')}.")
+    return _judge_ratio(tables, "w2", 1.0, "Stationary W2", "smaller")
 
 
 def judge_stable(tables: Tables) -> tuple[str, str]:
     """Is there no unstable T?"""
-    table = tables["stability"]
-    worst = table.pivot_table(index="data", columns="kind", values="unstable_from", aggfunc="min")
+    worst = tables["stability"].groupby(["data", "kind"])["unstable_from"].min().unstack()
     good = np.isinf(worst[list(ANCHORS)]).all(axis=1)
     return unanimous(good), (
         "Smallest unstable T over all lengths: "
-        + ", ".join(f"{kind} " + ("none" if np.isinf(found).all() else
-                                    f"{found.min():g} to {found.max():g}")
-                    for kind, found in worst[list(KINDS)].items())
+        + ", ".join(f"{kind} " + ("none" if np.isinf(first).all() else f"{first.min():g} to {first.max():g}")
+                    for kind, first in worst[list(KINDS)].items())
         + f". With either anchor every T is stable {shares(good, 'problems')}.")
 
 
 def judge_replicas(tables: Tables) -> tuple[str, str]:
     """Replicas of all three."""
     runs = tables["curves"].groupby("kind")[["deviation", "compared"]].first()
-    return sim.follows(runs["deviation"], runs["compared"])
+    return follows(runs["deviation"], runs["compared"])
 
 
 _ABOUT = "section 6 and Algorithm B.2"

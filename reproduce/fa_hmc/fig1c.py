@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from matplotlib.axes import Axes
 import fedsim as fs
 
 from .. import plot
-from ..figure import DATA_SETS, ByScale, Drawing, Finding, Parameter, Tables, Unjudged, note, settings
-from ..verdicts import shares, unanimous
-from . import errors, logistic, shared as sim, short as checks
-from .step import CITED
+from ..figure import ByScale, Drawing, Finding, Parameter, Tables, Unjudged, note, settings
+from ..tables import among, groups, spaced
+from ..verdicts import DATA_SETS, shares, unanimous
+from . import logistic, shared as sim, short as checks
+from .fig1 import CITED
+from .fig1_claims import NEEDS
 
 TITLE = "Rounds to a marginal error against local steps"
 PAPER = "FA-HMC figure 1(c)"
@@ -53,8 +56,7 @@ PARAMETERS = [
     Parameter("short_steps", ByScale([10], [10, 70], [1, 10, 30, 70, 100]), "ours", "their T"),
     Parameter("short_iterations", ByScale(100, 420, 3000), "ours", "their length in local updates"),
     Parameter("n_chains", ByScale(16, 16, 64), "ours", "simulated chains, pooled"),
-    Parameter("reference_chains", ByScale(30, 50, 400), "ours", "Metropolis-adjusted chains"),
-    Parameter("reference_draws", ByScale(40, 60, 250), "ours", "of each of them"),
+    *checks.REFERENCE,
 ]
 LESS = 1.05
 """An optimum inside the range of T saves at least so many times the rounds of either end."""
@@ -76,10 +78,9 @@ def _problem(p: Any, seed: int, spread: float) -> fs.Quadratic:
 
 def first_within(counts: np.ndarray, errors: np.ndarray, accuracy: float) -> float:
     """First count with an error within `accuracy`, interpolated on logarithmic scales; infinity if none."""
-    inside = np.flatnonzero(errors <= accuracy)
-    if not len(inside):
+    i = int(np.argmax(errors <= accuracy))
+    if errors[i] > accuracy:
         return np.inf
-    i = int(inside[0])
     if i == 0:
         return float(counts[0])
     share = np.log(errors[i - 1] / accuracy) / np.log(errors[i - 1] / errors[i])
@@ -88,38 +89,32 @@ def first_within(counts: np.ndarray, errors: np.ndarray, accuracy: float) -> flo
 
 def _surrogates(p: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rounds to each accuracy by expected errors of stationary chains, and errors of stationary laws."""
-    rows, biases = [], []
-    counts = np.unique(np.rint(np.geomspace(1, p.most_rounds, 24)).astype(int))
-    for name, spread in p.spreads.items():
-        for data in range(p.n_sets):
-            note(f"surrogate, {name}, data set {data + 1} of {p.n_sets}")
-            problem = _problem(p, p.data_seed + data, spread)
-            target = problem.target()
-            unit = errors.spread_of(target)
-            for steps in p.local_steps:
-                algorithm = fs.FAHMC(p.step_size, p.leapfrog_steps, steps, p.shared_noise)
-                chain = logistic.Chain(logistic.round_map(problem, algorithm))
-                slowest = float(np.abs(chain.factors).max())
-                biases.append({"clients": name, "data": data, "local_steps": steps,
-                               "gain": (1.0 + slowest) / (1.0 - slowest),
-                               "error": errors.error_of_law(chain.law, target) / unit})
-                found = errors.error_of_chain(chain, target, counts) / unit
-                rows += [{"clients": name, "data": data, "local_steps": steps, "accuracy": accuracy,
-                          "rounds": first_within(counts, found, accuracy)} for accuracy in p.accuracies]
-    return pd.DataFrame(rows), pd.DataFrame(biases)
+    rounds, biases, counts = [], [], spaced(p.most_rounds, 24)
+    for name, data, steps in product(p.spreads, range(p.n_sets), p.local_steps):
+        note(f"surrogate, {name}, data set {data + 1} of {p.n_sets}, T = {steps}")
+        problem = _problem(p, p.data_seed + data, p.spreads[name])
+        algorithm = fs.FAHMC(p.step_size, p.leapfrog_steps, steps, p.shared_noise)
+        chain, target = logistic.Chain(logistic.round_map(problem, algorithm)), problem.target()
+        unit, slowest = logistic.spread_of(target), float(np.abs(chain.factors).max())
+        labels = {"clients": name, "data": data, "local_steps": steps}
+        biases.append({**labels, "gain": (1.0 + slowest) / (1.0 - slowest),
+                       "error": logistic.error_of_law(chain.law, target) / unit})
+        errors = logistic.error_of_chain(chain, target, counts) / unit
+        rounds += [{**labels, "accuracy": accuracy, "rounds": first_within(counts, errors, accuracy)}
+                   for accuracy in p.accuracies]
+    return pd.DataFrame(rounds), pd.DataFrame(biases)
 
 
 def _short(p: Any) -> pd.DataFrame:
     """Simulated logistic regression and its surrogate."""
-    given = dict(p.logistic)
-    p.prior_variance, p.noise = given["prior_variance"], p.short_noise
+    p.prior_variance, p.noise = p.logistic["prior_variance"], p.short_noise
+    law = {name: p.logistic[name] for name in ("feature_norm", "dim", "n_data")}
     step, rows = p.step_size * p.leapfrog_steps / p.short_leapfrogs, []
     cases = {f"T = {steps}": (fs.FAHMC(step, p.short_leapfrogs, steps, p.shared_noise),
                               max(4, p.short_iterations // steps)) for steps in p.short_steps}
     for data in range(p.n_sets):
         note(f"simulating, data set {data + 1} of {p.n_sets}")
-        posterior = logistic.Posterior(p, p.data_seed + data, given["feature_norm"], given["dim"],
-                                       given["n_data"])
+        posterior = logistic.Posterior(p, p.data_seed + data, **law)
         rows += [{"data": data, **row} for row in checks.runs(p, posterior, cases, p.seed + 1000 * data)]
     return pd.DataFrame(rows)
 
@@ -129,53 +124,41 @@ def draw(tables: Tables) -> Drawing:
     drawing, ((left, middle, right),) = plot.panels(3, 5.1, 5.2)
     _draw_rounds(left, tables["rounds"])
     _draw_bias(middle, tables)
+    for ax in (left, middle):
+        ax.set(xscale="log", yscale="log", xlabel="local steps T")
+        plot.legend_below(ax, **sim.LEGEND)
     checks.draw(right, tables["short"])
     return drawing
 
 
-def _spread(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Least, median and largest over data sets by T."""
-    return table.groupby("local_steps")[column].agg(["min", "median", "max"])
-
-
 def _draw_rounds(ax: Axes, rounds: pd.DataFrame) -> None:
     kinds = list(dict.fromkeys(rounds["clients"]))
-    for (name, accuracy), one in rounds.groupby(["clients", "accuracy"], sort=False):
-        colour, seen = plot.COLOURS[kinds.index(name)], _spread(one, "rounds")
-        seen = seen[np.isfinite(seen["max"])]
-        ax.fill_between(seen.index, seen["min"], seen["max"], color=colour, alpha=0.25, linewidth=0)
-        ax.plot(seen.index, seen["median"], color=colour, marker="o", markersize=4,
-                linestyle="--" if accuracy == rounds["accuracy"].max() else "-",
-                label=f"{name}, error {accuracy:g}: median, all data sets")
+    for (name, accuracy), one in groups(rounds, ["clients", "accuracy"]):
+        sim.draw_spread(ax, one.groupby("local_steps")["rounds"], plot.COLOURS[kinds.index(name)],
+                        f"{name}, error {accuracy:g}: median, all data sets",
+                        linestyle="--" if accuracy == rounds["accuracy"].max() else "-")
     ax.axvline(70, color="#000000", linestyle=":", linewidth=1.0, label="the paper's optimum, T = 70")
-    ax.set(xscale="log", yscale="log", xlabel="local steps T", ylabel=r"rounds to the error, $R_\epsilon$",
-           title="(c) surrogates, one chain")
-    sim.legend_below(ax)
+    ax.set(ylabel=r"rounds to the error, $R_\epsilon$", title="(c) surrogates, one chain")
 
 
 def _draw_bias(ax: Axes, tables: Tables) -> None:
     bias = tables["bias"]
-    for (name, one), colour in zip(bias.groupby("clients", sort=False), plot.COLOURS, strict=False):
-        seen = _spread(one, "error")
-        ax.fill_between(seen.index, seen["min"], seen["max"], color=colour, alpha=0.25, linewidth=0)
-        plot.exact(ax, seen.index, seen["median"], colour, f"exact law, {name}: stationary error",
-                   marker="o", markersize=4)
+    for (name, one), colour in zip(groups(bias, "clients"), plot.COLOURS, strict=False):
+        sim.draw_spread(ax, one.groupby("local_steps")["error"], colour,
+                        f"exact law, {name}: stationary error", solid_capstyle="butt")
     gain = bias.groupby("local_steps")["gain"].median()
     ax.plot(gain.index, np.sqrt(gain / gain.iloc[0]), color=plot.GREY, linestyle="--",
             label="exact law: slowest mode's sampling error, T = 1 at 1")
     for accuracy in dict.fromkeys(tables["rounds"]["accuracy"]):
         ax.axhline(accuracy, color="#000000", linestyle=":", linewidth=1.0,
                    label="the left panel's accuracies")
-    ax.set(xscale="log", yscale="log", xlabel="local steps T", ylabel="marginal error / posterior spread",
-           title="what T trades")
-    sim.legend_below(ax)
+    ax.set(ylabel="marginal error / posterior spread", title="what T trades")
 
 
 def _table(tables: Tables, name: str, accuracy: float) -> pd.DataFrame:
     """Rounds by T (rows) and data set (columns)."""
-    rounds = tables["rounds"]
-    one = rounds[(rounds["clients"] == name) & (rounds["accuracy"] == accuracy)]
-    return one.pivot(index="local_steps", columns="data", values="rounds").sort_index()
+    return among(tables["rounds"], clients=name, accuracy=accuracy).pivot(
+        index="local_steps", columns="data", values="rounds")
 
 
 def _number(value: float) -> str:
@@ -197,31 +180,31 @@ def judge_optimum(tables: Tables, name: str) -> tuple[str, str]:
 
 def judge_accuracy(tables: Tables, name: str) -> tuple[str, str]:
     """Does the improvement over T = 100 grow as the accuracy falls?"""
-    ratios = {}
+    ratios, texts = {}, []
     for accuracy in sorted(set(tables["rounds"]["accuracy"])):
         table = _table(tables, name, accuracy)
-        ratios[accuracy] = (table.loc[100] / table.min()).fillna(1.0)  # never at any T: nothing to improve
-    (fine, first), *_, (coarse, last) = ratios.items()
-    good = first > last
+        ratio = (table.loc[100] / table.min()).fillna(1.0)  # never at any T: nothing to improve
+        ratios[accuracy], median = ratio, ratio.median()
+        texts.append(f"{median:.2f}-fold at {accuracy:g}" if np.isfinite(median) else
+                     f"never reached with T = 100 at {accuracy:g}")
+    fine, coarse = min(ratios), max(ratios)
+    good = ratios[fine] > ratios[coarse]
     return unanimous(good), (
-        "Rounds at T = 100 over those at the best T, in the median: "
-        + ", ".join(f"{one.median():.2f}-fold at {accuracy:g}" if np.isfinite(one.median()) else
-                    f"never reached with T = 100 at {accuracy:g}" for accuracy, one in ratios.items())
-        + f"; more at {fine:g} than at {coarse:g} {shares(good)}.")
+        f"Rounds at T = 100 over those at the best T, in the median: {', '.join(texts)}; more at {fine:g} "
+        f"than at {coarse:g} {shares(good)}.")
 
 
 _PLACE = "section 5.1, figure 1(c)"
-_NEEDS = "Needs the data, which are cited (Mangoubi and Vishnoi, 2018) and not printed"
 _OURS = ("Surrogates of our own; expected errors of a chain of K = 100, eta = 0.01 as printed, started in "
          "its stationary law.")
 CLAIMS = [
     Unjudged("The optimal T is 70: larger and smaller T need more communication.", _PLACE,
-             _NEEDS + ": where rounds turn is decided by curvature and by how unlike clients are.",
+             NEEDS + ": where rounds turn is decided by curvature and by how unlike clients are.",
              "optimum"),
     Unjudged("A smaller accuracy leads to more improvement of the best T over T = 100.", _PLACE,
-             _NEEDS + ", and the accuracies.", "accuracy"),
+             NEEDS + ", and the accuracies.", "accuracy"),
     Unjudged("Against T = 1 the best T needs more than 65 times fewer rounds, at an error around 0.101.",
-             _PLACE, _NEEDS + ": the factor follows from the curvature, which we chose.", "factor"),
+             _PLACE, NEEDS + ": the factor follows from the curvature, which we chose.", "factor"),
     *(Finding(f"With {name} some T inside the range from 1 to 100 needs fewer rounds than both its ends.",
               _PLACE, partial(judge_optimum, name=name), name=f"inner_optimum_{name.split()[0]}",
               rests_on=DATA_SETS, context=_OURS + " Rounds rise where the bias, which grows with T and with "

@@ -12,9 +12,11 @@ from theory.rates import loglog_slope
 
 from .. import plot
 from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, settings
+from ..statistics import follows
+from ..tables import among, groups
 from ..verdicts import EXACT, FAIL, MISPRINT, PASS, REPLICAS
-from . import dimension as work, shared as sim
-from .dimension import BEST, RULE
+from . import shared as sim
+from .dimension import BEST, RULE, tables_of
 
 TITLE = "Rounds to W2^2 < 0.1 against dimension"
 PAPER = "FA-HMC figure 2"
@@ -29,7 +31,7 @@ PARAMETERS = [
     Parameter("leapfrog_steps", 5, "paper", "section 5.2: K = 5"),
     Parameter("local_steps", 10, "paper", "section 5.2: T = 10"),
     Parameter("step_factor", 0.02, "paper", "section 5.2: eta = 0.02 / d^(1/4)"),
-    Parameter("thresholds", {SQUARED: sim.EPS, PLAIN: 0.1}, "paper",
+    Parameter("thresholds", {SQUARED: float(np.sqrt(0.1)), PLAIN: 0.1}, "paper",
               "W2 to be reached: section 5.2 has W2^2 < 0.1, the figure's caption W2 < 0.1"),
     Parameter("shared_noise", 1.0, "paper", "section 5: the same momentum on all clients"),
     Parameter("variances", {"4 (gives N(16.2, 1.6))": 4.0, "2 (as printed)": 2.0}, "ours",
@@ -54,100 +56,98 @@ PARAMETERS = [
 
 def compute(scale: str) -> Tables:
     """Tables: rounds, fits, replicas, band, best, fixed, checks, posterior."""
-    p = settings(PARAMETERS, scale)
-    ruled, tuned = work.rounds(p), work.best(p)
-    return {"rounds": ruled, "fits": work.fits(p, ruled, tuned), **work.replicas(p), "best": tuned,
-            "fixed": work.fixed(p), "checks": work.checks(p), "posterior": work.posterior(p)}
+    return tables_of(settings(PARAMETERS, scale))
 
 
 def draw(tables: Tables) -> Drawing:
     """Squared rounds against d; rounds against d; step sizes that are best."""
-    drawing, ((left, middle, right),) = plot.panels(3, 5.1, 5.6)
-    _squares(left, tables)
-    _loglog(middle, tables)
-    _steps(right, tables["best"])
+    drawing, (panels,) = plot.panels(3, 5.1, 5.6)
+    _squares(panels[0], tables)
+    _loglog(panels[1], tables)
+    _steps(panels[2], tables["best"])
+    for ax in panels:
+        ax.set_xlabel("dimension d")
+        plot.legend_below(ax, **sim.LEGEND)
     return drawing
 
 
-def _of(table: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
-    keep = np.logical_and.reduce([table[name] == value for name, value in wanted.items()])
-    return table[keep]
+def _symbols(threshold: str) -> str:
+    return threshold.replace("W2^2", "$W_2^2$").replace("W2", "$W_2$")
 
 
 def _squares(ax: Axes, tables: Tables) -> None:
-    rounds, fits = tables["rounds"], tables["fits"]
-    names = list(dict.fromkeys(rounds["variance"]))
-    shown = ((names[0], SQUARED), (names[0], PLAIN), (names[1], SQUARED))
-    for (variance, threshold), colour in zip(shown, plot.COLOURS, strict=False):
-        one = _of(rounds, variance=variance, threshold=threshold)
-        fit = _of(fits, variance=variance, threshold=threshold, steps=RULE).iloc[0]
-        label = threshold.replace("W2^2", "$W_2^2$").replace("W2", "$W_2$")
-        slip = "" if variance == names[0] else ", variance 2 as printed"
-        ax.plot(one["dim"], one["rounds"] ** 2 / 1e6, "o", color=colour, label=f"exact law, {label}{slip}")
+    printed = "2 (as printed)"
+    shown = (({"threshold": SQUARED}, ""), ({"threshold": PLAIN}, ""),
+             ({"threshold": SQUARED, "variance": printed}, ", variance 2 as printed"))
+    for (values, slip), colour in zip(shown, plot.COLOURS, strict=False):
+        one, fit = _rounds(tables["rounds"], **values), _rounds(tables["fits"], steps=RULE, **values).iloc[0]
+        ax.plot(one["dim"], one["rounds"] ** 2 / 1e6, "o", color=colour,
+                label=f"exact law, {_symbols(values['threshold'])}{slip}")
         d = np.array([0.0, float(one["dim"].max())])
         ax.plot(d, (fit["affine"] * d + fit["offset"]) / 1e6, color=colour, linewidth=1.0,
                 label=rf"$n^2 = a d + b$, $R^2$ = {fit['r_squared']:.4f}")
-    seen = tables["replicas"]
-    low, middle, high = (seen[name] ** 2 / 1e6 for name in ("low", "rounds", "high"))
-    ax.errorbar(seen["dim"], middle, [middle - low, high - middle], fmt="x", color="#000000", markersize=7,
-                capsize=3, zorder=5, label=f"{plot.BAND}, $W_2^2$ < 0.1")
-    ax.set(xlabel="dimension d", ylabel=r"squared rounds $n^2$ / $10^6$",
+    _replicas(ax, tables["replicas"], 2, 1e6, f"{plot.BAND}, $W_2^2$ < 0.1")
+    ax.set(ylabel=r"squared rounds $n^2$ / $10^6$",
            title=r"as in the paper: $\eta = 0.02\, d^{-1/4}$, K = 5, T = 10")
     ax.set_ylim(bottom=0.0)
-    sim.legend_below(ax)
+
+
+def _replicas(ax: Axes, table: pd.DataFrame, power: int, unit: float, label: str) -> None:
+    low, middle, high = (table[name] ** power / unit for name in ("low", "rounds", "high"))
+    ax.errorbar(table["dim"], middle, [middle - low, high - middle], fmt="x", color="#000000", markersize=7,
+                capsize=3, zorder=5, label=label)
 
 
 def _loglog(ax: Axes, tables: Tables) -> None:
-    name = tables["rounds"]["variance"].iloc[0]
-    rule = _of(tables["rounds"], variance=name, threshold=SQUARED)
-    best, fixed = _of(tables["best"], threshold=SQUARED), tables["fixed"]
-    fits = _of(tables["fits"], variance=name, threshold=SQUARED).set_index("steps")
-    for one, key, colour in ((rule, RULE, plot.COLOURS[0]), (best, BEST, plot.COLOURS[2])):
-        fit = fits.loc[key]
-        text = r"$\eta = 0.02\, d^{-1/4}$" if key == RULE else r"best $\eta$ at each d"
-        plot.exact(ax, one["dim"], one["rounds"], colour, f"exact law, {text}: slope {fit['slope']:.3f}",
-                   marker="o", markersize=4)
-        d = np.geomspace(one["dim"].min(), one["dim"].max(), 100)
+    fixed, looks = tables["fixed"], {"marker": "s", "markersize": 4}
+    for table, key, colour, text in (
+            (_rounds(tables["rounds"]), RULE, plot.COLOURS[0], r"$\eta = 0.02\, d^{-1/4}$"),
+            (among(tables["best"], threshold=SQUARED), BEST, plot.COLOURS[2], r"best $\eta$ at each d")):
+        fit = _fit(tables, steps=key)
+        plot.exact(ax, table["dim"], table["rounds"], colour, f"exact law, {text}: slope {fit['slope']:.3f}",
+                   **sim.MARKED)
+        d = np.geomspace(table["dim"].min(), table["dim"].max(), 100)
         ax.plot(d, fit["root_log"] * np.sqrt(d) * (np.log(d) + fit["log_c"]), color="#000000", linewidth=1.0,
                 linestyle="--", label=r"fitted $a \sqrt{d}\,\log(c\,d)$")
     reached = np.isfinite(fixed["rounds"])
     plot.exact(ax, fixed["dim"][reached], fixed["rounds"][reached], plot.COLOURS[1],
-               rf"exact law, $\eta$ = {fixed['step_size'].iloc[0]:.4f} at every d", marker="s", markersize=4)
-    never = fixed["dim"][~reached]
-    if len(never):
-        ax.axvline(float(never.min()), color=plot.COLOURS[1], linewidth=1.0, linestyle=":",
+               rf"exact law, $\eta$ = {fixed['step_size'].iloc[0]:.4f} at every d", **looks)
+    if not reached.all():
+        ax.axvline(float(fixed["dim"][~reached].min()), color=plot.COLOURS[1], linewidth=1.0, linestyle=":",
                    label=r"from here on never with that step")
-    seen = tables["replicas"]
-    reach = [seen["rounds"] - seen["low"], seen["high"] - seen["rounds"]]
-    ax.errorbar(seen["dim"], seen["rounds"], reach, fmt="x", color="#000000", markersize=7, capsize=3,
-                zorder=5, label=plot.BAND)
-    ax.set(xscale="log", yscale="log", xlabel="dimension d", ylabel="rounds n to $W_2^2$ < 0.1",
+    _replicas(ax, tables["replicas"], 1, 1.0, plot.BAND)
+    ax.set(xscale="log", yscale="log", ylabel="rounds n to $W_2^2$ < 0.1",
            title="ours: what is built into the step rule")
-    sim.legend_below(ax)
 
 
 def _steps(ax: Axes, best: pd.DataFrame) -> None:
-    for (threshold, one), colour in zip(sim.groups(best, "threshold"), plot.COLOURS, strict=False):
-        text = threshold.replace("W2^2", "$W_2^2$").replace("W2", "$W_2$")
-        plot.exact(ax, one["dim"], one["scaled_step"], colour, f"best step, {text}", marker="o", markersize=4)
+    for (threshold, one), colour in zip(groups(best, "threshold"), plot.COLOURS, strict=False):
+        plot.exact(ax, one["dim"], one["scaled_step"], colour, f"best step, {_symbols(threshold)}",
+                   **sim.MARKED)
     ax.axhline(0.02, color="#000000", linestyle=":", linewidth=1.1, label="the paper's rule")
-    ax.set(xscale="log", xlabel="dimension d", ylabel=r"step size times $d^{1/4}$: $\eta\, d^{1/4}$",
-           title=r"ours: is the best $\eta$ proportional to $d^{-1/4}$?")
-    ax.set_ylim(0.0, 1.1 * float(best["scaled_step"].max()))
-    sim.legend_below(ax)
+    ax.set(xscale="log", ylabel=r"step size times $d^{1/4}$: $\eta\, d^{1/4}$",
+           title=r"ours: is the best $\eta$ proportional to $d^{-1/4}$?",
+           ylim=(0.0, 1.1 * float(best["scaled_step"].max())))
 
 
-def _fit(tables: Tables, threshold: str = SQUARED, steps: str = RULE, variant: int = 0) -> pd.Series:
-    fits = tables["fits"]
-    name = list(dict.fromkeys(fits["variance"]))[variant]
-    return _of(fits, variance=name, threshold=threshold, steps=steps).iloc[0]
+def _rounds(table: pd.DataFrame, threshold: str = SQUARED, **values: Any) -> pd.DataFrame:
+    """Rows of one threshold, by default with the variance that the posterior printed needs."""
+    return among(table, **({"variance": table["variance"].iloc[0], "threshold": threshold} | values))
+
+
+def _fit(tables: Tables, threshold: str = SQUARED, steps: str = RULE) -> pd.Series:
+    return _rounds(tables["fits"], threshold, steps=steps).iloc[0]
+
+
+def _rule(tables: Tables) -> pd.Series:
+    """Rounds by dimension with the paper's step rule."""
+    return _rounds(tables["rounds"]).set_index("dim")["rounds"]
 
 
 def judge_linear(tables: Tables) -> tuple[str, str, str]:
     """n^2 against d, both thresholds."""
     squared, plain = _fit(tables), _fit(tables, PLAIN)
-    good = (min(squared["r_squared"], plain["r_squared"]) > 0.99
-            and max(abs(fit["slope"] - 0.5) for fit in (squared, plain)) < 0.1)
+    good = all(fit["r_squared"] > 0.99 and abs(fit["slope"] - 0.5) < 0.1 for fit in (squared, plain))
     rule = _rule(tables)
     ratio = rule**2 / rule.index
     return (PASS if good else FAIL), (
@@ -171,7 +171,7 @@ def judge_log(tables: Tables) -> tuple[str, str]:
 def judge_replicas(tables: Tables) -> tuple[str, str]:
     """Replicas against the exact law around the exact rounds."""
     table = tables["replicas"]
-    verdict, why = sim.follows(table["deviation"], table["compared"])
+    verdict, why = follows(table["deviation"], table["compared"])
     return verdict, why + " Exact rounds, and rounds of the replicas with their 95% band: " + "; ".join(
         f"d = {row.dim}: {row.exact}, {row.rounds:.0f} ({row.low:.0f} to {row.high:.0f})"
         for row in table.itertuples()) + "."
@@ -179,44 +179,31 @@ def judge_replicas(tables: Tables) -> tuple[str, str]:
 
 def judge_posterior(tables: Tables) -> tuple[str, str]:
     """Which covariance gives the posterior printed, N(16.2, 1.6)?"""
-    found = tables["posterior"].set_index("variance")
-    near = ((found["mean"] - 16.2).abs() < 0.05) & ((found["spread"] - 1.6).abs() < 0.05)
-    said = ", ".join(f"N(1, {variance:g} I) gives N({row['mean']:.2f} 1, {row['spread']:.2f} I)"
-                     for variance, row in found.iterrows())
+    table = tables["posterior"].set_index("variance")
+    near = ((table["mean"] - 16.2).abs() < 0.05) & ((table["spread"] - 1.6).abs() < 0.05)
+    laws = ", ".join(f"N(1, {variance:g} I) gives N({row['mean']:.2f} 1, {row['spread']:.2f} I)"
+                     for variance, row in table.iterrows())
     if near[2.0]:
-        return PASS, f"{said}: as printed."
+        return PASS, f"{laws}: as printed."
     if near[4.0]:
-        return MISPRINT, (f"{said}: with 4 I the overall posterior is as printed, with 2 I it is not "
+        return MISPRINT, (f"{laws}: with 4 I the overall posterior is as printed, with 2 I it is not "
                           "(erratum fa_hmc.figure_covariance). With 2 read as a standard deviation, beside "
                           "1.6 as a variance, the sentence is right.")
-    return FAIL, f"{said}: neither is the overall posterior printed."
+    return FAIL, f"{laws}: neither is the overall posterior printed."
 
 
 def judge_best(tables: Tables) -> tuple[str, str]:
     """Does the best step scale like d^(-1/4), and do rounds at it grow like sqrt(d) log d?"""
-    best = tables["best"][tables["best"]["threshold"] == SQUARED]
-    fit = _fit(tables, steps=BEST)
-    late = best[best["dim"] >= 50]["scaled_step"]
+    best, fit = among(tables["best"], threshold=SQUARED).set_index("dim"), _fit(tables, steps=BEST)
+    late = best["scaled_step"][best.index >= 50]
     spread = float(late.max() / late.min())
-    power = loglog_slope(best["dim"], best["step_size"])
-    good = spread < 1.25 and fit["root_log_r_squared"] > 0.99
-    return (PASS if good else FAIL), (
+    power = loglog_slope(best.index, best["step_size"])
+    costs = (_rule(tables) / best["rounds"]).dropna().iloc[-1]
+    return (PASS if spread < 1.25 and fit["root_log_r_squared"] > 0.99 else FAIL), (
         f"The best step size falls like d^({power.value:.3f}); best eta times d^(1/4) varies by a factor "
         f"{spread:.2f} from d = 50 on, and rounds at the best steps follow a sqrt(d) log(c d) with R^2 = "
         f"{fit['root_log_r_squared']:.4f} (log-log slope {fit['slope']:.3f}). The paper's factor 0.02 costs "
-        f"{_gain(tables):.1f} times the rounds of the best step at the largest common dimension.")
-
-
-def _rule(tables: Tables, threshold: str = SQUARED) -> pd.Series:
-    """Rounds by dimension with the paper's step rule."""
-    name = tables["rounds"]["variance"].iloc[0]
-    return _of(tables["rounds"], variance=name, threshold=threshold).set_index("dim")["rounds"].sort_index()
-
-
-def _gain(tables: Tables) -> float:
-    rule, best = _rule(tables), _of(tables["best"], threshold=SQUARED).set_index("dim")["rounds"]
-    dim = max(set(rule.index) & set(best.index))
-    return float(rule[dim] / best[dim])
+        f"{costs:.1f} times the rounds of the best step at the largest common dimension.")
 
 
 def judge_fixed(tables: Tables) -> tuple[str, str]:
@@ -225,8 +212,7 @@ def judge_fixed(tables: Tables) -> tuple[str, str]:
     reached = np.isfinite(fixed["rounds"])
     slope = loglog_slope(fixed["dim"][reached], fixed["rounds"][reached]).value
     rule, never = _fit(tables)["slope"], fixed["dim"][~reached]
-    good = slope < 0.5 * rule and len(never) > 0
-    return (PASS if good else FAIL), (
+    return (PASS if slope < 0.5 * rule and len(never) > 0 else FAIL), (
         f"With the step size of d = {tables['checks']['dim'].iloc[0]} at every dimension the log-log slope "
         f"of n is {slope:.3f} up to d = {fixed['dim'][reached].max()}, with the step rule {rule:.3f}; the "
         f"accuracy is out of reach at {len(never)} of {len(fixed)} dimensions"

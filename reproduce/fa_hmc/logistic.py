@@ -1,4 +1,4 @@
-"""FA-HMC's logistic regression: its Gaussian surrogate, chains of it, and simulated runs.
+"""FA-HMC's logistic regression: marginal errors, its Gaussian surrogate and chains of it.
 
 The surrogate has for each client the quadratic expansion of f_(c) at the posterior's mode. A round of
 it is one affine map with Gaussian noise, so that chains of the paper's length are drawn in seconds.
@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 from scipy.signal import lfilter
+from scipy.special import ndtr, ndtri
 
 import fedsim as fs
 from theory.exact.federated import chain
 from theory.exact.federated.fa_hmc import FAHMCFamily
 
-from ..reference import posterior_reference
 from ..surrogate import surrogate
-from .errors import spread_of
 
 Round = tuple[np.ndarray, np.ndarray, np.ndarray]
+ORDERS = 24
+"""Hermite orders of an indicator's correlations; what is beyond is taken to decay like the last one."""
 
 
 def round_map(problem: fs.Quadratic, algorithm: fs.FAHMC) -> Round:
@@ -32,38 +33,44 @@ def round_map(problem: fs.Quadratic, algorithm: fs.FAHMC) -> Round:
     return np.eye(problem.dim) + deviation, w @ clients.pulls, noise
 
 
-class Rounds:
-    """`round_map` of many algorithms on one problem whose gradient noise is isotropic, at a few local steps.
+class Posterior:
+    """A logistic regression with its surrogate, the surrogate's rounds and the unit of errors.
 
-    Clients' Hessians are decomposed once; the shared momenta of a round are summed one by one.
+    Clients' Hessians are decomposed once for many algorithms; the gradient noise is isotropic.
     """
 
-    def __init__(self, problem: fs.Quadratic) -> None:
-        self.problem = problem
-        self.values, self.vectors = np.linalg.eigh(problem.dense_hessians)
+    def __init__(self, p: Any, data_seed: int, feature_norm: float, dim: int, n_data: int) -> None:
+        self.problem = fs.papers.fa_hmc_logistic(
+            dim, data_seed, n_data=n_data, n_clients=p.n_clients, prior_variance=p.prior_variance,
+            feature_norm=feature_norm, gradient_noise=p.noise or None)
+        self.surrogate = surrogate(self.problem)
+        self.target = self.surrogate.target()
+        self.unit = spread_of(self.target)
+        self.values, self.vectors = np.linalg.eigh(self.surrogate.dense_hessians)
 
     def _composed(self, diagonal: np.ndarray) -> np.ndarray:
         """sum_c U_c diag(diagonal_c) U_c'."""
         stacked = np.concatenate(self.vectors, axis=1)
         return (stacked * diagonal.ravel()) @ stacked.T
 
-    def map(self, algorithm: fs.FAHMC) -> Round:
-        """M, v and Q of a round."""
-        w, count, shared = self.problem.weights[:, None], algorithm.local_steps, algorithm.shared_noise
+    def round_map(self, algorithm: fs.FAHMC) -> Round:
+        """The surrogate's `round_map` at a few local steps: shared momenta are summed one by one."""
+        model, count, shared = self.surrogate, algorithm.local_steps, algorithm.shared_noise
+        w, noise_level = model.weights[:, None], model.gradient_noise
         update = chain.local_step(FAHMCFamily().chain(algorithm, algorithm.schedule.largest), self.values,
-                                  self.problem.gradient_noise is not None)
+                                  noise_level is not None)
         change, reach, updates = update.change[0, 0], update.injected[0, 0], chain.Round([(update, count)])
         own = (1.0 - shared) * w * updates.injected()
-        if self.problem.gradient_noise is not None:
-            own = own + w**2 * self.problem.gradient_noise**2 * updates.gradient()
+        if noise_level is not None:
+            own = own + w**2 * noise_level**2 * updates.gradient()
         noise = self._composed(own)
         for j in range(count):
             moved = self._composed(w * reach * (1.0 + change) ** j)
             noise += shared * moved @ moved
         gone = -updates.deviation()
-        centres = np.einsum("cji,cj->ci", self.vectors, self.problem.minimizers)
+        centres = np.einsum("cji,cj->ci", self.vectors, model.minimizers)
         pull = np.einsum("cij,cj->i", self.vectors, w * gone * centres)
-        return np.eye(self.problem.dim) - self._composed(w * gone), pull, noise
+        return np.eye(model.dim) - self._composed(w * gone), pull, noise
 
 
 class Chain:
@@ -98,26 +105,74 @@ class Chain:
         return path @ self.basis.T + self.centre
 
 
-class Posterior:
-    """A logistic regression with its surrogate, its rounds and the unit of errors."""
+def spread_of(target: fs.Gaussian) -> float:
+    """The unit of errors in the figures: mean standard deviation of the coordinates."""
+    return float(np.sqrt(target.variances).mean())
 
-    def __init__(self, p: Any, data_seed: int, feature_norm: float, dim: int, n_data: int) -> None:
-        self.problem = fs.papers.fa_hmc_logistic(
-            dim, data_seed, n_data=n_data, n_clients=p.n_clients, prior_variance=p.prior_variance,
-            feature_norm=feature_norm, gradient_noise=p.noise or None)
-        self.surrogate = surrogate(self.problem)
-        self.rounds = Rounds(self.surrogate)
-        self.target = self.surrogate.target()
-        self.unit = spread_of(self.target)
 
-    def reference(self, p: Any, seed: int) -> np.ndarray:
-        """Draws of the posterior by Metropolis-adjusted HMC, (n, d)."""
-        return posterior_reference(self.problem, n_chains=p.reference_chains, n_draws=p.reference_draws,
-                                   seed=seed, leapfrog_steps=4, warmup=20).pooled()
+def error_of_law(law: fs.Gaussian, target: fs.Gaussian) -> float:
+    """Marginal error between two normal laws: mean over coordinates of W1."""
+    return float(fs.distance.w1_normal(law.mean, np.sqrt(law.variances), target.mean,
+                                       np.sqrt(target.variances)).mean())
 
-    def simulated(self, algorithm: fs.FAHMC, n_rounds: int, n_chains: int, seed: int,
-                  reference: np.ndarray) -> float:
-        """Error, in units of the spread, of the last half of simulated chains, pooled."""
-        path = fs.sample_path(self.problem, algorithm, n_rounds, seed=seed, n_chains=n_chains)
-        half = path[:, n_rounds // 2:].reshape(-1, self.problem.dim)
-        return fs.distance.w1_samples(half, reference) / self.unit
+
+def error_of_sample(sample: np.ndarray, target: fs.Gaussian) -> float:
+    """Marginal error of a sample (n, d) against a normal law: exact W1, coordinate by coordinate.
+
+    With t the i-th sorted draw, standardised, and [a, b] the normal's part for it, the cost is the integral
+    of |t - z| phi(z) over [a, b], split at c, the point of [a, b] nearest to t.
+    """
+    spread, n = np.sqrt(target.variances), len(sample)
+    t = (np.sort(sample, axis=0) - target.mean) / spread
+    edges = ndtri(np.arange(n + 1) / n)[:, None]
+    c = np.clip(t, edges[:-1], edges[1:])
+    heights, levels = _density(edges), np.arange(n + 1)[:, None] / n
+    below = t * (ndtr(c) - levels[:-1]) - heights[:-1]
+    above = t * (levels[1:] - ndtr(c)) + heights[1:]
+    return float(((below - above + 2.0 * _density(c)).sum(axis=0) * spread).mean())
+
+
+def error_of_chain(averages: Chain, target: fs.Gaussian, counts: Any) -> np.ndarray:
+    """Expected marginal error of n averages in a row of a stationary chain, for each n of `counts`.
+
+    W1 is the integral of |F_n - F|. At a point the empirical F_n is taken to be normal, with its exact mean
+    and variance: an indicator's autocovariance is sum_m c_m^2 rho^m, c_m its Hermite coefficients and rho the
+    chain's autocorrelation. Sums over lags are interpolated between lags that grow geometrically.
+    """
+    lengths = np.asarray(counts, dtype=float)
+    goal, spread = np.sqrt(target.variances), np.sqrt(averages.law.variances)
+    lags = np.unique(np.rint(np.r_[np.arange(33), np.geomspace(32, max(33, lengths.max()), 150)]))
+    rho = averages.autocorrelation(lags)
+    shares = np.clip(1.0 - lags / lengths[:, None], 0.0, None) * _lag_weights(lags)
+    ends = [(target.mean + side * 6.0 * goal - averages.law.mean) / spread for side in (-1.0, 1.0)]
+    z = np.linspace(min(-6.0, ends[0].min()), max(6.0, ends[1].max()), 161)
+    level = ndtr(z)
+    left, power = level * ndtr(-z), np.ones_like(rho)
+    variance = np.repeat(left[None], len(lengths) * len(goal), axis=0)
+    before, hermite, sums = np.zeros_like(z), np.ones_like(z), np.zeros((len(lengths) * len(goal), 1))
+    for order in range(1, ORDERS + 1):
+        squares = (_density(z) * hermite) ** 2 / order
+        power = power * rho
+        sums = (shares @ power).reshape(-1, 1)
+        variance += 2.0 * sums * squares
+        left = left - squares
+        before, hermite = hermite, (z * hermite - np.sqrt(order - 1.0) * before) / np.sqrt(order)
+    variance += 2.0 * sums * np.clip(left, 0.0, None)
+    variance = variance.reshape(len(lengths), len(goal), len(z)) / lengths[:, None, None]
+    points = averages.law.mean[:, None] + spread[:, None] * z
+    bias = level - ndtr((points - target.mean[:, None]) / goal[:, None])
+    error = np.sqrt(np.clip(variance, 1e-300, None))
+    gap = 2.0 * error * _density(bias / error) + bias * (1.0 - 2.0 * ndtr(-bias / error))
+    return (np.trapezoid(gap, z, axis=2) * spread).mean(axis=1)
+
+
+def _lag_weights(lags: np.ndarray) -> np.ndarray:
+    """Weights of the lags for a sum over all lags from 1 on that is linear between them."""
+    weights, steps = np.zeros(len(lags)), np.diff(lags)
+    weights[:-1] += 0.5 * (steps - 1.0)
+    weights[1:] += 0.5 * (steps + 1.0)
+    return weights
+
+
+def _density(z: np.ndarray) -> np.ndarray:
+    return np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)

@@ -12,26 +12,30 @@ from matplotlib.axes import Axes
 import fedsim as fs
 
 from .. import plot
-from ..figure import FAIL, NOT_TESTABLE, PASS, REPLICAS, Finding, Tables
-from ..verdicts import intervals, within
-from . import errors, logistic, shared as sim
+from ..figure import ByScale, Finding, Parameter, Tables
+from ..reference import posterior_reference
+from ..verdicts import FAIL, NOT_TESTABLE, PASS, REPLICAS, intervals, within
+from . import logistic, shared as sim
 
-CLOSE = np.sqrt(2.0)
+CLOSE = float(np.sqrt(2.0))
 """With both errors of a comparison within this factor, their ratio is right within a factor of two."""
+REFERENCE = [Parameter("reference_chains", ByScale(30, 50, 400), "ours", "Metropolis-adjusted chains"),
+             Parameter("reference_draws", ByScale(40, 60, 250), "ours", "of each of them")]
 
 
 def runs(p: Any, posterior: logistic.Posterior, cases: Mapping[str, tuple[fs.FAHMC, int]],
          seed: int) -> list[dict[str, Any]]:
     """Marginal errors of the last half of simulated chains, and of as many chains of the surrogate."""
-    rng, rows = np.random.default_rng(seed), []
-    reference = posterior.reference(p, seed)
+    problem, rng, rows = posterior.problem, np.random.default_rng(seed), []
+    reference = posterior_reference(problem, n_chains=p.reference_chains, n_draws=p.reference_draws,
+                                    seed=seed, leapfrog_steps=4, warmup=20).pooled()
     for number, (name, (algorithm, n_rounds)) in enumerate(cases.items()):
-        chain = logistic.Chain(posterior.rounds.map(algorithm))
+        chain = logistic.Chain(posterior.round_map(algorithm))
         drawn = chain.sample(n_rounds, p.n_chains, rng, n_rounds - n_rounds // 2)
-        sample = drawn.reshape(-1, posterior.problem.dim)
-        rows.append({"case": name,
-                     "error": posterior.simulated(algorithm, n_rounds, p.n_chains, seed + number, reference),
-                     "surrogate": errors.error_of_sample(sample, posterior.target) / posterior.unit})
+        path = fs.sample_path(problem, algorithm, n_rounds, seed=seed + number, n_chains=p.n_chains)
+        sample, simulated = (half.reshape(-1, problem.dim) for half in (drawn, path[:, n_rounds // 2:]))
+        rows.append({"case": name, "error": fs.distance.w1_samples(simulated, reference) / posterior.unit,
+                     "surrogate": logistic.error_of_sample(sample, posterior.target) / posterior.unit})
     return rows
 
 
@@ -42,10 +46,23 @@ def ratios(short: pd.DataFrame) -> pd.DataFrame:
     return table[list(dict.fromkeys(short["case"]))]
 
 
+def alike(logs: pd.DataFrame, factor: float) -> tuple[str, str, np.ndarray, np.ndarray]:
+    """Are all means of a ratio, given by its logarithms, within a factor of one?
+
+    Returns
+    -------
+    verdict, verdict in words, low, high : intervals of the geometric means, right together with 99%
+    """
+    low, high = intervals(logs)
+    verdict = within(low, high, -np.log(factor), np.log(factor))
+    words = {PASS: "All lie", FAIL: "Not all lie", NOT_TESTABLE: "Not all are sure to lie"}
+    return verdict, words[verdict], np.exp(low), np.exp(high)
+
+
 def draw(ax: Axes, short: pd.DataFrame) -> None:
     """Ratio of every data set, and the interval of their mean, in each case."""
     table = ratios(short)
-    low, high = (np.exp(limit) for limit in intervals(table))
+    *_, low, high = alike(table, CLOSE)
     ax.axhspan(1.0 / CLOSE, CLOSE, color=plot.GREY, alpha=0.18, linewidth=0,
                label=r"within a factor $\sqrt{2}$")
     for place, name in enumerate(table):
@@ -55,28 +72,26 @@ def draw(ax: Axes, short: pd.DataFrame) -> None:
                 solid_capstyle="butt", label="geometric mean, intervals of 99% together")
     ax.axhline(1.0, color="#000000", linewidth=0.8)
     ax.set_xticks(range(table.shape[1]), [str(name).replace(": ", "\n") for name in table], fontsize=8.5)
-    ax.set_xlim(-0.6, table.shape[1] - 0.4)
     ax.set(yscale="log", xlabel="short chains", ylabel="simulated error / surrogate's",
-           title="simulated logistic regression")
-    ticks = [tick for tick in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-             if np.exp(table.to_numpy().min()) / 2 < tick < 2 * np.exp(table.to_numpy().max())]
+           title="simulated logistic regression", xlim=(-0.6, table.shape[1] - 0.4))
+    least, most = np.exp(table.to_numpy().min()), np.exp(table.to_numpy().max())
+    ticks = [tick for tick in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0) if least / 2 < tick < 2 * most]
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    sim.legend_below(ax, 0.22)
+    plot.legend_below(ax, below=0.22, **sim.LEGEND)
 
 
 def judge(tables: Tables) -> tuple[str, str]:
     """Geometric means of the ratios within a factor sqrt 2 of one."""
     table = ratios(tables["short"])
-    low, high = intervals(table)
-    verdict = within(low, high, -np.log(CLOSE), np.log(CLOSE))
-    worst = int(np.argmax(np.maximum(np.abs(low), np.abs(high))))
+    verdict, words, low, high = alike(table, CLOSE)
+    worst = int(np.argmax(np.maximum(1.0 / low, high)))
+    means = [f"{str(name).replace(': ', ', ')}: {a:.2f} to {b:.2f}"
+             for name, a, b in zip(table, low, high, strict=True)]
     return verdict, (
         "Simulated over predicted error, geometric means with intervals of 99% together: "
-        + ", ".join(f"{str(name).replace(': ', ', ')}: {np.exp(a):.2f} to {np.exp(b):.2f}"
-                    for name, a, b in zip(table, low, high, strict=True))
-        + ". " + {PASS: "All lie", FAIL: "Not all lie", NOT_TESTABLE: "Not all are sure to lie"}[verdict]
-        + f" between {1.0 / CLOSE:.2f} and {CLOSE:.2f}; the farthest is that of {table.columns[worst]}.")
+        f"{', '.join(means)}. {words} between {1.0 / CLOSE:.2f} and {CLOSE:.2f}; the farthest is that of "
+        f"{table.columns[worst]}.")
 
 
 FINDING = Finding(

@@ -16,9 +16,8 @@ from .. import plot
 from ..figure import ByScale, Drawing, Finding, Parameter, Tables, Unjudged, note, settings
 from ..tables import among, groups, spaced
 from ..verdicts import DATA_SETS, shares, unanimous
-from . import logistic, shared as sim, short as checks
-from .fig1 import CITED
-from .fig1_claims import NEEDS
+from . import logistic, shared as sim
+from .fig1 import CITED, NEEDS
 
 TITLE = "Rounds to a marginal error against local steps"
 PAPER = "FA-HMC figure 1(c)"
@@ -56,7 +55,7 @@ PARAMETERS = [
     Parameter("short_steps", ByScale([10], [10, 70], [1, 10, 30, 70, 100]), "ours", "their T"),
     Parameter("short_iterations", ByScale(100, 420, 3000), "ours", "their length in local updates"),
     Parameter("n_chains", ByScale(16, 16, 64), "ours", "simulated chains, pooled"),
-    *checks.REFERENCE,
+    *logistic.REFERENCE_CHAINS,
 ]
 LESS = 1.05
 """An optimum inside the range of T saves at least so many times the rounds of either end."""
@@ -115,7 +114,7 @@ def _short(p: Any) -> pd.DataFrame:
     for data in range(p.n_sets):
         note(f"simulating, data set {data + 1} of {p.n_sets}")
         posterior = logistic.Posterior(p, p.data_seed + data, **law)
-        rows += [{"data": data, **row} for row in checks.runs(p, posterior, cases, p.seed + 1000 * data)]
+        rows += logistic.runs(p, posterior, cases, data)
     return pd.DataFrame(rows)
 
 
@@ -127,7 +126,7 @@ def draw(tables: Tables) -> Drawing:
     for ax in (left, middle):
         ax.set(xscale="log", yscale="log", xlabel="local steps T")
         plot.legend_below(ax, **sim.LEGEND)
-    checks.draw(right, tables["short"])
+    logistic.draw_short(right, tables["short"])
     return drawing
 
 
@@ -213,5 +212,5 @@ CLAIMS = [
     Finding("With unlike clients a smaller accuracy leads to more improvement of the best T over T = 100.",
             _PLACE, partial(judge_accuracy, name="unlike clients"), name="more_at_small_accuracy",
             rests_on=DATA_SETS, context=_OURS),
-    checks.FINDING,
+    logistic.SURROGATE,
 ]

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 import fedsim as fs
 import theory
 from fedsim import network
-from theory.exact.gossip import modes
+from theory.exact.gossip import common_hessian
 
 HARMONIC = fs.schedules.Harmonic(6.0, 0.4)
 
@@ -84,7 +84,7 @@ class TestSharedCurvature:
         """A function that computes a law without modes."""
         def law(*args, **options):
             with monkeypatch.context() as patch:
-                patch.setattr(modes, "common", lambda problem: None)
+                patch.setattr(common_hessian, "common", lambda problem: None)
                 return theory.exact_law(*args, **options)
 
         return law
@@ -99,7 +99,7 @@ class TestSharedCurvature:
                      "isotropic": rng.uniform(0.5, 3.0, 1)}[structure]
             problem = fs.Quadratic(np.broadcast_to(given, (n_clients, *given.shape[1:])),
                                    rng.standard_normal((n_clients, dim)), None, (None, 0.8)[number % 2])
-            assert modes.common(problem) is not None
+            assert common_hessian.common(problem) is not None
             mixing, schedule = NETWORKS[graph](n_clients), (None, HARMONIC)[number // 2 % 2]
             own = rng.standard_normal((n_clients, dim))
             for start in (gaussian_start(dim), gaussian_start(dim, True), own):
@@ -113,19 +113,19 @@ class TestSharedCurvature:
         rng = np.random.default_rng(4)
         equal, minimizers = np.broadcast_to(spd(rng, 1, 2), (3, 2, 2)), rng.standard_normal((3, 2))
         commuting = np.broadcast_to(equal[0] @ equal[0], (3, 2, 2))
-        assert modes.common(fs.Quadratic(equal, minimizers, None, commuting)) is not None
+        assert common_hessian.common(fs.Quadratic(equal, minimizers, None, commuting)) is not None
         other = equal.copy()
         other[1, 0, 0] *= 1.0 + 1e-9
         for problem in (fs.Quadratic(equal, minimizers, None, spd(rng, 3, 2)),
                         fs.Quadratic(equal, minimizers, None, np.broadcast_to(spd(rng, 1, 2), (3, 2, 2))),
                         fs.Quadratic(equal, minimizers, [0.5, 0.3, 0.2]), fs.Quadratic(other, minimizers)):
-            assert modes.common(problem) is None
+            assert common_hessian.common(problem) is None
 
     def test_circulant_networks_are_seen(self):
         for matrix in (network.ring(9), network.complete(4), network.disconnected(5), network.ring(1)):
-            assert modes.Network(matrix).circulant
+            assert common_hessian.Network(matrix).circulant
         for matrix in (network.path(4), network.star(4), network.grid(2, 3)):
-            assert not modes.Network(matrix).circulant
+            assert not common_hessian.Network(matrix).circulant
 
     def test_closed_form_of_the_stationary_law(self):
         """Mode (j, r): 2 eta / (1 - (lambda_j - eta theta_r)^2); the average's mean is the posterior's."""

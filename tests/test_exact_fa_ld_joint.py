@@ -14,8 +14,16 @@ from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import UnstableStepSize
-from theory.exact import NoExactLaw, affine, exact_law, families, joint_law, sample_rounds, stationary_law
-from theory.exact.federated import rounds
+from theory.exact import (
+    NoExactLaw,
+    affine,
+    evolution,
+    exact_law,
+    families,
+    joint_law,
+    sample_rounds,
+    stationary_law,
+)
 
 DECREASING = schedules.Harmonic(offset=12.0, slope=0.3)
 
@@ -117,8 +125,8 @@ def test_sampled_rounds_leap_and_repeat(alarm):
 def test_a_wrong_sampler_would_be_caught(alarm, monkeypatch):
     """Noise scaled by sqrt(2) gives a statistic far beyond the limit."""
     problem, algorithm = make_problem(n_clients=3), FALD(0.15, 3)
-    right = affine.correlated
-    monkeypatch.setattr(rounds, "correlated", lambda *a: np.sqrt(2.0) * right(*a))
+    right = evolution.correlated
+    monkeypatch.setattr(evolution, "correlated", lambda *a: np.sqrt(2.0) * right(*a))
     drawn = sample_rounds(problem, algorithm, 5, 20_000, 1)[:, 0]
     law = exact_law(problem, algorithm, 5)
     squares = (drawn - law.mean[-1]) ** 2

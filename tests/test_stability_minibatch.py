@@ -13,10 +13,9 @@ import fedsim as fs
 from fedsim.algorithms.federated import Federated
 from fedsim.stability import minibatch as minibatch_stability
 from theory.exact.batches import MinibatchNoise
-from theory.exact.federated.minibatch import MinibatchRounds, require_second_moment
+from theory.exact.families import family_of
+from theory.exact.federated.minibatch import MinibatchRounds
 from theory.exact.gossip import general
-from theory.exact.gossip.de_sghmc import DESGHMCFamily
-from theory.exact.gossip.de_sgld import DESGLDFamily
 from theory.exact.gossip.minibatch import MinibatchMap
 
 RING = fs.network.ring(5)
@@ -33,7 +32,7 @@ DECENTRALIZED = {"DE-SGLD": fs.DESGLD(0.02, RING), "DE-SGHMC": fs.DESGHMC(0.1, 1
 
 def theory_map(problem, algorithm):
     """One step of all clients, as theory has it."""
-    family = DESGLDFamily() if isinstance(algorithm, fs.DESGLD) else DESGHMCFamily()
+    family = family_of(algorithm)
     components = general.Components(problem.curvature_problem(), algorithm.mixing, True)
     return MinibatchMap(components, family.move(algorithm, algorithm.schedule.largest),
                         MinibatchNoise(problem))
@@ -51,12 +50,7 @@ def dense_root(problem, algorithm):
 def theory_limit(problem, algorithm):
     """The limit that theory's own error names, without fedsim's check before it."""
     with pytest.raises(fs.UnstableStepSize) as caught:
-        if isinstance(algorithm, fs.DESGLD):
-            DESGLDFamily().require_stable(problem, algorithm)
-        elif isinstance(algorithm, fs.DESGHMC):
-            DESGHMCFamily().require_stable(problem, algorithm)
-        else:
-            require_second_moment(problem, algorithm, algorithm.variance_factor(problem))
+        family_of(algorithm).require_stable(problem, algorithm)
     return caught.value.limit
 
 

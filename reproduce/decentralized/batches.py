@@ -17,7 +17,7 @@ import fedsim as fs
 import theory
 from fedsim.stability.search import stability_radius
 from theory.exact.batches import MinibatchNoise
-from theory.exact.gossip.de_sgld import DESGLDFamily
+from theory.exact.gossip.algorithms import DESGLDFamily
 from theory.exact.gossip.general import Components, Stacked
 from theory.exact.gossip.minibatch import MinibatchMap
 

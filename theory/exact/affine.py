@@ -10,26 +10,31 @@ with z_c uncorrelated, centred and of unit variance (which clients were drawn). 
 
 which is closed whatever the law of z. Maps are stored as the deviation D = M - I, so that powers of a
 map close to the identity keep their digits: M^2 - I = 2 D + D^2.
+
+The state is (g, m): g groups of m numbers, which matrices (g, m, m) do not mix. Dense Hessians make one group
+of all coordinates, diagonal ones a group of each. Covariances are (g, m, m) within groups, or (g, g, m, m)
+between them too: block (i, j) of the new covariance needs block (i, j) of the old one only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from fedsim.settings.validation import Array
 
 LIFT_DIM = 12
-"""Largest dimension in which a dense random map is raised to powers, as a matrix on (mean, covariance)."""
+"""Largest group in which a random map is raised to powers, as a matrix on (mean, covariance)."""
 STEP_ROUNDS = 2000
 """Up to this many rounds a random map is stepped rather than raised to powers."""
 DIRECT_DIM = 24
-"""Largest dimension in which the stationary covariance of a random map is one linear solve."""
+"""Largest group in which the stationary covariance of a random map is one linear solve."""
+SMALL = 2
+"""Up to this size of groups a matrix on the entries of a covariance is cheap."""
 Moments = tuple[Array, Array | None]
 
 
@@ -47,32 +52,52 @@ class NoExactLaw(ValueError):
     """
 
 
-class Power(Protocol):
-    """A map of moments that can be applied and squared."""
-
-    def step(self, mean: Array, cov: Array | None) -> Moments:
-        """Moments after the map; `cov` None follows the mean alone."""
-
-    def squared(self) -> Any:
-        """The map twice."""
-
-
 def symmetrised(cov: Array) -> Array:
     """Exactly symmetric, (..., d, d)."""
     return 0.5 * (cov + np.swapaxes(cov, -1, -2))
 
 
+def times(left: Array, right: Array) -> Array:
+    """left @ right, elementwise where the matrices are numbers: one by one they would be dear."""
+    return left * right if left.shape[-1] == 1 else left @ right
+
+
+def at(maps: Array, points: Array) -> Array:
+    """Matrices (..., m, m) at points (..., m)."""
+    return times(maps, points[..., None])[..., 0]
+
+
+def around(maps: Array, cov: Array) -> Array:
+    """M_i C_ij M_j' of maps (g, m, m); within groups of (n, g, m, m) too."""
+    left, right = maps[:, None] if cov.ndim == 4 else maps, np.swapaxes(maps, -1, -2)
+    return left * right * cov if maps.shape[-1] == 1 else left @ cov @ right
+
+
+def kron(left: Array, right: Array, between: bool) -> Array:
+    """Kronecker products of (n, g, ., .) for each group, or each pair of groups, summed over n."""
+    one, pair = ("j", "ij") if between else ("i", "i")
+    large = left.size > 1000  # BLAS is a detour for less
+    table = np.einsum(f"niab,n{one}cd->{pair}acbd", left, right, optimize=large)
+    return table.reshape(*table.shape[:-4], left.shape[2] * right.shape[2], left.shape[3] * right.shape[3])
+
+
+def flat(cov: Array) -> Array:
+    """Blocks (..., m, m) as columns (..., m^2, 1)."""
+    return cov.reshape(*cov.shape[:-2], -1, 1)
+
+
 @dataclass(frozen=True)
-class DenseMap:
-    """A round with matrices.
+class AffineMap:
+    """A round.
 
     Parameters
     ----------
-    deviation : (d, d), M - I
-    shift : (d,), v
-    noise : (d, d), Q
-    spread, spread_shift : (n, d, d) and (n, d), or None
-        H_c and u_c of the random part.
+    deviation : (g, m, m), M - I
+    shift : (g, m), v
+    noise : (g, m, m) or (g, g, m, m), Q
+        Decides which covariances are followed.
+    spread, spread_shift : (n, g, m, m) and (n, g, m), or None
+        H_c and u_c of the random part; groups are small or one.
     """
 
     deviation: Array
@@ -81,122 +106,162 @@ class DenseMap:
     spread: Any = None
     spread_shift: Any = None
 
+    @property
+    def width(self) -> int:
+        """m."""
+        return self.shift.shape[1]
+
+    @property
+    def between(self) -> bool:
+        """Are covariances between groups followed?"""
+        return self.noise.ndim == 4
+
     @cached_property
     def matrix(self) -> Array:
-        """M, (d, d)."""
-        return np.eye(len(self.shift)) + self.deviation
+        """M, (g, m, m)."""
+        return np.eye(self.width) + self.deviation
+
+    @cached_property
+    def squares(self) -> Array:
+        """What the random part does to the covariance's blocks, as a matrix on their entries."""
+        return kron(self.spread, self.spread, self.between)
+
+    @cached_property
+    def lift(self) -> Array:
+        """What the round does to the covariance's blocks, as a matrix on their entries minus the identity."""
+        own = self.deviation[None]
+        half = np.eye(self.width) + 0.5 * own
+        lift = kron(own, half, self.between) + kron(half, own, self.between)
+        return lift if self.spread is None else lift + self.squares
 
     def step(self, mean: Array, cov: Array | None) -> Moments:
         """Moments one application later; `cov` None follows the mean alone."""
-        after: Array = mean + (self.deviation @ mean + self.shift)
+        after = mean + (at(self.deviation, mean) + self.shift)
         if cov is None:
             return after, None
-        matrix = self.matrix
-        grown = matrix @ cov @ matrix.T + self.noise
+        if self.width == 1 or (self.width <= SMALL and self.spread is not None):
+            return after, cov + (times(self.lift, flat(cov)).reshape(cov.shape) + self.source(mean))
+        grown = around(self.matrix, cov) + self.source(mean)
         if self.spread is not None:
-            residual = self.spread @ mean + self.spread_shift
-            grown += (self.spread @ cov @ np.swapaxes(self.spread, 1, 2)).sum(axis=0)
-            grown += residual.T @ residual
-        return after, symmetrised(grown)
+            grown += around(self.spread, cov).sum(axis=0)
+        return after, grown if self.between else symmetrised(grown)
 
-    def then(self, after: DenseMap) -> DenseMap:
+    def source(self, mean: Array) -> Array:
+        """What is added to any covariance: the noise, and the random part of this mean."""
+        if self.spread is None:
+            return self.noise
+        residual = (at(self.spread, mean) + self.spread_shift)[..., None]
+        return self.noise + kron(residual, residual, self.between).reshape(self.noise.shape)
+
+    def then(self, after: AffineMap) -> AffineMap:
         """This map followed by another; neither with a random part."""
         first, second = self.deviation, after.deviation
-        matrix = after.matrix
-        return DenseMap(first + second + second @ first,
-                        self.shift + after.shift + second @ self.shift,
-                        symmetrised(matrix @ self.noise @ matrix.T + after.noise))
+        noise = around(after.matrix, self.noise) + after.noise
+        return AffineMap(first + second + times(second, first),
+                         self.shift + after.shift + at(second, self.shift),
+                         noise if self.between else symmetrised(noise))
 
-    def squared(self) -> DenseMap:
+    def squared(self) -> AffineMap:
         """This map twice."""
         return self.then(self)
 
     def move(self, points: Array) -> Array:
-        """M x + v for points (R, d)."""
-        return points + (points @ self.deviation.T + self.shift)
+        """M x + v for points (R, g, m)."""
+        return points + (times(self.deviation, points.transpose(1, 2, 0)).transpose(2, 0, 1) + self.shift)
 
     def fixed_mean(self) -> Array | None:
         """Solution of m = M m + v, or None where there is none."""
         try:
-            return np.linalg.solve(-self.deviation, self.shift).astype(np.float64, copy=False)
+            return np.asarray(np.linalg.solve(-self.deviation, self.shift[..., None])[..., 0])
         except np.linalg.LinAlgError:
             return None
 
-    def lifted(self) -> LiftedDense | None:
+    def lifted(self) -> LiftedMap | None:
         """The moment map as a matrix, or None beyond `LIFT_DIM` or without a fixed mean."""
-        dim, centre = len(self.shift), self.fixed_mean()
-        if dim > LIFT_DIM or centre is None or self.spread is None:
+        centre = self.fixed_mean()
+        if self.width > LIFT_DIM or centre is None:
             return None
-        residual = self.spread @ centre + self.spread_shift
-        squares, cross = self._lift(residual)
-        return LiftedDense(centre, self.deviation, self._lifted_deviation(squares), squares, cross,
-                           (self.noise + residual.T @ residual).ravel())
+        residual = (at(self.spread, centre) + self.spread_shift)[..., None]
+        return LiftedMap(centre, self.deviation, self.lift, self.squares,
+                         kron(self.spread, residual, self.between), flat(self.source(centre)))
 
-    def _lift(self, residual: Array) -> tuple[Array, Array]:
-        dim, spread = len(self.shift), self.spread
-        squares = np.einsum("cik,cjl->ijkl", spread, spread).reshape(dim**2, dim**2)
-        cross = np.einsum("cik,cj->ijk", spread, residual)
-        return squares, (cross + cross.transpose(1, 0, 2)).reshape(dim**2, dim)
-
-    def _lifted_deviation(self, squares: Array) -> Array:
-        unit = np.eye(len(self.shift))
-        return (np.kron(self.deviation, unit) + np.kron(unit, self.deviation)
-                + np.kron(self.deviation, self.deviation) + squares)
+    def power(self, rounds: np.ndarray) -> Any:
+        """What `evolve` should be given: this map, its lift, or a function to step with."""
+        if self.spread is None:
+            return self
+        if rounds[-1] > STEP_ROUNDS and len(rounds) < rounds[-1] + 1:
+            lifted = self.lifted()
+            if lifted is not None:
+                return lifted
+            work = 4.0 * rounds[-1] * self.spread.size * self.width
+            if work > 1e13 or rounds[-1] > 10_000_000:
+                raise NoExactLaw(
+                    f"n_rounds={rounds[-1]} with participation at dimension {self.width} would be stepped "
+                    f"through one by one ({work:.1g} operations); powers of the moment map are for dense "
+                    f"Hessians up to dimension {LIFT_DIM}. Ask for fewer rounds, or use stationary_law")
+        return lambda number: self
 
     def stationary(self) -> tuple[Array, Array]:
         """Fixed mean and covariance; the caller has checked that the map contracts."""
         mean = self.fixed_mean()
         if mean is None:
             raise NoExactLaw("the round map has an eigenvalue 1: there is no stationary law")
+        source = self.source(mean)
+        if self.width == 1:
+            return mean, source / -self.lift
+        if self.width <= (SMALL if self.spread is None else DIRECT_DIM):
+            solved: Any = np.linalg.solve(-self.lift, flat(source)).reshape(source.shape)
+            return mean, solved if self.between else symmetrised(solved)
+        solve, cov = doubling(self.deviation), np.zeros_like(source)
         if self.spread is None:
-            return mean, _lyapunov(_powers(self.deviation), self.noise)
-        residual = self.spread @ mean + self.spread_shift
-        source = self.noise + residual.T @ residual
-        dim = len(mean)
-        if dim <= DIRECT_DIM:
-            squares, _ = self._lift(residual)
-            solved = np.linalg.solve(-self._lifted_deviation(squares), source.ravel())
-            return mean, symmetrised(solved.reshape(dim, dim))
+            return mean, solve(source)
         # both parts keep the cone of covariances, so this splitting converges wherever the map contracts
-        powers, cov = _powers(self.deviation), np.zeros((dim, dim))
         for _ in range(10_000):
-            random = (self.spread @ cov @ np.swapaxes(self.spread, 1, 2)).sum(axis=0)
-            new = _lyapunov(powers, source + random)
-            if np.abs(new - cov).max() <= 1e-15 * np.abs(new).max():
-                return mean, new
-            cov = new
+            before, cov = cov, solve(source + around(self.spread, cov).sum(axis=0))
+            if np.abs(cov - before).max() <= 1e-15 * np.abs(cov).max():
+                return mean, cov
         raise NoExactLaw("the stationary covariance did not converge in 10,000 iterations: the step size "
                          "is too close to the stability limit")
 
 
-def _powers(deviation: Array) -> list[Array]:
-    """M, M^2, M^4, ... until M^n is negligible."""
-    matrices, unit = [], np.eye(len(deviation))
+def doubling(deviation: Array) -> Callable[[Array], Array]:
+    """Solver of C = M C M' + source (g, m, m), from M, M^2, M^4, ... until M^n is negligible.
+
+    A partial sum of M^j source M'^j gives one twice as long: sums of positive semidefinite terms, in which
+    nothing cancels.
+    """
+    powers: list[Array] = []
+    unit = np.eye(deviation.shape[-1])
     for _ in range(100):
-        matrices.append(unit + deviation)
+        powers.append(unit + deviation)
         deviation = 2.0 * deviation + deviation @ deviation
         if not np.isfinite(deviation).all():
             break
-        if np.linalg.norm(unit + deviation) <= 1e-10:  # enters squared
-            return matrices
+        if np.linalg.norm(unit + deviation, axis=(-2, -1)).max() <= 1e-10:  # enters squared
+            return lambda source: symmetrised(reduce(lambda total, power: total + around(power, total),
+                                                     powers, source))
     raise NoExactLaw("the powers of the round map do not vanish: there is no stationary law")
 
 
-def _lyapunov(powers: list[Array], source: Array) -> Array:
-    """C = M C M' + source by doubling: sums of positive semidefinite terms, nothing cancels."""
-    total = source
-    for matrix in powers:
-        total = total + matrix @ total @ matrix.T
-    return symmetrised(total)
+def in_eigenvectors(deviation: Array) -> Callable[[Array], Array]:
+    """The same where M is symmetric: entry (i, j) of the source is divided by 1 - mu_i mu_j, taken from the
+    deviation so that it keeps its digits near mu = 1."""
+    values, vectors = np.linalg.eigh(symmetrised(deviation))
+    one, other, back = values[:, :, None], values[:, None, :], np.swapaxes(vectors, 1, 2)
+    gaps = -(one + other + one * other)
+    return lambda source: symmetrised(vectors @ ((back @ source @ vectors) / gaps) @ back)
 
 
 @dataclass(frozen=True)
-class LiftedDense:
-    """A power of a random `DenseMap`: a linear map of (C, e e', e, 1) with e = mean - centre."""
+class LiftedMap:
+    """A power of a random `AffineMap`: a linear map of (C, e e', e, 1) with e = mean - centre.
+
+    Blocks C_ij are columns of their entries; what `cross` makes of e_i for C_ij is transposed for C_ji.
+    """
 
     centre: Array
     deviation: Array
-    cov_deviation: Array
+    lift: Array
     squares: Array
     cross: Array
     constant: Array
@@ -204,95 +269,23 @@ class LiftedDense:
     def step(self, mean: Array, cov: Array | None) -> Moments:
         """Moments after this power of the round."""
         gap = mean - self.centre
-        after = mean + self.deviation @ gap
+        after = mean + at(self.deviation, gap)
         if cov is None:
             return after, None
-        flat = cov.ravel()
-        grown = flat + (self.cov_deviation @ flat + self.squares @ np.outer(gap, gap).ravel()
-                        + self.cross @ gap + self.constant)
-        return after, symmetrised(grown.reshape(cov.shape))
+        between, column = cov.ndim == 4, gap[None, ..., None]
+        mixed = times(self.cross, column.transpose(1, 0, 2, 3) if between else column[0]).reshape(cov.shape)
+        mixed = mixed + mixed.transpose((1, 0, 3, 2) if between else (0, 2, 1))
+        grown = (times(self.lift, flat(cov)) + times(self.squares, kron(column, column, between))
+                 + self.constant)
+        return after, cov + (grown.reshape(cov.shape) + mixed)
 
-    def squared(self) -> LiftedDense:
+    def squared(self) -> LiftedMap:
         """Twice as many rounds."""
-        matrix = np.eye(len(self.centre)) + self.deviation
-        lift = self.cov_deviation
-        return LiftedDense(
-            self.centre, 2.0 * self.deviation + self.deviation @ self.deviation, 2.0 * lift + lift @ lift,
-            self.squares + lift @ self.squares + self.squares @ np.kron(matrix, matrix),
-            self.cross + lift @ self.cross + self.cross @ matrix,
-            2.0 * self.constant + lift @ self.constant)
-
-
-def chain(maps: Iterable[Any]) -> Any:
-    """Maps without a random part, one after the other, as one."""
-    return reduce(lambda total, step: total.then(step), maps)
-
-
-def leap(powers: list[Any], count: int) -> Any:
-    """The `count`-th power of powers[0]; powers[i] is its 2^i-th, made as needed and kept."""
-    while len(powers) < count.bit_length():
-        powers.append(powers[-1].then(powers[-1]))
-    return chain(powers[bit] for bit in range(count.bit_length()) if count >> bit & 1)
-
-
-def evolve(rounds: np.ndarray, mean: Array, cov: Array | None,
-           maps: Power | Callable[[int], Power], head: Sequence[Power] = ()) -> Iterator[Moments]:
-    """Moments at increasing `rounds`, beginning at round 0.
-
-    Parameters
-    ----------
-    rounds : (n,) int, increasing, first entry 0
-    mean, cov : moments at round 0
-    maps : one map for all rounds, whose powers are made by doubling as they are needed; or a function
-        of the round r = 0, 1, ..., each of which is stepped through.
-    head : maps of the first rounds, where they are others
-    """
-    yield mean, cov
-    stepped = not hasattr(maps, "step")
-    powers: list[Any] = [maps]
-    for before, now in pairwise(rounds.tolist()):
-        for number in range(before, now if stepped else min(now, len(head))):
-            step = head[number] if number < len(head) else maps(number)  # type: ignore[operator]
-            mean, cov = step.step(mean, cov)
-        gap = 0 if stepped else now - max(before, min(now, len(head)))
-        for bit in range(gap.bit_length()):
-            if len(powers) == bit:
-                powers.append(powers[-1].squared())
-            if gap >> bit & 1:
-                mean, cov = powers[bit].step(mean, cov)
-        yield mean, cov
-
-
-def power_of(maps: Any, rounds: np.ndarray, cov: Array | None) -> Any:
-    """What `evolve` should be given for a constant map: itself, its lift, or a function to step with."""
-    if maps.spread is None:
-        return maps
-    if rounds[-1] <= STEP_ROUNDS or len(rounds) == rounds[-1] + 1:
-        return lambda number: maps
-    lifted = maps.lifted()
-    if lifted is not None:
-        return lifted
-    work = 4.0 * rounds[-1] * maps.spread.size * len(maps.shift)
-    if work > 1e13 or rounds[-1] > 10_000_000:
-        raise NoExactLaw(
-            f"n_rounds={rounds[-1]} with participation at dimension {len(maps.shift)} would be stepped "
-            f"through one by one ({work:.1g} operations); powers of the moment map are for dense Hessians "
-            f"up to dimension {LIFT_DIM}. Ask for fewer rounds, or use stationary_law")
-    return lambda number: maps
-
-
-def correlated(generator: np.random.Generator, size: int, cov: Array) -> Array:
-    """Centred Gaussian draws (size, d) of covariance (d, d), or (d,) variances.
-
-    Blocks of m coordinates give (size, d, m), of covariances (d, m, m) or (d, d, m, m).
-    """
-    if cov.ndim == 4:
-        blocks, _, width, _ = cov.shape
-        flat = cov.transpose(0, 2, 1, 3).reshape(blocks * width, -1)
-        return correlated(generator, size, flat).reshape(size, blocks, width)
-    draws = generator.standard_normal((size, *cov.shape[:max(1, cov.ndim - 1)]))
-    if cov.ndim == 1:
-        return draws * np.sqrt(cov)
-    values, vectors = np.linalg.eigh(cov)
-    roots = np.sqrt(np.clip(values, 0.0, None))
-    return np.einsum("...ij,r...j->r...i", vectors, draws * roots, optimize=True)
+        matrix, lift, between = np.eye(self.centre.shape[1]) + self.deviation, self.lift, self.lift.ndim == 4
+        return LiftedMap(
+            self.centre, 2.0 * self.deviation + times(self.deviation, self.deviation),
+            2.0 * lift + times(lift, lift),
+            self.squares + times(lift, self.squares) + times(self.squares,
+                                                             kron(matrix[None], matrix[None], between)),
+            self.cross + times(lift, self.cross) + times(self.cross, matrix[:, None] if between else matrix),
+            2.0 * self.constant + times(lift, self.constant))

@@ -11,8 +11,9 @@ from fedsim.laws.law import Gaussian, Law, recorded_rounds
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, one_of, whole
 
-from .affine import Moments, correlated
-from .families import ExactFamily, family_of, refuse_memory
+from .affine import Moments
+from .evolution import correlated
+from .families import ExactFamily, family_of, refuse_numbers
 from .federated.joint import JointLaw
 
 
@@ -90,7 +91,7 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     views = 1 + problem.n_clients if family.clients_differ else 1
     entries = {"full": dim * dim, "diagonal": dim, "none": 0}[covariance]
     laws = "" if views == 1 else f" of {views} laws"
-    refuse_memory(views * kept * (dim + entries), f"{kept} recorded rounds{laws} of "
+    refuse_numbers(views * kept * (dim + entries), f"{kept} recorded rounds{laws} of "
                   f"covariance={covariance!r} at dimension {dim}", "record fewer rounds or use "
                   "covariance='diagonal'")
     means = np.empty((views, kept, dim))
@@ -181,7 +182,7 @@ def joint_law(problem: Problem, algorithm: Algorithm, n_steps: int, *, start: An
     family, solved = _family(problem, algorithm, start, allow_unstable)
     steps = whole("n_steps", n_steps)
     size = problem.n_clients * problem.dim
-    refuse_memory((steps + 1) * 2 * size * size, f"n_steps={steps} joint laws of "
+    refuse_numbers((steps + 1) * 2 * size * size, f"n_steps={steps} joint laws of "
                   f"{problem.n_clients} clients at dimension {problem.dim}", "ask for fewer steps "
                   "or use exact_law")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -222,7 +223,7 @@ def sample_rounds(problem: Problem, algorithm: Algorithm, n_rounds: int, n_repli
         "n_replicas", n_replicas, 1)
     generator = np.random.default_rng(whole("seed", seed))
     kept = 1 if record is None else len(rounds)
-    refuse_memory(replicas * kept * problem.dim, f"n_replicas={replicas} at {kept} rounds of dimension "
+    refuse_numbers(replicas * kept * problem.dim, f"n_replicas={replicas} at {kept} rounds of dimension "
                   f"{problem.dim}", "draw fewer at a time")
     mean, cov = _start(problem, algorithm, start)
     out = np.empty((replicas, kept, problem.dim))

@@ -14,13 +14,16 @@ Source: DE-SGLD section 5.1 and appendix D; FA-LD appendix G; the moments are de
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.sparse.linalg import LinearOperator, gmres
 
 from fedsim.problems.regression import LinearRegression
 from fedsim.settings.validation import Array, UnstableStepSize
+
+from .affine import NoExactLaw
 
 
 def has_minibatches(problem: Any) -> bool:
@@ -28,17 +31,46 @@ def has_minibatches(problem: Any) -> bool:
     return isinstance(problem, LinearRegression) and problem.has_minibatches
 
 
-def second_moment_limit(step: float, contracts: Callable[[float], bool],
-                        radius: Callable[[float], float]) -> UnstableStepSize:
-    """The error that names the step size at which `radius` is one, given that it is more at `step`."""
+class SecondMoment(Protocol):
+    """The second moment of what one step size makes; both say the same, the first sometimes sooner."""
+
+    def contracts(self) -> bool:
+        """Is `radius` below one?"""
+
+    def radius(self) -> float:
+        """Of the part that is linear in the covariance."""
+
+
+def require_second_moment(step: float, of_size: Callable[[float], SecondMoment]) -> None:
+    """Raise `UnstableStepSize`, naming the limit, unless the second moment contracts at this step size."""
+    if of_size(step).contracts():
+        return
     low = 0.5 * step
-    while not contracts(low):
+    while not of_size(low).contracts():
         low *= 0.5
-    limit = float(brentq(lambda size: np.log(radius(size)), low, 2.0 * low, rtol=1e-5))
-    return UnstableStepSize(
+    limit = float(brentq(lambda size: np.log(of_size(size).radius()), low, 2.0 * low, rtol=1e-5))
+    raise UnstableStepSize(
         f"step_size={step:g} must be less than the stability limit {limit:.6g} of the second moment: with "
         "minibatches noise grows with the distance from the minimizers; pass allow_unstable=True to follow "
         "it all the same, or use larger batches", step, limit)
+
+
+def fixed_covariance(linear: Callable[[Array], Array], source: Array) -> Array:
+    """Solution of C = linear(C) + source, for C of any shape."""
+    def remains(flat: Array) -> Array:
+        return flat - linear(flat.reshape(source.shape)).ravel()
+
+    operator = LinearOperator((source.size, source.size), remains, dtype=np.float64)
+    solved, _ = gmres(operator, source.ravel(), rtol=1e-14, atol=0.0, restart=60, maxiter=20)
+    return solved.reshape(source.shape)
+
+
+def require_fixed(cov: Array, again: Array) -> Array:
+    """The covariance one step later, or `NoExactLaw` where it is another."""
+    if np.abs(again - cov).max() > 1e-9 * np.abs(again).max():
+        raise NoExactLaw("the stationary covariance did not converge: the step size is too close to the "
+                         "stability limit of the second moment")
+    return again
 
 
 class MinibatchNoise:

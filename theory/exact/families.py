@@ -80,7 +80,7 @@ def family_of(algorithm: Any) -> Any:
                      f"there is one for {', '.join(sorted(c.__name__ for c in _FAMILIES))}")
 
 
-def refuse_memory(numbers: int, what: str, advice: str) -> None:
+def refuse_numbers(numbers: int, what: str, advice: str) -> None:
     """Raise ValueError for that many float64 numbers, where they exceed `MEMORY_LIMIT`."""
     if 8 * numbers > MEMORY_LIMIT:
         raise ValueError(f"{what} would take {8 * numbers / 1e9:.3g} GB, more than the limit of "

@@ -27,7 +27,7 @@ from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, array, one_of, positive, real, shape, whole
 
 from ..affine import NoExactLaw
-from ..families import refuse_memory
+from ..families import refuse_numbers
 from .family import StaleFamily, each_schedule, friction_of, n_schedules, refuse_work
 from .recursion import Delays, Directions
 
@@ -150,7 +150,7 @@ def _given(problem: Any, pooled: Any, algorithm: Any, length: int, function: str
     ages = algorithm.ages(length)
     steps = np.broadcast_to(algorithm.schedule.at(np.arange(length)), length)
     oldest = int(ages.max())
-    refuse_memory(len(directions.left) * (oldest + 2) * (length + 1),
+    refuse_numbers(len(directions.left) * (oldest + 2) * (length + 1),
                            f"covariances of n_rounds={length} iterates at dimension {pooled.dim} with ages "
                            f"up to {oldest}", "average over fewer, or use diagonal Hessians")
     delays = Delays(directions, friction_of(algorithm), oldest, length + 1, *directions.enter(mean, cov))

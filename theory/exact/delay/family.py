@@ -22,8 +22,8 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import Several, Workers, as_staleness
 from fedsim.settings.validation import Array
 
-from ..affine import Moments, NoExactLaw, correlated, evolve
-from ..blocks import BlockMap
+from ..affine import AffineMap, Moments, NoExactLaw
+from ..evolution import correlated, evolve
 from ..families import ExactFamily, exact
 from .recursion import Delays, Directions
 
@@ -38,8 +38,8 @@ def friction_of(algorithm: Any) -> float | None:
     return algorithm.friction
 
 
-def companion_map(directions: Directions, step: float, friction: float | None, tau: int) -> BlockMap:
-    """One update of (y(l), ..., y(l - tau)), and q, as a `BlockMap` of deviations from the minimizer."""
+def companion_map(directions: Directions, step: float, friction: float | None, tau: int) -> AffineMap:
+    """One update of (y(l), ..., y(l - tau)), and q, as a `AffineMap` of deviations from the minimizer."""
     dim, width = len(directions.curvatures), tau + 1 + (friction is not None)
     deviation = np.zeros((dim, width, width))
     places = np.arange(1, tau + 1)
@@ -57,7 +57,7 @@ def companion_map(directions: Directions, step: float, friction: float | None, t
         enters[[0, -1]] = step, 1.0
     noise = directions.inject(step, friction)[:, None, None] * np.outer(enters, enters)
     shape = (dim, dim, width, width) if directions.all_pairs else (dim, width, width)
-    return BlockMap(deviation, np.zeros((dim, width)), noise.reshape(shape))
+    return AffineMap(deviation, np.zeros((dim, width)), noise.reshape(shape))
 
 
 def _work(pairs: int, rounds: np.ndarray, width: int, oldest: int) -> tuple[float, float]:

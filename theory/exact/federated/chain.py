@@ -22,7 +22,7 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ..affine import leap
+from ..evolution import leap
 from .sums import geometric, power_deviation
 
 BATCH = 1_000_000

@@ -41,7 +41,7 @@ from ..families import exact
 from .chain import Part, Repeat
 from .joint import LocalStep
 from .rounds import FederatedFamily
-from .spectrum import Clients, apply
+from .spectrum import ClientMaps, apply
 
 FRESH = Part([[0.0, 0.0], [0.0, -1.0]], noise=[0.0, 1.0])
 """The momentum is drawn anew."""
@@ -67,10 +67,10 @@ class FAHMCFamily(FederatedFamily):
         return int(algorithm.debias == "stale")
 
     def rounds(self, problem: Any, algorithm: Any, variances: bool,
-               sampling: bool) -> Callable[[int], Clients]:
+               sampling: bool) -> Callable[[int], ClientMaps]:
         plain = super().rounds(problem, algorithm, variances, sampling)
 
-        def clients(number: int) -> Clients:
+        def clients(number: int) -> ClientMaps:
             found = plain(number)
             if found.deviations.ndim == 3:
                 towards = np.linalg.solve(problem.dense_hessians, -found.deviations) @ problem.mean_hessian

@@ -14,19 +14,17 @@ Source: FA-LD equations (7) and (11), FA-HMC Algorithms 1 and 3 for the recursio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, gmres
 
 from fedsim.settings.validation import Array
 from fedsim.stability.search import cone_radius
 
 from ..affine import Moments, NoExactLaw, symmetrised
-from ..batches import MinibatchNoise, second_moment_limit
-from ..families import family_of, refuse_memory
+from ..batches import MinibatchNoise, fixed_covariance, require_fixed
+from ..families import family_of, refuse_numbers
 from .chain import Part, unrolled
 
 LARGEST_WORK = 1e12
@@ -64,7 +62,7 @@ class MinibatchRounds:
         self.parts = lru_cache(maxsize=1)(lambda eta: parts_of(algorithm, eta, problem.dim))
         first = self.parts(algorithm.schedule.largest)
         self.count, self.width = len(first), len(first[0][0])
-        refuse_memory(4 * (problem.n_clients * self.width) ** 2, f"covariances of {problem.n_clients} "
+        refuse_numbers(4 * (problem.n_clients * self.width) ** 2, f"covariances of {problem.n_clients} "
                       f"clients at dimension {problem.dim}", "use fewer clients, or covariance='none' with "
                       "allow_unstable=True for means alone")
         self.hessians, self.weights = followed.dense_hessians, followed.weights
@@ -130,6 +128,10 @@ class MinibatchRounds:
         zero = np.zeros(self.problem.dim)
         return cone_radius(lambda cov: self.round(0, zero, cov, linear=True)[1], len(zero))
 
+    def contracts(self) -> bool:
+        """Is the radius below one?"""
+        return self.radius() < 1.0
+
     def stationary(self) -> tuple[Array, Array]:
         """Fixed moments; the caller has checked that they contract."""
         dim = self.problem.dim
@@ -138,27 +140,6 @@ class MinibatchRounds:
         matrix = np.stack([self.round(0, row, none)[0] - shift for row in np.eye(dim)], axis=1)
         mean: Any = np.linalg.solve(np.eye(dim) - matrix, shift)
 
-        def remains(flat: Array) -> Array:
-            table = flat.reshape(dim, dim)
-            return (table - self.round(0, zero, table, linear=True)[1]).ravel()
-
-        source = self.round(0, mean, none)[1]
-        operator = LinearOperator((dim * dim, dim * dim), remains, dtype=np.float64)
-        flat, _ = gmres(operator, source.ravel(), rtol=1e-14, atol=0.0, restart=60, maxiter=20)
-        cov = symmetrised(flat.reshape(dim, dim))
-        again = self.round(0, mean, cov)[1]
-        if np.abs(again - cov).max() > 1e-9 * np.abs(cov).max():
-            raise NoExactLaw("the stationary covariance did not converge: the step size is too close to the "
-                             "stability limit of the second moment")
-        return mean, again
-
-
-def require_second_moment(problem: Any, algorithm: Any, factor: float) -> None:
-    """Raise `UnstableStepSize` unless the second moment contracts at the largest step size."""
-    def radius(size: float) -> float:
-        return MinibatchRounds(problem, replace(algorithm, step_size=size), factor).radius()
-
-    parts_of(algorithm, 1.0, problem.dim)  # refuses what has no moments here
-    step = algorithm.schedule.largest
-    if radius(step) >= 1.0:
-        raise second_moment_limit(step, lambda size: radius(size) < 1.0, radius)
+        cov = symmetrised(fixed_covariance(lambda table: self.round(0, zero, table, linear=True)[1],
+                                           self.round(0, mean, none)[1]))
+        return mean, require_fixed(cov, self.round(0, mean, cov)[1])

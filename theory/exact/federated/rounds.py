@@ -16,26 +16,25 @@ elsewhere than to b_c, and towards the server's previous value z; the state of a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ..affine import DenseMap, Moments, NoExactLaw, chain, correlated, evolve, leap, power_of, symmetrised
-from ..batches import has_minibatches
-from ..blocks import BlockMap
-from ..diagonal import DiagonalMap
+from ..affine import AffineMap, Moments, NoExactLaw
+from ..batches import has_minibatches, require_second_moment
+from ..evolution import drawn, evolve, matrix_of, variances_of
 from ..families import ExactFamily
-from . import anchor
 from .chain import Steps, batched
-from .drawn import DrawnRound
 from .joint import JointLaw, LocalStep, propagate
-from .minibatch import MinibatchRounds, require_second_moment
-from .spectrum import Clients, Spectrum, local_steps, round_clients
+from .minibatch import MinibatchRounds, parts_of
+from .server import DrawnRound, States, server_map
+from .spectrum import ClientMaps, Spectrum, local_steps, round_clients
 
 
 class FederatedFamily(ExactFamily):
@@ -46,8 +45,8 @@ class FederatedFamily(ExactFamily):
         raise NoExactLaw(f"{type(algorithm).__name__} declares no chain of a local step")
 
     def rounds(self, problem: Any, algorithm: Any, variances: bool,
-               sampling: bool) -> Callable[[int], Clients]:
-        """A function of the round number giving `Clients`.
+               sampling: bool) -> Callable[[int], ClientMaps]:
+        """A function of the round number giving `ClientMaps`.
 
         `variances`: off-diagonal gradient noise may be dropped (it is not asked for).
         """
@@ -68,7 +67,7 @@ class FederatedFamily(ExactFamily):
         return lambda k: same
 
     def memory(self, algorithm: Any) -> int:
-        """Server values that a round depends on: 2 where the previous one is, and `Clients.anchored` given.
+        """Server values that a round depends on: 2 where the previous one is (`ClientMaps.anchored`).
 
         Of `LocalStep` the anchor is the oldest of these: 1 means the value at the round's start.
         """
@@ -90,7 +89,10 @@ class FederatedFamily(ExactFamily):
 
     def require_stable(self, problem: Any, algorithm: Any) -> None:
         if has_minibatches(problem):
-            require_second_moment(problem, algorithm, variance_factor(problem, algorithm))
+            parts_of(algorithm, 1.0, problem.dim)  # refuses what has no moments here
+            factor = variance_factor(problem, algorithm)
+            require_second_moment(algorithm.schedule.largest, lambda size: MinibatchRounds(
+                problem, replace(algorithm, step_size=size), factor))
 
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
         return variance_factor(problem, algorithm) == 0.0 and not has_minibatches(problem)
@@ -98,34 +100,30 @@ class FederatedFamily(ExactFamily):
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
                 covariance: str) -> Iterable[Moments]:
         self.check_steps(problem, algorithm, int(rounds[-1]) * algorithm.local_steps)
-        factor, dim = variance_factor(problem, algorithm), problem.dim
+        factor = variance_factor(problem, algorithm)
         if has_minibatches(problem):
             if covariance != "none":
-                cov = np.zeros((dim, dim)) if cov is None else np.diag(cov) if cov.ndim == 1 else cov
-                return MinibatchRounds(problem, algorithm, factor).moments(rounds, mean, cov)
+                start = matrix_of(np.zeros(problem.dim) if cov is None else cov)
+                return MinibatchRounds(problem, algorithm, factor).moments(rounds, mean, start)
             problem = problem.curvature_problem()
         variances = problem.structure != "dense" and (
             covariance != "full" or not (
                 factor or _correlated_noise(problem) or (cov is not None and cov.ndim == 2)))
         if covariance == "none":
             cov = None
-        elif cov is None:
-            cov = np.zeros(dim if variances else (dim, dim))
-        elif cov.ndim == 1 and not variances:
-            cov = np.diag(cov)
-        elif cov.ndim == 2 and variances:
-            cov = np.diagonal(cov)
-        clients, lifted = self.rounds(problem, algorithm, variances, False), self.memory(algorithm) == 2
-        if lifted:
-            mean, cov = anchor.begin(mean, cov, problem.structure == "dense")
+        else:
+            cov = (variances_of if variances else matrix_of)(np.zeros(problem.dim) if cov is None else cov)
+        states, maps = self._maps(problem, algorithm, factor, variances)
+        first = [maps(number) for number in range(min(self.head(algorithm), int(rounds[-1])))]
+        later = maps(len(first)).power(rounds) if algorithm.schedule.is_constant else maps
+        return itertools.starmap(states.present, evolve(rounds, *states.begin(mean, cov), later, first))
 
-        def maps(number: int) -> Any:
-            return server_map(problem, clients(number), factor, variances)
-
-        head = [maps(number) for number in range(min(self.head(algorithm), int(rounds[-1])))]
-        later = power_of(maps(len(head)), rounds, cov) if algorithm.schedule.is_constant else maps
-        found = evolve(rounds, mean, cov, later, head)
-        return (anchor.present(*moments, dim) for moments in found) if lifted else found
+    def _maps(self, problem: Any, algorithm: Any, factor: float,
+              variances: bool) -> tuple[States, Callable[[int], AffineMap]]:
+        """How states are held, and a function of the round number giving the server's map."""
+        states = States(problem.dim, problem.structure == "dense", self.memory(algorithm) == 2)
+        clients = self.rounds(problem, algorithm, variances, False)
+        return states, lambda number: server_map(problem, clients(number), states, factor, variances)
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         if not algorithm.schedule.is_constant:
@@ -135,11 +133,8 @@ class FederatedFamily(ExactFamily):
         if has_minibatches(problem):
             return MinibatchRounds(problem, algorithm, factor).stationary()
         variances = problem.structure != "dense" and not (factor or _correlated_noise(problem))
-        clients = self.rounds(problem, algorithm, variances, False)(self.head(algorithm))
-        mean, cov = server_map(problem, clients, factor, variances).stationary()
-        if self.memory(algorithm) == 2:
-            return anchor.present(mean, cov, problem.dim)  # type: ignore[return-value]
-        return mean, cov
+        states, maps = self._maps(problem, algorithm, factor, variances)
+        return states.present(*maps(self.head(algorithm)).stationary())  # type: ignore[return-value]
 
     def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
         self.check_steps(problem, algorithm, n_steps)
@@ -155,36 +150,22 @@ class FederatedFamily(ExactFamily):
         if has_minibatches(problem):
             raise NoExactLaw("with minibatches only moments are known, and rounds cannot be drawn from them; "
                              "use fedsim.simulate")
+        variances = problem.structure != "dense" and not _correlated_noise(problem)
         if variance_factor(problem, algorithm) > 0.0:
-            return self._sample_drawn(problem, algorithm, rounds, points, generator)
-        dense, lifted, head = problem.structure == "dense", self.memory(algorithm) == 2, self.head(algorithm)
-        variances = not dense and not _correlated_noise(problem)
-        clients = self.rounds(problem, algorithm, variances, False)
-
-        def maps(number: int) -> Any:
-            return server_map(problem, clients(number), 0.0, variances)
-
-        out = np.empty((len(points), len(rounds), problem.dim))
-        out[:, 0] = points
-        state: Array = anchor.begin_points(points, dense) if lifted else points
-        powers = [maps(head)] if algorithm.schedule.is_constant else None
-        for i, (before, now) in enumerate(pairwise(rounds.tolist()), start=1):
-            steps = [maps(number) for number in range(before, now if powers is None else min(head, now))]
-            rest = now - before - len(steps)
-            total = chain([*steps, leap(powers, rest)] if powers and rest else steps)
-            state = total.move(state) + correlated(generator, len(state), total.noise)
-            out[:, i] = anchor.present_points(state, problem.dim) if lifted else state
-        return out
+            return self._sample_drawn(problem, algorithm, rounds, points, generator, variances)
+        states, maps = self._maps(problem, algorithm, 0.0, variances)
+        replicas = drawn(rounds, states.begin_points(points), maps, algorithm.schedule.is_constant, generator,
+                         self.head(algorithm))
+        return np.stack([states.present_points(state) for state in replicas], axis=1)
 
     def _sample_drawn(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
-                      generator: np.random.Generator) -> Array:
+                      generator: np.random.Generator, variances: bool) -> Array:
         """Round by round, because each replica has its own clients."""
-        variances = problem.structure != "dense" and not _correlated_noise(problem)
         clients, head = self.rounds(problem, algorithm, variances, True), self.head(algorithm)
         out = np.empty((len(points), len(rounds), problem.dim))
         out[:, 0] = points
         previous, draw = np.zeros_like(points), None
-        for i, (before, now) in enumerate(pairwise(rounds.tolist()), start=1):
+        for i, (before, now) in enumerate(itertools.pairwise(rounds.tolist()), start=1):
             for number in range(before, now):
                 if draw is None or number <= head or not algorithm.schedule.is_constant:
                     draw = DrawnRound(problem, algorithm.participation, clients(number))
@@ -202,27 +183,3 @@ def variance_factor(problem: Any, algorithm: Any) -> float:
 
 def _correlated_noise(problem: Any) -> bool:
     return isinstance(problem.gradient_noise, np.ndarray)
-
-
-def server_map(problem: Any, clients: Clients, factor: float, variances: bool) -> Any:
-    """The server's round as an affine map: dense, by coordinates, or by blocks (x_i, z_i) of them."""
-    weights, deviations, pulls = problem.weights, clients.deviations, clients.pulls
-    dense = problem.structure == "dense"
-    kind: Any = DenseMap if dense else DiagonalMap
-
-    def widen(cov: Array) -> Array:
-        return symmetrised(cov) if cov.ndim == 2 else cov if variances else np.diag(cov)
-
-    noise = widen(clients.shared_average) + widen(np.tensordot(weights**2, clients.own, axes=1))
-    if factor:
-        alone = widen(clients.shared_alone) + widen(np.tensordot(weights, clients.own, axes=1))
-        noise = (1.0 - factor) * noise + factor * alone
-    if clients.anchored is not None:
-        deviations, pulls = anchor.lift(deviations, clients.anchored, pulls)
-        noise, kind = anchor.lift_noise(noise, dense), DenseMap if dense else BlockMap
-    deviation, shift = np.tensordot(weights, deviations, axes=1), np.tensordot(weights, pulls, axes=1)
-    if factor == 0.0:
-        return kind(deviation, shift, noise)
-    scale = np.sqrt(factor * weights)
-    spread = (deviations - deviation) * scale.reshape(-1, *([1] * deviation.ndim))
-    return kind(deviation, shift, noise, spread, (pulls - shift) * scale.reshape(-1, *([1] * shift.ndim)))

@@ -26,7 +26,7 @@ PAIRS = np.s_[:, :, None], np.s_[:, None, :]
 
 
 @dataclass(frozen=True)
-class Clients:
+class ClientMaps:
     """What a round does in each client; matrices are (d,) diagonals where coordinates do not mix.
 
     Parameters
@@ -107,7 +107,7 @@ class Spectrum:
 
 
 def round_clients(problem: Any, spectrum: Spectrum, steps: Round, shared_noise: float,
-                  variances: bool, sampling: bool) -> Clients:
+                  variances: bool, sampling: bool) -> ClientMaps:
     """All that one round does in each client, by the arguments of `FederatedFamily.rounds`."""
     values, group = spectrum.values, spectrum.group
     alone = spectrum.compose(steps.injected())  # (g, d, d) or (g, d)
@@ -125,7 +125,7 @@ def round_clients(problem: Any, spectrum: Spectrum, steps: Round, shared_noise: 
             if sampling:
                 table.append(block)
     deviations = spectrum.compose(steps.deviation())[group]
-    return Clients(deviations, -apply(deviations, problem.minimizers), own, group,
+    return ClientMaps(deviations, -apply(deviations, problem.minimizers), own, group,
                    np.concatenate(table) if table else None, average,
                    shared_noise * np.tensordot(spectrum.weights, alone, axes=1))
 

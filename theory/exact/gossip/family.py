@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ import numpy as np
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
-from ..affine import Moments, NoExactLaw, chain, correlated, evolve, leap
-from ..batches import MinibatchNoise, has_minibatches
+from ..affine import Moments, NoExactLaw, symmetrised
+from ..batches import MinibatchNoise, has_minibatches, require_second_moment
+from ..evolution import drawn, evolve
 from ..families import ExactFamily
 from ..federated.joint import JointLaw
+from .common_hessian import ModeLaw
 from .general import Components, GossipMap, Move, Stacked
-from .minibatch import MinibatchMap, require_second_moment
-from .modes import ModeLaw
+from .minibatch import MinibatchMap
 
 
 class DecentralizedFamily(ExactFamily):
@@ -44,13 +45,11 @@ class DecentralizedFamily(ExactFamily):
     def require_stable(self, problem: Any, algorithm: Any) -> None:
         if not has_minibatches(problem):
             return
-        components = Components(problem.curvature_problem(), algorithm.mixing, True)
-        data = MinibatchNoise(problem)
-        components.refuse_size(self.move(algorithm, algorithm.schedule.largest).parts,
-                               "for means alone use covariance='none' with allow_unstable=True, which skips "
-                               "the check of the second moment; otherwise use fewer clients")
-        require_second_moment(lambda size: MinibatchMap(components, self.move(algorithm, size), data),
-                              algorithm.schedule.largest)
+        law, step = self._steps(problem, algorithm, True)
+        law.components.refuse_size(
+            law.parts, "for means alone use covariance='none' with allow_unstable=True, which skips the "
+            "check of the second moment; otherwise use fewer clients")
+        require_second_moment(algorithm.schedule.largest, lambda size: step(self.move(algorithm, size)))
 
     def _moves(self, algorithm: Any) -> Any:
         """A function of the step's number."""
@@ -64,71 +63,68 @@ class DecentralizedFamily(ExactFamily):
             problem = problem.curvature_problem() if has_minibatches(problem) else problem
         elif cov is None:
             cov = np.zeros(problem.dim)
-        law, make = self._law(problem, algorithm, cov, covariance == "full")
+        law, step = self._law(problem, algorithm, cov, covariance == "full")
         moves = self._moves(algorithm)
-        state = law.begin(mean, self.velocities(problem, algorithm), cov)
+        maps: Any = lambda number: step(moves(number))  # noqa: E731
         if algorithm.schedule.is_constant:
-            step = make(moves(0))
-            maps: Any = step.power(rounds) if isinstance(step, GossipMap) else step
-        else:
-            maps = lambda number: make(moves(number))  # noqa: E731
-        return (law.views(*found) for found in evolve(rounds, state[0], state[1], maps))
+            maps = maps(0).power(rounds)
+        begin = law.begin(mean, self.velocities(problem, algorithm), cov)
+        return itertools.starmap(law.views, evolve(rounds, *begin, maps))
 
-    def _law(self, problem: Any, algorithm: Any, cov: Array | None, full: bool) -> tuple[Any, Any]:
-        """How the state's moments are held, and a function that makes the map of a `Move`."""
-        parts = self.move(algorithm, algorithm.schedule.largest).parts
-        if has_minibatches(problem):
-            components = Components(problem.curvature_problem(), algorithm.mixing, True)
-            data = MinibatchNoise(problem)
-            return Stacked(components, parts), lambda move: MinibatchMap(components, move, data)
-        modes = ModeLaw.of(problem, algorithm.mixing, cov, full)
+    def _steps(self, problem: Any, algorithm: Any, dense: bool) -> tuple[Stacked, Callable[[Move], Any]]:
+        """The law of the stacked state, and a function that makes the map of a `Move`."""
+        minibatches = has_minibatches(problem)
+        components = Components(problem.curvature_problem() if minibatches else problem, algorithm.mixing,
+                                dense or minibatches)
+        law = Stacked(components, self.move(algorithm, algorithm.schedule.largest).parts)
+        if not minibatches:
+            return law, lambda move: GossipMap(components, move)
+        data = MinibatchNoise(problem)
+        return law, lambda move: MinibatchMap(components, move, data)
+
+    def _law(self, problem: Any, algorithm: Any, cov: Array | None,
+             full: bool) -> tuple[Stacked | ModeLaw, Callable[[Move], Any]]:
+        """As `_steps`, or by the modes of a common Hessian."""
+        modes = None if has_minibatches(problem) else ModeLaw.of(problem, algorithm.mixing, cov, full)
         if modes is not None:
             return modes, modes.map
         correlations = full and (isinstance(problem.gradient_noise, np.ndarray) or (
             cov is not None and cov.ndim == 2))
-        components = Components(problem, algorithm.mixing, problem.structure == "dense" or correlations)
-        return Stacked(components, parts), lambda move: GossipMap(components, move)
+        return self._steps(problem, algorithm, problem.structure == "dense" or correlations)
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         if not algorithm.schedule.is_constant:
             raise NoExactLaw(f"step_size={algorithm.step_size!r} changes from step to step, so that no law "
                              "is left unchanged by a round; use exact_law, or a constant step size")
-        law, make = self._law(problem, algorithm, None, True)
-        move = self.move(algorithm, algorithm.schedule.largest)
+        law, step = self._law(problem, algorithm, None, True)
         if isinstance(law, Stacked):
             law.components.refuse_size(law.parts)
-        means, covs = law.views(*make(move).stationary())
+        means, covs = law.views(*step(self.move(algorithm, algorithm.schedule.largest)).stationary())
         view = 0 if client is None else client + 1
-        return means[view], covs[view]
+        return means[view], covs[view]  # type: ignore[index]
 
     def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
         check_steps(algorithm, n_steps)
-        minibatches = has_minibatches(problem)
-        followed = problem.curvature_problem() if minibatches else problem
-        components = Components(followed, algorithm.mixing, True)
-        data = MinibatchNoise(problem) if minibatches else None
-        moves = self._moves(algorithm)
+        law, step = self._steps(problem, algorithm, True)
+        components, moves = law.components, self._moves(algorithm)
         velocities = self.velocities(problem, algorithm)
-        parts, size = 1 if velocities is None else 2, problem.n_clients * problem.dim
-        law = Stacked(components, parts)
         state = law.begin(mean, velocities, np.zeros(problem.dim) if cov is None else cov)
+        size = problem.n_clients * problem.dim
         means = np.empty((n_steps + 1, problem.n_clients, problem.dim))
         covs, speeds = np.empty((n_steps + 1, size, size)), np.empty((n_steps + 1, problem.n_clients))
         for k in range(n_steps + 1):
             if k:
-                move = moves(k - 1)
-                step = GossipMap(components, move) if data is None else MinibatchMap(components, move, data)
-                state = step.step(*state)
+                state = step(moves(k - 1)).step(*state)
             full = state[1][0]  # type: ignore[index]
-            means[k], covs[k] = law.positions(state[0]), 0.5 * (full[:size, :size] + full[:size, :size].T)
+            means[k], covs[k] = law.positions(state[0]), symmetrised(full[:size, :size])
             if velocities is not None:
                 squares = state[0][0, size:] ** 2 + np.diagonal(full)[size:]
                 speeds[k] = squares.reshape(problem.n_clients, problem.dim).sum(axis=1)
         noise = None if components.noise is None else components.noise[0]
-        each = Quadratic(components.hessians[0], followed.minimizers, None, noise)
+        each = Quadratic(components.hessians[0], components.minimizers, None, noise)
         never = np.empty(0, dtype=np.int64)
         return GossipJointLaw(np.arange(n_steps + 1), means, covs, never, means[:0], covs[:0],
-                              not minibatches, each, algorithm,
+                              not has_minibatches(problem), each, algorithm,
                               velocity_second_moment=None if velocities is None else speeds)
 
     def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
@@ -137,34 +133,14 @@ class DecentralizedFamily(ExactFamily):
             raise NoExactLaw("with minibatches only moments are known, and rounds cannot be drawn from them; "
                              "use fedsim.simulate")
         check_steps(algorithm, int(rounds[-1]))
-        components = Components(problem, algorithm.mixing, problem.structure == "dense" or isinstance(
+        law, step = self._steps(problem, algorithm, problem.structure == "dense" or isinstance(
             problem.gradient_noise, np.ndarray))
-        moves, parts = self._moves(algorithm), self.move(algorithm, algorithm.schedule.largest).parts
-        components.refuse_size(parts)
-        each = np.broadcast_to(points[:, None] if points.ndim == 2 else points,
-                               (len(points), problem.n_clients, problem.dim))
-        velocities = self.velocities(problem, algorithm)
-        tables = [each] if velocities is None else [each, np.broadcast_to(velocities, each.shape)]
-        state = np.stack(tables, axis=1)  # (R, parts, N, d)
-        if components.dense:
-            state = state.reshape(len(points), 1, -1)
-        else:
-            state = state.transpose(0, 3, 1, 2).reshape(len(points), problem.dim, -1)
-        out = np.empty((len(points), len(rounds), problem.dim))
-        powers: Any = [GossipMap(components, moves(0)).dense()] if algorithm.schedule.is_constant else None
-
-        def average() -> Array:
-            split = state.reshape(len(points), components.groups, parts, components.clients, -1)
-            return split[:, :, 0].mean(axis=2).reshape(len(points), problem.dim)
-
-        out[:, 0] = average()
-        for i, (before, now) in enumerate(pairwise(rounds.tolist()), start=1):
-            total = leap(powers, now - before) if powers else chain(
-                GossipMap(components, moves(number)).dense() for number in range(before, now))
-            moved = (total.matrix @ state.transpose(1, 2, 0)).transpose(2, 0, 1) + total.shift
-            state = moved + correlated(generator, len(points), total.noise)
-            out[:, i] = average()
-        return out
+        law.components.refuse_size(law.parts)
+        moves, each = self._moves(algorithm), points[:, None] if points.ndim == 2 else points
+        begin = law.state(each, self.velocities(problem, algorithm))
+        states = drawn(rounds, begin, lambda number: step(moves(number)).dense(),
+                       algorithm.schedule.is_constant, generator)
+        return np.stack([law.positions(state).mean(axis=1) for state in states], axis=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

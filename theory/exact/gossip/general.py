@@ -6,6 +6,7 @@ Hessians are one group of d coordinates, diagonal ones d groups of one coordinat
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,10 +17,9 @@ from scipy.sparse.linalg import spsolve
 
 from fedsim.settings.validation import Array
 
-from ..affine import Moments, NoExactLaw, symmetrised
-from ..blocks import BlockMap
-from ..families import refuse_memory
-from .lyapunov import Doubled, Symmetric
+from ..affine import AffineMap, Moments, NoExactLaw, doubling, in_eigenvectors, symmetrised
+from ..evolution import matrix_of, variances_of
+from ..families import refuse_numbers
 
 SPARSE = 0.1
 """Below this share of nonzero entries W is used as a sparse matrix."""
@@ -54,22 +54,17 @@ class Components:
     ----------
     hessians : (G, N, e, e), pulls : (G, N, e), noise : (G, N, e, e) or None
         A_i, A_i b_i and G_i of the f_i = w_i f_(i).
+    minimizers : (N, d)
     """
 
     def __init__(self, problem: Any, mixing: Array, dense: bool) -> None:
         self.clients, self.dim, weights = problem.n_clients, problem.dim, problem.weights
-        self.dense = dense
+        self.dense, self.minimizers = dense, problem.minimizers
+        self.hessians = self._grouped(weights, problem.dense_hessians if dense else problem.diagonal_hessians)
         noise = problem.noise_covariances
-        if dense:
-            self.hessians = (weights[:, None, None] * problem.dense_hessians)[None]
-            self.noise = None if noise is None else (weights[:, None, None] ** 2 * noise)[None]
-            centres = problem.minimizers[None]
-        else:
-            self.hessians = (weights[:, None] * problem.diagonal_hessians).T[:, :, None, None]
-            self.noise = None if noise is None else (
-                weights[:, None] ** 2 * np.diagonal(noise, axis1=1, axis2=2)).T[:, :, None, None]
-            centres = problem.minimizers.T[:, :, None]
-        self.pulls = (self.hessians @ centres[..., None])[..., 0]
+        self.noise = None if noise is None else self._grouped(
+            weights**2, noise if dense else np.diagonal(noise, axis1=1, axis2=2))
+        self.pulls = (self.hessians @ self.spread_out(problem.minimizers)[..., None])[..., 0]
         deviation = mixing - np.eye(len(mixing))
         few = np.count_nonzero(mixing) < SPARSE * mixing.size
         self.mixing: Any = csr_array(deviation) if few else deviation
@@ -96,15 +91,21 @@ class Components:
         return np.stack([self.mixing @ group for group in flat]).reshape(x.shape)
 
     def spread_out(self, table: Array) -> Array:
-        """(N, d), or (d,) for all clients, as (G, N, e)."""
-        full = np.broadcast_to(table, (self.clients, self.dim))
-        return full[None] if self.dense else full.T[:, :, None]
+        """(..., N, d), or (d,) for all clients, as (..., G, N, e)."""
+        each = np.broadcast_to(table, (*table.shape[:-2], self.clients, self.dim))
+        return each[..., None, :, :] if self.dense else np.swapaxes(each, -1, -2)[..., None]
+
+    def _grouped(self, weights: Array, table: Array) -> Array:
+        """Weighted matrices (N, d, d), or diagonals (N, d), as (G, N, e, e)."""
+        if self.dense:
+            return (weights[:, None, None] * table)[None]
+        return (weights[:, None] * table).T[:, :, None, None]
 
     def refuse_size(self, parts: int, advice: str = ADVICE) -> None:
         """Raise ValueError where covariances of the state would not fit in memory."""
         size = parts * self.clients * self.width
         what = f"{self.groups} covariances of {self.clients} clients x {self.width} coordinates"
-        refuse_memory(5 * self.groups * size * size, f"{what}{' with velocities' if parts > 1 else ''} and "
+        refuse_numbers(5 * self.groups * size * size, f"{what}{' with velocities' if parts > 1 else ''} and "
                       "room to work", advice)
 
 
@@ -169,15 +170,15 @@ class GossipMap:
         self.add_noise(turned, self.noises(mean, cov))
         return after, turned
 
-    def dense(self) -> BlockMap:
+    def dense(self) -> AffineMap:
         """The same as matrices, which can be raised to powers."""
         groups, size = self.components.groups, self.size
         unit = np.broadcast_to(np.eye(size), (groups, size, size))
         noise = np.zeros((groups, size, size))
         self.add_noise(noise, self.noises(self.shift, noise))
-        return BlockMap(self.deviate(unit), self.shift, noise)
+        return AffineMap(self.deviate(unit), self.shift, noise)
 
-    def squared(self) -> BlockMap:
+    def squared(self) -> AffineMap:
         """Two steps."""
         return self.dense().squared()
 
@@ -195,7 +196,7 @@ class GossipMap:
         c = self.components
         size = c.clients * c.width
         if isinstance(c.mixing, np.ndarray):
-            refuse_memory(3 * size * size, f"a system of {c.clients} clients x {c.width} coordinates",
+            refuse_numbers(3 * size * size, f"a system of {c.clients} clients x {c.width} coordinates",
                           "use fewer clients or a sparse network")
             matrix = np.kron(-c.mixing, np.eye(c.width))
             blocks = matrix.reshape(c.clients, c.width, c.clients, c.width)
@@ -208,10 +209,9 @@ class GossipMap:
             solved = spsolve(system, rate * c.pulls[group].ravel())
         return np.asarray(solved).reshape(c.clients, c.width)
 
-    def lyapunov(self) -> Any:
+    def lyapunov(self) -> Callable[[Array], Array]:
         """Solver of S = M S M' + Q."""
-        dense = self.dense()
-        return Symmetric(dense.deviation) if self.move.keep is None else Doubled(dense.deviation)
+        return (in_eigenvectors if self.move.keep is None else doubling)(self.dense().deviation)
 
     def stationary(self) -> tuple[Array, Array]:
         """Fixed moments; the caller has checked that the map contracts."""
@@ -237,25 +237,28 @@ class Stacked:
 
     def begin(self, mean: Array, velocities: Array | None, cov: Array | None) -> Moments:
         """Moments of the state for a start (d,) or (N, d), with a covariance common to all clients."""
-        c = self.components
-        tables = [mean] if velocities is None else [mean, velocities]
-        state = np.stack([c.spread_out(table) for table in tables], axis=1).reshape(c.groups, -1)
+        state, c = self.state(mean, velocities), self.components
         if cov is None:
             return state, None
         c.refuse_size(self.parts)
         full = np.zeros((c.groups, self.parts, c.clients, c.width, self.parts, c.clients, c.width))
         if c.dense:
-            full[0, 0, :, :, 0] = (np.diag(cov) if cov.ndim == 1 else cov)[None, :, None]
+            full[0, 0, :, :, 0] = matrix_of(cov)[None, :, None]
         else:
-            variances = cov if cov.ndim == 1 else np.diagonal(cov)
-            full[:, 0, :, 0, 0, :, 0] = variances[:, None, None]
+            full[:, 0, :, 0, 0, :, 0] = variances_of(cov)[:, None, None]
         return state, full.reshape(c.groups, state.shape[1], state.shape[1])
 
+    def state(self, points: Array, velocities: Array | None) -> Array:
+        """(..., G, n) of positions (..., N, d), or (d,) for all clients."""
+        tables = [self.components.spread_out(table) for table in (points, velocities) if table is not None]
+        state = np.stack(np.broadcast_arrays(*tables), axis=-3)
+        return state.reshape(*state.shape[:-3], -1)
+
     def positions(self, mean: Array) -> Array:
-        """Means of the clients' positions, (N, d)."""
+        """Positions of the clients in states (..., G, n), (..., N, d)."""
         c = self.components
-        x = mean.reshape(c.groups, self.parts, c.clients, c.width)[:, 0]
-        return x[0] if c.dense else x[:, :, 0].T
+        x = mean.reshape(*mean.shape[:-1], self.parts, c.clients, c.width)[..., 0, :, :]
+        return x[..., 0, :, :] if c.dense else np.swapaxes(x[..., 0], -1, -2)
 
     def blocks(self, cov: Array) -> Array:
         """Covariances of positions, (G, N, e, N, e)."""

@@ -18,12 +18,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigs, gmres
+from scipy.sparse.linalg import LinearOperator, eigs
 
 from fedsim.settings.validation import Array
 
 from ..affine import NoExactLaw
-from ..batches import second_moment_limit
+from ..batches import fixed_covariance, require_fixed
 from .general import GossipMap, Stacked
 
 DENSE_UNKNOWNS = 30
@@ -103,7 +103,7 @@ class MinibatchMap(GossipMap):
     def stationary(self) -> tuple[Array, Array]:
         """Fixed moments; the caller has checked that the second moment contracts."""
         mean, (solve, react), table = self.fixed_mean(), self.response, self._table
-        law, size = Stacked(self.components, self.move.parts), int(np.prod(table))
+        law = Stacked(self.components, self.move.parts)
 
         def solved(blocks: Array) -> Array:
             still = np.zeros((1, self.size, self.size))
@@ -112,19 +112,6 @@ class MinibatchMap(GossipMap):
             self.add_noise(still, noises)
             return solve(still)
 
-        source = law.own(solved(np.zeros(table)))[0]
-        operator = LinearOperator((size, size), lambda v: v - react(v.reshape(table)).ravel(),
-                                  dtype=np.float64)
-        blocks, _ = gmres(operator, source.ravel(), rtol=1e-14, atol=0.0, restart=60, maxiter=20)
-        cov = solved(blocks.reshape(table))
-        again = solved(law.own(cov)[0])  # the check, and one more digit
-        if np.abs(again - cov).max() > 1e-9 * np.abs(again).max():
-            raise NoExactLaw("the stationary covariance did not converge: the step size is too close to the "
-                             "stability limit of the second moment")
-        return mean, again
-
-
-def require_second_moment(make: Callable[[float], MinibatchMap], step: float) -> None:
-    """Raise `UnstableStepSize` unless the second moment contracts; `make` gives the map of a step size."""
-    if not make(step).contracts():
-        raise second_moment_limit(step, lambda size: make(size).contracts(), lambda size: make(size).radius())
+        blocks = fixed_covariance(react, law.own(solved(np.zeros(table)))[0])
+        cov = solved(blocks)
+        return mean, require_fixed(cov, solved(law.own(cov)[0]))  # the check, and one more digit

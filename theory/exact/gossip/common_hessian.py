@@ -21,8 +21,7 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ..affine import Moments
-from ..blocks import BlockMap
+from ..affine import AffineMap, Moments
 from .general import Move
 
 SAME = 1e-14
@@ -110,7 +109,7 @@ class ModeLaw:
             start = np.diagonal(cov)
         return cls(network, curvatures, basis, noise, network.turn(curvatures * centres), start, full)
 
-    def map(self, move: Move) -> BlockMap:
+    def map(self, move: Move) -> AffineMap:
         """A step, of rows of `move.parts` numbers."""
         modes = np.append(self.network.values, 1.0)[:, None]
         eta, theta = move.size, self.curvatures
@@ -123,7 +122,7 @@ class ModeLaw:
             rows = [np.broadcast_to(entry, pulls.shape) for entry in entries]
             deviation = np.stack(rows, axis=-1).reshape(*pulls.shape, 2, 2)
         kicks = move.kicks
-        return BlockMap(deviation.reshape(-1, *deviation.shape[2:]), pulls.reshape(-1, 1) * kicks,
+        return AffineMap(deviation.reshape(-1, *deviation.shape[2:]), pulls.reshape(-1, 1) * kicks,
                         noise.reshape(-1, 1, 1) * (kicks[:, None] * kicks))
 
     def begin(self, mean: Array, velocities: Array | None, cov: Array | None) -> Moments:

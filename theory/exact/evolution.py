@@ -1,0 +1,97 @@
+"""Moments and draws along rounds: each stepped through, or many at once by powers of their map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fedsim.settings.validation import Array
+
+from .affine import AffineMap, Moments
+
+
+def chain(maps: Iterable[Any]) -> Any:
+    """Maps without a random part, one after the other, as one."""
+    return reduce(lambda total, step: total.then(step), maps)
+
+
+def leap(powers: list[Any], count: int) -> Any:
+    """The `count`-th power of powers[0]; powers[i] is its 2^i-th, made as needed and kept."""
+    while len(powers) < count.bit_length():
+        powers.append(powers[-1].then(powers[-1]))
+    return chain(powers[bit] for bit in range(count.bit_length()) if count >> bit & 1)
+
+
+def evolve(rounds: np.ndarray, mean: Array, cov: Array | None, maps: Any, head: Sequence[Any] = (),
+           ) -> Iterator[Moments]:
+    """Moments at increasing `rounds`, beginning at round 0.
+
+    Parameters
+    ----------
+    rounds : (n,) int, increasing, first entry 0
+    mean, cov : moments at round 0
+    maps : one map for all rounds, whose powers are made by doubling as they are needed; or a function
+        of the round r = 0, 1, ..., each of which is stepped through. Maps `step` moments and are `squared`.
+    head : maps of the first rounds, where they are others
+    """
+    yield mean, cov
+    stepped = not hasattr(maps, "step")
+    powers = [maps]
+    for before, now in pairwise(rounds.tolist()):
+        for number in range(before, now if stepped else min(now, len(head))):
+            step = head[number] if number < len(head) else maps(number)
+            mean, cov = step.step(mean, cov)
+        gap = 0 if stepped else now - max(before, min(now, len(head)))
+        for bit in range(gap.bit_length()):
+            if len(powers) == bit:
+                powers.append(powers[-1].squared())
+            if gap >> bit & 1:
+                mean, cov = powers[bit].step(mean, cov)
+        yield mean, cov
+
+
+def drawn(rounds: np.ndarray, state: Array, maps: Callable[[int], AffineMap], constant: bool,
+          generator: np.random.Generator, head: int = 0) -> Iterator[Array]:
+    """States (R, g, m) drawn at increasing `rounds`, beginning at round 0.
+
+    `maps` of the round are those of `head` from there on where `constant`: many rounds are one draw.
+    """
+    yield state
+    powers = [maps(head)] if constant else None
+    for before, now in pairwise(rounds.tolist()):
+        steps = [maps(number) for number in range(before, now if powers is None else min(head, now))]
+        rest = now - before - len(steps)
+        total = chain([*steps, leap(powers, rest)] if powers and rest else steps)
+        state = total.move(state) + correlated(generator, len(state), total.noise)
+        yield state
+
+
+def correlated(generator: np.random.Generator, size: int, cov: Array) -> Array:
+    """Centred Gaussian draws (size, d) of covariance (d, d), or (d,) variances.
+
+    Groups of m coordinates give (size, g, m), of covariances (g, m, m) or (g, g, m, m).
+    """
+    if cov.ndim == 4:
+        groups, _, width, _ = cov.shape
+        joint = cov.transpose(0, 2, 1, 3).reshape(groups * width, -1)
+        return correlated(generator, size, joint).reshape(size, groups, width)
+    draws = generator.standard_normal((size, *cov.shape[:max(1, cov.ndim - 1)]))
+    if cov.ndim == 1:
+        return draws * np.sqrt(cov)
+    values, vectors = np.linalg.eigh(cov)
+    roots = np.sqrt(np.clip(values, 0.0, None))
+    return np.einsum("...ij,r...j->r...i", vectors, draws * roots, optimize=True)
+
+
+def matrix_of(cov: Array) -> Array:
+    """A covariance (d, d), from one or from variances (d,)."""
+    return np.diag(cov) if cov.ndim == 1 else cov
+
+
+def variances_of(cov: Array) -> Array:
+    """Variances (d,), from them or from a covariance (d, d)."""
+    return cov if cov.ndim == 1 else np.diagonal(cov)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import fedsim
 
 from .bibliography import cite
 
 if TYPE_CHECKING:
-    from .paper import Paper
-    from .registry import Theorem
     from .statement import Statement
 
 IDLE = "Of no influence."
@@ -23,51 +20,50 @@ RECORDED = {"round": "Rounds, see `fedsim.recorded_rounds`.",
             "leapfrog_step": "Leapfrog steps, see `fedsim.recorded_rounds`."}
 
 
-def described(body: Callable[..., Any], entry: Theorem, statement: Statement, variants: Mapping[str, str],
-              arguments: Mapping[str, str]) -> str:
+def described(statement: Statement) -> str:
     """The statement's own words, followed by hypotheses, parameters, return value, errors and example."""
-    signature, paper = statement.signature, statement.paper
-    own, _, example = (inspect.getdoc(body) or "").partition("\nExamples\n--------\n")
-    sections = [own.rstrip(), *([f"Paper: {cite(entry.key)}"] if entry.key else [])]
-    if entry.hypotheses:
-        sections.append("Hypotheses: " + "; ".join(entry.hypotheses) + ".")
-    sections = [sections[0], *map(_wrapped, sections[1:]),
-                _section("Parameters", _parameters(entry, signature, variants, arguments, paper)),
-                _section("Returns", "Bound\n" + _indented(_returned(entry, statement.terms))),
-                _section("Raises", "ValueError\n" + _indented(_raised(statement)))]
+    own, _, example = (inspect.getdoc(statement.body) or "").partition("\nExamples\n--------\n")
+    sections = [own.rstrip()]
+    if statement.paper.key:
+        sections.append(_wrapped(f"Paper: {cite(statement.paper.key)}"))
+    if statement.hypotheses:
+        sections.append(_wrapped(f"Hypotheses: {'; '.join(h.words for h in statement.hypotheses)}."))
+    sections += [_section("Parameters", _parameters(statement)),
+                 _section("Returns", "Bound\n" + _indented(_returned(statement))),
+                 _section("Raises", "ValueError\n" + _indented(_raised(statement)))]
     if example:
-        sections.append(_section("Examples", _example(example.strip(), entry, signature, paper)))
+        sections.append(_section("Examples", _example(example.strip(), statement)))
     return textwrap.indent("\n\n".join(sections), "    ", lambda line: bool(line.strip())).lstrip()
 
 
-def _parameters(entry: Theorem, signature: inspect.Signature, variants: Mapping[str, str],
-                arguments: Mapping[str, str], paper: Paper) -> str:
-    idle = signature.parameters["n_rounds"].default is not inspect.Parameter.empty
-    lines = [f'constants : Constants\n    Convention "{paper.convention}".',
-             f"algorithm : {_public(entry.algorithm)}"]
+def _parameters(statement: Statement) -> str:
+    parameters, arguments = statement.signature.parameters, statement.arguments
+    idle = parameters["n_rounds"].default is not inspect.Parameter.empty
+    lines = [f'constants : Constants\n    Convention "{statement.paper.convention}".',
+             f"algorithm : {_public(statement.algorithm)}"]
     own = "record" in arguments  # what it counts is said with the other arguments
     if idle:
         lines.append(("n_rounds" if own else "n_rounds, record") + f"\n    {IDLE}")
     else:
         lines.append("n_rounds : int")
-        lines += [] if own else ["record : sequence of int, optional", _indented(RECORDED[entry.index])]
-    for name in signature.parameters:
+        lines += [] if own else ["record : sequence of int, optional", _indented(RECORDED[statement.index])]
+    for name in parameters:
         if name in arguments:
             kind, _, words = arguments[name].partition(": ")
             lines.append(f"{name} : {kind}" + (f"\n{_indented(words)}" if words else ""))
-    first, *others = (f'"{name}"' for name in variants)
-    told = [f'"{name}": {words}' for name, words in variants.items() if words]
+    first, *others = (f'"{name}"' for name in statement.variants)
+    meanings = [f'"{name}": {words}' for name, words in statement.variants.items() if words]
     lines.append("variant : " + " or ".join([f"{first} (default)" if others else first, *others])
-                 + "".join(f"\n{_indented(words)}" for words in told))
+                 + "".join(f"\n{_indented(words)}" for words in meanings))
     return "\n".join(lines)
 
 
-def _returned(entry: Theorem, terms: tuple[str, ...]) -> str:
-    names = [f'"{name}"' for name in terms]
+def _returned(statement: Statement) -> str:
+    names = [f'"{name}"' for name in statement.terms]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     word = {"upper": "Upper bound on", "lower": "Lower bound of", "rate": "Rate (up to a constant) of"}
-    by = "" if entry.index == "round" else " by " + entry.index.replace("_", " ")
-    return f'{word[entry.kind]} "{entry.quantity}"{by}, with terms {listed}.'
+    by = "" if statement.index == "round" else " by " + statement.index.replace("_", " ")
+    return f'{word[statement.kind]} "{statement.quantity}"{by}, with terms {listed}.'
 
 
 def _raised(statement: Statement) -> str:
@@ -80,18 +76,18 @@ def _raised(statement: Statement) -> str:
     return " ".join(filter(None, parts))
 
 
-def _example(example: str, entry: Theorem, signature: inspect.Signature, paper: Paper) -> str:
+def _example(example: str, statement: Statement) -> str:
     """The statement's lines after those that make `problem`, `algorithm` and `bound`, where it has none."""
     if "bound = " in example:
         return example
     begin, mark, rest = example.partition(">>> algorithm")
-    setup = [begin + mark + rest.partition("\n")[0]] if mark else paper.example.splitlines()
+    setup = [begin + mark + rest.partition("\n")[0]] if mark else statement.paper.example.splitlines()
     example = rest.partition("\n")[2] if mark else example
     call = [">>> known = theory.constants(problem, algorithm)",
-            f">>> bound = theory.{entry.id}(known, algorithm, n_rounds=100)"]
-    if any(parameter.default is inspect.Parameter.empty for name, parameter in signature.parameters.items()
-           if name not in ("constants", "algorithm", "n_rounds")):
-        call = [f'>>> bound = theory.examine("{entry.id}", problem, algorithm, n_rounds=100).bound']
+            f">>> bound = theory.{statement.id}(known, algorithm, n_rounds=100)"]
+    if any(parameter.default is inspect.Parameter.empty for name, parameter
+           in statement.signature.parameters.items() if name not in ("constants", "algorithm", "n_rounds")):
+        call = [f'>>> bound = theory.examine("{statement.id}", problem, algorithm, n_rounds=100).bound']
     return "\n".join([*setup, *call, example])
 
 

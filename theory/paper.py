@@ -27,13 +27,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from fedsim.laws.law import recorded_rounds
-from fedsim.settings.validation import one_of, whole
+from fedsim.settings.validation import whole
 
-from .bound import INDICES, KINDS, Bound
+from .bound import Bound
 from .docstring import described
 from .facts import Constants
 from .registry import Theorem, enter
-from .statement import Hypothesis, Statement, Terms
+from .statement import Statement
 
 
 class TheoremFunction(Protocol):
@@ -98,60 +98,21 @@ class Paper:
     raises: str = ""
     example: str = ""
 
-    def theorem(self, number: str, *, quantity: str, terms: tuple[str, ...], kind: str = "upper",
-                hypotheses: tuple[Hypothesis, ...] = (), source: str | Callable[[str], str] = "",
-                variants: Mapping[str, str] | tuple[str, ...] = ("printed",), index: str = "round",
-                algorithm: type | None = None, inputs: Callable[..., dict[str, Any]] | None = None,
-                formerly: Mapping[str, str] | None = None, arguments: Mapping[str, str] | None = None,
-                ) -> Callable[[Callable[..., Mapping[str, Any] | Terms]], TheoremFunction]:
-        """Decorator: the public function of a statement, entered in the catalogue.
-
-        Parameters
-        ----------
-        number : str
-            Of the statement in the paper.
-        quantity, kind, index, source : as in `Bound`
-            `source` is paper and number by default, and may depend on the variant.
-        terms : tuple of str
-            Names of the terms that some variant may have.
-        hypotheses : tuple of Hypothesis
-        variants : mapping name -> what it is, or tuple of names
-            The first is the default.
-        algorithm : type, optional
-            A class in place of the paper's.
-        inputs : callable(problem, algorithm, constants, n_rounds, start) -> dict, optional
-            Further arguments, where `theory.examine` has to find them from the problem.
-        formerly : mapping, optional
-            Names that variants had before -> what they mean now.
-        arguments : mapping name -> str, optional
-            For the docstring: arguments of this statement alone.
-        """
-        one_of("kind", kind, KINDS)
-        one_of("index", index, INDICES)
-        for name, value in (("variants", variants), ("terms", terms)):
-            if isinstance(value, str):
-                raise ValueError(f"{name}={value!r} must be a tuple of names")
-        named = dict(variants) if isinstance(variants, Mapping) else dict.fromkeys(variants, "")
-        subject = algorithm or self.algorithm
-
-        def register(body: Callable[..., Mapping[str, Any] | Terms]) -> TheoremFunction:
-            id = f"{self.id}.{body.__name__}"
-            statement = Statement(self, id, number, quantity, kind, hypotheses, tuple(named), index,
-                                   subject, source, terms, body, formerly)
-
-            told = {**self.arguments, **(arguments or {})}
-            statement.require_consistent(told)
+    def theorem(self, number: str, **declaration: Any) -> Callable[[Callable[..., Any]], TheoremFunction]:
+        """Decorator: the public function of a `Statement`, entered in the catalogue."""
+        def register(body: Callable[..., Any]) -> TheoremFunction:
+            statement = Statement(self, number, body, **declaration)
 
             @functools.wraps(body)
             def theorem(constants: Constants, algorithm: Any, **given: Any) -> Bound:
                 return statement.bound(constants, algorithm, given)
 
-            entry = Theorem(id, self.name, number, kind, quantity, tuple(h.words for h in hypotheses),
-                            tuple(named), theorem, subject, index, statement.applies, inputs, self.key,
-                            statement.require)
             theorem.__signature__ = statement.signature  # type: ignore[attr-defined]
-            theorem.__doc__ = described(body, entry, statement, named, told)
-            enter(entry)
+            theorem.__doc__ = described(statement)
+            enter(Theorem(statement.id, self.name, number, statement.kind, statement.quantity,
+                          tuple(h.words for h in statement.hypotheses), tuple(statement.variants), theorem,
+                          statement.algorithm, statement.index, statement.applies, statement.inputs, self.key,
+                          statement.require))
             return theorem
 
         return register

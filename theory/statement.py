@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from fedsim.laws.law import Gaussian
 from fedsim.provenance import Part, attach
 from fedsim.settings.validation import one_of
 
-from .bound import Assumption, Bound
+from .bound import INDICES, KINDS, Assumption, Bound
 from .facts import Constants
 from .registry import named_variant
 
@@ -45,13 +45,9 @@ class Hypothesis:
     judge: Callable[..., Assumption | Iterable[Assumption] | None] | None = None
     refuses: Callable[[Any, Any], str] | None = None
 
-    def refusal(self, algorithm: Any, problem: Any = None) -> str:
-        """Why the theorem says nothing about this algorithm, or ""."""
-        return self.refuses(algorithm, problem) if self.refuses else ""
-
     def require(self, algorithm: Any, problem: Any = None) -> None:
         """Raise ValueError with the refusal, where there is one."""
-        refusal = self.refusal(algorithm, problem)
+        refusal = self.refuses(algorithm, problem) if self.refuses else ""
         if refusal:
             raise ValueError(refusal)
 
@@ -76,21 +72,65 @@ class Terms:
 
 @dataclass(frozen=True)
 class Statement:
-    """One theorem: from arguments to its `Bound`."""
+    """One theorem as it is declared: from arguments to its `Bound`.
+
+    Parameters
+    ----------
+    paper : Paper
+    number : str
+        Of the statement in the paper.
+    body : callable
+        What makes the terms.
+    quantity, kind, index, source : as in `Bound`
+        `source` is paper and number by default, and may depend on the variant.
+    terms : tuple of str
+        Names of the terms that some variant may have.
+    hypotheses : tuple of Hypothesis
+    variants : mapping name -> what it is, or tuple of names
+        The first is the default.
+    algorithm : type, optional
+        A class in place of the paper's.
+    inputs : callable(problem, algorithm, constants, n_rounds, start) -> dict, optional
+        Further arguments, where `theory.examine` has to find them from the problem.
+    formerly : mapping, optional
+        Names that variants had before -> what they mean now.
+    arguments : mapping name -> str, optional
+        For the docstring: arguments of this statement besides the paper's.
+    """
 
     paper: Paper
-    id: str
     number: str
-    quantity: str
-    kind: str
-    hypotheses: tuple[Hypothesis, ...]
-    variants: tuple[str, ...]
-    index: str
-    algorithm: type
-    source: str | Callable[[str], str]
-    terms: tuple[str, ...]
     body: Callable[..., Mapping[str, Any] | Terms]
-    formerly: Mapping[str, str] | None
+    quantity: str
+    terms: tuple[str, ...]
+    kind: str = "upper"
+    hypotheses: tuple[Hypothesis, ...] = ()
+    source: str | Callable[[str], str] = ""
+    variants: Any = ("printed",)
+    index: str = "round"
+    algorithm: Any = None
+    inputs: Callable[..., dict[str, Any]] | None = None
+    formerly: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, KINDS)
+        one_of("index", self.index, INDICES)
+        for name, value in (("variants", self.variants), ("terms", self.terms)):
+            if isinstance(value, str):
+                raise ValueError(f"{name}={value!r} must be a tuple of names")
+            if not value or not all(value):
+                raise ValueError(f"{name}={value!r} of {self.id} must name at least one")
+        named = self.variants if isinstance(self.variants, Mapping) else dict.fromkeys(self.variants, "")
+        object.__setattr__(self, "variants", named)
+        object.__setattr__(self, "algorithm", self.algorithm or self.paper.algorithm)
+        object.__setattr__(self, "arguments", {**self.paper.arguments, **self.arguments})
+        self._require_consistent()
+
+    @property
+    def id(self) -> str:
+        """Of the catalogue."""
+        return f"{self.paper.id}.{self.body.__name__}"
 
     @functools.cached_property
     def extras(self) -> dict[str, inspect.Parameter]:
@@ -104,14 +144,11 @@ class Statement:
         return {p.name: p.replace(kind=p.KEYWORD_ONLY, annotation=Any)
                 for p in (*own, *of_setting) if p.name not in OWN}
 
-    def require_consistent(self, documented: Collection[str]) -> None:
+    def _require_consistent(self) -> None:
         """Raise ValueError where the declaration contradicts itself, or names what is not there."""
-        for name, value in (("variants", self.variants), ("terms", self.terms)):
-            if not value or not all(value):
-                raise ValueError(f"{name}={value!r} of {self.id} must name at least one")
-        for gone, meant in (self.formerly or {}).items():
-            one_of(f"formerly[{gone!r}] of {self.id}", meant, self.variants)
-        unsaid = set(self.extras) - set(documented)
+        for gone, meant in self.formerly.items():
+            one_of(f"formerly[{gone!r}] of {self.id}", meant, tuple(self.variants))
+        unsaid = set(self.extras) - set(self.arguments)
         if unsaid:
             raise ValueError(f"arguments {sorted(unsaid)} of {self.id} must have words for the docstring")
         rules = [h.judge for h in self.hypotheses] + [self.paper.start_distances.get(self.quantity)]
@@ -136,7 +173,7 @@ class Statement:
                   kinds("algorithm", kinds.POSITIONAL_OR_KEYWORD, annotation=self.algorithm),
                   kinds("n_rounds", kinds.KEYWORD_ONLY, annotation=int, default=kinds.empty if counts else 0),
                   kinds("record", kinds.KEYWORD_ONLY, annotation=Any, default=None)]
-        variant = kinds("variant", kinds.KEYWORD_ONLY, annotation=str, default=self.variants[0])
+        variant = kinds("variant", kinds.KEYWORD_ONLY, annotation=str, default=next(iter(self.variants)))
         return inspect.Signature([*common, *self.extras.values(), variant], return_annotation=Bound)
 
     def applies(self, algorithm: Any, problem: Any = None) -> bool:
@@ -163,7 +200,8 @@ class Statement:
                             ) from None
         arguments.apply_defaults()
         known = Known(self, arguments.arguments)
-        known["variant"] = variant = named_variant(known["variant"], self.variants, self.id, self.formerly, 4)
+        known["variant"] = variant = named_variant(
+            known["variant"], tuple(self.variants), self.id, self.formerly, 4)
         found = known.call(self.body)
         found = found if isinstance(found, Terms) else Terms(found)
         if not set(found.terms) <= set(self.terms):

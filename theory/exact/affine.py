@@ -156,10 +156,9 @@ class AffineMap:
     def then(self, after: AffineMap) -> AffineMap:
         """This map followed by another; neither with a random part."""
         first, second = self.deviation, after.deviation
-        noise = around(after.matrix, self.noise) + after.noise
         return AffineMap(first + second + times(second, first),
                          self.shift + after.shift + at(second, self.shift),
-                         noise if self.between else symmetrised(noise))
+                         around(after.matrix, self.noise) + after.noise)
 
     def squared(self) -> AffineMap:
         """This map twice."""

@@ -97,7 +97,9 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     means = np.empty((views, kept, dim))
     covs = np.zeros((views, kept, dim, dim)) if covariance == "full" else np.empty((views, kept, entries))
     with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported below, by its round
-        moments = family.moments(solved, algorithm, rounds, *_start(problem, algorithm, start), covariance)
+        mean, cov = _start(problem, algorithm, start)
+        cov = None if covariance == "none" else np.zeros(dim) if cov is None else cov
+        moments = family.moments(solved, algorithm, rounds, mean, cov, covariance == "full")
         for i, (mean, cov) in enumerate(moments):
             means[:, i] = mean
             if cov is not None:

@@ -11,6 +11,7 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
 from .affine import Moments, NoExactLaw
+from .batches import has_minibatches
 from .federated.joint import JointLaw
 
 MEMORY_LIMIT = 2 * 1024**3
@@ -22,9 +23,15 @@ class ExactFamily:
     """What a file of this package provides for its algorithm; a missing part raises `NoExactLaw`."""
 
     clients_differ = False
+    takes_minibatches = False
 
     def solvable(self, problem: Any) -> Any:
-        """The problem whose moments are followed: `problem`, or a quadratic one with the same law."""
+        """The problem whose moments are followed: `problem`, or a quadratic one with the same law.
+
+        Linear regression stays as it is where the family `takes_minibatches`.
+        """
+        if self.takes_minibatches and has_minibatches(problem):
+            return problem
         if not isinstance(problem, Quadratic) and problem.keeps_gaussian:
             problem = problem.as_quadratic()
         if not isinstance(problem, Quadratic):
@@ -36,11 +43,11 @@ class ExactFamily:
         """Raise `UnstableStepSize` for what the algorithm's own `stability` does not see."""
 
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
-                covariance: str) -> Iterable[Moments]:
-        """Moments of the average iterate at `rounds`, from moments `mean` and `cov` (None: a point).
+                full: bool) -> Iterable[Moments]:
+        """Moments of the average iterate at `rounds`, from those of the start.
 
-        With covariance="none" the covariances are None; else (d, d), or (d,) variances where "diagonal" or
-        where coordinates are uncorrelated. Where `clients_differ`: stacked, the average first.
+        Where `cov` is None so are the others. They are (d, d), or (d,) variances unless `full`, or where
+        coordinates are uncorrelated. Where `clients_differ`: stacked, the average first.
         """
         raise NoExactLaw(f"{type(algorithm).__name__} has no exact law here")
 
@@ -62,10 +69,10 @@ class ExactFamily:
         raise NoExactLaw(f"{type(algorithm).__name__} has no sampler of rounds here")
 
 
-def exact(algorithm_class: type) -> Callable[[type[ExactFamily]], type[ExactFamily]]:
-    """Class decorator: this `ExactFamily` knows the exact laws of `algorithm_class`."""
+def exact(*algorithm_classes: type) -> Callable[[type[ExactFamily]], type[ExactFamily]]:
+    """Class decorator: this `ExactFamily` knows the exact laws of these algorithms."""
     def add(family: type[ExactFamily]) -> type[ExactFamily]:
-        _FAMILIES[algorithm_class] = family()
+        _FAMILIES.update(dict.fromkeys(algorithm_classes, family()))
         return family
 
     return add
@@ -85,3 +92,24 @@ def refuse_numbers(numbers: int, what: str, advice: str) -> None:
     if 8 * numbers > MEMORY_LIMIT:
         raise ValueError(f"{what} would take {8 * numbers / 1e9:.3g} GB, more than the limit of "
                          f"{MEMORY_LIMIT / 1e9:.3g} GB; {advice}")
+
+
+def require_steps(algorithm: Any, n_steps: int, asked: str) -> None:
+    """Raise ValueError where the schedule is shorter than `n_steps`, for which what is `asked` asks."""
+    known = algorithm.schedule.n_steps
+    if known is not None and known < n_steps:
+        raise ValueError(f"step_size has {known} entries; {asked} for {n_steps}")
+
+
+def require_constant(algorithm: Any) -> None:
+    """Raise `NoExactLaw` where no law is stationary because the step size changes."""
+    if not algorithm.schedule.is_constant:
+        raise NoExactLaw(f"step_size={algorithm.step_size!r} changes from step to step, so that no law "
+                         "is left unchanged by a round; use exact_law, or a constant step size")
+
+
+def require_rounds_to_draw(problem: Any) -> None:
+    """Raise `NoExactLaw` where only moments are known."""
+    if has_minibatches(problem):
+        raise NoExactLaw("with minibatches only moments are known, and rounds cannot be drawn from them; "
+                         "use fedsim.simulate")

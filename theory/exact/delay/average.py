@@ -28,7 +28,7 @@ from fedsim.settings.validation import Array, array, one_of, positive, real, sha
 
 from ..affine import NoExactLaw
 from ..families import refuse_numbers
-from .family import StaleFamily, each_schedule, friction_of, n_schedules, refuse_work
+from .family import StaleFamily, each_schedule, n_schedules, refuse_work
 from .recursion import Delays, Directions
 
 
@@ -153,7 +153,7 @@ def _given(problem: Any, pooled: Any, algorithm: Any, length: int, function: str
     refuse_numbers(len(directions.left) * (oldest + 2) * (length + 1),
                            f"covariances of n_rounds={length} iterates at dimension {pooled.dim} with ages "
                            f"up to {oldest}", "average over fewer, or use diagonal Hessians")
-    delays = Delays(directions, friction_of(algorithm), oldest, length + 1, *directions.enter(mean, cov))
+    delays = Delays(directions, algorithm.friction, oldest, length + 1, *directions.enter(mean, cov))
     with np.errstate(over="ignore", invalid="ignore"):
         found = (_squares if function == "square" else _identity)(directions, delays, steps, ages)
         extra = _non_normal(problem, algorithm, delays, steps, ages) if function == "square" else 0.0
@@ -212,7 +212,7 @@ def _non_normal(problem: Any, algorithm: Any, delays: Delays, steps: Array, ages
         return 0.0
     third, fourth = problem.gradient_cumulants[1:]
     k3, k4 = -steps**3 * third, steps**4 * fourth  # of e_s = ... - h (gradient noise)
-    curvature, friction, length = problem.curvature, friction_of(algorithm), len(steps)
+    curvature, friction, length = problem.curvature, algorithm.friction, len(steps)
     centre, depth = problem.pull / problem.curvature, delays.depth
     means = centre + delays.mean[0]
     response, velocity = np.zeros((depth, length)), np.zeros(length)

@@ -23,7 +23,7 @@ from fedsim.settings.staleness import Several, Workers, as_staleness
 from fedsim.settings.validation import Array
 
 from ..affine import AffineMap, Moments, NoExactLaw
-from ..evolution import correlated, evolve
+from ..evolution import correlated, evolve, matrix_of, variances_of
 from ..families import ExactFamily, exact
 from .recursion import Delays, Directions
 
@@ -31,11 +31,6 @@ LARGEST_STATE = 600
 """Iterates in a companion state."""
 LARGEST_WORK = 3e11
 """Operations after which an exact law is refused rather than waited for."""
-
-
-def friction_of(algorithm: Any) -> float | None:
-    """B of SGHMC; None for SGLD."""
-    return algorithm.friction
 
 
 def companion_map(directions: Directions, step: float, friction: float | None, tau: int) -> AffineMap:
@@ -92,25 +87,14 @@ def each_schedule(algorithm: Any, n_rounds: int) -> list[Any]:
     return [replace(algorithm, staleness=known.one(number)) for number in range(len(known.values))]
 
 
-def _mixture(parts: list[Iterable[Moments]], covariance: str) -> Iterable[Moments]:
+def _mixture(parts: list[Iterable[Moments]], full: bool) -> Iterable[Moments]:
     """Moments of an equal mixture."""
     for moments in zip(*parts, strict=True):
         means = np.array([mean for mean, _ in moments])
         mean = means.mean(axis=0)
-        if covariance == "none":
-            yield mean, None
-            continue
         cov = np.mean([cov for _, cov in moments], axis=0)
         gaps = (means - mean) / np.sqrt(len(means))
-        if covariance == "diagonal":
-            yield mean, (cov if cov.ndim == 1 else np.diagonal(cov)) + (gaps**2).sum(axis=0)
-        else:
-            yield mean, (np.diag(cov) if cov.ndim == 1 else cov) + gaps.T @ gaps
-
-
-def _at_start(mean: Array, cov: Array | None, covariance: str) -> Moments:
-    """The start as it was given, without rounding."""
-    return mean, None if covariance == "none" else np.zeros_like(mean) if cov is None else cov
+        yield mean, matrix_of(cov) + gaps.T @ gaps if full else variances_of(cov) + (gaps**2).sum(axis=0)
 
 
 class MomentMatched(Quadratic):
@@ -119,6 +103,7 @@ class MomentMatched(Quadratic):
     has_minibatches = True
 
 
+@exact(StaleSGLD, StaleSGHMC)
 class StaleFamily(ExactFamily):
     """What both stale algorithms share."""
 
@@ -133,20 +118,22 @@ class StaleFamily(ExactFamily):
         return not isinstance(problem, MomentMatched) and n_schedules(algorithm) == 1
 
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
-                covariance: str) -> Iterable[Moments]:
-        if n_schedules(algorithm) == 1:
-            return self._given(problem, algorithm, rounds, mean, cov, covariance)
-        refuse_work(n_schedules(algorithm) * int(rounds[-1]) * 15e4, int(rounds[-1]))
-        return _mixture([self._given(problem, one, rounds, mean, cov, covariance)
-                         for one in each_schedule(algorithm, int(rounds[-1]))], covariance)
+                full: bool) -> Iterable[Moments]:
+        start, last = np.zeros_like(mean) if cov is None else cov, int(rounds[-1])
+        if n_schedules(algorithm) > 1:
+            refuse_work(n_schedules(algorithm) * last * 15e4, last)
+        parts = [self._on_schedule(problem, one, rounds, mean, start, full)
+                 for one in each_schedule(algorithm, last)]
+        moments = parts[0] if len(parts) == 1 else _mixture(parts, full)
+        return moments if cov is not None else ((mean, None) for mean, _ in moments)
 
-    def _given(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
-               covariance: str) -> Iterable[Moments]:
+    def _on_schedule(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array,
+                     full: bool) -> Iterable[Moments]:
         """Moments given one schedule."""
         pooled, last = problem.pooled(), int(rounds[-1])
-        directions = Directions.of(pooled, cov, covariance != "full")
+        directions = Directions.of(pooled, cov, not full)
         begin, pairs = directions.enter(mean, cov)
-        friction, staleness = friction_of(algorithm), as_staleness(algorithm.staleness)
+        friction, staleness = algorithm.friction, as_staleness(algorithm.staleness)
         settled = staleness.limit if hasattr(staleness, "tau") and algorithm.schedule.is_constant else None
         by_steps, by_powers = np.inf, np.inf
         if settled is not None:
@@ -155,9 +142,9 @@ class StaleFamily(ExactFamily):
             by_powers = by_powers if width <= LARGEST_STATE else np.inf
         if by_powers < by_steps:
             refuse_work(by_powers, last)
-            yield _at_start(mean, cov, covariance)
-            found = self._powers(directions, algorithm, rounds, begin, pairs, settled or 0, covariance)
-            yield from islice(found, 1, None)
+            yield mean, cov  # as it was given, without rounding
+            moments = self._powers(directions, algorithm, rounds, begin, pairs, settled or 0)
+            yield from islice(moments, 1, None)
             return
         refuse_work(last * 15e4, last)  # before the ages are made
         ages = algorithm.ages(last)
@@ -165,19 +152,15 @@ class StaleFamily(ExactFamily):
         refuse_work(_work(len(pairs), rounds, 1, oldest)[0], last)
         delays = Delays(directions, friction, oldest, oldest + 1, begin, pairs)
         steps = np.broadcast_to(algorithm.schedule.at(np.arange(last)), last)
-        yield _at_start(mean, cov, covariance)
+        yield mean, cov
         for before, now in pairwise(rounds.tolist()):
             for number in range(before, now):
                 delays.step(float(steps[number]), int(ages[number]))
-            yield self._leave(directions, *delays.newest, covariance)
-
-    def _leave(self, directions: Directions, mean: Array, cov: Array, covariance: str) -> Moments:
-        found = directions.leave(mean, cov)
-        return (found[0], None) if covariance == "none" else found
+            yield directions.leave(*delays.newest)
 
     def _powers(self, directions: Directions, algorithm: Any, rounds: np.ndarray, begin: Array,
-                pairs: Array, tau: int, covariance: str) -> Iterable[Moments]:
-        friction = friction_of(algorithm)
+                pairs: Array, tau: int) -> Iterable[Moments]:
+        friction = algorithm.friction
         step = companion_map(directions, algorithm.schedule.largest, friction, tau)
         start = np.ones(step.shift.shape[1])
         if friction is not None:
@@ -185,7 +168,7 @@ class StaleFamily(ExactFamily):
         mean, cov = begin[:, None] * start, pairs[:, None, None] * np.outer(start, start)
         for after, grown in evolve(rounds, mean, cov.reshape(step.noise.shape), step):
             assert grown is not None
-            yield self._leave(directions, after[:, 0], grown[..., 0, 0].ravel(), covariance)
+            yield directions.leave(after[:, 0], grown[..., 0, 0].ravel())
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         staleness = as_staleness(algorithm.staleness)
@@ -195,7 +178,7 @@ class StaleFamily(ExactFamily):
         if not algorithm.schedule.is_constant:
             raise NoExactLaw("the step size of a schedule never settles: there is no stationary law")
         directions = Directions.of(problem.pooled(), None)
-        tau, friction = staleness.limit, friction_of(algorithm)
+        tau, friction = staleness.limit, algorithm.friction
         power = companion_map(directions, algorithm.schedule.largest, friction, tau)
         if power.shift.shape[1] > LARGEST_STATE:
             raise NoExactLaw(f"staleness={tau} makes a state of more than {LARGEST_STATE} iterates")
@@ -223,7 +206,7 @@ class StaleFamily(ExactFamily):
     def _sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                 generator: np.random.Generator) -> Array:
         """Replicas that follow one schedule."""
-        pooled, last, friction = problem.pooled(), int(rounds[-1]), friction_of(algorithm)
+        pooled, last, friction = problem.pooled(), int(rounds[-1]), algorithm.friction
         hessian, given = pooled.dense_hessians[0], pooled.noise_covariances
         noise = np.zeros_like(hessian) if given is None else given[0]
         ages, unit = algorithm.ages(last), np.eye(pooled.dim)
@@ -249,7 +232,3 @@ class StaleFamily(ExactFamily):
                 out[:, kept] = new + pooled.minimizer
                 kept += 1
         return out
-
-
-exact(StaleSGLD)(StaleFamily)
-exact(StaleSGHMC)(StaleFamily)

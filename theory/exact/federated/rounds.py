@@ -29,16 +29,20 @@ from fedsim.settings.validation import Array
 from ..affine import AffineMap, Moments, NoExactLaw
 from ..batches import has_minibatches, require_second_moment
 from ..evolution import drawn, evolve, matrix_of, variances_of
-from ..families import ExactFamily
+from ..families import ExactFamily, require_constant, require_rounds_to_draw, require_steps
 from .chain import Steps, batched
 from .joint import JointLaw, LocalStep, propagate
 from .minibatch import MinibatchRounds, parts_of
 from .server import DrawnRound, States, server_map
 from .spectrum import ClientMaps, Spectrum, local_steps, round_clients
 
+ASKED = "n_rounds and local_steps ask"
+
 
 class FederatedFamily(ExactFamily):
     """Laws of any algorithm that declares what a local step does."""
+
+    takes_minibatches = True
 
     def chain(self, algorithm: Any, eta: Any) -> Sequence[Any]:
         """The parts of a local step of size `eta`, a number or an array, see `chain`."""
@@ -77,16 +81,6 @@ class FederatedFamily(ExactFamily):
         """First rounds that differ from the later ones, apart from their step sizes."""
         return 0
 
-    def check_steps(self, problem: Any, algorithm: Any, n_steps: int) -> None:
-        """Raise ValueError where the schedule is shorter than `n_steps` local steps."""
-        known = algorithm.schedule.n_steps
-        if known is not None and known < n_steps:
-            raise ValueError(f"step_size has {known} entries; n_rounds and local_steps ask for {n_steps}")
-
-    def solvable(self, problem: Any) -> Any:
-        """Quadratic problems, and linear regression with minibatches as it is."""
-        return problem if has_minibatches(problem) else super().solvable(problem)
-
     def require_stable(self, problem: Any, algorithm: Any) -> None:
         if has_minibatches(problem):
             parts_of(algorithm, 1.0, problem.dim)  # refuses what has no moments here
@@ -98,21 +92,17 @@ class FederatedFamily(ExactFamily):
         return variance_factor(problem, algorithm) == 0.0 and not has_minibatches(problem)
 
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
-                covariance: str) -> Iterable[Moments]:
-        self.check_steps(problem, algorithm, int(rounds[-1]) * algorithm.local_steps)
+                full: bool) -> Iterable[Moments]:
+        require_steps(algorithm, int(rounds[-1]) * algorithm.local_steps, ASKED)
         factor = variance_factor(problem, algorithm)
         if has_minibatches(problem):
-            if covariance != "none":
-                start = matrix_of(np.zeros(problem.dim) if cov is None else cov)
-                return MinibatchRounds(problem, algorithm, factor).moments(rounds, mean, start)
+            if cov is not None:
+                return MinibatchRounds(problem, algorithm, factor).moments(rounds, mean, matrix_of(cov))
             problem = problem.curvature_problem()
-        variances = problem.structure != "dense" and (
-            covariance != "full" or not (
-                factor or _correlated_noise(problem) or (cov is not None and cov.ndim == 2)))
-        if covariance == "none":
-            cov = None
-        else:
-            cov = (variances_of if variances else matrix_of)(np.zeros(problem.dim) if cov is None else cov)
+        correlated = factor or _correlated_noise(problem) or (cov is not None and cov.ndim == 2)
+        variances = problem.structure != "dense" and not (full and correlated)
+        if cov is not None:
+            cov = variances_of(cov) if variances else matrix_of(cov)
         states, maps = self._maps(problem, algorithm, factor, variances)
         first = [maps(number) for number in range(min(self.head(algorithm), int(rounds[-1])))]
         later = maps(len(first)).power(rounds) if algorithm.schedule.is_constant else maps
@@ -126,9 +116,7 @@ class FederatedFamily(ExactFamily):
         return states, lambda number: server_map(problem, clients(number), states, factor, variances)
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
-        if not algorithm.schedule.is_constant:
-            raise NoExactLaw(f"step_size={algorithm.step_size!r} changes from step to step, so that no law "
-                             "is left unchanged by a round; use exact_law, or a constant step size")
+        require_constant(algorithm)
         factor = variance_factor(problem, algorithm)
         if has_minibatches(problem):
             return MinibatchRounds(problem, algorithm, factor).stationary()
@@ -137,7 +125,7 @@ class FederatedFamily(ExactFamily):
         return states.present(*maps(self.head(algorithm)).stationary())  # type: ignore[return-value]
 
     def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
-        self.check_steps(problem, algorithm, n_steps)
+        require_steps(algorithm, n_steps, ASKED)
         if has_minibatches(problem):
             raise NoExactLaw("with minibatches federated algorithms have exact moments at communications "
                              "only; use exact_law")
@@ -146,10 +134,8 @@ class FederatedFamily(ExactFamily):
 
     def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                generator: np.random.Generator) -> Array:
-        self.check_steps(problem, algorithm, int(rounds[-1]) * algorithm.local_steps)
-        if has_minibatches(problem):
-            raise NoExactLaw("with minibatches only moments are known, and rounds cannot be drawn from them; "
-                             "use fedsim.simulate")
+        require_steps(algorithm, int(rounds[-1]) * algorithm.local_steps, ASKED)
+        require_rounds_to_draw(problem)
         variances = problem.structure != "dense" and not _correlated_noise(problem)
         if variance_factor(problem, algorithm) > 0.0:
             return self._sample_drawn(problem, algorithm, rounds, points, generator, variances)

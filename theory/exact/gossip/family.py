@@ -12,10 +12,10 @@ import numpy as np
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
-from ..affine import Moments, NoExactLaw, symmetrised
+from ..affine import Moments, symmetrised
 from ..batches import MinibatchNoise, has_minibatches, require_second_moment
 from ..evolution import drawn, evolve
-from ..families import ExactFamily
+from ..families import ExactFamily, require_constant, require_rounds_to_draw, require_steps
 from ..federated.joint import JointLaw
 from .common_hessian import ModeLaw
 from .general import Components, GossipMap, Move, Stacked
@@ -26,6 +26,7 @@ class DecentralizedFamily(ExactFamily):
     """Laws of any algorithm that says what its steps are, as a `Move`."""
 
     clients_differ = True
+    takes_minibatches = True
 
     def move(self, algorithm: Any, size: float) -> Move:
         """The step of this size."""
@@ -34,10 +35,6 @@ class DecentralizedFamily(ExactFamily):
     def velocities(self, problem: Any, algorithm: Any) -> Array | None:
         """Velocities at the start (N, d), or None for algorithms without any."""
         return None
-
-    def solvable(self, problem: Any) -> Any:
-        """Quadratic problems, and linear regression with minibatches as it is."""
-        return problem if has_minibatches(problem) else super().solvable(problem)
 
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
         return not has_minibatches(problem)
@@ -56,14 +53,11 @@ class DecentralizedFamily(ExactFamily):
         return lambda number: self.move(algorithm, float(algorithm.schedule.at(number)))
 
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
-                covariance: str) -> Iterable[Moments]:
-        check_steps(algorithm, int(rounds[-1]))
-        if covariance == "none":
-            cov = None
-            problem = problem.curvature_problem() if has_minibatches(problem) else problem
-        elif cov is None:
-            cov = np.zeros(problem.dim)
-        law, step = self._law(problem, algorithm, cov, covariance == "full")
+                full: bool) -> Iterable[Moments]:
+        _require_steps(algorithm, int(rounds[-1]))
+        if cov is None and has_minibatches(problem):
+            problem = problem.curvature_problem()
+        law, step = self._law(problem, algorithm, cov, full)
         moves = self._moves(algorithm)
         maps: Any = lambda number: step(moves(number))  # noqa: E731
         if algorithm.schedule.is_constant:
@@ -73,19 +67,20 @@ class DecentralizedFamily(ExactFamily):
 
     def _steps(self, problem: Any, algorithm: Any, dense: bool) -> tuple[Stacked, Callable[[Move], Any]]:
         """The law of the stacked state, and a function that makes the map of a `Move`."""
-        minibatches = has_minibatches(problem)
-        components = Components(problem.curvature_problem() if minibatches else problem, algorithm.mixing,
-                                dense or minibatches)
+        data = MinibatchNoise(problem) if has_minibatches(problem) else None
+        followed = problem if data is None else problem.curvature_problem()
+        components = Components(followed, algorithm.mixing, dense)
         law = Stacked(components, self.move(algorithm, algorithm.schedule.largest).parts)
-        if not minibatches:
+        if data is None:
             return law, lambda move: GossipMap(components, move)
-        data = MinibatchNoise(problem)
         return law, lambda move: MinibatchMap(components, move, data)
 
     def _law(self, problem: Any, algorithm: Any, cov: Array | None,
              full: bool) -> tuple[Stacked | ModeLaw, Callable[[Move], Any]]:
         """As `_steps`, or by the modes of a common Hessian."""
-        modes = None if has_minibatches(problem) else ModeLaw.of(problem, algorithm.mixing, cov, full)
+        if has_minibatches(problem):
+            return self._steps(problem, algorithm, True)
+        modes = ModeLaw.of(problem, algorithm.mixing, cov, full)
         if modes is not None:
             return modes, modes.map
         correlations = full and (isinstance(problem.gradient_noise, np.ndarray) or (
@@ -93,9 +88,7 @@ class DecentralizedFamily(ExactFamily):
         return self._steps(problem, algorithm, problem.structure == "dense" or correlations)
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
-        if not algorithm.schedule.is_constant:
-            raise NoExactLaw(f"step_size={algorithm.step_size!r} changes from step to step, so that no law "
-                             "is left unchanged by a round; use exact_law, or a constant step size")
+        require_constant(algorithm)
         law, step = self._law(problem, algorithm, None, True)
         if isinstance(law, Stacked):
             law.components.refuse_size(law.parts)
@@ -104,7 +97,7 @@ class DecentralizedFamily(ExactFamily):
         return means[view], covs[view]  # type: ignore[index]
 
     def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
-        check_steps(algorithm, n_steps)
+        _require_steps(algorithm, n_steps)
         law, step = self._steps(problem, algorithm, True)
         components, moves = law.components, self._moves(algorithm)
         velocities = self.velocities(problem, algorithm)
@@ -129,10 +122,8 @@ class DecentralizedFamily(ExactFamily):
 
     def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                generator: np.random.Generator) -> Array:
-        if has_minibatches(problem):
-            raise NoExactLaw("with minibatches only moments are known, and rounds cannot be drawn from them; "
-                             "use fedsim.simulate")
-        check_steps(algorithm, int(rounds[-1]))
+        require_rounds_to_draw(problem)
+        _require_steps(algorithm, int(rounds[-1]))
         law, step = self._steps(problem, algorithm, problem.structure == "dense" or isinstance(
             problem.gradient_noise, np.ndarray))
         law.components.refuse_size(law.parts)
@@ -175,8 +166,5 @@ class GossipJointLaw(JointLaw):
         return (offset**2).sum(axis=1) + np.einsum("ia,kab,ib->k", rows, self.cov, rows, optimize=True)
 
 
-def check_steps(algorithm: Any, n_steps: int) -> None:
-    """Raise ValueError where the schedule is shorter than `n_steps`."""
-    known = algorithm.schedule.n_steps
-    if known is not None and known < n_steps:
-        raise ValueError(f"step_size has {known} entries; n_rounds={n_steps} asks for {n_steps}")
+def _require_steps(algorithm: Any, n_steps: int) -> None:
+    require_steps(algorithm, n_steps, f"n_rounds={n_steps} asks")

@@ -15,7 +15,7 @@ from fedsim.laws.law import recorded_rounds
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.participation import Participation
 from theory.exact import affine, exact_law, stationary_law
-from theory.exact.federated import chain, fa_ld, sums
+from theory.exact.federated import chain, fa_ld
 
 DECREASING = schedules.Harmonic(offset=12.0, slope=0.3)
 CASES = [(structure, noise, participation, step, shared)
@@ -252,8 +252,8 @@ def test_sums_over_local_steps():
     """Closed forms against plain loops, also where 1 - P is tiny and beyond stability."""
     for x in (0.0, 1e-18, 1e-9, 0.3, 1.0, 1.7, 2.0, 2.5, -0.1):
         for n in (1, 2, 5, 8):
-            close(sums.geometric(np.float64(x), n), sum((1.0 - x) ** j for j in range(n)), 1e-14)
-    assert sums.power_deviation(np.float64(1e-20), 10) == pytest.approx(-1e-19, rel=1e-15)
+            close(chain.geometric(np.float64(x), n), sum((1.0 - x) ** j for j in range(n)), 1e-14)
+    assert chain.power_deviation(np.float64(1e-20), 10) == pytest.approx(-1e-19, rel=1e-15)
     values, pairs = np.array([[0.4, 2.0], [1.0, 3.0]]), (np.s_[:1, :], np.s_[1:, :])
     step = chain.local_step(fa_ld.FALDFamily().chain(FALD(0.2), 0.2), values, True)
     equal, listed = chain.Round([(step, 6)]), chain.Round([(step, 1)] * 6)

@@ -184,16 +184,6 @@ def _measure(bound: Bound, law: Any, level: float) -> Measured:
     return _QUANTITIES[one_of("quantity", bound.quantity, tuple(_QUANTITIES))].measure(bound, law, level)
 
 
-def _same_target(bound: Bound, law: Law) -> str:
-    """"" when both distances are to the same law; a note when one of the targets is not known."""
-    if bound.target is None:
-        return "the bound's target is not known: taken to be that of the law"
-    if law.target is None:
-        return ""
-    require_target(bound, law.target)
-    return ""
-
-
 def require_target(bound: Bound, theirs: Gaussian) -> None:
     """Raise ValueError where a law is known not to be the target that the bound is about."""
     mine = bound.target
@@ -212,7 +202,9 @@ def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
         raise ValueError(f"law={law!r} must be a fedsim.Law or Run: the bound is about W2 at communications")
     if bound.index != "round":
         raise ValueError(f"index={bound.index!r} of the bound must be 'round' to compare with a Law")
-    notes = [_same_target(bound, law)]
+    notes = ["the bound's target is not known: taken to be that of the law"] if bound.target is None else []
+    if law.target is not None:
+        require_target(bound, law.target)
     goal = law.target if law.target is not None else bound.target
     value = law.w2(goal)
     scale = max(float(value.max()), float(np.sqrt(goal.variances.sum())) if goal is not None else 0.0)
@@ -232,7 +224,7 @@ def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
             nearest > (1.0 + 1e-6) * bound.start_distance + TOLERANCE * scale):
         raise ValueError(f"start of the law is at W2={nearest:.6g} from the target, that of the bound at "
                          f"{bound.start_distance:.6g}; pass the same start to theory.constants")
-    return Measured(value, law.rounds, scale, low, high, ". ".join(filter(None, notes)))
+    return Measured(value, law.rounds, scale, low, high, ". ".join(notes))
 
 
 def _exact_w2(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:

@@ -75,6 +75,9 @@ class Evidence:
         return "the entry" if self.demonstrated else "the authors"
 
 
+Demonstration = Callable[[], Evidence]
+
+
 @dataclass(frozen=True)
 class Erratum:
     """A correction to, or a remark on, the text of a paper as our transcription has it.
@@ -115,7 +118,7 @@ class Erratum:
     theorems: tuple[str, ...]
     derivation: str
     kind: str
-    demonstrate: Callable[[], Evidence] = field(repr=False)
+    demonstrate: Demonstration = field(repr=False)
 
     @property
     def harmless(self) -> bool:
@@ -131,10 +134,9 @@ class Erratum:
 _ENTRIES: dict[str, Erratum] = {}
 
 
-def erratum(*, id: str, paper: str, where: str, printed: str, corrected: str, grade: str, derivation: str,
-            consequence: str = "", theorems: tuple[str, ...] = (), kind: str = "numerical",
-            ) -> Callable[[Callable[[], Evidence]], Callable[[], Evidence]]:
-    """Decorator that registers a function without arguments as the evidence of an entry.
+def erratum(*, id: str, grade: str, consequence: str = "", theorems: tuple[str, ...] = (),
+            kind: str = "numerical", **words: str) -> Callable[[Demonstration], Demonstration]:
+    """Decorator that registers a function without arguments as the evidence of an `Erratum`.
 
     Nothing falls with a remark; every erratum must say what does.
     """
@@ -142,11 +144,11 @@ def erratum(*, id: str, paper: str, where: str, printed: str, corrected: str, gr
     one_of("grade", grade, ERRATA + REMARKS)
     falls = one_of("consequence", consequence or ("nothing" if grade in REMARKS else None), CONSEQUENCES)
 
-    def register(function: Callable[[], Evidence]) -> Callable[[], Evidence]:
+    def register(function: Demonstration) -> Demonstration:
         if id in _ENTRIES:
             raise ValueError(f"id={id!r} is registered already; ids must be unique")
-        _ENTRIES[id] = Erratum(id, paper, where, printed, corrected, grade, falls, tuple(theorems),
-                               derivation, kind, function)
+        _ENTRIES[id] = Erratum(id=id, grade=grade, consequence=falls, theorems=tuple(theorems), kind=kind,
+                               demonstrate=function, **words)
         return function
 
     return register

@@ -21,10 +21,12 @@ GRID = 32
 
 def _distances(problem: Problem, algorithm: Algorithm, rounds: np.ndarray,
                start: Any) -> tuple[np.ndarray, np.ndarray]:
+    """These rounds (the law has round 0 besides), and W2 there."""
     diagonal = isinstance(problem, Quadratic) and problem.structure != "dense"
     law: Law = exact_law(problem, algorithm, int(rounds[-1]), start=start, record=rounds,
                          covariance="diagonal" if diagonal else "full")
-    return law.rounds, law.w2()
+    asked = law.rounds >= rounds[0]
+    return law.rounds[asked], law.w2()[asked]
 
 
 def rounds_to(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any = None,
@@ -69,7 +71,6 @@ def rounds_to(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any 
     floor: float | None = None
     while True:
         rounds, w2 = _distances(problem, algorithm, grid, start)
-        rounds, w2 = rounds[rounds >= low], w2[rounds >= low]
         inside = np.flatnonzero(w2 <= eps)
         if len(inside):
             return _refine(problem, algorithm, eps, start, rounds, int(inside[0]))
@@ -99,7 +100,6 @@ def _refine(problem: Problem, algorithm: Algorithm, eps: float, start: Any, roun
     while inside - before > 1:
         grid = np.unique(np.linspace(before, inside, GRID + 1).astype(np.int64))
         found, w2 = _distances(problem, algorithm, grid, start)
-        found, w2 = found[found >= before], w2[found >= before]
         place = int(np.flatnonzero(w2 <= eps)[0])
         if place == 0:
             return before

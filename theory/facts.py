@@ -17,16 +17,7 @@ import numpy as np
 from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
 from fedsim.laws.law import Gaussian, NoTarget
 from fedsim.provenance import Provenance, attach
-from fedsim.settings.validation import (
-    Array,
-    array,
-    client_weights,
-    nonnegative,
-    one_of,
-    positive,
-    shape,
-    whole,
-)
+from fedsim.settings.validation import array, client_weights, nonnegative, one_of, positive, shape, whole
 
 from .potentials import Potentials, potentials
 
@@ -138,16 +129,12 @@ class Constants:
         traces = self.gradient_noise_traces
         if np.ndim(traces) == 0:
             traces = np.full(n_clients, nonnegative("gradient_noise_traces", traces))
-        traces = shape("gradient_noise_traces", array("gradient_noise_traces", traces, 1), (n_clients,))
-        if (traces < 0.0).any():
-            raise ValueError(f"gradient_noise_traces has a negative entry {traces.min():g}; "
-                             "it must be at least 0")
-        put(self, "gradient_noise_traces", traces)
-        if self.gaps_at_origin is not None:
-            gaps = shape("gaps_at_origin", array("gaps_at_origin", self.gaps_at_origin, 1), (n_clients,))
-            if (gaps < 0.0).any():
-                raise ValueError(f"gaps_at_origin has a negative entry {gaps.min():g}; it must be at least 0")
-            put(self, "gaps_at_origin", gaps)
+        for name, values in (("gradient_noise_traces", traces), ("gaps_at_origin", self.gaps_at_origin)):
+            if values is not None:
+                each = shape(name, array(name, values, 1), (n_clients,))
+                if (each < 0.0).any():
+                    raise ValueError(f"{name} has a negative entry {each.min():g}; it must be at least 0")
+                put(self, name, each)
         if self.gradient_at_minimizer is None:
             return
         gradients = array("gradient_at_minimizer", self.gradient_at_minimizer, 1, 2)
@@ -166,7 +153,7 @@ class Constants:
         return self.smoothness / self.strong_convexity
 
     @property
-    def gradient_norms(self) -> Array:
+    def gradient_norms(self) -> np.ndarray:
         """(N,) norms of the clients' gradients at the global minimizer."""
         gradients = self.need("gradient_at_minimizer")
         return np.hypot.reduce(np.abs(np.atleast_2d(gradients.T).T), axis=1)

@@ -15,9 +15,7 @@ from scipy.stats import t as student
 
 from fedsim.settings.validation import Array, array, one_of, real, shape
 
-__all__ = [
-    "Line", "RateFit", "Slope", "fit_affine", "fit_rate", "fit_root_log", "loglog_slope",
-]
+__all__ = ["Line", "RateFit", "Slope", "fit_affine", "fit_rate", "fit_root_log", "loglog_slope"]
 
 
 def _above_zero(name: str, value: Any) -> Array:
@@ -40,6 +38,12 @@ def _level(level: Any) -> float:
     if not 0.0 < value < 1.0:
         raise ValueError(f"level={level!r} must lie strictly between 0 and 1")
     return value
+
+
+def _explained(values: Array, fitted: Array) -> float:
+    """Share of the variance of `values`."""
+    rest, total = values - fitted, ((values - values.mean()) ** 2).sum()
+    return float(1.0 - rest @ rest / total) if total > 0.0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -245,9 +249,7 @@ def fit_affine(x: Any, y: Any) -> Line:
     """
     first, second = _pairs(x, y, 2)
     slope, offset = np.polyfit(first, second, 1)
-    rest = second - slope * first - offset
-    whole = ((second - second.mean()) ** 2).sum()
-    return Line(float(slope), float(offset), float(1.0 - rest @ rest / whole) if whole > 0.0 else 1.0)
+    return Line(float(slope), float(offset), _explained(second, slope * first + offset))
 
 
 def fit_root_log(x: Any, y: Any) -> tuple[float, float, float]:
@@ -282,6 +284,4 @@ def fit_root_log(x: Any, y: Any) -> tuple[float, float, float]:
     a, b = np.polyfit(np.log(first), second / np.sqrt(first), 1)
     if a == 0.0:
         raise ValueError("y / sqrt(x) is constant: sqrt(x) log(c x) has no finite c that fits it")
-    rest = second - np.sqrt(first) * (a * np.log(first) + b)
-    whole = ((second - second.mean()) ** 2).sum()
-    return float(a), float(b / a), float(1.0 - rest @ rest / whole) if whole > 0.0 else 1.0
+    return float(a), float(b / a), _explained(second, np.sqrt(first) * (a * np.log(first) + b))

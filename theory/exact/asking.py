@@ -124,8 +124,7 @@ def _keep(covs: Array, i: int, cov: Array, axes: int) -> None:
     if covs.ndim == 3:
         covs[:, i] = cov if variances else np.diagonal(cov, axis1=-2, axis2=-1)
     elif variances:
-        places = np.arange(covs.shape[-1])
-        covs[:, i, places, places] = cov
+        covs[:, i] = cov[..., None] * np.eye(covs.shape[-1])
     else:
         covs[:, i] = cov
 

@@ -14,7 +14,7 @@ Source: DE-SGLD section 5.1 and appendix D; FA-LD appendix G; the moments are de
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -31,18 +31,11 @@ def has_minibatches(problem: Any) -> bool:
     return isinstance(problem, LinearRegression) and problem.has_minibatches
 
 
-class SecondMoment(Protocol):
-    """The second moment of what one step size makes; both say the same, the first sometimes sooner."""
+def require_second_moment(step: float, of_size: Callable[[float], Any]) -> None:
+    """Raise `UnstableStepSize`, naming the limit, unless the second moment contracts at this step size.
 
-    def contracts(self) -> bool:
-        """Is `radius` below one?"""
-
-    def radius(self) -> float:
-        """Of the part that is linear in the covariance."""
-
-
-def require_second_moment(step: float, of_size: Callable[[float], SecondMoment]) -> None:
-    """Raise `UnstableStepSize`, naming the limit, unless the second moment contracts at this step size."""
+    What `of_size` makes of a step size `contracts` where the `radius` of its second moment is below one.
+    """
     if of_size(step).contracts():
         return
     low = 0.5 * step

@@ -23,11 +23,30 @@ import numpy as np
 from fedsim.settings.validation import Array
 
 from ..evolution import leap
-from .sums import geometric, power_deviation
 
 BATCH = 1_000_000
 """Numbers held for local steps of different sizes at a time."""
 ALL = np.s_[:, :]
+
+
+def power_deviation(x: Array, n: int) -> Array:
+    """(1 - x)^n - 1, accurate for tiny x.
+
+    >>> float(theory.exact.federated.chain.power_deviation(np.float64(1e-20), 10))
+    -1e-19
+    """
+    if x.max() < 1.0:  # as nearly always; powers are dear
+        return np.expm1(n * np.log1p(-x))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(x < 1.0, np.expm1(n * np.log1p(-np.minimum(x, 1.0))), (1.0 - x) ** n - 1.0)
+
+
+def geometric(x: Array, n: int) -> Array:
+    """sum_{j<n} (1 - x)^j = (1 - (1-x)^n) / x, and n at x = 0."""
+    if x.min() > 0.0:
+        return -power_deviation(x, n) / x
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(x == 0.0, float(n), -power_deviation(x, n) / np.where(x == 0.0, 1.0, x))
 
 
 class Motion(NamedTuple):

@@ -14,25 +14,14 @@ import numpy as np
 from fedsim.algorithms.federated import Federated
 from fedsim.laws.law import Law
 from fedsim.settings.participation import Participation
-from fedsim.settings.validation import (
-    Array,
-    UnstableStepSize,
-    array,
-    fraction,
-    nonnegative,
-    positive,
-    real,
-    shape,
-    whole,
-)
+from fedsim.settings.validation import Array, UnstableStepSize, array, nonnegative, positive, real, shape
 from fedsim.stability.federated import curvatures
 from fedsim.stability.search import Stability, largest_stable, round_radius, scalar_round_radius
 
 from ..asking import exact_law
 from ..families import exact
-from .chain import Motion
+from .chain import Motion, geometric, power_deviation
 from .fa_hmc import FRESH, FAHMCFamily
-from .sums import geometric, power_deviation
 
 
 @dataclass(frozen=True)
@@ -81,11 +70,10 @@ class FAHMCFlow(Federated):
     debias = None
 
     def __post_init__(self) -> None:
+        self._normalise()
+
+    def _normalise_step(self) -> None:
         object.__setattr__(self, "trajectory_length", positive("trajectory_length", self.trajectory_length))
-        object.__setattr__(self, "local_steps", whole("local_steps", self.local_steps, 1))
-        object.__setattr__(self, "shared_noise", fraction("shared_noise", self.shared_noise))
-        if self.participation is not None and not isinstance(self.participation, Participation):
-            raise ValueError(f"participation={self.participation!r} must be a fedsim.Participation or None")
 
     @property
     def step_size(self) -> float:  # type: ignore[override]
@@ -194,20 +182,22 @@ def two_group_law(rounds: Any, *, curvatures: tuple[float, float], minimizers: t
     n = np.asarray(rounds, dtype=np.float64)
     if not (n >= 0.0).all():
         raise ValueError(f"rounds={rounds!r} must be at least 0")
-    count, common = whole("local_steps", local_steps, 1), fraction("shared_noise", shared_noise)
+    flow = FAHMCFlow(trajectory_length, local_steps, shared_noise)
+    count, common = flow.local_steps, flow.shared_noise
     start, spread = real("start_mean", start_mean), nonnegative("start_variance", start_variance)
     a = shape("curvatures", array("curvatures", curvatures, 1), (2,))
     if a.min() <= 0.0:
         raise ValueError(f"curvatures={curvatures!r} must be greater than 0")
     centres = shape("minimizers", array("minimizers", minimizers, 1), (2,))
-    phase = np.sqrt(a) * positive("trajectory_length", trajectory_length)
+    phase = np.sqrt(a) * flow.trajectory_length
     lost, reach = 2.0 * np.sin(0.5 * phase) ** 2, np.sin(phase) / np.sqrt(a)  # 1 - c_a, s_a
     gone = -power_deviation(lost, count)  # 1 - c_a^T
     leaving = 0.5 * gone.sum()  # 1 - gamma
     if 2.0 - leaving < 1e-12 or (leaving < 1e-12 and phase.max() > 0.5):
+        length = flow.trajectory_length
         raise UnstableStepSize(
-            f"trajectory_length={trajectory_length:g} is a resonance: the round map is {1.0 - leaving:g}, "
-            "and trajectories return to where they began", float(trajectory_length), float("nan"))
+            f"trajectory_length={length:g} is a resonance: the round map is {1.0 - leaving:g}, and "
+            "trajectories return to where they began", length, float("nan"))
     alone = 0.5 * (-power_deviation(lost, 2 * count) / a).sum()
     both = 0.5 * alone + 0.5 * reach.prod() * geometric(lost.sum() - lost.prod(), count)
     fixed, kept = 0.5 * (gone @ centres) / leaving, (1.0 - leaving) ** n

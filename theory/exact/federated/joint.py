@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,7 +102,7 @@ class JointLaw:
         """Mean of theta_k = sum_c p_c theta^c_k, (n, d)."""
         return np.einsum("c,kci->ki", self.problem.weights, self.mean)
 
-    @property
+    @cached_property
     def average_cov(self) -> Array:
         """Covariance of theta_k, (n, d, d)."""
         blocks, weights = self._blocks(self.cov), self.problem.weights
@@ -110,9 +111,7 @@ class JointLaw:
     def average(self, k: int) -> Gaussian:
         """Gaussian with the moments of theta_k = sum_c p_c theta^c_k."""
         index = whole("k", k, 0, int(self.steps[-1]))
-        blocks, weights = self._blocks(self.cov[index:index + 1])[0], self.problem.weights
-        cov = symmetrised(np.einsum("c,ciej,e->ij", weights, blocks, weights))
-        return Gaussian(weights @ self.mean[index], cov)
+        return Gaussian(self.average_mean[index], self.average_cov[index])
 
     def second_moment_about(self, point: Any) -> Array:
         """E ||theta^c_k - point||^2 for a point (d,), (n, N)."""
@@ -161,9 +160,6 @@ def propagate(problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Arra
               step: Callable[[int], LocalStep], factor: float, memory: int = 0) -> JointLaw:
     """Step through `n_steps` local steps; `step(k)` is the k-th, `factor` the participation's variance.
 
-    A communication keeps C' = (1 - f) Cbar + f sum_c p_c [C_cc + (m_c - m)(m_c - m)'] with
-    Cbar = sum_ce p_c p_e C_ce: the variance of an average over drawn clients.
-
     The state also holds the server's last `memory` values, oldest first: that one is the z of
     `LocalStep`. Before the start they were 0.
     """
@@ -186,28 +182,39 @@ def propagate(problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Arra
 
     means[0], covs[0] = mean[:clients, :dim], flat()
     for k in range(n_steps):
-        mean, blocks = _local(step(k), mean, blocks, clients)
+        mean, blocks = after_step(step(k), mean, blocks)
         if (k + 1) % every == 0:
             before_means[k // every], before_covs[k // every] = mean[:clients, :dim], flat()
             mean[:, dim:], blocks[:, :, dim:], blocks[:, :, :, dim:] = 0.0, 0.0, 0.0
-            centre = weights @ mean[:clients]
-            cross = np.tensordot(weights, blocks[:clients], axes=1)  # of the average and everything
-            server = np.tensordot(weights, cross[:clients], axes=1)
-            if factor:
-                gaps = mean[:clients] - centre
-                own = np.einsum("c,ccij->ij", weights, blocks[:clients, :clients])
-                server = (1.0 - factor) * server + factor * (own + (gaps.T * weights) @ gaps)
+            centre, server, cross = communicate(mean, blocks, weights, factor)
             mean = np.concatenate([centre[None], mean[clients + 1:]])[after]
-            kept = _around_server(symmetrised(server), cross[clients + 1:],
-                                  blocks[clients + 1:, clients + 1:])
-            blocks = kept[np.ix_(after, after)]
+            remembered = _around_server(server, cross[clients + 1:], blocks[clients + 1:, clients + 1:])
+            blocks = remembered[np.ix_(after, after)]
         means[k + 1], covs[k + 1] = mean[:clients, :dim], flat()
     return JointLaw(np.arange(n_steps + 1), means, covs, sync_steps, before_means, before_covs,
                     factor == 0.0 or clients == 1, problem, algorithm, factor)
 
 
-def _local(step: LocalStep, mean: Array, blocks: Array, clients: int) -> tuple[Array, Array]:
+def communicate(mean: Array, blocks: Array, weights: Array, factor: float) -> tuple[Array, Array, Array]:
+    """The server's new value: mean, covariance, and covariances with all, before it replaces the clients.
+
+    It has C' = (1 - f) Cbar + f sum_c p_c [C_cc + (m_c - m)(m_c - m)'] with Cbar = sum_ce p_c p_e C_ce: the
+    variance of an average over drawn clients. Clients come first in `mean` (n, d) and `blocks` (n, n, d, d).
+    """
+    clients = len(weights)
+    centre = weights @ mean[:clients]
+    cross = np.tensordot(weights, blocks[:clients], axes=1)
+    server = np.tensordot(weights, cross[:clients], axes=1)
+    if factor:
+        gaps = mean[:clients] - centre
+        own = np.einsum("c,ccij->ij", weights, blocks[:clients, :clients])
+        server = (1.0 - factor) * server + factor * (own + (gaps.T * weights) @ gaps)
+    return centre, symmetrised(server), cross
+
+
+def after_step(step: LocalStep, mean: Array, blocks: Array) -> tuple[Array, Array]:
     """Moments of the clients and the memory after one local step."""
+    clients = len(step.shifts)
     maps = np.broadcast_to(np.eye(mean.shape[1]), (len(mean), *step.maps.shape[1:])).copy()
     maps[:clients] = step.maps
     after = np.einsum("cij,cj->ci", maps, mean)

@@ -26,6 +26,7 @@ from ..affine import Moments, NoExactLaw, symmetrised
 from ..batches import MinibatchNoise, fixed_covariance, require_fixed
 from ..families import family_of, refuse_numbers
 from .chain import Part, unrolled
+from .joint import LocalStep, after_step, communicate
 
 LARGEST_WORK = 1e12
 """Operations beyond which rounds are not stepped through."""
@@ -78,7 +79,7 @@ class MinibatchRounds:
         for step in range(number * every, (number + 1) * every):
             for part in self.parts(float(self.algorithm.schedule.at(step))):
                 means, blocks = self._after(part, means, blocks, linear)
-        return self._communicate(means[:, :dim], blocks[:, :, :dim, :dim])
+        return communicate(means[:, :dim], blocks[:, :, :dim, :dim], self.weights, self.factor)[:2]
 
     def _after(self, part: list[Array], means: Array, blocks: Array, linear: bool) -> tuple[Array, Array]:
         """Moments after a part."""
@@ -86,26 +87,15 @@ class MinibatchRounds:
         drift, kick, noise = part
         maps = np.repeat(drift[None], len(means), axis=0)
         maps[:, :, :dim] -= kick @ self.hessians
-        after, grown = np.einsum("cij,cj->ci", maps, means), maps[:, None] @ blocks @ np.swapaxes(maps, 1, 2)
-        if kick.any():
-            own = blocks[each, each, :dim, :dim]
-            spread = self.data.linear(own) if linear else self.data.mean(means[:, :dim], own)
-            grown[each, each] += kick @ (spread / self.weights[:, None, None] ** 2) @ kick.T
+        shifts, injected = np.zeros_like(means), np.zeros_like(drift)
         if not linear:
-            after, injected = after + self.pulls @ kick.T, noise @ noise.T
-            grown += shared * injected
-            grown[each, each] += (1.0 - shared) / self.weights[:, None, None] * injected
-        return after, grown
-
-    def _communicate(self, means: Array, blocks: Array) -> tuple[Array, Array]:
-        weights, each = self.weights, np.arange(len(means))
-        centre = weights @ means
-        server = np.einsum("c,ceij,e->ij", weights, blocks, weights, optimize=True)
-        if self.factor:
-            gaps = means - centre
-            own = np.tensordot(weights, blocks[each, each], axes=1)
-            server = (1.0 - self.factor) * server + self.factor * (own + (gaps.T * weights) @ gaps)
-        return centre, symmetrised(server)
+            shifts, injected = self.pulls @ kick.T, noise @ noise.T
+        own = (1.0 - shared) / self.weights[:, None, None] * injected
+        if kick.any():
+            alone = blocks[each, each, :dim, :dim]
+            spread = self.data.linear(alone) if linear else self.data.mean(means[:, :dim], alone)
+            own = own + kick @ (spread / self.weights[:, None, None] ** 2) @ kick.T
+        return after_step(LocalStep(maps, shifts, own, shared * injected), means, blocks)
 
     def moments(self, rounds: np.ndarray, mean: Array, cov: Array) -> Iterator[Moments]:
         """At increasing `rounds`, beginning at round 0."""

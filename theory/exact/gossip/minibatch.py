@@ -39,8 +39,11 @@ class MinibatchMap(GossipMap):
     def noises(self, mean: Array, cov: Array) -> Array:
         """E D_i, (1, N, d, d)."""
         law = Stacked(self.components, self.move.parts)
-        return super().noises(mean, cov) + self.move.size**2 * self.data.mean(
-            law.positions(mean), law.own(cov)[0])[None]
+        return self._noises(law.positions(mean), law.own(cov)[0])
+
+    def _noises(self, means: Array, covs: Array) -> Array:
+        """The same by the moments of the clients' positions, (N, d) and (N, d, d)."""
+        return super().noises(means, covs) + self.move.size**2 * self.data.mean(means, covs)[None]
 
     def squared(self) -> Any:
         """There is no such map of this kind."""
@@ -107,9 +110,7 @@ class MinibatchMap(GossipMap):
 
         def solved(blocks: Array) -> Array:
             still = np.zeros((1, self.size, self.size))
-            noises = super(MinibatchMap, self).noises(mean, still) + self.move.size**2 * self.data.mean(
-                law.positions(mean), blocks)[None]
-            self.add_noise(still, noises)
+            self.add_noise(still, self._noises(law.positions(mean), blocks))
             return solve(still)
 
         blocks = fixed_covariance(react, law.own(solved(np.zeros(table)))[0])

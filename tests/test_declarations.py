@@ -9,7 +9,7 @@ import fedsim as fs
 import theory
 from theory import registry
 from theory.bound import Assumption
-from theory.fa_ld.setting import theorem
+from theory.fa_ld.notation import theorem
 from theory.statement import Hypothesis
 
 

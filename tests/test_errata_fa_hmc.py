@@ -12,7 +12,7 @@ import fedsim as fs
 import theory
 from theory import fa_hmc
 from theory.checking import _QUANTITIES
-from theory.fa_hmc.setting import MOMENT_RANGE
+from theory.fa_hmc.hypotheses import MOMENT_RANGE
 
 SEED = 20261122
 OURS = [entry for entry in theory.theorems() if entry.id.startswith("fa_hmc.")]

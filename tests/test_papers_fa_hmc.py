@@ -12,7 +12,7 @@ import theory
 from fedsim.problems import papers
 from reproduce.fa_hmc import fig1c, logistic
 from reproduce.random_settings import DRAWS
-from theory.fa_hmc.lower import TwoGroups
+from theory.fa_hmc.theorem_c1 import TwoGroups
 
 
 def test_the_gaussian_experiment_has_the_printed_posterior_and_the_slip_has_not():

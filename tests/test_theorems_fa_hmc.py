@@ -80,7 +80,7 @@ def test_w2_against_the_exact_law():
 def spec_steady_state(facts, algorithm):
     """4/(mu X^2) times the largest of the terms added in a round."""
     s = fa_hmc.setting(facts, algorithm)
-    parts = fa_hmc.recursion.added(s, np.full(s.T, s.X), np.arange(s.T), s.gradient_moments(), "corrected")
+    parts = fa_hmc.theorem_44.added(s, np.full(s.T, s.X), np.arange(s.T), s.gradient_moments(), "corrected")
     return 4.0 / (s.mu * s.X**2) * float(np.max(sum(parts.values())))
 
 

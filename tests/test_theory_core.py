@@ -11,7 +11,7 @@ from examples_of import fa_ld_pair, small_bound
 import fedsim as fs
 import theory
 from theory.bound import Assumption
-from theory.fa_ld.setting import theorem
+from theory.fa_ld.notation import theorem
 from theory.tuning import best_step_size, compare, rounds_to
 
 

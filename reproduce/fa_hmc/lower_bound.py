@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 import fedsim as fs
 import theory
 from theory.exact import FAHMCFlow
-from theory.fa_hmc.lower import TwoGroups, fewest_rounds, lower_bound
+from theory.fa_hmc.theorem_c1 import TwoGroups, fewest_rounds, lower_bound
 from theory.rates import fit_rate, fit_root_log, loglog_slope
 
 from .. import plot

@@ -10,28 +10,32 @@ and B.2 (nothing is proved about them). Lemma D.1 is Jensen's inequality.
 """
 
 from . import errata, errata_lemmas, errata_lower, errata_schedules, misprints, quantities
-from .bounds import coupling_bound, one_step_bound, steady_state, w2_bound
-from .clients import client_gradient_bound, client_moment_bound, client_step_bound
 from .coupling import CouplingLaw, coupling_law
-from .dynamic import DynamicPlan, dynamic_plan, dynamic_rate
-from .lower import TwoGroups, fewest_rounds, lower_bound
-from .moments import (
-    divergence_bound,
-    leapfrog_deviation_bound,
-    leapfrog_gradient_deviation_bound,
-    main_part_bound,
-)
-from .oracle import (
+from .lemmas_d2_d3_d5_d9_d10 import (
+    displacement_bound,
+    flow_distance_bound,
+    gradient_displacement_bound,
     maxima_bound,
     oracle_deviation_bound,
     oracle_gradient_bound,
     oracle_reach_bound,
     target_moment_bound,
 )
+from .lemmas_d4_d6_d7_d8 import (
+    client_gradient_bound,
+    client_moment_bound,
+    client_step_bound,
+    divergence_bound,
+    leapfrog_deviation_bound,
+    leapfrog_gradient_deviation_bound,
+    main_part_bound,
+)
+from .notation import Setting, setting
 from .planning import Plan, plan, theorem_step_size, u_curve, vanilla_algorithm
+from .proposition_45 import DynamicPlan, dynamic_plan, dynamic_rate
 from .rates import error_rate, lower_rate, rounds_rate, vanilla_rate
-from .setting import Setting, setting
-from .trajectories import displacement_bound, flow_distance_bound, gradient_displacement_bound
+from .theorem_44 import coupling_bound, one_step_bound, steady_state, w2_bound
+from .theorem_c1 import TwoGroups, fewest_rounds, lower_bound
 
 __all__ = [
     "CouplingLaw", "DynamicPlan", "Plan", "Setting", "TwoGroups", "client_gradient_bound",

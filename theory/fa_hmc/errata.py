@@ -16,16 +16,16 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
 from ..checking import check
-from ..corrections import Evidence, erratum
+from ..corrections import Evidence
 from ..exact import joint_law
 from ..facts import constants
-from .bounds import coupling_bound
 from .coupling import coupling_law
-from .moments import leapfrog_deviation_bound, main_part_bound
+from .lemmas_d4_d6_d7_d8 import leapfrog_deviation_bound, main_part_bound
+from .notation import erratum
 from .quantities import gradient_moments
-from .setting import PAPER
+from .theorem_44 import coupling_bound
 
-RECURSION = ("fa_hmc.one_step_bound", "fa_hmc.coupling_bound", "fa_hmc.w2_bound")
+RECURSION = ("one_step_bound", "coupling_bound", "w2_bound")
 
 
 def quadratic(hessians: Any, minimizers: Any, weights: Any = None, gradient_noise: Any = None) -> Quadratic:
@@ -33,16 +33,16 @@ def quadratic(hessians: Any, minimizers: Any, weights: Any = None, gradient_nois
     return Quadratic(np.array(hessians), np.array(minimizers), weights, gradient_noise)
 
 
-@erratum(id="fa_hmc.old_errors", paper=PAPER, where="Theorem 4.4", grade="error", consequence="range",
-         theorems=("fa_hmc.error_rate", "fa_hmc.coupling_bound", "fa_hmc.w2_bound"),
-         printed="eta_t'' <= eta_t' for t' <= t'': E_{t+1} <= (1 - mu (K eta_t)^2/4)^t E_0 + eta_t^2 Delta_t",
-         corrected="the one-step recursion (as corrected in steps_within_a_round), iterated; for constant "
-                   "eta_t it has the form of the display",
-         derivation="Let E_0 = 0, take long trajectories in the first round and let the last eta_t tend to "
-                    "0. The right-hand side tends to 0 with eta_t^2, whatever C_1 and C_2 are; E_{t+1} "
-                    "does not, because a short update hardly changes the error that is there. Theorem 4.1 "
-                    "and Proposition 4.3 use constant eta; the proof of 4.5 needs Theorem 4.4 started anew "
-                    "at each stage (stages are whole rounds), not the display that J.1 assumes.")
+@erratum("old_errors", "Theorem 4.4", "error", "range",
+         "eta_t'' <= eta_t' for t' <= t'': E_{t+1} <= (1 - mu (K eta_t)^2/4)^t E_0 + eta_t^2 Delta_t",
+         "the one-step recursion (as corrected in steps_within_a_round), iterated; for constant eta_t it has "
+         "the form of the display",
+         "Let E_0 = 0, take long trajectories in the first round and let the last eta_t tend to 0. The "
+         "right-hand side tends to 0 with eta_t^2, whatever C_1 and C_2 are; E_{t+1} does not, because a "
+         "short update hardly changes the error that is there. Theorem 4.1 and Proposition 4.3 use constant "
+         "eta; the proof of 4.5 needs Theorem 4.4 started anew at each stage (stages are whole rounds), not "
+         "the display that J.1 assumes.",
+         theorems=("error_rate", "coupling_bound", "w2_bound"))
 def _old_errors() -> Evidence:
     """Start in the target, make one round of long trajectories, then one of short and shorter ones."""
     problem = quadratic([1.0, 0.25], [[2.0], [-2.0]])
@@ -103,23 +103,20 @@ def leapfrog_by_norms(steps: int) -> tuple[float, float]:
     return float((moved**2).max()), 3.0 * float((own**2).max() + straight**2)
 
 
-@erratum(id="fa_hmc.trajectory_range", paper=PAPER, grade="proof", consequence="constant",
-         theorems=(*RECURSION, "fa_hmc.displacement_bound", "fa_hmc.leapfrog_deviation_bound",
-                   "fa_hmc.leapfrog_gradient_deviation_bound", "fa_hmc.client_step_bound"),
-         where="section G and the proofs of Lemmas D.5, D.6 and D.7",
-         printed="K eta <= 1/sqrt(L), beside 1/c_1 <= 15/14 and the splits (3/5, 1/3, 1/15), (18/19, 1/19), "
-                 "(19/60, 41/60)",
-         corrected="all of these give the printed constants for K eta <= 1/(2 sqrt(L))",
-         derivation="1/c_1 = (1 - y/4)/(1 - y/2) with y = mu (K eta)^2 is 15/14 at y = 1/4 and 3/2 at y = "
-                    "1. At L (K eta)^2 = 1 the splits give 2.5 for D.5's 2, 1.06 for D.6's 1/3; at 1/4 "
-                    "1.72, .28 and, in (38), .28, .26, .5, .017 for 1/3, 1/3, 1/2, 1/48. One slip: a range "
-                    "1/(2 sqrt(L)), as in Lemma D.3. (35) and (40) have it too: 1/(8 L), L/36 and 1/288 are "
-                    "exact at 1/(2 sqrt(L)) and 4, 4 and 16 times too small at 1/sqrt(L). With it fall the "
-                    "1/8 and 1/3 of the last display of section G (1/6 and 3/8 with 1/c_1 = 3/2; its 3 "
-                    "holds) and the derivation of (10). D.5 and (7) are true up to 1/sqrt(L), by norms in "
-                    "L2 (with sigma_g as the proofs use it). Theorem 4.4, whose constants are not "
-                    "specified, loses nothing by this slip (1/c_1 <= 3/2; and 15/14 itself holds where L "
-                    ">= 4 mu).")
+@erratum("trajectory_range", "section G and the proofs of Lemmas D.5, D.6 and D.7", "proof", "constant",
+         "K eta <= 1/sqrt(L), beside 1/c_1 <= 15/14 and the splits (3/5, 1/3, 1/15), (18/19, 1/19), (19/60, "
+         "41/60)",
+         "all of these give the printed constants for K eta <= 1/(2 sqrt(L))",
+         "1/c_1 = (1 - y/4)/(1 - y/2) with y = mu (K eta)^2 is 15/14 at y = 1/4 and 3/2 at y = 1. At L (K "
+         "eta)^2 = 1 the splits give 2.5 for D.5's 2, 1.06 for D.6's 1/3; at 1/4 1.72, .28 and, in (38), "
+         ".28, .26, .5, .017 for 1/3, 1/3, 1/2, 1/48. One slip: a range 1/(2 sqrt(L)), as in Lemma D.3. (35) "
+         "and (40) have it too: 1/(8 L), L/36 and 1/288 are exact at 1/(2 sqrt(L)) and 4, 4 and 16 times too "
+         "small at 1/sqrt(L). With it fall the 1/8 and 1/3 of the last display of section G (1/6 and 3/8 "
+         "with 1/c_1 = 3/2; its 3 holds) and the derivation of (10). D.5 and (7) are true up to 1/sqrt(L), "
+         "by norms in L2 (with sigma_g as the proofs use it). Theorem 4.4, whose constants are not "
+         "specified, loses nothing by this slip (1/c_1 <= 3/2; and 15/14 itself holds where L >= 4 mu).",
+         theorems=(*RECURSION, "displacement_bound", "leapfrog_deviation_bound",
+                   "leapfrog_gradient_deviation_bound", "client_step_bound"))
 def _trajectory_range() -> Evidence:
     """The printed splits at both ranges, and the two lemmas at the longer one by another proof."""
     half, full = printed_splits(0.25), printed_splits(1.0)
@@ -136,15 +133,14 @@ def _trajectory_range() -> Evidence:
                     f"{'hold' if stands else 'are not proved'} there (for 1, 2, 5 and 30 leapfrog steps).")
 
 
-@erratum(id="fa_hmc.momentum_deviation", paper=PAPER, where="section D.2, equation (37)", grade="proof",
-         consequence="nothing", theorems=("fa_hmc.main_part_bound", "fa_hmc.leapfrog_deviation_bound",
-                                          "fa_hmc.divergence_bound", "fa_hmc.client_step_bound"),
-         printed="sigma^(c) := ((rho + (1-rho)/w_c) d)^(1/2), and sigma^(c)2 d in (37) and in D.4, D.6, (9), "
-                 "(13), (39) and (41)",
-         corrected="s_c = rho + (1-rho)/w_c, multiplied by d",
-         derivation="sigma^(c)2 = E||p||^2 contains d, so that the equality in (37), E||K eta p||^2 = (K "
-                    "eta)^2 sigma^(c)2 d, is off by a factor d. Read literally, the lemmas that carry "
-                    "sigma^(c)2 d are only weakened (d >= 1): the slip makes none of them false.")
+@erratum("momentum_deviation", "section D.2, equation (37)", "proof", "nothing",
+         "sigma^(c) := ((rho + (1-rho)/w_c) d)^(1/2), and sigma^(c)2 d in (37) and in D.4, D.6, (9), (13), "
+         "(39) and (41)",
+         "s_c = rho + (1-rho)/w_c, multiplied by d",
+         "sigma^(c)2 = E||p||^2 contains d, so that the equality in (37), E||K eta p||^2 = (K eta)^2 "
+         "sigma^(c)2 d, is off by a factor d. Read literally, the lemmas that carry sigma^(c)2 d are only "
+         "weakened (d >= 1): the slip makes none of them false.",
+         theorems=("main_part_bound", "leapfrog_deviation_bound", "divergence_bound", "client_step_bound"))
 def _momentum_deviation() -> Evidence:
     """(37) for one leapfrog step of one client, where (I) is the whole update."""
     problem, algorithm = Quadratic(np.ones(1), np.zeros((1, 4))), FAHMC(0.1, 1, 1, 1.0)
@@ -156,23 +152,20 @@ def _momentum_deviation() -> Evidence:
                     "Four dimensions; the start is the minimizer, so that the momentum is all there is.")
 
 
-@erratum(id="fa_hmc.noise_normalisation", paper=PAPER, grade="error", consequence="constant",
-         where="Assumption 3.4, against (26) and Lemmas D.6 to D.8 (and D.5, if its 'parameter sigma^2' is "
-               "sigma_g^2)",
-         theorems=(*RECURSION, "fa_hmc.leapfrog_deviation_bound", "fa_hmc.leapfrog_gradient_deviation_bound",
-                   "fa_hmc.divergence_bound", "fa_hmc.client_step_bound"),
-         printed="tr Var <= sigma_g^2 L d",
-         corrected="tr Var <= sigma_g^2 d, as the proofs and the relaxed assumption of section K have it, "
-                   "or a "
-                   "factor L in the lemmas",
-         derivation="(26) bounds a sum of variances by K (2K^2+1)/3 sigma_g^2 d 'by variance Assumption "
-                    "3.4', where "
-                    "that assumption gives L times as much. With it (7) is false: for one client, K = 1, a "
-                    "quadratic of curvature L and large noise its left side is (eta^4/4)(B + sigma_g^2 L "
-                    "d), its right side (eta^4/3)(B + L d + sigma_g^2 d), and B tends to y sigma_g^2 L d/(4 "
-                    "- y), y = L eta^2, so that it fails where 1/4 > y/(48 (1 - y/4)) + 1/(3 L): for L > "
-                    "4/3 and small y, for L > 3/2 at y = 1. Nothing in Theorems 4.1 and 4.4 depends on "
-                    "which is meant, as C and C_2 may depend on L.")
+@erratum("noise_normalisation",
+         "Assumption 3.4, against (26) and Lemmas D.6 to D.8 (and D.5, if its 'parameter sigma^2' is "
+         "sigma_g^2)",
+         "error", "constant", "tr Var <= sigma_g^2 L d",
+         "tr Var <= sigma_g^2 d, as the proofs and the relaxed assumption of section K have it, or a factor "
+         "L in the lemmas",
+         "(26) bounds a sum of variances by K (2K^2+1)/3 sigma_g^2 d 'by variance Assumption 3.4', where "
+         "that assumption gives L times as much. With it (7) is false: for one client, K = 1, a quadratic of "
+         "curvature L and large noise its left side is (eta^4/4)(B + sigma_g^2 L d), its right side "
+         "(eta^4/3)(B + L d + sigma_g^2 d), and B tends to y sigma_g^2 L d/(4 - y), y = L eta^2, so that it "
+         "fails where 1/4 > y/(48 (1 - y/4)) + 1/(3 L): for L > 4/3 and small y, for L > 3/2 at y = 1. "
+         "Nothing in Theorems 4.1 and 4.4 depends on which is meant, as C and C_2 may depend on L.",
+         theorems=(*RECURSION, "leapfrog_deviation_bound", "leapfrog_gradient_deviation_bound",
+                   "divergence_bound", "client_step_bound"))
 def _noise_normalisation() -> Evidence:
     """(7) for one client of curvature 100 with noisy gradients, K = 1, until it is stationary."""
     problem, algorithm = quadratic([100.0], [[0.0]], None, 1000.0), FAHMC(0.05, 1)
@@ -188,15 +181,14 @@ def _noise_normalisation() -> Evidence:
                     "minimizer, B its limit.")
 
 
-@erratum(id="fa_hmc.steps_within_a_round", paper=PAPER, where="Lemma D.4", grade="error", consequence="range",
-         theorems=("fa_hmc.main_part_bound", *RECURSION),
-         printed="under the conditions of Theorem 4.4 (nonincreasing eta_t), 2 (K eta_t)^6 L^2 T sum_i "
-                 "Delta_i",
-         corrected="for constant eta within a round, as Lemma D.7 asks; else 2 (K eta_t)^2 L times the "
-                   "divergence made with the earlier eta_i",
-         derivation="(30) has (K eta_t)^2 sum_i (K eta_i)^4, and eta_i >= eta_t for the earlier i of the "
-                    "round, so that (K eta_t)^6 is on the wrong side. The last display of section G has "
-                    "the same (K eta_t)^6. With the rule of Lemma D.7 both are the same.")
+@erratum("steps_within_a_round", "Lemma D.4", "error", "range",
+         "under the conditions of Theorem 4.4 (nonincreasing eta_t), 2 (K eta_t)^6 L^2 T sum_i Delta_i",
+         "for constant eta within a round, as Lemma D.7 asks; else 2 (K eta_t)^2 L times the divergence made "
+         "with the earlier eta_i",
+         "(30) has (K eta_t)^2 sum_i (K eta_i)^4, and eta_i >= eta_t for the earlier i of the round, so that "
+         "(K eta_t)^6 is on the wrong side. The last display of section G has the same (K eta_t)^6. With the "
+         "rule of Lemma D.7 both are the same.",
+         theorems=("main_part_bound", *RECURSION))
 def _steps_within_a_round() -> Evidence:
     """A long trajectory and then a short one in the same round, from the target."""
     problem = quadratic([1.0, 0.1], [[50.0], [-500.0]])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..corrections import Evidence, erratum
+from ..corrections import Evidence
 from ..exact import FAHMCFlow, exact_law
-from .lower import TwoGroups
-from .setting import PAPER
+from .notation import erratum
+from .theorem_c1 import TwoGroups
 
 
 def _groups(**changes: float) -> TwoGroups:
@@ -15,16 +15,16 @@ def _groups(**changes: float) -> TwoGroups:
     return TwoGroups(**(given | changes))  # type: ignore[arg-type]
 
 
-@erratum(id="fa_hmc.lower_display", paper=PAPER, where="Theorem I.1, display of theta_t", grade="error",
-         consequence="nothing", theorems=("fa_hmc.lower_bound",),
-         printed="(1-gamma^t)/(1-gamma) (1/2) ((1-cos^2)/sqrt(L) + (1-cos^2)/sqrt(mu)) "
-                 "+ gamma sqrt((1-gamma^(2t))/(1-gamma^2)) p",
-         corrected="(1-gamma^t) theta_eta + sqrt(Q (1-gamma^(2t))/(1-gamma^2)) p, Q the variance that a "
-                   "round adds; the proof derives the mean so",
-         derivation="The mean must move with the minimizers theta_L, theta_mu, which are not in the "
-                    "display; the proof has theta_eta (1-gamma^t). The proof's factor of p is half the sum "
-                    "of a round's two amplitudes, for shared momenta exact for T = 1 and an upper bound "
-                    "for T > 1; the display has gamma. The bound rests on the proof's mean alone.")
+@erratum("lower_display", "Theorem I.1, display of theta_t", "error", "nothing",
+         "(1-gamma^t)/(1-gamma) (1/2) ((1-cos^2)/sqrt(L) + (1-cos^2)/sqrt(mu)) + gamma "
+         "sqrt((1-gamma^(2t))/(1-gamma^2)) p",
+         "(1-gamma^t) theta_eta + sqrt(Q (1-gamma^(2t))/(1-gamma^2)) p, Q the variance that a round adds; "
+         "the proof derives the mean so",
+         "The mean must move with the minimizers theta_L, theta_mu, which are not in the display; the proof "
+         "has theta_eta (1-gamma^t). The proof's factor of p is half the sum of a round's two amplitudes, "
+         "for shared momenta exact for T = 1 and an upper bound for T > 1; the display has gamma. The bound "
+         "rests on the proof's mean alone.",
+         theorems=("lower_bound",))
 def _lower_display() -> Evidence:
     """Mean and stationary variance of a coordinate against the display; t counts rounds."""
     groups, x, T, n = _groups(), 0.5, 10, 50
@@ -42,15 +42,13 @@ def _lower_display() -> Evidence:
                     "L = 1, mu = 1/4, minimizers 2 and 1, trajectories of length 1/2, T = 10, 50 rounds.")
 
 
-@erratum(id="fa_hmc.lower_exponent", paper=PAPER, where="proof of Theorem I.1", grade="proof",
-         consequence="nothing", theorems=("fa_hmc.lower_bound", "fa_hmc.lower_rate"),
-         printed="'This proves the first claim for t being the multiples of T'; t = Omega(sqrt(d) T "
-                 "log(d/eps)/eps)",
-         corrected="t counts rounds in theta_t and gamma^t, and iterations in the conclusion",
-         derivation="gamma = (cos^T + cos^T)/2 is the factor of a round, and the proof's recursion theta_t "
-                    "-> theta_{t+1} is one round. With t a multiple of T in iterations gamma^t would be T "
-                    "times too high a power. Further down t/T stands for the rounds, so that this "
-                    "slip does not touch the conclusion.")
+@erratum("lower_exponent", "proof of Theorem I.1", "proof", "nothing",
+         "'This proves the first claim for t being the multiples of T'; t = Omega(sqrt(d) T log(d/eps)/eps)",
+         "t counts rounds in theta_t and gamma^t, and iterations in the conclusion",
+         "gamma = (cos^T + cos^T)/2 is the factor of a round, and the proof's recursion theta_t -> "
+         "theta_{t+1} is one round. With t a multiple of T in iterations gamma^t would be T times too high a "
+         "power. Further down t/T stands for the rounds, so that this slip does not touch the conclusion.",
+         theorems=("lower_bound", "lower_rate"))
 def _lower_exponent() -> Evidence:
     """The mean's distance to its fixed point after three rounds."""
     groups, x, T, n = _groups(), 0.1, 10, 3
@@ -61,19 +59,17 @@ def _lower_exponent() -> Evidence:
                     "L = 1, mu = 1/4, trajectories of length .1, T = 10, 3 rounds.")
 
 
-@erratum(id="fa_hmc.lower_variance", paper=PAPER, where="proof of Theorem I.1", grade="proof",
-         consequence="nothing", theorems=("fa_hmc.lower_bound",),
-         printed="p_t (1/2) ((1-cos^(2T)(sqrt(L) x))^(1/2)/sqrt(L) + (1-cos^(2T)(sqrt(mu) "
-                 "x))^(1/2)/sqrt(mu))",
-         corrected="for shared momenta, variance (1/4)(A^2 + B^2 + 2 s_L s_mu (1-(c_L c_mu)^T)/(1-c_L "
-                   "c_mu)), A and B the two terms in the bracket, s_a = sin(sqrt(a) x)/sqrt(a), c_a = "
-                   "cos(sqrt(a) x); for private ones (A^2 + B^2)/2",
-         derivation="sum_j p_j s_L c_L^j and sum_j p_j s_mu c_mu^j, of variances A^2 and B^2, are different "
-                    "sums of the same momenta, so that they are not multiples of one p_0 (unless T = 1 or L "
-                    "= mu). By Cauchy and Schwarz the printed variance (A + B)^2/4 is too large for shared "
-                    "momenta; for private ones, w_c = 1/N, it is too small (L > mu). The closed form of "
-                    "Theorem I.1 "
-                    "falls with it; the lower bound on t uses only the means.")
+@erratum("lower_variance", "proof of Theorem I.1", "proof", "nothing",
+         "p_t (1/2) ((1-cos^(2T)(sqrt(L) x))^(1/2)/sqrt(L) + (1-cos^(2T)(sqrt(mu) x))^(1/2)/sqrt(mu))",
+         "for shared momenta, variance (1/4)(A^2 + B^2 + 2 s_L s_mu (1-(c_L c_mu)^T)/(1-c_L c_mu)), A and B "
+         "the two terms in the bracket, s_a = sin(sqrt(a) x)/sqrt(a), c_a = cos(sqrt(a) x); for private ones "
+         "(A^2 + B^2)/2",
+         "sum_j p_j s_L c_L^j and sum_j p_j s_mu c_mu^j, of variances A^2 and B^2, are different sums of the "
+         "same momenta, so that they are not multiples of one p_0 (unless T = 1 or L = mu). By Cauchy and "
+         "Schwarz the printed variance (A + B)^2/4 is too large for shared momenta; for private ones, w_c = "
+         "1/N, it is too small (L > mu). The closed form of Theorem I.1 falls with it; the lower bound on t "
+         "uses only the means.",
+         theorems=("lower_bound",))
 def _lower_variance() -> Evidence:
     """Printed over exact variance; exact law from the recursion, not from the closed form."""
     numbers = {}
@@ -88,18 +84,17 @@ def _lower_variance() -> Evidence:
                     "Stationary variances, shared momenta; the first two cases are T = 1 and L = mu.")
 
 
-@erratum(id="fa_hmc.lower_bias", paper=PAPER, where="proof of Theorem I.1", grade="proof",
-         consequence="nothing", theorems=("fa_hmc.lower_bound", "fa_hmc.lower_rate"),
-         printed="'for K eta <= 1/sqrt(L) there exist C_1, C_2 such that' (theta_eta - theta_*)^2 >= C_2 T^2 "
-                 "((L^2 theta_L + mu^2 theta_mu)/(L+mu))^2 (K eta)^4",
-         corrected="for L > mu (theta_L > theta_mu is the theorem's) and T L (K eta)^2 bounded; to leading "
-                   "order theta_eta - theta_* = -(T/4-1/6) x^2 L mu (L-mu)(theta_L-theta_mu)/(L+mu)^2, x = "
-                   "K eta",
-         derivation="The bias vanishes for L = mu, which nothing in the proof excludes (its 'L >= mu' is for "
-                    "theta_eta <= theta_*, where it is right), and it is bounded while T^2 grows. Theorem "
-                    "C.1 claims one sampling task: take L > mu. Theorem I.1 claims it for every theta_L > "
-                    "theta_mu > 0, without L > mu, and has to be read with it. W2 <= eps for small eps "
-                    "enforces a small bias, hence T L x^2 bounded, and there C_2 > 0 exists.")
+@erratum("lower_bias", "proof of Theorem I.1", "proof", "nothing",
+         "'for K eta <= 1/sqrt(L) there exist C_1, C_2 such that' (theta_eta - theta_*)^2 >= C_2 T^2 ((L^2 "
+         "theta_L + mu^2 theta_mu)/(L+mu))^2 (K eta)^4",
+         "for L > mu (theta_L > theta_mu is the theorem's) and T L (K eta)^2 bounded; to leading order "
+         "theta_eta - theta_* = -(T/4-1/6) x^2 L mu (L-mu)(theta_L-theta_mu)/(L+mu)^2, x = K eta",
+         "The bias vanishes for L = mu, which nothing in the proof excludes (its 'L >= mu' is for theta_eta "
+         "<= theta_*, where it is right), and it is bounded while T^2 grows. Theorem C.1 claims one sampling "
+         "task: take L > mu. Theorem I.1 claims it for every theta_L > theta_mu > 0, without L > mu, and has "
+         "to be read with it. W2 <= eps for small eps enforces a small bias, hence T L x^2 bounded, and "
+         "there C_2 > 0 exists.",
+         theorems=("lower_bound", "lower_rate"))
 def _lower_bias() -> Evidence:
     """The bias for L = mu, and bias/(T x^2) where L > mu."""
     level, groups = _groups(mu=1.0), _groups()

@@ -8,23 +8,20 @@ import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
 
-from ..corrections import Evidence, erratum
+from ..corrections import Evidence
 from ..facts import constants
 from ..tuning import best_step_size, rounds_to
 from .errata import quadratic
+from .notation import erratum
 from .rates import rounds_rate
-from .setting import PAPER
-
-SCHEDULE = ("fa_hmc.dynamic_rate",)
 
 
-@erratum(id="fa_hmc.squared_accuracy", paper=PAPER, where="proof of Theorem 4.1", grade="proof",
-         consequence="nothing", theorems=("fa_hmc.rounds_rate",),
-         printed="t_eps = log(eps/(2 D))/log(1 - mu (K eta)^2/4)",
-         corrected="log(eps^2/(2 D)), D a squared distance",
-         derivation="(18), up to its C, wants (1 - mu (K eta)^2/4)^t D = eps^2/2, whose solution has "
-                    "eps^2. For eps <= 1 and D >= 1/2 the two logarithms differ by a factor of at most "
-                    "two; the statement itself has log(d/eps^2), as it should.")
+@erratum("squared_accuracy", "proof of Theorem 4.1", "proof", "nothing",
+         "t_eps = log(eps/(2 D))/log(1 - mu (K eta)^2/4)", "log(eps^2/(2 D)), D a squared distance",
+         "(18), up to its C, wants (1 - mu (K eta)^2/4)^t D = eps^2/2, whose solution has eps^2. For eps <= "
+         "1 and D >= 1/2 the two logarithms differ by a factor of at most two; the statement itself has "
+         "log(d/eps^2), as it should.",
+         theorems=("rounds_rate",))
 def _squared_accuracy() -> Evidence:
     """What the printed t leaves of D = 1 at eps = 0.01, against the eps^2/2 that (18) wants."""
     eps, D, keep = 0.01, 1.0, 1 - 1e-3
@@ -37,14 +34,14 @@ def _squared_accuracy() -> Evidence:
                     "A contraction by .999 per iteration.")
 
 
-@erratum(id="fa_hmc.u_curve", paper=PAPER, where="Theorem 4.1 and the text after it", grade="loose",
-         consequence="nothing", theorems=("fa_hmc.rounds_rate",),
-         printed="d T^2 (1-rho) N/eps^2 in the rate; 'the communication cost may initially decrease and then "
-                 "increase' with T",
-         corrected="d T (1-rho) N/eps^2 is enough: rounds level off",
-         derivation="The rate is an upper bound and true with T^2. Momenta of different updates are "
-                    "independent, so that their sum in Lemma D.8 needs no factor T (Cauchy and Schwarz is "
-                    "used there). The right arm of the U is how the bound behaves; the text says 'may'.")
+@erratum("u_curve", "Theorem 4.1 and the text after it", "loose", "nothing",
+         "d T^2 (1-rho) N/eps^2 in the rate; 'the communication cost may initially decrease and then "
+         "increase' with T",
+         "d T (1-rho) N/eps^2 is enough: rounds level off",
+         "The rate is an upper bound and true with T^2. Momenta of different updates are independent, so "
+         "that their sum in Lemma D.8 needs no factor T (Cauchy and Schwarz is used there). The right arm of "
+         "the U is how the bound behaves; the text says 'may'.",
+         theorems=("rounds_rate",))
 def _u_curve() -> Evidence:
     """Private momenta, curvatures and minimizers apart, noisy gradients, the step size tuned for every T."""
     curvatures = np.linspace(0.5, 2.0, 8)
@@ -79,24 +76,22 @@ def stage_errors(x: float, first: float, added: float, shrink: float, stages: in
     return found
 
 
-@erratum(id="fa_hmc.dynamic_schedule", paper=PAPER, where="Proposition J.1 and its proof", grade="proof",
-         consequence="constant", theorems=SCHEDULE,
-         printed="(K eta)^2 = D/(8 c_d Delta L), log(8), eta/sqrt(2), for an error C (K eta)^2 c_d Delta; "
-                 "the proof has (K eta)^4 L c_d Delta, (K eta)^2 = D/(2 a c_d Delta L), a = 2, and E <= "
-                 "D/a^s after stage s",
-         corrected="g = (K eta)^2 <= 1/L; error C g c_d Delta: g = D/(4 C c_d Delta) at most, t_1 = ceil(4 "
-                   "log(4)/(mu g T)) T; error C g^2 c_d Delta: g = sqrt(D/(8 C c_d Delta)) at most, log(8) "
-                   "in t_1; g halves and lengths double in both",
-         derivation="C is missing in the step size, and neither error is D/(2 a^s) with it, so that the "
-                    "levels D/a^s need not be reached: by the statement's schedule, with L = 1 and every "
-                    "stage decaying by 8, e = E 2^s/D goes to e/4 + C/4 in a stage, which keeps it below 1 "
-                    "only for C <= 3. It settles at C/3, and at .372 C at most as later stages decay by "
-                    "less than 8 (at mu g/4 = 1/4 by 8^.869). So the error halves with each stage in the "
-                    "end, and t <= C' c_d Delta/eps^2 is true with another constant, for the statement's "
-                    "eta/sqrt(2). With the proof's eta/a^(1/4), a = 2, and the statement's error C g, "
-                    "errors fall by sqrt(2) in a stage while lengths double: t ~ 1/eps^4. As corrected, "
-                    "(1 - mu g/(4 2^j))^(2^j t_1) <= exp(-mu g t_1/4) <= 1/4 (1/8) for every j, so that "
-                    "E <= D/2^s (D/4^s) after stage s; e = 1 in the limit of small steps.")
+@erratum("dynamic_schedule", "Proposition J.1 and its proof", "proof", "constant",
+         "(K eta)^2 = D/(8 c_d Delta L), log(8), eta/sqrt(2), for an error C (K eta)^2 c_d Delta; the proof "
+         "has (K eta)^4 L c_d Delta, (K eta)^2 = D/(2 a c_d Delta L), a = 2, and E <= D/a^s after stage s",
+         "g = (K eta)^2 <= 1/L; error C g c_d Delta: g = D/(4 C c_d Delta) at most, t_1 = ceil(4 log(4)/(mu "
+         "g T)) T; error C g^2 c_d Delta: g = sqrt(D/(8 C c_d Delta)) at most, log(8) in t_1; g halves and "
+         "lengths double in both",
+         "C is missing in the step size, and neither error is D/(2 a^s) with it, so that the levels D/a^s "
+         "need not be reached: by the statement's schedule, with L = 1 and every stage decaying by 8, e = E "
+         "2^s/D goes to e/4 + C/4 in a stage, which keeps it below 1 only for C <= 3. It settles at C/3, and "
+         "at .372 C at most as later stages decay by less than 8 (at mu g/4 = 1/4 by 8^.869). So the error "
+         "halves with each stage in the end, and t <= C' c_d Delta/eps^2 is true with another constant, for "
+         "the statement's eta/sqrt(2). With the proof's eta/a^(1/4), a = 2, and the statement's error C g, "
+         "errors fall by sqrt(2) in a stage while lengths double: t ~ 1/eps^4. As corrected, (1 - mu g/(4 "
+         "2^j))^(2^j t_1) <= exp(-mu g t_1/4) <= 1/4 (1/8) for every j, so that E <= D/2^s (D/4^s) after "
+         "stage s; e = 1 in the limit of small steps.",
+         theorems=("dynamic_rate",))
 def _dynamic_schedule() -> Evidence:
     """Twenty-four stages with the largest and with small steps, D chosen so that g is as wanted."""
     numbers: dict[str, float] = {}
@@ -118,17 +113,16 @@ def _dynamic_schedule() -> Evidence:
                     + ("settle: the error halves in a stage in the end." if settled else "do not settle."))
 
 
-@erratum(id="fa_hmc.dynamic_inequality", paper=PAPER, where="proof of Proposition J.1", grade="proof",
-         consequence="constant", theorems=SCHEDULE,
-         printed="'the last inequality is by y log(1-x/y)/log(1-x) >= 1 for any x > 0, y >= 1'",
-         corrected="it is <= 1, and at least x/(-log(1-x)) >= .869 for x <= 1/4",
-         derivation="-y log(1-x/y) = x + x^2/(2y) + x^3/(3y^2) + .. falls with y, so that the quotient is "
-                    "at most 1; at x = 1/2, y = 2 it is .830. The bound on later stages' decay is below 2a "
-                    "(t_1 rounded up may make it good): with x = mu (K eta)^2/4 <= 1/4, as (K eta)^2 "
-                    "<= 1/L gives, which J.1 does not state, it is at least (2a)^.869, for a = 2 3.33. "
-                    "What a stage starts from still more than halves, so that the statement stands with "
-                    "another constant. (In the display before it, 2^(j+1) in front of the logarithm is "
-                    "2^(j-1).)")
+@erratum("dynamic_inequality", "proof of Proposition J.1", "proof", "constant",
+         "'the last inequality is by y log(1-x/y)/log(1-x) >= 1 for any x > 0, y >= 1'",
+         "it is <= 1, and at least x/(-log(1-x)) >= .869 for x <= 1/4",
+         "-y log(1-x/y) = x + x^2/(2y) + x^3/(3y^2) + .. falls with y, so that the quotient is at most 1; at "
+         "x = 1/2, y = 2 it is .830. The bound on later stages' decay is below 2a (t_1 rounded up may make "
+         "it good): with x = mu (K eta)^2/4 <= 1/4, as (K eta)^2 <= 1/L gives, which J.1 does not state, it "
+         "is at least (2a)^.869, for a = 2 3.33. What a stage starts from still more than halves, so that "
+         "the statement stands with another constant. (In the display before it, 2^(j+1) in front of the "
+         "logarithm is 2^(j-1).)",
+         theorems=("dynamic_rate",))
 def _dynamic_inequality() -> Evidence:
     """The quotient over a grid and in the limit of many stages, and the least decay for a = 2."""
     x, y = np.linspace(1e-6, 0.999, 400)[:, None], np.geomspace(1.0, 1e6, 200)[None]
@@ -144,12 +138,12 @@ def _dynamic_inequality() -> Evidence:
                     "The proof needs a quotient of at least 1; a decay above 2 is enough for the statement.")
 
 
-@erratum(id="fa_hmc.figure_covariance", paper=PAPER, where="section 5.2 (journal version too)", grade="error",
-         consequence="nothing", printed="N(1_d, 2 I_d) for half of the nodes; overall N(16.2 1_d, 1.6 I_d)",
-         corrected="N(1_d, 4 I_d), most likely: 16.2 and 1.6 come out exactly (with 2 I_d it would be "
-                   "N(13.67 1_d, 1.33 I_d))",
-         derivation="The product of N(20, 1) and N(1, v) to the power 1/2 each has mean (20 + 1/v)/(1 + "
-                    "1/v) and variance 2/(1 + 1/v): 13.67 and 1.33 for v = 2, 16.2 and 1.6 for v = 4.")
+@erratum("figure_covariance", "section 5.2 (journal version too)", "error", "nothing",
+         "N(1_d, 2 I_d) for half of the nodes; overall N(16.2 1_d, 1.6 I_d)",
+         "N(1_d, 4 I_d), most likely: 16.2 and 1.6 come out exactly (with 2 I_d it would be N(13.67 1_d, "
+         "1.33 I_d))",
+         "The product of N(20, 1) and N(1, v) to the power 1/2 each has mean (20 + 1/v)/(1 + 1/v) and "
+         "variance 2/(1 + 1/v): 13.67 and 1.33 for v = 2, 16.2 and 1.6 for v = 4.")
 def _figure_covariance() -> Evidence:
     """The target of clients N(20, 1) and N(1, v)."""
     found = {}
@@ -160,12 +154,11 @@ def _figure_covariance() -> Evidence:
     return Evidence(near[4] < 1e-9 < near[2], found, "The paper states 16.2 and 1.6.")
 
 
-@erratum(id="fa_hmc.figure_threshold", paper=PAPER, where="section 5.2 and the caption of Figure 2",
-         grade="error", consequence="nothing", printed="W2^2 < 0.1 in the text, W2 < 0.1 in the caption",
-         corrected="one of them; our reproduction of Figure 2 has both",
-         derivation="W2 < 0.1 is W2^2 < 0.01. Both versions of the paper have both. The two ask for "
-                    "different numbers of rounds; the square of the rounds is close to a line in d for "
-                    "either.")
+@erratum("figure_threshold", "section 5.2 and the caption of Figure 2", "error", "nothing",
+         "W2^2 < 0.1 in the text, W2 < 0.1 in the caption",
+         "one of them; our reproduction of Figure 2 has both",
+         "W2 < 0.1 is W2^2 < 0.01. Both versions of the paper have both. The two ask for different numbers "
+         "of rounds; the square of the rounds is close to a line in d for either.")
 def _figure_threshold() -> Evidence:
     """Exact rounds at d = 50; coordinates are alike, so that one suffices."""
     d, problem = 50, quadratic([1.0, 0.25], [[20.0], [1.0]])

@@ -17,10 +17,9 @@ from fedsim.settings.validation import positive
 
 from ..facts import Constants
 from ..tuning import planner
-from .bounds import initial_error
+from .notation import Setting, known_moments, setting
 from .rates import inverse_squared_length
-from .recursion import added
-from .setting import Setting, known_moments, setting
+from .theorem_44 import added, initial_error
 
 
 @dataclass(frozen=True)
@@ -130,14 +129,13 @@ def plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
 
 def _solve(s: Setting, error: float, cap: float) -> float:
     """The largest X^2 up to `cap` with at most this error, which increases with X."""
-    if kept_error(s, cap) <= error:
-        return cap
-    low, high = cap, cap
+    low = cap
     while kept_error(s, low) > error:
-        low, high = low * 0.25, low
+        low *= 0.25
         if low < 1e-250:
             return 0.0
-    for _ in range(60):
+    high = 4.0 * low
+    for _ in range(60 if low < cap else 0):
         middle = sqrt(low) * sqrt(high)
         low, high = (middle, high) if kept_error(s, middle) <= error else (low, middle)
     return low

@@ -28,9 +28,9 @@ from fedsim.settings.validation import positive
 from ..bound import Assumption
 from ..facts import Constants
 from ..statement import Hypothesis, Terms
-from .bounds import initial_error
-from .recursion import contraction
-from .setting import FULL, FULL_TURN, MOMENTS, Setting, known_moments, theorem, within
+from .hypotheses import FULL_TURN, MOMENTS, within
+from .notation import FULL, Setting, known_moments, theorem
+from .theorem_44 import contraction, initial_error
 
 ORDER = 100.0
 """Factor up to which "of order" is taken to hold at a single problem."""
@@ -45,6 +45,12 @@ def inverse_squared_length(s: Setting, eps: float, power: int = 2) -> dict[str, 
     return {"smoothness": s.L, "bias": s.T * np.sqrt(s.d) / eps,
             "correlation": s.d * float(s.T) ** power * (1.0 - s.rho) * s.N / eps**2,
             "gradient_noise": s.d * float((s.w**2).sum()) * s.sigma_sq / (s.K * eps**2)}
+
+
+def printed_rounds(s: Setting, size: float, g: float) -> dict[str, float]:
+    """size (T (g + (1-rho) N) + sum_c w_c^2 sigma_g^2/(K T)) by its parts."""
+    return {"bias": size * s.T * g, "correlation": size * s.T * (1.0 - s.rho) * s.N,
+            "gradient_noise": size * float((s.w**2).sum()) * s.sigma_sq / (s.K * s.T)}
 
 
 def of_order(name: str, value: float, limit: float) -> Assumption:
@@ -103,10 +109,8 @@ def rounds_rate(s: Setting, constants: Constants, variant: str, *, eps: float) -
     accuracy = positive("eps", eps)
     parts = inverse_squared_length(s, accuracy, 1 if variant == "sharp" else 2)
     if variant == "printed":
-        g = 1.0 / max(parts.values())
-        log = max(float(np.log(s.d / accuracy**2)), 0.0) * s.d / accuracy**2
-        terms = {"bias": log * s.T * g, "correlation": log * s.T * (1.0 - s.rho) * s.N,
-                 "gradient_noise": log * float((s.w**2).sum()) * s.sigma_sq / (s.K * s.T)}
+        log = max(float(np.log(s.d / accuracy**2)), 0.0)
+        terms = printed_rounds(s, log * s.d / accuracy**2, 1.0 / max(parts.values()))
     else:
         log = halvings(constants, s, accuracy)
         terms = {name: 4.0 / (s.mu * s.T) * log * part for name, part in parts.items()}
@@ -200,7 +204,7 @@ def error_rate(s: Setting, constants: Constants, rounds: np.ndarray, variant: st
         E_t <= (1 - mu X^2/4)^t E_0 + ((T-1)^2 + 1) X^4 sum_c w_c (B_c + L s_c d) + (T-1) X^2 (1-rho)(N-1) d
                + (X^2/(K L)) [ sum_c w_c^2 + ((T-1)^2 + 1) L X^2 ] sigma_g^2 d
 
-    Source: FA-HMC Theorem 4.4, from its recursion: a_{T-1}/(mu X^2/4) with a_j of `theory.fa_hmc.recursion`.
+    Source: FA-HMC Theorem 4.4, from its recursion: a_{T-1}/(mu X^2/4) with a_j of `theory.fa_hmc.theorem_44`.
     (T-1)^2 and T-1 come from Lemma D.8; the 1 beside (T-1)^2 from delta_K^c of (9), which contains B_c/L,
     and from the momenta's X^6 L^2 sum_c w_c s_c d: with one update per round clients never part, and the
     error is still not zero. Printed: T^2 in place of ((T-1)^2 + 1) and of T-1, exponent t for E_{t+1},

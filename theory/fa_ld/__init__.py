@@ -4,23 +4,23 @@ Source: "On convergence of federated averaging Langevin dynamics".
 """
 
 from . import errata, quantities
-from .bounds import w2_bound, w2_bound_decreasing, w2_bound_partial
 from .lemmas import (
     divergence_bound,
     gradient_moment_bound,
     participation_gap_bound,
     second_moment_bound,
 )
-from .local_steps import best_plan, optimal_local_steps
-from .one_step import (
+from .lemmas_of_a_step import (
     contraction_bound,
     discretization_bound,
     gradient_noise_bound,
     initial_bound,
     one_step_bound,
 )
+from .local_steps import best_plan, optimal_local_steps
+from .notation import Setting, setting
 from .planning import Plan, fewest_active, plan
-from .setting import Setting, setting
+from .theorems import w2_bound, w2_bound_decreasing, w2_bound_partial
 
 __all__ = [
     "Plan", "Setting", "best_plan", "contraction_bound", "discretization_bound", "divergence_bound",

@@ -15,7 +15,7 @@ from fedsim.settings.participation import Participation
 from fedsim.settings.schedules import Harmonic
 
 from ..checking import examine
-from ..corrections import Evidence, erratum, reading
+from ..corrections import Evidence
 from ..exact import exact_law, joint_law
 from ..facts import constants
 from .lemmas import (
@@ -24,24 +24,22 @@ from .lemmas import (
     participation_gap_bound,
     second_moment_bound,
 )
-from .setting import PAPER
+from .notation import erratum, reading
 
 STEP = 1e-7  # eta of section 6
 
 
-@erratum(id="fa_ld.lemma_range", paper=PAPER, where="Lemmas B.3 (4.5), C.2, E.1 and E.2",
-         printed="For any learning rate eta in (0, 2/m)",
-         corrected="for example for any learning rate in (0, 2/(L+m)]; (44) allows up to 4/(2L+m)",
-         grade="error", consequence="range",
-         theorems=("fa_ld.divergence_bound", "fa_ld.participation_gap_bound", "fa_ld.second_moment_bound",
-                   "fa_ld.gradient_moment_bound"),
-         derivation="A gradient step multiplies a deviation along an eigenvector of curvature l by |1 - eta "
-                    "l|, which is above 1 for l = L as soon as eta > 2/L; so for L > m clients that pull "
-                    "apart diverge geometrically in K at step sizes inside (0, 2/m), and no such bound holds "
-                    "(those of E.1 and E.2 are free of K, those of B.3 and C.2 grow like K^2). Inequality "
-                    "(44) in the proof of E.1 needs |1 - eta l| <= 1 - eta m/2 on [m, L], true for eta <= "
-                    "4/(2L+m), so for eta <= 2/(L+m) (Lemma B.1, which it cites, asks for 1/(L+m)). The "
-                    "theorems use eta <= 1/(2L) and stand.")
+@erratum("lemma_range", "Lemmas B.3 (4.5), C.2, E.1 and E.2", "error", "range",
+         "For any learning rate eta in (0, 2/m)",
+         "for example for any learning rate in (0, 2/(L+m)]; (44) allows up to 4/(2L+m)",
+         "A gradient step multiplies a deviation along an eigenvector of curvature l by |1 - eta l|, which "
+         "is above 1 for l = L as soon as eta > 2/L; so for L > m clients that pull apart diverge "
+         "geometrically in K at step sizes inside (0, 2/m), and no such bound holds (those of E.1 and E.2 "
+         "are free of K, those of B.3 and C.2 grow like K^2). Inequality (44) in the proof of E.1 needs |1 - "
+         "eta l| <= 1 - eta m/2 on [m, L], true for eta <= 4/(2L+m), so for eta <= 2/(L+m) (Lemma B.1, which "
+         "it cites, asks for 1/(L+m)). The theorems use eta <= 1/(2L) and stand.",
+         theorems=("divergence_bound", "participation_gap_bound", "second_moment_bound",
+                   "gradient_moment_bound"))
 def _lemma_range() -> Evidence:
     """L = 10 m and eta = 1/m: 20 local steps of two clients."""
     problem = Quadratic(np.array([[1.0, 10.0]] * 2), np.array([[1.0, 1.0], [-1.0, -1.0]]))
@@ -65,18 +63,15 @@ def _lemma_range() -> Evidence:
                        if found else "not every lemma's quantity exceeds its bound."))
 
 
-@erratum(id="fa_ld.halved_step_size", paper=PAPER, where="proof of Theorem 4.8 (B.7), where it cites Lemma "
-                                                         "B.5",
-         printed="\"eta_{k_0} <= 2 eta_k for all k - k_0 <= K-1\": assumed in D.3, not met by eta_k = "
-                 "1/(2L + (1/12) m k) in the first round once K - 1 > 24 kappa",
-         corrected="so for k >= K, and for every k if K - 1 <= 24 kappa. For k <= K the statement is "
-                   "immediate",
-         grade="proof", consequence="nothing", theorems=("fa_ld.w2_bound_decreasing",),
-         derivation="eta_{k_0}/eta_k = (24 kappa + k)/(24 kappa + k_0), which at k_0 = 0 exceeds 2 once k > "
-                    "24 kappa. But W2^2 <= 14 d H_rho at every k by Lemma E.1, and the bound squared, 2025 "
-                    "kappa^2 ((K-1)^2 + kappa) H_rho d/(2 kappa + k/12), is larger for k <= K; from k = K "
-                    "on, k - k_0 <= K - 1 < k_0 gives the ratio < 2 and the induction goes through. The "
-                    "theorem is true as printed, for every K.")
+@erratum("halved_step_size", "proof of Theorem 4.8 (B.7), where it cites Lemma B.5", "proof", "nothing",
+         "\"eta_{k_0} <= 2 eta_k for all k - k_0 <= K-1\": assumed in D.3, not met by eta_k = 1/(2L + (1/12) "
+         "m k) in the first round once K - 1 > 24 kappa",
+         "so for k >= K, and for every k if K - 1 <= 24 kappa. For k <= K the statement is immediate",
+         "eta_{k_0}/eta_k = (24 kappa + k)/(24 kappa + k_0), which at k_0 = 0 exceeds 2 once k > 24 kappa. "
+         "But W2^2 <= 14 d H_rho at every k by Lemma E.1, and the bound squared, 2025 kappa^2 ((K-1)^2 + "
+         "kappa) H_rho d/(2 kappa + k/12), is larger for k <= K; from k = K on, k - k_0 <= K - 1 < k_0 gives "
+         "the ratio < 2 and the induction goes through. The theorem is true as printed, for every K.",
+         theorems=("w2_bound_decreasing",))
 def _halved_step_size() -> Evidence:
     """kappa = 1 and K = 100, with a large spread of the clients."""
     schedule = Harmonic.from_theorem(strong_convexity=1.0, smoothness=1.0)
@@ -96,17 +91,16 @@ def _halved_step_size() -> Evidence:
                     f"not, and the exact distance stays below the bound: {stands}.")
 
 
-@erratum(id="fa_ld.partial_local_steps", paper=PAPER, where="proof of Theorem C.3, second line after (36)",
-         printed="450 eta^2 d L^2 H_rho (K^2 + kappa), then 900 eta m d kappa^2 H_0 ((K-1)^2 + kappa)",
-         corrected="900 (K^2 + kappa), as in Theorem 4.10; (K-1)^2, as the theorem has it, by summing the "
-                   "error of drawing once per round. H_0 in that line is to be H_rho, as in (36) and the "
-                   "theorem (a subscript that our transcription may have lost)",
-         grade="proof", consequence="nothing", theorems=("fa_ld.w2_bound_partial",),
-         derivation="K^2 is not at most (K-1)^2. The error of drawing, at most 28 K^2 eta^2 d L^2 H, occurs "
-                    "once per round: with x = eta m K/2 <= K/(4 kappa) the sums are 2/(eta m) eta^2 d L^2 H "
-                    "times 400 A + 28 K x/(1-e^-x), A = (K-1)^2 + kappa. As x/(1-e^-x) <= 1 + x, the last is "
-                    "at most 28 K + 7 K^2/kappa <= 50 A (at kappa = 1: 43 K^2 - 128 K + 100 > 0), so that "
-                    "900 A holds.")
+@erratum("partial_local_steps", "proof of Theorem C.3, second line after (36)", "proof", "nothing",
+         "450 eta^2 d L^2 H_rho (K^2 + kappa), then 900 eta m d kappa^2 H_0 ((K-1)^2 + kappa)",
+         "900 (K^2 + kappa), as in Theorem 4.10; (K-1)^2, as the theorem has it, by summing the error of "
+         "drawing once per round. H_0 in that line is to be H_rho, as in (36) and the theorem (a subscript "
+         "that our transcription may have lost)",
+         "K^2 is not at most (K-1)^2. The error of drawing, at most 28 K^2 eta^2 d L^2 H, occurs once per "
+         "round: with x = eta m K/2 <= K/(4 kappa) the sums are 2/(eta m) eta^2 d L^2 H times 400 A + 28 K "
+         "x/(1-e^-x), A = (K-1)^2 + kappa. As x/(1-e^-x) <= 1 + x, the last is at most 28 K + 7 K^2/kappa <= "
+         "50 A (at kappa = 1: 43 K^2 - 128 K + 100 > 0), so that 900 A holds.",
+         theorems=("w2_bound_partial",))
 def _partial_local_steps() -> Evidence:
     """The step as written, and the sum over whole rounds."""
     K = np.arange(1, 2000)[:, None].astype(float)
@@ -121,16 +115,16 @@ def _partial_local_steps() -> Evidence:
                     "second (K up to 2000, kappa up to 1e4).")
 
 
-@erratum(id="fa_ld.heterogeneity_squared", paper=PAPER,
-         where="section 6, Optimal local steps, and again in the two paragraphs after it (gamma = 10^8)",
-         printed="the corresponding gamma is around 1 x 10^8, 4 x 10^11, 4 x 10^12, 4 x 10^13, and 4 x 10^14",
-         corrected="the corresponding gamma^2 is around ...", grade="error", consequence="nothing",
-         derivation="gamma = max_c ||grad f^c(theta_*)|| = ||n Sigma^-1 (u - mean of client c)|| grows like "
-                    "the spread of the means, like sqrt(alpha) for alpha >= 1, for any n_c; the quoted "
-                    "numbers grow like alpha, from 4e11 at alpha = 1 to 4e14 at 1000. No n_c for which eta "
-                    "= 1e-7 is stable makes them gamma: at alpha = 1 it is about 6e7 at most. With n_c = "
-                    "1000 "
-                    "they are gamma^2 in size as well. No bound is evaluated with them.")
+@erratum("heterogeneity_squared",
+         "section 6, Optimal local steps, and again in the two paragraphs after it (gamma = 10^8)", "error",
+         "nothing",
+         "the corresponding gamma is around 1 x 10^8, 4 x 10^11, 4 x 10^12, 4 x 10^13, and 4 x 10^14",
+         "the corresponding gamma^2 is around ...",
+         "gamma = max_c ||grad f^c(theta_*)|| = ||n Sigma^-1 (u - mean of client c)|| grows like the spread "
+         "of the means, like sqrt(alpha) for alpha >= 1, for any n_c; the quoted numbers grow like alpha, "
+         "from 4e11 at alpha = 1 to 4e14 at 1000. No n_c for which eta = 1e-7 is stable makes them gamma: at "
+         "alpha = 1 it is about 6e7 at most. With n_c = 1000 they are gamma^2 in size as well. No bound is "
+         "evaluated with them.")
 def _heterogeneity_squared() -> Evidence:
     """Growth from alpha = 1 to alpha = 1000 at n_c = 1000, and gamma at the largest stable n_c."""
     quoted = dict(zip(FA_LD_HETEROGENEITY, (1e8, 4e11, 4e12, 4e13, 4e14), strict=True))
@@ -155,29 +149,24 @@ def _heterogeneity_squared() -> Evidence:
                     f"that is stable, the quoted number is {quoted[1.0]:.0e}.")
 
 
-@erratum(id="fa_ld.equal_curvature", paper=PAPER, where="section 6, Figures 1(a) and 1(c)",
-         printed="a large K results in large biases, which in turn requires high communications. The "
-                 "optimal K that minimizes communication is around 3000 ... a larger correlation slightly "
-                 "accelerates the computation",
-         corrected="in the set-up as described, with p_c = n_c/n (section 2), K and rho do not change the "
-                   "law of the average, and the rounds fall like 1/K down to one: small K is costly, as the "
-                   "text says, but a large K brings no further bias. What made the rounds rise cannot be "
-                   "told from "
-                   "the text (300 runs leave an estimate of W2 of about 8e-4 at the target itself, for n_c = "
-                   "1000)",
-         grade="error", consequence="conclusion",
-         derivation="Client c has l^c with Hessian n_c Sigma^-1, p_c = n_c/n (section 2.1) and f^c = "
-                    "l^c/p_c, so that every f^c has Hessian A = n Sigma^-1, whatever n_c is. The average "
-                    "then obeys theta_{k+1} = theta_k - eta A (theta_k - u) + sqrt(2 eta tau) xi_k with "
-                    "standard normal xi_k for every K and rho: one client with all the data. Minibatches as "
-                    "in (52) do not change this: they add to each step a noise that depends on neither "
-                    "theta, K nor rho. With eta fixed the steps to an accuracy are fixed, the rounds are "
-                    "their number over K, and a saving of about 30 times is right in size for K = "
-                    "3000 against K = 100. With weights other than n_c/n the curvatures would differ: "
-                    "appendix A.1 asks of "
-                    "p_c only to be nonnegative with sum 1, section 6 leaves n_c free, and with p_c = 1/N "
-                    "beside unequal n_c, K and rho do matter. Figure 1(b) is right that a larger gamma is "
-                    "slower, where it moves u away from the start. Theorems are not touched.")
+@erratum("equal_curvature", "section 6, Figures 1(a) and 1(c)", "error", "conclusion",
+         "a large K results in large biases, which in turn requires high communications. The optimal K that "
+         "minimizes communication is around 3000 ... a larger correlation slightly accelerates the "
+         "computation",
+         "in the set-up as described, with p_c = n_c/n (section 2), K and rho do not change the law of the "
+         "average, and the rounds fall like 1/K down to one: small K is costly, as the text says, but a "
+         "large K brings no further bias. What made the rounds rise cannot be told from the text (300 runs "
+         "leave an estimate of W2 of about 8e-4 at the target itself, for n_c = 1000)",
+         "Client c has l^c with Hessian n_c Sigma^-1, p_c = n_c/n (section 2.1) and f^c = l^c/p_c, so that "
+         "every f^c has Hessian A = n Sigma^-1, whatever n_c is. The average then obeys theta_{k+1} = "
+         "theta_k - eta A (theta_k - u) + sqrt(2 eta tau) xi_k with standard normal xi_k for every K and "
+         "rho: one client with all the data. Minibatches as in (52) do not change this: they add to each "
+         "step a noise that depends on neither theta, K nor rho. With eta fixed the steps to an accuracy are "
+         "fixed, the rounds are their number over K, and a saving of about 30 times is right in size for K = "
+         "3000 against K = 100. With weights other than n_c/n the curvatures would differ: appendix A.1 asks "
+         "of p_c only to be nonnegative with sum 1, section 6 leaves n_c free, and with p_c = 1/N beside "
+         "unequal n_c, K and rho do matter. Figure 1(b) is right that a larger gamma is slower, where it "
+         "moves u away from the start. Theorems are not touched.")
 def _equal_curvature() -> Evidence:
     """The exact law of the average after 6000 local steps, its premise, and the noise of 300 runs."""
     gaps, reference, floor = [], 0.0, 0.0
@@ -241,15 +230,14 @@ def _rounds_seen(pooled: Quadratic, K: int, seed: int) -> int:
     return 1000
 
 
-reading(id="fa_ld.sampling_probability", paper=PAPER, where="section C.1, Scheme II", grade="error",
-        consequence="nothing",
-        printed="a random number that takes a value of c with a probability 1/S for any j",
-        corrected="with a probability 1/N", theorems=("fa_ld.participation_gap_bound",),
-        derivation="N values of probability 1/S each sum to N/S, which is 1 for S = N only; a uniform choice "
-                   "from N devices takes each with probability 1/N. The proof of Lemma C.2 has the right P(c "
-                   "in S_k) = S/N, so that nothing falls.")
-reading(id="fa_ld.client_temperature", paper=PAPER, where="section B.4", grade="error", consequence="nothing",
-        printed="setting rho = 0 leads to T_{c,0} = (1 - rho^2)/p_c", corrected="T_{c,0} = tau/p_c",
-        derivation="Definition A.4, T_{c,rho} = tau (rho^2 + (1 - rho^2)/p_c), is tau/p_c at rho = 0; the "
-                   "printed term is 1/p_c there, the same for tau = 1 only. Section 4.3.3 has the same "
-                   "sentence with tau/p_c, and nothing uses the slip.")
+reading("sampling_probability", "section C.1, Scheme II", "error",
+        "a random number that takes a value of c with a probability 1/S for any j", "with a probability 1/N",
+        "N values of probability 1/S each sum to N/S, which is 1 for S = N only; a uniform choice from N "
+        "devices takes each with probability 1/N. The proof of Lemma C.2 has the right P(c in S_k) = S/N, so "
+        "that nothing falls.",
+        theorems=("participation_gap_bound",))
+reading("client_temperature", "section B.4", "error", "setting rho = 0 leads to T_{c,0} = (1 - rho^2)/p_c",
+        "T_{c,0} = tau/p_c",
+        "Definition A.4, T_{c,rho} = tau (rho^2 + (1 - rho^2)/p_c), is tau/p_c at rho = 0; the printed term "
+        "is 1/p_c there, the same for tau = 1 only. Section 4.3.3 has the same sentence with tau/p_c, and "
+        "nothing uses the slip.")

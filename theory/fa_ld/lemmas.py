@@ -1,7 +1,7 @@
 """FA-LD's lemmas about the clients inside a round: Lemmas B.3, C.2, E.1 and E.2.
 
 They are evaluated at local steps 0..n_rounds*K (``index == "local_step"``). At a multiple of K a
-client's value is the one after synchronization. Notation as in `theory.fa_ld.bounds`.
+client's value is the one after synchronization. Notation as in `theory.fa_ld.theorems`.
 
 Their range: printed is (0, 2/m), and beyond 2/L they are false: with L = 10 m and eta = 1/m clients diverge.
 They hold for eta <= 2/(L+m): there a gradient step contracts by 1 - eta m (as |1 - eta l| <= 1 - eta m for
@@ -22,7 +22,7 @@ from fedsim.settings.validation import whole
 from ..bound import Assumption
 from ..facts import Constants
 from ..statement import Hypothesis, Terms
-from .setting import DRAWN, EQUAL_WEIGHTS, Setting, largest_step_of_round, theorem, within
+from .notation import DRAWN, EQUAL_WEIGHTS, Setting, largest_step_of_round, theorem, within
 
 STEP_RANGE = within("2/(L+m)", printed="2/m")
 IN_RANGE = {"corrected": "", "printed": "for step sizes up to 2/m"}

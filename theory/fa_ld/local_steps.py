@@ -9,8 +9,8 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.validation import positive, real, whole
 
 from ..facts import Constants
+from .notation import FULL, setting
 from .planning import Plan, plan
-from .setting import FULL, setting
 
 
 def optimal_local_steps(condition_number: float, *, rule: str = "(K-1)^2") -> tuple[int, ...]:

@@ -35,8 +35,8 @@ from fedsim.settings.validation import positive
 
 from ..facts import Constants
 from ..tuning import planner
-from .bounds import participation_term, w2_bound, w2_bound_decreasing, w2_bound_partial
-from .setting import Setting, setting
+from .notation import Setting, setting
+from .theorems import participation_term, w2_bound, w2_bound_decreasing, w2_bound_partial
 
 COUNTED = 2**53 - 2
 """Rounds up to here are found to the last one."""

@@ -1,4 +1,4 @@
-"""FA-HMC's lemmas about an update: Lemmas D.4, D.6 and D.8. Notation as in `recursion`.
+"""FA-HMC's lemmas about an update: Lemmas D.4, D.6, D.7 and D.8. Notation as in `theorem_44`.
 
 Statements with B_c = sup_t E||grad f_c(theta_t^c)||^2 take it as `gradient_moments` (by default Lemma
 D.7's bound); those about one client take its number, by default the one of smallest weight.
@@ -15,25 +15,11 @@ from fedsim.settings.validation import array
 
 from ..exact import joint_law
 from ..facts import Constants
-from ..statement import Hypothesis, Terms
-from .bounds import _along_coupling
-from .quantities import gradient_moments as exact_gradient_moments
-from .recursion import VARIANTS, divergence, printed_divergence
-from .setting import (
-    EQUAL,
-    EQUAL_STEPS,
-    FULL,
-    FULL_TURN,
-    MOMENTS,
-    Setting,
-    client_number,
-    equal_within_rounds,
-    hessian_theorem,
-    known_moments,
-    theorem,
-    trajectory_lengths,
-    within,
-)
+from ..statement import Terms
+from .hypotheses import EQUAL, EQUAL_ALONG, FULL_TURN, HALF_TURN, MOMENTS, SHORT, trajectory_lengths, within
+from .notation import FULL, Setting, client_number, hessian_theorem, known_moments, theorem
+from .quantities import gradient_moments as exact_moments
+from .theorem_44 import DIVERGENCE, VARIANTS, along_coupling, divergence
 
 LITERAL = {"corrected": "", "printed": "sigma^(c) and Assumption 3.4 read literally (see `setting`)"}
 
@@ -42,14 +28,12 @@ def _exact_moments(problem: Any, algorithm: Any, constants: Constants, n_rounds:
                    start: Any) -> dict[str, Any]:
     """The exact B_c up to the last round."""
     law = joint_law(problem, algorithm, n_rounds * algorithm.local_steps, start=start)
-    return {"gradient_moments": [exact_gradient_moments(law, c).max() for c in range(problem.n_clients)]}
+    return {"gradient_moments": [exact_moments(law, c).max() for c in range(problem.n_clients)]}
 
 
 @theorem("Lemma D.4", quantity="main_part_sq", terms=("contraction", "divergence", "momentum"),
-         hypotheses=(within(FULL_TURN), Hypothesis(EQUAL_STEPS, lambda algorithm, coupling:
-                                                   equal_within_rounds(algorithm, len(coupling))),
-                     MOMENTS, FULL),
-         variants=VARIANTS, index="local_step", inputs=_along_coupling)
+         hypotheses=(within(FULL_TURN), EQUAL_ALONG, MOMENTS, FULL), variants=VARIANTS, index="local_step",
+         inputs=along_coupling)
 def main_part_bound(s: Setting, algorithm: FAHMC, variant: str, *, coupling: Any,
                     gradient_moments: Any = None) -> Terms:
     """The second-order part (I) of an update minus the oracle's.
@@ -71,18 +55,14 @@ def main_part_bound(s: Setting, algorithm: FAHMC, variant: str, *, coupling: Any
     before = array("coupling", coupling, 1)
     moments = known_moments(s, gradient_moments, variant)
     lengths = trajectory_lengths(algorithm, len(before))
-    since = (np.arange(len(before)) % s.T).astype(np.float64)
     read = s.of(variant)
-    parts = (divergence if variant == "corrected" else printed_divergence)(read, lengths, since, moments)
+    apart = divergence(read, lengths, np.arange(len(before)) % s.T, moments, variant)
     last = 2.0 / 9.0 if variant == "printed" else 1.0 / 9.0
     return Terms(
         {"contraction": np.maximum(1.0 - 0.5 * s.mu * lengths**2, 0.0) * before,
-         "divergence": 2.0 * lengths**2 * s.L * np.sum([np.broadcast_to(p, lengths.shape) for p in parts], 0),
+         "divergence": 2.0 * lengths**2 * s.L * np.sum(list(apart.values()), axis=0),
          "momentum": last * lengths**6 * s.L**2 * (s.w @ read.s) * s.d},
         rounds=np.arange(len(before)))
-
-
-DIVERGENCE = ("gradients", "momenta", "correlation", "gradient_noise")
 
 
 @theorem("Lemma D.8", quantity="divergence", terms=DIVERGENCE,
@@ -110,9 +90,7 @@ def divergence_bound(s: Setting, algorithm: FAHMC, rounds: np.ndarray, variant: 
     moments = known_moments(s, gradient_moments, variant)
     schedule = trajectory_lengths(algorithm, int(rounds.max()))
     lengths = schedule[np.maximum(rounds - 1, 0)] if len(schedule) else np.full(len(rounds), s.X)
-    parts = (divergence if variant == "corrected" else printed_divergence)(
-        s.of(variant), lengths, (rounds % s.T).astype(np.float64), moments)
-    return dict(zip(DIVERGENCE, parts, strict=True))
+    return divergence(s.of(variant), lengths, rounds % s.T, moments, variant)
 
 
 DEVIATION = ("gradient", "momentum", "gradient_noise")
@@ -180,3 +158,95 @@ def leapfrog_gradient_deviation_bound(s: Setting, variant: str, *, client: int |
     return Terms({"gradient": scale * of_moments * known_moments(s, gradient_moments, variant)[c],
                   "momentum": scale * of_momentum, "gradient_noise": scale * of_noise * read.sigma_sq / k},
                  rounds=k, inputs={"client": c})
+
+
+UNIFORM = (SHORT, EQUAL, FULL)
+COSTS = {"corrected": "", "printed": "B_a^c without the momentum's variance, see `client_step_bound`"}
+
+
+def _exact_second_moments(problem: Any, algorithm: Any, constants: Constants, n_rounds: int,
+                          start: Any) -> dict[str, Any]:
+    law = joint_law(problem, algorithm, max(n_rounds, 1) * algorithm.local_steps, start=start)
+    client = int(np.argmin(problem.weights))
+    return {"second_moments": law.second_moment_about(problem.minimizer)[:-1, client], "client": client}
+
+
+@theorem("Lemma D.7 (10)", quantity="client_second_moment_after", terms=("contraction", "growth"),
+         hypotheses=(within(HALF_TURN, printed=FULL_TURN), FULL), variants=("corrected", "printed"),
+         index="local_step", inputs=_exact_second_moments,
+         arguments={"second_moments": "(n,): E||theta_t^c - theta_*||^2 where updates t = 0..n-1 start."})
+def client_step_bound(s: Setting, algorithm: FAHMC, variant: str, *, second_moments: Any,
+                      client: int | None = None) -> Terms:
+    """One update of one client's second moment about the global minimizer.
+
+    Guarantee, for X <= 1/(2 sqrt(L)):
+
+        E||theta_{t+1}^c - theta_*||^2 <= (1 - mu X^2/4 + (2/3) X^6 L^4/mu) E||theta_t^c - theta_*||^2
+                                          + X^2 B_a^c
+
+    with B_a^c of `Setting.moment_constants`, and without X^6 for K = 1.
+
+    Source: FA-HMC Lemma D.7 (10). Printed: 2 for 2/3 and X^2 (L/mu) B_a^c, where B_a^c lacks the momentum's
+    variance s_c: false for shared_noise < 1. The above comes out of (36)-(38) with (c_3, c_4) = (9/10,
+    1/10) and (c_5, c_6) = (1/2, 1/2): with L X^2 <= 1/4 the momentum has 15/14 + (L/mu)/(18 c_4) <= 2 L/mu,
+    the slope 4/(4 c_3 mu) + 4/(16*120 c_4 c_6 mu) <= 4/(3 mu), the noise 15/(14*16 mu) + 4/(16*72 c_4 mu) <=
+    1/(7 mu), the lost contraction is 4 X^6 L^4/(120 c_4 c_5 mu). For X^2 <= mu/(4 L^2) the factor is at most
+    1 - mu X^2/8, which is (39).
+
+    It bounds the moment after updates, at local steps 1..n.
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 3)
+    0.574
+    """
+    c, before = client_number(s, client), array("second_moments", second_moments, 1)
+    X = trajectory_lengths(algorithm, len(before))
+    cost = s.moment_constants(variant)[c]
+    if variant == "printed":
+        keep = 1.0 - 0.25 * s.mu * X**2 + (2.0 * X**6 * s.L**4 / s.mu if s.K >= 2 else 0.0)
+        growth = X**2 * s.kappa * cost
+    else:
+        lost = 2.0 / 3.0 * X**6 * s.L**4 / s.mu if s.K >= 2 else 0.0
+        keep = np.maximum(1.0 - 0.25 * s.mu * X**2, 0.0) + lost
+        growth = X**2 * cost
+    return Terms({"contraction": keep * before, "growth": growth}, rounds=np.arange(1, len(before) + 1),
+                 inputs={"client": c})
+
+
+@theorem("Lemma D.7 (11)", quantity="client_second_moment", terms=("initialization", "growth"),
+         hypotheses=UNIFORM, variants=COSTS, index="local_step")
+def client_moment_bound(s: Setting, rounds: np.ndarray, variant: str, *, client: int | None = None) -> Terms:
+    """Uniform bound of one client's second moment about the global minimizer.
+
+    Guarantee:  sup_t E||theta_t^c - theta_*||^2 <= D + (8/mu) (B_a^c + sum_e w_e B_a^e)
+
+    Source: FA-HMC Lemma D.7 (11).
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 1)
+    108.6
+    """
+    c = client_number(s, client)
+    return Terms({"initialization": s.D, "growth": s.second_moments(variant)[c] - s.D}, inputs={"client": c})
+
+
+@theorem("Lemma D.7 (12)", quantity="client_gradient_moment", terms=("distance", "heterogeneity"),
+         hypotheses=UNIFORM, variants=COSTS, index="local_step")
+def client_gradient_bound(s: Setting, rounds: np.ndarray, variant: str, *,
+                          client: int | None = None) -> Terms:
+    """Uniform bound of one client's gradient.
+
+    Guarantee:  B_c <= 2 L^2 (D + (8/mu) (B_a^c + sum_e w_e B_a^e)) + 2 ||grad f_c(theta_*)||^2
+
+    Source: FA-HMC Lemma D.7 (12).
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 1)
+    1955.2
+    """
+    c = client_number(s, client)
+    return Terms({"distance": 2.0 * s.L**2 * s.second_moments(variant)[c],
+                  "heterogeneity": 2.0 * s.slopes[c] ** 2}, inputs={"client": c})

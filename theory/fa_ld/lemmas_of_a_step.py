@@ -1,4 +1,4 @@
-"""FA-LD's one-step statements: Lemmas B.1, B.2, B.4, B.5 and F.1. Notation as in `theory.fa_ld.bounds`."""
+"""FA-LD's one-step statements: Lemmas B.1, B.2, B.4, B.5 and F.1. Notation as in `theory.fa_ld.theorems`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fedsim.settings.validation import array, shape
 from ..exact import joint_law
 from ..facts import Constants
 from ..statement import Terms
-from .setting import CONSTANT, FULL, Setting, theorem, within
+from .notation import CONSTANT, FULL, Setting, theorem, within
 
 ONE = np.array([1])
 

@@ -26,7 +26,8 @@ from ..bound import Assumption
 from ..exact import FAHMCFlow, two_group_law
 from ..facts import Constants
 from ..statement import Hypothesis, Terms
-from .setting import FULL, theorem
+from .notation import FULL, theorem
+from .theorem_44 import shares_of_root
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,12 @@ class TwoGroups:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        for name in ("L", "mu"):
-            put(self, name, positive(name, getattr(self, name)))
+        for name, check in {"L": positive, "mu": positive, "theta_L": real, "theta_mu": real,
+                            "start_mean": real}.items():
+            put(self, name, check(name, getattr(self, name)))
+        put(self, "dim", whole("dim", self.dim, 1))
         if self.L < self.mu:
             raise ValueError(f"L={self.L!r} must be at least mu={self.mu!r}")
-        for name in ("theta_L", "theta_mu", "start_mean"):
-            put(self, name, real(name, getattr(self, name)))
-        put(self, "dim", whole("dim", self.dim, 1))
 
     @classmethod
     def of(cls, problem: Any, start: Any = None) -> TwoGroups:
@@ -78,12 +78,11 @@ class TwoGroups:
         first = curved == curved.max()
         share = float(problem.weights[first].sum())
         kinds = [(problem.dense_hessians[side], problem.minimizers[side]) for side in (first, ~first)]
-        alike = abs(share - 0.5) <= 1e-12 and np.ptp(mean) == 0.0 and np.array_equal(
-            spread, spread[0, 0] * np.eye(problem.dim))
-        for hessians, minimizers in kinds if alike else ():
-            unit = hessians[0, 0, 0] * np.eye(problem.dim)
-            alike = alike and bool((hessians == unit).all()) and float(np.ptp(minimizers)) == 0.0
-        if not alike:
+        unit = np.eye(problem.dim)
+        if not (abs(share - 0.5) <= 1e-12 and np.ptp(mean) == 0.0
+                and np.array_equal(spread, spread[0, 0] * unit)
+                and all((hessians == hessians[0, 0, 0] * unit).all() and np.ptp(minimizers) == 0.0
+                        for hessians, minimizers in kinds)):
             raise ValueError(f"problem={problem!r} must have two kinds of clients of weight 1/2 each, with "
                              "isotropic Hessians and minimizers (and a start) equal in every coordinate")
         (high, theta_L), (low, theta_mu) = kinds
@@ -191,9 +190,7 @@ def lower_bound(constants: Constants, algorithm: FAHMCFlow, rounds: np.ndarray, 
     else:
         bias = np.full(len(rounds), (fixed - groups.theta_star) ** 2)
         gone = fixed**2 * np.abs(gamma) ** (2 * rounds)
-    root = np.sqrt(groups.dim * (bias + gone))
-    return Terms({name: np.divide(groups.dim * part, root, out=np.zeros_like(root), where=root > 0.0)
-                  for name, part in (("bias", bias), ("contraction", gone))},
+    return Terms(shares_of_root({"bias": groups.dim * bias, "contraction": groups.dim * gone}),
                  target=groups.target(), start_distance=constants.initial_w2,
                  floor=float(np.sqrt(groups.dim) * abs(fixed - groups.theta_star)))
 
@@ -233,17 +230,17 @@ def fewest_rounds(groups: TwoGroups, eps: float, local_steps: int, shared_noise:
     eps, T = positive("eps", eps), whole("local_steps", local_steps, 1)
     top = 1.0 / np.sqrt(groups.L)
     lengths = np.geomspace(1e-3 * top, top, whole("n_grid", n_grid, 10))
-    best: tuple[int, float] | None = None
+    reached: dict[float, int] = {}
     for _ in range(2):
-        for length in lengths:
-            found = _first_within(groups, eps, float(length), T, shared_noise)
-            if found is not None and (best is None or found < best[0]):
-                best = found, float(length)
-        if best is None:
+        rounds = {float(length): _first_within(groups, eps, float(length), T, shared_noise)
+                  for length in lengths}
+        reached |= {length: n for length, n in rounds.items() if n is not None}
+        if not reached:
             raise ValueError(f"eps={eps:g} is not reached by any trajectory length down to {lengths[0]:g}")
-        lengths = np.linspace(best[1] * lengths[0] / lengths[1], min(best[1] * lengths[1] / lengths[0], top),
+        best = min(reached, key=reached.__getitem__)
+        lengths = np.linspace(best * lengths[0] / lengths[1], min(best * lengths[1] / lengths[0], top),
                               n_grid)
-    return best  # type: ignore[return-value]
+    return reached[best], best
 
 
 def _first_within(groups: TwoGroups, eps: float, length: float, T: int, shared: float) -> int | None:
@@ -254,10 +251,9 @@ def _first_within(groups: TwoGroups, eps: float, length: float, T: int, shared: 
     low, high = 0, 1
     while float(groups.w2(high, length, T, shared)) > eps:
         low, high = high, 2 * high
-    grid = np.arange(low, high + 1) if high - low < 4096 else np.unique(
-        np.linspace(low, high, 4096).astype(np.int64))
     while True:
+        grid = np.unique(np.linspace(low, high, min(high - low + 1, 4096)).astype(np.int64))
         place = int(np.argmax(groups.w2(grid, length, T, shared) <= eps))
         if place == 0 or grid[place] - grid[place - 1] == 1:
             return int(grid[place])
-        grid = np.unique(np.linspace(grid[place - 1], grid[place], 4096).astype(np.int64))
+        low, high = int(grid[place - 1]), int(grid[place])

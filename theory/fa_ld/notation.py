@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,9 @@ from fedsim.settings.validation import Array
 
 from ..bound import Assumption
 from ..facts import Constants
+from ..federated import against, settled
 from ..paper import Paper
 from ..statement import Hypothesis
-
-PAPER = "FA-LD"
 
 
 @dataclass(frozen=True)
@@ -209,10 +209,12 @@ def start_distance(constants: Constants, s: Setting) -> float:
     return float(np.sqrt(s.d) * (s.D + np.sqrt(s.tau / s.m)))
 
 
-theorem = Paper(
-    id="fa_ld", name=PAPER, key="deng2021", algorithm=FALD, convention="federated", setting=setting,
+_PAPER = Paper(
+    id="fa_ld", name="FA-LD", key="deng2021", algorithm=FALD, convention="federated", setting=setting,
     to_target=("w2", "langevin_increment", "w2_sq_of_average"), start_distances={"w2": start_distance},
     raises="Constants that are not known, or that make H_rho too large for a float64; a schedule that ends "
            "too early.",
     example=""">>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
->>> algorithm = fs.FALD(0.01, local_steps=2)""").theorem
+>>> algorithm = fs.FALD(0.01, local_steps=2)""")
+theorem = _PAPER.theorem
+erratum, reading = partial(against, _PAPER), partial(settled, _PAPER)

@@ -13,10 +13,10 @@ from fedsim.settings.validation import one_of, positive
 
 from ..facts import Constants
 from ..statement import Hypothesis, Terms
-from .bounds import initial_error
+from .notation import FULL, Setting, theorem
 from .planning import kept_error, longest_allowed, prepared, rounds_to_decay
-from .rates import MODERATE, ROUNDS, half_start, halvings, inverse_squared_length
-from .setting import FULL, Setting, theorem
+from .rates import MODERATE, ROUNDS, half_start, halvings, inverse_squared_length, printed_rounds
+from .theorem_44 import initial_error
 
 LONGEST = 10**7
 """Local updates a listed schedule may have."""
@@ -103,21 +103,15 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
     shrink, decay = 2.0**power, 2.0 ** (power + 1)
     coefficient = kept_error(s, cap) / cap**power  # error/g^power increases with g
     g = min((begin / (decay * coefficient)) ** (1.0 / power), cap)
-    if begin <= eps**2 or begin == 0.0:
-        stages = 0
-    else:
-        stages = ceil(log(begin / eps**2) / log(shrink) - 1e-12)
+    stages = ceil(log(begin / eps**2) / log(shrink) - 1e-12) if begin > eps**2 else 0
     first = rounds_to_decay(s, g, decay)
     total = first * (2**stages - 1) * s.T
     if total > LONGEST:
         raise ValueError(f"eps={eps!r} asks for {total} local updates, more than {LONGEST}; use a larger eps")
-    rounds = tuple(first * 2**i for i in range(stages))
-    lengths = tuple(sqrt(g / 2**i) for i in range(stages))
-    targets = tuple(begin / shrink ** (i + 1) for i in range(stages))
-    if not stages:
-        rounds, lengths, targets = (0,), (sqrt(g),), (begin,)
-    values = np.repeat(np.array(lengths) / s.K, [max(n, int(not stages)) * s.T for n in rounds])
-    schedule = Listed(values)
+    rounds = tuple(first * 2**i for i in range(stages)) or (0,)
+    lengths = tuple(sqrt(g / 2**i) for i in range(len(rounds)))
+    targets = tuple(begin / shrink ** (i + 1) for i in range(stages)) or (begin,)
+    schedule = Listed(np.repeat(np.array(lengths) / s.K, [max(n, 1) * s.T for n in rounds]))
     return DynamicPlan(eps, schedule, rounds, lengths, targets, sum(rounds),
                        replace(algorithm, step_size=schedule))
 
@@ -151,10 +145,8 @@ def dynamic_rate(s: Setting, constants: Constants, variant: str, *, eps: float) 
     accuracy = positive("eps", eps)
     if variant == "printed":
         inverse = inverse_squared_length(s, accuracy)
-        g = 1.0 / max(sqrt(s.L), *(part for name, part in inverse.items() if name != "smoothness"))
-        size = s.c_d * s.d / accuracy**2
-        parts = {"bias": size * s.T * g, "correlation": size * s.T * (1.0 - s.rho) * s.N,
-                 "gradient_noise": size * float((s.w**2).sum()) * s.sigma_sq / (s.K * s.T)}
+        g = 1.0 / max((inverse | {"smoothness": sqrt(s.L)}).values())
+        parts = printed_rounds(s, s.c_d * s.d / accuracy**2, g)
     else:
         inverse = inverse_squared_length(s, accuracy, 1)
         inverse["smoothness"] *= halvings(constants, s, accuracy)

@@ -20,7 +20,7 @@ from fedsim.settings.schedules import Harmonic
 
 from ..bound import Assumption
 from ..statement import Hypothesis, Terms
-from .setting import CONSTANT, DRAWN, EQUAL_WEIGHTS, FULL, Setting, decay, theorem, within
+from .notation import CONSTANT, DRAWN, EQUAL_WEIGHTS, FULL, Setting, decay, theorem, within
 
 
 @theorem("Theorems 4.7 and 4.9 (B.6, B.8)", quantity="w2", terms=("initialization", "discretization"),

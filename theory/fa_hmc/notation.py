@@ -13,6 +13,7 @@ Two conventions need a word, because the paper is not of one mind about them:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,10 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import Array, array, nonnegative, shape, whole
 
-from ..bound import Assumption
 from ..facts import Constants
+from ..federated import against, settled
 from ..paper import Paper
 from ..statement import Hypothesis
-
-PAPER = "FA-HMC"
-HALF_TURN = "trajectory length <= 1/(2 sqrt(smoothness))"
-FULL_TURN = "trajectory length <= 1/sqrt(smoothness)"
-REACH = "trajectory length <= min(1/sqrt(smoothness), 1/(2 sqrt(strong_convexity)))"
-MOMENT_RANGE = "trajectory length^2 <= strong_convexity/(4 smoothness^2)"
-EQUAL_STEPS = "constant step_size within each round"
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +175,10 @@ def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float = 
     FULL.require(algorithm)
     w, rho = constants.weights, algorithm.shared_noise
     N = constants.need("n_clients")
-    slopes = np.zeros(1) if N == 1 and constants.gradient_at_minimizer is None else _slopes(constants, N)
+    if constants.gradient_at_minimizer is not None:
+        slopes = constants.gradient_norms
+    else:
+        slopes = np.full(N, 0.0 if N == 1 else constants.need("heterogeneity"))
     s = rho + (1.0 - rho) / w
     return Setting(
         mu=constants.strong_convexity, L=constants.smoothness, kappa=constants.condition_number,
@@ -192,14 +189,8 @@ def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float = 
         L_H=nonnegative("hessian_smoothness", hessian_smoothness))
 
 
-def _slopes(constants: Constants, N: int) -> Array:
-    if constants.gradient_at_minimizer is not None:
-        return constants.gradient_norms
-    return np.full(N, constants.need("heterogeneity"))
-
-
 def known_moments(s: Setting, given: Any, variant: str) -> Array:
-    """B_c, by Lemma D.7 where they are not given (see `MOMENTS`)."""
+    """B_c, by Lemma D.7 where they are not given (see `hypotheses.MOMENTS`)."""
     if given is None:
         return s.gradient_moments(variant)
     moments = shape("gradient_moments", array("gradient_moments", given, 1), (s.N,))
@@ -208,49 +199,13 @@ def known_moments(s: Setting, given: Any, variant: str) -> Array:
     return moments
 
 
-def trajectory_lengths(algorithm: FAHMC, n_steps: int) -> Array:
-    """K eta_t of the local updates 0..n_steps-1."""
-    schedule = algorithm.schedule
-    if schedule.n_steps is not None and schedule.n_steps < n_steps:
-        raise ValueError(f"step_size has {schedule.n_steps} entries; it must have at least {n_steps}, one "
-                         "per local update")
-    return algorithm.leapfrog_steps * np.asarray(schedule.at(np.arange(n_steps)), dtype=np.float64)
-
-
 def client_number(s: Setting, client: Any) -> int:
     """A client's number; by default the one with the smallest weight."""
     return int(np.argmin(s.w)) if client is None else whole("client", client, 0, s.N - 1)
 
 
-def _limited(s: Setting, name: str) -> Assumption:
-    """A limit on the trajectory length by its name."""
-    limit = {HALF_TURN: 0.5 / np.sqrt(s.L), FULL_TURN: 1.0 / np.sqrt(s.L),
-             REACH: min(1.0 / np.sqrt(s.L), 0.5 / np.sqrt(s.mu)), MOMENT_RANGE: s.mu / (4.0 * s.L**2)}[name]
-    return Assumption.at_most(name, s.X**2 if name == MOMENT_RANGE else s.X, limit)
-
-
-def within(name: str, printed: str = "") -> Hypothesis:
-    """A limit on the trajectory length, another one for the variant "printed" where it has one."""
-    return Hypothesis(name, lambda s, variant: _limited(s, printed if printed and variant == "printed"
-                                                        else name))
-
-
-def equal_within_rounds(algorithm: FAHMC, n_steps: int) -> Assumption | None:
-    """The hypothesis on schedules; none is needed for a constant step size."""
-    if algorithm.schedule.is_constant:
-        return None
-    lengths = trajectory_lengths(algorithm, n_steps)
-    firsts = lengths[np.arange(n_steps) // algorithm.local_steps * algorithm.local_steps]
-    return Assumption.yes(EQUAL_STEPS, bool((np.abs(lengths - firsts) <= 1e-12 * firsts).all()))
-
-
-MOMENTS = Hypothesis(f"{MOMENT_RANGE}, unless gradient_moments are given",
-                     lambda s, gradient_moments: None if gradient_moments is not None
-                     else _limited(s, MOMENT_RANGE))
-EQUAL = Hypothesis(EQUAL_STEPS, lambda algorithm, rounds: equal_within_rounds(algorithm, int(rounds.max())))
-
 _PAPER = Paper(
-    id="fa_hmc", name=PAPER, key="liang2024", algorithm=FAHMC, convention="federated", setting=setting,
+    id="fa_hmc", name="FA-HMC", key="liang2024", algorithm=FAHMC, convention="federated", setting=setting,
     to_target=("w2", "coupling_sq", "rounds_to_w2", "target_second_moment"),
     arguments={
         "coupling": "(n,): E_0, ..., E_{n-1}.",
@@ -267,3 +222,4 @@ _PAPER = Paper(
 hessian_theorem = _PAPER.theorem
 """For statements that depend on hessian_smoothness."""
 theorem = replace(_PAPER, setting=lambda constants, algorithm: setting(constants, algorithm)).theorem
+erratum, reading = partial(against, _PAPER), partial(settled, _PAPER)

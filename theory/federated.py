@@ -1,0 +1,85 @@
+"""What FA-LD's and FA-HMC's theorems share: how errata are entered, and what quantities are read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedsim.laws.law import Gaussian
+from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.validation import Array
+
+from .bound import Bound
+from .checking import Measured, quantity
+from .corrections import Evidence, erratum
+from .exact import joint_law
+from .exact.federated.joint import JointLaw
+from .paper import Paper
+
+
+def against(paper: Paper, name: str, where: str, grade: str, consequence: str, printed: str, corrected: str,
+            derivation: str, *, theorems: tuple[str, ...] = (), kind: str = "numerical",
+            ) -> Callable[[Callable[[], Evidence]], Callable[[], Evidence]]:
+    """`theory.corrections.erratum` in the order in which it is read; names are those within the paper."""
+    return erratum(id=f"{paper.id}.{name}", paper=paper.name, where=where, printed=printed,
+                   corrected=corrected, grade=grade, derivation=derivation, consequence=consequence,
+                   theorems=tuple(f"{paper.id}.{theorem}" for theorem in theorems), kind=kind)
+
+
+def settled(paper: Paper, name: str, where: str, grade: str, printed: str, corrected: str, derivation: str, *,
+            theorems: tuple[str, ...] = (), kind: str = "typographical") -> None:
+    """The same of an entry without numbers, by reading or derivation; nothing falls with any of them."""
+    against(paper, name, where, grade, "nothing", printed, corrected, derivation, theorems=theorems,
+            kind=kind)(lambda: Evidence(False, {}, derivation))
+
+
+@dataclass(frozen=True)
+class Source:
+    """What quantities are read from.
+
+    Parameters
+    ----------
+    kind : type
+    words : str
+        What a law has to be; {meaning} stands for that of the quantity.
+    make : callable(problem, algorithm, n_rounds, start)
+    """
+
+    kind: type
+    words: str
+    make: Callable[[Any, Any, int, Any], Any]
+
+    def enter(self, name: str, meaning: str, read: Callable[[Bound, Any], Measured]) -> None:
+        """Register a quantity; any other law is a ValueError."""
+        def measure(bound: Bound, law: Any, level: float) -> Measured:
+            if not isinstance(law, self.kind):
+                raise ValueError(f"law={law!r} must be {self.words.format(meaning=meaning)}")
+            return read(bound, law)
+
+        quantity(name, meaning, measure, lambda problem, algorithm, bound, n_rounds, start, record: self.make(
+            problem, algorithm, n_rounds, start))
+
+
+CLIENTS = Source(JointLaw, "a theory.exact.JointLaw: the bound is about {meaning}",
+                 lambda problem, algorithm, n_rounds, start: joint_law(
+                     problem, algorithm, n_rounds * algorithm.local_steps, start=start))
+PROBLEM = Source(Quadratic, "the fedsim.Quadratic that is meant: the bound is about {meaning}",
+                 lambda problem, algorithm, n_rounds, start: problem)
+TARGET = Source(Gaussian, "the target, a fedsim.Gaussian, and minimizer known",
+                lambda problem, algorithm, n_rounds, start: algorithm.target(problem))
+
+
+def of_its_size(value: Any, rounds: Any) -> Measured:
+    """A quantity whose rounding errors are those of its own largest value."""
+    return Measured(np.atleast_1d(value), np.atleast_1d(rounds), float(np.abs(value).max()))
+
+
+def minimizer_of(bound: Bound, name: str) -> Array:
+    """The minimizer among a bound's inputs, or a ValueError where it is not known."""
+    if bound.inputs.get(name) is None:
+        raise ValueError("minimizer=None is not known: the bound speaks about moments around it; pass "
+                         "minimizer=... to theory.Constants")
+    return np.asarray(bound.inputs[name])

@@ -12,16 +12,17 @@ from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
-from .bound import Bound
+from .bound import Assumption, Bound
 from .checking import Measured, quantity
 from .corrections import Evidence, erratum
 from .exact import joint_law
 from .exact.federated.joint import JointLaw
 from .paper import Paper
+from .statement import Hypothesis
 
 
-def against(paper: Paper, name: str, where: str, grade: str, consequence: str, printed: str, corrected: str,
-            derivation: str, *, theorems: tuple[str, ...] = (), kind: str = "numerical",
+def against(paper: Paper, name: str, where: str, grade: str, consequence: str, theorems: tuple[str, ...],
+            printed: str, corrected: str, derivation: str, *, kind: str = "numerical",
             ) -> Callable[[Callable[[], Evidence]], Callable[[], Evidence]]:
     """`theory.corrections.erratum` in the order in which it is read; names are those within the paper."""
     return erratum(id=f"{paper.id}.{name}", paper=paper.name, where=where, printed=printed,
@@ -29,11 +30,18 @@ def against(paper: Paper, name: str, where: str, grade: str, consequence: str, p
                    theorems=tuple(f"{paper.id}.{theorem}" for theorem in theorems), kind=kind)
 
 
-def settled(paper: Paper, name: str, where: str, grade: str, printed: str, corrected: str, derivation: str, *,
-            theorems: tuple[str, ...] = (), kind: str = "typographical") -> None:
+def settled(paper: Paper, name: str, where: str, grade: str, theorems: tuple[str, ...], printed: str,
+            corrected: str, derivation: str, *, kind: str = "typographical") -> None:
     """The same of an entry without numbers, by reading or derivation; nothing falls with any of them."""
-    against(paper, name, where, grade, "nothing", printed, corrected, derivation, theorems=theorems,
-            kind=kind)(lambda: Evidence(False, {}, derivation))
+    against(paper, name, where, grade, "nothing", theorems, printed, corrected, derivation, kind=kind)(
+        lambda: Evidence(False, {}, derivation))
+
+
+def required(words: str, holds: Callable[[Any], bool], refusal: str,
+             judge: Callable[..., Assumption] | None = None) -> Hypothesis:
+    """A hypothesis that refuses an algorithm which does not meet it; `refusal` shows parts of {algorithm}."""
+    return Hypothesis(words, judge, lambda algorithm, problem: (
+        "" if holds(algorithm) else refusal.format(algorithm=algorithm)))
 
 
 @dataclass(frozen=True)

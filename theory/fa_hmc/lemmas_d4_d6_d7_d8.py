@@ -14,18 +14,14 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import array
 
 from ..exact import joint_law
-from ..facts import Constants
 from ..statement import Terms
 from .hypotheses import EQUAL, EQUAL_ALONG, FULL_TURN, HALF_TURN, MOMENTS, SHORT, trajectory_lengths, within
 from .notation import FULL, Setting, client_number, hessian_theorem, known_moments, theorem
 from .quantities import gradient_moments as exact_moments
 from .theorem_44 import DIVERGENCE, VARIANTS, along_coupling, divergence
 
-LITERAL = {"corrected": "", "printed": "sigma^(c) and Assumption 3.4 read literally (see `setting`)"}
 
-
-def _exact_moments(problem: Any, algorithm: Any, constants: Constants, n_rounds: int,
-                   start: Any) -> dict[str, Any]:
+def _gradients(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
     """The exact B_c up to the last round."""
     law = joint_law(problem, algorithm, n_rounds * algorithm.local_steps, start=start)
     return {"gradient_moments": [exact_moments(law, c).max() for c in range(problem.n_clients)]}
@@ -67,7 +63,7 @@ def main_part_bound(s: Setting, algorithm: FAHMC, variant: str, *, coupling: Any
 
 @theorem("Lemma D.8", quantity="divergence", terms=DIVERGENCE,
          hypotheses=(within(FULL_TURN), EQUAL, MOMENTS, FULL), variants=VARIANTS, index="local_step",
-         inputs=_exact_moments)
+         inputs=_gradients)
 def divergence_bound(s: Setting, algorithm: FAHMC, rounds: np.ndarray, variant: str, *,
                      gradient_moments: Any = None) -> dict[str, Any]:
     """How far clients drift apart inside a round.
@@ -93,12 +89,13 @@ def divergence_bound(s: Setting, algorithm: FAHMC, rounds: np.ndarray, variant: 
     return divergence(s.of(variant), lengths, rounds % s.T, moments, variant)
 
 
-DEVIATION = ("gradient", "momentum", "gradient_noise")
+DEVIATION: dict[str, Any] = {
+    "terms": ("gradient", "momentum", "gradient_noise"), "hypotheses": (within(FULL_TURN), MOMENTS, FULL),
+    "variants": {"corrected": "", "printed": "sigma^(c) and Assumption 3.4 read literally (see `setting`)"},
+    "index": "leapfrog_step", "inputs": _gradients}
 
 
-@theorem("Lemma D.6 (7)", quantity="leapfrog_deviation", terms=DEVIATION,
-         hypotheses=(within(FULL_TURN), MOMENTS, FULL), variants=LITERAL, index="leapfrog_step",
-         inputs=_exact_moments)
+@theorem("Lemma D.6 (7)", quantity="leapfrog_deviation", **DEVIATION)
 def leapfrog_deviation_bound(s: Setting, variant: str, *, client: int | None = None,
                              gradient_moments: Any = None) -> Terms:
     """Leapfrog against a straight line.
@@ -130,9 +127,7 @@ def leapfrog_deviation_bound(s: Setting, variant: str, *, client: int | None = N
                   "gradient_noise": scale * read.sigma_sq * s.d / k}, rounds=k, inputs={"client": c})
 
 
-@hessian_theorem("Lemma D.6 (8)", quantity="leapfrog_gradient_deviation", terms=DEVIATION,
-                 hypotheses=(within(FULL_TURN), MOMENTS, FULL), variants=LITERAL, index="leapfrog_step",
-                 inputs=_exact_moments)
+@hessian_theorem("Lemma D.6 (8)", quantity="leapfrog_gradient_deviation", **DEVIATION)
 def leapfrog_gradient_deviation_bound(s: Setting, variant: str, *, client: int | None = None,
                                       gradient_moments: Any = None) -> Terms:
     """Gradients along a leapfrog against their first-order expansion.
@@ -164,8 +159,8 @@ UNIFORM = (SHORT, EQUAL, FULL)
 COSTS = {"corrected": "", "printed": "B_a^c without the momentum's variance, see `client_step_bound`"}
 
 
-def _exact_second_moments(problem: Any, algorithm: Any, constants: Constants, n_rounds: int,
-                          start: Any) -> dict[str, Any]:
+def _positions(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
+    """The exact second moments of the client of smallest weight."""
     law = joint_law(problem, algorithm, max(n_rounds, 1) * algorithm.local_steps, start=start)
     client = int(np.argmin(problem.weights))
     return {"second_moments": law.second_moment_about(problem.minimizer)[:-1, client], "client": client}
@@ -173,7 +168,7 @@ def _exact_second_moments(problem: Any, algorithm: Any, constants: Constants, n_
 
 @theorem("Lemma D.7 (10)", quantity="client_second_moment_after", terms=("contraction", "growth"),
          hypotheses=(within(HALF_TURN, printed=FULL_TURN), FULL), variants=("corrected", "printed"),
-         index="local_step", inputs=_exact_second_moments,
+         index="local_step", inputs=_positions,
          arguments={"second_moments": "(n,): E||theta_t^c - theta_*||^2 where updates t = 0..n-1 start."})
 def client_step_bound(s: Setting, algorithm: FAHMC, variant: str, *, second_moments: Any,
                       client: int | None = None) -> Terms:

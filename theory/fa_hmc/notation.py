@@ -189,11 +189,11 @@ def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float = 
         L_H=nonnegative("hessian_smoothness", hessian_smoothness))
 
 
-def known_moments(s: Setting, given: Any, variant: str) -> Array:
+def known_moments(s: Setting, moments: Any, variant: str) -> Array:
     """B_c, by Lemma D.7 where they are not given (see `hypotheses.MOMENTS`)."""
-    if given is None:
+    if moments is None:
         return s.gradient_moments(variant)
-    moments = shape("gradient_moments", array("gradient_moments", given, 1), (s.N,))
+    moments = shape("gradient_moments", array("gradient_moments", moments, 1), (s.N,))
     if (moments < 0.0).any():
         raise ValueError(f"gradient_moments has a negative entry {moments.min():g}; they must be at least 0")
     return moments

@@ -18,7 +18,7 @@ from fedsim.settings.validation import positive
 from ..facts import Constants
 from ..tuning import planner
 from .notation import Setting, known_moments, setting
-from .rates import inverse_squared_length
+from .rates import inverse_squared_length, vanilla_g
 from .theorem_44 import added, initial_error
 
 
@@ -143,8 +143,8 @@ def _solve(s: Setting, error: float, cap: float) -> float:
 
 @planner(FAHMC)
 def _planned(constants: Constants, algorithm: FAHMC, eps: float) -> tuple[float, int]:
-    found = plan(constants, algorithm, eps)
-    return found.step_size, found.n_rounds
+    planned = plan(constants, algorithm, eps)
+    return planned.step_size, planned.n_rounds
 
 
 def theorem_step_size(constants: Constants, algorithm: FAHMC, eps: float, *, constant: float) -> float:
@@ -217,8 +217,7 @@ def vanilla_algorithm(constants: Constants, algorithm: FAHMC, eps: float, *, con
     (0.02, 0.985)
     """
     s = prepared(constants, algorithm)
-    accuracy = positive("eps", eps)
-    g = positive("constant", constant) * min(1.0 / s.L, accuracy / (s.T * sqrt(s.d)))
+    g = positive("constant", constant) * vanilla_g(s, positive("eps", eps))
     apart = positive("correlation_constant", correlation_constant) * s.L * g / s.N
     return replace(algorithm, step_size=sqrt(g) / s.K, shared_noise=max(1.0 - apart, 0.0))
 

@@ -124,9 +124,9 @@ CLIENTS.enter("leapfrog_gradient_deviation",
 
 
 def _displacement(bound: Bound, problem: Quadratic, slope: bool = False) -> Measured:
-    given, d = bound.inputs, problem.dim
-    value = travelled(problem, given["client"], given["step_size"], int(bound.rounds[-1]),
-                      given["point"][None], np.zeros((1, d, d)), given["momentum"], 0.0, slope=slope)[0]
+    inputs, d = bound.inputs, problem.dim
+    value = travelled(problem, inputs["client"], inputs["step_size"], int(bound.rounds[-1]),
+                      inputs["point"][None], np.zeros((1, d, d)), inputs["momentum"], 0.0, slope=slope)[0]
     return of_its_size(value[bound.rounds - 1], bound.rounds)
 
 

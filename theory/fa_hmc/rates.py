@@ -27,6 +27,7 @@ from fedsim.settings.validation import positive
 
 from ..bound import Assumption
 from ..facts import Constants
+from ..federated import required
 from ..statement import Hypothesis, Terms
 from .hypotheses import FULL_TURN, MOMENTS, within
 from .notation import FULL, Setting, known_moments, theorem
@@ -69,8 +70,7 @@ def halvings(constants: Constants, s: Setting, eps: float) -> float:
     return float(np.log(max(2.0 * initial_error(constants, s) / eps**2, 1.0)))
 
 
-def half_start(problem: Any, algorithm: Any, constants: Constants, n_rounds: int,
-               start: Any) -> dict[str, Any]:
+def half_start(problem: Any, algorithm: Any, constants: Constants, *others: Any) -> dict[str, Any]:
     """The accuracy where none is given: half of the distance at the start."""
     return {"eps": 0.5 * (constants.initial_w2 or 1.0)}
 
@@ -121,15 +121,15 @@ SHARED = "1 - shared_noise of order smoothness*g/n_clients"
 EXACT = "squared gradient noise of order leapfrog_steps*smoothness^2*g"
 
 
-def _vanilla(s: Setting, eps: float) -> float:
-    """g of Proposition 4.3."""
+def vanilla_g(s: Setting, eps: float) -> float:
+    """g of Proposition 4.3, the squared trajectory length."""
     return min(1.0 / s.L, eps / (s.T * np.sqrt(s.d)))
 
 
 @theorem("Proposition 4.3", quantity="rounds_to_w2", kind="rate", terms=("rounds",), inputs=half_start,
          hypotheses=(
-             Hypothesis(SHARED, lambda s, eps: of_order(SHARED, 1.0 - s.rho, s.L * _vanilla(s, eps) / s.N)),
-             Hypothesis(EXACT, lambda s, eps: of_order(EXACT, s.sigma_sq, s.K * s.L**2 * _vanilla(s, eps))),
+             Hypothesis(SHARED, lambda s, eps: of_order(SHARED, 1.0 - s.rho, s.L * vanilla_g(s, eps) / s.N)),
+             Hypothesis(EXACT, lambda s, eps: of_order(EXACT, s.sigma_sq, s.K * s.L**2 * vanilla_g(s, eps))),
              *MODERATE[:2], FULL))
 def vanilla_rate(constants: Constants, *, eps: float) -> Terms:
     """Shape of the rounds to W2 <= eps for (nearly) shared momenta and (nearly) exact gradients.
@@ -184,17 +184,15 @@ def lower_rate(constants: Constants, *, eps: float) -> Terms:
     return _root_of_dimension(constants, eps, 1)
 
 
-def _no_decrease(algorithm: Any, problem: Any) -> str:
-    return "" if algorithm.schedule.is_constant else (
-        f"step_size={algorithm.step_size!r} must be constant: with decreasing steps the theorem's display is "
-        "false; use theory.fa_hmc.coupling_bound")
+CONSTANT = required("constant step size", lambda algorithm: algorithm.schedule.is_constant,
+                    "step_size={algorithm.step_size!r} must be constant: with decreasing steps the theorem's "
+                    "display is false; use theory.fa_hmc.coupling_bound")
 
 
 @theorem("Theorem 4.4 (O-form)", quantity="coupling_sq", kind="rate", source="FA-HMC Theorem 4.4",
          terms=("initialization", "bias", "correlation", "gradient_noise", "discretization"),
-         hypotheses=(within(FULL_TURN), Hypothesis("constant step size", refuses=_no_decrease), MOMENTS,
-                     FULL),
-         index="local_step", variants={"sharp": "", "printed": "as printed; it has no discretization term"})
+         hypotheses=(within(FULL_TURN), CONSTANT, MOMENTS, FULL), index="local_step",
+         variants={"sharp": "", "printed": "as printed; it has no discretization term"})
 def error_rate(s: Setting, constants: Constants, rounds: np.ndarray, variant: str, *,
                gradient_moments: Any = None) -> dict[str, Any]:
     """Shape of E_t after t local updates, with the constants of Theorem 4.4 set to one.

@@ -108,41 +108,13 @@ def _one_round(s: Setting, moments: Array, variant: str) -> tuple[Array, float]:
     return sums, float(np.log1p(-rate)) if rate < 1.0 else -np.inf
 
 
-def _iterated(s: Setting, algorithm: FAHMC, steps: np.ndarray, moments: Array, initial: float,
-              variant: str) -> dict[str, Array]:
-    """The recursion's E_t at local updates `steps`, by the parts of E_0 and of a_j."""
-    if not algorithm.schedule.is_constant:
-        last = int(steps.max())
-        lengths = trajectory_lengths(algorithm, last)
-        parts = added(s, lengths, np.arange(last) % s.T, moments, variant)
-        begin = np.array([initial, *np.zeros(len(parts))])
-        parts_of_error = _summed(begin, contraction(s, lengths), np.array([np.zeros(last), *parts.values()]))
-        return dict(zip(("initialization", *parts), parts_of_error[:, steps], strict=True))
-    sums, log_keep = _one_round(s, moments, variant)
-    rounds, rest = np.divmod(steps, s.T)
-    with np.errstate(invalid="ignore"):
-        left = np.where(steps > 0, np.exp(steps * log_keep), 1.0)
-        decayed = np.where(rounds > 0, -np.expm1(rounds * float(s.T) * log_keep), 0.0)
-        inside = np.where(rest > 0, np.exp(rest * log_keep), 1.0)
-    once = -np.expm1(s.T * log_keep)  # 1 - keep^T
-    series = decayed / once if once > 0.0 else rounds.astype(np.float64)
-    parts_of_error = inside * sums[:, -1:] * series + sums[:, rest]
-    return {"initialization": left * initial, **dict(zip(ADDED, parts_of_error, strict=True))}
-
-
-def _steady(s: Setting, moments: Array, variant: str) -> float:
-    """Limit of the recursion at communications for a constant step size, the smallest over a round."""
-    sums, log_keep = _one_round(s, moments, variant)
-    return float(sums[:, -1].sum()) / float(-np.expm1(s.T * log_keep))
-
-
-def initial_error(constants: Constants, s: Setting, given: Any = None) -> float:
+def initial_error(constants: Constants, s: Setting, initial: Any = None) -> float:
     """E_0: the squared W2 at the start, or an upper bound of it by Lemma D.2.
 
     A distance that is rounding of the target's own size (the start is the target) counts as 0.
     """
-    if given is not None:
-        return nonnegative("initial", given)
+    if initial is not None:
+        return nonnegative("initial", initial)
     if constants.initial_w2 is not None:
         goal = constants.target
         size = 0.0 if goal is None else float(np.sqrt(goal.variances.sum() + (goal.mean**2).sum()))
@@ -183,11 +155,11 @@ def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: An
     one_of("variant", variant, tuple(VARIANTS))
     one_of("convention", constants.convention, ("federated",))
     s = setting(constants, algorithm, hessian_smoothness)
-    return _steady(s, known_moments(s, gradient_moments, variant), variant)
+    sums, log_keep = _one_round(s, known_moments(s, gradient_moments, variant), variant)
+    return float(sums[:, -1].sum()) / float(-np.expm1(s.T * log_keep))
 
 
-def along_coupling(problem: Any, algorithm: Any, constants: Constants, n_rounds: int,
-                   start: Any) -> dict[str, Any]:
+def along_coupling(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
     """Exact E_t of the coupled pair, and the exact B_c up to then."""
     law = coupling_law(problem, algorithm, n_rounds * algorithm.local_steps, start=start)
     return {"coupling": law.distance_sq[:-1] if n_rounds else law.distance_sq,
@@ -229,10 +201,27 @@ def one_step_bound(s: Setting, algorithm: FAHMC, variant: str, *, coupling: Any,
 
 def _guaranteed(s: Setting, constants: Constants, algorithm: FAHMC, steps: np.ndarray, variant: str,
                 gradient_moments: Any, initial: float | None) -> Terms:
-    """E_t at local updates `steps` by its terms, E_0, and the limit where there is one."""
+    """The recursion's E_t at local updates `steps`, by the parts of E_0 and of a_j, E_0, and the limit."""
     moments, begin = known_moments(s, gradient_moments, variant), initial_error(constants, s, initial)
-    floor = _steady(s, moments, variant) if algorithm.schedule.is_constant else np.inf
-    return Terms(_iterated(s, algorithm, steps, moments, begin, variant), start_distance=begin,
+    names = ("initialization", *ADDED)
+    if not algorithm.schedule.is_constant:
+        last = int(steps.max())
+        lengths = trajectory_lengths(algorithm, last)
+        parts = added(s, lengths, np.arange(last) % s.T, moments, variant).values()
+        errors = _summed(np.array([begin, 0.0, 0.0, 0.0, 0.0]), contraction(s, lengths),
+                         np.array([np.zeros(last), *parts]))
+        return Terms(dict(zip(names, errors[:, steps], strict=True)), start_distance=begin)
+    sums, log_keep = _one_round(s, moments, variant)
+    rounds, rest = np.divmod(steps, s.T)
+    with np.errstate(invalid="ignore"):
+        left = np.where(steps > 0, np.exp(steps * log_keep), 1.0)
+        decayed = np.where(rounds > 0, -np.expm1(rounds * float(s.T) * log_keep), 0.0)
+        inside = np.where(rest > 0, np.exp(rest * log_keep), 1.0)
+    once = -np.expm1(s.T * log_keep)  # 1 - keep^T
+    series = decayed / once if once > 0.0 else rounds.astype(np.float64)
+    floor = float(sums[:, -1].sum() / once) if once > 0.0 else np.inf
+    errors = np.vstack([left * begin, inside * sums[:, -1:] * series + sums[:, rest]])
+    return Terms(dict(zip(names, errors, strict=True)), start_distance=begin,
                  floor=floor if np.isfinite(floor) else None)
 
 

@@ -98,7 +98,7 @@ class TwoGroups:
     def problem(self) -> Quadratic:
         """Two clients; more of each kind give the same law when shared_noise is 1."""
         minimizers = np.repeat([[self.theta_L], [self.theta_mu]], self.dim, axis=1)
-        return Quadratic(np.array([self.L, self.mu]), minimizers)
+        return Quadratic([self.L, self.mu], minimizers)
 
     def target(self) -> Gaussian:
         """The target, in `dim` dimensions."""
@@ -132,10 +132,6 @@ class TwoGroups:
         return gamma ** (2 * n) * self.start_variance + jump * (1.0 - gamma ** (2 * n)) / (1.0 - gamma**2)
 
 
-def _groups(problem: Any, algorithm: Any, constants: Constants, n_rounds: int, start: Any) -> dict[str, Any]:
-    return {"groups": TwoGroups.of(problem, start)}
-
-
 def _of_proof(words: str, judge: Callable[[TwoGroups, Any], Assumption]) -> Hypothesis:
     """What only "printed" asks for."""
     return Hypothesis(words, lambda groups, algorithm, variant: judge(groups, algorithm)
@@ -146,7 +142,9 @@ LENGTH, SIDES, CENTRED = ("trajectory_length <= 1/sqrt(L)", "0 < theta_mu <= the
 
 
 @theorem("Theorem C.1 (I.1)", quantity="w2", kind="lower", terms=("bias", "contraction"),
-         source="FA-HMC Theorem C.1/I.1", algorithm=FAHMCFlow, inputs=_groups,
+         source="FA-HMC Theorem C.1/I.1", algorithm=FAHMCFlow,
+         inputs=lambda problem, algorithm, constants, n_rounds, start: {
+             "groups": TwoGroups.of(problem, start)},
          hypotheses=(
              _of_proof(LENGTH, lambda groups, algorithm: Assumption.at_most(
                  LENGTH, algorithm.trajectory_length, 1.0 / np.sqrt(groups.L))),

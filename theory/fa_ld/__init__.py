@@ -5,17 +5,15 @@ Source: "On convergence of federated averaging Langevin dynamics".
 
 from . import errata, quantities
 from .lemmas import (
-    divergence_bound,
-    gradient_moment_bound,
-    participation_gap_bound,
-    second_moment_bound,
-)
-from .lemmas_of_a_step import (
     contraction_bound,
     discretization_bound,
+    divergence_bound,
+    gradient_moment_bound,
     gradient_noise_bound,
     initial_bound,
     one_step_bound,
+    participation_gap_bound,
+    second_moment_bound,
 )
 from .local_steps import best_plan, optimal_local_steps
 from .notation import Setting, setting

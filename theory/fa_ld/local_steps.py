@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import floor, sqrt
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.settings.validation import positive, real, whole
+from fedsim.settings.validation import one_of, positive, real, whole
 
 from ..facts import Constants
 from .notation import FULL, setting
@@ -43,14 +43,10 @@ def optimal_local_steps(condition_number: float, *, rule: str = "(K-1)^2") -> tu
     kappa = real("condition_number", condition_number)
     if kappa < 1.0:
         raise ValueError(f"condition_number={condition_number!r} must be at least 1")
-    if rule not in ("(K-1)^2", "K^2"):
-        raise ValueError(f"rule={rule!r} must be one of '(K-1)^2', 'K^2'")
-    best = sqrt(1.0 + kappa) if rule == "(K-1)^2" else sqrt(kappa)
-    candidates = sorted({max(1, floor(best) + shift) for shift in (-1, 0, 1)})
-    shift = 1 if rule == "(K-1)^2" else 0
-    cost = [((K - shift) ** 2 + kappa) / K for K in candidates]
-    least = min(cost)
-    return tuple(K for K, c in zip(candidates, cost, strict=True) if c <= least * (1.0 + 1e-14))
+    shift = {"(K-1)^2": 1, "K^2": 0}[one_of("rule", rule, ("(K-1)^2", "K^2"))]
+    best = floor(sqrt(shift + kappa))
+    costs = {K: ((K - shift) ** 2 + kappa) / K for K in range(max(1, best - 1), best + 2)}
+    return tuple(K for K, cost in costs.items() if cost <= min(costs.values()) * (1.0 + 1e-14))
 
 
 def best_plan(constants: Constants, algorithm: FALD, eps: float, *, largest: int = 10**6) -> Plan:
@@ -95,4 +91,4 @@ def best_plan(constants: Constants, algorithm: FALD, eps: float, *, largest: int
         edge, sqrt(1.0 + s.kappa), sqrt(max(1.0 + s.kappa - spared, 1.0)), 1.0)}
     tries = {K for centre in centres for K in range(centre - 2, centre + 4) if 1 <= K <= largest}
     plans = [plan(constants, replace(algorithm, local_steps=K), eps) for K in sorted(tries)]
-    return min(plans, key=lambda found: (found.n_rounds, found.local_steps))
+    return min(plans, key=lambda choice: (choice.n_rounds, choice.local_steps))

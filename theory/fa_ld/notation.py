@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,7 +14,7 @@ from fedsim.settings.validation import Array
 
 from ..bound import Assumption
 from ..facts import Constants
-from ..federated import against, settled
+from ..federated import against, required, settled
 from ..paper import Paper
 from ..statement import Hypothesis
 
@@ -135,14 +136,12 @@ def largest_step_of_round(algorithm: FALD, steps: np.ndarray, before: bool = Fal
     if schedule.n_steps is not None and steps.max() > schedule.n_steps:
         raise ValueError(f"step_size has {schedule.n_steps} entries; it must have at least {steps.max()}, "
                          "one per local step")
-    result = np.empty(len(steps))
-    for i, step in enumerate(steps):
-        first = (step - 1) // K * K if before and step > 0 else step // K * K
-        last = max(step - 1, first)
-        if schedule.n_steps is not None:
-            first, last = min(first, schedule.n_steps - 1), min(last, schedule.n_steps - 1)
-        result[i] = schedule.at(np.arange(first, last + 1)).max()
-    return result
+    firsts = np.maximum(steps - int(before), 0) // K * K
+    lasts = np.maximum(steps - 1, firsts)
+    if schedule.n_steps is not None:
+        firsts, lasts = (np.minimum(ends, schedule.n_steps - 1) for ends in (firsts, lasts))
+    return np.array([schedule.at(np.arange(first, last + 1)).max()
+                     for first, last in zip(firsts, lasts, strict=True)])
 
 
 def within(limit: str, printed: str = "") -> Hypothesis:
@@ -153,46 +152,34 @@ def within(limit: str, printed: str = "") -> Hypothesis:
     limit, printed : "1/(2L)", "1/(L+m)", "2/(L+m)" or "2/m"
     """
     def judge(s: Setting, variant: str) -> Assumption:
-        chosen = printed if printed and variant == "printed" else limit
-        value = {"1/(2L)": 0.5 / s.L, "1/(L+m)": 1.0 / (s.L + s.m), "2/(L+m)": 2.0 / (s.L + s.m),
-                 "2/m": 2.0 / s.m}[chosen]
-        return Assumption.at_most(f"step_size <= {WORDS[chosen]}", s.eta, value)
+        words, largest = LIMITS[printed if printed and variant == "printed" else limit]
+        return Assumption.at_most(words, s.eta, largest(s))
 
-    return Hypothesis(f"step_size <= {WORDS[limit]}", judge)
+    return Hypothesis(LIMITS[limit][0], judge)
 
 
-WORDS = {"1/(2L)": "1/(2 smoothness)", "1/(L+m)": "1/(smoothness + strong_convexity)",
-         "2/(L+m)": "2/(smoothness + strong_convexity)", "2/m": "2/strong_convexity"}
-
-
-def _participation(algorithm: FALD, problem: Any) -> str:
-    return "" if algorithm.participation is None else (
-        f"participation={algorithm.participation!r} must be None for this theorem; use "
-        "theory.fa_ld.w2_bound_partial (Theorem 4.10)")
-
-
-def _schedule(algorithm: FALD, problem: Any) -> str:
-    return "" if algorithm.schedule.is_constant else (
-        f"step_size={algorithm.step_size!r} must be constant for this theorem; for the harmonic schedule use "
-        "theory.fa_ld.w2_bound_decreasing (Theorem 4.8)")
-
-
-def _nobody_drawn(algorithm: FALD, problem: Any) -> str:
-    return "" if algorithm.participation is not None else (
-        "participation=None must be a fedsim.Participation for this theorem; with all clients use "
-        "theory.fa_ld.w2_bound (Theorem 4.7)")
+LIMITS: dict[str, tuple[str, Callable[[Setting], float]]] = {
+    "1/(2L)": ("step_size <= 1/(2 smoothness)", lambda s: 0.5 / s.L),
+    "1/(L+m)": ("step_size <= 1/(smoothness + strong_convexity)", lambda s: 1.0 / (s.L + s.m)),
+    "2/(L+m)": ("step_size <= 2/(smoothness + strong_convexity)", lambda s: 2.0 / (s.L + s.m)),
+    "2/m": ("step_size <= 2/strong_convexity", lambda s: 2.0 / s.m)}
 
 
 def _equal(constants: Constants, algorithm: FALD) -> Assumption:
-    drawn = algorithm.participation
-    equal = drawn is None or drawn.replace or float(np.abs(constants.weights * constants.n_clients - 1.0
-                                                           ).max()) <= 1e-9
-    return Assumption.yes("equal weights or scheme I", equal)
+    drawn, ratios = algorithm.participation, constants.weights * constants.n_clients
+    return Assumption.yes("equal weights or scheme I", drawn is None or drawn.replace
+                          or bool((np.abs(ratios - 1.0) <= 1e-9).all()))
 
 
-FULL = Hypothesis("full participation", refuses=_participation)
-CONSTANT = Hypothesis("constant step_size", refuses=_schedule)
-DRAWN = Hypothesis("participation by scheme I or II", refuses=_nobody_drawn)
+FULL = required("full participation", lambda algorithm: algorithm.participation is None,
+                "participation={algorithm.participation!r} must be None for this theorem; use "
+                "theory.fa_ld.w2_bound_partial (Theorem 4.10)")
+CONSTANT = required("constant step_size", lambda algorithm: algorithm.schedule.is_constant,
+                    "step_size={algorithm.step_size!r} must be constant for this theorem; for the harmonic "
+                    "schedule use theory.fa_ld.w2_bound_decreasing (Theorem 4.8)")
+DRAWN = required("participation by scheme I or II", lambda algorithm: algorithm.participation is not None,
+                 "participation=None must be a fedsim.Participation for this theorem; with all clients use "
+                 "theory.fa_ld.w2_bound (Theorem 4.7)")
 EQUAL_WEIGHTS = Hypothesis("equal weights for scheme II", _equal)
 
 

@@ -140,7 +140,7 @@ def plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
         return _partial_plan(constants, algorithm, algorithm.participation, eps)
     if isinstance(algorithm.schedule, Harmonic):
         return _decreasing_plan(constants, algorithm, eps)
-    w2_bound(constants, replace(algorithm, step_size=_cap(constants)), n_rounds=0)  # checks the arguments
+    w2_bound(constants, replace(algorithm, step_size=1.0), n_rounds=0)  # checks the arguments
     return _constant_plan(setting(constants, algorithm), algorithm, eps, 2, "fa_ld.w2_bound")
 
 
@@ -148,19 +148,20 @@ def _constant_plan(s: Setting, algorithm: FALD, eps: float, parts: int, theorem:
     """A constant step size with eps/parts for the initialization and for the discretization."""
     cap = s.m / (2.0 * s.L)
     share = eps / (30.0 * parts * s.kappa)
-    wanted = share * share / (s.d * ((s.K - 1) ** 2 + s.kappa) * s.H)
-    rate = min(cap, wanted)
+    accurate = share * share / (s.d * ((s.K - 1) ** 2 + s.kappa) * s.H)
+    rate = min(cap, accurate)
     if rate <= 0.0:
         raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
     n_rounds = ceil(max(4.0 / rate * np.log(parts * s.start / eps), 0.0) / s.K)
-    return Plan(eps, rate / s.m, s.K, n_rounds * s.K, n_rounds, cap <= wanted,
+    return Plan(eps, rate / s.m, s.K, n_rounds * s.K, n_rounds, cap <= accurate,
                 replace(algorithm, step_size=rate / s.m), theorem)
 
 
 def _decreasing_plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
     """Theorem 4.8: the first round at which its bound is at most eps."""
-    chosen = replace(algorithm, step_size=_harmonic(constants))
-    w2_bound_decreasing(constants, chosen, n_rounds=0)
+    w2_bound_decreasing(constants, algorithm, n_rounds=0)  # checks the arguments
+    chosen = replace(algorithm, step_size=Harmonic.from_theorem(
+        strong_convexity=constants.strong_convexity, smoothness=constants.smoothness))
     s = setting(constants, chosen)
     # two factors, so that no square under- or overflows before the answer does
     size = 45.0 * s.kappa * sqrt(s.d) * sqrt(s.H) / eps
@@ -169,21 +170,20 @@ def _decreasing_plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
         raise ValueError(f"eps={eps!r} is too small: the planned rounds overflow")
     n_rounds = ceil(steps / s.K)
     if n_rounds < COUNTED:  # to the last one, whatever the rounding above
-        near = np.unique(np.clip([n_rounds - 1, n_rounds], 0, None))
+        near = np.unique([max(n_rounds - 1, 0), n_rounds, n_rounds + 1])
         bound = w2_bound_decreasing(constants, chosen, n_rounds=n_rounds + 1, record=near)
-        n_rounds = int(bound.rounds[np.isin(bound.rounds, near) & (bound.value <= eps)].min(
-            initial=n_rounds + 1))
+        n_rounds = int(bound.rounds[np.append(bound.value[:-1] <= eps, True)][0])
     return Plan(eps, 1.0 / (2.0 * s.L), s.K, n_rounds * s.K, n_rounds, False, chosen,
                 "fa_ld.w2_bound_decreasing")
 
 
 def _partial_plan(constants: Constants, algorithm: FALD, drawn: Participation, eps: float) -> Plan:
     """Theorem 4.10: a third of eps for each term, with the clients that the algorithm draws."""
-    found, s = _thirds(constants, algorithm, eps)
+    planned, s = _thirds(constants, algorithm, eps)
     if participation_term(s, drawn.variance_factor(s.N)) > eps / 3.0:
         raise ValueError(f"n_active={drawn.n_active} must be at least {_fewest(s, drawn, eps)} for "
                          f"eps={eps!r}: a third of eps is for the participation (Theorem 4.10)")
-    return found
+    return planned
 
 
 def fewest_active(constants: Constants, algorithm: FALD, eps: float) -> int:
@@ -235,10 +235,9 @@ def _fewest(s: Setting, drawn: Participation, eps: float) -> int:
     if limit < 1e-300:
         raise ValueError(f"eps={eps!r} is too small: the number of drawn clients overflows")
     near = floor(1.0 / limit if drawn.replace else s.N / (1.0 + limit * (s.N - 1)))
-    for S in (near - 1, near, near + 1):  # whatever the rounding above
-        if S >= 1 and participation_term(s, replace(drawn, n_active=S).variance_factor(s.N)) <= eps / 3.0:
-            return S
-    return near + 2
+    tries = range(max(near - 1, 1), near + 2)  # whatever the rounding above
+    return next((S for S in tries if participation_term(
+        s, replace(drawn, n_active=S).variance_factor(s.N)) <= eps / 3.0), near + 2)
 
 
 def _thirds(constants: Constants, algorithm: FALD, eps: float) -> tuple[Plan, Setting]:
@@ -246,22 +245,12 @@ def _thirds(constants: Constants, algorithm: FALD, eps: float) -> tuple[Plan, Se
     if not algorithm.schedule.is_constant:
         raise ValueError(f"step_size={algorithm.step_size!r} must be constant with participation: the paper "
                          "has no theorem for both")
-    bound = w2_bound_partial(constants, replace(algorithm, step_size=_cap(constants)), n_rounds=0)
+    w2_bound_partial(constants, algorithm, n_rounds=0)  # checks the arguments
+    planned = _constant_plan(setting(constants, algorithm), algorithm, eps, 3, "fa_ld.w2_bound_partial")
+    bound = w2_bound_partial(constants, planned.algorithm, n_rounds=0)
     if not bound.hypotheses_hold:
         raise ValueError(f"weights={constants.weights} must satisfy: {'; '.join(bound.violated)}")
-    found = _constant_plan(setting(constants, algorithm), algorithm, eps, 3, "fa_ld.w2_bound_partial")
-    return found, setting(constants, found.algorithm)
-
-
-def _cap(constants: Constants) -> float:
-    """1/(2L); any number where the constants are none, so that the theorem can say so in its own words."""
-    return 0.5 / constants.smoothness if isinstance(constants, Constants) else 1.0
-
-
-def _harmonic(constants: Constants) -> Harmonic:
-    if not isinstance(constants, Constants):
-        return Harmonic(1.0, 1.0)
-    return Harmonic.from_theorem(strong_convexity=constants.strong_convexity, smoothness=constants.smoothness)
+    return planned, setting(constants, planned.algorithm)
 
 
 @planner(FALD)
@@ -269,5 +258,5 @@ def _planned(constants: Constants, algorithm: FALD, eps: float) -> tuple[float, 
     """What `theory.tuning.compare` asks for: a constant step size, also in place of a schedule."""
     if not algorithm.schedule.is_constant:
         algorithm = replace(algorithm, step_size=algorithm.schedule.largest)
-    found = plan(constants, algorithm, eps)
-    return found.step_size, found.n_rounds
+    planned = plan(constants, algorithm, eps)
+    return planned.step_size, planned.n_rounds

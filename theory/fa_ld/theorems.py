@@ -19,7 +19,8 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.schedules import Harmonic
 
 from ..bound import Assumption
-from ..statement import Hypothesis, Terms
+from ..federated import required
+from ..statement import Terms
 from .notation import CONSTANT, DRAWN, EQUAL_WEIGHTS, FULL, Setting, decay, theorem, within
 
 
@@ -48,12 +49,6 @@ def w2_bound(s: Setting, rounds: np.ndarray, variant: str) -> Terms:
                   "discretization": floor}, floor=float(floor))
 
 
-def _no_harmonic(algorithm: FALD, problem: Any) -> str:
-    return "" if isinstance(algorithm.schedule, Harmonic) else (
-        f"step_size={algorithm.step_size!r} must be fedsim.schedules.Harmonic for Theorem 4.8; for a "
-        "constant one use theory.fa_ld.w2_bound (Theorem 4.7)")
-
-
 def _rule(s: Setting, algorithm: FALD) -> Assumption:
     schedule: Any = algorithm.schedule
     off = max(abs(schedule.offset / (2 * s.L) - 1.0), abs(12 * schedule.slope / s.m - 1.0))
@@ -61,10 +56,14 @@ def _rule(s: Setting, algorithm: FALD) -> Assumption:
                               "<= 1e-9", off, 1e-9)
 
 
+HARMONIC = required("step_size 1/(2 smoothness + strong_convexity k/12)",
+                    lambda algorithm: isinstance(algorithm.schedule, Harmonic),
+                    "step_size={algorithm.step_size!r} must be fedsim.schedules.Harmonic for Theorem 4.8; "
+                    "for a constant one use theory.fa_ld.w2_bound (Theorem 4.7)", _rule)
+
+
 @theorem("Theorem 4.8 (B.7)", quantity="w2", terms=("discretization",),
-         source="FA-LD Theorem 4.8, equation (29)",
-         hypotheses=(Hypothesis("step_size 1/(2 smoothness + strong_convexity k/12)", _rule, _no_harmonic),
-                     FULL))
+         source="FA-LD Theorem 4.8, equation (29)", hypotheses=(HARMONIC, FULL))
 def w2_bound_decreasing(s: Setting, algorithm: FALD, rounds: np.ndarray) -> Terms:
     """W2 bound with all clients and the decreasing step size eta_k = 1/(2L + m k/12).
 

@@ -1,4 +1,4 @@
-"""What FA-LD's and FA-HMC's theorems share: how errata are entered, and what quantities are read from."""
+"""What FA-LD's and FA-HMC's theorems share: entries of errata, refusals, sources of quantities, decay."""
 
 from __future__ import annotations
 
@@ -91,3 +91,10 @@ def minimizer_of(bound: Bound, name: str) -> Array:
         raise ValueError("minimizer=None is not known: the bound speaks about moments around it; pass "
                          "minimizer=... to theory.Constants")
     return np.asarray(bound.inputs[name])
+
+
+def decay(rate: float, steps: Any, lost: bool = False) -> Array:
+    """(1 - rate)^steps, or 1 minus it, without loss for tiny rates; rates above 1 count as 1."""
+    steps = np.asarray(steps, dtype=np.float64)
+    exponent = np.where(steps > 0.0, -np.inf, 0.0) if rate >= 1.0 else steps * np.log1p(-rate)
+    return -np.expm1(exponent) if lost else np.exp(exponent)

@@ -3,6 +3,20 @@
 Source: "Bayesian federated learning with Hamiltonian Monte Carlo: algorithm and theory", arXiv version with
 supplement. "Printed" means: in our transcription of it.
 
+Where what stands:
+
+==========================================  ===============================================================
+Theorem 4.4, Lemma D.8's parts              `theorem_44`; the exact coupled pair in `coupling`
+Theorem 4.1, Propositions 4.3, 4.5          `rates` (shapes), `planning` (rules), `proposition_45` (stages)
+Theorem C.1 (I.1)                           `theorem_c1`
+Lemmas D.4, D.6, D.7, D.8                   `lemmas_d4_d6_d7_d8`: an update and its clients
+Lemmas D.2, D.3, D.5, D.9, D.10             `lemmas_d2_d3_d5_d9_d10`: trajectories and the oracle
+letters, constants; hypotheses              `notation`; `hypotheses`
+exact values of what is bounded             `quantities`
+errata of Theorem 4.4; lemmas; C.1; rates   `errata`; `errata_lemmas`; `errata_lower`; `errata_schedules`
+slips of the pen and remarks                `misprints`
+==========================================  ===============================================================
+
 Not in the catalogue, because no number can be put in: section K (gradient noise that grows with the
 gradient: its C_1, .., C_7 are not given), Remark 4.2 (the stopping rule R-hat has no guarantee), (22)-(24) of
 section F (a sketch of section G, whose last display is `one_step_bound`), and the debiased algorithms B.1

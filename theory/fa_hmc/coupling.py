@@ -67,20 +67,14 @@ class CouplingLaw:
 
 
 def _pair(problem: Quadratic, mean: Array, cov: Array | None) -> tuple[Array, Array]:
-    """Mean (N+1, d) and covariance (N+1, d, N+1, d) of the optimally coupled start."""
-    N, d = problem.n_clients, problem.dim
-    goal = problem.target()
-    means = np.concatenate([np.repeat(mean[None], N, axis=0), goal.mean[None]])
-    blocks = np.zeros((N + 1, d, N + 1, d))
-    blocks[N, :, N, :] = goal.cov
-    if cov is not None:
-        root = psd_sqrt(goal.cov)
-        # theta_0 = m_0 + back middle back (theta^pi - m), the optimal map, with back the inverse of root
-        cross = np.linalg.solve(root, psd_sqrt(root @ cov @ root) @ root)
-        blocks[:N, :, :N, :] = cov[None, :, None, :]
-        blocks[:N, :, N, :] = cross
-        blocks[N, :, :N, :] = cross.T[:, None, :]
-    return means, blocks
+    """Mean and covariance of the optimally coupled start, of N equal clients and then the oracle."""
+    N, d, goal = problem.n_clients, problem.dim, problem.target()
+    cov, root = np.zeros((d, d)) if cov is None else cov, psd_sqrt(goal.cov)
+    # theta_0 = m_0 + back middle back (theta^pi - m), the optimal map, with back the inverse of root
+    cross = np.linalg.solve(root, psd_sqrt(root @ cov @ root) @ root)
+    copies = np.kron(np.repeat(np.eye(2), (N, 1), axis=0), np.eye(d))
+    both = np.block([[cov, cross], [cross.T, goal.cov]])
+    return copies @ np.concatenate([mean, goal.mean]), copies @ both @ copies.T
 
 
 def coupling_law(problem: Quadratic, algorithm: Any, n_steps: int, *, start: Any = None) -> CouplingLaw:
@@ -125,11 +119,8 @@ def coupling_law(problem: Quadratic, algorithm: Any, n_steps: int, *, start: Any
     hessians = np.concatenate([own, np.tensordot(w, own, axes=1)[None]])
     update = lru_cache(maxsize=1)(partial(_update, problem, algorithm, hessians))
     mean, cov = _pair(problem, *start_moments(start, d))
-    mean, size = mean.reshape(-1), (N + 1) * d
-    cov = cov.reshape(size, size)
     gap = np.kron(np.append(w, -1.0), np.eye(d))  # theta - theta^pi
-    sync = np.eye(size)
-    sync[:N * d] = np.kron(np.ones((N, 1)), np.hstack([np.kron(w, np.eye(d)), np.zeros((d, d))]))
+    sync = np.kron(block_diag(np.tile(w, (N, 1)), np.ones((1, 1))), np.eye(d))
     centres, places = problem.minimizers, np.arange(N)
     distance, gradients, main = np.empty(count + 1), np.empty((count + 1, N)), np.empty(count)
     scale = 0.0

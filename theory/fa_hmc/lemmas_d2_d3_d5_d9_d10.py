@@ -55,10 +55,8 @@ def flow_distance_bound(s: Setting, variant: str, *, position_gap: Any, momentum
     apart, push = (shape(name, array(name, value, 1), (s.d,)) for name, value in
                    (("position_gap", position_gap), ("momentum_gap", momentum_gap)))
     k, u = _times(s)
-    if variant == "sharp":
-        reach = np.sinh(np.sqrt(s.L) * u) / np.sqrt(s.L)
-    else:
-        reach = (2.0 if variant == "corrected" else 1.0) * np.sinh(0.5) * u
+    reach = {"sharp": np.sinh(np.sqrt(s.L) * u) / np.sqrt(s.L), "corrected": 2.0 * np.sinh(0.5) * u,
+             "printed": np.sinh(0.5) * u}[variant]
     return Terms({"position": np.maximum(1.0 - 0.25 * s.mu * u**2, 0.0) * np.linalg.norm(apart),
                   "momentum": reach * np.linalg.norm(push)}, rounds=k,
                  inputs={"times": u, "position_gap": apart, "momentum_gap": push})

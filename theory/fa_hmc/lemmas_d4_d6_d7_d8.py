@@ -91,7 +91,7 @@ def divergence_bound(s: Setting, algorithm: FAHMC, rounds: np.ndarray, variant: 
 
 DEVIATION: dict[str, Any] = {
     "terms": ("gradient", "momentum", "gradient_noise"), "hypotheses": (within(FULL_TURN), MOMENTS, FULL),
-    "variants": {"corrected": "", "printed": "sigma^(c) and Assumption 3.4 read literally (see `setting`)"},
+    "variants": {"corrected": "", "printed": "sigma^(c) and Assumption 3.4 read literally (see `notation`)"},
     "index": "leapfrog_step", "inputs": _gradients}
 
 

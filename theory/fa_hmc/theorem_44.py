@@ -34,6 +34,7 @@ from fedsim.settings.validation import Array, array, nonnegative, one_of
 
 from ..bound import Assumption
 from ..facts import Constants
+from ..federated import decay
 from ..statement import Hypothesis, Terms
 from .coupling import coupling_law
 from .hypotheses import EQUAL_STEPS, FULL_TURN, MOMENTS, REACH, steps_allowed, trajectory_lengths, within
@@ -98,14 +99,11 @@ def _summed(begin: Array, keep: Array, table: Array) -> Array:
 
 
 def _one_round(s: Setting, moments: Array, variant: str) -> tuple[Array, float]:
-    """sum_{i<j} keep^(j-1-i) a_i for j = 0..T by parts, at a constant step size, and log(keep).
-
-    The logarithm of 1 - mu X^2/4 is without loss for short trajectories, and minus infinity beyond.
-    """
-    lengths, rate = np.full(s.T, s.X), 0.25 * s.mu * s.X**2
+    """sum_{i<j} keep^(j-1-i) a_i for j = 0..T by parts, at a constant step size, and 1 - keep^T."""
+    lengths = np.full(s.T, s.X)
     table = np.array(list(added(s, lengths, np.arange(s.T), moments, variant).values()))
-    sums = _summed(np.zeros(len(table)), contraction(s, lengths), table)
-    return sums, float(np.log1p(-rate)) if rate < 1.0 else -np.inf
+    return (_summed(np.zeros(len(table)), contraction(s, lengths), table),
+            float(decay(0.25 * s.mu * s.X**2, s.T, lost=True)))
 
 
 def initial_error(constants: Constants, s: Setting, initial: Any = None) -> float:
@@ -155,8 +153,8 @@ def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: An
     one_of("variant", variant, tuple(VARIANTS))
     one_of("convention", constants.convention, ("federated",))
     s = setting(constants, algorithm, hessian_smoothness)
-    sums, log_keep = _one_round(s, known_moments(s, gradient_moments, variant), variant)
-    return float(sums[:, -1].sum()) / float(-np.expm1(s.T * log_keep))
+    sums, once = _one_round(s, known_moments(s, gradient_moments, variant), variant)
+    return float(sums[:, -1].sum()) / once
 
 
 def along_coupling(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
@@ -211,16 +209,12 @@ def _guaranteed(s: Setting, constants: Constants, algorithm: FAHMC, steps: np.nd
         errors = _summed(np.array([begin, 0.0, 0.0, 0.0, 0.0]), contraction(s, lengths),
                          np.array([np.zeros(last), *parts]))
         return Terms(dict(zip(names, errors[:, steps], strict=True)), start_distance=begin)
-    sums, log_keep = _one_round(s, moments, variant)
-    rounds, rest = np.divmod(steps, s.T)
-    with np.errstate(invalid="ignore"):
-        left = np.where(steps > 0, np.exp(steps * log_keep), 1.0)
-        decayed = np.where(rounds > 0, -np.expm1(rounds * float(s.T) * log_keep), 0.0)
-        inside = np.where(rest > 0, np.exp(rest * log_keep), 1.0)
-    once = -np.expm1(s.T * log_keep)  # 1 - keep^T
-    series = decayed / once if once > 0.0 else rounds.astype(np.float64)
+    sums, once = _one_round(s, moments, variant)
+    rate, (rounds, rest) = 0.25 * s.mu * s.X**2, np.divmod(steps, s.T)
+    series = decay(rate, rounds * float(s.T), lost=True) / once if once > 0.0 else rounds.astype(np.float64)
     floor = float(sums[:, -1].sum() / once) if once > 0.0 else np.inf
-    errors = np.vstack([left * begin, inside * sums[:, -1:] * series + sums[:, rest]])
+    errors = np.vstack([decay(rate, steps) * begin,
+                        decay(rate, rest) * sums[:, -1:] * series + sums[:, rest]])
     return Terms(dict(zip(names, errors, strict=True)), start_distance=begin,
                  floor=floor if np.isfinite(floor) else None)
 

@@ -97,8 +97,7 @@ class TwoGroups:
     @property
     def problem(self) -> Quadratic:
         """Two clients; more of each kind give the same law when shared_noise is 1."""
-        minimizers = np.repeat([[self.theta_L], [self.theta_mu]], self.dim, axis=1)
-        return Quadratic([self.L, self.mu], minimizers)
+        return Quadratic([self.L, self.mu], np.full((2, self.dim), [[self.theta_L], [self.theta_mu]]))
 
     def target(self) -> Gaussian:
         """The target, in `dim` dimensions."""
@@ -124,12 +123,12 @@ class TwoGroups:
 
     def printed_variance(self, rounds: Any, length: float, local_steps: int) -> Array:
         """Variance as in the proof of Theorem I.1, which takes one Gaussian for two correlated sums."""
-        n = np.asarray(rounds, dtype=np.float64)
         a = np.array([self.L, self.mu])
         gone = 1.0 - np.cos(np.sqrt(a) * length) ** (2 * local_steps)
         gamma, _ = self.fixed_point(length, local_steps)
         jump = 0.25 * np.sqrt(gone / a).sum() ** 2
-        return gamma ** (2 * n) * self.start_variance + jump * (1.0 - gamma ** (2 * n)) / (1.0 - gamma**2)
+        left = gamma ** (2 * np.asarray(rounds, dtype=np.float64))
+        return left * self.start_variance + jump * (1.0 - left) / (1.0 - gamma**2)
 
 
 def _of_proof(words: str, judge: Callable[[TwoGroups, Any], Assumption]) -> Hypothesis:

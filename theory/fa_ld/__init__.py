@@ -1,6 +1,15 @@
 """FA-LD's theorems: W2 bounds, lemmas, planning rule and errata.
 
 Source: "On convergence of federated averaging Langevin dynamics".
+
+==============================================  ===========================================================
+Theorems 4.7, 4.8, 4.9, 4.10 (B.6 to B.8, C.3)  `theorems`
+Lemmas B.1 to B.5, C.2, E.1, E.2, F.1           `lemmas`
+sections 4.3 and 4.4: rules                     `planning`, `local_steps` (the choice of K)
+letters, constants, hypotheses                  `notation`
+exact values of what is bounded                 `quantities`
+errata; remarks and lost marks                  `errata`; `remarks`
+==============================================  ===========================================================
 """
 
 from . import errata, quantities

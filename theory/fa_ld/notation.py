@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -115,14 +114,6 @@ def setting(constants: Constants, algorithm: FALD) -> Setting:
     return Setting(m, L, constants.condition_number, d, N, algorithm.local_steps, tau,
                    algorithm.schedule.largest, float(D), gamma, float(np.sqrt(sigma_sq)), float(hottest),
                    tau * (shared + N * (1.0 - shared)), float(H))
-
-
-def decay(rate: float, steps: Any) -> Array:
-    """(1 - rate)^steps for rate in [0, 1], without loss for tiny rates; rates above 1 count as 1."""
-    steps = np.asarray(steps, dtype=np.float64)
-    if rate >= 1.0:
-        return np.where(steps == 0.0, 1.0, 0.0)
-    return np.exp(steps * np.log1p(-rate))
 
 
 def largest_step_of_round(algorithm: FALD, steps: np.ndarray, before: bool = False) -> Array:

@@ -109,8 +109,7 @@ def leapfrog_by_norms(steps: int) -> tuple[float, float]:
          (*RECURSION, "displacement_bound", "leapfrog_deviation_bound", "leapfrog_gradient_deviation_bound",
           "client_step_bound"),
          "K eta <= 1/sqrt(L), beside 1/c_1 <= 15/14 and the splits (3/5, 1/3, 1/15), (18/19, 1/19), (19/60, "
-         "41/60)",
-         "all of these give the printed constants for K eta <= 1/(2 sqrt(L))",
+         "41/60)", "all of these give the printed constants for K eta <= 1/(2 sqrt(L))",
          "1/c_1 = (1 - y/4)/(1 - y/2) with y = mu (K eta)^2 is 15/14 at y = 1/4 and 3/2 at y = 1. At L (K "
          "eta)^2 = 1 the splits give 2.5 for D.5's 2, 1.06 for D.6's 1/3; at 1/4 1.72, .28 and, in (38), "
          ".28, .26, .5, .017 for 1/3, 1/3, 1/2, 1/48. One slip: a range 1/(2 sqrt(L)), as in Lemma D.3. (35) "
@@ -138,8 +137,7 @@ def _trajectory_range() -> Evidence:
 @erratum("momentum_deviation", "section D.2, equation (37)", "proof", "nothing",
          ("main_part_bound", "leapfrog_deviation_bound", "divergence_bound", "client_step_bound"),
          "sigma^(c) := ((rho + (1-rho)/w_c) d)^(1/2), and sigma^(c)2 d in (37) and in D.4, D.6, (9), (13), "
-         "(39) and (41)",
-         "s_c = rho + (1-rho)/w_c, multiplied by d",
+         "(39) and (41)", "s_c = rho + (1-rho)/w_c, multiplied by d",
          "sigma^(c)2 = E||p||^2 contains d, so that the equality in (37), E||K eta p||^2 = (K eta)^2 "
          "sigma^(c)2 d, is off by a factor d. Read literally, the lemmas that carry sigma^(c)2 d are only "
          "weakened (d >= 1): the slip makes none of them false.")
@@ -155,8 +153,7 @@ def _momentum_deviation() -> Evidence:
 
 @erratum("noise_normalisation",
          "Assumption 3.4, against (26) and Lemmas D.6 to D.8 (and D.5, if its 'parameter sigma^2' is "
-         "sigma_g^2)",
-         "error", "constant",
+         "sigma_g^2)", "error", "constant",
          (*RECURSION, "leapfrog_deviation_bound", "leapfrog_gradient_deviation_bound", "divergence_bound",
           "client_step_bound"), "tr Var <= sigma_g^2 L d",
          "tr Var <= sigma_g^2 d, as the proofs and the relaxed assumption of section K have it, or a factor "

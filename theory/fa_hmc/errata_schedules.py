@@ -34,8 +34,7 @@ def _squared_accuracy() -> Evidence:
 
 @erratum("u_curve", "Theorem 4.1 and the text after it", "loose", "nothing", ("rounds_rate",),
          "d T^2 (1-rho) N/eps^2 in the rate; 'the communication cost may initially decrease and then "
-         "increase' with T",
-         "d T (1-rho) N/eps^2 is enough: rounds level off",
+         "increase' with T", "d T (1-rho) N/eps^2 is enough: rounds level off",
          "The rate is an upper bound and true with T^2. Momenta of different updates are independent, so "
          "that their sum in Lemma D.8 needs no factor T (Cauchy and Schwarz is used there). The right arm of "
          "the U is how the bound behaves; the text says 'may'.")

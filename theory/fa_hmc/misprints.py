@@ -21,15 +21,13 @@ reading("noise_signs", "(II)^(c) in section G, (32) and the proof of Lemma D.6",
         "K(..) + sum (K-j)(..), as in (II) of section G; last sum of (32) with a minus",
         "By the update (4). Likewise (K eta)^2/2 grad f(theta_*) in (II) of D.7 wants a minus, given (I), "
         "and the difference in (I)_i^(c) of D.8 is grad f(theta_{i,k}) - grad f(theta_{i,0}). Only second "
-        "moments and norms of these sums are used, and the bounds have the right weights.",
-        kind="derivation")
+        "moments and norms of these sums are used, and the bounds have the right weights.", kind="derivation")
 reading("second_order_difference", "proof of Lemma D.4, (I_2)", "proof", ("main_part_bound",),
         "((K^3-K) eta^3/6) sum_c w_c (Hess f_c(theta^c) - Hess f_c(theta^pi)) p^c",
         "sum_c w_c Hess f_c(theta^c) p^c (K^3-K) eta^3/6 - Hess f(theta^pi) p (K eta)^3/6 (up to sign)",
         "Hess f p is not sum_c w_c Hess f_c p^c when momenta differ, and its factor is K^3. (31) bounds both "
         "parts by themselves, and its second part dominates that of Hess f p, since s_c >= 1 and f's Hessian "
-        "is the average; so the bound stands.",
-        kind="derivation")
+        "is the average; so the bound stands.", kind="derivation")
 
 reading("displacement_noise", "Lemma D.5 (5), (6)", "loose",
         ("displacement_bound", "gradient_displacement_bound"), "(k eta)^4 sigma^2 d",

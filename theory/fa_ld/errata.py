@@ -47,9 +47,9 @@ def _lemma_range() -> Evidence:
         ratios[f"exact / printed bound, Lemma {name}"] = check(
             bound, joint_law(problem, algorithm, 20, allow_unstable=True)).tightness
     beaten = inside and min(ratios.values()) > 1.0
-    return Evidence(beaten, ratios, "N=2 quadratic clients with curvatures 1 and 10 in d=2 (m=1, L=10), "
-                                   "minimizers (1,1) and (-1,-1), D=0, tau=1, rho=0, sigma=0, eta=1/m, K=20 "
-                                   "(S=1 by scheme II for C.2): "
+    return Evidence(beaten, ratios,
+                    "N=2 quadratic clients with curvatures 1 and 10 in d=2 (m=1, L=10), minimizers (1,1) and "
+                    "(-1,-1), D=0, tau=1, rho=0, sigma=0, eta=1/m, K=20 (S=1 by scheme II for C.2): "
                     + (f"every lemma's quantity exceeds its bound, {min(ratios.values()):.0e} times at least."
                        if beaten else "not every lemma's quantity exceeds its bound."))
 

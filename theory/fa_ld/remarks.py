@@ -71,8 +71,7 @@ def _growth_with_local_steps() -> Evidence:
 reading("noise_variance_factor", "Lemma B.4", "loose", ("gradient_noise_bound",),
         "E||grad f(theta) - stochastic grad f(theta)||^2 <= d sigma^2", "<= d sigma^2 sum_c p_c^2 holds too",
         "The clients' noises are independent, so that p_c^2 add up; the proof writes this line out and then "
-        "uses sum_c p_c^2 <= (sum_c p_c)^2 = 1.",
-        kind="derivation")
+        "uses sum_c p_c^2 <= (sum_c p_c)^2 = 1.", kind="derivation")
 reading("partial_constants", "Lemma C.2 and equation (36)", "loose",
         ("participation_gap_bound", "w2_bound_partial"), "112 and 8 in Lemma C.2",
         "28 and 4 for a fixed learning rate, as its proof has them and (36) uses them",

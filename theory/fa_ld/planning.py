@@ -86,10 +86,9 @@ class Plan:
     @property
     def note(self) -> str:
         """One sentence when the cap binds."""
-        if not self.cap_binds:
-            return ""
-        return ("the cap step_size = 1/(2 smoothness) binds: the accuracy term does not decide, and rounds "
-                "fall like 1/local_steps until it does")
+        return "" if not self.cap_binds else (
+            "the cap step_size = 1/(2 smoothness) binds: the accuracy term does not decide, and rounds "
+            "fall like 1/local_steps until it does")
 
 
 def plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:

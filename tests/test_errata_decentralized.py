@@ -55,7 +55,7 @@ def test_entries_are_complete():
 
 # --- every computed entry can come out for the authors
 
-SHORT = replace(apart.INSTANCES[0], step_size=0.1)  # the lost factor is below g^2
+SHORT = replace(apart.INSTANCES[0], alpha=0.1)  # the lost factor is below g^2
 
 FOR_THE_AUTHORS = {
     "missing_half": lambda: langevin.missing_half(1.0),
@@ -133,7 +133,7 @@ def test_theorem_11_with_the_value_105_for_clients_that_pull_apart(s, clients):
 
 def test_the_bound_of_the_evidence_is_theorem_11():
     """`Case.theorem_11` with a start apart and gamma-bar > 0 against the theory's own."""
-    case = constants.Case((0.5, 2.0), (1.0, -3.0), (4.0, -1.0), 0.05, 0.3)
+    case = constants.Case((0.5, 2.0), (1.0, -3.0), (4.0, -1.0), constants.pair(0.3), 0.05)
     known = theory.constants(case.problem, case.algorithm, case.first)
     given = {"n_rounds": constants.HORIZON, "variant": "printed"}
     bounds = (theory.de_sghmc.w2_bound(known, case.algorithm, **given),
@@ -151,11 +151,11 @@ def test_the_right_end_of_102_stands():
         second = float(rng.uniform(0.0, 0.99))
         limit = (1 + second) / (2 * (a.max() + a.min()))
         case = constants.Case(tuple(a), tuple(rng.standard_normal(2)), tuple(10 * rng.standard_normal(2)),
-                              limit * float(rng.uniform(0.01, 1.0)), second)
+                              constants.pair(second), limit * float(rng.uniform(0.01, 1.0)))
         law = joint_law(case.problem, case.algorithm, 60, start=case.first)
         off = ((law.mean - case.fixed) ** 2).sum(axis=(1, 2)) + np.trace(law.cov, axis1=1, axis2=2)
-        assert 0.0 < a.min() * case.b < 1.0
-        assert off.max() <= case.c3 / (a.min() * case.b)
+        assert 0.0 < a.min() * case.chain.b < 1.0
+        assert off.max() <= case.c3 / (a.min() * case.chain.b)
 
 
 def test_moments_are_those_of_the_exact_law():
@@ -171,7 +171,7 @@ def test_plain_forms_of_the_displays_are_those_of_the_theorems():
     """D^2 of Lemma 5 and c_1, b of appendix B as the evidence writes them, against the theory's own."""
     one = apart.INSTANCES[3]
     problem = fs.Quadratic.from_components(one.curvatures, np.array(one.minimizers)[:, None], one.noise)
-    algorithm = fs.DESGLD(one.step_size, one.mixing)
+    algorithm = fs.DESGLD(one.alpha, one.mixing)
     s = theory.de_sgld.setting(theory.constants(problem, algorithm, np.array(one.start)[:, None]), algorithm)
     bracket = (4 * s.L**2 * s.gradient_bound * s.alpha / (s.N * s.gap**2)
                + 4 * s.L**2 * s.sigma_sq * s.alpha / s.square_gap + 8 * s.L**2 * s.d / s.square_gap)

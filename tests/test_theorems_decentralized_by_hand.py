@@ -181,7 +181,7 @@ def test_no_momentum_is_theorem_1_with_the_squared_step():
 
 
 def test_geometric_sum_where_both_bases_are_close():
-    from theory.decentralized.sgld.setting import geometric_sum
+    from theory.decentralized.setting import geometric_sum
 
     for x, y in ((0.9, 0.4), (0.4, 0.9), (0.7, 0.7), (0.7, 0.7 * (1 + 1e-13)), (1 - 1e-12, 1 - 2e-12),
                  (0.3, 0.0)):

@@ -3,26 +3,30 @@
 Source: "Decentralized stochastic gradient Langevin dynamics and Hamiltonian Monte Carlo".
 """
 
-from .decentralized.sghmc import errata, quantities
+from .decentralized import quantities
+from .decentralized.sghmc import errata
 from .decentralized.sghmc.beginning import Beginning, beginning
-from .decentralized.sghmc.bounds import w2_bound, w2_clients_bound
-from .decentralized.sghmc.clients import (
+from .decentralized.sghmc.bounds import (
     coupling_bound,
     damping_bound,
     disagreement_bound,
     gradient_error_bound,
+    w2_bound,
+    w2_clients_bound,
 )
 from .decentralized.sghmc.heavy_ball import (
     Recursion,
+    extrapolation_bound,
     factor_bound,
     gradient_coefficient_bound,
+    lyapunov_bound,
+    position_bound,
     ratio_bound,
     recursion,
+    velocity_bound,
 )
-from .decentralized.sghmc.lemmas import extrapolation_bound, lyapunov_bound, position_bound, velocity_bound
 from .decentralized.sghmc.momentum import friction_interval, largest_momentum, step_size_limit
-from .decentralized.sghmc.planning import least_iterations, plan, remark_step_size
-from .decentralized.sghmc.rates import budget_rate, step_rate
+from .decentralized.sghmc.planning import budget_rate, least_iterations, plan, remark_step_size, step_rate
 from .decentralized.sghmc.setting import Chain, chain
 
 __all__ = [

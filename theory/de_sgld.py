@@ -3,11 +3,20 @@
 Source: "Decentralized stochastic gradient Langevin dynamics and Hamiltonian Monte Carlo".
 """
 
-from .decentralized.sgld import errata, quantities
-from .decentralized.sgld.applicable import NotApplicable
-from .decentralized.sgld.bounds import w2_bound, w2_clients_bound
-from .decentralized.sgld.connectivity import Connectivity, connectivity, connectivity_bound
-from .decentralized.sgld.coupling import Coupling, coupling
+from .decentralized import quantities
+from .decentralized.applicable import NotApplicable
+from .decentralized.plans import Plan
+from .decentralized.quantities import clients_w2
+from .decentralized.schemes import Coupling, NoiseFree, Spread, coupling, fixed_point
+from .decentralized.setting import Setting, setting
+from .decentralized.sgld import errata
+from .decentralized.sgld.bounds import (
+    Connectivity,
+    connectivity,
+    connectivity_bound,
+    w2_bound,
+    w2_clients_bound,
+)
 from .decentralized.sgld.lemmas import (
     coupling_bound,
     disagreement_bound,
@@ -16,10 +25,7 @@ from .decentralized.sgld.lemmas import (
     iterate_bound,
 )
 from .decentralized.sgld.minibatch import minibatch_constants, noise_growth
-from .decentralized.sgld.planning import Plan, least_iterations, plan, remark_step_size
-from .decentralized.sgld.quantities import NoiseFree, Spread, clients_w2, fixed_point
-from .decentralized.sgld.rates import budget_rate, step_rate
-from .decentralized.sgld.setting import Setting, setting
+from .decentralized.sgld.planning import budget_rate, least_iterations, plan, remark_step_size, step_rate
 from .decentralized.sgld.target import euler_bound, fixed_point_bound, step_size_limit, target_moment_bound
 
 __all__ = [

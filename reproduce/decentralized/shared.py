@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 
 import fedsim as fs
 import theory
+from theory.decentralized.paper import step_range
 from theory.decentralized.sghmc.setting import MOMENTUM_RANGE, STEP_RANGE
-from theory.decentralized.sgld.paper import hypotheses
 
 from .. import plot
 from ..figure import Parameter, Tables
@@ -120,7 +120,7 @@ def applied(quantity: str, constants: Any, algorithm: Any, n_rounds: int = 1,
         theorems, chain = theory.de_sghmc, theory.de_sghmc.chain(constants, algorithm)
         conditions, momentum = chain.hypotheses, chain.largest_beta
     else:
-        conditions, momentum = hypotheses(theory.de_sgld.setting(constants, algorithm)), 0.0
+        conditions, momentum = step_range(theory.de_sgld.setting(constants, algorithm)), 0.0
     theorem = theorems.w2_bound if quantity == AVERAGE else theorems.w2_clients_bound
     try:
         bound = theorem(constants, algorithm, n_rounds=n_rounds, record=record)

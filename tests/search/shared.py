@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 COSTLY = (("theory.exact.asking", "exact_law"), ("theory.exact.asking", "joint_law"),
-          ("theory.fa_hmc.coupling", "coupling_law"), ("theory.decentralized.sgld.coupling", "coupling"),
+          ("theory.fa_hmc.coupling", "coupling_law"), ("theory.decentralized.schemes", "coupling"),
           ("theory.decentralized.sghmc.beginning", "beginning"), ("theory.facts", "constants"))
 """Module and name of what is kept."""
 UNSTABLE = ("exact_law", "joint_law")

@@ -14,9 +14,9 @@ from scipy.linalg import block_diag
 from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
 
-from ..sgld.applicable import require_constant_step
-from ..sgld.quantities import fixed_point
-from ..sgld.setting import Setting
+from ..applicable import require_constant_step
+from ..schemes import fixed_point
+from ..setting import Setting
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""DE-SGHMC Theorem 11: W2 of the average and of the clients to the target exp(-f).
+"""DE-SGHMC Theorem 11, W2 of the average and of the clients to the target exp(-f), and its Lemmas 14 to 17.
 
 Notation as in `setting`: alpha = eta^2, beta = 1 - gamma eta, mu'' = mu (1 - alpha L/2), g = gamma-bar,
 c_5 bounds E||v||^2 of all clients, and in print H = (rho^k - g^(2k)) / (rho - g^2), rho = 1 - alpha mu''.
@@ -12,18 +12,29 @@ from typing import Any
 import numpy as np
 
 from ...statement import Terms
+from ..paper import THEOREM_11 as HYPOTHESES, sghmc_theorem as theorem, theorem_of_constants
 from ..sgld.bounds import with_floor
-from .paper import HYPOTHESES, VARIANTS, theorem
 from .setting import Chain
 
 AVERAGE = ("initialization", "discretization", "disagreement", "gradient_noise", "network_transient",
            "momentum")
+CONSTANT_105 = {"printed": "with the corrected (105) for c_5",
+                "printed_constant": "with (105) as printed"}
+VARIANTS = {"without_transient": "without the term for a start apart, and with the corrected (105) for c_5",
+            "printed": "with that term, and with the corrected (105)",
+            "printed_constant": "with that term, and (105) as printed, which the theorem itself does not "
+                                "contain"}
 
 
-def coupling_terms(c: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
-    """The terms of Lemma 16, squared."""
-    c, s = c.as_printed(variant == "printed_constant"), c.base
-    bracket = c.beta**2 * c.c5 / (c.alpha * s.N) + 2.0 * s.L**2 * c.c5 * c.alpha / (s.N * s.gap**2)
+def constant_5(c: Chain, variant: str) -> float:
+    """c_5 by (105), as printed or corrected."""
+    return c.as_printed(variant == "printed_constant").c5
+
+
+def coupling_terms(c: Chain, c5: float, rounds: np.ndarray, variant: str) -> dict[str, Any]:
+    """The terms of Lemma 16, squared, for a c_5."""
+    s = c.base
+    bracket = c.beta**2 * c5 / (c.alpha * s.N) + 2.0 * s.L**2 * c5 * c.alpha / (s.N * s.gap**2)
     terms: dict[str, Any] = {"disagreement": 2.0 * s.drift / s.mu_prime * bracket,
                              "gradient_noise": s.noise**2}
     if variant != "without_transient":
@@ -37,11 +48,20 @@ def damping_sq(c: Chain) -> float:
     return 2.0 * s.drift / s.mu_prime * c.lost**2 * s.d / (c.alpha * s.N)
 
 
-def _average_terms(c: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
+def average_terms(c: Chain, c5: float, rounds: np.ndarray, variant: str) -> dict[str, Any]:
+    """The terms of the average's bound, equation (39), for a c_5."""
     s = c.base
-    roots = {name: np.sqrt(part) for name, part in coupling_terms(c, rounds, variant).items()}
+    roots = {name: np.sqrt(part) for name, part in coupling_terms(c, c5, rounds, variant).items()}
     return {"initialization": s.initialization(rounds), "discretization": s.euler, **roots,
             "momentum": float(np.sqrt(damping_sq(c)))}
+
+
+def clients_terms(c: Chain, c5: float, rounds: np.ndarray, variant: str) -> dict[str, Any]:
+    """The terms of the clients' bound, equation (40), for a c_5."""
+    s = c.base
+    return average_terms(c, c5, rounds, variant) | {
+        "clients_transient": s.mixing_power(rounds) * np.sqrt(2.0 * s.origin_sq / s.N),
+        "clients_spread": float(c.eta * np.sqrt(2.0 * c5 / s.N) / s.gap)}
 
 
 def _equation(number: str) -> Callable[[str], str]:
@@ -72,7 +92,7 @@ def w2_bound(s: Chain, rounds: np.ndarray, variant: str) -> Terms:
     >>> round(float(bound.value[-1]), 3), bound.hypotheses_hold
     (1.42, True)
     """
-    return with_floor(_average_terms(s, rounds, variant))
+    return with_floor(average_terms(s, constant_5(s, variant), rounds, variant))
 
 
 @theorem("Theorem 11 (clients)", quantity="w2_clients", hypotheses=HYPOTHESES, variants=VARIANTS,
@@ -91,8 +111,102 @@ def w2_clients_bound(s: Chain, rounds: np.ndarray, variant: str) -> Terms:
     >>> round(float(bound.value[-1]), 3), bound.is_vacuous
     (1.68, True)
     """
-    terms, base = _average_terms(s, rounds, variant), s.base
-    c5 = s.as_printed(variant == "printed_constant").c5
-    return with_floor(terms | {
-        "clients_transient": base.mixing_power(rounds) * np.sqrt(2.0 * base.origin_sq / base.N),
-        "clients_spread": float(s.eta * np.sqrt(2.0 * c5 / base.N) / base.gap)})
+    return with_floor(clients_terms(s, constant_5(s, variant), rounds, variant))
+
+
+def _disagreement_terms(c: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
+    s = c.base
+    return {"start": 2.0 * s.mixing_power(rounds) ** 2 * s.origin_sq,
+            "velocities": 2.0 * constant_5(c, variant) * c.alpha / s.gap**2}
+
+
+@theorem("Lemma 14", quantity="disagreement", terms=("start", "velocities"), hypotheses=HYPOTHESES,
+         variants=CONSTANT_105)
+def disagreement_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
+    """How far clients are from their average.
+
+    Guarantee, for every iteration k:
+
+        sum_i E||x_i - average||^2 <= 2 g^(2k) E||x_0||^2 + 2 c_5 eta^2/(1-g)^2
+
+    Source: DE-SGHMC Lemma 14.
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    0.13
+    """
+    return _disagreement_terms(s, rounds, variant)
+
+
+@theorem("Lemma 15", quantity="gradient_error", terms=("start", "velocities"), hypotheses=HYPOTHESES,
+         variants=CONSTANT_105, source="DE-SGHMC Lemma 15, equation (49)")
+def gradient_error_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
+    """What the average's gradient misses because clients take theirs elsewhere.
+
+    Guarantee, for every iteration:
+
+        E||(1/N) sum_i [grad f_i(average) - grad f_i(x_i)]||^2 <= (L^2/N) * right-hand side of Lemma 14
+
+    Source: DE-SGHMC Lemma 15, equation (49).
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    0.27
+    """
+    return {name: s.base.L**2 / s.base.N * part
+            for name, part in _disagreement_terms(s, rounds, variant).items()}
+
+
+@theorem("Lemma 16", quantity="average_to_damped", hypotheses=HYPOTHESES, variants=VARIANTS,
+         terms=("disagreement", "gradient_noise", "network_transient"))
+def coupling_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
+    """Distance of the average to the Euler scheme t with the same, damped noise.
+
+    Guarantee, with t' = t - (alpha/N) grad f(t) + sqrt(2 gamma eta) eta wbar from the same start and
+    A = alpha/mu'' + (1 + alpha L)^2/mu''^2:
+
+        E||average - t||^2 <= 2 A [beta^2 c_5/(alpha N) + 2 L^2 c_5 alpha/(N (1-g)^2)]
+                              + alpha sigma^2/(mu'' N)
+
+    Source: DE-SGHMC Lemma 16. Printed with one more term, g^2 H (4 L^2/N) E||x_0||^2, which is at least 0.
+    Proof without it, for the corrected (105), in the steps of `theory.de_sgld.coupling_bound`, in L2 norms:
+
+    1. As in Lemma 14 the clients are Delta_j <= g^j S + a (1 - g^j) from their average, a =
+       eta sqrt(c_5)/(1-g), S = ||x_0 - average_0||. (105) has c_5 >= 2 alpha c~_4 >= 4 alpha L^2 S^2, because
+       c~_4 >= 2 L^2 (||x_0 - x_a|| + ||x_a - x^*||)^2: so S <= a (1-g)/(2 alpha L).
+    2. average - t is at most u_k + w_k, u_k driven by alpha (L/sqrt(N)) Delta_j + beta eta sqrt(c_5/N) and
+       w_k^2 <= alpha sigma^2/(mu N (2 - mu alpha)).
+    3. As there, u_k <= (L a + (beta/eta) sqrt(c_5))/(mu sqrt(N)). By (38), beta <= alpha mu/16 <= alpha L/2,
+       so that 2 (beta/eta) sqrt(c_5) <= L a, and mu^2 N u_k^2 <= beta^2 c_5/alpha + 2 L^2 a^2.
+    4. E||average - t||^2 <= 2 u_k^2 + 2 w_k^2, which is at most the guarantee, as A >= 1/mu^2.
+
+    For another c_5 with (46), S <= a (1-g)/(2 alpha L) has to be asked for.
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    0.58
+    """
+    return coupling_terms(s, constant_5(s, variant), rounds, variant)
+
+
+@theorem_of_constants("Lemma 17", quantity="damped_to_euler", terms=("damping",), hypotheses=HYPOTHESES)
+def damping_bound(s: Chain, rounds: np.ndarray) -> dict[str, Any]:
+    """Distance of the two Euler schemes, with damped and with full noise.
+
+    Guarantee, with A as in `coupling_bound`:
+
+        E||t - y||^2 <= 2 A (sqrt(1-beta) - 1)^2 d/(alpha N)
+
+    Source: DE-SGHMC Lemma 17.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 9.999999, fs.network.complete(2))
+    >>> float(f"{bound.value[-1]:.2g}")
+    2.7e-13
+    """
+    return {"damping": damping_sq(s)}

@@ -12,16 +12,16 @@ import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.network import complete, second_eigenvalue
+from fedsim.settings.network import second_eigenvalue
 from fedsim.settings.validation import Array
 
 from ...corrections import Evidence, erratum, reading
 from ...exact import joint_law
-from ..sgld.quantities import fixed_point
+from ..instances import pair
 from .errata_constants import Case, moments
 from .momentum import first_constant, largest_beta
-from .setting import PAPER
 
+PAPER = "DE-SGHMC"
 Settings = Sequence[tuple[float, float, float, float, float]]
 
 
@@ -32,7 +32,7 @@ def strong_convexity(factor: float, curvatures: Sequence[float] = (0.5, 3.0)) ->
     """
     inner = outer = 0.0
     for mu in curvatures:
-        case = Case((mu, mu), (0.0, 0.0), (10.0, 10.0), 0.1 / mu)
+        case = Case((mu, mu), (0.0, 0.0), (10.0, 10.0), pair(0.0), 0.1 / mu)
         law = joint_law(case.problem, case.algorithm, 100, start=case.first)
         mean = law.mean[:, :, 0]
         second = law.cov + mean[:, :, None] * mean[:, None, :]
@@ -40,7 +40,7 @@ def strong_convexity(factor: float, curvatures: Sequence[float] = (0.5, 3.0)) ->
         energy = 0.5 * np.einsum("ij,kji->k", curvature, second)  # E[Fbar(x) - Fbar^*], x_a = 0
         apart = np.trace(second, axis1=1, axis2=2)
         inner = max(inner, float((apart / (factor / mu * energy)).max()))
-        outer = max(outer, float(apart.max() * mu * case.b / (factor * case.c3)))
+        outer = max(outer, float(apart.max() * mu * case.chain.b / (factor * case.c3)))
     fails, stands = inner > 1.0 + 1e-9, outer <= 1.0
     return Evidence(fails and stands, {
         "E|x - x_a|^2 / middle of (102), largest": inner,
@@ -126,16 +126,11 @@ def first_value(apart: float) -> Evidence:
 
     Both have b E[Fbar(x^(0)) - Fbar^*]; the rest is E|x^(0) - x_a|^2 in (94), E|x^(1) - x_a|^2 by definition.
     """
-    mu, L, eta = 1.0, 2.0, 0.1
-    problem = Quadratic.from_components([mu, L], [[1.0], [-1.0]])
-    algorithm = DESGHMC(eta, 1.0 / eta, complete(2))
-    fixed = fixed_point(problem, algorithm, eta**2)
-    law = joint_law(problem, algorithm, 400, start=(1.0 + apart) * fixed)
+    case = Case((1.0, 2.0), (1.0, -1.0), (0.0, 0.0), pair(0.0), 0.01)
+    c, fixed = case.chain, case.fixed
+    law = joint_law(case.problem, case.algorithm, 400, start=(1.0 + apart) * fixed)
     off = ((law.mean - fixed) ** 2).sum(axis=(1, 2)) + np.trace(law.cov, axis1=1, axis2=2)
-    alpha, c1 = eta**2, first_constant(mu, L, 0.0, eta**2, 0.0)
-    smooth = L + 1.0 / alpha
-    b = -2.0 * mu * alpha * (alpha - 2.0 / (smooth + mu) + 2.0 * c1 * alpha)
-    c3 = 0.5 * b * smooth * off[0] + off[1] + 2.0 * 2.0 * alpha * 2.0 / (2.0 * c1)
+    c3 = 0.5 * c.b * c.L_alpha * off[0] + off[1] + c.rest / (2.0 * c.c1)
     printed, defined = float(off[0]), float(off[1])
     fails, stands = defined > printed, float((off[1:] / c3).max()) <= 1.0
     return Evidence(fails and stands, {

@@ -12,20 +12,21 @@ Here beta = 0, sigma = 0, d = 1 and v^(0) = 0, so that c_5 = 2 eta^2 c~_4 + 2 N.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.network import complete
 from fedsim.settings.validation import Array
 
 from ...corrections import Evidence, erratum
 from ...exact import joint_law
 from ...exact.gossip import GossipJointLaw
-from ..sgld.quantities import fixed_point
-from .momentum import first_constant
-from .setting import PAPER
+from ..instances import Undamped, pair
+from ..schemes import fixed_point
+from .bounds import average_terms, clients_terms
+from .setting import Chain, chain
 
 HORIZON = 100
 PULL = 1e8
@@ -70,44 +71,13 @@ def moments(problem: Quadratic, algorithm: DESGHMC, start: Array) -> Moments:
                    ((mean - at) ** 2 + spread).sum(axis=1), average, each.mean(axis=1))
 
 
-@dataclass(frozen=True)
-class Case:
-    """Two clients f_i = a_i (x - b_i)^2/2 with friction 1/eta: beta = 0, so that q_1 = 0 and q = 1 - 2 c_1.
+class Case(Undamped):
+    """Two clients with friction 1/eta, and the constants of appendix B."""
 
-    `second` is both gamma-bar and lambda_N of the weights (1 +- second)/2.
-    """
-
-    curvatures: tuple[float, float]
-    minimizers: tuple[float, float]
-    start: tuple[float, float]
-    alpha: float
-    second: float = 0.0
-
-    @property
-    def problem(self) -> Quadratic:
-        """The components."""
-        return Quadratic.from_components(self.curvatures, np.array(self.minimizers)[:, None])
-
-    @property
-    def algorithm(self) -> DESGHMC:
-        """With friction 1/eta."""
-        eta, g = float(np.sqrt(self.alpha)), self.second
-        return DESGHMC(eta, 1.0 / eta, 0.5 * np.array([[1.0 + g, 1.0 - g], [1.0 - g, 1.0 + g]]))
-
-    @property
-    def first(self) -> Array:
-        """x^(0), (2, 1)."""
-        return np.array(self.start)[:, None]
-
-    @property
-    def mode(self) -> float:
-        """x_*."""
-        return float(np.dot(self.curvatures, self.minimizers) / sum(self.curvatures))
-
-    @property
-    def gradient_sq(self) -> float:
-        """|grad F(x^*)|^2."""
-        return sum((a * (self.mode - b)) ** 2 for a, b in zip(self.curvatures, self.minimizers, strict=True))
+    @cached_property
+    def chain(self) -> Chain:
+        """The appendix's letters."""
+        return chain(self.constants, self.algorithm)
 
     @property
     def fixed(self) -> Array:
@@ -115,63 +85,41 @@ class Case:
         return fixed_point(self.problem, self.algorithm, self.alpha)
 
     @property
-    def c1(self) -> float:
-        """c_1 of (76)."""
-        return first_constant(min(self.curvatures), max(self.curvatures), self.second, self.alpha, 0.0)
-
-    @property
-    def smooth(self) -> float:
-        """L_a of (72)."""
-        return max(self.curvatures) + (1.0 - self.second) / self.alpha
-
-    @property
-    def b(self) -> float:
-        """b of (86)."""
-        mu, alpha = min(self.curvatures), self.alpha
-        return -2.0 * mu * alpha * (alpha - 2.0 / (self.smooth + mu) + 2.0 * self.c1 * alpha)
-
-    @property
     def c3(self) -> float:
         """The right side of (88), V_1 by (95) as printed."""
-        start_sq = float(((self.first - self.fixed) ** 2).sum())
-        return (self.b * self.smooth + 2.0) * start_sq + 2.0 * 2.0 * self.alpha * 2.0 / (2.0 * self.c1)
+        c, start_sq = self.chain, float(((self.first - self.fixed) ** 2).sum())
+        return (c.b * c.L_alpha + 2.0) * start_sq + c.rest / (2.0 * c.c1)
 
     @property
     def generous_supremum(self) -> float:
         """The largest bound of sup E|x^(k) - x^*|^2 that appendix B gives, by its bound of E|x^(k)|^2."""
-        return 2.0 * (4.0 * self.c3 + 4.0 * float((self.fixed**2).sum())) + 2.0 * 2.0 * self.mode**2
+        far = 4.0 * self.c3 + 4.0 * float((self.fixed**2).sum())
+        return 2.0 * far + 2.0 * self.chain.base.minimizer_norm**2
 
     def theorem_11(self, c5: float) -> tuple[Array, Array]:
         """(39) and (40) at iterations 0, ..., HORIZON, the term for the start as printed."""
-        mu, L, alpha, g = min(self.curvatures), max(self.curvatures), self.alpha, self.second
-        N, k = 2, np.arange(HORIZON + 1)
-        slowed, origin = mu * (1.0 - 0.5 * alpha * L), float(np.sqrt((self.first**2).sum()))
-        rho, away = 1.0 - alpha * slowed, abs(float(self.first.mean()) - self.mode)
-        grows = np.sqrt(2.0 * (alpha / slowed + (1.0 + alpha * L) ** 2 / slowed**2))
-        apart = 2.0 * L / np.sqrt(N) * origin * np.sqrt(g**2 * (rho**k - g ** (2.0 * k)) / (rho - g**2))
-        average = ((1.0 - mu * alpha) ** k * (away + np.sqrt(2.0 / (mu * N))) + apart + np.sqrt(alpha / N) * (
-            grows * np.sqrt(2.0 * L**2 * c5) / (1.0 - g) + 1.65 * L / mu))
-        clients = average + np.sqrt(2.0 / N) * g**k * origin + np.sqrt(2.0 * alpha * c5 / N) / (1.0 - g)
+        rounds = np.arange(HORIZON + 1)
+        average, clients = (sum(terms(self.chain, c5, rounds, "printed").values())
+                            for terms in (average_terms, clients_terms))
         return average, clients
 
     def ratios(self) -> dict[str, tuple[float, float]]:
         """Largest exact / bound of the average and of the clients for each c_5, up to HORIZON."""
-        exact, L = moments(self.problem, self.algorithm, self.first), max(self.curvatures)
-        found = {}
-        for name, gradients in (("(105)", L * (self.gradient_sq + self.generous_supremum)),
-                                ("least c_5 of (46)", None),
-                                ("(105), c~_4 corrected",
-                                 2.0 * self.gradient_sq + 2.0 * L**2 * exact.distances.max())):
-            c5 = exact.least if gradients is None else 2.0 * self.alpha * gradients + 4.0
+        exact, s = moments(self.problem, self.algorithm, self.first), self.chain.base
+        printed = s.L * (s.gradient_sq + self.generous_supremum)
+        corrected = 2.0 * s.gradient_sq + 2.0 * s.L**2 * exact.distances.max()
+        ratios = {}
+        for name, c5 in (("(105)", 2.0 * self.alpha * printed + 4.0), ("least c_5 of (46)", exact.least),
+                         ("(105), c~_4 corrected", 2.0 * self.alpha * corrected + 4.0)):
             average, clients = self.theorem_11(c5)
-            found[name] = float((exact.average / average).max()), float((exact.clients / clients).max())
-        return found
+            ratios[name] = float((exact.average / average).max()), float((exact.clients / clients).max())
+        return ratios
 
     def in_other_units(self, scale: float) -> Case:
         """The same problem, lengths times `scale`: a_i/scale^2, eta^2 scale^2."""
-        a, b, x = ([value * factor for value in values] for values, factor in (
+        a, b, x = (tuple(value * factor for value in values) for values, factor in (
             (self.curvatures, scale**-2), (self.minimizers, scale), (self.start, scale)))
-        return Case((a[0], a[1]), (b[0], b[1]), (x[0], x[1]), self.alpha * scale**2, self.second)
+        return Case(a, b, x, self.mixing, self.alpha * scale**2)
 
 
 def opposed(curvature: float, apart: float) -> Case:
@@ -179,13 +127,14 @@ def opposed(curvature: float, apart: float) -> Case:
 
     The printed term for a start apart is zero, as gamma-bar is.
     """
-    return Case((curvature, 2.0 * curvature), (0.0, 0.0), (apart, -apart), 0.999 / (6.0 * curvature))
+    return Case((curvature, 2.0 * curvature), (0.0, 0.0), (apart, -apart), pair(0.0),
+                0.999 / (6.0 * curvature))
 
 
 def pulled(curvature: float) -> Case:
     """Curvatures s, gradients +-PULL at the origin, gamma-bar = 0.3, eta^2 = 0.1; the start is x_a."""
-    case = Case((curvature, curvature), (PULL / curvature, -PULL / curvature), (0.0, 0.0), 0.1, 0.3)
-    return replace(case, start=(float(case.fixed[0, 0]), float(case.fixed[1, 0])))
+    case = Case((curvature, curvature), (PULL / curvature, -PULL / curvature), (0.0, 0.0), pair(0.3), 0.1)
+    return replace(case, start=tuple(case.fixed.ravel()))
 
 
 def gradient_constant(large: tuple[float, ...], small: tuple[float, ...]) -> Evidence:
@@ -197,13 +146,13 @@ def gradient_constant(large: tuple[float, ...], small: tuple[float, ...]) -> Evi
                                     ("gamma-bar=0.3", pulled, small)):
         for s in curvatures:
             case = build(s)
-            found, scaled = case.ratios(), case.in_other_units(float(np.sqrt(s))).ratios()["(105)"]
-            for who, value in zip(("average", "clients"), found["(105)"], strict=True):
+            ratios = case.ratios()
+            for who, value in zip(("average", "clients"), ratios["(105)"], strict=True):
                 numbers[f"exact / bound, {who}, (105), {name}, s={s:g}"] = value
                 place = who if name == "gamma-bar=0" else "pulled"
                 worst[place] = max(worst[place], value)
-            elsewhere = max(elsewhere, *scaled)
-            right = max(right, *found["least c_5 of (46)"], *found["(105), c~_4 corrected"])
+            elsewhere = max(elsewhere, *case.in_other_units(float(np.sqrt(s))).ratios()["(105)"])
+            right = max(right, *ratios["least c_5 of (46)"], *ratios["(105), c~_4 corrected"])
     numbers |= {"exact / bound, (105) in other units, largest": elsewhere,
                 "exact / bound, least c_5 of (46) or c~_4 corrected, largest": right}
     fails, stands = min(worst.values()) > 1.0, right <= 1.0
@@ -218,7 +167,7 @@ def gradient_constant(large: tuple[float, ...], small: tuple[float, ...]) -> Evi
                     f"corrected, at most {right:.2g}.")
 
 
-@erratum(id="de_sghmc.gradient_constant", paper=PAPER,
+@erratum(id="de_sghmc.gradient_constant", paper="DE-SGHMC",
          where="the explicit constant (105): definition of c~_4 before (103), proof of Lemma 13",
          printed="E|grad F(x^(k))|^2 <= c~_4 := L (|grad F(x^*)|^2 + sup E|x^(k) - x^*|^2), where we used "
                  "L-smoothness of F",
@@ -247,19 +196,18 @@ def position(minimizer: float, curvature: float = 1.0) -> Evidence:
     Its supremum is read as appendix B bounds it, 2 sup E|x|^2 + 2 |x^*|^2, and c~_4 as the larger of the
     printed and the corrected one.
     """
-    eta = float(np.sqrt(1e-3 / curvature))
-    problem = Quadratic.from_components([curvature] * 2, [[minimizer]] * 2)
-    found = moments(problem, DESGHMC(eta, 1.0 / eta, complete(2)), np.full((2, 1), minimizer))
-    far = 2.0 * float(found.positions.max()) + 4.0 * minimizer**2
-    c5 = 2.0 * eta**2 * max(curvature, 2.0 * curvature**2) * far + 4.0
-    x, v = float(found.positions[1:].max()) / c5, float(found.velocities[1:].max()) / c5
+    case = Case((curvature,) * 2, (minimizer,) * 2, (minimizer,) * 2, pair(0.0), 1e-3 / curvature)
+    exact = moments(case.problem, case.algorithm, case.first)
+    far = 2.0 * float(exact.positions.max()) + 4.0 * minimizer**2
+    c5 = 2.0 * case.alpha * max(curvature, 2.0 * curvature**2) * far + 4.0
+    x, v = float(exact.positions[1:].max()) / c5, float(exact.velocities[1:].max()) / c5
     return Evidence(x > 1.0 and v <= 1.0, {"sup E|x|^2 / (105)": x, "sup E|v|^2 / (105)": v},
                     f"Two equal clients of curvature {curvature:g} that start at their minimizer "
                     f"{minimizer:g}: the value (105) {'does not bound' if x > 1.0 else 'bounds'} E|x|^2, and "
                     f"{'bounds' if v <= 1.0 else 'does not bound'} E|v|^2.")
 
 
-@erratum(id="de_sghmc.position_bound", paper=PAPER, where="proof of Lemma 13, (105) as the c_5 of (46)",
+@erratum(id="de_sghmc.position_bound", paper="DE-SGHMC", where="proof of Lemma 13, (105) as the c_5 of (46)",
          printed="sup max(E|v^(k)|^2, E|x^(k)|^2) <= c_5 (46); E|v^(k+1)|^2 <= c_5 := ... (105)",
          corrected="c_5 of (105), with its c~_4 corrected (de_sghmc.gradient_constant), bounds E|v|^2, and "
                    "the "

@@ -1,11 +1,12 @@
-"""DE-SGHMC's lemmas about the perturbed heavy-ball method: Lemmas 19, 20 and 21.
+"""DE-SGHMC's lemmas about the perturbed heavy-ball method: Lemma 13 with (88), and Lemmas 19, 20 and 21.
 
-They are about numbers, not iterations: that the recursion of the appendix contracts.
+Lemma 13 has moments of positions and velocities that hold for every iteration; those from the first
+iteration on have rounds that count from 1, and n_rounds at least 1. The others are about numbers, not
+iterations: that the recursion of the appendix contracts. Notation and constants as in `setting`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,13 +14,118 @@ import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.provenance import Part, Provenance, attach
+from fedsim.settings.validation import whole
 
-from ...bound import Bound
-from ...checking import Measured, quantity
 from ...statement import Terms
-from ..sgld.quantities import one_number
-from .paper import HYPOTHESES, theorem_of_constants
+from ..paper import THEOREM_11 as HYPOTHESES, sghmc_theorem as theorem, theorem_of_constants
+from ..quantities import one_number, read_from
+from ..setting import power
 from .setting import Chain
+
+SECOND_CONSTANT = {"sharp": "c_2 with the factor 1 + 1/(2 c_1) of (79)",
+                   "printed": "with 1 + 1/c_1, as printed after (86)"}
+
+
+def _from_first(n_rounds: int, rounds: np.ndarray) -> np.ndarray:
+    whole("n_rounds", n_rounds, 1)
+    return rounds[rounds > 0]
+
+
+@theorem("Lemma 13, proof, equation (88)", quantity="lyapunov", terms=("start", "noise"),
+         hypotheses=HYPOTHESES, variants=SECOND_CONSTANT, source="DE-SGHMC Lemma 13, equation (88)")
+def lyapunov_bound(s: Chain, n_rounds: int, rounds: np.ndarray, variant: str) -> Terms:
+    """The Lyapunov function of the heavy-ball recursion.
+
+    Guarantee, for every iteration k from the first on (n_rounds at least 1), with q = max(q_1, q_2):
+
+        V_k = b E[Fbar(x_before) - Fbar(x_a)] + E||x + beta/(1-beta) (x - x_before) - x_a||^2
+            <= V_1 q^(k-1) + (2 (eta^4 sigma^2 N + 2 gamma eta^3 N d)/(1-beta)^2 + c_2 ||x_a||^2)/(1-q)
+
+    with V_1 <= b L_a E||x_0 - x_a||^2/2 + 2 E||x_1 - x_a||^2 + 2 beta^2/(1-beta)^2 E||x_1 - x_0||^2.
+
+    Source: DE-SGHMC, proof of Lemma 13, equation (88).
+
+    Examples
+    --------
+    >>> int(bound.rounds[0]), round(float(bound.value[-1]), 2)
+    (1, 8.2)
+    """
+    c, rounds = s.as_printed(variant == "printed"), _from_first(n_rounds, rounds)
+    noise = c.c3 - c.V1  # c_3 first: it asks whether q < 1
+    return Terms({"start": c.V1 * power(float(np.log(c.q)), rounds - 1), "noise": noise}, rounds=rounds,
+                 inputs={"weight": c.b})
+
+
+@theorem("Lemma 13, equation (45)", quantity="extrapolated", terms=("motion", "fixed_point"),
+         hypotheses=HYPOTHESES, variants=SECOND_CONSTANT)
+def extrapolation_bound(s: Chain, n_rounds: int, rounds: np.ndarray, variant: str) -> Terms:
+    """Uniform second moment of the extrapolated positions.
+
+    Guarantee, for every iteration from the first on (n_rounds at least 1):
+
+        E||x + beta/(1-beta) (x - x_before)||^2 <= c_4 = 2 c_3 + 2 ||x_a||^2
+
+    Source: DE-SGHMC Lemma 13, equation (45). c_3 and c_4 are those of a given eta and gamma; a supremum
+    over all that are allowed depends on neither.
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    17.08
+    """
+    c, rounds = s.as_printed(variant == "printed"), _from_first(n_rounds, rounds)
+    return Terms({"motion": 2.0 * c.c3, "fixed_point": 2.0 * c.begin.fixed_norm**2}, rounds=rounds)
+
+
+@theorem("Lemma 13, equations (46), (105)", quantity="velocities", terms=("start", "motion"),
+         hypotheses=HYPOTHESES,
+         variants={"corrected": "c~_4 as in Source", "printed": "c~_4 and c_2 as printed"})
+def velocity_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
+    """Uniform second moment of the velocities.
+
+    Guarantee, for every iteration:
+
+        sum_i E||v_i||^2 <= c_5 = E||v_0||^2
+                                  + (2 eta^2 c~_4 + eta^2 sigma^2 N + 2 gamma eta N d)/(1 - 2 beta^2)
+
+    Source: DE-SGHMC Lemma 13, equation (46), with the explicit constant of its proof, (105). The lemma
+    asserts that there is a constant; (105) is one with c~_4 = 2 ||grad F(x^*)||^2 + 2 L^2 sup E||x - x^*||^2
+    >= E||grad F(x)||^2, but not with the printed c~_4 = L (||grad F(x^*)||^2 + sup E||x - x^*||^2), which has
+    another unit. The printed c_2 inside it is the larger one of `lyapunov_bound`.
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    6.73
+    """
+    c = s.as_printed(variant == "printed")
+    return {"start": c.start_velocity_sq, "motion": c.c5 - c.start_velocity_sq}
+
+
+@theorem("Lemma 13, equation (46) of x", quantity="positions", terms=("moment",), hypotheses=HYPOTHESES,
+         source="DE-SGHMC Lemma 13, equation (46)",
+         variants={"convexity": "", "printed": "4 c_3 + 4 ||x_a||^2 + 2 beta^2/(1-beta)^2 (2 c_3/(mu b) + 2 "
+                                               "||x_a||^2), after (102), whose proof needs 4 c_3/(mu b); not "
+                                               "proved here, and not seen to fail"})
+def position_bound(s: Chain, n_rounds: int, rounds: np.ndarray, variant: str) -> Terms:
+    """Uniform second moment of the positions.
+
+    Guarantee, for every iteration from the first on (n_rounds at least 1):
+
+        sum_i E||x_i||^2 <= (sqrt(max(c_3, E||x_0 - x_a||^2)) + ||x_a||)^2
+
+    Source: DE-SGHMC Lemma 13, equation (46), which asserts that there is a constant. Proof:
+    x - x_a = (1-beta) (x + beta/(1-beta) (x - x_before) - x_a) + beta (x_before - x_a), so that by convexity
+    and (88), E||x - x_a||^2 <= max(c_3, E||x_0 - x_a||^2).
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    10.61
+    """
+    c, rounds = s.as_printed(variant == "printed"), _from_first(n_rounds, rounds)
+    value = c.printed_position if variant == "printed" else (c.fixed_sq**0.5 + c.begin.fixed_norm) ** 2
+    return Terms({"moment": value}, rounds=rounds)
 
 
 @dataclass(frozen=True)
@@ -84,26 +190,22 @@ def recursion(c: Chain) -> Recursion:
     return Recursion(c.k, c.q1, max(0.0, 1.0 + 2.0 * c.c1 - 1.0 / resistance))
 
 
-def _register(name: str, meaning: str, read: Callable[[Recursion], float]) -> None:
-    def measure(bound: Bound, law: Any, level: float) -> Measured:
-        if not isinstance(law, Recursion):
-            raise ValueError(f"law={law!r} must be a theory.de_sghmc.Recursion: the bound is about {meaning}")
-        return one_number(read(law))
-
-    quantity(name, meaning, measure,
-             lambda problem, algorithm, bound, n_rounds, start, record: bound.inputs["recursion"])
+def _register(name: str, field: str, meaning: str) -> None:
+    """Register a field of `Recursion` as a quantity."""
+    read_from(Recursion, f"a theory.de_sghmc.Recursion: the bound is about {meaning}", name, meaning,
+              lambda bound, law: one_number(getattr(law, field)),
+              lambda problem, algorithm, bound, n_rounds, start, record: bound.inputs["recursion"])
 
 
-_register("gradient_coefficient", "k_{alpha,beta} of the heavy-ball recursion",
-          lambda found: found.gradient_coefficient)
-_register("lyapunov_ratio", "q_1 = a/b of the heavy-ball recursion", lambda found: found.ratio)
-_register("least_factor", "least s with s M - Q positive semidefinite in the heavy-ball recursion",
-          lambda found: found.least_factor)
+_register("gradient_coefficient", "gradient_coefficient", "k_{alpha,beta} of the heavy-ball recursion")
+_register("lyapunov_ratio", "ratio", "q_1 = a/b of the heavy-ball recursion")
+_register("least_factor", "least_factor",
+          "least s with s M - Q positive semidefinite in the heavy-ball recursion")
 
 
 def _number(s: Chain, algorithm: DESGHMC, name: str, value: float) -> Terms:
-    found = attach(recursion(s), replace(s.base.constants.of, algorithm=Part.of(algorithm)))
-    return Terms({name: value}, rounds=np.array([0]), inputs={"recursion": found})
+    of_run = attach(recursion(s), replace(s.base.constants.of, algorithm=Part.of(algorithm)))
+    return Terms({name: value}, rounds=np.array([0]), inputs={"recursion": of_run})
 
 
 @theorem_of_constants("Lemma 19", quantity="gradient_coefficient", terms=("zero",), hypotheses=HYPOTHESES)

@@ -23,7 +23,7 @@ from scipy.optimize import brentq
 from fedsim.settings.network import check_mixing, is_connected, smallest_eigenvalue
 from fedsim.settings.validation import positive
 
-from ..sgld.applicable import NotApplicable
+from ..applicable import NotApplicable
 
 
 def curvature_ratio(mu: float, L: float, smallest: float, alpha: float) -> float:

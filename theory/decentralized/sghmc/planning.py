@@ -1,8 +1,8 @@
-"""Step sizes and frictions that DE-SGHMC's Theorem 11 asks for.
+"""DE-SGHMC Remark 12: Theorem 11 up to constants, the step sizes that it asks for, and plans.
 
-Remark 12 takes eta^2 = c log(sqrt K)/(mu K) for 2 K iterations. It is within (37) exactly when
-log K <= K/a, a = c (L + mu)/(mu (1 + lambda_N)), for which K >= max(34, a^2/e) suffices; friction 1/eta is
-then within (38). `plan` inverts Theorem 11 itself, numerically.
+`theory.decentralized.plans` has what Remark 2 shares. Remark 12's eta^2 = c log(sqrt K)/(mu K) is within
+(37) exactly when log K <= K/a, a = c (L + mu)/(mu (1 + lambda_N)); friction 1/eta is then within (38).
+`plan` inverts Theorem 11 itself, numerically.
 """
 
 from __future__ import annotations
@@ -12,14 +12,59 @@ from functools import partial
 from math import sqrt
 from typing import Any
 
+import numpy as np
+
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.settings.validation import real
 
 from ...facts import Constants
+from ...statement import Terms
 from ...tuning import planner
-from ..sgld.planning import Plan, budget_step, enough, planned, ratio
+from .. import plans
+from ..paper import THEOREM_11, theorem_of_constants as theorem
 from .bounds import w2_bound
 from .momentum import largest_momentum, step_size_limit
+from .setting import Chain
+
+
+@theorem("section 4, Remark 12, equations (41), (42)", quantity="w2", kind="rate",
+                      terms=("initialization", "step"), hypotheses=(*THEOREM_11, plans.SMALL),
+                      source="DE-SGHMC Remark 12, equation (42)")
+def step_rate(s: Chain, rounds: np.ndarray) -> dict[str, Any]:
+    """Shape of W2 of the average for a fixed step size, with b_0 the start's part of Theorem 11.
+
+    Guarantee, with alpha = eta^2:
+    W2 after 2 K iterations <= exp(-alpha mu (1 - alpha L/2) K) b_0 + O(sqrt(alpha)).
+
+    Source: DE-SGHMC Remark 12, equations (41) and (42).
+
+    Examples
+    --------
+    >>> bound.kind, round(float(bound.value[-1]), 3), bound.hypotheses_hold
+    ('rate', 0.811, True)
+    """
+    return plans.step_shape(s.base, rounds)
+
+
+@theorem("section 4, Remark 12", quantity="w2", kind="rate", terms=("budget",),
+                      hypotheses=(*THEOREM_11, plans.BUDGET), source="DE-SGHMC Remark 12")
+def budget_rate(s: Chain, n_rounds: int) -> Terms:
+    """Shape of W2 of the average after a budget of 2 K = n_rounds iterations, as in DE-SGLD.
+
+    Guarantee: W2 after 2 K iterations with eta^2 = c log(sqrt K)/(mu K) = O(sqrt(log K/K)).
+
+    Source: DE-SGHMC Remark 12; `remark_step_size` has the step size. See `theory.de_sgld.budget_rate`.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> pair = fs.network.complete(2)
+    >>> step = theory.de_sghmc.remark_step_size(1.0, 2.0, pair, 50)
+    >>> algorithm = fs.DESGHMC(step, 1.0 / step, pair)
+    >>> round(float(bound.value[0]), 3), round(bound.inputs["c"], 3), bound.hypotheses_hold
+    (0.28, 1.5, True)
+    """
+    return plans.budget_shape(s.base, n_rounds)
 
 
 def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c: float = 1.5) -> int:
@@ -46,7 +91,7 @@ def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c:
     >>> theory.de_sghmc.least_iterations(1.0, 9.0, fs.network.complete(4))
     83
     """
-    return enough(ratio(strong_convexity, smoothness, mixing, c, lambda share: share))
+    return plans.enough(plans.ratio(strong_convexity, smoothness, mixing, c, lambda share: share))
 
 
 def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_iterations: int,
@@ -75,11 +120,11 @@ def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_
     >>> round(theory.de_sghmc.remark_step_size(1.0, 4.0, fs.network.complete(4), 1000), 6)
     0.071978
     """
-    a = ratio(strong_convexity, smoothness, mixing, c, lambda share: share)
-    return sqrt(budget_step(strong_convexity, n_iterations, c, a, "Theorem 11", "DE-SGHMC Remark 12"))
+    a = plans.ratio(strong_convexity, smoothness, mixing, c, lambda share: share)
+    return sqrt(plans.budget_step(strong_convexity, n_iterations, c, a, "Theorem 11", "DE-SGHMC Remark 12"))
 
 
-def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float = 0.0) -> Plan:
+def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float = 0.0) -> plans.Plan:
     """Step size, friction and iterations after which Theorem 11 guarantees W2 <= eps of the average.
 
     The largest step size whose floor is eps/2 at the chosen momentum, then the first iteration with a bound
@@ -115,10 +160,7 @@ def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float =
     >>> round(found.step_size * found.algorithm.friction, 12), found.n_rounds > 1
     (1.0, True)
     """
-    if not isinstance(algorithm, DESGHMC):
-        raise ValueError(f"algorithm={algorithm!r} must be a DESGHMC")
-    if not isinstance(constants, Constants):
-        raise ValueError(f"constants={constants!r} must be a theory.Constants")
+    plans.require_plannable(constants, algorithm, DESGHMC)
     if not 0.0 <= real("share", share) <= 1.0:
         raise ValueError(f"share={share!r} must be from 0 to 1")
     mu, L = constants.strong_convexity, constants.smoothness
@@ -127,10 +169,10 @@ def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float =
         beta = share * largest_momentum(mu, L, algorithm.mixing, step)
         return replace(algorithm, step_size=step, friction=(1.0 - beta) / step)
 
-    return planned(eps, step_size_limit(mu, L, algorithm.mixing), chosen, partial(w2_bound, constants))
+    return plans.planned(eps, step_size_limit(mu, L, algorithm.mixing), chosen, partial(w2_bound, constants))
 
 
 @planner(DESGHMC)
 def _planned(constants: Constants, algorithm: DESGHMC, eps: float) -> tuple[DESGHMC, int]:
-    found = plan(constants, algorithm, eps)
-    return found.algorithm, found.n_rounds
+    asked = plan(constants, algorithm, eps)
+    return asked.algorithm, asked.n_rounds

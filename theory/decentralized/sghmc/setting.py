@@ -17,12 +17,11 @@ from fedsim.settings.validation import Array
 
 from ...bound import Assumption
 from ...facts import Constants
-from ..sgld.applicable import NotApplicable, require_constant_step
-from ..sgld.setting import Setting, setting as network_setting
+from ..applicable import NotApplicable, require_constant_step
+from ..setting import Setting, setting as network_setting
 from .beginning import Beginning, beginning_bound
 from .momentum import first_constant, largest_beta
 
-PAPER = "DE-SGHMC"
 STEP_RANGE = "step_size^2 <= (1 + lambda_N)/(2 (smoothness + strong_convexity))"
 MOMENTUM_RANGE = "1 - friction*step_size <= largest momentum of equation (38)"
 ROUNDED = 1e-15

@@ -2,83 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from fedsim.algorithms.de_sgld import DESGLD
-from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.network import complete, ring, second_eigenvalue, smallest_eigenvalue
+from fedsim.settings.network import complete, ring
 from fedsim.settings.validation import Array
 
 from ...corrections import Evidence, erratum
 from ...exact import exact_law
-from .coupling import coupling
-from .setting import PAPER
+from ..instances import Instance, pair
+from ..schemes import coupling
 
 HORIZON = 60
 
 
-@dataclass(frozen=True)
-class Instance:
-    """Clients on a line: f_i = a_i (x - b_i)^2/2, gradient noise of standard deviation `noise`."""
-
-    curvatures: tuple[float, ...]
-    minimizers: tuple[float, ...]
-    start: tuple[float, ...]
-    mixing: Array
-    step_size: float
-    noise: float = 0.0
-
-
-def added_up(contraction: float, factor: float, second: float, n_rounds: int) -> float:
-    """e after n rounds of e <- contraction e + factor second^(2k) from 0, the recursion of Lemma 8."""
-    e = 0.0
-    for k in range(n_rounds):
-        e = contraction * e + factor * second ** (2 * k)
-    return e
-
-
 def step_ratio(it: Instance, n_rounds: int) -> float:
     """What the recursion adds up to, over the printed g^2 (rho^k - g^(2k))/(rho - g^2), for a start apart."""
-    mu, L, eta, g = min(it.curvatures), max(it.curvatures), it.step_size, second_eigenvalue(it.mixing)
-    slowed = mu * (1.0 - 0.5 * eta * L)
-    rho, factor = 1.0 - eta * slowed, eta * (eta + (1.0 + eta * L) ** 2 / slowed)
-    printed = g**2 * (rho**n_rounds - g ** (2 * n_rounds)) / (rho - g**2)
-    return added_up(rho, factor, g, n_rounds) / printed
+    s, added_up = it.setting, 0.0
+    for k in range(n_rounds):  # e <- rho e + eta (eta + (1 + eta L)^2/mu') g^(2k), the recursion of Lemma 8
+        added_up = (1.0 - s.alpha * s.mu_prime) * added_up + s.alpha * s.drift * s.second ** (2 * k)
+    return added_up / float(s.second**2 * s.geometric(n_rounds))
 
 
 def without_the_term(it: Instance) -> tuple[Array, Array]:
     """Lemma 8 and (30) with the term deleted, at iterations 0, ..., HORIZON, from (26) and (27)."""
-    a, b, x, eta = np.array(it.curvatures), np.array(it.minimizers), np.array(it.start), it.step_size
-    N, mu, L, mode = len(a), a.min(), a.max(), (a @ b) / a.sum()
-    g, least, noise_sq = second_eigenvalue(it.mixing), smallest_eigenvalue(it.mixing), it.noise**2
-    C1 = np.sqrt(L * (a @ b**2)) * (1.0 + 2.0 * (L + mu) / mu)
-    D_sq = (4.0 * L**2 * ((x - mode) ** 2).sum() + 8.0 * L**2 * C1**2 * eta**2 * N / (1.0 - g) ** 2
-            + 2.0 * L**2 * (eta * noise_sq * N + 2.0 * N) / (mu * (1.0 + least - eta * L))
-            + 4.0 * (a**2 @ (mode - b) ** 2))
-    slowed = mu * (1.0 - 0.5 * eta * L)
-    main = eta * (eta / slowed + (1.0 + eta * L) ** 2 / slowed**2) * (
-        4.0 * L**2 * D_sq * eta / (N * (1.0 - g) ** 2)
-        + 4.0 * L**2 * noise_sq * eta / (1.0 - g**2) + 8.0 * L**2 / (1.0 - g**2))
-    rough = eta * noise_sq / (slowed * N)
-    falls = (1.0 - mu * eta) ** np.arange(HORIZON + 1) * (abs(x.mean() - mode) + np.sqrt(2.0 / (mu * N)))
-    average = falls + 1.65 * L / mu * np.sqrt(eta / N) + np.sqrt(rough) + np.sqrt(main)
-    return np.full(HORIZON + 1, main + rough), average
+    s, main = it.setting, it.setting.disagreement_sq
+    average = s.initialization(np.arange(HORIZON + 1)) + s.euler + s.noise + np.sqrt(main)
+    return np.full(HORIZON + 1, main + s.noise**2), average
 
 
 def statement_ratios(it: Instance) -> tuple[float, float]:
     """Largest exact / bound without the term, of Lemma 8 and of (30)."""
-    problem = Quadratic.from_components(it.curvatures, np.array(it.minimizers)[:, None],
-                                        it.noise if it.noise else None)
-    algorithm, start = DESGLD(it.step_size, it.mixing), np.array(it.start)[:, None]
     lemma, theorem = without_the_term(it)
-    exact = coupling(problem, algorithm, HORIZON, start, alpha=it.step_size).average_to_euler
-    w2 = exact_law(problem, algorithm, HORIZON, start=start).w2()
+    exact = coupling(it.problem, it.algorithm, HORIZON, it.first, alpha=it.alpha).average_to_euler
+    w2 = exact_law(it.problem, it.algorithm, HORIZON, start=it.first).w2()
     return float((exact / lemma).max()), float((w2 / theorem).max())
 
 
-LAZY = np.array([[0.75, 0.25], [0.25, 0.75]])
+LAZY = pair(0.5)
 INSTANCES = (
     Instance((1.0, 2.0), (0.0, 0.0), (10.0, -10.0), LAZY, 0.2),
     Instance((100.0, 200.0), (0.0, 0.0), (1e3, -1e3), LAZY, 3e-3, 5.0),
@@ -94,7 +54,7 @@ def transient(stepped: Instance, instances: tuple[Instance, ...]) -> Evidence:
     """The step of the proof at one instance, and the statements without the term at others."""
     ratio = step_ratio(stepped, 5)
     longer = Instance(tuple(a / 100.0 for a in stepped.curvatures), stepped.minimizers, stepped.start,
-                      stepped.mixing, 100.0 * stepped.step_size)  # the same in units a tenth as long
+                      stepped.mixing, 100.0 * stepped.alpha)  # the same in units a tenth as long
     lemma, theorem = np.max([statement_ratios(it) for it in instances], axis=0)
     fails, stands = ratio > 1.0, max(lemma, theorem) <= 1.0
     return Evidence(fails and stands, {
@@ -108,7 +68,7 @@ def transient(stepped: Instance, instances: tuple[Instance, ...]) -> Evidence:
            "With the term deleted Lemma 8 or (30) is violated."))
 
 
-@erratum(id="de_sgld.transient", paper=PAPER, where="proof of Lemma 8 (and so Lemma 16)",
+@erratum(id="de_sgld.transient", paper="DE-SGLD", where="proof of Lemma 8 (and so Lemma 16)",
          printed="sum_i rho^i eta (eta + (1+eta L)^2/mu') (4 L^2 g^(2(k-i))/N) E|x^(0)|^2 = ... "
                  "(g^(2k) - rho^k)/(1 - rho g^-2) (4 L^2/N) E|x^(0)|^2",
          corrected="eta (eta + (1+eta L)^2/mu') (rho^k - g^(2k))/(rho - g^2) (4 L^2/N) E|x^(0)|^2; or no "

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...statement import Terms
+from ..paper import THEOREM_1 as HYPOTHESES, sgld_theorem as theorem
+from ..setting import Setting, power
 from .bounds import VARIANTS
-from .paper import HYPOTHESES, theorem
-from .powers import power
-from .setting import Setting
 
 DISAGREEMENT = ("start", "gradients", "gradient_noise", "injected_noise")
 

@@ -33,8 +33,8 @@ from fedsim.settings.validation import Array, one_of, whole
 
 from ...exact import joint_law
 from ...facts import Constants, Potentials, constants, potentials
-from .applicable import NotApplicable
-from .setting import setting
+from ..applicable import NotApplicable
+from ..setting import setting
 
 
 @potentials.register

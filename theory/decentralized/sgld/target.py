@@ -12,8 +12,8 @@ from fedsim.settings.validation import positive
 from ...bound import Assumption
 from ...facts import Constants
 from ...statement import Hypothesis, Terms
-from .paper import HYPOTHESES, theorem
-from .setting import Setting
+from ..paper import THEOREM_1 as HYPOTHESES, sgld_theorem as theorem
+from ..setting import Setting
 
 ONCE = np.array([0])
 

@@ -1,6 +1,7 @@
-"""The couplings of the proofs of Theorems 1 and 11, exactly.
+"""The iterations that the proofs of Theorems 1 and 11 compare the clients with, exactly.
 
-With the same noise w as the clients', averaged, two Euler schemes of step alpha on f start at the average:
+One is the iteration without noise, which has a `fixed_point`. Two are Euler schemes of step alpha on f that
+start at the average and have the same noise w as the clients, averaged:
 
     t' = t - (alpha/N) grad f(t) + sqrt(2 (1 - beta) alpha) wbar,
     y' = y - (alpha/N) grad f(y) + sqrt(2 alpha) wbar.
@@ -22,6 +23,49 @@ from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array
+
+from ..exact import JointLaw
+
+
+def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
+    """The fixed point of x <- (W x I) x - alpha grad F(x) on a quadratic problem, (N, d).
+
+    It minimises F(x) + x'(I - W x I) x/(2 alpha).
+
+    Parameters
+    ----------
+    problem : fedsim.Quadratic
+    algorithm : fedsim.DESGLD or fedsim.DESGHMC
+        Its mixing matrix is used.
+    alpha : float
+        Step size; eta^2 for DE-SGHMC.
+
+    Returns
+    -------
+    (N, d) in units of length
+
+    Raises
+    ------
+    ValueError
+        For problems that are not quadratic.
+
+    Source: DE-SGLD Lemma 18.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 1.0], [[1.0], [-1.0]])
+    >>> algorithm = fs.DESGLD(0.1, fs.network.complete(2))
+    >>> theory.de_sgld.fixed_point(problem, algorithm, 0.5).round(12).tolist()
+    [[0.333333333333], [-0.333333333333]]
+    """
+    if not isinstance(problem, Quadratic):
+        raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic: the fixed point is explicit there")
+    N, d = problem.n_clients, problem.dim
+    blocks = alpha * problem.weights[:, None, None] * problem.dense_hessians
+    matrix = np.kron(np.eye(N) - algorithm.mixing, np.eye(d)).reshape(N, d, N, d)
+    matrix[np.arange(N), :, np.arange(N), :] += blocks
+    pull = np.einsum("cij,cj->ci", blocks, problem.minimizers)
+    return np.linalg.solve(matrix.reshape(N * d, N * d), pull.ravel()).reshape(N, d)
 
 
 @dataclass(frozen=True)
@@ -67,13 +111,12 @@ def _of(problem: Quadratic, algorithm: Any, start: Any, alpha: float, beta: floa
         velocities: Array | None) -> Provenance:
     """What a coupling is of: with other numbers than its own, it is not the algorithm's."""
     of, own = Provenance.of(problem, algorithm, start), (float(algorithm.schedule.largest), 0.0)
-    given, pushes = np.zeros((2, problem.n_clients, problem.dim))
+    still = pushes = np.zeros((problem.n_clients, problem.dim))
     if isinstance(algorithm, DESGHMC):
         own = own[0] ** 2, 1.0 - algorithm.friction * own[0]
         pushes = algorithm.start_velocities(problem)
-    if velocities is not None:
-        given = np.broadcast_to(velocities, given.shape)
-    if np.allclose((alpha, beta), own, rtol=1e-12, atol=1e-14) and np.array_equal(given, pushes):
+    pushed = still if velocities is None else np.broadcast_to(velocities, still.shape)
+    if np.allclose((alpha, beta), own, rtol=1e-12, atol=1e-14) and np.array_equal(pushed, pushes):
         return of
     return of.altered(f"alpha={float(alpha)!r}, beta={float(beta)!r} and velocities by hand, in place")
 
@@ -156,12 +199,53 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
     fixed, root = np.linalg.solve(curvature, pull.ravel()), np.linalg.cholesky(0.5 * curvature).T
     reads = [(pick[apart], 0.0), (pick[lag], 0.0), (pick[apart] + pick[lag], 0.0), (ahead, 0.0),
              (ahead, fixed), (root @ pick[before], root @ fixed)]
-    found = np.empty((len(reads), n_rounds + 1))
+    moments = np.empty((len(reads), n_rounds + 1))
     for k in range(n_rounds + 1):
         if k:
             mean, S = M @ mean + c, M @ S @ M.T + Q
-        for row, (read, origin) in zip(found, reads, strict=True):
+        for row, (read, origin) in zip(moments, reads, strict=True):
             spread = np.einsum("ij,jk,ik->", read, S, read, optimize=True)
             row[k] = ((read @ mean - origin) ** 2).sum() + spread
-    return attach(Coupling(np.arange(n_rounds + 1), *found),
+    return attach(Coupling(np.arange(n_rounds + 1), *moments),
                   _of(problem, algorithm, start, alpha, beta, velocities))
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """The clients' joint law, and the fixed point (N, d) of the iteration without noise: for Lemma 5's proof.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
+    >>> joint = theory.exact.joint_law(problem, algorithm, 9)
+    >>> spread = theory.de_sgld.Spread(joint, theory.de_sgld.fixed_point(problem, algorithm, 0.01))
+    >>> known = theory.constants(problem, algorithm)
+    >>> theory.check(theory.de_sgld.iterate_bound(known, algorithm, n_rounds=9), spread).holds
+    True
+    """
+
+    joint: JointLaw
+    fixed: Array
+
+    @property
+    def of(self) -> Provenance:
+        """What the joint law is of."""
+        return self.joint.of
+
+
+@dataclass(frozen=True)
+class NoiseFree:
+    """The iteration without noise, whose fixed point Lemma 18 is about.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
+    >>> bound = theory.de_sgld.fixed_point_bound(theory.constants(problem, algorithm), algorithm)
+    >>> theory.check(bound, theory.de_sgld.NoiseFree(problem, algorithm)).holds
+    True
+    """
+
+    problem: Any
+    algorithm: Any

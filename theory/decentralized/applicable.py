@@ -31,3 +31,9 @@ def require_connected(mixing: Array) -> None:
     if not is_connected(mixing):
         raise NotApplicable("mixing is not connected (second_eigenvalue = 1): the theorems say nothing about "
                             "it and have no value")
+
+
+def require_applicable(algorithm: Any) -> None:
+    """What every statement asks for: a constant step size and a connected network."""
+    require_constant_step(algorithm)
+    require_connected(algorithm.mixing)

@@ -17,11 +17,24 @@ import numpy as np
 from fedsim.settings.network import second_eigenvalue, smallest_eigenvalue
 from fedsim.settings.validation import Array
 
-from ...facts import Constants
+from ..facts import Constants
 from .applicable import NotApplicable, require_connected, require_constant_step
-from .powers import geometric_sum, power
 
-PAPER = "DE-SGLD"
+
+def power(log_base: float, exponent: Any) -> Array:
+    """exp(exponent * log_base) with 0^0 = 1: a power from its logarithm, for bases close to one."""
+    exponent = np.asarray(exponent, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.where(exponent == 0.0, 1.0, np.exp(exponent * log_base))
+
+
+def geometric_sum(log_x: float, log_y: float, k: Any) -> Array:
+    """sum_{i<k} x^i y^(k-1-i) from the logarithms, without loss where x and y are close."""
+    k = np.asarray(k, dtype=np.float64)
+    high, gap = max(log_x, log_y), -abs(log_x - log_y)
+    with np.errstate(invalid="ignore"):
+        ratio = k if gap == 0.0 else np.expm1(k * gap) / np.expm1(gap)
+    return np.where(k == 0.0, 0.0, power(high, np.maximum(k - 1.0, 0.0)) * ratio)
 
 
 @dataclass(frozen=True)
@@ -111,24 +124,24 @@ class Setting:
         return float(np.sqrt(self.N) * np.linalg.norm(self.constants.need("minimizer")))
 
     @cached_property
-    def gradient_sq(self) -> float:
-        """||grad F(x^*)||^2; from the largest client's where only that is known."""
+    def gradient_norms(self) -> Array:
+        """||grad f_i(x_*)|| of each client, (N,); the largest client's where only that is known."""
         known = self.constants
         if known.gradient_at_minimizer is None and known.heterogeneity is not None:
-            return float(self.N * known.heterogeneity**2)
-        return float((known.gradient_norms**2).sum())
+            return np.full(self.N, known.heterogeneity)
+        return known.gradient_norms
+
+    @property
+    def gradient_sq(self) -> float:
+        """||grad F(x^*)||^2."""
+        return float((self.gradient_norms**2).sum())
 
     @cached_property
     def gaps(self) -> float:
         """sum_i f_i(0) - min f_i; where not known from ||grad f_i(0)||^2 / (2 mu)."""
-        known = self.constants
-        if known.gaps_at_origin is not None:
-            return float(known.gaps_at_origin.sum())
-        to_origin = self.L * float(np.linalg.norm(known.need("minimizer")))
-        if known.gradient_at_minimizer is None and known.heterogeneity is not None:
-            slopes: Any = np.full(self.N, known.heterogeneity + to_origin)
-        else:
-            slopes = known.gradient_norms + to_origin
+        if self.constants.gaps_at_origin is not None:
+            return float(self.constants.gaps_at_origin.sum())
+        slopes = self.gradient_norms + self.L * float(np.linalg.norm(self.constants.need("minimizer")))
         return float((slopes**2).sum() / (2.0 * self.mu))
 
     @property
@@ -172,12 +185,12 @@ class Setting:
     @property
     def room(self) -> float:
         """1 + lambda_N - eta L of DE-SGLD, which has to be positive."""
-        found = 1.0 + self.smallest - self.alpha * self.L
-        if found <= 0.0:
+        room = 1.0 + self.smallest - self.alpha * self.L
+        if room <= 0.0:
             raise NotApplicable(f"step_size={self.alpha!r} must be less than (1 + lambda_N)/smoothness="
                                 f"{(1.0 + self.smallest) / self.L!r}: the bound has no value (DE-SGLD "
                                 "Lemma 5)")
-        return found
+        return room
 
     @property
     def heat(self) -> float:

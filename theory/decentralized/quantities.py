@@ -1,0 +1,226 @@
+"""What the statements about decentralized algorithms are about, read from exact laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.algorithms.fa_ld import FALD
+from fedsim.interfaces import start_of
+from fedsim.laws.distance import w2_gaussian
+from fedsim.laws.law import Gaussian, Law
+from fedsim.problems.quadratic import Quadratic
+from fedsim.provenance import Provenance, attach
+from fedsim.settings.validation import Array
+
+from ..bound import Bound
+from ..checking import Measured, quantity, require_target
+from ..exact import exact_law, joint_law
+from ..exact.gossip import GossipJointLaw
+from .schemes import Coupling, NoiseFree, Spread, coupling, fixed_point
+from .sghmc.setting import momentum
+
+
+def read_from(kind: type, must_be: str, name: str, meaning: str, read: Callable[[Bound, Any], Measured],
+              exact: Callable[..., Any]) -> None:
+    """Register a quantity that is read, of (bound, law), from laws of one kind alone; see `Quantity`."""
+    def measure(bound: Bound, law: Any, level: float) -> Measured:
+        if not isinstance(law, kind):
+            raise ValueError(f"law={law!r} must be {must_be}")
+        return read(bound, law)
+
+    quantity(name, meaning, measure, exact)
+
+
+def one_number(value: float, scale: float | None = None) -> Measured:
+    """A quantity without iterations, at round 0."""
+    return Measured(np.array([value]), np.array([0]), abs(value) if scale is None else scale)
+
+
+def _same_goal(bound: Bound, law: Law) -> Gaussian:
+    goal = bound.target if bound.target is not None else law.target
+    if goal is None:
+        raise ValueError("target=None: neither the bound nor the law knows the target of the distances")
+    if law.target is not None and law.target.w2(goal) > 1e-7 * np.sqrt(goal.variances.sum()):
+        raise ValueError(f"target of the law differs from that of the bound by W2={law.target.w2(goal):.3g}; "
+                         "they must be the same")
+    return goal
+
+
+def clients_w2(law: Law, target: Gaussian | None = None) -> Array:
+    """Mean over clients of their W2 distances to the target at each recorded round, (n,).
+
+    Parameters
+    ----------
+    law : fedsim.Law or Run
+        Of a decentralized algorithm: with the laws of its clients.
+    target : fedsim.Gaussian, optional
+        The law's own by default.
+
+    Returns
+    -------
+    (n,) in units of length, one per recorded round.
+
+    Raises
+    ------
+    ValueError
+        For a law without the laws of clients, or without a target where none is given.
+
+    Source: the left side of DE-SGLD Theorem 1, equation (20).
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
+    >>> law = theory.exact_law(problem, algorithm, 100, record=[0, 100])
+    >>> theory.de_sgld.clients_w2(law).round(3).tolist()
+    [0.601, 0.039]
+    """
+    if not isinstance(law, Law) or not law.clients:
+        raise ValueError(f"law={law!r} must be a fedsim.Law with the laws of clients, of a decentralized "
+                         "algorithm")
+    goal = target if target is not None else law.target
+    covs = [client.cov for client in law.clients]
+    if goal is None or any(cov is None or cov.ndim == 2 for cov in covs):
+        return np.mean([client.w2(goal) for client in law.clients], axis=0)
+    means = np.stack([client.mean for client in law.clients])
+    return w2_gaussian(means, np.stack(covs), goal.mean, goal.cov).mean(axis=0)  # type: ignore[arg-type]
+
+
+def _measure_clients(bound: Bound, law: Any, level: float) -> Measured:
+    if not isinstance(law, Law):
+        raise ValueError(f"law={law!r} must be a fedsim.Law or Run: the bound is about W2 of its clients")
+    goal = _same_goal(bound, law)
+    value = clients_w2(law, goal)
+    scale = max(float(value.max()), float(np.sqrt(goal.variances.sum())))
+    note = "" if law.is_gaussian else ("the laws are not Gaussian: their W2 are those of Gaussians with the "
+                                       "same moments, lower bounds of the true ones")
+    if not all(hasattr(client, "w2_interval") for client in law.clients):
+        return Measured(value, law.rounds, scale, note=note)
+    each = 1.0 - (1.0 - level) / (len(value) * len(law.clients))
+    band = np.mean([client.w2_interval(each) for client in law.clients], axis=0)  # type: ignore[attr-defined]
+    return Measured(value, law.rounds, scale, band[:, 0], band[:, 1],
+                    f"measured by replicas: violated only where the {level:g} band is")
+
+
+quantity("w2_clients", "mean over clients of W2 between a client's law and the target", _measure_clients,
+         lambda problem, algorithm, bound, n_rounds, start, record: exact_law(
+             problem, algorithm, n_rounds, start=start, record=record))
+
+
+def along(rounds: np.ndarray, value: Array) -> Measured:
+    """A quantity at these rounds, whose rounding errors are those of its largest value."""
+    return Measured(value, rounds, float(value.max()))
+
+
+def _from_joint(name: str, meaning: str, read: Callable[[Any], Array]) -> None:
+    """Register a quantity that is read from the joint law of the clients."""
+    read_from(GossipJointLaw, "the theory.exact.joint_law of a decentralized algorithm: the bound is about "
+              + meaning, name, meaning, lambda bound, law: along(law.steps, read(law)),
+              lambda problem, algorithm, bound, n_rounds, start, record: joint_law(
+                  problem, algorithm, n_rounds, start=start))
+
+
+_from_joint("component_gradients", "sum_i E||grad f_i(x_i)||^2, exact gradients of the components",
+            lambda law: law.exact_gradient_second_moment().sum(axis=1))
+_from_joint("disagreement", "sum_i E||x_i - average||^2 of the clients",
+            lambda law: law.n_clients * law.divergence())
+_from_joint("gradient_error", "E||(1/N) sum_i [grad f_i(average) - grad f_i(x_i)]||^2",
+            lambda law: law.gradient_error_second_moment())
+_from_joint("velocities", "sum_i E||v_i||^2 of all clients",
+            lambda law: law.velocity_second_moment.sum(axis=1))
+_from_joint("positions", "sum_i E||x_i||^2 of all clients",
+            lambda law: np.square(law.mean).sum(axis=(1, 2)) + np.einsum("kii->k", law.cov))
+
+
+def arguments(problem: Any, algorithm: Any) -> dict[str, Any]:
+    """alpha, beta and velocities for `theory.de_sgld.coupling`, of a run of either algorithm."""
+    step = float(algorithm.schedule.largest)
+    if not isinstance(algorithm, DESGHMC):
+        return {"alpha": step}
+    return {"alpha": step**2, "beta": momentum(algorithm), "velocities": algorithm.start_velocities(problem)}
+
+
+def _coupled(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Coupling:
+    return coupling(problem, algorithm, n_rounds, start, **arguments(problem, algorithm))
+
+
+def _from_coupling(name: str, meaning: str) -> None:
+    """Register the field `name` of `Coupling`."""
+    read_from(Coupling, f"a theory.de_sgld.Coupling: the bound is about {meaning}", name, meaning,
+              lambda bound, law: along(law.rounds, getattr(law, name)), _coupled)
+
+
+_from_coupling("average_to_euler", "E||average - Euler scheme with the same noise||^2")
+_from_coupling("extrapolated", "E||x + beta/(1-beta) (x - x_before)||^2 of all clients")
+_from_coupling("average_to_damped", "E||average - Euler scheme with the same noise, damped||^2")
+_from_coupling("damped_to_euler", "E||damped Euler scheme - full Euler scheme||^2")
+read_from(Coupling, "a theory.de_sgld.Coupling: the bound is on V_k of (88)", "lyapunov",
+          "V_k of the heavy-ball recursion: b E[Fbar(x_before) - min] + E||extrapolated - x_a||^2",
+          lambda bound, law: along(law.rounds, bound.inputs["weight"] * law.energy + law.distance), _coupled)
+
+
+def euler_law(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:
+    """The Euler scheme of step eta/N on f, as a federated algorithm of one client."""
+    whole = Quadratic(problem.mean_hessian[None], problem.minimizer[None])
+    point, cov = start_of(problem, algorithm, start)
+    begin: Any = np.atleast_2d(point).mean(axis=0)
+    if cov is not None:
+        begin = Gaussian(begin, cov)
+    step = float(algorithm.schedule.largest) / problem.n_clients
+    law = exact_law(whole, FALD(step), n_rounds, start=begin, record=record, allow_unstable=True)
+    of = Provenance.of(problem, algorithm, start)
+    return attach(law, Provenance(of.problem, None, of.start))  # of no algorithm that the paper proposes
+
+
+def _of_euler(bound: Bound, law: Law) -> Measured:
+    goal = _same_goal(bound, law)
+    value = law.w2(goal)
+    return Measured(value, law.rounds, max(float(value.max()), float(np.sqrt(goal.variances.sum()))))
+
+
+read_from(Law, "the fedsim.Law of the Euler scheme", "w2_of_euler",
+          "W2 between the Euler scheme that the average follows and the target", _of_euler, euler_law)
+
+
+def _target_moment(bound: Bound, law: Any, level: float) -> Measured:
+    mode = bound.inputs.get("minimizer")
+    if not isinstance(law, Gaussian) or mode is None:
+        raise ValueError(f"law={law!r} must be the target, a fedsim.Gaussian, with a known minimizer")
+    require_target(bound, law)
+    return one_number(float(law.variances.sum() + ((law.mean - mode) ** 2).sum()))
+
+
+quantity("target_moment", "E||X - minimizer||^2 under the target", _target_moment,
+         lambda problem, algorithm, bound, n_rounds, start, record: algorithm.target(problem))
+
+
+def _fixed_point_moment(bound: Bound, law: Spread) -> Measured:
+    joint, alpha = law.joint, bound.inputs["alpha"]
+    # the joint law's problem holds the components themselves, with weights 1/N
+    own = fixed_point(joint.problem, joint.algorithm, alpha * joint.n_clients)
+    if np.shape(law.fixed) != own.shape or np.abs(law.fixed - own).max() > 1e-9 * np.abs(own).max():
+        raise ValueError(f"fixed={law.fixed!r} must be the fixed point at alpha={alpha:g}, {own!r}")
+    value = np.square(joint.mean - law.fixed).sum(axis=(1, 2)) + np.einsum("kii->k", joint.cov)
+    return Measured(value, joint.steps, float(value.max() + np.square(law.fixed).sum()))
+
+
+read_from(Spread, "a theory.de_sgld.Spread: the bound is about a fixed point", "fixed_point_moment",
+          "sum_i E||x_i - x_alpha,i||^2 to the fixed point of the noise-free iteration", _fixed_point_moment,
+          lambda problem, algorithm, bound, n_rounds, start, record: Spread(
+              joint_law(problem, algorithm, n_rounds, start=start),
+              fixed_point(problem, algorithm, bound.inputs["alpha"])))
+
+
+def _fixed_point_distance(bound: Bound, law: NoiseFree) -> Measured:
+    fixed = fixed_point(law.problem, law.algorithm, bound.inputs["alpha"])
+    distance = float(np.linalg.norm(fixed - law.problem.minimizer))
+    return one_number(distance, max(distance, float(np.linalg.norm(fixed))))
+
+
+read_from(NoiseFree, "a theory.de_sgld.NoiseFree: the bound is on its fixed point", "fixed_point_distance",
+          "||x_alpha - x^*|| of the fixed point of the noise-free iteration", _fixed_point_distance,
+          lambda problem, algorithm, bound, n_rounds, start, record: NoiseFree(problem, algorithm))

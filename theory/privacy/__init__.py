@@ -8,14 +8,26 @@ entries, `*_bound`, are compared with exact privacy profiles, `Release`.
 
 from . import errata as _errata  # registers the corrections
 from .bounds import client_bound, minibatch_step_bound, noisy_step_bound, round_bound, run_bound
-from .ceilings import local_ceiling, round_ceiling, round_epsilon_ceiling, simplified_epsilon
-from .hypotheses import VARIANTS, validity_ceiling
+from .hypotheses import (
+    VARIANTS,
+    local_ceiling,
+    round_ceiling,
+    round_epsilon_ceiling,
+    simplified_epsilon,
+    validity_ceiling,
+)
 from .planning import PrivateStep, largest_active_clients, largest_shared_noise, largest_step_size
 from .profiles import gaussian_delta
-from .rates import Approximation, epsilon_rate, step_size_rate
 from .release import Release
 from .setting import PrivacySetting, setting_of
-from .simplified import epsilon_rate_bound, simplified_client_bound, simplified_run_bound
+from .simplified import (
+    Approximation,
+    epsilon_rate,
+    epsilon_rate_bound,
+    simplified_client_bound,
+    simplified_run_bound,
+    step_size_rate,
+)
 from .theorem import PrivacyGuarantee, fa_ld_guarantee, guarantee, guarantee_at
 
 __all__ = [

@@ -9,8 +9,6 @@ Not in the catalogue: (66) and (67), which are (73) before (61) is put in; (74),
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,51 +16,29 @@ import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
 
-from ..facts import Constants
 from ..statement import Terms
-from .claims import CLIENT, DATA, EXCHANGEABLE, FORMS, IN_FORCE, ROUND, RUN, STEP, claim, counted
-from .hypotheses import validity_ceiling
-from .setting import PrivacySetting, setting_of
+from .claims import (
+    DATA,
+    EXCHANGEABLE,
+    FORMS,
+    IN_FORCE,
+    OF_CLIENT,
+    OF_RUN,
+    OF_STEP,
+    claim,
+    counted,
+    statements,
+)
+from .setting import PrivacySetting
 from .terms import compose
 from .theorem import guarantee_at
 
-
-def standard_numbers(algorithm: FALD, constants: Constants, n_rounds: int, lowest: float) -> dict[str, Any]:
-    """Numbers for a run without data sets, always the same for the same run.
-
-    `lowest` is log10 of the smallest share of (57) that the step size takes up; the largest is 1.26.
-    """
-    eta = float(algorithm.schedule.largest)
-    key = np.concatenate([constants.weights, [eta, n_rounds, algorithm.local_steps, algorithm.shared_noise]])
-    said = " ".join(f"{number:.6g}" for number in key)  # a step size's last digits depend on the processor
-    draws = np.random.default_rng(zlib.crc32(said.encode()))
-    alone = bool(draws.random() < 0.5)
-    fraction = 1.0 if alone or draws.random() < 0.5 else float(10.0 ** draws.uniform(-2.0, 0.0))
-    numbers = {"batch_fraction": fraction, "delta0": float(10.0 ** draws.uniform(-9.0, -2.0)),
-               "delta1": float(10.0 ** draws.uniform(-9.0, -3.0)),
-               "delta2": float(10.0 ** draws.uniform(-9.0, -3.0))}
-    unit = validity_ceiling(setting_of(constants, algorithm, 1, sensitivity=1.0, **numbers))
-    share = float(10.0 ** draws.uniform(lowest, 0.1))
-    return {**numbers, "sensitivity": float(np.sqrt(share * unit / eta)),
-            "client_sizes": 1 if alone else None}
+of_step, of_client = statements(*OF_STEP), statements(*OF_CLIENT)
+of_round, of_run = statements(*OF_CLIENT, "client_sizes"), statements(*OF_RUN, rounds=True)
 
 
-def standard(*names: str, lowest: float = -3.0) -> Callable[..., dict[str, Any]]:
-    """`standard_numbers` of these names, as a theorem's `inputs`."""
-    def choose(problem: Any, algorithm: FALD, constants: Constants, n_rounds: int,
-               start: Any) -> dict[str, Any]:
-        found = standard_numbers(algorithm, constants, max(n_rounds, 1), lowest)
-        return {name: found[name] for name in names}
-
-    return choose
-
-
-ONE = ("sensitivity", "batch_fraction", "delta0")
-ALL = (*ONE, "delta1", "delta2", "client_sizes")
-
-
-@STEP.theorem("Theorem G.3, (54)", source="FA-LD (54)", quantity="privacy_delta", terms=("gaussian",),
-              hypotheses=(IN_FORCE, DATA), index="local_step", inputs=standard(*ONE))
+@of_step("Theorem G.3, (54)", source="FA-LD (54)", quantity="privacy_delta", terms=("gaussian",),
+         hypotheses=(IN_FORCE, DATA), index="local_step")
 def noisy_step_bound(s: PrivacySetting, algorithm: FALD) -> Terms:
     """One noisy step on a given minibatch that holds the record (Gaussian mechanism).
 
@@ -86,8 +62,8 @@ def noisy_step_bound(s: PrivacySetting, algorithm: FALD) -> Terms:
     return claim(s, algorithm, "step", {"gaussian": s.delta0}, epsilon=[found.terms["epsilon_batch"]])
 
 
-@STEP.theorem("Theorem G.3, (55) and (56)", source="FA-LD (55) and (56)", quantity="privacy_delta",
-              terms=("gaussian",), hypotheses=(IN_FORCE, DATA), index="local_step", inputs=standard(*ONE))
+@of_step("Theorem G.3, (55) and (56)", source="FA-LD (55) and (56)", quantity="privacy_delta",
+         terms=("gaussian",), hypotheses=(IN_FORCE, DATA), index="local_step")
 def minibatch_step_bound(s: PrivacySetting, algorithm: FALD) -> Terms:
     """One noisy step on a random minibatch.
 
@@ -112,10 +88,9 @@ def minibatch_step_bound(s: PrivacySetting, algorithm: FALD) -> Terms:
                  epsilon=[found.terms["epsilon_step"]])
 
 
-@CLIENT.theorem("Theorem G.3, (58) and (59)", source="FA-LD (58) and (59)", quantity="privacy_delta",
-                terms=("steps", "composition"), hypotheses=(IN_FORCE, DATA), index="local_step",
-                inputs=standard(*ONE, "delta1"),
-                arguments={"record": "sequence of int, optional: Local steps from 1 to K."})
+@of_client("Theorem G.3, (58) and (59)", source="FA-LD (58) and (59)", quantity="privacy_delta",
+           terms=("steps", "composition"), hypotheses=(IN_FORCE, DATA), index="local_step",
+           arguments={"record": "sequence of int, optional: Local steps from 1 to K."})
 def client_bound(s: PrivacySetting, algorithm: FALD, record: Any) -> Terms:
     """The local steps of one client in a round, every one of them seen.
 
@@ -142,9 +117,8 @@ def client_bound(s: PrivacySetting, algorithm: FALD, record: Any) -> Terms:
                  steps, epsilon=[compose(one, int(k), s.delta1).epsilon for k in steps])
 
 
-@ROUND.theorem("Theorem G.3, (62) and (63)", source="FA-LD (62) and (63)", quantity="privacy_delta",
-               terms=("rounds",), hypotheses=(IN_FORCE, DATA, EXCHANGEABLE), variants=FORMS,
-               inputs=standard(*ONE, "delta1", "client_sizes"))
+@of_round("Theorem G.3, (62) and (63)", source="FA-LD (62) and (63)", quantity="privacy_delta",
+          terms=("rounds",), hypotheses=(IN_FORCE, DATA, EXCHANGEABLE), variants=FORMS)
 def round_bound(s: PrivacySetting, algorithm: FALD, variant: str) -> Terms:
     """The uploads of one round, S of N clients being drawn.
 
@@ -170,8 +144,8 @@ def round_bound(s: PrivacySetting, algorithm: FALD, variant: str) -> Terms:
                  epsilon=[found.terms["epsilon_round"]])
 
 
-@RUN.theorem("Theorems 5.1 and G.3", quantity="privacy_delta", terms=("rounds", "composition"),
-             hypotheses=(IN_FORCE, DATA, EXCHANGEABLE), variants=FORMS, inputs=standard(*ALL))
+@of_run("Theorems 5.1 and G.3", quantity="privacy_delta", terms=("rounds", "composition"),
+        hypotheses=(IN_FORCE, DATA, EXCHANGEABLE), variants=FORMS)
 def run_bound(s: PrivacySetting, algorithm: FALD, rounds: np.ndarray, variant: str) -> Terms:
     """The uploads of a whole run.
 

@@ -6,7 +6,10 @@ side (`theory.privacy.Release`) is the smallest value of the first at the second
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import inspect
+import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,12 +19,10 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.laws.law import recorded_rounds
 from fedsim.settings.validation import whole
 
-from ..bound import Assumption
 from ..facts import Constants
 from ..paper import Paper
 from ..statement import Hypothesis, Terms
-from .ceilings import small_in_round, small_in_run
-from .hypotheses import amplification, validity
+from .hypotheses import amplification, validity, validity_ceiling
 from .setting import PrivacySetting, setting_of
 
 
@@ -31,56 +32,14 @@ def _all_shared(algorithm: FALD, problem: Any) -> str:
         "step size")
 
 
-def _valid(s: PrivacySetting, algorithm: FALD) -> Assumption:
-    return validity(s, algorithm.schedule.largest)
-
-
-def _small_in_round(s: PrivacySetting, algorithm: FALD) -> Assumption:
-    return small_in_round(s, algorithm.schedule.largest)
-
-
-def _small_in_run(s: PrivacySetting, algorithm: FALD, variant: str) -> Assumption:
-    return small_in_run(s, algorithm.schedule.largest, variant)
-
-
-def _exchangeable(s: PrivacySetting, variant: str) -> tuple[Assumption, ...]:
-    return amplification(s, variant)
-
-
 IN_FORCE = Hypothesis("step_size <= tau (1-shared_noise) batch_fraction^2 min p / (sensitivity^2 "
-                      "log(1.25/delta0)), (57)", _valid, _all_shared)
-SMALL_IN_ROUND = Hypothesis("step_size at most (60)", _small_in_round)
-SMALL_IN_RUN = Hypothesis("step_size at most (69)", _small_in_run)
-OF_ORDER = replace(SMALL_IN_RUN, words="step_size at most (69), of which (74) is the rate")
+                      "log(1.25/delta0)), (57)",
+                      lambda s, algorithm: validity(s, algorithm.schedule.largest), _all_shared)
 DATA = Hypothesis("bounded sensitivity (G.1), minibatches without replacement (G.2)")
 EXCHANGEABLE = Hypothesis("printed: one record per client, equal weights, one draw in scheme I, nobody sees "
-                          "who was drawn (or everyone is)", _exchangeable)
+                          "who was drawn (or everyone is)",
+                          lambda s, variant: amplification(s, variant))
 FORMS = {"record_level": "", "printed": "both as in `theory.privacy.fa_ld_guarantee`"}
-
-
-def _of_step(constants: Constants, algorithm: FALD, *, sensitivity: float, batch_fraction: float,
-             delta0: float) -> PrivacySetting:
-    return setting_of(constants, algorithm, 1, sensitivity=sensitivity, batch_fraction=batch_fraction,
-                      delta0=delta0, delta1=0.0, delta2=0.0)
-
-
-def _of_client(constants: Constants, algorithm: FALD, *, sensitivity: float, batch_fraction: float,
-               delta0: float, delta1: float) -> PrivacySetting:
-    return setting_of(constants, algorithm, 1, sensitivity=sensitivity, batch_fraction=batch_fraction,
-                      delta0=delta0, delta1=delta1, delta2=0.0)
-
-
-def _of_round(constants: Constants, algorithm: FALD, *, sensitivity: float, batch_fraction: float,
-              delta0: float, delta1: float, client_sizes: Any = None) -> PrivacySetting:
-    return setting_of(constants, algorithm, 1, sensitivity=sensitivity, batch_fraction=batch_fraction,
-                      delta0=delta0, delta1=delta1, delta2=0.0, client_sizes=client_sizes)
-
-
-def _of_run(constants: Constants, algorithm: FALD, n_rounds: int, *, sensitivity: float,
-            batch_fraction: float, delta0: float, delta1: float, delta2: float, client_sizes: Any = None,
-            ) -> PrivacySetting:
-    return setting_of(constants, algorithm, n_rounds, sensitivity=sensitivity, batch_fraction=batch_fraction,
-                      delta0=delta0, delta1=delta1, delta2=delta2, client_sizes=client_sizes)
 
 
 def counted(algorithm: FALD, n_rounds: int, record: Any, index: str) -> np.ndarray:
@@ -90,8 +49,28 @@ def counted(algorithm: FALD, n_rounds: int, record: Any, index: str) -> np.ndarr
     return counts[counts > 0]
 
 
-RUN = Paper(
-    id="privacy", name="FA-LD", key="deng2021", algorithm=FALD, convention="federated", setting=_of_run,
+def standard_numbers(algorithm: FALD, constants: Constants, n_rounds: int, lowest: float) -> dict[str, Any]:
+    """Numbers for a run without data sets, always the same for the same run.
+
+    `lowest` is log10 of the smallest share of (57) that the step size takes up; the largest is 1.26.
+    """
+    eta = float(algorithm.schedule.largest)
+    key = np.concatenate([constants.weights, [eta, n_rounds, algorithm.local_steps, algorithm.shared_noise]])
+    digits = " ".join(f"{number:.6g}" for number in key)  # a step size's last ones depend on the processor
+    draws = np.random.default_rng(zlib.crc32(digits.encode()))
+    alone = bool(draws.random() < 0.5)
+    fraction = 1.0 if alone or draws.random() < 0.5 else float(10.0 ** draws.uniform(-2.0, 0.0))
+    numbers = {"batch_fraction": fraction, "delta0": float(10.0 ** draws.uniform(-9.0, -2.0)),
+               "delta1": float(10.0 ** draws.uniform(-9.0, -3.0)),
+               "delta2": float(10.0 ** draws.uniform(-9.0, -3.0))}
+    unit = validity_ceiling(setting_of(constants, algorithm, 1, sensitivity=1.0, **numbers))
+    share = float(10.0 ** draws.uniform(lowest, 0.1))
+    return {**numbers, "sensitivity": float(np.sqrt(share * unit / eta)),
+            "client_sizes": 1 if alone else None}
+
+
+_PAPER = Paper(
+    id="privacy", name="FA-LD", key="deng2021", algorithm=FALD, convention="federated", setting=setting_of,
     recorded=counted,
     arguments={"sensitivity": "float: Delta_l, see `theory.privacy.PrivacySetting`, as for what follows.",
                "batch_fraction": "float: g, the share of a client's records in a minibatch.",
@@ -102,9 +81,32 @@ RUN = Paper(
            "hypotheses exclude.",
     example=""">>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 >>> algorithm = fs.FALD(1e-7, local_steps=2)""")
-"""What the paper's statements about a whole run share."""
-ROUND, CLIENT, STEP = (replace(RUN, setting=setting) for setting in (_of_round, _of_client, _of_step))
-"""The same of one round, of one client in a round, and of one of its steps: each takes fewer numbers."""
+
+
+def statements(*numbers: str, rounds: bool = False, lowest: float = -3.0) -> Callable[..., Any]:
+    """Decorator of the statements that take these numbers; other deltas are 0, and there is one round.
+
+    `theory.examine` takes `standard_numbers` of them.
+    """
+    def setting(constants: Constants, algorithm: FALD, n_rounds: int = 1, **given: Any) -> PrivacySetting:
+        return setting_of(constants, algorithm, n_rounds, **{"delta1": 0.0, "delta2": 0.0} | given)
+
+    def standard(problem: Any, algorithm: FALD, constants: Constants, n_rounds: int, start: Any,
+                 ) -> dict[str, Any]:
+        drawn = standard_numbers(algorithm, constants, max(n_rounds, 1), lowest)
+        return {name: drawn[name] for name in numbers}
+
+    names = ("constants", "algorithm", *(["n_rounds"] if rounds else []), *numbers)
+    setting.__signature__ = inspect.Signature([  # type: ignore[attr-defined]
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY,
+                          default=None if name == "client_sizes" else inspect.Parameter.empty)
+        for name in names])
+    return functools.partial(replace(_PAPER, setting=setting).theorem, inputs=standard)
+
+
+OF_STEP = ("sensitivity", "batch_fraction", "delta0")
+OF_CLIENT = (*OF_STEP, "delta1")
+OF_RUN = (*OF_CLIENT, "delta2", "client_sizes")
 
 
 def claim(s: PrivacySetting, algorithm: FALD, observed: str, terms: Mapping[str, Any], rounds: Any = (1,), *,

@@ -1,16 +1,23 @@
-"""What FA-LD's privacy theorem assumes, as far as numbers decide it, and its two forms."""
+"""What FA-LD's privacy theorem assumes, as far as numbers decide it, its two forms, and step-size ceilings.
+
+All ceilings rest on condition (57) ("from now on, we assume that 57 holds"), as the simplified bound does:
+they are never above it.
+
+Source: FA-LD appendix G, equations (57), (60), (61), (66) to (73).
+"""
 
 from __future__ import annotations
 
 import math
 
+from fedsim.settings.validation import positive
+
 from ..bound import Assumption
 from ..registry import named_variant
 from .setting import PrivacySetting
-from .terms import exp, log_noise_scale
+from .terms import amplified, exp, log_inverse, step_epsilon
 
 VARIANTS = ("record_level", "printed")
-OF = "FA-LD's privacy guarantee"
 
 
 def validity_ceiling(given: PrivacySetting) -> float:
@@ -40,9 +47,8 @@ def validity_ceiling(given: PrivacySetting) -> float:
     >>> round(theory.privacy.validity_ceiling(given), 6)
     0.207112
     """
-    scale = log_noise_scale(step_size=1.0, weight=given.smallest_weight, temperature=given.temperature,
-                            shared_noise=given.shared_noise, delta0=given.delta0)
-    return exp(2.0 * (math.log(given.batch_fraction) - math.log(given.sensitivity)) - scale)
+    share = math.log(given.batch_fraction) - math.log(given.sensitivity)
+    return exp(2.0 * share - given.log_noise_scale(1.0))
 
 
 def share(given: PrivacySetting, variant: str) -> float:
@@ -84,14 +90,192 @@ def assumptions(given: PrivacySetting, step_size: float, variant: str) -> tuple[
     return (validity(given, step_size), *amplification(given, variant))
 
 
+def named(variant: str) -> str:
+    """The variant meant, by a name in force or a former one."""
+    return named_variant(variant, VARIANTS, "FA-LD's privacy guarantee")
+
+
 def checked_variant(given: PrivacySetting, variant: str) -> str:
     """The variant meant, for functions that return a number which cannot say that it is not proved.
 
     Raises ValueError when a hypothesis of the variant fails in this setting.
     """
-    found = named_variant(variant, VARIANTS, OF)
-    for one in amplification(given, found):
+    variant = named(variant)
+    for one in amplification(given, variant):
         if not one.holds:
-            raise ValueError(f"variant={found!r} needs {one.name}: client_sizes={given.client_sizes!r}, "
+            raise ValueError(f"variant={variant!r} needs {one.name}: client_sizes={given.client_sizes!r}, "
                              f"n_active={given.n_active}; use variant='record_level'")
-    return found
+    return variant
+
+
+def needed(given: PrivacySetting, where: str, *names: str) -> list[float]:
+    """log(1/delta) of the deltas that advanced composition needs to be positive."""
+    for name in names:
+        if getattr(given, name) == 0.0:
+            raise ValueError(f"{name}=0 must be greater than 0 (equation {where} is about advanced "
+                             "composition)")
+    return [log_inverse(getattr(given, name)) for name in names]
+
+
+def log_unit(given: PrivacySetting) -> float:
+    """log of tau (1-shared_noise) min p / (4 sensitivity^2 log(1.25/delta0)): step size where (56) is 1."""
+    return -given.log_noise_scale(1.0) - 2.0 * math.log(given.sensitivity) - math.log(4.0)
+
+
+def _local(given: PrivacySetting) -> float:
+    """(60) by itself."""
+    first, = needed(given, "(60)", "delta1")
+    return exp(log_unit(given) + 2.0 * math.log(math.log1p(math.sqrt(2.0 * first / given.local_steps))))
+
+
+def _round(given: PrivacySetting, variant: str) -> float:
+    """(69) by itself."""
+    first, second = needed(given, "(69)", "delta1", "delta2")
+    inside = math.log1p(math.sqrt(2.0 * second / given.n_rounds) / share(given, variant))
+    total = exp(log_unit(given) + 2.0 * math.log(inside) - math.log(8.0 * given.local_steps * first))
+    return min(_local(given), total)
+
+
+def local_ceiling(given: PrivacySetting) -> float:
+    """Step size up to which (61) holds, eps_K <= 2 sqrt(2 K log(1/delta1)) eps_1: of (57), (60) the smaller.
+
+    Parameters
+    ----------
+    given : PrivacySetting
+
+    Returns
+    -------
+    float
+        eta; infinite where it is too large for a float64.
+
+    Source: FA-LD (57) and (60).
+    Raises: ValueError when delta1 is 0.
+
+    Examples
+    --------
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
+    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> theory.privacy.local_ceiling(given) == theory.privacy.validity_ceiling(given)
+    True
+    """
+    return min(_local(given), validity_ceiling(given))
+
+
+def round_ceiling(given: PrivacySetting, *, variant: str = "record_level") -> float:
+    """Step size up to which (70) to (73) hold: of (57) and (69) the smaller; never above `local_ceiling`.
+
+    N/S in (69) is one over what multiplies e^eps - 1 in (62): 1 for variant="record_level", where drawing
+    clients does not amplify; for "printed" the chance that a round draws a given client, which extends (69)
+    to scheme I.
+
+    Parameters
+    ----------
+    given : PrivacySetting
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    float
+        As for `local_ceiling`.
+
+    Source: FA-LD (57), (60) and (69).
+    Raises: ValueError when delta1 or delta2 is 0, and when a hypothesis of the variant fails.
+
+    Examples
+    --------
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
+    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> theory.privacy.round_ceiling(given) <= theory.privacy.local_ceiling(given)
+    True
+    """
+    variant = checked_variant(given, variant)
+    return min(_round(given, variant), validity_ceiling(given))
+
+
+def round_epsilon_ceiling(given: PrivacySetting) -> float:
+    """Equation (66): epsilon of a round up to which (67) holds, log(1 + sqrt(2 K log(1/delta2) / T)).
+
+    Parameters
+    ----------
+    given : PrivacySetting
+
+    Returns
+    -------
+    float
+
+    Source: FA-LD (66).
+    Raises: ValueError when delta2 is 0.
+
+    Examples
+    --------
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
+    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> round(theory.privacy.round_epsilon_ceiling(given), 4)
+    0.4224
+    """
+    second, = needed(given, "(66)", "delta2")
+    return math.log1p(math.sqrt(2.0 * second / given.n_rounds))
+
+
+def simplified_client(given: PrivacySetting, step_size: float) -> float:
+    """(61)'s bound of eps_K."""
+    first, = needed(given, "(61)", "delta1")
+    return 2.0 * math.sqrt(2.0 * given.local_steps * first) * step_epsilon(given, step_size)
+
+
+def simplified(given: PrivacySetting, step_size: float, variant: str) -> float:
+    """(73)."""
+    _, second = needed(given, "(73)", "delta1", "delta2")
+    inner = simplified_client(given, step_size)
+    return 2.0 * math.sqrt(2.0 * given.n_rounds * second) * amplified(inner, share(given, variant))
+
+
+def small_in_round(given: PrivacySetting, step_size: float) -> Assumption:
+    """Condition (60) at this step size."""
+    return at_most(_local(given), step_size, "(60)")
+
+
+def small_in_run(given: PrivacySetting, step_size: float, variant: str) -> Assumption:
+    """Condition (69) at this step size."""
+    return at_most(_round(given, variant), step_size, "(69)")
+
+
+def simplified_epsilon(given: PrivacySetting, step_size: float, *, variant: str = "record_level") -> float:
+    """Equation (73): an upper bound of epsilon for step sizes up to `round_ceiling`.
+
+    2 sqrt(2 (T/K) log(1/delta2)) log(1 + (S/N) (e^(4 c Delta sqrt(eta K log(1/delta1) / (...))) - 1)) with
+    c = sqrt(2 log(1.25/delta0)), and 1 in place of S/N for variant="record_level"; looser than the theorem,
+    but one formula.
+
+    Parameters
+    ----------
+    given : PrivacySetting
+    step_size : float
+        eta.
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    float
+
+    Source: FA-LD (73), under (57) and (69).
+    Raises: ValueError when delta1 or delta2 is 0, `step_size` is not above 0 or beyond (57) or (69), and when
+    a hypothesis of the variant fails.
+
+    Examples
+    --------
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
+    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> round(theory.privacy.simplified_epsilon(given, 1e-10), 4)
+    1.852
+    """
+    eta = positive("step_size", step_size)
+    variant = checked_variant(given, variant)
+    limit = round_ceiling(given, variant=variant)
+    if eta > limit:
+        raise ValueError(f"step_size={eta:g} must be at most {limit:.6g}, the smaller of equation (57), "
+                         f"{validity_ceiling(given):.6g}, and equation (69), {_round(given, variant):.6g}, "
+                         "for (73) to hold")
+    return simplified(given, eta, variant)

@@ -22,8 +22,7 @@ from fedsim.settings.validation import Array, one_of, whole
 from ..bound import Bound
 from ..checking import Measured, quantity
 from .profiles import Component, batches_delta, gaussian_delta, mixture_delta, record_shift
-from .setting import PrivacySetting
-from .terms import drawn_probability
+from .setting import PrivacySetting, drawn_probability
 
 OBSERVED = ("step", "minibatch", "client", "run")
 _MOST_DRAWS = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +13,32 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import Array, array, client_weights, fraction, positive, real, shape, whole
 
-from .terms import drawn_probability
-
 MOST = 2**53
 
 
-def below_one(name: str, value: object, *, zero: bool) -> float:
+def drawn_probability(chance: float, draws: int) -> float:
+    """1 - (1 - chance)^draws: a client's chance to be drawn at least once in scheme I."""
+    return 1.0 if chance == 1.0 else -math.expm1(draws * math.log1p(-chance))
+
+
+def below_one(name: str, value: object, zero: bool = True) -> float:
     """A probability below one; zero only where allowed."""
     number = real(name, value)
     if not (0.0 <= number < 1.0 if zero else 0.0 < number < 1.0):
         raise ValueError(f"{name}={value!r} must lie in {'[' if zero else '('}0, 1)")
     return number
+
+
+def counted(name: str, value: object) -> int:
+    """A whole number from 1 on."""
+    return whole(name, value, 1, MOST)
+
+
+CHECKS: dict[str, Callable[[str, Any], float]] = {
+    "sensitivity": positive, "batch_fraction": lambda name, value: fraction(name, positive(name, value)),
+    "delta0": lambda name, value: below_one(name, value, False), "delta1": below_one, "delta2": below_one,
+    "local_steps": counted, "n_rounds": counted, "temperature": positive, "shared_noise": fraction}
+"""What each number has to be, in the order in which they are looked at."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,36 +100,29 @@ class PrivacySetting:
     client_sizes: Any = None
 
     def __post_init__(self) -> None:
-        def put(name: str, value: Any) -> None:
-            object.__setattr__(self, name, value)
-
-        put("sensitivity", positive("sensitivity", self.sensitivity))
-        put("batch_fraction", fraction("batch_fraction", positive("batch_fraction", self.batch_fraction)))
-        put("delta0", below_one("delta0", self.delta0, zero=False))
-        put("delta1", below_one("delta1", self.delta1, zero=True))
-        put("delta2", below_one("delta2", self.delta2, zero=True))
-        put("local_steps", whole("local_steps", self.local_steps, 1, MOST))
-        put("n_rounds", whole("n_rounds", self.n_rounds, 1, MOST))
-        put("temperature", positive("temperature", self.temperature))
-        put("shared_noise", fraction("shared_noise", self.shared_noise))
+        for name, check in CHECKS.items():
+            self._put(name, check(name, getattr(self, name)))
         if self.n_clients is None and self.weights is None:
             raise ValueError("n_clients=None must be given when weights is None")
         n_clients = len(array("weights", self.weights, 1)) if self.n_clients is None else whole(
             "n_clients", self.n_clients, 1)
-        put("weights", client_weights(self.weights, n_clients))
-        put("n_clients", n_clients)
+        self._put("weights", client_weights(self.weights, n_clients))
+        self._put("n_clients", n_clients)
         if self.participation is not None:
             if not isinstance(self.participation, Participation):
                 raise ValueError(
                     f"participation={self.participation!r} must be a fedsim.Participation or None")
             self.participation.check(self)
-        put("client_sizes", self._checked_sizes(n_clients))
+        self._put("client_sizes", self._checked_sizes(n_clients))
+
+    def _put(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
 
     def _checked_sizes(self, n_clients: int) -> Array | None:
         if self.client_sizes is None:
             return None
         if np.ndim(self.client_sizes) == 0:
-            return np.full(n_clients, whole("client_sizes", self.client_sizes, 1, MOST), dtype=np.float64)
+            return np.full(n_clients, counted("client_sizes", self.client_sizes), dtype=np.float64)
         sizes = shape("client_sizes", array("client_sizes", self.client_sizes, 1), (n_clients,),
                       " (one per client)")
         worst = int(np.argmin(sizes))
@@ -161,6 +170,13 @@ class PrivacySetting:
         if self.scheme == "II":
             return self.n_active / self.n_clients
         return drawn_probability(self.chance(variant), self.n_active)
+
+    def log_noise_scale(self, step_size: float) -> float:
+        """log of step_size log(1.25/delta0) / (tau (1 - shared_noise) min p); inf if shared_noise=1."""
+        if self.shared_noise == 1.0:
+            return math.inf
+        private = math.log(self.temperature) + math.log1p(-self.shared_noise) + math.log(self.smallest_weight)
+        return math.log(step_size) + math.log(math.log(1.25) - math.log(self.delta0)) - private
 
     @property
     def fewest_records(self) -> float:

@@ -1,41 +1,145 @@
-"""The catalogue's entries for the simplified bounds of epsilon, (61) and (73), and the rate (75).
+"""For small step sizes: the linearised rates (74) and (75), and the catalogue's entries for (61), (73), (75).
 
-The bound is epsilon, and the claimed delta stands in `inputs`.
+The rates have the constants that linearising gives. An entry's bound is epsilon, and the claimed delta stands
+in `inputs`.
+
+Source: FA-LD section 5 and appendix G, equations (61), (73) to (75).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
+from fedsim.settings.validation import positive
 
-from ..statement import Terms
-from .bounds import ALL, ONE, standard
-from .ceilings import simplified, simplified_client
-from .claims import (
-    CLIENT,
-    DATA,
-    EXCHANGEABLE,
-    FORMS,
-    IN_FORCE,
-    OF_ORDER,
-    RUN,
-    SMALL_IN_ROUND,
-    SMALL_IN_RUN,
-    claim,
-)
-from .rates import epsilon_rate
+from ..bound import Assumption
+from ..statement import Hypothesis, Terms
+from . import hypotheses
+from .claims import DATA, EXCHANGEABLE, FORMS, IN_FORCE, OF_CLIENT, OF_RUN, claim, statements
 from .setting import PrivacySetting
+from .terms import exp, step_epsilon
 from .theorem import guarantee_at
 
 LOWEST = -6.0  # log10; unless minibatches are small, (60) and (69) are far below (57)
+of_client = statements(*OF_CLIENT, lowest=LOWEST)
+of_run = statements(*OF_RUN, rounds=True, lowest=LOWEST)
+SMALL_IN_ROUND = Hypothesis("step_size at most (60)", lambda s, algorithm: hypotheses.small_in_round(
+    s, algorithm.schedule.largest))
+SMALL_IN_RUN = Hypothesis("step_size at most (69)", lambda s, algorithm, variant: hypotheses.small_in_run(
+    s, algorithm.schedule.largest, variant))
+OF_ORDER = replace(SMALL_IN_RUN, words="step_size at most (69), of which (74) is the rate")
 
 
-@CLIENT.theorem("Theorem G.3's proof, (61)", source="FA-LD (61)", quantity="privacy_epsilon",
-                terms=("steps",), hypotheses=(IN_FORCE, SMALL_IN_ROUND, DATA), index="local_step",
-                inputs=standard(*ONE, "delta1", lowest=LOWEST))
+
+@dataclass(frozen=True)
+class Approximation:
+    """A linearised expression: its size for small arguments, never a bound (`kind` is "rate").
+
+    `assumptions` are those of the statement that was linearised, each with its margin.
+
+    Examples
+    --------
+    >>> value, source, kind = theory.privacy.Approximation(0.5, "(75), linearised")
+    >>> value, kind
+    (0.5, 'rate')
+    """
+
+    value: float
+    source: str
+    kind: str = "rate"
+    assumptions: tuple[Assumption, ...] = ()
+
+    def __iter__(self) -> Iterator[float | str]:
+        """So that ``value, source, kind = approximation`` works."""
+        return iter((self.value, self.source, self.kind))
+
+    @property
+    def hypotheses_hold(self) -> bool:
+        """True when every hypothesis in `assumptions` holds."""
+        return all(one.holds for one in self.assumptions)
+
+
+def epsilon_rate(given: PrivacySetting, step_size: float, *, variant: str = "record_level") -> Approximation:
+    """Equation (75) with the constant that linearising (73) gives, 16; a rate, not a bound.
+
+    16 (S/N) Delta_l sqrt(eta T log(1.25/delta0) log(1/delta1) log(1/delta2) / (tau (1-shared_noise) min p)),
+    with 1 in place of S/N for variant="record_level". Its assumptions are those of (73).
+
+    Parameters
+    ----------
+    given : PrivacySetting
+    step_size : float
+        eta.
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    Approximation
+
+    Source: FA-LD (75).
+    Raises: ValueError when delta1 or delta2 is 0, for a `step_size` not above 0, and an unknown variant.
+
+    Examples
+    --------
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
+    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> [theory.privacy.epsilon_rate(given, step_size).hypotheses_hold for step_size in (1e-12, 1e-3)]
+    [True, False]
+    """
+    variant = hypotheses.named(variant)
+    first, second = hypotheses.needed(given, "(75)", "delta1", "delta2")
+    eta = positive("step_size", step_size)
+    steps = math.sqrt(float(given.local_steps)) * math.sqrt(float(given.n_rounds))
+    several = 8.0 * hypotheses.share(given, variant) * steps * math.sqrt(first * second)
+    in_force, *others = hypotheses.assumptions(given, eta, variant)
+    return Approximation(several * step_epsilon(given, eta), "FA-LD (75), linearised from (73), constant 16",
+                         assumptions=(in_force, hypotheses.small_in_run(given, eta, variant), *others))
+
+
+def step_size_rate(given: PrivacySetting, *, variant: str = "record_level") -> Approximation:
+    """Equation (74) with the constant that linearising (69) gives, 1/16; a rate, not a ceiling.
+
+    tau (1-shared_noise) N^2 min p log(1/delta2) / (16 Delta_l^2 S^2 T log(1.25/delta0) log(1/delta1)), with
+    1 in place of N/S for variant="record_level". Its assumptions: that it is itself within (57), and those
+    of the variant.
+
+    Parameters
+    ----------
+    given : PrivacySetting
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    Approximation
+
+    Source: FA-LD (74).
+    Raises: ValueError when delta1 or delta2 is 0, and for an unknown variant.
+
+    Examples
+    --------
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
+    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> theory.privacy.step_size_rate(given).hypotheses_hold
+    True
+    """
+    variant = hypotheses.named(variant)
+    first, second = hypotheses.needed(given, "(74)", "delta1", "delta2")
+    steps = math.log(given.local_steps) + math.log(given.n_rounds)
+    value = exp(hypotheses.log_unit(given) - math.log(4.0) - 2.0 * math.log(hypotheses.share(given, variant))
+                + math.log(second) - math.log(first) - steps)
+    return Approximation(value, "FA-LD (74), linearised from (69), constant 1/16",
+                         assumptions=hypotheses.assumptions(given, value, variant))
+
+
+@of_client("Theorem G.3's proof, (61)", source="FA-LD (61)", quantity="privacy_epsilon",
+           terms=("steps",), hypotheses=(IN_FORCE, SMALL_IN_ROUND, DATA), index="local_step")
 def simplified_client_bound(s: PrivacySetting, algorithm: FALD) -> Terms:
     """Epsilon of all K local steps of one client, for small step sizes.
 
@@ -57,13 +161,13 @@ def simplified_client_bound(s: PrivacySetting, algorithm: FALD) -> Terms:
     >>> bound.value.round(5).tolist(), bound.inputs["delta"].round(9).tolist()
     ([0.09111], [2.1e-05])
     """
-    return claim(s, algorithm, "client", {"steps": simplified_client(s, algorithm.schedule.largest)},
-                 [s.local_steps], delta=[s.local_steps * s.batch_fraction * s.delta0 + s.delta1])
+    epsilon = hypotheses.simplified_client(s, algorithm.schedule.largest)
+    return claim(s, algorithm, "client", {"steps": epsilon}, [s.local_steps],
+                 delta=[s.local_steps * s.batch_fraction * s.delta0 + s.delta1])
 
 
-@RUN.theorem("equations (67) and (73)", source="FA-LD (73)", quantity="privacy_epsilon", terms=("rounds",),
-             hypotheses=(IN_FORCE, SMALL_IN_RUN, DATA, EXCHANGEABLE), variants=FORMS,
-             inputs=standard(*ALL, lowest=LOWEST))
+@of_run("equations (67) and (73)", source="FA-LD (73)", quantity="privacy_epsilon", terms=("rounds",),
+        hypotheses=(IN_FORCE, SMALL_IN_RUN, DATA, EXCHANGEABLE), variants=FORMS)
 def simplified_run_bound(s: PrivacySetting, algorithm: FALD, rounds: np.ndarray, variant: str) -> Terms:
     """Epsilon of a whole run, for small step sizes.
 
@@ -87,14 +191,11 @@ def simplified_run_bound(s: PrivacySetting, algorithm: FALD, rounds: np.ndarray,
     >>> theory.check(bound, release).holds, bound.hypotheses_hold
     (True, True)
     """
-    eta, until = algorithm.schedule.largest, _until(s, rounds)
-    return claim(s, algorithm, "run", {"rounds": [simplified(one, eta, variant) for one in until]}, rounds,
-                 delta=[guarantee_at(one, eta, variant=variant).delta for one in until])
+    return _of_rounds(s, algorithm, rounds, variant, hypotheses.simplified)
 
 
-@RUN.theorem("section 5, (75)", source="FA-LD (75)", kind="rate", quantity="privacy_epsilon",
-             terms=("rounds",), hypotheses=(IN_FORCE, OF_ORDER, DATA, EXCHANGEABLE), variants=FORMS,
-             inputs=standard(*ALL, lowest=LOWEST))
+@of_run("section 5, (75)", source="FA-LD (75)", kind="rate", quantity="privacy_epsilon",
+        terms=("rounds",), hypotheses=(IN_FORCE, OF_ORDER, DATA, EXCHANGEABLE), variants=FORMS)
 def epsilon_rate_bound(s: PrivacySetting, algorithm: FALD, rounds: np.ndarray, variant: str) -> Terms:
     """The order of epsilon in step size, iterations and drawn clients.
 
@@ -117,12 +218,13 @@ def epsilon_rate_bound(s: PrivacySetting, algorithm: FALD, rounds: np.ndarray, v
     >>> bound.value[[0, 3, 8]].round(4).tolist()
     [0.0958, 0.1916, 0.2874]
     """
-    eta, until = algorithm.schedule.largest, _until(s, rounds)
-    return claim(s, algorithm, "run",
-                 {"rounds": [epsilon_rate(one, eta, variant=variant).value for one in until]}, rounds,
+    return _of_rounds(s, algorithm, rounds, variant,
+                      lambda one, eta, variant: epsilon_rate(one, eta, variant=variant).value)
+
+
+def _of_rounds(s: PrivacySetting, algorithm: FALD, rounds: np.ndarray, variant: str,
+               epsilon: Callable[[PrivacySetting, float, str], float]) -> Terms:
+    """What is claimed after each number of rounds, at the delta of the theorem."""
+    eta, until = algorithm.schedule.largest, [replace(s, n_rounds=int(r)) for r in rounds]
+    return claim(s, algorithm, "run", {"rounds": [epsilon(one, eta, variant) for one in until]}, rounds,
                  delta=[guarantee_at(one, eta, variant=variant).delta for one in until])
-
-
-def _until(s: PrivacySetting, rounds: np.ndarray) -> list[PrivacySetting]:
-    """The setting of as many rounds each."""
-    return [replace(s, n_rounds=int(r)) for r in rounds]

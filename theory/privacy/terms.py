@@ -1,4 +1,4 @@
-"""The quantities of FA-LD appendix G one by one, as plain functions of plain numbers.
+"""The quantities of FA-LD appendix G one by one.
 
 Everything is evaluated so that no intermediate result can overflow before the answer does: products of
 extreme numbers are sums of logarithms, and e^eps is never formed on its own. A value too large for a
@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import binom
+
+from .setting import PrivacySetting
 
 MAX_DRAWS = 10_000_000
 _LARGEST = 709.0  # e^709 still fits a float64
@@ -45,40 +47,28 @@ def log_inverse(delta: float) -> float:
     return -math.log(delta) if delta > 0.0 else math.inf
 
 
-def log_noise_scale(*, step_size: float, weight: float, temperature: float, shared_noise: float,
-                    delta0: float) -> float:
-    """log of step_size log(1.25/delta0) / (temperature (1 - shared_noise) weight); inf if shared_noise=1."""
-    if shared_noise == 1.0:
-        return math.inf
-    return (math.log(step_size) + math.log(math.log(1.25) - math.log(delta0)) - math.log(temperature)
-            - math.log1p(-shared_noise) - math.log(weight))
-
-
-def base_epsilon(*, sensitivity: float, batch_fraction: float, step_size: float, weight: float,
-                 temperature: float, shared_noise: float, delta0: float) -> float:
+def base_epsilon(given: PrivacySetting, step_size: float) -> float:
     """Equation (54): epsilon of one noisy step on a given minibatch (Gaussian mechanism).
 
-    sqrt(2 log(1.25/delta0)) (sensitivity / batch_fraction) sqrt(step_size / (2 weight tau (1-shared_noise))).
+    sqrt(2 log(1.25/delta0)) (sensitivity / batch_fraction) sqrt(step_size / (2 min p tau (1-shared_noise))).
     """
-    scale = log_noise_scale(step_size=step_size, weight=weight, temperature=temperature,
-                            shared_noise=shared_noise, delta0=delta0)
-    return max(exp(math.log(sensitivity) - math.log(batch_fraction) + 0.5 * scale), _TINY)
+    return max(exp(math.log(given.sensitivity) - math.log(given.batch_fraction)
+                   + 0.5 * given.log_noise_scale(step_size)), _TINY)
 
 
-def step_epsilon(*, sensitivity: float, step_size: float, weight: float, temperature: float,
-                 shared_noise: float, delta0: float) -> float:
+def step_epsilon(given: PrivacySetting, step_size: float) -> float:
     """Equation (56): epsilon_1 of one local step once the minibatch is random.
 
-    2 sensitivity sqrt(step_size log(1.25/delta0) / (tau (1 - shared_noise) weight)), with the smallest
+    2 sensitivity sqrt(step_size log(1.25/delta0) / (tau (1 - shared_noise) min p)), with the smallest
     weight of all clients. It is twice batch_fraction times (54), and holds while (54) is at most one.
 
-    >>> round(theory.privacy.terms.step_epsilon(sensitivity=1.0, step_size=1e-4, weight=0.5, temperature=1.0,
-    ...                    shared_noise=0.0, delta0=1e-6), 6)
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6, delta1=0.0,
+    ...     delta2=0.0, local_steps=1, n_rounds=1, n_clients=2)
+    >>> round(theory.privacy.terms.step_epsilon(given, 1e-4), 6)
     0.105976
     """
-    scale = log_noise_scale(step_size=step_size, weight=weight, temperature=temperature,
-                            shared_noise=shared_noise, delta0=delta0)
-    return max(exp(math.log(2.0) + math.log(sensitivity) + 0.5 * scale), _TINY)
+    return max(exp(math.log(2.0) + math.log(given.sensitivity) + 0.5 * given.log_noise_scale(step_size)),
+               _TINY)
 
 
 def compose(epsilon: float, times: int, delta: float) -> Composition:
@@ -96,11 +86,6 @@ def compose(epsilon: float, times: int, delta: float) -> Composition:
     if basic <= advanced:
         return Composition(basic, advanced, basic, "basic")
     return Composition(advanced, advanced, basic, "advanced")
-
-
-def drawn_probability(chance: float, draws: int) -> float:
-    """1 - (1 - chance)^draws: a client's chance to be drawn at least once in scheme I."""
-    return 1.0 if chance == 1.0 else -math.expm1(draws * math.log1p(-chance))
 
 
 def amplified(epsilon: float, fraction: float) -> float:
@@ -126,8 +111,7 @@ def log_profile_ratio(epsilon: float, copies: np.ndarray) -> np.ndarray:
     return epsilon - part + math.log(-math.expm1(-epsilon)) - np.log(-np.expm1(-part))
 
 
-def with_replacement_delta(*, epsilon: float, n_active: int, chance: float, local_steps: int,
-                           batch_fraction: float, delta0: float, delta1: float) -> float:
+def with_replacement_delta(given: PrivacySetting, epsilon: float, chance: float) -> float:
     """Equation (63), scheme I: sum over s copies of Binomial(n_active, chance) weights times delta_{K,s}.
 
     delta_{K,s} = (e^eps_K - 1) / (e^(eps_K/s) - 1) * (1.25 K g (delta0/1.25)^(1/s^2) + delta1). The power
@@ -135,6 +119,7 @@ def with_replacement_delta(*, epsilon: float, n_active: int, chance: float, loca
 
     Parameters
     ----------
+    given : PrivacySetting
     epsilon : float
         eps_K of (58).
     chance : float
@@ -145,17 +130,15 @@ def with_replacement_delta(*, epsilon: float, n_active: int, chance: float, loca
     ValueError
         When n_active is above ten million (the sum has that many terms).
     """
-    if n_active > MAX_DRAWS:
-        raise ValueError(f"n_active={n_active} must be at most {MAX_DRAWS} "
+    if given.n_active > MAX_DRAWS:
+        raise ValueError(f"n_active={given.n_active} must be at most {MAX_DRAWS} "
                          "(scheme I's delta is a sum of n_active terms)")
-    copies = np.arange(1.0, n_active + 1.0)
-    local = (math.log(1.25 * local_steps) + math.log(batch_fraction)
-             + (math.log(delta0) - math.log(1.25)) / copies**2)
-    if delta1 > 0.0:
-        local = np.logaddexp(local, math.log(delta1))
-    chances = binom.logpmf(copies, n_active, chance)
+    copies = np.arange(1.0, given.n_active + 1.0)
+    local = (math.log(1.25 * given.local_steps) + math.log(given.batch_fraction)
+             + (math.log(given.delta0) - math.log(1.25)) / copies**2)
+    if given.delta1 > 0.0:
+        local = np.logaddexp(local, math.log(given.delta1))
+    chances = binom.logpmf(copies, given.n_active, chance)
     possible = chances > -math.inf  # an impossible count must not meet an infinite ratio
     logs = chances[possible] + log_profile_ratio(epsilon, copies[possible]) + local[possible]
-    if (logs == math.inf).any():
-        return math.inf
-    return exp(float(logsumexp(logs)))
+    return math.inf if (logs == math.inf).any() else exp(float(logsumexp(logs)))

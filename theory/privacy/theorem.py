@@ -16,16 +16,9 @@ from typing import Any
 from fedsim.settings.validation import positive
 
 from ..bound import Assumption
-from ..registry import named_variant
-from .hypotheses import OF, VARIANTS, assumptions, share
+from .hypotheses import assumptions, named, share
 from .setting import PrivacySetting, setting_of
-from .terms import (
-    amplified,
-    base_epsilon,
-    compose,
-    step_epsilon,
-    with_replacement_delta,
-)
+from .terms import amplified, base_epsilon, compose, step_epsilon, with_replacement_delta
 
 SOURCE = "FA-LD Theorems 5.1 and G.3, equations (54) to (65)"
 
@@ -148,33 +141,25 @@ def guarantee_at(given: PrivacySetting, step_size: float, *,
     PrivacyGuarantee(epsilon=3.07367, delta=0.000201, record_level)
     """
     eta = positive("step_size", step_size)
-    variant = named_variant(variant, VARIANTS, OF)
-    rounds, steps = given.n_rounds, given.local_steps
-    noise = {"step_size": eta, "weight": given.smallest_weight, "temperature": given.temperature,
-             "shared_noise": given.shared_noise, "delta0": given.delta0}
-    one_step = step_epsilon(sensitivity=given.sensitivity, **noise)
-    local = compose(one_step, steps, given.delta1)
-    delta_client = steps * given.batch_fraction * given.delta0 + given.delta1
+    variant = named(variant)
+    one_step = step_epsilon(given, eta)
+    local = compose(one_step, given.local_steps, given.delta1)
+    delta_client = given.local_steps * given.batch_fraction * given.delta0 + given.delta1
     drawn = given.drawn(variant)
-    round_epsilon = amplified(local.epsilon, share(given, variant))
+    round_epsilon, round_delta = amplified(local.epsilon, share(given, variant)), drawn * delta_client
     if variant == "printed" and given.scheme == "I":
-        round_delta = with_replacement_delta(
-            epsilon=local.epsilon, n_active=given.n_active, chance=given.chance(variant), local_steps=steps,
-            batch_fraction=given.batch_fraction, delta0=given.delta0, delta1=given.delta1)
-    else:
-        round_delta = drawn * delta_client
-    total = compose(round_epsilon, rounds, given.delta2)
+        round_delta = with_replacement_delta(given, local.epsilon, given.chance(variant))
+    total = compose(round_epsilon, given.n_rounds, given.delta2)
     terms = {
-        "epsilon_batch": base_epsilon(sensitivity=given.sensitivity, batch_fraction=given.batch_fraction,
-                                      **noise),
-        "epsilon_step": one_step, "epsilon_client": local.epsilon, "epsilon_client_advanced": local.advanced,
+        "epsilon_batch": base_epsilon(given, eta), "epsilon_step": one_step,
+        "epsilon_client": local.epsilon, "epsilon_client_advanced": local.advanced,
         "epsilon_client_basic": local.basic, "delta_client": delta_client, "drawn": drawn,
         "epsilon_round": round_epsilon, "delta_round": round_delta,
-        "epsilon_advanced": total.advanced, "epsilon_basic": total.basic,
-    }
+        "epsilon_advanced": total.advanced, "epsilon_basic": total.basic}
     return PrivacyGuarantee(
-        total.epsilon, rounds * round_delta + given.delta2, eta, given, variant, MappingProxyType(terms),
-        MappingProxyType({"local": local.branch, "rounds": total.branch}), assumptions(given, eta, variant))
+        total.epsilon, given.n_rounds * round_delta + given.delta2, eta, given, variant,
+        MappingProxyType(terms), MappingProxyType({"local": local.branch, "rounds": total.branch}),
+        assumptions(given, eta, variant))
 
 
 def fa_ld_guarantee(*, step_size: float, sensitivity: float, batch_fraction: float, delta0: float,

@@ -60,11 +60,17 @@ def gaussian_delta(epsilon: float, shift: float) -> float:
     """
     if not (epsilon >= 0.0 and shift >= 0.0):
         raise ValueError(f"epsilon={epsilon!r} and shift={shift!r} must be at least 0")
-    if shift == 0.0 or epsilon == math.inf:
-        return 0.0
-    first = float(ndtr(0.5 * shift - epsilon / shift))
-    second = exp(epsilon + float(log_ndtr(-0.5 * shift - epsilon / shift)))
-    return max(first - second, 0.0)
+    return float(gaussian_deltas(epsilon, np.array([shift]))[0])
+
+
+def gaussian_deltas(epsilon: float, shifts: Array) -> Array:
+    """`gaussian_delta` for several shifts, (n,), all 0 or none."""
+    if epsilon == math.inf or shifts[0] == 0.0:
+        return np.zeros_like(shifts)
+    with np.errstate(over="ignore"):  # e^epsilon beyond a float64 comes with a tail below it
+        centre = epsilon / shifts
+        tails = np.exp(epsilon + log_ndtr(-0.5 * shifts - centre))
+    return np.maximum(ndtr(0.5 * shifts - centre) - tails, 0.0)
 
 
 def batches_delta(epsilon: float, shift: float, n_steps: int, batch_fraction: float) -> float:
@@ -110,14 +116,14 @@ def batches_delta(epsilon: float, shift: float, n_steps: int, batch_fraction: fl
             return None
         return float(brentq(lambda x: log_ratio(x) - level, low, high, xtol=1e-9))
 
-    found = 0.0
+    events = [0.0]
     above, below = crossing(epsilon), crossing(-epsilon)
     if above is not None:
-        found = float(chances @ ndtr(centres - above)) - exp(epsilon + float(log_ndtr(-above)))
+        events.append(float(chances @ ndtr(centres - above)) - exp(epsilon + float(log_ndtr(-above))))
     if below is not None:
         inside = math.log(max(float(chances @ ndtr(below - centres)), math.ulp(0.0)))
-        found = max(found, float(ndtr(below)) - exp(epsilon + inside))
-    return max(found, 0.0)
+        events.append(float(ndtr(below)) - exp(epsilon + inside))
+    return max(events)
 
 
 def mixture_delta(epsilon: float, first: Sequence[Component], second: Sequence[Component],
@@ -146,24 +152,20 @@ def mixture_delta(epsilon: float, first: Sequence[Component], second: Sequence[C
     low = min(centre - REACH * width for _, centre, width in parts)
     high = max(centre + REACH * width for _, centre, width in parts)
     grid = np.linspace(low, high, points)
-    excess: Array = np.zeros_like(grid)
-    for chance, centre, width in parts:
-        excess += chance / width * np.exp(-0.5 * ((grid - centre) / width) ** 2)
+    excess = sum(chance / width * np.exp(-0.5 * ((grid - centre) / width) ** 2)
+                 for chance, centre, width in parts)
     inside = np.concatenate([[False], excess > 0.0, [False]])
     ends = np.flatnonzero(np.diff(inside.astype(np.int8))).reshape(-1, 2)
-    total = 0.0
-    for begin, after in ends:
-        start, stop = float(grid[begin]), float(grid[after - 1])
-        total += sum(chance * _mass((start - centre) / width, (stop - centre) / width)
-                     for chance, centre, width in parts)
-    return max(total, 0.0)
+    start, stop = grid[ends[:, 0]], grid[ends[:, 1] - 1]
+    total = sum(chance * _mass((start - centre) / width, (stop - centre) / width)
+                for chance, centre, width in parts)
+    return max(float(total), 0.0)
 
 
-def _mass(low: float, high: float) -> float:
-    """Probability of [low, high] under N(0, 1), accurate in both tails."""
-    if low > 0.0:
-        low, high = -high, -low
-    return float(ndtr(high) - ndtr(low))
+def _mass(low: Array, high: Array) -> float:
+    """Probability of the intervals [low, high], in all, under N(0, 1), accurate in both tails."""
+    upper = low > 0.0
+    return float((ndtr(np.where(upper, -low, high)) - ndtr(np.where(upper, -high, low))).sum())
 
 
 def drawn_client_delta(epsilon: float, shift: float, drawn: float, gap: float) -> float:

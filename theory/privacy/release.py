@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr
 from scipy.stats import binom
 
 from fedsim.fingerprints import fingerprint
@@ -21,7 +20,7 @@ from fedsim.settings.validation import Array, one_of, whole
 
 from ..bound import Bound
 from ..checking import Measured, quantity
-from .profiles import Component, batches_delta, gaussian_delta, mixture_delta, record_shift
+from .profiles import batches_delta, gaussian_delta, gaussian_deltas, mixture_delta, record_shift
 from .setting import PrivacySetting, drawn_probability
 
 OBSERVED = ("step", "minibatch", "client", "run")
@@ -147,11 +146,7 @@ class Release:
             return float(sum(chances[j] * self._together(epsilon, weight, least[:(j + 1) * given.local_steps])
                              for j in likely))
         shifts = np.sqrt(times) * self._shift(weight, by_round[np.argmin(by_round.sum(axis=1))])
-        if epsilon == math.inf or shifts[0] == 0.0:
-            return 0.0
-        with np.errstate(over="ignore"):  # e^epsilon beyond a float64 comes with a tail below it
-            tails = np.exp(epsilon + log_ndtr(-0.5 * shifts - epsilon / shifts))
-        return float(chances @ np.maximum(ndtr(0.5 * shifts - epsilon / shifts) - tails, 0.0))
+        return float(chances @ gaussian_deltas(epsilon, shifts))
 
     def _one_upload(self, epsilon: float, steps: Array) -> float:
         """One upload of the first round, picked blindly; all records are at one of two ends.
@@ -159,33 +154,27 @@ class Release:
         The client with the changed record holds the upper end otherwise, the others the lower one. Units
         are standard deviations of its upload.
         """
-        given, found = self.given, 0.0
+        given, worst = self.given, 0.0
         if given.batch_fraction < 1.0 and not self.schedule.is_constant:
             steps = steps[:1]  # which steps used the record matters then: look at the first alone
-        sizes = given.client_sizes
-        chances = given.weights if given.scheme == "I" else np.full(given.n_clients, 1.0 / given.n_clients)
-        _, firsts = np.unique(np.column_stack([given.weights, sizes]), axis=0, return_index=True)
-        for c in firsts:
-            weight = float(given.weights[c])
-            moved = self._shift(weight, steps)
+        counts = np.arange(len(steps) + 1)
+        used = binom.pmf(counts, len(steps), given.batch_fraction)
+        kinds, members = np.unique(np.column_stack([given.weights, given.client_sizes]), axis=0,
+                                   return_counts=True)  # clients that hold as many records and weigh as much
+        chances = kinds[:, 0] if given.scheme == "I" else np.full(len(kinds), 1.0 / given.n_clients)
+        for c, (weight, size) in enumerate(kinds.tolist()):
+            moved, ratios = self._shift(weight, steps), weight / kinds[:, 0]
             record = moved * given.batch_fraction  # what a record moves on average over minibatches
-            others: dict[tuple[float, float], float] = {}
-            for o in range(given.n_clients):
-                if o != c:
-                    ratio = weight / float(given.weights[o])
-                    part = (-0.5 * float(sizes[o]) * record * ratio, math.sqrt(ratio))
-                    others[part] = others.get(part, 0.0) + float(chances[o])
-            rest: list[Component] = [(chance, centre, width) for (centre, width), chance in others.items()]
-            upper = 0.5 * float(sizes[c]) * record
-            counts = np.arange(len(steps) + 1)
-            used = binom.pmf(counts, len(steps), given.batch_fraction)
-            each = moved / len(steps)
-            before: list[Component] = [(float(chances[c]), upper, 1.0), *rest]
-            after: list[Component] = [(float(chances[c] * used[j]), upper - each * float(j), 1.0)
-                                      for j in counts if used[j] > 0.0] + rest
-            found = max(found, mixture_delta(epsilon, before, after, _POINTS),
-                        mixture_delta(epsilon, after, before, _POINTS))
-        return found
+            others = members - (np.arange(len(kinds)) == c)
+            rest = np.column_stack([chances * others, -0.5 * kinds[:, 1] * record * ratios,
+                                    np.sqrt(ratios)])[others > 0].tolist()
+            upper, chance = 0.5 * size * record, float(chances[c])
+            before = [(chance, upper, 1.0), *rest]
+            after = [(chance * share, upper - moved / len(steps) * count, 1.0)
+                     for count, share in zip(counts.tolist(), used.tolist(), strict=True) if share > 0.0]
+            worst = max(worst, mixture_delta(epsilon, before, [*after, *rest], _POINTS),
+                        mixture_delta(epsilon, [*after, *rest], before, _POINTS))
+        return worst
 
     def affordable(self, counts: np.ndarray) -> np.ndarray:
         """Those of the counts at which `delta` is worth its time."""
@@ -202,17 +191,17 @@ def _release(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: A
 
 def _require_same(bound: Bound, law: Release) -> None:
     """Raise ValueError where setting, schedule or observer are not those the bound is about."""
-    def told(name: str, value: Any) -> str | None:
+    def print_of(name: str, value: Any) -> str | None:
         if name == "setting":  # without what is spent, which no exact delta depends on
             value = replace(value, delta0=0.5, delta1=0.0, delta2=0.0, n_rounds=1,
                             client_sizes=value.client_sizes if law.observed == "run" else None)
         return fingerprint(value)
 
-    for name, mine in (("observed", law.observed), ("setting", law.given), ("schedule", law.schedule)):
-        theirs = bound.inputs.get(name)
-        if theirs is not None and None not in (both := (told(name, mine), told(name, theirs))) and (
-                both[0] != both[1]):
-            raise ValueError(f"{name} of the release, {mine!r}, differs from that of the bound, {theirs!r}; "
+    for name, own in (("observed", law.observed), ("setting", law.given), ("schedule", law.schedule)):
+        bound_to = bound.inputs.get(name)
+        prints = print_of(name, own), print_of(name, bound_to) if bound_to is not None else None
+        if None not in prints and prints[0] != prints[1]:
+            raise ValueError(f"{name} of the release, {own!r}, differs from that of the bound, {bound_to!r}; "
                              "they must be the same")
 
 
@@ -223,9 +212,9 @@ def _measure(known: str) -> Any:
                              "observer learns of one record")
         _require_same(bound, law)
         rounds = law.affordable(bound.rounds)
-        given = bound.inputs[known][np.isin(bound.rounds, rounds)]
+        levels = bound.inputs[known][np.isin(bound.rounds, rounds)]
         read = law.delta if known == "epsilon" else law.epsilon
-        value = np.array([read(float(one), int(count)) for one, count in zip(given, rounds, strict=True)])
+        value = np.array([read(float(one), int(count)) for one, count in zip(levels, rounds, strict=True)])
         return Measured(value, rounds, float(value.max()), note=law.note)
 
     return measure

@@ -57,13 +57,13 @@ def weighted_upload_delta(given: PrivacySetting, step_size: float, epsilon: floa
     return mixture_delta(epsilon, [(first, -half, 1.0), *others], [(first, half, 1.0), *others])
 
 
-@erratum(id="fa_ld.privacy.client_sampling", paper="FA-LD", where="Theorems 5.1 and G.3, (62)",
-         printed="eps~_K = log(1 + (S/N)(e^eps_K - 1)) \"w.r.t.\" the replacement of one data point",
-         corrected="eps~_K = eps_K; only delta_K is multiplied by the chance to be drawn. The proof covers "
-                   "the printed form for one record per client, and for S = N",
-         grade="error", consequence="conclusion",
+@erratum(id="fa_ld.privacy.client_sampling", paper="FA-LD", where="Theorems 5.1 and G.3, (62)", grade="error",
+         consequence="conclusion",
          theorems=("privacy.round_bound", "privacy.run_bound", "privacy.simplified_run_bound",
                    "privacy.epsilon_rate_bound"),
+         printed='eps~_K = log(1 + (S/N)(e^eps_K - 1)) "w.r.t." the replacement of one data point',
+         corrected="eps~_K = eps_K; only delta_K is multiplied by the chance to be drawn. The proof covers "
+                   "the printed form for one record per client, and for S = N",
          derivation="Amplification by sampling compares the law P_1 given that the client is drawn with the "
                     "law P_0 given that it is not, so that neighbours must turn a drawn client into any "
                     "other. \"S ~ S'\" of (13) replaces one data point of one client. With q the chance to "
@@ -71,8 +71,7 @@ def weighted_upload_delta(given: PrivacySetting, step_size: float, epsilon: floa
                     "P_1, delta(e) tends to at least q delta_1(e), the profile of P_1, P_1' at the same e: "
                     "from an upload's (eps_K, delta_K) no smaller epsilon than eps_K can be promised at "
                     "delta = q delta_K. The guarantee stands with eps_K in place of eps~_K, and delta keeps "
-                    "the factor S/N: P_1(E) <= e^eps_K P_1'(E) + delta_K, averaged over who is drawn.",
-         kind="numerical")
+                    "the factor S/N: P_1(E) <= e^eps_K P_1'(E) + delta_K, averaged over who is drawn.")
 def _client_sampling() -> Evidence:
     """One of 100 clients drawn, and the fewest records a client at which the printed bound is exceeded."""
     found: dict[str, float] = {}
@@ -109,20 +108,17 @@ def _exceeds(records: int) -> bool:
 
 
 @erratum(id="fa_ld.privacy.scheme_i_chance", paper="FA-LD", where="Theorem G.3, (62) and (63), scheme I",
-         printed="1 - (1 - 1/N)^S under scheme I, beside min_c p_c; scheme I \"takes a value of c with a "
-                 "probability p_c\"",
+         grade="error", consequence="range", theorems=("privacy.round_bound", "privacy.run_bound"),
+         printed='1 - (1 - 1/N)^S under scheme I, beside min_c p_c; scheme I "takes a value of c with a '
+                 'probability p_c"',
          corrected="not contested for one record per client (then p_c = 1/N; computed here at S = 1 only); "
-                   "else "
-                   "eps~_K = eps_K and delta_K times 1 - (1 - max_c p_c)^S",
-         grade="error", consequence="range",
-         theorems=("privacy.round_bound", "privacy.run_bound"),
+                   "else eps~_K = eps_K and delta_K times 1 - (1 - max_c p_c)^S",
          derivation="1/N is the chance of a uniform draw, scheme I draws client c with p_c. With unequal "
-                    "weights clients cannot be exchanged either: the noise of client c has variance "
-                    "2 eta tau (1-rho^2)/p_c, so that the tails of a light client's upload are its own, and "
-                    "nobody else's upload hides its record there. So it is also with the right chance p_c "
-                    "in place of 1/N. Example: a client with one record beside clients with two or three, "
-                    "p_c = n_c/n.",
-         kind="numerical")
+                    "weights clients cannot be exchanged either: the noise of client c has variance 2 eta "
+                    "tau (1-rho^2)/p_c, so that the tails of a light client's upload are its own, and nobody "
+                    "else's upload hides its record there. So it is also with the right chance p_c in place "
+                    "of 1/N. Example: a client with one record beside clients with two or three, p_c = "
+                    "n_c/n.")
 def _scheme_i_chance() -> Evidence:
     """As printed, with the right chance of the light client in place of 1/N, and without amplification."""
     unequal, equal = (1, *48 * (2,), 3), 50 * (1,)
@@ -151,10 +147,9 @@ def _scheme_i_chance() -> Evidence:
         f"{found['record_level_exact']:.0e} and {found['record_level_delta']:.0e}.")
 
 
-reading(id="fa_ld.privacy.grouping", paper="FA-LD", where="Theorem 5.1, epsilon^(3)",
-        printed="sqrt{ (2T/K) log(1/delta2) + TS(e^eps_K - 1)/(KN), T/K }",
+reading(id="fa_ld.privacy.grouping", paper="FA-LD", where="Theorem 5.1, epsilon^(3)", grade="transcription",
+        theorems=("privacy.run_bound",), printed="sqrt{ (2T/K) log(1/delta2) + TS(e^eps_K - 1)/(KN), T/K }",
         corrected="sqrt{ (2T/K) log(1/delta2) } + TS(e^eps_K - 1)/(KN), as in Theorem G.3 and (64)",
-        grade="transcription", consequence="nothing", theorems=("privacy.run_bound",),
         derivation="In our text the root runs on over the comma to the minimum's other argument, so that its "
                    "end is lost. Theorem G.3, of which 5.1 is a part, and the proof's (64) and last line "
                    "have it end after its first term, as advanced composition needs.")

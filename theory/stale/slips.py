@@ -55,27 +55,25 @@ def _brownian_step() -> Evidence:
                     f"{'not at all' if abs(factor - 1.0) < 5e-3 else f'by a factor {factor:.2g}'}.")
 
 
-@erratum(id="stale.expectations_of_products", paper=PAPER, grade="proof", consequence="constant",
-         kind="numerical", where="M_1 and M~_1 of Theorems 2 and 3; C_2 in section D, A_3 in section E",
+@erratum(id="stale.expectations_of_products", paper=PAPER,
+         where="M_1 and M~_1 of Theorems 2 and 3; C_2 in section D, A_3 in section E", grade="proof",
+         consequence="constant", theorems=("stale.bias_rate", "stale.mse_rate"),
          printed="|C_2| = (1/L) |sum_l E(G~_old - G) . E grad psi|; ||E grad psi|| in M_1 and M~_1",
          corrected="(1/L) |sum_l E[(G~_old - G) . grad psi]|, which is O(tau h) as well. The rates stand, "
-                   "with M_1 and M~_1 any positive constants; M_1 and M~_1 as printed do not bound: ||E "
-                   "grad psi|| "
-                   "can be 0 where the bias is of order tau h",
-         theorems=("stale.bias_rate", "stale.mse_rate"),
+                   "with M_1 and M~_1 any positive constants; M_1 and M~_1 as printed do not bound: ||E grad "
+                   "psi|| can be 0 where the bias is of order tau h",
          derivation="C_2 is the mean of a product; the old iterate and the one of grad psi are dependent. In "
-                    "the stationary law E G_old = E G makes the printed form 0 for every test function. "
-                    "Nor does E grad psi bound: SGLD on U = theta^2/2 with phi = theta^2 has psi = "
-                    "-theta^2/2, so that from the posterior mean E grad psi = 0 for all l, while the bias "
-                    "tends, as L -> infinity and then h -> 0 at fixed s = tau h, to (1 + sin s)/cos s - 1 = "
-                    "0.69 at s = 0.5. (The other factor of M_1, |L f|, is infinite at the start of a step, "
-                    "so that M_1 is undefined rather than 0.) The rates stand: (G_old - G(x)) . grad psi(x) "
-                    "is smooth in x and 0 at the old iterate, so that by Ito's formula its mean is O(tau h). "
-                    "In A_3 pairs more than tau apart give O(tau^2 h^2) in the same way and the others "
-                    "O(tau^2 h/L), at most of order 1/(L h) for bounded tau h; so is sigma^2 E|grad "
-                    "psi|^2/L, which "
-                    "minibatch noise adds to A_3. (Section F bounds E(G . grad psi)^2 by E|G|^2 E|grad "
-                    "psi|^2, where fourth moments are needed.)")
+                    "the stationary law E G_old = E G makes the printed form 0 for every test function. Nor "
+                    "does E grad psi bound: SGLD on U = theta^2/2 with phi = theta^2 has psi = -theta^2/2, "
+                    "so that from the posterior mean E grad psi = 0 for all l, while the bias tends, as L -> "
+                    "infinity and then h -> 0 at fixed s = tau h, to (1 + sin s)/cos s - 1 = 0.69 at s = "
+                    "0.5. (The other factor of M_1, |L f|, is infinite at the start of a step, so that M_1 "
+                    "is undefined rather than 0.) The rates stand: (G_old - G(x)) . grad psi(x) is smooth in "
+                    "x and 0 at the old iterate, so that by Ito's formula its mean is O(tau h). In A_3 pairs "
+                    "more than tau apart give O(tau^2 h^2) in the same way and the others O(tau^2 h/L), at "
+                    "most of order 1/(L h) for bounded tau h; so is sigma^2 E|grad psi|^2/L, which minibatch "
+                    "noise adds to A_3. (Section F bounds E(G . grad psi)^2 by E|G|^2 E|grad psi|^2, where "
+                    "fourth moments are needed.)")
 def _expectations_of_products() -> Evidence:
     """phi = theta^2, a = 1: psi = -theta^2/2 and G = theta, from theta_0 = 1 after 2000 updates."""
     from scipy.signal import lfilter  # slow to import
@@ -112,13 +110,13 @@ def _expectations_of_products() -> Evidence:
                     f"is {slope:.1g}, and the bias at tau h = 0.5 is {biases[-1]:.2g} at h = 0.001.")
 
 
-@erratum(id="stale.variance_free_of_staleness", paper=PAPER, grade="proof", consequence="nothing",
-         kind="numerical", where="section F, proof of Theorem 4; the theorem says 'for some constant D', "
-                                 "the sentence before it that the variance is independent of tau",
+@erratum(id="stale.variance_free_of_staleness", paper=PAPER,
+         where="section F, proof of Theorem 4; the theorem says 'for some constant D', the sentence before "
+               "it that the variance is independent of tau", grade="proof", consequence="nothing",
+         theorems=("stale.variance_rate", "stale.optimal_variance_rate"),
          printed="all (A_i - E A_i) are martingale; a constant D independent of (L, h, tau)",
          corrected="the A_1 are correlated over tau updates; D is free of tau as long as tau h and the "
                    "moments of Assumption 3 are bounded; on the Gaussian model those moments bound tau h",
-         theorems=("stale.variance_rate", "stale.optimal_variance_rate"),
          derivation="Neighbouring A_1 = (G_old - G) . grad psi share all but one of their tau steps. Their "
                     "sum is still of the order claimed: A_1 has size (tau h)^(1/2) and is correlated over "
                     "tau updates, so that the mean of L of them has variance of order tau (tau h)/L = (tau "
@@ -147,10 +145,9 @@ def _variance_free_of_staleness() -> Evidence:
                     f"lies in {min(bounded):.2f} to {max(bounded):.2f} over tau = 1, 5, 20, 100.")
 
 
-reading(id="stale.fourth_term", paper=PAPER, grade="proof", consequence="nothing",
-        where="proof of Theorem 3, equations (16) and (17)",
+reading(id="stale.fourth_term", paper=PAPER, where="proof of Theorem 3, equations (16) and (17)",
+        grade="proof", consequence="nothing", theorems=("stale.mse_rate",),
         printed="h^(k-1)/(2 L) in the sum over k = 2, ..., K", corrected="h^(k-1)/(k! L), a misprint",
-        theorems=("stale.mse_rate",),
         derivation="The expansion of e^(L h) has k!, as in (12). The misprint is without effect for K <= 2: "
                    "the sum is empty for K = 1, and 2! = 2 for K = 2. (17) goes on with k! L^2, where the "
                    "square of h^(k-1)/(k! L) gives (k!)^2 L^2: a larger upper bound, harmless.")

@@ -51,17 +51,17 @@ def strong_convexity(factor: float, curvatures: Sequence[float] = (0.5, 3.0)) ->
 
 
 @erratum(id="de_sghmc.strong_convexity_factor", paper=PAPER, where="proof of Lemma 13, equation (102)",
-         printed="E|x^(k) - x_a|^2 <= (1/mu) E[Fbar(x^(k)) - Fbar^*] <= c_3/(mu b)",
-         corrected="(2/mu) E[Fbar(x^(k)) - Fbar^*] <= 2 c_3/(mu b), as (83) has it", kind="numerical",
          grade="proof", consequence="nothing", theorems=("de_sghmc.velocity_bound",),
+         printed="E|x^(k) - x_a|^2 <= (1/mu) E[Fbar(x^(k)) - Fbar^*] <= c_3/(mu b)",
+         corrected="(2/mu) E[Fbar(x^(k)) - Fbar^*] <= 2 c_3/(mu b), as (83) has it",
          derivation="mu-strong convexity gives Fbar(x) - Fbar^* >= (mu/2)|x - x_a|^2, equation (83), with "
                     "equality for a quadratic of curvature mu. So the step gives 2 c_3/(mu b) here and 4 "
                     "c_3/(mu b) for 2 c_3/(mu b) in the bound of E|x^(k)|^2 after it. Yet c_3/(mu b) bounds "
-                    "E|x^(k) - x_a|^2: x^(k) - x_a = (1-beta)(x^(k) + p^(k) - x_a) + beta (x^(k-1) - x_a) "
-                    "is a convex combination, so E|x^(k) - x_a|^2 <= max(c_3, E|x^(0) - x_a|^2); c_3, taken "
-                    "from (95), is at least b L_a E|x^(0) - x_a|^2, L_a >= mu; and mu b < 1, as by (86) mu "
-                    "b <= 2 alpha mu (1 - alpha mu + beta)/(1-beta), alpha mu < 1/2, beta <= alpha mu/16. "
-                    "So both bounds, and the O(1) of Lemma 13, stand.")
+                    "E|x^(k) - x_a|^2: x^(k) - x_a = (1-beta)(x^(k) + p^(k) - x_a) + beta (x^(k-1) - x_a) is "
+                    "a convex combination, so E|x^(k) - x_a|^2 <= max(c_3, E|x^(0) - x_a|^2); c_3, taken "
+                    "from (95), is at least b L_a E|x^(0) - x_a|^2, L_a >= mu; and mu b < 1, as by (86) mu b "
+                    "<= 2 alpha mu (1 - alpha mu + beta)/(1-beta), alpha mu < 1/2, beta <= alpha mu/16. So "
+                    "both bounds, and the O(1) of Lemma 13, stand.")
 def _strong_convexity_factor() -> Evidence:
     """The printed factor 1."""
     return strong_convexity(1.0)
@@ -102,20 +102,20 @@ def lemma_20(given: Settings) -> Evidence:
                     "the printed c_2 and the momentum given.")
 
 
-@erratum(id="de_sghmc.lemma_20", paper=PAPER, where="proof of Lemma 20, first display",
+@erratum(id="de_sghmc.lemma_20", paper=PAPER, where="proof of Lemma 20, first display", grade="proof",
+         consequence="nothing", theorems=("de_sghmc.ratio_bound",),
          printed="q_1 = a/b = (2 alpha beta + 4 beta^2 (1 - lambda_N)^2 (1 + 1/c_1)/mu)/(...)",
          corrected="8 beta^2 here, in (116) and (117); after (117) c_1 + 1 < 2 is replaced by c_1 < (1 + "
                    "lambda_N)/8, that is 8 beta^2 (1 - lambda_N)^2 (1 + c_1) on the left; c_2 and the 64 "
                    "stay",
-         kind="numerical", grade="proof", consequence="nothing", theorems=("de_sghmc.ratio_bound",),
          derivation="a (1-beta)^2 = 2 alpha beta + 2 c_2 (1-beta)^2/mu by (85), and c_2 (1-beta)^2 = 4 "
-                    "beta^2 (1-l)^2 (1+1/c_1), l = lambda_N: (117) has 8 beta^2 (1-l)^2 (1+c_1) on the "
-                    "left. The chain needs at most 2 c_1 (alpha mu)^3 (1+l)/4 there, so with beta^2 <= c_1 "
-                    "(alpha mu)^3 (1+l)/64, (75), that (1-l)^2 (1+c_1) <= 4. By (73) c_1 < alpha mu/2 <= "
-                    "(1+l)/8, and (2-e)^2 (1+e/8), e = 1+l, is 4 at e = 0 and decreases. So q_1 < 1. The "
-                    "kinder cause is c_2 itself: it has 1+1/c_1 where (81) gives 1+1/(2c_1). With that the "
-                    "left of (117) is 4 beta^2 (1-l)^2 (1+2c_1) < 8 beta^2 (1-l)^2, and the chain stands "
-                    "from there as printed.")
+                    "beta^2 (1-l)^2 (1+1/c_1), l = lambda_N: (117) has 8 beta^2 (1-l)^2 (1+c_1) on the left. "
+                    "The chain needs at most 2 c_1 (alpha mu)^3 (1+l)/4 there, so with beta^2 <= c_1 (alpha "
+                    "mu)^3 (1+l)/64, (75), that (1-l)^2 (1+c_1) <= 4. By (73) c_1 < alpha mu/2 <= (1+l)/8, "
+                    "and (2-e)^2 (1+e/8), e = 1+l, is 4 at e = 0 and decreases. So q_1 < 1. The kinder cause "
+                    "is c_2 itself: it has 1+1/c_1 where (81) gives 1+1/(2c_1). With that the left of (117) "
+                    "is 4 beta^2 (1-l)^2 (1+2c_1) < 8 beta^2 (1-l)^2, and the chain stands from there as "
+                    "printed.")
 def _lemma_20() -> Evidence:
     """At the largest beta that (38) allows."""
     return lemma_20(settings(2000, 0))
@@ -143,14 +143,14 @@ def first_value(apart: float) -> Evidence:
 
 
 @erratum(id="de_sghmc.first_lyapunov_value", paper=PAPER, where="proof of Lemma 13, equations (94) and (95)",
-         printed="V_1 = b E[Fbar(x^(0)) - Fbar^*] + E|x^(0) + beta/(1-beta) (x^(1) - x^(0)) - x_a|^2",
-         corrected="x^(1) in place of the first x^(0) of the last term", kind="numerical",
          grade="proof", consequence="nothing", theorems=("de_sghmc.extrapolation_bound",),
-         derivation="V_(k+1) has |x^(k+1) + p^(k+1) - x_a|^2 with p^(k+1) = beta/(1-beta) (x^(k+1) - "
-                    "x^(k)); at k = 0 that is x^(1) + beta/(1-beta) (x^(1) - x^(0)), and V_1 can be larger. "
-                    "From x^(0) = x_a the printed value is 0 at beta = 0, and the noise of the first step "
-                    "is not. (95) has x^(0) as well, so it is no loss of our text. V_1 = O(1), which is all "
-                    "that c_3 needs, stands.")
+         printed="V_1 = b E[Fbar(x^(0)) - Fbar^*] + E|x^(0) + beta/(1-beta) (x^(1) - x^(0)) - x_a|^2",
+         corrected="x^(1) in place of the first x^(0) of the last term",
+         derivation="V_(k+1) has |x^(k+1) + p^(k+1) - x_a|^2 with p^(k+1) = beta/(1-beta) (x^(k+1) - x^(k)); "
+                    "at k = 0 that is x^(1) + beta/(1-beta) (x^(1) - x^(0)), and V_1 can be larger. From "
+                    "x^(0) = x_a the printed value is 0 at beta = 0, and the noise of the first step is not. "
+                    "(95) has x^(0) as well, so it is no loss of our text. V_1 = O(1), which is all that c_3 "
+                    "needs, stands.")
 def _first_lyapunov_value() -> Evidence:
     """A start at the fixed point x_a."""
     return first_value(0.0)
@@ -174,10 +174,9 @@ def order_of_remainder(noise: float, heat: float = 1.0) -> Evidence:
 
 
 @erratum(id="de_sghmc.order_of_remainder", paper=PAPER, where="proof of Lemma 13, after equation (101)",
+         grade="proof", consequence="nothing",
          printed="(1/(1-q)) (2/(1-beta)^2 (eta^4 sigma^2 N + eta^3 2 gamma N d) + c_2 |x_a|^2) = "
-                 "O(eta^3)/Theta(eta^2) = O(eta)",
-         corrected="O(eta^2)/Theta(eta^2) = O(1)", kind="numerical",
-         grade="proof", consequence="nothing", theorems=(),
+                 "O(eta^3)/Theta(eta^2) = O(eta)", corrected="O(eta^2)/Theta(eta^2) = O(1)",
          derivation="gamma eta = Theta(1) by (92), so 2 gamma eta^3 N d is of order eta^2, and 1 - q of "
                     "order eta^2 by (100). The quotient is O(1), which is all that c_3 = O(1) needs.")
 def _order_of_remainder() -> Evidence:
@@ -225,11 +224,11 @@ def monotone(first: tuple[float, float, float], second: tuple[float, float, floa
 
 
 @erratum(id="de_sghmc.monotone", paper=PAPER, where="footnote 5 (section 5.1), against Remark 12",
+         grade="loose", theorems=("de_sghmc.w2_bound", "de_sghmc.w2_clients_bound"),
          printed="our upper bounds ... in Theorem 1 and Theorem 11 are both monotonically increasing in "
                  "gamma-bar (see Remark 3 and Remark 12)",
          corrected="Theorem 11's apart from c_5, \"whose dependency to gamma-bar is more complicated to "
-                   "determine\" (Remark 12)", kind="numerical",
-         grade="loose", consequence="nothing", theorems=("de_sghmc.w2_bound", "de_sghmc.w2_clients_bound"),
+                   'determine" (Remark 12)',
          derivation="Footnote 5 omits the reservation that Remark 12, which it cites, makes for c_5. With "
                     "c_5 held fixed every term increases, as the remark says. With the least c_5 of (46) on "
                     "each network it need not: better mixing of clients that pull apart makes larger "
@@ -240,17 +239,17 @@ def _monotone() -> Evidence:
     return monotone((0.0, 0.3, 0.0), (0.31, 0.0, 0.0))
 
 
-reading(id="de_sghmc.matrix_q", paper=PAPER, where="proof of Lemma 13, equation (87)",
-        printed="2 alpha mu L_a/((1-beta)(L + mu)) in Q", corrected="2 alpha mu L_a/((1-beta)(L_a + mu))",
-        grade="transcription", consequence="nothing", theorems=("de_sghmc.factor_bound",),
+reading(id="de_sghmc.matrix_q", paper=PAPER, where="proof of Lemma 13, equation (87)", grade="transcription",
+        theorems=("de_sghmc.factor_bound",), printed="2 alpha mu L_a/((1-beta)(L + mu)) in Q",
+        corrected="2 alpha mu L_a/((1-beta)(L_a + mu))",
         derivation="The inequality before it, and S_s = sM - Q in the proof of Lemma 21, have L_a + mu: the "
                    "subscript may be lost in our text.")
 reading(id="de_sghmc.symbols_of_the_proofs", paper=PAPER,
-        where="section 4.1 (the SDE, and before (51)) and the proof of Lemma 17",
+        where="section 4.1 (the SDE, and before (51)) and the proof of Lemma 17", grade="proof",
+        consequence="nothing", theorems=("de_sghmc.damping_bound",),
         printed="dX_t = -(1/N) grad f(x_k) dt + ...; By (47), we get v = (x^(k) - x^(k-1))/eta; |x^(k+1) - "
                 "x~_(k+1)|^2 in Lemma 17's proof (x^(k) the average)",
         corrected="grad f(X_t); (48); |x~_(k+1) - x_(k+1)|^2",
-        grade="proof", consequence="nothing", theorems=("de_sghmc.damping_bound",),
-        derivation="The SDE is (25); (48) is the line that has x and v; Lemma 17's first display is about "
-                   "x~ - x, and the two after it have the letters of Lemma 16. The arguments are right with "
-                   "the symbols exchanged.")
+        derivation="The SDE is (25); (48) is the line that has x and v; Lemma 17's first display is about x~ "
+                   "- x, and the two after it have the letters of Lemma 16. The arguments are right with the "
+                   "symbols exchanged.")

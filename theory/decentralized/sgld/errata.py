@@ -59,15 +59,14 @@ def missing_half(factor: float, seeds: range = range(3)) -> Evidence:
 
 
 @erratum(id="de_sgld.missing_half", paper=PAPER, where="section 5.1 (f_i), equation (126) and appendix D",
-         printed="f_i(x) := -sum log p(y_j|x, X_j) - (1/N) log p(x) = sum (y_j - x^T X_j)^2 "
-                 "+ |x|^2/(2 lambda N)",
-         corrected="sum (y_j - x^T X_j)^2/(2 xi^2) + |x|^2/(2 lambda N)", kind="numerical",
-         grade="error", consequence="nothing", theorems=(),
+         grade="error", consequence="nothing",
+         printed="f_i(x) := -sum log p(y_j|x, X_j) - (1/N) log p(x) = sum (y_j - x^T X_j)^2 + |x|^2/(2 "
+                 "lambda N)", corrected="sum (y_j - x^T X_j)^2/(2 xi^2) + |x|^2/(2 lambda N)",
          derivation="The density printed below it is exp(-(y - x'X)^2/(2 xi^2)) with xi = 1, so minus its "
                     "logarithm has the factor 1/2, as V = (X'X/xi^2 + I/lambda)^-1 needs. The Hessian after "
-                    "(126) and the minibatch gradient of appendix D have the 2 as well: it is no loss of "
-                    "our text. No theorem depends on it. With these f_i Figure 2's step size would diverge "
-                    "on its complete and circular networks (Metropolis weights of section 3), with data as "
+                    "(126) and the minibatch gradient of appendix D have the 2 as well: it is no loss of our "
+                    "text. No theorem depends on it. With these f_i Figure 2's step size would diverge on "
+                    "its complete and circular networks (Metropolis weights of section 3), with data as "
                     "described; with the 1/2 it is stable.")
 def _missing_half() -> Evidence:
     """With the Hessian that the paper prints after (126)."""
@@ -89,10 +88,9 @@ def labels_against(features: Array, labels: Array) -> Evidence:
                     "The mode of the printed components predicts these labels as well as the posterior's.")
 
 
-@erratum(id="de_sgld.labels", paper=PAPER, where="equation (55)",
+@erratum(id="de_sgld.labels", paper=PAPER, where="equation (55)", grade="error", consequence="nothing",
          printed="-sum log p(y_j = 1|X_j, x) - (1/N) log p(x) = sum log(1 + exp(-x^T X_j)) + ...",
-         corrected="sum log(1 + exp(-(2 y_j - 1) x^T X_j)) + ...", kind="numerical",
-         grade="error", consequence="nothing", theorems=(),
+         corrected="sum log(1 + exp(-(2 y_j - 1) x^T X_j)) + ...",
          derivation="Labels are in {0, 1} by the line before (54), and P(y=0) = 1/(1 + exp(x'X)): the "
                     "likelihood of a datum with y = 0 has the other sign. As it stands f_i does not contain "
                     "the labels. Convexity and smoothness do not depend on the sign, so that theorems and "
@@ -137,17 +135,17 @@ def lemma_9(curvatures: Array, n_clients: int, step_size: float, n_rounds: int =
                              "the lemma's bound holds, or the step size is outside the printed range."))
 
 
-@erratum(id="de_sgld.convexity_of_average", paper=PAPER, where="section 3.1.3 and Lemma 9",
+@erratum(id="de_sgld.convexity_of_average", paper=PAPER, where="section 3.1.3 and Lemma 9", grade="error",
+         consequence="range", theorems=("de_sgld.euler_bound",),
          printed="(1/N) f is (mu/N)-strongly convex and (L/N)-smooth; for any eta in (0, 2N/(L+mu)]",
-         corrected="f/N is mu-strongly convex and L-smooth; eta in (0, 2/(L+mu)]", kind="numerical",
-         grade="error", consequence="range", theorems=("de_sgld.euler_bound",),
-         derivation="f is a sum of N components of S_{mu,L}, so f/N is in S_{mu,L}; (L/N)-smooth is false "
-                    "in general for N > 1 (whenever f/N has a curvature above L/N). x' = x - eta grad f/N "
-                    "can diverge for eta > 2/L (curvature L), and between 2/(L+mu) and 2/L the bound already "
+         corrected="f/N is mu-strongly convex and L-smooth; eta in (0, 2/(L+mu)]",
+         derivation="f is a sum of N components of S_{mu,L}, so f/N is in S_{mu,L}; (L/N)-smooth is false in "
+                    "general for N > 1 (whenever f/N has a curvature above L/N). x' = x - eta grad f/N can "
+                    "diverge for eta > 2/L (curvature L), and between 2/(L+mu) and 2/L the bound already "
                     "fails for the same f from a far start, as eta L - 1 > 1 - mu eta there. Nor can mu and "
-                    "L be those of f: the rate would be (1 - mu eta/N)^k, and the "
-                    "lemma has (1 - mu eta)^k. Theorems 1 and 11 take steps of at most 1/(L+mu), within the "
-                    "corrected range, and stand.")
+                    "L be those of f: the rate would be (1 - mu eta/N)^k, and the lemma has (1 - mu eta)^k. "
+                    "Theorems 1 and 11 take steps of at most 1/(L+mu), within the corrected range, and "
+                    "stand.")
 def _convexity_of_average() -> Evidence:
     """Five clients of curvatures 0.1 and 1, a step between 2/(L+mu) and 2/L, from 1000."""
     return lemma_9(np.array([0.1, 1.0]), 5, 1.9, 30, 1e3)
@@ -171,11 +169,10 @@ def remark_2(budgets: Array) -> Evidence:
                     f"beyond Theorem 1's limit for {len(fails)} of them.")
 
 
-@erratum(id="de_sgld.least_iterations", paper=PAPER, where="Remark 2",
+@erratum(id="de_sgld.least_iterations", paper=PAPER, where="Remark 2", grade="error", consequence="range",
          printed="K >= max(e, a^2/e) ... satisfies the assumptions of Theorem 1 (this follows simply from "
                  "log(K) <= 1 + (K-e)/sqrt(eK) for K >= e)",
-         corrected="K >= max(34, a^2/e), with min(1, 1 + lambda_N) for 1 + lambda in a", kind="numerical",
-         grade="error", consequence="range", theorems=(),
+         corrected="K >= max(34, a^2/e), with min(1, 1 + lambda_N) for 1 + lambda in a",
          derivation="The step size is within the range where log K <= K/a. At K = a^2/e that is log K <= "
                     "sqrt(K/e), false for K = 3, ..., 33: log 8 = 2.08, sqrt(8/e) = 1.72. The inequality "
                     "used is true, but leaves 1 - sqrt(e/K) over. From 34 on log K <= sqrt(K/e) (34: 3.526 "
@@ -188,9 +185,9 @@ def _least_iterations() -> Evidence:
     return remark_2(np.arange(3.0, 201.0))
 
 
-@erratum(id="de_sgld.target_moment", paper=PAPER, where="Lemma 10",
-         printed="E||X - x_*||^2 <= 2 d N^-1/mu", corrected="d/(N mu)", kind="numerical",
-         grade="loose", consequence="nothing", theorems=("de_sgld.target_moment_bound",),
+@erratum(id="de_sgld.target_moment", paper=PAPER, where="Lemma 10", grade="loose",
+         theorems=("de_sgld.target_moment_bound",), printed="E||X - x_*||^2 <= 2 d N^-1/mu",
+         corrected="d/(N mu)",
          derivation="f is (N mu)-strongly convex: E<X - x_*, grad f(X)> = d by parts, and the left side is "
                     "at least N mu E|X - x_*|^2. The proof's Ito term has room for the factor 2.")
 def _target_moment() -> Evidence:
@@ -205,10 +202,9 @@ def _target_moment() -> Evidence:
                     "Over quadratics, isotropic ones among them; the sharper constant allows 1/2.")
 
 
-@erratum(id="de_sgld.circle_gap", paper=PAPER, where="after equation (19)",
+@erratum(id="de_sgld.circle_gap", paper=PAPER, where="after equation (19)", grade="loose",
          printed="gamma-bar = 1/3 + (2/3) cos(2 pi/N) = 1 - O(1/N)",
-         corrected="1 - gamma-bar = 4 pi^2/(3 N^2) + O(N^-4)", kind="numerical",
-         grade="loose", consequence="nothing", theorems=(),
+         corrected="1 - gamma-bar = 4 pi^2/(3 N^2) + O(N^-4)",
          derivation="1 - cos(2 pi/N) = 2 pi^2/N^2 + O(N^-4), and O(1/N^2) is O(1/N): true, not sharp.")
 def _circle_gap() -> Evidence:
     """N^2 (1 - gamma-bar) settles, N (1 - gamma-bar) falls."""
@@ -220,11 +216,11 @@ def _circle_gap() -> Evidence:
                                       f"{gaps[20] / gaps[200]:.1f}; 4 pi^2/3 = {4 * np.pi**2 / 3:.2f}.")
 
 
-@erratum(id="de_sgld.order_of_error", paper=PAPER, where="Remark 2",
+@erratum(id="de_sgld.order_of_error", paper=PAPER, where="Remark 2", grade="loose",
+         theorems=("de_sgld.w2_bound", "de_sgld.w2_clients_bound"),
          printed="limsup W_2(L(average), pi) = O(sqrt(eta))",
          corrected="O(eta) on quadratic components; the clients' too, once eta is far below the target's "
-                   "variance", kind="numerical",
-         grade="loose", consequence="nothing", theorems=("de_sgld.w2_bound", "de_sgld.w2_clients_bound"),
+                   "variance",
          derivation="O is an upper bound, and it is proved. On quadratics the stationary mean and covariance "
                     "of the average are smooth functions of eta that are right at eta = 0, so W2 is O(eta).")
 def _order_of_error() -> Evidence:
@@ -246,11 +242,10 @@ def _order_of_error() -> Evidence:
                     "Slopes of log W2 in log eta; the printed order allows 1/2 and more.")
 
 
-@erratum(id="de_sgld.lipschitz", paper=PAPER, where="appendix E",
+@erratum(id="de_sgld.lipschitz", paper=PAPER, where="appendix E", grade="loose",
          printed="L = 2 max_i (sum_j |X_j|^2) + 1/(lambda N)",
          corrected="2 max_i lmax(X_i'X_i) + 1/(lambda N) for the f_i of (126); half the first term for those "
-                   "of the density", kind="numerical",
-         grade="loose", consequence="nothing", theorems=(),
+                   "of the density",
          derivation="A trace is at least the largest eigenvalue: the printed L is a Lipschitz constant of "
                     "the gradient of (126), and a fortiori of the f_i with 1/2. It shortens the step size "
                     "that Theorem 1 allows.")
@@ -265,23 +260,22 @@ def _lipschitz() -> Evidence:
 
 
 reading(id="de_sgld.stochastic_gradient", paper=PAPER, where="appendix D, the minibatch gradient",
+        grade="error", consequence="nothing",
         printed="(2 n_i/b) sum_k (y_{j_k} - x^T X_{j_k}) + x/(lambda N)",
         corrected="-(2 n_i/b) sum_k (y_{j_k} - x^T X_{j_k}) X_{j_k} + x/(lambda N) for the f_i of (126); "
                   "-(n_i/(b xi^2)) for -(2 n_i/b) for those of the density",
-        grade="error", consequence="nothing", theorems=(),
         derivation="Within appendix D, with the f_i of (126): the gradient of (y - x'X)^2 is -2 (y - x'X) X, "
                    "so that sign and factor X are missing, and a number is added to a vector. (The 2 is that "
                    "of `de_sgld.missing_half`.) Nothing uses the display: (121) holds for the estimator that "
                    "is meant.")
-reading(id="de_sgld.monotone", paper=PAPER, where="Remark 3",
+reading(id="de_sgld.monotone", paper=PAPER, where="Remark 3", grade="proof", consequence="nothing",
         printed="Therefore H is monotonically decreasing in y", corrected="monotonically increasing",
-        grade="proof", consequence="nothing", theorems=(),
         derivation="The sentence before shows that the derivative of H in y is positive, and the sentence "
-                   "after uses that H increases. A slip of the pen in one word of the "
-                   "argument; what the remark states, that the bound increases in gamma-bar, is true.")
-reading(id="de_sgld.lemma_7_display", paper=PAPER, where="proof of Lemma 7, last line",
+                   "after uses that H increases. A slip of the pen in one word of the argument; what the "
+                   "remark states, that the bound increases in gamma-bar, is true.")
+reading(id="de_sgld.lemma_7_display", paper=PAPER, where="proof of Lemma 7, last line", grade="transcription",
+        theorems=("de_sgld.gradient_error_bound",),
         printed="E|x_i^(0)|^2 and 8 L^2 d eta/(1 - gamma-bar^2)^2",
         corrected="E|x^(0)|^2 and 8 L^2 d eta/(1 - gamma-bar^2)",
-        grade="transcription", consequence="nothing", theorems=("de_sgld.gradient_error_bound",),
         derivation="The statement, and Lemma 6 that the line inserts, have both without the subscript and "
                    "the exponent, which our text may have added.")

@@ -9,9 +9,10 @@ import pytest
 
 import fedsim as fs
 import theory
+from theory.decentralized import errata_transient as apart
 from theory.decentralized.sghmc import errata as momentum, errata_constants as constants
 from theory.decentralized.sghmc.setting import chain
-from theory.decentralized.sgld import errata as langevin, errata_transient as apart
+from theory.decentralized.sgld import errata as langevin
 from theory.exact import joint_law
 
 GRADES = {

@@ -17,7 +17,7 @@ from fedsim.settings.participation import Participation
 from fedsim.settings.schedules import Harmonic
 from theory import privacy
 from theory.privacy import PrivacySetting, guarantee_at
-from theory.privacy.claims import standard_numbers
+from theory.privacy.bounds import standard_numbers
 
 
 @pytest.mark.parametrize("participation", [None, SCHEME_I, SCHEME_II, Participation(1, True)])

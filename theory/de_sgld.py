@@ -20,13 +20,16 @@ from .decentralized.sgld.bounds import (
 from .decentralized.sgld.lemmas import (
     coupling_bound,
     disagreement_bound,
+    euler_bound,
+    fixed_point_bound,
     gradient_bound,
     gradient_error_bound,
     iterate_bound,
+    step_size_limit,
+    target_moment_bound,
 )
 from .decentralized.sgld.minibatch import minibatch_constants, noise_growth
 from .decentralized.sgld.planning import budget_rate, least_iterations, plan, remark_step_size, step_rate
-from .decentralized.sgld.target import euler_bound, fixed_point_bound, step_size_limit, target_moment_bound
 
 __all__ = [
     "Connectivity", "Coupling", "NoiseFree", "NotApplicable", "Plan", "Setting", "Spread", "budget_rate",

@@ -6,6 +6,7 @@ Source: FA-LD section 5: "under some DP budget, we can select the largest rho an
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from scipy.optimize import brentq
@@ -96,11 +97,9 @@ def largest_step_size(given: PrivacySetting, epsilon: float, *, variant: str = "
     if low < math.log(math.ulp(0.0)) + 40.0:
         raise ValueError(f"epsilon={epsilon!r} needs a step size too small for a float64")
     step = math.exp(brentq(excess, low, high, xtol=1e-15, rtol=1e-14))
-    found = guarantee_at(given, step, variant=variant)
-    while found.epsilon > budget:  # the root is known to a few units in the last place
-        step *= 1.0 - 1e-14
-        found = guarantee_at(given, step, variant=variant)
-    return PrivateStep(step, "epsilon", found)
+    while (spent := guarantee_at(given, step, variant=variant)).epsilon > budget:
+        step *= 1.0 - 1e-14  # the root is known to a few units in the last place
+    return PrivateStep(step, "epsilon", spent)
 
 
 def largest_shared_noise(given: PrivacySetting, step_size: float, epsilon: float, *,
@@ -188,15 +187,11 @@ def largest_active_clients(given: PrivacySetting, step_size: float, epsilon: flo
         drawn = replace(given, participation=Participation(n_active, given.scheme == "I"))
         return guarantee_at(drawn, eta, variant=checked_variant(drawn, variant))
 
-    def fits(found: PrivacyGuarantee) -> bool:
-        return found.epsilon <= budget and found.delta <= failure
+    def too_many(n_active: int) -> bool:
+        spent = at(n_active)
+        return spent.epsilon > budget or spent.delta > failure
 
-    least = at(1)
-    if not fits(least):
-        raise ValueError(f"epsilon={epsilon!r} and delta={delta!r} must be at least {least.epsilon:.6g} and "
-                         f"{least.delta:.6g}, which a single drawn client needs at step_size={eta:g}")
-    low, high = 1, given.n_clients + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(at(middle)) else (low, middle)
-    return low
+    if too_many(1):
+        raise ValueError(f"epsilon={epsilon!r} and delta={delta!r} must be at least {at(1).epsilon:.6g} and "
+                         f"{at(1).delta:.6g}, which a single drawn client needs at step_size={eta:g}")
+    return bisect_left(range(1, given.n_clients + 1), True, key=too_many)

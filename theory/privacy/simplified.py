@@ -20,7 +20,7 @@ from fedsim.settings.validation import positive
 from ..bound import Assumption
 from ..statement import Hypothesis, Terms
 from . import hypotheses
-from .claims import DATA, EXCHANGEABLE, FORMS, IN_FORCE, OF_CLIENT, OF_RUN, claim, statements
+from .bounds import DATA, EXCHANGEABLE, FORMS, IN_FORCE, OF_CLIENT, OF_RUN, claim, statements
 from .setting import PrivacySetting
 from .terms import exp, step_epsilon
 from .theorem import guarantee_at

@@ -10,17 +10,21 @@ Source: "Stochastic gradient MCMC with stale gradients".
 
 from ..exact.delay import AverageLaw, average_law, combine_servers
 from . import errata, quantities
-from .fitting import TermFit, fit_constants
+from .curves import TermFit, first_reaching, fit_constants, iteration_speedup, time_speedup
 from .lemmas import fluctuation_rate, gradient_gap_bound, gradient_gap_rate
-from .optima import (
+from .planning import StalePlan, plan
+from .quantities import fluctuation, gradient_gap
+from .rates import (
+    bias_rate,
     chains_optimal_variance_rate,
+    generic_bias_rate,
+    generic_mse_rate,
+    mse_rate,
     optimal_bias_rate,
     optimal_mse_rate,
     optimal_variance_rate,
+    variance_rate,
 )
-from .planning import StalePlan, plan
-from .quantities import fluctuation, gradient_gap
-from .rates import bias_rate, generic_bias_rate, generic_mse_rate, mse_rate, variance_rate
 from .rules import (
     bias_optimum,
     bias_step_size,
@@ -30,7 +34,6 @@ from .rules import (
     variance_step_size,
 )
 from .servers import chain_terms, chains_bias_rate, chains_mse_rate, chains_variance_rate
-from .speedup import first_reaching, iteration_speedup, time_speedup
 
 __all__ = [
     "AverageLaw", "StalePlan", "TermFit", "average_law", "bias_optimum", "bias_rate", "bias_step_size",

@@ -17,10 +17,10 @@ from fedsim.settings.validation import Array
 from ..corrections import Evidence, erratum, reading
 from ..exact.delay import average_law
 from . import slips
+from .curves import first_reaching
 from .rules import mse_step_size
 from .servers import chain_terms
 from .setting import PAPER
-from .speedup import first_reaching
 
 __all__ = ["slips"]
 

@@ -120,8 +120,8 @@ def fluctuation(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = Non
         raise NoExactLaw(f"problem={problem!r}: the noise of minibatches is not normal")
     validate(problem, algorithm, start)
     length, pooled = whole("n_rounds", n_rounds, 1), StaleFamily().solvable(problem).pooled()
-    h, given = float(algorithm.schedule.largest), pooled.noise_covariances
-    noise = 2.0 * h * np.eye(pooled.dim) + (0.0 if given is None else h**2 * given[0])
+    h, rough = float(algorithm.schedule.largest), pooled.noise_covariances
+    noise = 2.0 * h * np.eye(pooled.dim) + (0.0 if rough is None else h**2 * rough[0])
     inverse = np.linalg.inv(pooled.dense_hessians[0])
     weight = inverse @ noise @ inverse
     each = each_schedule(algorithm, length)
@@ -134,50 +134,37 @@ def fluctuation(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = Non
     return np.cumsum(total / len(each)) / (h * np.arange(1.0, length + 1.0)) ** 2
 
 
-def _exact(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> AverageLaw:
-    return average_law(problem, algorithm, n_rounds, start=start)
-
-
-def _measure(pick: Callable[[AverageLaw], Array]) -> Callable[[Bound, Any, float], Measured]:
+def _of_average(name: str, meaning: str, pick: Callable[[AverageLaw], Array]) -> None:
+    """Register a quantity that is read from the law of the average."""
     def measure(bound: Bound, law: AverageLaw, level: float) -> Measured:
-        at = np.searchsorted(law.lengths, bound.rounds)
-        value = pick(law)[at]
+        value = pick(law)[np.searchsorted(law.lengths, bound.rounds)]
         return Measured(value, bound.rounds, float(np.abs(value).max()))
 
-    return measure
+    quantity(name, f"{meaning} of the average of squares over L iterates", measure,
+             lambda problem, algorithm, bound, n_rounds, start, record: average_law(
+                 problem, algorithm, n_rounds, start=start))
 
 
-def _at_rounds(function: Callable[..., Array]) -> Callable[..., Array]:
-    """The exact values at the rounds of a bound, which `theory.check` takes as they are."""
-    def exact(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Array:
-        return function(problem, algorithm, n_rounds, start=start)[bound.rounds - 1]
-
-    return exact
+_of_average("average_bias", "|E phi_L - phibar|", lambda law: np.abs(law.bias))
+_of_average("average_mse", "E (phi_L - phibar)^2", lambda law: law.mse)
+_of_average("average_variance", "Var phi_L", lambda law: law.variance)
 
 
 def _exact_gaps(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> _Gaps:
-    found = _gaps(problem, algorithm, n_rounds, start)
-    return _Gaps(found.value[bound.rounds - 1], found.scale)
+    gaps = _gaps(problem, algorithm, n_rounds, start)
+    return _Gaps(gaps.value[bound.rounds - 1], gaps.scale)
 
 
-def _measure_gaps(bound: Bound, law: Any, level: float) -> Measured:
-    if not isinstance(law, _Gaps):
-        return _plain(bound, law, level)
-    return Measured(law.value, bound.rounds, law.scale)
-
-
-def _plain(bound: Bound, law: Any, level: float) -> Measured:
+def _measure_plain(bound: Bound, law: Any, level: float) -> Measured:
+    """Values at the rounds of a bound, which `theory.check` takes as they are where they are an array."""
+    if isinstance(law, _Gaps):
+        return Measured(law.value, bound.rounds, law.scale)
     raise ValueError(f"law={law!r} must be an array (n,) of the {bound.quantity} at the bound's rounds, e.g. "
                      "from theory.stale.gradient_gap")
 
 
-quantity("average_bias", "|E phi_L - phibar| of the average of squares over L iterates",
-         _measure(lambda law: np.abs(law.bias)), _exact)
-quantity("average_mse", "E (phi_L - phibar)^2 of the average of squares over L iterates",
-         _measure(lambda law: law.mse), _exact)
-quantity("average_variance", "Var phi_L of the average of squares over L iterates",
-         _measure(lambda law: law.variance), _exact)
 quantity("gradient_gap", "norm of the mean difference of old and fresh gradient at the L-th update",
-         _measure_gaps, _exact_gaps)
+         _measure_plain, _exact_gaps)
 quantity("average_fluctuation", "mean square of the martingale part of the average of L squares",
-         _plain, _at_rounds(fluctuation))
+         _measure_plain, lambda problem, algorithm, bound, n_rounds, start, record: fluctuation(
+             problem, algorithm, n_rounds, start=start)[bound.rounds - 1])

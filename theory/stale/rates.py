@@ -1,7 +1,9 @@
-"""Errors of a time average up to constants: Lemma 1, Theorems 2, 3 and 4.
+"""Errors of a time average up to constants: Lemma 1, Theorems 2, 3 and 4; and at the best step size.
 
 All unknown constants are one. L counts iterations, h is the step size, tau the largest age and K the
-order of the integrator, 1 for the Euler steps simulated here. Rates at the best step size are in `optima`.
+order of the integrator, 1 for the Euler steps simulated here. The best step size, of which Corollary 5,
+section 4 and what follows Theorem 7 speak, is that for each L, whose constant is not known; that of the
+algorithm, which may be a schedule, only decides whether it is stable.
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ from fedsim.settings.validation import nonnegative, whole
 
 from ..bound import Assumption
 from ..statement import Hypothesis, Terms
-from .setting import HYPOTHESES, STANDARD, Setting, theorem
+from .setting import BEST, HYPOTHESES, STANDARD, Setting, theorem
+
+
+def _shape(s: Setting, rounds: np.ndarray, order: int, power: int, **further: Any) -> dict[str, Any]:
+    """1/(L h), further terms, and the integrator's h^K to this power."""
+    return {"time": 1.0 / (rounds * s.h), **further, "integrator": s.h ** (power * whole("order", order, 1))}
 
 
 @theorem("Lemma 1 (bias)", source="Stale gradients Lemma 1", kind="rate", quantity="average_bias",
@@ -33,8 +40,7 @@ def generic_bias_rate(s: Setting, rounds: np.ndarray, *, operator_error: float =
     >>> round(float(bound.value[-1]), 3)
     0.2
     """
-    return {"operator": nonnegative("operator_error", operator_error), "time": 1.0 / (rounds * s.h),
-            "integrator": s.h ** whole("order", order, 1)}
+    return {"operator": nonnegative("operator_error", operator_error), **_shape(s, rounds, order, 1)}
 
 
 FRESH = Hypothesis("all ages 0", lambda s: Assumption.yes("unbiased gradients: all ages are 0", s.tau == 0))
@@ -59,8 +65,7 @@ def generic_mse_rate(s: Setting, rounds: np.ndarray, *, operator_error: float = 
     >>> round(float(bound.value[-1]), 3), bound.violated
     (0.11, ('unbiased gradients: all ages are 0',))
     """
-    return {"operator": nonnegative("operator_error", operator_error) / rounds,
-            "time": 1.0 / (rounds * s.h), "integrator": s.h ** (2 * whole("order", order, 1))}
+    return {"operator": nonnegative("operator_error", operator_error) / rounds, **_shape(s, rounds, order, 2)}
 
 
 @theorem("Theorem 2", kind="rate", quantity="average_bias", terms=("time", "staleness", "integrator"),
@@ -78,8 +83,7 @@ def bias_rate(s: Setting, rounds: np.ndarray, *, order: int = 1) -> Terms:
     >>> bound.kind, round(float(bound.value[-1]), 3)
     ('rate', 0.7)
     """
-    return Terms({"time": 1.0 / (rounds * s.h), "staleness": s.tau * s.h,
-                  "integrator": s.h ** whole("order", order, 1)}, inputs={"tau": s.tau})
+    return Terms(_shape(s, rounds, order, 1, staleness=s.tau * s.h), inputs={"tau": s.tau})
 
 
 @theorem("Theorem 3", kind="rate", quantity="average_mse", terms=("time", "staleness", "integrator"),
@@ -99,8 +103,7 @@ def mse_rate(s: Setting, rounds: np.ndarray, *, order: int = 1) -> Terms:
     >>> theory.stale.fit_constants(shape, law.mse[late]).label
     'fitted constants: time 4.29, staleness 3.34, integrator 0'
     """
-    return Terms({"time": 1.0 / (rounds * s.h), "staleness": (s.tau * s.h) ** 2,
-                  "integrator": s.h ** (2 * whole("order", order, 1))}, inputs={"tau": s.tau})
+    return Terms(_shape(s, rounds, order, 2, staleness=(s.tau * s.h) ** 2), inputs={"tau": s.tau})
 
 
 @theorem("Theorem 4", kind="rate", quantity="average_variance", terms=("time", "integrator"),
@@ -119,4 +122,98 @@ def variance_rate(s: Setting, rounds: np.ndarray, *, order: int = 1) -> dict[str
     >>> round(float(bound.value[-1]), 3)
     0.11
     """
-    return {"time": 1.0 / (rounds * s.h), "integrator": s.h ** (2 * whole("order", order, 1))}
+    return _shape(s, rounds, order, 2)
+
+
+AT_EACH = Hypothesis("step size that is best for the bound at each L")
+
+
+def _old(s: Setting) -> Assumption:
+    return Assumption.yes("the term of staleness dominates: tau >= 1", s.tau >= 1)
+
+
+def _exponent(order: int) -> float:
+    """That of L: -2K/(2K+1)."""
+    K = whole("order", order, 1)
+    return -2.0 * K / (2.0 * K + 1.0)
+
+
+@theorem("Corollary 5", kind="rate", quantity="average_variance", terms=("variance",),
+         hypotheses=(*BEST, Hypothesis("step_size proportional to L^(-1/(2K+1))")))
+def optimal_variance_rate(rounds: np.ndarray, *, order: int = 1) -> dict[str, Any]:
+    """Shape of the variance with the step size that is best for Theorem 4.
+
+    Guarantee: Var phi_L = O(L^(-2K/(2K+1))).
+
+    Source: stale-gradient paper, Corollary 5, as printed.
+
+    The algorithm's step size, which may be a schedule, only decides whether it is stable.
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 4)
+    0.0464
+    """
+    return {"variance": rounds ** _exponent(order)}
+
+
+@theorem("section 4 (bias)", source="Stale gradients section 4", kind="rate", quantity="average_bias",
+         terms=("bias",), hypotheses=(*BEST, AT_EACH, Hypothesis("M1 tau h > M2 h^K", _old)))
+def optimal_bias_rate(s: Setting, rounds: np.ndarray) -> Terms:
+    """Shape of the bias with the step size that is best for Theorem 2, `theory.stale.bias_step_size`.
+
+    Guarantee: |E phi_L - phibar| = O((tau/L)^(1/2)), where the paper writes L = W Lbar with W workers.
+
+    Source: stale-gradient paper, section 4, as printed.
+
+    L counts the iterations of the server. At tau = 0, where the hypothesis fails, age 1 takes its place,
+    because the integrator's term is then of that size.
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 4)
+    0.2236
+    """
+    return Terms({"bias": (max(s.tau, 1) / rounds) ** 0.5}, inputs={"tau": s.tau})
+
+
+@theorem("section 4 (MSE)", source="Stale gradients section 4", kind="rate", quantity="average_mse",
+         terms=("mse",), hypotheses=(*BEST, AT_EACH, Hypothesis("M1 tau^2 h^2 > M2 h^(2K)", _old)))
+def optimal_mse_rate(s: Setting, rounds: np.ndarray) -> Terms:
+    """Shape of the MSE with the step size that is best for Theorem 3, `theory.stale.mse_step_size`.
+
+    Guarantee: E (phi_L - phibar)^2 = O((tau/L)^(2/3)), where the paper writes L = W Lbar.
+
+    Source: stale-gradient paper, sections 4 and 5.1, as printed.
+
+    L and tau = 0 as in `optimal_bias_rate`.
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 4)
+    0.1357
+    """
+    return Terms({"mse": (max(s.tau, 1) / rounds) ** (2.0 / 3.0)}, inputs={"tau": s.tau})
+
+
+@theorem("after Theorem 7", source="Stale gradients Theorem 7", kind="rate", quantity="average_variance",
+         terms=("variance",), hypotheses=(*BEST, AT_EACH, Hypothesis("one step size for all chains")),
+         variants={"optimised": "(1/S) L^(-2K/(2K+1))", "printed": "(S L)^(-2K/(2K+1))"})
+def chains_optimal_variance_rate(rounds: np.ndarray, variant: str, *, n_chains: int = 2, order: int = 1,
+                                 ) -> Terms:
+    """Shape of the variance of S equal servers with the step size that is best for Theorem 7.
+
+    Guarantee: Var = O((sum_s L_s)^(-2K/(2K+1))) as printed, with L_s = L. For equal servers the theorem's
+    bound is 1/(S L h) + h^(2K)/S = (1/S) (1/(L h) + h^(2K)), whose least value over h is of order
+    (1/S) L^(-2K/(2K+1)), smaller by S^(-1/(2K+1)): the linear speedup in S of which the text speaks.
+
+    Source: stale-gradient paper, sentence after Theorem 7.
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 4)
+    0.0232
+    """
+    servers, exponent = whole("n_chains", n_chains, 1), _exponent(order)
+    value = (servers * rounds) ** exponent if variant == "printed" else rounds**exponent / servers
+    return Terms({"variance": value}, inputs={"n_chains": servers})

@@ -17,7 +17,7 @@ from fedsim.settings.validation import Array
 
 from ...corrections import Evidence, erratum, reading
 from ...exact import joint_law
-from ..instances import pair
+from ..errata_transient import pair
 from .errata_constants import Case, moments
 from .momentum import first_constant, largest_beta
 

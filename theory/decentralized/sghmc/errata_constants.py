@@ -23,7 +23,7 @@ from fedsim.settings.validation import Array
 from ...corrections import Evidence, erratum
 from ...exact import joint_law
 from ...exact.gossip import GossipJointLaw
-from ..instances import Undamped, pair
+from ..errata_transient import Undamped, pair
 from ..schemes import fixed_point
 from .bounds import average_terms, clients_terms
 from .setting import Chain, chain

@@ -1,8 +1,8 @@
 """Errata of the paper's DE-SGLD part; each demonstration computes its numbers anew, from the displays.
 
 First what is false, then true statements and how far they are from sharp, then what is settled by reading:
-misprints, and marks our text may have lost. `errata_transient` has the step in the proof of Lemma 8. Those of
-DE-SGHMC are in `theory.de_sghmc.errata`.
+misprints, and marks our text may have lost. The step in the proof of Lemma 8 is in
+`theory.decentralized.errata_transient`, and those of DE-SGHMC are in `theory.de_sghmc.errata`.
 """
 
 from __future__ import annotations

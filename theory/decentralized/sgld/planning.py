@@ -23,7 +23,7 @@ from .. import plans
 from ..paper import THEOREM_1, sgld_theorem as theorem
 from ..setting import Setting
 from .bounds import w2_bound
-from .target import step_size_limit
+from .lemmas import step_size_limit
 
 
 @theorem("section 3, Remark 2, equations (21), (22)", quantity="w2", kind="rate",

@@ -1,4 +1,6 @@
-"""Speedups of W workers over one, at equal precision.
+"""What is read off curves: constants of a rate with several terms, and speedups of W workers over one.
+
+Constants are fitted, and labelled as fitted. Speedups are at equal precision:
 
 iteration speedup = iterations of a single worker / average iterations per worker;
 time speedup = time of a single worker / time of W workers.
@@ -6,18 +8,93 @@ time speedup = time of a single worker / time of W workers.
 From a fixed start the variance of an average begins at zero, rises and falls again: "reached" means for
 the first time after its maximum. Otherwise the start itself would count as precise.
 
-Source: stale-gradient paper, section 5 for the definitions.
+Source: stale-gradient paper, section 5 for the definitions of speedups.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import nnls
 
 from fedsim.settings.validation import Array, array, positive, shape, whole
 
 from ..exact.delay import AverageLaw
+
+
+@dataclass(frozen=True, eq=False)
+class TermFit:
+    """A combination of a rate's terms that lies closest to measured values.
+
+    Attributes
+    ----------
+    constants : mapping name -> float
+        Fitted, each at least 0.
+    curve, measured : (n,)
+    largest_error : float
+        Largest relative deviation of the curve from what was measured.
+
+    Examples
+    --------
+    >>> fit = theory.stale.fit_constants({"time": [4.0, 2.0, 1.0]}, [8.0, 4.0, 2.0])
+    >>> type(fit).__name__, round(fit.constants["time"], 6), round(fit.largest_error, 6)
+    ('TermFit', 2.0, 0.0)
+    """
+
+    constants: Mapping[str, float]
+    curve: Array
+    measured: Array
+    largest_error: float
+
+    @property
+    def label(self) -> str:
+        """For a legend."""
+        shown = ", ".join(f"{name} {value:.3g}" for name, value in self.constants.items())
+        return f"fitted constants: {shown}"
+
+
+def fit_constants(terms: Mapping[str, Any], measured: Any) -> TermFit:
+    """Nonnegative least squares of measured values on the terms of a rate, in relative error.
+
+    Parameters
+    ----------
+    terms : mapping name -> (n,)
+        E.g. the `terms` of a bound of kind "rate", with all constants one.
+    measured : (n,)
+        Positive.
+
+    Returns
+    -------
+    TermFit
+
+    Raises
+    ------
+    ValueError
+        For no terms, `measured` that is not greater than 0, and a term of another shape or not finite.
+
+    Source: none; the theorems hold up to constants, which this determines by fitting.
+
+    Examples
+    --------
+    >>> fit = theory.stale.fit_constants({"time": [4.0, 2.0, 1.0], "step": [1.0, 1.0, 1.0]}, [9.0, 5.0,
+    ...     3.0])
+    >>> fit.label
+    'fitted constants: time 2, step 1'
+    """
+    if not terms:
+        raise ValueError("terms must name at least one term")
+    values = array("measured", measured, 1)
+    if (values <= 0.0).any():
+        raise ValueError(f"measured has an entry {values.min():g}; all must be greater than 0")
+    table = np.stack([shape(f"terms[{name!r}]", array(f"terms[{name!r}]", part, 1), values.shape,
+                            " (one per measured value)") for name, part in terms.items()], axis=1)
+    constants = nnls(table / values[:, None], np.ones(len(values)))[0]
+    curve = table @ constants
+    return TermFit(dict(zip(terms, constants.tolist(), strict=True)), curve, values,
+                   float(np.abs(curve / values - 1.0).max()))
 
 
 def first_reaching(lengths: Any, values: Any, precision: float) -> int | None:
@@ -56,11 +133,11 @@ def first_reaching(lengths: Any, values: Any, precision: float) -> int | None:
 
 
 def _reached(name: str, law: AverageLaw, precision: float) -> int:
-    found = first_reaching(law.lengths, law.variance, precision)
-    if found is None:
+    length = first_reaching(law.lengths, law.variance, precision)
+    if length is None:
         raise ValueError(f"precision={precision!r} is not reached by {name} within {law.lengths[-1]} "
                          f"iterations (variance {law.variance[-1]:.3g})")
-    return found
+    return length
 
 
 def iteration_speedup(single: AverageLaw, several: AverageLaw, n_workers: int, precision: float) -> float:

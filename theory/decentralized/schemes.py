@@ -62,10 +62,9 @@ def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
         raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic: the fixed point is explicit there")
     N, d = problem.n_clients, problem.dim
     blocks = alpha * problem.weights[:, None, None] * problem.dense_hessians
-    matrix = np.kron(np.eye(N) - algorithm.mixing, np.eye(d)).reshape(N, d, N, d)
-    matrix[np.arange(N), :, np.arange(N), :] += blocks
+    matrix = np.kron(np.eye(N) - algorithm.mixing, np.eye(d)) + block_diag(*blocks)
     pull = np.einsum("cij,cj->ci", blocks, problem.minimizers)
-    return np.linalg.solve(matrix.reshape(N * d, N * d), pull.ravel()).reshape(N, d)
+    return np.linalg.solve(matrix, pull.ravel()).reshape(N, d)
 
 
 @dataclass(frozen=True)

@@ -192,10 +192,14 @@ class Setting:
                                 "Lemma 5)")
         return room
 
+    def heat_of(self, beta: float) -> float:
+        """alpha sigma^2 N + 2 (1 - beta) d N: trace of the noise in a step of all clients, over alpha."""
+        return self.alpha * self.sigma_sq * self.N + 2.0 * (1.0 - beta) * self.d * self.N
+
     @property
     def heat(self) -> float:
         """eta sigma^2 N + 2 d N, of DE-SGLD."""
-        return self.alpha * self.sigma_sq * self.N + 2.0 * self.d * self.N
+        return self.heat_of(0.0)
 
     @property
     def gradient_parts(self) -> dict[str, float]:

@@ -16,13 +16,10 @@ from fedsim.settings.validation import Array
 
 from ..corrections import Evidence, erratum, reading
 from ..exact.delay import average_law
-from . import slips
 from .curves import first_reaching
 from .rules import mse_step_size
 from .servers import chain_terms
 from .setting import PAPER
-
-__all__ = ["slips"]
 
 N_DATA, BATCH_SIZE, CONSTANT, ITERATIONS = 1000, 10, 1.0 / 30.0, 500
 AGES = (1, 2, 5, 10, 15, 20)

@@ -65,7 +65,7 @@ def beginning_bound(s: Setting, beta: float, start_velocity_sq: float) -> Beginn
     start = float(np.sqrt(s.start_sq)) + off
     steepest = s.alpha * s.L + 1.0 - s.smallest  # alpha L_a
     pushed = float(np.sqrt(s.alpha * start_velocity_sq)) * beta
-    heat = s.alpha**2 * s.sigma_sq * s.N + 2.0 * (1.0 - beta) * s.alpha * s.N * s.d
+    heat = s.alpha * s.heat_of(beta)
     return Beginning(s.minimizer_norm + off, off, start**2,
                      (max(1.0, steepest - 1.0) * start + pushed) ** 2 + heat,
                      (steepest * start + pushed) ** 2 + heat)
@@ -103,32 +103,22 @@ def beginning(problem: Any, algorithm: Any, start: Any = None) -> Beginning:
     alpha, beta = eta**2, 1.0 - algorithm.friction * eta
     fixed = fixed_point(problem, algorithm, alpha)
     assert isinstance(problem, Quadratic)
-    N, d = problem.n_clients, problem.dim
-    points, cov = start_of(problem, algorithm, start)
-    points = np.broadcast_to(points, (N, d))
+    (N, d), same = fixed.shape, np.eye(fixed.size)
     blocks = problem.weights[:, None, None] * problem.dense_hessians
     downhill = np.kron(algorithm.mixing - np.eye(N), np.eye(d)) - alpha * block_diag(*blocks)
-    move = (downhill @ (points - fixed).ravel()).reshape(N, d)
-    move = move + eta * beta * algorithm.start_velocities(problem)
-    noise = problem.noise_covariances
+    push = eta * beta * algorithm.start_velocities(problem).ravel()
     heat = 2.0 * (1.0 - beta) * alpha * N * d
-    if noise is not None:
-        heat += alpha**2 * float(problem.weights**2 @ np.trace(noise, axis1=1, axis2=2))
-    spread = first = stepped = 0.0
-    if cov is not None:  # one draw for all clients
-        common = np.tile(np.eye(d), (N, 1))
-        whole = common @ cov @ common.T
-        after = np.eye(N * d) + downhill
-        spread, first, stepped = (float(np.trace(map_ @ whole @ map_.T)) for map_ in (
-            np.eye(N * d), after, downhill))
-    return Beginning(
-        float(np.linalg.norm(fixed)), float(np.linalg.norm(fixed - problem.minimizer)),
-        float(((points - fixed) ** 2).sum()) + spread,
-        float(((points + move - fixed) ** 2).sum()) + first + heat, float((move**2).sum()) + stepped + heat)
+    if problem.noise_covariances is not None:
+        rough = np.trace(problem.noise_covariances, axis1=1, axis2=2)
+        heat += alpha**2 * float(problem.weights**2 @ rough)
+    points, cov = start_of(problem, algorithm, start)
+    off = (np.broadcast_to(points, (N, d)) - fixed).ravel()
+    spread = np.tile(np.zeros((d, d)) if cov is None else cov, (N, N))  # one draw for all clients
+    moments = [float(((to @ off + moved * push) ** 2).sum() + np.trace(to @ spread @ to.T) + moved * heat)
+               for to, moved in ((same, 0.0), (same + downhill, 1.0), (downhill, 1.0))]
+    return Beginning(float(np.linalg.norm(fixed)), float(np.linalg.norm(fixed - problem.minimizer)), *moments)
 
 
 def of_problem(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
     """The further argument of the theorems where the problem is known and quadratic."""
-    if not isinstance(problem, Quadratic):
-        return {}
-    return {"begin": beginning(problem, algorithm, start)}
+    return {"begin": beginning(problem, algorithm, start)} if isinstance(problem, Quadratic) else {}

@@ -77,14 +77,12 @@ class Chain:
     @property
     def c1(self) -> float:
         """c_1, equation (76)."""
-        s = self.base
-        return first_constant(s.mu, s.L, s.smallest, self.alpha, self.beta)
+        return first_constant(self.base.mu, self.base.L, self.base.smallest, self.alpha, self.beta)
 
     @property
     def largest_beta(self) -> float:
         """The largest beta that (38) allows."""
-        s = self.base
-        return largest_beta(s.mu, s.L, s.smallest, self.alpha)
+        return largest_beta(self.base.mu, self.base.L, self.base.smallest, self.alpha)
 
     @property
     def k(self) -> float:
@@ -127,8 +125,7 @@ class Chain:
     @property
     def heat(self) -> float:
         """eta^4 sigma^2 N + 2 gamma eta^3 N d: trace of the noise in a step of all positions."""
-        s = self.base
-        return self.alpha**2 * s.sigma_sq * s.N + 2.0 * (1.0 - self.beta) * self.alpha * s.N * s.d
+        return self.alpha * self.base.heat_of(self.beta)
 
     @property
     def V1(self) -> float:
@@ -188,13 +185,12 @@ class Chain:
     @cached_property
     def c5(self) -> float:
         """Bound of E||v||^2 of all clients, equation (105)."""
-        s, room = self.base, 1.0 - 2.0 * self.beta**2
+        room = 1.0 - 2.0 * self.beta**2
         if room <= 0.0:
             raise NotApplicable(f"1 - friction*step_size={self.beta:g} must be less than sqrt(1/2): the "
                                 "bound has no value (DE-SGHMC Lemma 13)")
-        heat = 2.0 * (1.0 - self.beta) * s.N * s.d
-        return self.start_velocity_sq + (2.0 * self.alpha * self.gradient_bound
-                                         + self.alpha * s.sigma_sq * s.N + heat) / room
+        gains = 2.0 * self.alpha * self.gradient_bound + self.base.heat_of(self.beta)
+        return self.start_velocity_sq + gains / room
 
     @property
     def hypotheses(self) -> tuple[Assumption, ...]:
@@ -256,7 +252,6 @@ def chain(constants: Constants, algorithm: DESGHMC, variant: str = "corrected",
     """
     eta, beta = require_constant_step(algorithm), momentum(algorithm)
     base = network_setting(constants, algorithm, eta**2)
-    given: Array = np.zeros(1) if algorithm.start_velocity is None else algorithm.start_velocity
-    speed = float((given**2).sum() * (base.N if given.ndim == 1 else 1))
-    found = beginning_bound(base, beta, speed) if begin is None else begin
-    return Chain(base, eta, beta, speed, found, variant)
+    velocity: Array = np.zeros(1) if algorithm.start_velocity is None else algorithm.start_velocity
+    speed = float((velocity**2).sum() * (base.N if velocity.ndim == 1 else 1))
+    return Chain(base, eta, beta, speed, begin or beginning_bound(base, beta, speed), variant)

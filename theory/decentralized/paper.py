@@ -58,6 +58,7 @@ _OF_CONSTANTS = replace(
     raises=_RAISES + "far outside (37), (38).",
     example=_PROBLEM + "fs.DESGHMC(0.1, 10.0, fs.network.complete(2))")
 
-sgld_theorem, theorem_of_constants = _SGLD.theorem, _OF_CONSTANTS.theorem
+sgld_theorem = partial(_SGLD.theorem, hypotheses=THEOREM_1)
+theorem_of_constants = partial(_OF_CONSTANTS.theorem, hypotheses=THEOREM_11)
 sghmc_theorem = partial(replace(_OF_CONSTANTS, setting=lambda constants, algorithm, begin=None: chain(
-    constants, algorithm, begin=begin)).theorem, inputs=of_problem)
+    constants, algorithm, begin=begin)).theorem, hypotheses=THEOREM_11, inputs=of_problem)

@@ -11,9 +11,8 @@ Source: "Stochastic gradient MCMC with stale gradients".
 from ..exact.delay import AverageLaw, average_law, combine_servers
 from . import errata, quantities
 from .curves import TermFit, first_reaching, fit_constants, iteration_speedup, time_speedup
-from .lemmas import fluctuation_rate, gradient_gap_bound, gradient_gap_rate
 from .planning import StalePlan, plan
-from .quantities import fluctuation, gradient_gap
+from .quantities import fluctuation, fluctuation_rate, gradient_gap, gradient_gap_bound, gradient_gap_rate
 from .rates import (
     bias_rate,
     chains_optimal_variance_rate,

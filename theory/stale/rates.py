@@ -16,7 +16,7 @@ from fedsim.settings.validation import nonnegative, whole
 
 from ..bound import Assumption
 from ..statement import Hypothesis, Terms
-from .setting import BEST, HYPOTHESES, STANDARD, Setting, theorem
+from .setting import BEST, STANDARD, Setting, rate
 
 
 def _shape(s: Setting, rounds: np.ndarray, order: int, power: int, **further: Any) -> dict[str, Any]:
@@ -24,9 +24,9 @@ def _shape(s: Setting, rounds: np.ndarray, order: int, power: int, **further: An
     return {"time": 1.0 / (rounds * s.h), **further, "integrator": s.h ** (power * whole("order", order, 1))}
 
 
-@theorem("Lemma 1 (bias)", source="Stale gradients Lemma 1", kind="rate", quantity="average_bias",
-         terms=("operator", "time", "integrator"), hypotheses=STANDARD,
-         arguments={"operator_error": "float: Mean over l of ||E dV_l||, zero for unbiased gradients."})
+@rate("Lemma 1 (bias)", source="Stale gradients Lemma 1", quantity="average_bias",
+      terms=("operator", "time", "integrator"), hypotheses=STANDARD,
+      arguments={"operator_error": "float: Mean over l of ||E dV_l||, zero for unbiased gradients."})
 def generic_bias_rate(s: Setting, rounds: np.ndarray, *, operator_error: float = 0.0, order: int = 1,
                       ) -> dict[str, Any]:
     """Shape of the bias of any SG-MCMC algorithm.
@@ -46,9 +46,9 @@ def generic_bias_rate(s: Setting, rounds: np.ndarray, *, operator_error: float =
 FRESH = Hypothesis("all ages 0", lambda s: Assumption.yes("unbiased gradients: all ages are 0", s.tau == 0))
 
 
-@theorem("Lemma 1 (MSE)", source="Stale gradients Lemma 1", kind="rate", quantity="average_mse",
-         terms=("operator", "time", "integrator"), hypotheses=(*STANDARD, FRESH),
-         arguments={"operator_error": "float: Mean over l of E ||dV_l||^2."})
+@rate("Lemma 1 (MSE)", source="Stale gradients Lemma 1", quantity="average_mse",
+      terms=("operator", "time", "integrator"), hypotheses=(*STANDARD, FRESH),
+      arguments={"operator_error": "float: Mean over l of E ||dV_l||^2."})
 def generic_mse_rate(s: Setting, rounds: np.ndarray, *, operator_error: float = 0.0, order: int = 1,
                      ) -> dict[str, Any]:
     """Shape of the mean squared error of any SG-MCMC algorithm with unbiased gradients.
@@ -68,8 +68,7 @@ def generic_mse_rate(s: Setting, rounds: np.ndarray, *, operator_error: float = 
     return {"operator": nonnegative("operator_error", operator_error) / rounds, **_shape(s, rounds, order, 2)}
 
 
-@theorem("Theorem 2", kind="rate", quantity="average_bias", terms=("time", "staleness", "integrator"),
-         hypotheses=HYPOTHESES)
+@rate("Theorem 2", quantity="average_bias", terms=("time", "staleness", "integrator"))
 def bias_rate(s: Setting, rounds: np.ndarray, *, order: int = 1) -> Terms:
     """Shape of the bias with stale gradients, D1 = M1 = M2 = 1.
 
@@ -86,8 +85,7 @@ def bias_rate(s: Setting, rounds: np.ndarray, *, order: int = 1) -> Terms:
     return Terms(_shape(s, rounds, order, 1, staleness=s.tau * s.h), inputs={"tau": s.tau})
 
 
-@theorem("Theorem 3", kind="rate", quantity="average_mse", terms=("time", "staleness", "integrator"),
-         hypotheses=HYPOTHESES)
+@rate("Theorem 3", quantity="average_mse", terms=("time", "staleness", "integrator"))
 def mse_rate(s: Setting, rounds: np.ndarray, *, order: int = 1) -> Terms:
     """Shape of the mean squared error with stale gradients, all constants one.
 
@@ -106,8 +104,7 @@ def mse_rate(s: Setting, rounds: np.ndarray, *, order: int = 1) -> Terms:
     return Terms(_shape(s, rounds, order, 2, staleness=(s.tau * s.h) ** 2), inputs={"tau": s.tau})
 
 
-@theorem("Theorem 4", kind="rate", quantity="average_variance", terms=("time", "integrator"),
-         hypotheses=HYPOTHESES)
+@rate("Theorem 4", quantity="average_variance", terms=("time", "integrator"))
 def variance_rate(s: Setting, rounds: np.ndarray, *, order: int = 1) -> dict[str, Any]:
     """Shape of the variance, D = 1. It does not contain tau.
 
@@ -138,8 +135,8 @@ def _exponent(order: int) -> float:
     return -2.0 * K / (2.0 * K + 1.0)
 
 
-@theorem("Corollary 5", kind="rate", quantity="average_variance", terms=("variance",),
-         hypotheses=(*BEST, Hypothesis("step_size proportional to L^(-1/(2K+1))")))
+@rate("Corollary 5", quantity="average_variance", terms=("variance",),
+      hypotheses=(*BEST, Hypothesis("step_size proportional to L^(-1/(2K+1))")))
 def optimal_variance_rate(rounds: np.ndarray, *, order: int = 1) -> dict[str, Any]:
     """Shape of the variance with the step size that is best for Theorem 4.
 
@@ -157,8 +154,8 @@ def optimal_variance_rate(rounds: np.ndarray, *, order: int = 1) -> dict[str, An
     return {"variance": rounds ** _exponent(order)}
 
 
-@theorem("section 4 (bias)", source="Stale gradients section 4", kind="rate", quantity="average_bias",
-         terms=("bias",), hypotheses=(*BEST, AT_EACH, Hypothesis("M1 tau h > M2 h^K", _old)))
+@rate("section 4 (bias)", source="Stale gradients section 4", quantity="average_bias", terms=("bias",),
+      hypotheses=(*BEST, AT_EACH, Hypothesis("M1 tau h > M2 h^K", _old)))
 def optimal_bias_rate(s: Setting, rounds: np.ndarray) -> Terms:
     """Shape of the bias with the step size that is best for Theorem 2, `theory.stale.bias_step_size`.
 
@@ -177,8 +174,8 @@ def optimal_bias_rate(s: Setting, rounds: np.ndarray) -> Terms:
     return Terms({"bias": (max(s.tau, 1) / rounds) ** 0.5}, inputs={"tau": s.tau})
 
 
-@theorem("section 4 (MSE)", source="Stale gradients section 4", kind="rate", quantity="average_mse",
-         terms=("mse",), hypotheses=(*BEST, AT_EACH, Hypothesis("M1 tau^2 h^2 > M2 h^(2K)", _old)))
+@rate("section 4 (MSE)", source="Stale gradients section 4", quantity="average_mse", terms=("mse",),
+      hypotheses=(*BEST, AT_EACH, Hypothesis("M1 tau^2 h^2 > M2 h^(2K)", _old)))
 def optimal_mse_rate(s: Setting, rounds: np.ndarray) -> Terms:
     """Shape of the MSE with the step size that is best for Theorem 3, `theory.stale.mse_step_size`.
 
@@ -196,9 +193,9 @@ def optimal_mse_rate(s: Setting, rounds: np.ndarray) -> Terms:
     return Terms({"mse": (max(s.tau, 1) / rounds) ** (2.0 / 3.0)}, inputs={"tau": s.tau})
 
 
-@theorem("after Theorem 7", source="Stale gradients Theorem 7", kind="rate", quantity="average_variance",
-         terms=("variance",), hypotheses=(*BEST, AT_EACH, Hypothesis("one step size for all chains")),
-         variants={"optimised": "(1/S) L^(-2K/(2K+1))", "printed": "(S L)^(-2K/(2K+1))"})
+@rate("after Theorem 7", source="Stale gradients Theorem 7", quantity="average_variance", terms=("variance",),
+      hypotheses=(*BEST, AT_EACH, Hypothesis("one step size for all chains")),
+      variants={"optimised": "(1/S) L^(-2K/(2K+1))", "printed": "(S L)^(-2K/(2K+1))"})
 def chains_optimal_variance_rate(rounds: np.ndarray, variant: str, *, n_chains: int = 2, order: int = 1,
                                  ) -> Terms:
     """Shape of the variance of S equal servers with the step size that is best for Theorem 7.

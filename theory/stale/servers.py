@@ -28,7 +28,7 @@ from fedsim.settings.validation import array, nonnegative, one_of, shape, whole
 
 from ..registry import named_variant
 from ..statement import Hypothesis, Terms
-from .setting import HYPOTHESES, Setting, theorem
+from .setting import HYPOTHESES, Setting, rate
 
 PARALLEL = (*HYPOTHESES, Hypothesis("independent chains weighted by T_s/T"))
 
@@ -101,8 +101,8 @@ def _equal(quantity: str, s: Setting, rounds: np.ndarray, n_chains: int, order: 
                  inputs={"n_chains": servers, "tau": s.tau})
 
 
-@theorem("Theorem 6 (bias)", source="Stale gradients Theorem 6", kind="rate", quantity="average_bias",
-         terms=("time", "staleness", "integrator"), hypotheses=PARALLEL)
+@rate("Theorem 6 (bias)", source="Stale gradients Theorem 6", quantity="average_bias",
+      terms=("time", "staleness", "integrator"), hypotheses=PARALLEL)
 def chains_bias_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, order: int = 1) -> Terms:
     """Shape of the bias of S equal servers, each with L iterations: that of one server.
 
@@ -116,11 +116,11 @@ def chains_bias_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, order
     return _equal("bias", s, rounds, n_chains, order)
 
 
-@theorem("Theorem 6 (MSE)", source="Stale gradients Theorem 6", kind="rate", quantity="average_mse",
-         terms=("time", "chains", "staleness", "integrator"), hypotheses=PARALLEL,
-         variants={"proof": "the last line of the proof, which is the theorem with 1/Tbar^2 and "
-                            "T_m^2/Tbar^2: without those bars, lost in our transcription, its last two terms "
-                            'would not be "independent of S"'}, formerly={"printed": "proof"})
+@rate("Theorem 6 (MSE)", source="Stale gradients Theorem 6", quantity="average_mse",
+      terms=("time", "chains", "staleness", "integrator"), hypotheses=PARALLEL,
+      variants={"proof": "the last line of the proof, which is the theorem with 1/Tbar^2 and "
+                         "T_m^2/Tbar^2: without those bars, lost in our transcription, its last two terms "
+                         'would not be "independent of S"'}, formerly={"printed": "proof"})
 def chains_mse_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, order: int = 1) -> Terms:
     """Shape of the mean squared error of S equal servers, each with L iterations.
 
@@ -134,10 +134,10 @@ def chains_mse_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, order:
     return _equal("mse", s, rounds, n_chains, order)
 
 
-@theorem("Theorem 7", kind="rate", quantity="average_variance", terms=("time", "integrator"),
-         hypotheses=PARALLEL, formerly={"printed": "proof"},
-         variants={"proof": "the last line of the proof, 1/T + ...; our transcription of the theorem has "
-                            "1/Tbar, which is true and S times larger"})
+@rate("Theorem 7", quantity="average_variance", terms=("time", "integrator"), hypotheses=PARALLEL,
+      formerly={"printed": "proof"},
+      variants={"proof": "the last line of the proof, 1/T + ...; our transcription of the theorem has "
+                         "1/Tbar, which is true and S times larger"})
 def chains_variance_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, order: int = 1) -> Terms:
     """Shape of the variance of S equal servers, each with L iterations: 1/S of that of one server.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -116,3 +116,5 @@ theorem = Paper(
            "n_chains or operator_error below their least values.",
     example=""">>> problem = fs.Quadratic([1.0], [[0.0]])
 >>> algorithm = fs.StaleSGLD(0.1, staleness=5)""").theorem
+rate = partial(theorem, kind="rate", hypotheses=HYPOTHESES)
+"""Nearly every statement of the paper."""

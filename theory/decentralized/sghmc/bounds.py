@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...statement import Terms
-from ..paper import THEOREM_11 as HYPOTHESES, sghmc_theorem as theorem, theorem_of_constants
+from ..paper import sghmc_theorem as theorem, theorem_of_constants
 from ..sgld.bounds import with_floor
 from .setting import Chain
 
@@ -69,8 +69,7 @@ def _equation(number: str) -> Callable[[str], str]:
         " with (105) as printed for its c_5" if variant == "printed_constant" else "")
 
 
-@theorem("Theorem 11 (average)", quantity="w2", terms=AVERAGE, hypotheses=HYPOTHESES, variants=VARIANTS,
-         source=_equation("(39)"))
+@theorem("Theorem 11 (average)", quantity="w2", terms=AVERAGE, variants=VARIANTS, source=_equation("(39)"))
 def w2_bound(s: Chain, rounds: np.ndarray, variant: str) -> Terms:
     """W2 bound of the clients' average.
 
@@ -95,7 +94,7 @@ def w2_bound(s: Chain, rounds: np.ndarray, variant: str) -> Terms:
     return with_floor(average_terms(s, constant_5(s, variant), rounds, variant))
 
 
-@theorem("Theorem 11 (clients)", quantity="w2_clients", hypotheses=HYPOTHESES, variants=VARIANTS,
+@theorem("Theorem 11 (clients)", quantity="w2_clients", variants=VARIANTS,
          terms=(*AVERAGE, "clients_transient", "clients_spread"), source=_equation("(40)"))
 def w2_clients_bound(s: Chain, rounds: np.ndarray, variant: str) -> Terms:
     """Bound of the mean over clients of their W2 distances to the target.
@@ -120,8 +119,7 @@ def _disagreement_terms(c: Chain, rounds: np.ndarray, variant: str) -> dict[str,
             "velocities": 2.0 * constant_5(c, variant) * c.alpha / s.gap**2}
 
 
-@theorem("Lemma 14", quantity="disagreement", terms=("start", "velocities"), hypotheses=HYPOTHESES,
-         variants=CONSTANT_105)
+@theorem("Lemma 14", quantity="disagreement", terms=("start", "velocities"), variants=CONSTANT_105)
 def disagreement_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """How far clients are from their average.
 
@@ -139,8 +137,8 @@ def disagreement_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, 
     return _disagreement_terms(s, rounds, variant)
 
 
-@theorem("Lemma 15", quantity="gradient_error", terms=("start", "velocities"), hypotheses=HYPOTHESES,
-         variants=CONSTANT_105, source="DE-SGHMC Lemma 15, equation (49)")
+@theorem("Lemma 15", quantity="gradient_error", terms=("start", "velocities"), variants=CONSTANT_105,
+         source="DE-SGHMC Lemma 15, equation (49)")
 def gradient_error_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """What the average's gradient misses because clients take theirs elsewhere.
 
@@ -159,7 +157,7 @@ def gradient_error_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str
             for name, part in _disagreement_terms(s, rounds, variant).items()}
 
 
-@theorem("Lemma 16", quantity="average_to_damped", hypotheses=HYPOTHESES, variants=VARIANTS,
+@theorem("Lemma 16", quantity="average_to_damped", variants=VARIANTS,
          terms=("disagreement", "gradient_noise", "network_transient"))
 def coupling_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """Distance of the average to the Euler scheme t with the same, damped noise.
@@ -192,7 +190,7 @@ def coupling_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]
     return coupling_terms(s, constant_5(s, variant), rounds, variant)
 
 
-@theorem_of_constants("Lemma 17", quantity="damped_to_euler", terms=("damping",), hypotheses=HYPOTHESES)
+@theorem_of_constants("Lemma 17", quantity="damped_to_euler", terms=("damping",))
 def damping_bound(s: Chain, rounds: np.ndarray) -> dict[str, Any]:
     """Distance of the two Euler schemes, with damped and with full noise.
 

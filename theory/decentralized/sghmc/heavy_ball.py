@@ -17,7 +17,7 @@ from fedsim.provenance import Part, Provenance, attach
 from fedsim.settings.validation import whole
 
 from ...statement import Terms
-from ..paper import THEOREM_11 as HYPOTHESES, sghmc_theorem as theorem, theorem_of_constants
+from ..paper import sghmc_theorem as theorem, theorem_of_constants
 from ..quantities import one_number, read_from
 from ..setting import power
 from .setting import Chain
@@ -32,7 +32,7 @@ def _from_first(n_rounds: int, rounds: np.ndarray) -> np.ndarray:
 
 
 @theorem("Lemma 13, proof, equation (88)", quantity="lyapunov", terms=("start", "noise"),
-         hypotheses=HYPOTHESES, variants=SECOND_CONSTANT, source="DE-SGHMC Lemma 13, equation (88)")
+         variants=SECOND_CONSTANT, source="DE-SGHMC Lemma 13, equation (88)")
 def lyapunov_bound(s: Chain, n_rounds: int, rounds: np.ndarray, variant: str) -> Terms:
     """The Lyapunov function of the heavy-ball recursion.
 
@@ -57,7 +57,7 @@ def lyapunov_bound(s: Chain, n_rounds: int, rounds: np.ndarray, variant: str) ->
 
 
 @theorem("Lemma 13, equation (45)", quantity="extrapolated", terms=("motion", "fixed_point"),
-         hypotheses=HYPOTHESES, variants=SECOND_CONSTANT)
+         variants=SECOND_CONSTANT)
 def extrapolation_bound(s: Chain, n_rounds: int, rounds: np.ndarray, variant: str) -> Terms:
     """Uniform second moment of the extrapolated positions.
 
@@ -78,7 +78,6 @@ def extrapolation_bound(s: Chain, n_rounds: int, rounds: np.ndarray, variant: st
 
 
 @theorem("Lemma 13, equations (46), (105)", quantity="velocities", terms=("start", "motion"),
-         hypotheses=HYPOTHESES,
          variants={"corrected": "c~_4 as in Source", "printed": "c~_4 and c_2 as printed"})
 def velocity_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """Uniform second moment of the velocities.
@@ -102,7 +101,7 @@ def velocity_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]
     return {"start": c.start_velocity_sq, "motion": c.c5 - c.start_velocity_sq}
 
 
-@theorem("Lemma 13, equation (46) of x", quantity="positions", terms=("moment",), hypotheses=HYPOTHESES,
+@theorem("Lemma 13, equation (46) of x", quantity="positions", terms=("moment",),
          source="DE-SGHMC Lemma 13, equation (46)",
          variants={"convexity": "", "printed": "4 c_3 + 4 ||x_a||^2 + 2 beta^2/(1-beta)^2 (2 c_3/(mu b) + 2 "
                                                "||x_a||^2), after (102), whose proof needs 4 c_3/(mu b); not "
@@ -208,7 +207,7 @@ def _number(s: Chain, algorithm: DESGHMC, name: str, value: float) -> Terms:
     return Terms({name: value}, rounds=np.array([0]), inputs={"recursion": of_run})
 
 
-@theorem_of_constants("Lemma 19", quantity="gradient_coefficient", terms=("zero",), hypotheses=HYPOTHESES)
+@theorem_of_constants("Lemma 19", quantity="gradient_coefficient", terms=("zero",))
 def gradient_coefficient_bound(s: Chain, algorithm: DESGHMC) -> Terms:
     """The coefficient of ||grad Fbar||^2 is negative.
 
@@ -224,7 +223,7 @@ def gradient_coefficient_bound(s: Chain, algorithm: DESGHMC) -> Terms:
     return _number(s, algorithm, "zero", 0.0)
 
 
-@theorem_of_constants("Lemma 20", quantity="lyapunov_ratio", terms=("one",), hypotheses=HYPOTHESES)
+@theorem_of_constants("Lemma 20", quantity="lyapunov_ratio", terms=("one",))
 def ratio_bound(s: Chain, algorithm: DESGHMC) -> Terms:
     """The Lyapunov function's first part contracts.
 
@@ -248,7 +247,7 @@ def ratio_bound(s: Chain, algorithm: DESGHMC) -> Terms:
     return _number(s.as_printed(True), algorithm, "one", 1.0)
 
 
-@theorem_of_constants("Lemma 21", quantity="least_factor", terms=("factor",), hypotheses=HYPOTHESES)
+@theorem_of_constants("Lemma 21", quantity="least_factor", terms=("factor",))
 def factor_bound(s: Chain, algorithm: DESGHMC) -> Terms:
     """The Lyapunov function's second part contracts.
 

@@ -28,8 +28,8 @@ from .setting import Chain
 
 
 @theorem("section 4, Remark 12, equations (41), (42)", quantity="w2", kind="rate",
-                      terms=("initialization", "step"), hypotheses=(*THEOREM_11, plans.SMALL),
-                      source="DE-SGHMC Remark 12, equation (42)")
+         terms=("initialization", "step"), hypotheses=(*THEOREM_11, plans.SMALL),
+         source="DE-SGHMC Remark 12, equation (42)")
 def step_rate(s: Chain, rounds: np.ndarray) -> dict[str, Any]:
     """Shape of W2 of the average for a fixed step size, with b_0 the start's part of Theorem 11.
 
@@ -47,7 +47,7 @@ def step_rate(s: Chain, rounds: np.ndarray) -> dict[str, Any]:
 
 
 @theorem("section 4, Remark 12", quantity="w2", kind="rate", terms=("budget",),
-                      hypotheses=(*THEOREM_11, plans.BUDGET), source="DE-SGHMC Remark 12")
+         hypotheses=(*THEOREM_11, plans.BUDGET), source="DE-SGHMC Remark 12")
 def budget_rate(s: Chain, n_rounds: int) -> Terms:
     """Shape of W2 of the average after a budget of 2 K = n_rounds iterations, as in DE-SGLD.
 

@@ -16,7 +16,7 @@ from fedsim.settings.validation import Array, whole
 
 from ...facts import Constants
 from ...statement import Terms
-from ..paper import THEOREM_1 as HYPOTHESES, sgld_theorem as theorem
+from ..paper import sgld_theorem as theorem
 from ..quantities import one_number, read_from
 from ..setting import Setting, setting
 
@@ -49,7 +49,7 @@ def with_floor(terms: dict[str, Any]) -> Terms:
     return Terms(terms, floor=float(sum(part for part in terms.values() if np.ndim(part) == 0)))
 
 
-@theorem("Theorem 1 (average)", quantity="w2", terms=AVERAGE, hypotheses=HYPOTHESES, variants=VARIANTS,
+@theorem("Theorem 1 (average)", quantity="w2", terms=AVERAGE, variants=VARIANTS,
          source="DE-SGLD Theorem 1, equation (30)")
 def w2_bound(s: Setting, rounds: np.ndarray, variant: str) -> Terms:
     """W2 bound of the clients' average.
@@ -73,7 +73,7 @@ def w2_bound(s: Setting, rounds: np.ndarray, variant: str) -> Terms:
     return with_floor(_average_terms(s, rounds, variant))
 
 
-@theorem("Theorem 1 (clients)", quantity="w2_clients", hypotheses=HYPOTHESES, variants=VARIANTS,
+@theorem("Theorem 1 (clients)", quantity="w2_clients", variants=VARIANTS,
          terms=(*AVERAGE, "clients_transient", "clients_spread"), source="DE-SGLD Theorem 1, equation (20)")
 def w2_clients_bound(s: Setting, rounds: np.ndarray, variant: str) -> Terms:
     """Bound of the mean over clients of their W2 distances to the target.
@@ -165,8 +165,7 @@ read_from(Connectivity, "a theory.de_sgld.Connectivity: the statement is about a
           lambda problem, algorithm, bound, n_rounds, start, record: bound.inputs["connectivity"])
 
 
-@theorem("section 3, Remark 3", quantity="connectivity_decrease", terms=("zero",), hypotheses=HYPOTHESES,
-         source="DE-SGLD Remark 3")
+@theorem("section 3, Remark 3", quantity="connectivity_decrease", terms=("zero",), source="DE-SGLD Remark 3")
 def connectivity_bound(s: Setting, constants: Constants, algorithm: DESGLD, n_rounds: int) -> Terms:
     """Theorem 1's bound for the clients falls nowhere as gamma-bar grows.
 

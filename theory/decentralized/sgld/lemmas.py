@@ -15,7 +15,7 @@ from fedsim.settings.validation import positive
 from ...bound import Assumption
 from ...facts import Constants
 from ...statement import Hypothesis, Terms
-from ..paper import THEOREM_1 as HYPOTHESES, sgld_theorem as theorem
+from ..paper import sgld_theorem as theorem
 from ..setting import Setting, power
 from .bounds import VARIANTS
 
@@ -23,8 +23,8 @@ ONCE = np.array([0])
 DISAGREEMENT = ("start", "gradients", "gradient_noise", "injected_noise")
 
 
-@theorem("Lemma 5", quantity="component_gradients", hypotheses=HYPOTHESES,
-         terms=("start", "fixed_point", "noise", "heterogeneity"), source="DE-SGLD Lemma 5, equation (26)")
+@theorem("Lemma 5", quantity="component_gradients", terms=("start", "fixed_point", "noise", "heterogeneity"),
+         source="DE-SGLD Lemma 5, equation (26)")
 def gradient_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     """Uniform bound D^2 of the clients' exact gradients.
 
@@ -46,8 +46,8 @@ def gradient_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     return s.gradient_parts
 
 
-@theorem("Lemma 5, proof, and equation (123)", quantity="fixed_point_moment", hypotheses=HYPOTHESES,
-         terms=("start", "noise"), source="DE-SGLD Lemma 5, proof")
+@theorem("Lemma 5, proof, and equation (123)", quantity="fixed_point_moment", terms=("start", "noise"),
+         source="DE-SGLD Lemma 5, proof")
 def iterate_bound(s: Setting, rounds: np.ndarray) -> Terms:
     """How far the clients are from the fixed point x_eta of the iteration without noise.
 
@@ -77,7 +77,7 @@ def _disagreement_terms(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
             "injected_noise": 8.0 * s.d * s.N * s.alpha / s.square_gap}
 
 
-@theorem("Lemma 6", quantity="disagreement", terms=DISAGREEMENT, hypotheses=HYPOTHESES)
+@theorem("Lemma 6", quantity="disagreement", terms=DISAGREEMENT)
 def disagreement_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     """How far clients are from their average.
 
@@ -96,7 +96,7 @@ def disagreement_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     return _disagreement_terms(s, rounds)
 
 
-@theorem("Lemma 7", quantity="gradient_error", terms=DISAGREEMENT, hypotheses=HYPOTHESES)
+@theorem("Lemma 7", quantity="gradient_error", terms=DISAGREEMENT)
 def gradient_error_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     """What the average's gradient misses because clients take theirs elsewhere.
 
@@ -114,7 +114,7 @@ def gradient_error_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     return {name: s.L**2 / s.N * part for name, part in _disagreement_terms(s, rounds).items()}
 
 
-@theorem("Lemma 8", quantity="average_to_euler", hypotheses=HYPOTHESES, variants=VARIANTS,
+@theorem("Lemma 8", quantity="average_to_euler", variants=VARIANTS,
          terms=("disagreement", "gradient_noise", "network_transient"))
 def coupling_bound(s: Setting, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """Distance of the average to the Euler scheme that has the same noise.
@@ -185,7 +185,7 @@ def euler_bound(s: Setting, rounds: np.ndarray) -> Terms:
                   "discretization": s.euler}, floor=s.euler)
 
 
-@theorem("Lemma 10", quantity="target_moment", terms=("spread",),
+@theorem("Lemma 10", quantity="target_moment", terms=("spread",), hypotheses=(),
          variants={"sharp": "d/(mu N)", "printed": "2 d/(mu N)"})
 def target_moment_bound(s: Setting, constants: Constants, variant: str) -> Terms:
     """Spread of the target about its mode.
@@ -206,7 +206,7 @@ def target_moment_bound(s: Setting, constants: Constants, variant: str) -> Terms
                  inputs={"minimizer": constants.minimizer})
 
 
-@theorem("Lemma 18", quantity="fixed_point_distance", terms=("distance",), hypotheses=HYPOTHESES)
+@theorem("Lemma 18", quantity="fixed_point_distance", terms=("distance",))
 def fixed_point_bound(s: Setting) -> Terms:
     """How far the fixed point of the noise-free iteration is from agreement on the minimizer.
 

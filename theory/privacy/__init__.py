@@ -8,14 +8,7 @@ entries, `*_bound`, are compared with exact privacy profiles, `Release`.
 
 from . import errata as _errata  # registers the corrections
 from .bounds import client_bound, minibatch_step_bound, noisy_step_bound, round_bound, run_bound
-from .hypotheses import (
-    VARIANTS,
-    local_ceiling,
-    round_ceiling,
-    round_epsilon_ceiling,
-    simplified_epsilon,
-    validity_ceiling,
-)
+from .hypotheses import VARIANTS, local_ceiling, round_ceiling, round_epsilon_ceiling, validity_ceiling
 from .planning import PrivateStep, largest_active_clients, largest_shared_noise, largest_step_size
 from .profiles import gaussian_delta
 from .release import Release
@@ -25,6 +18,7 @@ from .simplified import (
     epsilon_rate,
     epsilon_rate_bound,
     simplified_client_bound,
+    simplified_epsilon,
     simplified_run_bound,
     step_size_rate,
 )

@@ -151,8 +151,8 @@ def noisy_step_bound(s: PrivacySetting, algorithm: FALD) -> Terms:
     >>> bound.value.tolist(), bound.inputs["epsilon"].round(5).tolist()
     ([1e-05], [0.00613])
     """
-    found = guarantee_at(s, algorithm.schedule.largest)
-    return claim(s, algorithm, "step", {"gaussian": s.delta0}, epsilon=[found.terms["epsilon_batch"]])
+    claimed = guarantee_at(s, algorithm.schedule.largest)
+    return claim(s, algorithm, "step", {"gaussian": s.delta0}, epsilon=[claimed.terms["epsilon_batch"]])
 
 
 @of_step("Theorem G.3, (55) and (56)", source="FA-LD (55) and (56)", quantity="privacy_delta",
@@ -176,9 +176,9 @@ def minibatch_step_bound(s: PrivacySetting, algorithm: FALD) -> Terms:
     >>> bound.value.tolist(), bound.inputs["epsilon"].round(5).tolist()
     ([5e-06], [0.00613])
     """
-    found = guarantee_at(s, algorithm.schedule.largest)
+    claimed = guarantee_at(s, algorithm.schedule.largest)
     return claim(s, algorithm, "minibatch", {"gaussian": s.batch_fraction * s.delta0},
-                 epsilon=[found.terms["epsilon_step"]])
+                 epsilon=[claimed.terms["epsilon_step"]])
 
 
 @of_client("Theorem G.3, (58) and (59)", source="FA-LD (58) and (59)", quantity="privacy_delta",
@@ -232,9 +232,9 @@ def round_bound(s: PrivacySetting, algorithm: FALD, variant: str) -> Terms:
     >>> bound.value.tolist(), bound.inputs["epsilon"].round(5).tolist()
     ([1e-05], [0.01226])
     """
-    found = guarantee_at(s, algorithm.schedule.largest, variant=variant)
-    return claim(s, algorithm, "run", {"rounds": found.terms["delta_round"]},
-                 epsilon=[found.terms["epsilon_round"]])
+    claimed = guarantee_at(s, algorithm.schedule.largest, variant=variant)
+    return claim(s, algorithm, "run", {"rounds": claimed.terms["delta_round"]},
+                 epsilon=[claimed.terms["epsilon_round"]])
 
 
 @of_run("Theorems 5.1 and G.3", quantity="privacy_delta", terms=("rounds", "composition"),
@@ -262,8 +262,8 @@ def run_bound(s: PrivacySetting, algorithm: FALD, rounds: np.ndarray, variant: s
     >>> theory.check(bound, release).holds
     True
     """
-    found = [guarantee_at(replace(s, n_rounds=int(r)), algorithm.schedule.largest, variant=variant)
+    claimed = [guarantee_at(replace(s, n_rounds=int(r)), algorithm.schedule.largest, variant=variant)
              for r in rounds]
-    spent = [int(r) * one.terms["delta_round"] for r, one in zip(rounds, found, strict=True)]
+    spent = [int(r) * one.terms["delta_round"] for r, one in zip(rounds, claimed, strict=True)]
     return claim(s, algorithm, "run", {"rounds": spent, "composition": s.delta2}, rounds,
-                 epsilon=[one.epsilon for one in found])
+                 epsilon=[one.epsilon for one in claimed])

@@ -74,21 +74,16 @@ def weighted_upload_delta(given: PrivacySetting, step_size: float, epsilon: floa
                     "the factor S/N: P_1(E) <= e^eps_K P_1'(E) + delta_K, averaged over who is drawn.")
 def _client_sampling() -> Evidence:
     """One of 100 clients drawn, and the fewest records a client at which the printed bound is exceeded."""
-    found: dict[str, float] = {}
-    for name, records, variant in (("claimed", 100, "printed"), ("one_record", 1, "printed"),
-                                   ("record_level", 100, "record_level")):
-        found |= {f"{name}_{what}": value for what, value in _claimed(records, variant).items()}
-    wrong = found["claimed_exact"] > found["claimed_delta"]
-    mended = all(found[f"{name}_exact"] <= found[f"{name}_delta"] for name in ("one_record", "record_level"))
-    exceeded = [records for records in range(1, 11)
-                if (one := _claimed(records, "printed"))["exact"] > one["delta"]]
+    claims = {"claimed": _claimed(100, "printed"), "one_record": _claimed(1, "printed"),
+              "record_level": _claimed(100, "record_level")}
+    claimed, single, level = claims.values()
+    exceeded = [records for records in range(1, 11) if _exceeds(_claimed(records, "printed"))]
     return Evidence(
-        wrong and mended, found,
+        _exceeds(claimed) and not _exceeds(single) and not _exceeds(level), _numbers(claims),
         f"N=100, S=1, one full-batch step at the step size of (57), delta_0=1e-5, 100 records a client: at "
-        f"the printed epsilon {found['claimed_epsilon']:.2g} the exact delta is "
-        f"{found['claimed_exact']:.1e}, the printed one {found['claimed_delta']:.0e}; with one record a "
-        f"client it is {found['one_record_exact']:.0e}; with 100 at epsilon_K = "
-        f"{found['record_level_epsilon']:.2g} it is {found['record_level_exact']:.0e}. Of 1 to 10 "
+        f"the printed epsilon {claimed['epsilon']:.2g} the exact delta is {claimed['exact']:.1e}, the "
+        f"printed one {claimed['delta']:.0e}; with one record a client it is {single['exact']:.0e}; with 100 "
+        f"at epsilon_K = {level['epsilon']:.2g} it is {level['exact']:.0e}. Of 1 to 10 "
         "records a client the printed delta is exceeded "
         + (f"from {exceeded[0]} on." if exceeded and exceeded == list(range(exceeded[0], 11))
            else f"at {exceeded}." if exceeded else "at none."))
@@ -101,6 +96,14 @@ def _claimed(records: int, variant: str) -> dict[str, float]:
     shift = record_shift(given, claim.step_size, 0.01)
     return {"epsilon": claim.epsilon, "delta": claim.delta,
             "exact": drawn_client_delta(claim.epsilon, shift, 0.01, gap)}
+
+
+def _exceeds(claim: dict[str, float]) -> bool:
+    return claim["exact"] > claim["delta"]
+
+
+def _numbers(claims: dict[str, dict[str, float]]) -> dict[str, float]:
+    return {f"{name}_{what}": value for name, claim in claims.items() for what, value in claim.items()}
 
 
 @erratum(id="fa_ld.privacy.scheme_i_chance", paper="FA-LD", where="Theorem G.3, (62) and (63), scheme I",
@@ -118,7 +121,7 @@ def _claimed(records: int, variant: str) -> dict[str, float]:
 def _scheme_i_chance() -> Evidence:
     """As printed, with the right chance of the light client in place of 1/N, and without amplification."""
     unequal, equal = (1, *48 * (2,), 3), 50 * (1,)
-    found: dict[str, float] = {}
+    claims = {}
     for name, sizes, variant in (("equal", equal, "printed"), ("unequal", unequal, "printed"),
                                  ("right_chance", unequal, "printed"),
                                  ("record_level", unequal, "record_level")):
@@ -128,18 +131,18 @@ def _scheme_i_chance() -> Evidence:
         if name == "right_chance":
             epsilon = amplified(claim.terms["epsilon_client"], chance)
             delta = chance * claim.terms["delta_client"]
-        found |= {f"{name}_epsilon": epsilon, f"{name}_delta": delta,
-                  f"{name}_exact": weighted_upload_delta(given, step, epsilon)}
-    over = [name for name in ("equal", "unequal", "right_chance", "record_level")
-            if found[f"{name}_exact"] > found[f"{name}_delta"]]
+        claims[name] = {"epsilon": epsilon, "delta": delta,
+                        "exact": weighted_upload_delta(given, step, epsilon)}
+    alike, apart, right, level = claims.values()
     return Evidence(
-        over == ["unequal", "right_chance"], found,
+        [name for name, claim in claims.items() if _exceeds(claim)] == ["unequal", "right_chance"],
+        _numbers(claims),
         "N=50, S=K=1, full batches, delta_0=1e-6, 1 % of the step size of (57). One record a client: at the "
-        f"printed epsilon the exact delta is {found['equal_exact']:.0e}, the printed one "
-        f"{found['equal_delta']:.0e}. The client with one record (p_c=.01) beside 48 with two and one with "
-        f"three: {found['unequal_exact']:.1e} and {found['unequal_delta']:.0e}; with its chance .01 in place "
-        f"of 1/N {found['right_chance_exact']:.1e} and {found['right_chance_delta']:.0e}; at epsilon_K "
-        f"{found['record_level_exact']:.0e} and {found['record_level_delta']:.0e}.")
+        f"printed epsilon the exact delta is {alike['exact']:.0e}, the printed one {alike['delta']:.0e}. The "
+        "client with one record (p_c=.01) beside 48 with two and one with three: "
+        f"{apart['exact']:.1e} and {apart['delta']:.0e}; with its chance .01 in place of 1/N "
+        f"{right['exact']:.1e} and {right['delta']:.0e}; at epsilon_K {level['exact']:.0e} and "
+        f"{level['delta']:.0e}.")
 
 
 reading(id="fa_ld.privacy.grouping", paper="FA-LD", where="Theorem 5.1, epsilon^(3)", grade="transcription",

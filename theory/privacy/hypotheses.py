@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import math
 
-from fedsim.settings.validation import positive
-
 from ..bound import Assumption
 from ..registry import named_variant
 from .setting import PrivacySetting
-from .terms import amplified, exp, log_inverse, step_epsilon
+from .terms import exp, log_inverse
 
 VARIANTS = ("record_level", "printed")
 
@@ -128,7 +126,7 @@ def _local(given: PrivacySetting) -> float:
     return exp(log_unit(given) + 2.0 * math.log(math.log1p(math.sqrt(2.0 * first / given.local_steps))))
 
 
-def _round(given: PrivacySetting, variant: str) -> float:
+def run_limit(given: PrivacySetting, variant: str) -> float:
     """(69) by itself."""
     first, second = needed(given, "(69)", "delta1", "delta2")
     inside = math.log1p(math.sqrt(2.0 * second / given.n_rounds) / share(given, variant))
@@ -190,7 +188,7 @@ def round_ceiling(given: PrivacySetting, *, variant: str = "record_level") -> fl
     True
     """
     variant = checked_variant(given, variant)
-    return min(_round(given, variant), validity_ceiling(given))
+    return min(run_limit(given, variant), validity_ceiling(given))
 
 
 def round_epsilon_ceiling(given: PrivacySetting) -> float:
@@ -218,19 +216,6 @@ def round_epsilon_ceiling(given: PrivacySetting) -> float:
     return math.log1p(math.sqrt(2.0 * second / given.n_rounds))
 
 
-def simplified_client(given: PrivacySetting, step_size: float) -> float:
-    """(61)'s bound of eps_K."""
-    first, = needed(given, "(61)", "delta1")
-    return 2.0 * math.sqrt(2.0 * given.local_steps * first) * step_epsilon(given, step_size)
-
-
-def simplified(given: PrivacySetting, step_size: float, variant: str) -> float:
-    """(73)."""
-    _, second = needed(given, "(73)", "delta1", "delta2")
-    inner = simplified_client(given, step_size)
-    return 2.0 * math.sqrt(2.0 * given.n_rounds * second) * amplified(inner, share(given, variant))
-
-
 def small_in_round(given: PrivacySetting, step_size: float) -> Assumption:
     """Condition (60) at this step size."""
     return at_most(_local(given), step_size, "(60)")
@@ -238,44 +223,4 @@ def small_in_round(given: PrivacySetting, step_size: float) -> Assumption:
 
 def small_in_run(given: PrivacySetting, step_size: float, variant: str) -> Assumption:
     """Condition (69) at this step size."""
-    return at_most(_round(given, variant), step_size, "(69)")
-
-
-def simplified_epsilon(given: PrivacySetting, step_size: float, *, variant: str = "record_level") -> float:
-    """Equation (73): an upper bound of epsilon for step sizes up to `round_ceiling`.
-
-    2 sqrt(2 (T/K) log(1/delta2)) log(1 + (S/N) (e^(4 c Delta sqrt(eta K log(1/delta1) / (...))) - 1)) with
-    c = sqrt(2 log(1.25/delta0)), and 1 in place of S/N for variant="record_level"; looser than the theorem,
-    but one formula.
-
-    Parameters
-    ----------
-    given : PrivacySetting
-    step_size : float
-        eta.
-    variant : {"record_level", "printed"}
-        As in `fa_ld_guarantee`.
-
-    Returns
-    -------
-    float
-
-    Source: FA-LD (73), under (57) and (69).
-    Raises: ValueError when delta1 or delta2 is 0, `step_size` is not above 0 or beyond (57) or (69), and when
-    a hypothesis of the variant fails.
-
-    Examples
-    --------
-    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
-    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
-    >>> round(theory.privacy.simplified_epsilon(given, 1e-10), 4)
-    1.852
-    """
-    eta = positive("step_size", step_size)
-    variant = checked_variant(given, variant)
-    limit = round_ceiling(given, variant=variant)
-    if eta > limit:
-        raise ValueError(f"step_size={eta:g} must be at most {limit:.6g}, the smaller of equation (57), "
-                         f"{validity_ceiling(given):.6g}, and equation (69), {_round(given, variant):.6g}, "
-                         "for (73) to hold")
-    return simplified(given, eta, variant)
+    return at_most(run_limit(given, variant), step_size, "(69)")

@@ -22,7 +22,7 @@ from ..statement import Hypothesis, Terms
 from . import hypotheses
 from .bounds import DATA, EXCHANGEABLE, FORMS, IN_FORCE, OF_CLIENT, OF_RUN, claim, statements
 from .setting import PrivacySetting
-from .terms import exp, step_epsilon
+from .terms import amplified, exp, step_epsilon
 from .theorem import guarantee_at
 
 LOWEST = -6.0  # log10; unless minibatches are small, (60) and (69) are far below (57)
@@ -138,6 +138,59 @@ def step_size_rate(given: PrivacySetting, *, variant: str = "record_level") -> A
                          assumptions=hypotheses.assumptions(given, value, variant))
 
 
+def simplified_client(given: PrivacySetting, step_size: float) -> float:
+    """(61)'s bound of eps_K."""
+    first, = hypotheses.needed(given, "(61)", "delta1")
+    return 2.0 * math.sqrt(2.0 * given.local_steps * first) * step_epsilon(given, step_size)
+
+
+def simplified(given: PrivacySetting, step_size: float, variant: str) -> float:
+    """(73)."""
+    _, second = hypotheses.needed(given, "(73)", "delta1", "delta2")
+    inner = simplified_client(given, step_size)
+    return 2.0 * math.sqrt(2.0 * given.n_rounds * second) * amplified(inner, hypotheses.share(given, variant))
+
+
+def simplified_epsilon(given: PrivacySetting, step_size: float, *, variant: str = "record_level") -> float:
+    """Equation (73): an upper bound of epsilon for step sizes up to `round_ceiling`.
+
+    2 sqrt(2 (T/K) log(1/delta2)) log(1 + (S/N) (e^(4 c Delta sqrt(eta K log(1/delta1) / (...))) - 1)) with
+    c = sqrt(2 log(1.25/delta0)), and 1 in place of S/N for variant="record_level"; looser than the theorem,
+    but one formula.
+
+    Parameters
+    ----------
+    given : PrivacySetting
+    step_size : float
+        eta.
+    variant : {"record_level", "printed"}
+        As in `fa_ld_guarantee`.
+
+    Returns
+    -------
+    float
+
+    Source: FA-LD (73), under (57) and (69).
+    Raises: ValueError when delta1 or delta2 is 0, `step_size` is not above 0 or beyond (57) or (69), and when
+    a hypothesis of the variant fails.
+
+    Examples
+    --------
+    >>> given = theory.privacy.PrivacySetting(sensitivity=1.0, batch_fraction=0.1, delta0=1e-6,
+    ...     delta1=1e-6, delta2=1e-6, local_steps=10, n_rounds=100, n_clients=50)
+    >>> round(theory.privacy.simplified_epsilon(given, 1e-10), 4)
+    1.852
+    """
+    eta = positive("step_size", step_size)
+    variant = hypotheses.checked_variant(given, variant)
+    limit = hypotheses.round_ceiling(given, variant=variant)
+    if eta > limit:
+        raise ValueError(f"step_size={eta:g} must be at most {limit:.6g}, the smaller of equation (57), "
+                         f"{hypotheses.validity_ceiling(given):.6g}, and equation (69), "
+                         f"{hypotheses.run_limit(given, variant):.6g}, for (73) to hold")
+    return simplified(given, eta, variant)
+
+
 @of_client("Theorem G.3's proof, (61)", source="FA-LD (61)", quantity="privacy_epsilon",
            terms=("steps",), hypotheses=(IN_FORCE, SMALL_IN_ROUND, DATA), index="local_step")
 def simplified_client_bound(s: PrivacySetting, algorithm: FALD) -> Terms:
@@ -161,7 +214,7 @@ def simplified_client_bound(s: PrivacySetting, algorithm: FALD) -> Terms:
     >>> bound.value.round(5).tolist(), bound.inputs["delta"].round(9).tolist()
     ([0.09111], [2.1e-05])
     """
-    epsilon = hypotheses.simplified_client(s, algorithm.schedule.largest)
+    epsilon = simplified_client(s, algorithm.schedule.largest)
     return claim(s, algorithm, "client", {"steps": epsilon}, [s.local_steps],
                  delta=[s.local_steps * s.batch_fraction * s.delta0 + s.delta1])
 
@@ -191,7 +244,7 @@ def simplified_run_bound(s: PrivacySetting, algorithm: FALD, rounds: np.ndarray,
     >>> theory.check(bound, release).holds, bound.hypotheses_hold
     (True, True)
     """
-    return _of_rounds(s, algorithm, rounds, variant, hypotheses.simplified)
+    return _of_rounds(s, algorithm, rounds, variant, simplified)
 
 
 @of_run("section 5, (75)", source="FA-LD (75)", kind="rate", quantity="privacy_epsilon",

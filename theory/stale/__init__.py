@@ -11,7 +11,7 @@ Source: "Stochastic gradient MCMC with stale gradients".
 from ..exact.delay import AverageLaw, average_law, combine_servers
 from . import errata, quantities
 from .curves import TermFit, first_reaching, fit_constants, iteration_speedup, time_speedup
-from .planning import StalePlan, plan
+from .planning import StalePlan, optimal_constant, plan
 from .quantities import fluctuation, fluctuation_rate, gradient_gap, gradient_gap_bound, gradient_gap_rate
 from .rates import (
     bias_rate,
@@ -24,14 +24,7 @@ from .rates import (
     optimal_variance_rate,
     variance_rate,
 )
-from .rules import (
-    bias_optimum,
-    bias_step_size,
-    mse_optimum,
-    mse_step_size,
-    optimal_constant,
-    variance_step_size,
-)
+from .rules import bias_optimum, bias_step_size, mse_optimum, mse_step_size, variance_step_size
 from .servers import chain_terms, chains_bias_rate, chains_mse_rate, chains_variance_rate
 
 __all__ = [

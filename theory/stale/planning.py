@@ -28,7 +28,6 @@ from fedsim.settings.staleness import as_staleness
 from fedsim.settings.validation import one_of, positive
 
 from ..facts import Constants
-from .rules import optimal_constant
 from .setting import largest_age
 
 STRETCH = 4000
@@ -140,6 +139,37 @@ def plan(constants: Constants, algorithm: Any, eps: float, quantity: str = "mse"
     if length > 2.0**53:
         raise ValueError(f"eps={eps!r} asks for {length:.3g} iterations; it must be larger")
     return StalePlan(h, max(1, math.ceil(length * (1.0 - 1e-12))), quantity, goal, tau, V, A, h < best)
+
+
+def optimal_constant(curvature: float, mean: float = 0.0) -> float:
+    """C of `mse_step_size` for phi = theta^2 under N(mean, 1/a): (1/a^3 + 4 mean^2/a^2)^(1/3).
+
+    At small steps the bias is tau h and the variance (2/a^3 + 8 mean^2/a^2) / (L h).
+
+    Parameters
+    ----------
+    curvature : float
+        a, the precision of the target.
+    mean : float
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For a curvature that is not greater than 0.
+
+    Source: derived from the exact law.
+
+    Examples
+    --------
+    >>> round(theory.stale.optimal_constant(4.0), 12)
+    0.25
+    """
+    a = positive("curvature", curvature)
+    return float(np.cbrt(1.0 / a**3 + 4.0 * float(mean) ** 2 / a**2))
 
 
 def _age(algorithm: Any) -> int:

@@ -167,34 +167,3 @@ def variance_step_size(n_iterations: float, constant: float = 1.0, order: int = 
     K = whole("order", order, 1)
     length = positive("n_iterations", n_iterations)
     return float(positive("constant", constant) * length ** (-1.0 / (2 * K + 1)))
-
-
-def optimal_constant(curvature: float, mean: float = 0.0) -> float:
-    """C of `mse_step_size` for phi = theta^2 under N(mean, 1/a): (1/a^3 + 4 mean^2/a^2)^(1/3).
-
-    At small steps the bias is tau h and the variance (2/a^3 + 8 mean^2/a^2) / (L h).
-
-    Parameters
-    ----------
-    curvature : float
-        a, the precision of the target.
-    mean : float
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        For a curvature that is not greater than 0.
-
-    Source: derived from the exact law.
-
-    Examples
-    --------
-    >>> round(theory.stale.optimal_constant(4.0), 12)
-    0.25
-    """
-    a = positive("curvature", curvature)
-    return float(np.cbrt(1.0 / a**3 + 4.0 * float(mean) ** 2 / a**2))

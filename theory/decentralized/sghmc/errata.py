@@ -10,14 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.network import second_eigenvalue
 from fedsim.settings.validation import Array
 
 from ...corrections import Evidence, erratum, reading
 from ...exact import joint_law
 from ..errata_transient import pair
+from .bounds import average_terms
 from .errata_constants import Case, moments
 from .momentum import first_constant, largest_beta
 
@@ -65,13 +63,13 @@ def strong_convexity(factor: float = 1.0, curvatures: Sequence[float] = (0.5, 3.
 
 def settings(n: int, seed: int) -> list[tuple[float, float, float, float, float]]:
     """mu, L, lambda_N, alpha within (37) and the largest beta of (38); lambda_N also near -1."""
-    rng, found = np.random.default_rng(seed), []
+    rng, rows = np.random.default_rng(seed), []
     for _ in range(n):
         L, least = float(10.0 ** rng.uniform(-3.0, 3.0)), -1.0 + 2.0 * float(rng.uniform(0.03, 1.0)) ** 4
         mu = L / (1.0 + float(10.0 ** rng.uniform(-8.0, 3.0)))
         alpha = (1.0 + least) / (2.0 * (L + mu)) * min(1.0, float(10.0 ** rng.uniform(-1.0, 1.0)))
-        found.append((mu, L, least, alpha, max(largest_beta(mu, L, least, alpha), 0.0)))
-    return found
+        rows.append((mu, L, least, alpha, max(largest_beta(mu, L, least, alpha), 0.0)))
+    return rows
 
 
 def numerators(mu: float, L: float, least: float, alpha: float, beta: float) -> tuple[float, float, float]:
@@ -83,18 +81,18 @@ def numerators(mu: float, L: float, least: float, alpha: float, beta: float) -> 
     return (2.0 * alpha * beta + 8.0 * perturbed, 2.0 * alpha * beta + 4.0 * perturbed, 2.0 * alpha * inside)
 
 
-def lemma_20(given: Settings) -> Evidence:
+def lemma_20(cases: Settings) -> Evidence:
     """The printed numerator against (85), and q_1 with the printed c_2 and the printed 64 of (38)."""
-    found = np.array([numerators(*each) for each in given])
-    moving = found[found[:, 1] > 0.0]
+    rows = np.array([numerators(*case) for case in cases])
+    moving = rows[rows[:, 1] > 0.0]
     ratio = float((moving[:, 0] / moving[:, 1]).max()) if len(moving) else 1.0
-    q1 = float((found[:, 0] / found[:, 2]).max())
+    q1 = float((rows[:, 0] / rows[:, 2]).max())
     fails, stands = ratio > 1.0 + 1e-9, q1 < 1.0
     return Evidence(fails and stands, {"a (1-beta)^2 / printed numerator, largest": ratio,
                                        "q_1, largest, printed c_2 and 64": q1},
                     ("The printed numerator is smaller than (85) gives it. " if fails else
                      "The printed numerator is that of (85) here. ")
-                    + f"q_1 < 1 {'holds' if stands else 'is violated'} at each of {len(found)} settings with "
+                    + f"q_1 < 1 {'holds' if stands else 'is violated'} at each of {len(rows)} settings with "
                     "the printed c_2 and the momentum given.")
 
 
@@ -195,30 +193,25 @@ def monotone(first: tuple[float, float, float] = (0.0, 0.3, 0.0),
     gamma-bar mixes at once.
     Once c_5 is the least constant with (46) of each network, once the larger of the two.
     """
-    far, eta = 1e3, np.sqrt(0.999 * 0.25)
-    minimizers = far * np.array([[1.0], [1.0], [-1.0], [-1.0]])
-    problem, gaps, least = Quadratic.from_components(np.ones(4), minimizers), [], []
-    for values in (first, second):
-        mixing = mixing_of(values)
-        found = moments(problem, DESGHMC(eta, 1.0 / eta, mixing), minimizers)
-        gaps.append(1.0 - second_eigenvalue(mixing))
-        least.append(found.least)
-    slowed = 1.0 - 0.5 * eta**2
-    grows = np.sqrt(2.0 * (eta**2 / slowed + (1.0 + eta**2) ** 2 / slowed**2))
+    far = (1e3, 1e3, -1e3, -1e3)
+    cases = [Case((1.0,) * 4, far, far, mixing_of(values), 0.999 * 0.25) for values in (first, second)]
+    seconds = [case.chain.base.second for case in cases]
+    least = [moments(case.problem, case.algorithm, case.first).least for case in cases]
 
     def floors(constants: Sequence[float]) -> list[float]:
-        return [float(eta * (grows * np.sqrt(2.0 * c5 / 4.0) / gap + 1.65 * 0.5))
-                for c5, gap in zip(constants, gaps, strict=True)]
+        terms = [average_terms(case.chain, c5, np.zeros(1), "without_transient")
+                 for case, c5 in zip(cases, constants, strict=True)]
+        return [float(each["discretization"] + each["disagreement"]) for each in terms]
 
     own, common = floors(least), floors([max(least)] * 2)
     falls, grow = own[1] < own[0], common[1] >= common[0]
-    numbers = {"gamma-bar, first": 1.0 - gaps[0], "gamma-bar, second": 1.0 - gaps[1]}
+    numbers = {"gamma-bar, first": seconds[0], "gamma-bar, second": seconds[1]}
     numbers |= {f"floor, {name}, {place}": value
-                for name, pair in (("each network's own c_5", own), ("one c_5 for both", common))
-                for place, value in zip(("first", "second"), pair, strict=True)}
+                for name, both in (("each network's own c_5", own), ("one c_5 for both", common))
+                for place, value in zip(("first", "second"), both, strict=True)}
     return Evidence(falls and grow, numbers,
                     f"With each network's least c_5 of (46) the bound is {'smaller' if falls else 'larger'} "
-                    f"on the network of larger gamma-bar ({1.0 - gaps[1]:.2g} against {1.0 - gaps[0]:.2g}); "
+                    f"on the network of larger gamma-bar ({seconds[1]:.2g} against {seconds[0]:.2g}); "
                     f"with one c_5 for both it is {'larger' if grow else 'smaller'} there.")
 
 

@@ -72,7 +72,7 @@ def moments(problem: Quadratic, algorithm: DESGHMC, start: Array) -> Moments:
 
 
 class Case(Undamped):
-    """Two clients with friction 1/eta, and the constants of appendix B."""
+    """Clients with friction 1/eta, and the constants of appendix B."""
 
     @cached_property
     def chain(self) -> Chain:
@@ -81,7 +81,7 @@ class Case(Undamped):
 
     @property
     def fixed(self) -> Array:
-        """x_a, (2, 1)."""
+        """x_a, (N, 1)."""
         return fixed_point(self.problem, self.algorithm, self.alpha)
 
     @property

@@ -130,9 +130,9 @@ class Chain:
     @property
     def V1(self) -> float:
         """Bound of V_1, equations (94) and (95), with x^(1) where x^(0) is printed."""
-        kept = self.beta / (1.0 - self.beta)
+        carried = self.beta / (1.0 - self.beta)
         return (0.5 * self.b * self.L_alpha * self.begin.start_sq + 2.0 * self.begin.first_sq
-                + 2.0 * kept**2 * self.begin.step_sq)
+                + 2.0 * carried**2 * self.begin.step_sq)
 
     @cached_property
     def c3(self) -> float:
@@ -165,8 +165,8 @@ class Chain:
     @property
     def printed_position(self) -> float:
         """Bound of E||x||^2 in the proof of Lemma 13, after (102), as printed."""
-        norm, kept = self.begin.fixed_norm, self.beta / (1.0 - self.beta)
-        return 4.0 * self.c3 + 4.0 * norm**2 + 2.0 * kept**2 * (
+        norm, carried = self.begin.fixed_norm, self.beta / (1.0 - self.beta)
+        return 4.0 * self.c3 + 4.0 * norm**2 + 2.0 * carried**2 * (
             2.0 * self.c3 / (self.base.mu * self.b) + 2.0 * norm**2)
 
     @property

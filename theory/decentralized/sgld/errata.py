@@ -119,16 +119,16 @@ def lemma_9(curvatures: Array, n_clients: int, step_size: float, n_rounds: int =
         w2 = float(np.sqrt((mean**2 + (np.sqrt(variance) - np.sqrt(goal)) ** 2).sum()))
         bound = (1.0 - mu * step_size) ** k * first + 1.65 * L / mu * np.sqrt(step_size * len(a) / N)
         worst = max(worst, float(w2 / bound))
-        kept = 1.0 - step_size * a
-        mean, variance = kept * mean, kept**2 * variance + 2.0 * step_size / N
+        shrunk = 1.0 - step_size * a
+        mean, variance = shrunk * mean, shrunk**2 * variance + 2.0 * step_size / N
     limit = 2.0 * N / (L + mu)
     wrong = step_size <= limit and worst > 1.0
-    given = f"{N} clients, each of curvatures {', '.join(f'{one:g}' for one in a)}, starts {start:g}: "
+    setup = f"{N} clients, each of curvatures {', '.join(f'{one:g}' for one in a)}, starts {start:g}: "
     return Evidence(wrong, {"step size": step_size, "printed limit 2N/(L+mu)": limit,
                             "2/(L+mu)": 2.0 / (L + mu), "2/L": 2.0 / L,
                             "|1 - eta L| at the printed limit": abs(1.0 - limit * L),
                             "exact W2 / bound, largest": worst},
-                    given + ("the step is within the printed range, and the lemma's bound is violated."
+                    setup + ("the step is within the printed range, and the lemma's bound is violated."
                              if wrong else
                              "the lemma's bound holds, or the step size is outside the printed range."))
 
@@ -222,14 +222,13 @@ def _order_of_error() -> Evidence:
     goal = problem.target()
     slopes: dict[str, float] = {}
     for regime, steps in (("far below the variance", (1e-6, 1e-5)), ("far above it", (0.05, 0.2))):
-        both = []
-        for step in steps:
-            algorithm = DESGLD(step, complete(100))
-            both.append([stationary_law(problem, algorithm).w2(goal), float(np.mean([
-                stationary_law(problem, algorithm, client=c).w2(goal) for c in (0, 50)]))])
-        found = np.log(np.divide(both[1], both[0])) / np.log(steps[1] / steps[0])
-        slopes |= {f"slope, average, eta {regime}": float(found[0]),
-                   f"slope, clients, eta {regime}": float(found[1])}
+        errors = []
+        for algorithm in (DESGLD(step, complete(100)) for step in steps):
+            each = [stationary_law(problem, algorithm, client=c).w2(goal) for c in (None, 0, 50)]
+            errors.append((each[0], float(np.mean(each[1:]))))
+        ratios = np.diff(np.log(errors), axis=0)[0] / np.log(steps[1] / steps[0])
+        slopes |= {f"slope, {whose}, eta {regime}": float(slope)
+                   for whose, slope in zip(("average", "clients"), ratios, strict=True)}
     average, clients, _, _ = slopes.values()
     return Evidence(min(average, clients) > 0.5, slopes,
                     "Slopes of log W2 in log eta; the printed order allows 1/2 and more.")
@@ -244,8 +243,7 @@ def _order_of_error() -> Evidence:
                     "that Theorem 1 allows.")
 def _lipschitz() -> Evidence:
     """Section 5.1's features: 50 data of dimension 2 for each of 100 clients."""
-    features = np.random.default_rng(0).standard_normal((100, 50, 2))
-    grams = np.swapaxes(features, -1, -2) @ features
+    grams = section_5_grams(0)
     printed = 2.0 * float(np.trace(grams, axis1=1, axis2=2).max()) + 1e-3
     sharp = 2.0 * float(np.linalg.eigvalsh(grams).max()) + 1e-3
     return Evidence(printed > sharp * (1.0 + 1e-9), {"printed L": printed, "least L of (126)": sharp},

@@ -178,8 +178,8 @@ def _noise_traces(problem: LinearRegression, client: int, mean: Array, cov: Arra
     (n_i k_i/(b xi^4)) [ sum_j E(r_j^2) |X_j|^2 - E|sum_j r_j X_j|^2/n_i ] with residuals r_j.
     """
     assert problem.batch_size is not None
-    mine = problem.clients == client
-    X, y, size = problem.features[mine], problem.targets[mine], int(problem.sizes[client])
+    own = problem.clients == client
+    X, y, size = problem.features[own], problem.targets[own], int(problem.sizes[client])
     residuals = np.square(mean @ X.T - y) + np.einsum("ra,kab,rb->kr", X, cov, X, optimize=True)
     gram = X.T @ X
     total = np.square(mean @ gram - X.T @ y).sum(axis=1) + np.einsum("ia,kab,ib->k", gram, cov, gram,

@@ -78,29 +78,22 @@ class Release:
     @property
     def note(self) -> str:
         """What limits a comparison with it."""
-        if self.is_exact:
-            return ""
-        return ("the exact delta is that of " + (
-            "one upload of the first round" if self.hides_who_is_drawn else "the sum of the steps")
-            + " on one pair of data sets, a lower bound of what all outputs reveal")
+        part = "one upload of the first round" if self.hides_who_is_drawn else "the sum of the steps"
+        return "" if self.is_exact else (f"the exact delta is that of {part} on one pair of data sets, a "
+                                         "lower bound of what all outputs reveal")
 
     def delta(self, epsilon: float, count: int) -> float:
         """Smallest delta at `epsilon` after `count` rounds ("client": local steps; else 1)."""
-        count = whole("count", count, 1)
-        given = self.given
-        if self.observed == "step":
-            return gaussian_delta(epsilon, self._shift(given.smallest_weight, self._steps(1)))
-        if self.observed == "minibatch":
-            return self._together(epsilon, given.smallest_weight, self._steps(1))
-        if self.observed == "client":
-            return self._together(epsilon, given.smallest_weight, self._steps(count))
-        steps = self._steps(count * given.local_steps)
-        if given.everyone_is_drawn:
-            return self._together(epsilon, given.smallest_weight, steps)
+        count, given = whole("count", count, 1), self.given
+        steps = self._steps({"client": count, "run": count * given.local_steps}.get(self.observed, 1))
         if self.hides_who_is_drawn:
             return self._one_upload(epsilon, steps[:given.local_steps])
-        return max(self._when_drawn(epsilon, float(weight), steps, count)
-                   for weight in np.unique(given.weights))
+        if self.observed == "run" and not given.everyone_is_drawn:
+            return max(self._when_drawn(epsilon, float(weight), steps, count)
+                       for weight in np.unique(given.weights))
+        if self.observed == "step":
+            return gaussian_delta(epsilon, self._shift(given.smallest_weight, steps))
+        return self._together(epsilon, given.smallest_weight, steps)
 
     def epsilon(self, delta: float, count: int) -> float:
         """Smallest epsilon at which `delta` is enough."""
@@ -135,8 +128,8 @@ class Release:
     def _when_drawn(self, epsilon: float, weight: float, steps: Array, rounds: int) -> float:
         """Others hold so many far records that an upload shows whose it is: the rounds drawn are seen."""
         given = self.given
-        chance = (given.n_active / given.n_clients if given.scheme == "II"
-                  else drawn_probability(weight, given.n_active))
+        chance = given.drawn("record_level") if given.scheme == "II" else drawn_probability(
+            weight, given.n_active)
         times = np.arange(1.0, rounds + 1.0)
         chances = binom.pmf(times, rounds, chance)
         by_round = steps.reshape(rounds, given.local_steps)

@@ -125,8 +125,7 @@ class PrivacySetting:
             return np.full(n_clients, counted("client_sizes", self.client_sizes), dtype=np.float64)
         sizes = shape("client_sizes", array("client_sizes", self.client_sizes, 1), (n_clients,),
                       " (one per client)")
-        worst = int(np.argmin(sizes))
-        if sizes[worst] < 1.0 or (sizes != np.floor(sizes)).any():
+        if (sizes < 1.0).any() or (sizes != np.floor(sizes)).any():
             raise ValueError(f"client_sizes={np.array2string(sizes, threshold=6)} must be whole numbers, "
                              "at least 1")
         return sizes

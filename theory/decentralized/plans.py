@@ -50,8 +50,8 @@ def _factor(s: Setting, n_rounds: int) -> float:
 
 def step_shape(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
     """exp(-alpha mu' k/2) a_0 + sqrt(alpha), of (22) and (42)."""
-    start = np.sqrt(s.average_sq) + s.target_norm
-    return {"initialization": np.exp(-0.5 * s.alpha * s.mu_prime * rounds) * start, "step": np.sqrt(s.alpha)}
+    return {"initialization": np.exp(-0.5 * s.alpha * s.mu_prime * rounds) * s.initialization(0),
+            "step": np.sqrt(s.alpha)}
 
 
 def budget_shape(s: Setting, n_rounds: int) -> Terms:

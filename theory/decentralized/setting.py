@@ -127,9 +127,8 @@ class Setting:
     def gradient_norms(self) -> Array:
         """||grad f_i(x_*)|| of each client, (N,); the largest client's where only that is known."""
         known = self.constants
-        if known.gradient_at_minimizer is None and known.heterogeneity is not None:
-            return np.full(self.N, known.heterogeneity)
-        return known.gradient_norms
+        largest_alone = known.gradient_at_minimizer is None and known.heterogeneity is not None
+        return np.full(self.N, known.heterogeneity) if largest_alone else known.gradient_norms
 
     @property
     def gradient_sq(self) -> float:
@@ -192,21 +191,16 @@ class Setting:
                                 "Lemma 5)")
         return room
 
-    def heat_of(self, beta: float) -> float:
+    def heat_of(self, beta: float = 0.0) -> float:
         """alpha sigma^2 N + 2 (1 - beta) d N: trace of the noise in a step of all clients, over alpha."""
         return self.alpha * self.sigma_sq * self.N + 2.0 * (1.0 - beta) * self.d * self.N
-
-    @property
-    def heat(self) -> float:
-        """eta sigma^2 N + 2 d N, of DE-SGLD."""
-        return self.heat_of(0.0)
 
     @property
     def gradient_parts(self) -> dict[str, float]:
         """The four terms of D^2, equation (26), of DE-SGLD."""
         return {"start": 4.0 * self.L**2 * self.start_sq,
                 "fixed_point": 8.0 * (self.L * self.fixed_point_distance) ** 2,
-                "noise": 2.0 * self.L**2 * self.heat / (self.mu * self.room),
+                "noise": 2.0 * self.L**2 * self.heat_of() / (self.mu * self.room),
                 "heterogeneity": 4.0 * self.gradient_sq}
 
     @property
@@ -215,12 +209,16 @@ class Setting:
         return sum(self.gradient_parts.values())
 
     @property
+    def disagreement_parts(self) -> dict[str, float]:
+        """The terms of Lemma 6 but that for the start, of DE-SGLD."""
+        return {"gradients": 4.0 * self.gradient_bound * self.alpha**2 / self.gap**2,
+                "gradient_noise": 4.0 * self.sigma_sq * self.N * self.alpha**2 / self.square_gap,
+                "injected_noise": 8.0 * self.d * self.N * self.alpha / self.square_gap}
+
+    @property
     def disagreement_sq(self) -> float:
         """First term of Lemma 8: what the clients' distance from their average contributes, of DE-SGLD."""
-        bracket = (4.0 * self.L**2 * self.gradient_bound * self.alpha / (self.N * self.gap**2)
-                   + 4.0 * self.L**2 * self.sigma_sq * self.alpha / self.square_gap
-                   + 8.0 * self.L**2 * self.d / self.square_gap)
-        return self.alpha * self.drift / self.mu_prime * bracket
+        return self.drift / self.mu_prime * self.L**2 / self.N * sum(self.disagreement_parts.values())
 
     def contraction(self, rounds: Any) -> Array:
         """(1 - mu alpha)^k."""

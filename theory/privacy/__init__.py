@@ -6,7 +6,6 @@ questions (largest step size, shared noise or number of drawn clients within a b
 entries, `*_bound`, are compared with exact privacy profiles, `Release`.
 """
 
-from . import errata as _errata  # registers the corrections
 from .bounds import client_bound, minibatch_step_bound, noisy_step_bound, round_bound, run_bound
 from .hypotheses import VARIANTS, local_ceiling, round_ceiling, round_epsilon_ceiling, validity_ceiling
 from .planning import PrivateStep, largest_active_clients, largest_shared_noise, largest_step_size

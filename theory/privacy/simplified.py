@@ -35,7 +35,6 @@ SMALL_IN_RUN = Hypothesis("step_size at most (69)", lambda s, algorithm, variant
 OF_ORDER = replace(SMALL_IN_RUN, words="step_size at most (69), of which (74) is the rate")
 
 
-
 @dataclass(frozen=True)
 class Approximation:
     """A linearised expression: its size for small arguments, never a bound (`kind` is "rate").

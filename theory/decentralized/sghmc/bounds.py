@@ -31,10 +31,16 @@ def constant_5(c: Chain, variant: str) -> float:
     return c.as_printed(variant == "printed_constant").c5
 
 
+def disagreement_terms(c: Chain, c5: float, rounds: np.ndarray) -> dict[str, Any]:
+    """The terms of Lemma 14 for a c_5."""
+    return {"start": 2.0 * c.base.mixing_power(rounds) ** 2 * c.base.origin_sq,
+            "velocities": 2.0 * c5 * c.alpha / c.base.gap**2}
+
+
 def coupling_terms(c: Chain, c5: float, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """The terms of Lemma 16, squared, for a c_5."""
-    s = c.base
-    bracket = c.beta**2 * c5 / (c.alpha * s.N) + 2.0 * s.L**2 * c5 * c.alpha / (s.N * s.gap**2)
+    s, apart = c.base, disagreement_terms(c, c5, rounds)["velocities"]
+    bracket = (c.beta**2 * c5 / c.alpha + s.L**2 * apart) / s.N
     terms: dict[str, Any] = {"disagreement": 2.0 * s.drift / s.mu_prime * bracket,
                              "gradient_noise": s.noise**2}
     if variant != "without_transient":
@@ -58,10 +64,9 @@ def average_terms(c: Chain, c5: float, rounds: np.ndarray, variant: str) -> dict
 
 def clients_terms(c: Chain, c5: float, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """The terms of the clients' bound, equation (40), for a c_5."""
-    s = c.base
-    return average_terms(c, c5, rounds, variant) | {
-        "clients_transient": s.mixing_power(rounds) * np.sqrt(2.0 * s.origin_sq / s.N),
-        "clients_spread": float(c.eta * np.sqrt(2.0 * c5 / s.N) / s.gap)}
+    start, velocities = (np.sqrt(part / c.base.N) for part in disagreement_terms(c, c5, rounds).values())
+    return average_terms(c, c5, rounds, variant) | {"clients_transient": start,
+                                                    "clients_spread": float(velocities)}
 
 
 def _equation(number: str) -> Callable[[str], str]:
@@ -113,12 +118,6 @@ def w2_clients_bound(s: Chain, rounds: np.ndarray, variant: str) -> Terms:
     return with_floor(clients_terms(s, constant_5(s, variant), rounds, variant))
 
 
-def _disagreement_terms(c: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
-    s = c.base
-    return {"start": 2.0 * s.mixing_power(rounds) ** 2 * s.origin_sq,
-            "velocities": 2.0 * constant_5(c, variant) * c.alpha / s.gap**2}
-
-
 @theorem("Lemma 14", quantity="disagreement", terms=("start", "velocities"), variants=CONSTANT_105)
 def disagreement_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """How far clients are from their average.
@@ -134,7 +133,7 @@ def disagreement_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, 
     >>> round(float(bound.value[-1]), 2)
     0.13
     """
-    return _disagreement_terms(s, rounds, variant)
+    return disagreement_terms(s, constant_5(s, variant), rounds)
 
 
 @theorem("Lemma 15", quantity="gradient_error", terms=("start", "velocities"), variants=CONSTANT_105,
@@ -154,7 +153,7 @@ def gradient_error_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str
     0.27
     """
     return {name: s.base.L**2 / s.base.N * part
-            for name, part in _disagreement_terms(s, rounds, variant).items()}
+            for name, part in disagreement_terms(s, constant_5(s, variant), rounds).items()}
 
 
 @theorem("Lemma 16", quantity="average_to_damped", variants=VARIANTS,

@@ -36,9 +36,7 @@ def _average_terms(s: Setting, rounds: np.ndarray, variant: str) -> dict[str, An
 
 def clients_terms(s: Setting, rounds: np.ndarray, variant: str) -> dict[str, Any]:
     """The terms of the clients' bound, equation (20)."""
-    spread = (2.0 * np.sqrt(2.0 * s.d * s.alpha / s.square_gap)
-              + 2.0 * np.sqrt(s.gradient_bound / s.N) * s.alpha / s.gap
-              + 2.0 * s.alpha * np.sqrt(s.sigma_sq / s.square_gap))
+    spread = sum(np.sqrt(part / s.N) for part in s.disagreement_parts.values())
     return _average_terms(s, rounds, variant) | {
         "clients_transient": 2.0 * s.mixing_power(rounds) * np.sqrt(s.origin_sq / s.N),
         "clients_spread": float(spread)}

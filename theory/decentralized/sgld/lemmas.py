@@ -66,15 +66,12 @@ def iterate_bound(s: Setting, rounds: np.ndarray) -> Terms:
     """
     start = (np.sqrt(s.start_sq) + s.fixed_point_distance) ** 2
     pull = s.alpha * s.mu * s.room
-    return Terms({"start": start * power(np.log1p(-pull), rounds), "noise": s.alpha * s.heat / pull},
+    return Terms({"start": start * power(np.log1p(-pull), rounds), "noise": s.alpha * s.heat_of() / pull},
                  inputs={"alpha": s.alpha})
 
 
 def _disagreement_terms(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
-    return {"start": 4.0 * s.mixing_power(rounds) ** 2 * s.origin_sq,
-            "gradients": 4.0 * s.gradient_bound * s.alpha**2 / s.gap**2,
-            "gradient_noise": 4.0 * s.sigma_sq * s.N * s.alpha**2 / s.square_gap,
-            "injected_noise": 8.0 * s.d * s.N * s.alpha / s.square_gap}
+    return {"start": 4.0 * s.mixing_power(rounds) ** 2 * s.origin_sq, **s.disagreement_parts}
 
 
 @theorem("Lemma 6", quantity="disagreement", terms=DISAGREEMENT)

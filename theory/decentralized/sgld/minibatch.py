@@ -198,7 +198,6 @@ def _a_priori(facts: Constants, algorithm: Any, growth: float) -> float:
         raise NotApplicable(f"step_size={eta:g} must be at most {limit:g} for the noise of minibatches to be "
                             "bounded (DE-SGLD appendix D); use known='a_posteriori' for finitely many rounds")
     off, common = s.fixed_point_distance, s.minimizer_norm
-    room = s.mu * (1.0 + s.smallest - eta * s.L)
     source = eta * growth * s.N + 4.0 * eta * growth * (common**2 + off**2) + 2.0 * s.d * s.N
-    moment = max((np.sqrt(s.start_sq) + off) ** 2, 2.0 * source / room)
+    moment = max((np.sqrt(s.start_sq) + off) ** 2, 2.0 * source / (s.mu * s.room))
     return float(growth * (1.0 + 2.0 * moment + 2.0 * (common + off) ** 2))

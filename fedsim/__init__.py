@@ -24,32 +24,10 @@ from .settings.staleness import Workers
 from .settings.validation import UnstableStepSize
 
 __all__ = [
-    "DESGHMC",
-    "DESGLD",
-    "FAHMC",
-    "FALD",
-    "DivergedError",
-    "Gaussian",
-    "GaussianMean",
-    "Law",
-    "LinearRegression",
-    "LogisticRegression",
-    "Participation",
-    "Quadratic",
-    "Run",
-    "StaleSGHMC",
-    "StaleSGLD",
-    "UnstableStepSize",
-    "Workers",
-    "estimators",
-    "load",
-    "network",
-    "papers",
-    "recorded_rounds",
-    "sample_path",
-    "schedules",
-    "simulate",
-    "validate",
+    "DESGHMC", "DESGLD", "FAHMC", "FALD", "DivergedError", "Gaussian", "GaussianMean", "Law",
+    "LinearRegression", "LogisticRegression", "Participation", "Quadratic", "Run", "StaleSGHMC", "StaleSGLD",
+    "UnstableStepSize", "Workers", "estimators", "load", "network", "papers", "recorded_rounds",
+    "sample_path", "schedules", "simulate", "validate",
 ]
 
 for _module in (distance, estimators, network, schedules):  # `import fedsim.network` and the like

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from .settings.validation import Array
-
 KEPT = "_fingerprint"
 """Where a frozen value keeps its fingerprint, beside its fields."""
 
@@ -49,7 +47,8 @@ def feed(digest: Any, value: Any) -> None:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         package = type(value).__module__.split(".")[0]
         digest.update(f"{package}.{type(value).__qualname__};".encode())
-        feed(digest, _definition(value))
+        fields = value._definition() if hasattr(value, "_definition") else fields_of(value)
+        feed(digest, {name: _same_step(part) for name, part in fields.items()})
     else:
         raise _NoFingerprint(f"value={value!r} must be made of numbers, texts, arrays and dataclasses")
 
@@ -80,21 +79,9 @@ def _is_frozen(value: Any) -> bool:
     return dataclasses.is_dataclass(value) and bool(value.__dataclass_params__.frozen)  # type: ignore[union-attr]
 
 
-def _definition(value: Any) -> dict[str, Any]:
-    """The fields that define a dataclass, each in the one form that all equal ones share."""
-    from .problems.quadratic import Quadratic  # here, because problems import laws, and laws this module
-
-    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
-    if isinstance(value, Quadratic):
-        fields["hessians"] = plain(value.hessians) if value.structure == "dense" else value.diagonal_hessians
-        fields["minimizers"] = value.minimizers + 0.0
-        even = np.full(value.n_clients, 1.0 / value.n_clients)  # however they were rounded
-        fields["weights"] = even if np.allclose(value.weights, even, rtol=1e-14, atol=0.0) else value.weights
-        noise = value.gradient_noise
-        if noise is not None:
-            given = np.full(value.minimizers.shape, noise**2) if np.ndim(noise) == 0 else plain(noise)
-            fields["gradient_noise"] = given if given.any() else None
-    return {name: _same_step(part) for name, part in fields.items()}
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields that define a dataclass; its `_definition` may put them in the form of equal ones."""
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
 
 
 def _same_step(value: Any) -> Any:
@@ -102,7 +89,7 @@ def _same_step(value: Any) -> Any:
     return float(value.largest) if getattr(value, "is_constant", False) is True else value
 
 
-def plain(matrices: Array) -> Array:
+def plain(matrices: np.ndarray) -> np.ndarray:
     """Matrices (..., d, d), or their diagonals (..., d) where nothing else is in them; -0 is 0."""
     diagonals = np.diagonal(matrices, axis1=-2, axis2=-1)
     only = np.count_nonzero(matrices) == np.count_nonzero(diagonals)

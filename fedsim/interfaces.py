@@ -10,19 +10,27 @@ Names with an underscore are called by the engine alone. Shapes: N clients, dime
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from .problems.gradients import scratch_rows
 from .settings.schedules import Schedule, as_schedule
 from .settings.validation import Array, array, shape
+from .vector.tiles import aligned
 
 if TYPE_CHECKING:
     from .laws.law import Gaussian
     from .problems.quadratic import Quadratic
     from .stability.search import Stability
+
+
+class Scratch(NamedTuple):
+    """Rows (d, B) that a gradient may overwrite: float64 ones, and ones for normals."""
+
+    rows: Array
+    normals: Any
 
 
 @runtime_checkable
@@ -58,8 +66,8 @@ class ProblemParts(Protocol):
         return None
 
     def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
-        """What a gradient needs to work in."""
-        return scratch_rows(dim, n_lanes, dtype)
+        """What a gradient needs to work in, whose normals have this dtype."""
+        return Scratch(aligned((dim, n_lanes)), aligned((dim, n_lanes), dtype))
 
 
 class Problem(ProblemParts, Protocol):
@@ -156,8 +164,8 @@ class AlgorithmParts(Protocol):
         """False where the law is not Gaussian."""
         return problem.keeps_gaussian
 
-    def _bind(self, problem: Problem, n_rounds: int) -> tuple[Problem, Any]:
-        """The problem and the algorithm that are run, where they depend on the number of rounds."""
+    def _bind(self, problem: Problem, n_rounds: int | None) -> tuple[Problem, Any]:
+        """The problem and the algorithm that are run, for so many rounds; None: only to be looked at."""
         return problem, self
 
 
@@ -178,44 +186,40 @@ class SimulatedAlgorithm(Algorithm, Protocol):
     """What an algorithm must offer to be simulated."""
 
     def _kernel(self, problem: Problem) -> Any:
-        """The NamedTuple that compiled code sees, with a body of `fedsim.engine.rounds.advance`."""
+        """The NamedTuple that compiled code sees, with a body of `algorithms.bodies.advance`."""
 
     def _workspace(self, problem: Problem, start: Array, dtype: Any) -> Any:
         """State of a block of lanes beginning at `start` (d, B), with a body of `observe`."""
 
 
+EXPLAINERS: list[Callable[[Problem, Algorithm], str]] = []
+"""Who says something in `fedsim.explain` besides the simulator: what exact law there is, once known."""
 _MISSING = object()
-
-
-def _members(interface: type) -> dict[str, Any]:
-    """Name and declaration of each part, those that a class must offer first."""
-    found: dict[str, Any] = {}
-    for cls in interface.__mro__:
-        for name, part in vars(cls).items():
-            if not name.startswith("__") and (isinstance(part, property) or inspect.isfunction(part)):
-                found.setdefault(name, part)
-    return found
-
-
-@cache
-def _stubs() -> frozenset[int]:
-    """Declarations that do nothing, by identity: a class that derives from them must offer more."""
-    return frozenset(id(part) for interface in (Problem, Algorithm, SimulatedAlgorithm)
-                 for name, part in vars(interface).items() if name in _members(interface)
-                 and not name.startswith("__"))
 
 
 def offers(name: str, value: object, interface: type) -> None:
     """Raise ValueError unless `value` has every part of `interface`, and its methods can be called."""
     if isinstance(value, type):
         raise ValueError(f"{name}={value!r} must be a fedsim {name}, an instance and not the class")
-    for part, declared in _members(interface).items():
+    for part, (declared, is_stub) in _members(interface).items():
         method = inspect.isfunction(declared)
-        given = inspect.getattr_static(value, part, _MISSING)  # without computing a property
-        if given is _MISSING or id(given) in _stubs() or (method and not callable(getattr(value, part))):
+        own = inspect.getattr_static(value, part, _MISSING)  # without computing a property
+        missing = own is _MISSING or (is_stub and own is declared)
+        if missing or (method and not callable(getattr(value, part))):
             what = f"no method {part}()" if method else f"no {part}"
             raise ValueError(f"{name}={value!r} must be a fedsim {name}: {type(value).__name__} has {what}: "
                              f"{inspect.getdoc(declared)}")
+
+
+@cache
+def _members(interface: type) -> dict[str, tuple[Any, bool]]:
+    """Declaration of each part by name, those first that a class must offer: theirs do nothing."""
+    parts: dict[str, tuple[Any, bool]] = {}
+    for cls in interface.__mro__:
+        for name, part in vars(cls).items():
+            if not name.startswith("__") and (isinstance(part, property) or inspect.isfunction(part)):
+                parts.setdefault(name, (part, cls in (Problem, Algorithm, SimulatedAlgorithm)))
+    return parts
 
 
 def validate(problem: Problem, algorithm: Algorithm, start: object = None) -> None:
@@ -261,9 +265,8 @@ def start_moments(start: Any, dim: int, n_clients: int | None = None) -> tuple[A
         if start.dim != dim:
             raise ValueError(f"start has dimension {start.dim}; it must be {dim}")
         return start.mean, start.cov
-    given = array("start", start, 1) if n_clients is None else array("start", start, 1, 2)
-    wanted = (dim,) if given.ndim == 1 else (n_clients or 0, dim)
-    return shape("start", given, wanted, " (the problem's dimension)"), None
+    point = array("start", start, 1) if n_clients is None else array("start", start, 1, 2)
+    return shape("start", point, (n_clients or 0, dim)[-point.ndim:], " (the problem's dimension)"), None
 
 
 def start_of(problem: Problem, algorithm: Algorithm, start: Any) -> tuple[Array, Array | None]:

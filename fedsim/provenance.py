@@ -6,18 +6,19 @@ A start's fingerprint is of its moments: no start and the origin have the same.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .fingerprints import feed, fingerprint, plain
+from .fingerprints import fingerprint, plain
 from .interfaces import ProblemParts, start_of
 
 PARTS = ("problem", "algorithm", "start")
 _SHOWN = 6
 """Numbers of an array that a readable line spells out."""
+
+
 class Part(NamedTuple):
     """A problem, algorithm or start: its fingerprint, and a readable line."""
 
@@ -27,14 +28,14 @@ class Part(NamedTuple):
     @classmethod
     def of(cls, value: Any) -> Part | None:
         """Of a problem or algorithm, a dataclass; None for one that has no fingerprint."""
-        found = fingerprint(value) if dataclasses.is_dataclass(value) else None
-        return None if found is None else cls(found, _words(value, found))
+        digits = fingerprint(value) if dataclasses.is_dataclass(value) else None
+        return None if digits is None else cls(digits, _words(value, digits))
 
 
-def _words(value: Any, found: str) -> str:
+def _words(value: Any, digits: str) -> str:
     """A short line; the fingerprint's beginning stands for numbers that are left out."""
     if not value.__dataclass_params__.repr:
-        return f"{value!r} #{found[:8]}"
+        return f"{value!r} #{digits[:8]}"
     shown, whole = [], True
     for field in dataclasses.fields(value):
         part = getattr(value, field.name)
@@ -48,7 +49,7 @@ def _words(value: Any, found: str) -> str:
             text = repr(part) if fits else type(part).__name__
         whole &= fits
         shown.append(f"{field.name}={text}")
-    return f"{type(value).__name__}({', '.join(shown)})" + ("" if whole else f" #{found[:8]}")
+    return f"{type(value).__name__}({', '.join(shown)})" + ("" if whole else f" #{digits[:8]}")
 
 
 def _of_start(problem: Any, algorithm: Any, start: Any) -> Part:
@@ -63,17 +64,15 @@ def _of_start(problem: Any, algorithm: Any, start: Any) -> Part:
         mean = mean[0]
     if cov is not None and not cov.any():
         cov = None
-    digest = hashlib.sha256()
-    feed(digest, (mean, None if cov is None else cov + 0.0))
-    found = digest.hexdigest()[:32]
+    digits = str(fingerprint((mean, None if cov is None else cov + 0.0)))
     if cov is None and not mean.any():
-        return Part(found, "the origin")
+        return Part(digits, "the origin")
     if mean.size > _SHOWN or (cov is not None and cov.ndim == 2):
         what = "a Gaussian" if cov is not None else "a point" if mean.ndim == 1 else "a point for each client"
-        return Part(found, f"{what} in dimension {mean.shape[-1]} #{found[:8]}")
+        return Part(digits, f"{what} in dimension {mean.shape[-1]} #{digits[:8]}")
     if cov is None:
-        return Part(found, f"{'point' if mean.ndim == 1 else 'points'} {mean.tolist()}")
-    return Part(found, f"Gaussian(mean={mean.tolist()}, variances={cov.tolist()})")
+        return Part(digits, f"{'point' if mean.ndim == 1 else 'points'} {mean.tolist()}")
+    return Part(digits, f"Gaussian(mean={mean.tolist()}, variances={cov.tolist()})")
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -180,10 +179,11 @@ def compared(mine: Provenance, theirs: Provenance, names: tuple[str, str], same:
     ValueError
         For a known difference, unless `same` is False.
     """
-    found = differing(mine, theirs, names)
-    if found and same:
-        raise ValueError(f"{found}; compare like with like, or pass same=False to compare them on purpose")
-    notes = [f"compared on purpose: {found}"] if found else []
+    difference = differing(mine, theirs, names)
+    if difference and same:
+        raise ValueError(f"{difference}; compare like with like, or pass same=False to compare them on "
+                         "purpose")
+    notes = [f"compared on purpose: {difference}"] if difference else []
     for name, other, of in zip(names, names[::-1], (mine, theirs), strict=True):
         if len(of.unknown) == 1:
             notes.append(f"{of.unknown[0]} of the {name} is not known: taken to be that of the {other}")

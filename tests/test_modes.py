@@ -6,8 +6,14 @@ import pytest
 import fedsim as fs
 from fedsim.random.slots import Normals
 from fedsim.vector.compile import compiled
-from fedsim.vector.modes import from_modes, modes_of, to_modes, trajectory_in_modes, trajectory_of_normals
 from fedsim.vector.tiles import TILE
+from fedsim.vector.trajectories import (
+    from_modes,
+    modes_of,
+    to_modes,
+    trajectory_in_modes,
+    trajectory_of_normals,
+)
 
 STEP = 0.3
 
@@ -54,7 +60,7 @@ def test_it_is_the_leapfrog(dim, n_steps):
     x, momenta = 4.0 * rng.standard_normal((dim, 2 * TILE)), rng.standard_normal((3, dim, 2 * TILE))
     for client in range(3):
         moved, velocities = x.copy(), STEP * momenta
-        _run(modes_of(on), client, STEP, n_steps, 3, moved, velocities, x.copy())
+        _run(modes_of(on.hessians, on.minimizers), client, STEP, n_steps, 3, moved, velocities, x.copy())
         assert velocities.tobytes() == (STEP * momenta).tobytes()
         expected = x
         for p in momenta:
@@ -66,7 +72,8 @@ def test_it_is_the_leapfrog(dim, n_steps):
 @pytest.mark.parametrize("dim", [2, 3, 10])
 def test_velocities_need_not_be_made(dim, kind):
     """Of the rows of normals of several slots and steps, those of this one are read, at their size."""
-    rng, on = np.random.default_rng(dim), modes_of(problem(dim))
+    rng, on = np.random.default_rng(dim), problem(dim)
+    on = modes_of(on.hessians, on.minimizers)
     values = rng.standard_normal((3 * dim, 4, 2 * TILE)).astype(kind)
     for client, slot, step in ((0, 0, 0), (1, 3, 1), (2, 2, 2)):
         z = rng.standard_normal((dim, 2 * TILE))
@@ -81,10 +88,11 @@ def test_every_lane_has_the_same_bits():
     on, rng = problem(5), np.random.default_rng(3)
     x, velocities = rng.standard_normal((5, 3 * TILE)), rng.standard_normal((2, 5, 3 * TILE))
     together = x.copy()
-    _run(modes_of(on), 1, STEP, 4, 2, together, velocities, x.copy())
+    _run(modes_of(on.hessians, on.minimizers), 1, STEP, 4, 2, together, velocities, x.copy())
     turn = np.roll(np.arange(3 * TILE), 5)
     apart = x[:, turn].copy()
-    _run(modes_of(on), 1, STEP, 4, 2, apart, velocities[:, :, turn].copy(), apart.copy())
+    modes = modes_of(on.hessians, on.minimizers)
+    _run(modes, 1, STEP, 4, 2, apart, velocities[:, :, turn].copy(), apart.copy())
     assert apart.tobytes() == together[:, turn].tobytes()
 
 

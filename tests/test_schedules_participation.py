@@ -9,16 +9,17 @@ import pytest
 from scipy import stats
 
 import fedsim as fs
+from fedsim.algorithms.bodies import step_size_at
+from fedsim.random.participants import draw_clients
 from fedsim.random.streams import lane_set
-from fedsim.settings.participation import draw_clients
-from fedsim.settings.schedules import Constant, Harmonic, Listed, as_schedule, step_size
+from fedsim.settings.schedules import Constant, Harmonic, Listed, as_schedule
 from fedsim.vector.compile import compiled
 
 
 @compiled
 def _steps(schedule, out):
     for k in range(out.shape[0]):
-        out[k] = step_size(schedule, k)
+        out[k] = step_size_at(schedule, k)
 
 
 @compiled

@@ -14,23 +14,20 @@ Source: DE-SGHMC equations (32) and (33).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..engine.rounds import advance
 from ..interfaces import Problem
+from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
-from ..settings.schedules import step_size
 from ..settings.validation import Array, array, positive, shape
 from ..stability.search import Stability, general_radius, largest_stable
 from ..vector import lanes
 from ..vector.tiles import aligned, aligned_copy
+from .bodies import advance, step_size_at
 from .gossip import Decentralized, client_update, component_product, gossip_round, mixed, shared_curvatures
-
-if TYPE_CHECKING:
-    from ..problems.quadratic import Quadratic
 
 
 class DESGHMCKernel(NamedTuple):
@@ -47,7 +44,7 @@ advance.register(DESGHMCKernel)(gossip_round)
 
 @client_update.register(DESGHMCKernel)
 def _momentum_step(kernel, work, step, client, weight, own, new):
-    eta = step_size(kernel.schedule, step)
+    eta = step_size_at(kernel.schedule, step)
     size = np.sqrt(2.0 * kernel.friction * eta)
     for i in range(new.shape[0]):
         velocity = work.velocities[client, i]
@@ -121,7 +118,7 @@ class DESGHMC(Decentralized):
         """True while velocities start at zero, so that they can be laid out by coordinates too."""
         return self.start_velocity is None
 
-    def _mean_radius(self, problem: Quadratic, eta: float) -> float:
+    def _exact_radius(self, problem: Quadratic, eta: float) -> float:
         keep = 1.0 - eta * self.friction
         curvatures = shared_curvatures(problem)
         if curvatures is not None:  # z^2 - (lambda - eta^2 theta + beta) z + beta lambda = 0 per mode
@@ -138,11 +135,11 @@ class DESGHMC(Decentralized):
 
         return general_radius(apply, 2 * size)
 
-    def _mean_stability(self, problem: Quadratic) -> Stability:
+    def _exact_stability(self, problem: Quadratic) -> Stability:
         """For equal curvature L the limit is eta^2 L < (1 + lambda_N)(1 + beta)."""
-        step, value = self.schedule.largest, self._mean_radius(problem, self.schedule.largest)
+        step, value = self.schedule.largest, self._exact_radius(problem, self.schedule.largest)
         trace = np.trace(problem.dense_hessians, axis1=1, axis2=2) * problem.weights
-        limit = largest_stable(lambda eta: self._mean_radius(problem, eta),
+        limit = largest_stable(lambda eta: self._exact_radius(problem, eta),
                                0.03 / float(np.sqrt(trace.max())), growth=1.3, scan=100)
         return Stability(value, bool(value < 1.0), limit, step, "DE-SGHMC map of all clients")
 

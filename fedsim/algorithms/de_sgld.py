@@ -14,23 +14,20 @@ Source: DE-SGLD equations (2) and (13).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..engine.rounds import advance
 from ..interfaces import Problem
+from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
 from ..settings.network import smallest_eigenvalue
-from ..settings.schedules import step_size
 from ..settings.validation import Array
 from ..stability.search import Stability, symmetric_extremes
 from ..vector import lanes
+from .bodies import advance, step_size_at
 from .gossip import Decentralized, client_update, component_product, gossip_round, mixed, shared_curvatures
-
-if TYPE_CHECKING:
-    from ..problems.quadratic import Quadratic
 
 
 class DESGLDKernel(NamedTuple):
@@ -46,7 +43,7 @@ advance.register(DESGLDKernel)(gossip_round)
 
 @client_update.register(DESGLDKernel)
 def _langevin_step(kernel, work, step, client, weight, own, new):
-    eta = step_size(kernel.schedule, step)
+    eta = step_size_at(kernel.schedule, step)
     for i in range(new.shape[0]):
         lanes.langevin(new[i], eta * weight, work.gradient[i], np.sqrt(2.0 * eta), 1.0, normal_row(own, i))
 
@@ -80,7 +77,7 @@ class DESGLD(Decentralized):
         """The paper's symbols."""
         return cls(eta, W)
 
-    def _mean_radius(self, problem: Quadratic, step: float) -> float:
+    def _exact_radius(self, problem: Quadratic, step: float) -> float:
         curvatures = shared_curvatures(problem)
         if curvatures is not None:
             modes = np.linalg.eigvalsh(self.mixing)
@@ -114,13 +111,13 @@ class DESGLD(Decentralized):
             result.append((float(values[0]), float(values[-1])))
         return result
 
-    def _mean_stability(self, problem: Quadratic) -> Stability:
+    def _exact_stability(self, problem: Quadratic) -> Stability:
         """The limit is (1 + lambda_N) / L for equal curvature L.
 
         W - eta A stays above -1 up to the smallest eigenvalue of A^(-1/2) (W + 1) A^(-1/2), and it
         stays below 1 for every eta; the radius of the second moment is convex in eta.
         """
-        step, value = self.schedule.largest, self._mean_radius(problem, self.schedule.largest)
+        step, value = self.schedule.largest, self._exact_radius(problem, self.schedule.largest)
         curvatures = shared_curvatures(problem)
         if curvatures is not None:
             limit = (1.0 + smallest_eigenvalue(self.mixing)) / float(curvatures.max())

@@ -28,10 +28,9 @@ from ..settings.participation import Participation
 from ..settings.validation import Array, fraction, one_of, whole
 from ..stability.federated import Modes, turned_back
 from ..stability.minibatch import Radius
-from ..stability.search import block_round_radius, round_radius
-from ..vector.modes import NoModes, modes_of
 from ..vector.tiles import TILE, aligned
-from .fa_hmc_kernels import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel
+from ..vector.trajectories import modes_of
+from .fa_hmc_update import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel, NoModes
 from .federated import Federated, FederatedWork
 
 
@@ -120,21 +119,16 @@ class FAHMC(Federated):
     def _round_radius(self, problem: Quadratic, modes: Modes, eta: float) -> float:
         if eta**2 * modes[0].max() >= 4.0:
             return float("inf")  # the stiffest client's own trajectories grow without limit
-        find = super()._round_radius if self.debias is None else self._debiased_radius
-        radius = find(problem, modes, eta)
+        radius = super()._round_radius(problem, modes, eta)
         return 1.0 if abs(radius - 1.0) < 1e-12 else radius  # at resonance, up to rounding
 
-    def _debiased_radius(self, problem: Quadratic, modes: Modes, eta: float) -> float:
-        (values, vectors), weights, factor = modes, problem.weights, self.variance_factor(problem)
-        with np.errstate(over="ignore", invalid="ignore"):
-            powers = self._factor(eta, values)
-            if not np.isfinite(powers).all():
-                return float("inf")
-            if vectors is None:  # each coordinate by itself
-                apart = _debiased(self, values[..., None, None], powers[..., None, None], weights)
-                return block_round_radius(apart, weights, factor)
-            return round_radius(_debiased(self, problem.hessians, turned_back(powers, vectors), weights),
-                                weights, factor)
+    def _round_maps(self, problem: Quadratic, modes: Modes, eta: float) -> Array:
+        (values, vectors), powers = modes, self._factor(eta, modes[0])
+        if self.debias is None or not np.isfinite(powers).all():
+            return super()._round_maps(problem, modes, eta)
+        if vectors is None:  # each coordinate by itself
+            return _debiased(self, values[..., None, None], powers[..., None, None], problem.weights)
+        return _debiased(self, problem.hessians, turned_back(powers, vectors), problem.weights)
 
     def _kernel(self, problem: Problem) -> FAHMCKernel:
         """The NamedTuple that compiled code sees."""
@@ -142,7 +136,7 @@ class FAHMC(Federated):
             self.schedule.arrays(), self.leapfrog_steps, self.local_steps, self.shared_noise,
             {None: 0, "stale": STALE, "fresh": FRESH}[self.debias], FIRST_ROUND[self.first_round],
             problem.weights, self._clients(problem),
-            modes_of(problem) if self._turns(problem) else NoModes(0))
+            modes_of(problem.hessians, problem.minimizers) if self._turns(problem) else NoModes())
 
     def _turns(self, problem: Problem) -> TypeGuard[Quadratic]:
         """True when trajectories go along the clients' eigenvectors: dense curvature, exact gradients."""

@@ -18,13 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.rounds import advance
 from ..interfaces import Problem
 from ..problems.gradients import langevin
 from ..settings.participation import Participation
-from ..settings.schedules import step_size
 from ..settings.validation import Array, fraction, positive
 from ..stability.minibatch import Radius
+from .bodies import advance, step_size_at
 from .federated import Federated, begin_round, federated_round, local_update
 
 
@@ -48,7 +47,7 @@ def _begin_round(kernel, problem, lane_set, work, round):
 
 @local_update.register(FALDKernel)
 def _langevin_step(kernel, problem, lane_set, work, slot, step, client, private, own, shared):
-    eta = step_size(kernel.schedule, step)
+    eta = step_size_at(kernel.schedule, step)
     size = np.sqrt(2.0 * eta * kernel.temperature * (1.0 - kernel.shared_noise))
     shared_size = np.sqrt(2.0 * eta * kernel.temperature * kernel.shared_noise)
     langevin(problem, lane_set, client, step, work.local[slot], work.scratch, work.gradient, eta, size,

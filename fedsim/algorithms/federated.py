@@ -12,30 +12,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.rounds import observe
 from ..equality import ByValue
 from ..interfaces import Problem
-from ..random.normals import normals, steps_per_draw
+from ..random.normals import draw, steps_per_draw
+from ..random.participants import draw_clients
 from ..random.slots import Listed, NormalRoom, Normals, Numbers, normal_room
 from ..random.streams import OWN_NOISE, SHARED_NOISE
-from ..settings.participation import Participation, draw_clients
-from ..settings.validation import Array, fraction, whole
+from ..settings.participation import Participation
+from ..settings.validation import Array, fraction, set_fields, whole
 from ..stability.federated import FederatedStability
 from ..vector import lanes
-from ..vector.compile import dispatched, entry, spliced
+from ..vector.compile import Nothing, dispatched, inner, spliced
+from ..vector.per_lane import entry
 from ..vector.tiles import aligned, aligned_copy
+from .bodies import observe
 
 
 class AllClients(NamedTuple):
-    """Every client takes part; `private` is 1/sqrt(w_c)."""
+    """Every client takes part, with its weight as its share; `private` is 1/sqrt(w_c)."""
 
-    weights: Array
+    shares: Array
     private: Array
 
 
 class DrawnClients(NamedTuple):
-    """Clients are drawn each round; `replace` is scheme I."""
+    """Clients are drawn each round, with equal shares; `replace` is scheme I."""
 
+    shares: Array
     cumulative_weights: Array
     private: Array
     replace: bool
@@ -55,10 +58,8 @@ class FederatedWork(NamedTuple):
     extra: Any
 
 
-class NoExtra(NamedTuple):
+class NoExtra(Nothing):
     """An algorithm without further state."""
-
-    unused: int
 
 
 @dispatched
@@ -99,93 +100,74 @@ def local_update(kernel: Any, problem: Any, lane_set: Any, work: Any, slot: int,
 
 
 @dispatched
-def _choose(clients: Any, lane_set: Any, work: Any, round: int) -> None:
+def choose_clients(clients: Any, lane_set: Any, work: Any, round: int) -> None:
     """Draw who takes part."""
 
 
 @dispatched
-def _step_clients(clients: Any, kernel: Any, problem: Any, lane_set: Any, work: Any, step: int,
-                  fresh: bool) -> None:
+def step_clients(clients: Any, kernel: Any, problem: Any, lane_set: Any, work: Any, step: int,
+                  fresh: bool, shared: Normals) -> None:
     """A local step of every active client."""
 
 
-@dispatched
-def _average(clients: Any, work: Any) -> None:
-    """The server's new value."""
-
-
-@_choose.register(AllClients)
+@choose_clients.register(AllClients)
 def _choose_all(clients, lane_set, work, round):
     pass
 
 
-@_choose.register(DrawnClients)
+@choose_clients.register(DrawnClients)
 def _choose_drawn(clients, lane_set, work, round):
     draw_clients(lane_set, round, clients.replace, clients.cumulative_weights, work.drawn, work.pool)
 
 
 @spliced
-def _step_client(kernel, problem, lane_set, work, slot, step, fresh, client, private, group):
+def _step_client(kernel, problem, lane_set, work, slot, step, fresh, client, private, group, shared):
     dim = work.server.shape[0]
-    per_draw = work.shared.rows.shape[1] // dim
-    together = work.own.slots.shape[2]
-    room = min(slot // together, work.own.rows.shape[0] - 1)
-    if fresh and slot % together == 0 and kernel.shared_noise < 1.0:  # otherwise the rows stay zero
-        normals(lane_set, OWN_NOISE, step // per_draw, group, work.own.rows[room])
-    first = step % per_draw * dim
-    own = Normals(work.own.slots[room], slot % together, first)
-    shared = Normals(work.shared.slots[0], 0, first)
+    own = draw(lane_set, work.own, OWN_NOISE, step // (work.own.rows.shape[1] // dim), group, slot, step, dim,
+               fresh and kernel.shared_noise < 1.0)  # otherwise the rows stay zero
     local_update(kernel, problem, lane_set, work, slot, step, client, private, own, shared)
 
 
-@_step_clients.register(AllClients)
-def _step_all(clients, kernel, problem, lane_set, work, step, fresh):
+@step_clients.register(AllClients)
+def _step_all(clients, kernel, problem, lane_set, work, step, fresh, shared):
     for client in range(work.local.shape[0]):
         _step_client(kernel, problem, lane_set, work, client, step, fresh, client,
-                     clients.private[client], Numbers(client))
+                     clients.private[client], Numbers(client), shared)
 
 
-@_step_clients.register(DrawnClients)
-def _step_drawn(clients, kernel, problem, lane_set, work, step, fresh):
+@step_clients.register(DrawnClients)
+def _step_drawn(clients, kernel, problem, lane_set, work, step, fresh, shared):
     for slot in range(work.local.shape[0]):
         drawn = work.drawn[slot]
         _step_client(kernel, problem, lane_set, work, slot, step, fresh, drawn,
-                     entry(clients.private, drawn), Listed(work.drawn, slot))
+                     entry(clients.private, drawn), Listed(work.drawn, slot), shared)
 
 
-@_average.register(AllClients)
-def _average_all(clients, work):
-    for i in range(work.server.shape[0]):
-        lanes.fill(work.server[i], 0.0)
-        for client in range(work.local.shape[0]):
-            lanes.axpy(work.server[i], clients.weights[client], work.local[client, i])
-
-
-@_average.register(DrawnClients)
-def _average_drawn(clients, work):
-    share = 1.0 / work.local.shape[0]
+@inner
+def average_clients(clients, work):
+    """The server's new value."""
     for i in range(work.server.shape[0]):
         lanes.fill(work.server[i], 0.0)
         for slot in range(work.local.shape[0]):
-            lanes.axpy(work.server[i], share, work.local[slot, i])
+            lanes.axpy(work.server[i], clients.shares[slot], work.local[slot, i])
 
 
 def federated_round(kernel, problem, lane_set, work, round):
     """Body of `advance` for federated algorithms: one communication round."""
-    _choose(kernel.clients, lane_set, work, round)
+    choose_clients(kernel.clients, lane_set, work, round)
     for slot in range(work.local.shape[0]):
         receive(kernel, work, slot)
     begin_round(kernel, problem, lane_set, work, round)
-    per_draw = work.shared.rows.shape[1] // work.server.shape[0]
-    first = round * kernel.local_steps
+    dim, first = work.server.shape[0], round * kernel.local_steps
+    per_draw = work.shared.rows.shape[1] // dim
     for step in range(first, first + kernel.local_steps):
         fresh = step % per_draw == 0 or step == first
-        if fresh and kernel.shared_noise > 0.0:
-            normals(lane_set, SHARED_NOISE, step // per_draw, 0, work.shared.rows[0])
-        _step_clients(kernel.clients, kernel, problem, lane_set, work, step, fresh)
+        shared = draw(lane_set, work.shared, SHARED_NOISE, step // per_draw, 0, 0, step, dim,
+                      fresh and kernel.shared_noise > 0.0)
+        step_clients(kernel.clients, kernel, problem, lane_set, work, step, fresh, shared)
     for slot in range(work.local.shape[0]):
         send(kernel, work, slot)
-    _average(kernel.clients, work)
+    average_clients(kernel.clients, work)
 
 
 @observe.register(FederatedWork)
@@ -204,8 +186,8 @@ class Federated(ByValue, FederatedStability):
     def _normalise(self) -> None:
         """Check and convert the common fields; called by ``__post_init__``."""
         self._normalise_step()
-        object.__setattr__(self, "local_steps", whole("local_steps", self.local_steps, 1))
-        object.__setattr__(self, "shared_noise", fraction("shared_noise", self.shared_noise))
+        set_fields(self, local_steps=whole("local_steps", self.local_steps, 1),
+                   shared_noise=fraction("shared_noise", self.shared_noise))
         if self.participation is not None and not isinstance(self.participation, Participation):
             raise ValueError(f"participation={self.participation!r} must be a fedsim.Participation or None")
 
@@ -252,14 +234,15 @@ class Federated(ByValue, FederatedStability):
 
     def _clients(self, problem: Problem) -> AllClients | DrawnClients:
         """Who takes part, as compiled code sees it."""
-        private = 1.0 / np.sqrt(problem.weights)
+        private, active = 1.0 / np.sqrt(problem.weights), self.n_active(problem)
         if self.participation is None:
             return AllClients(problem.weights, private)
-        return DrawnClients(np.cumsum(problem.weights), private, self.participation.replace)
+        return DrawnClients(np.full(active, 1.0 / active), np.cumsum(problem.weights), private,
+                            self.participation.replace)
 
     def _extra(self, active: int, dim: int, n_lanes: int) -> Any:
         """Further state of the algorithm."""
-        return NoExtra(0)
+        return NoExtra()
 
     def _workspace(self, problem: Problem, start: Array, dtype: Any) -> FederatedWork:
         """Room for one block, beginning at `start` (d, B); `dtype` is that of the normals."""

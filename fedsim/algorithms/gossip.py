@@ -6,27 +6,24 @@ are taken at their own old point. They follow the components f_i = w_i f_(i).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.rounds import observe
 from ..equality import ByValue
-from ..interfaces import AlgorithmParts, Problem
+from ..interfaces import Problem
 from ..problems.gradients import stochastic_gradient
-from ..random.normals import normals, steps_per_draw
+from ..problems.quadratic import Quadratic
+from ..random.normals import draw, steps_per_draw
 from ..random.slots import NormalRoom, Normals, Numbers, normal_room
 from ..random.streams import OWN_NOISE
 from ..settings.network import check_mixing
 from ..settings.validation import Array
-from ..stability.minibatch import first_limit, gossip_second_moment, judged, only_limit
-from ..stability.search import Stability
+from ..stability.minibatch import Judged, Radius, first_limit, gossip_second_moment, only_limit
 from ..vector import lanes
 from ..vector.compile import compiled, dispatched
 from ..vector.tiles import aligned
-
-if TYPE_CHECKING:
-    from ..problems.quadratic import Quadratic
+from .bodies import observe
 
 
 class Gossip(NamedTuple):
@@ -59,7 +56,7 @@ def client_update(kernel: Any, work: Any, step: int, client: int, weight: float,
 
 
 @compiled
-def _mix(gossip, old, client, new):
+def mix(gossip, old, client, new):
     """new = sum_j W_ij old_j"""
     start, end = gossip.first[client], gossip.first[client + 1]
     weights, columns = gossip.weights, gossip.columns
@@ -78,17 +75,14 @@ def _mix(gossip, old, client, new):
 
 def gossip_round(kernel, problem, lane_set, work, round):
     """Body of `advance` for decentralized algorithms: one iteration of every client."""
-    turn = work.turn[0]
-    dim = work.gradient.shape[0]
-    per_draw, together = work.own.rows.shape[1] // dim, work.own.slots.shape[2]
+    turn, dim = work.turn[0], work.gradient.shape[0]
+    per_draw = work.own.rows.shape[1] // dim
     for client in range(work.positions.shape[1]):
         x, new = work.positions[turn, client], work.positions[1 - turn, client]
-        room = min(client // together, work.own.rows.shape[0] - 1)
-        if round % per_draw == 0 and client % together == 0:
-            normals(lane_set, OWN_NOISE, round // per_draw, Numbers(client), work.own.rows[room])
+        own = draw(lane_set, work.own, OWN_NOISE, round // per_draw, Numbers(client), client, round, dim,
+                   round % per_draw == 0)
         stochastic_gradient(problem, lane_set, client, round, 0, x, work.scratch, work.gradient)
-        _mix(kernel.gossip, work.positions[turn], client, new)
-        own = Normals(work.own.slots[room], client % together, round % per_draw * dim)
+        mix(kernel.gossip, work.positions[turn], client, new)
         client_update(kernel, work, round, client, kernel.weights[client], own, new)
     work.turn[0] = 1 - turn
 
@@ -105,7 +99,7 @@ def _observe(work, view, out):
                 lanes.axpy(out[i], 1.0 / n_clients, work.positions[turn, client, i])
 
 
-class Decentralized(ByValue, AlgorithmParts):
+class Decentralized(ByValue, Judged):
     """Base of the decentralized algorithms' parameter classes."""
 
     convention = "components"
@@ -132,31 +126,11 @@ class Decentralized(ByValue, AlgorithmParts):
         """True: a step treats each coordinate alone, given a problem that does."""
         return True
 
-    def _mean_radius(self, problem: Quadratic, eta: float) -> float:
-        """Radius of the map of all clients with exact gradients."""
-        raise NotImplementedError
+    def _second_moment(self, problem: Problem) -> tuple[Radius | None, str]:
+        return gossip_second_moment(problem, self.mixing, self.friction)
 
-    def _mean_stability(self, problem: Quadratic) -> Stability:
-        """`stability` with exact gradients."""
-        raise NotImplementedError
-
-    def _radius(self, problem: Problem) -> float:
-        """`Stability.radius` without the search for the limit."""
-        self.check(problem)
-        step, (second, _) = self.schedule.largest, gossip_second_moment(problem, self.mixing, self.friction)
-        mean = self._mean_radius(problem.curvature_problem(), step)
-        return mean if second is None else max(mean, second(step))
-
-    def stability(self, problem: Problem) -> Stability:
-        """Radius of the map of all clients at the largest step size, and the limit.
-
-        With minibatches whose noise depends on the point the second moment decides, unless the state is too
-        large (N d > 300, or N d > 40 with velocities) or there are very many data; see `source`.
-        """
-        self.check(problem)
-        return judged(self._mean_stability(problem.curvature_problem()),
-                      gossip_second_moment(problem, self.mixing, self.friction),
-                      only_limit if self.friction is None else first_limit)
+    def _limit(self, radius: Radius, high: float) -> float:
+        return (only_limit if self.friction is None else first_limit)(radius, high)
 
     def costs(self, problem: Problem, n_rounds: int) -> dict[str, int]:
         """What one replica of `n_rounds` costs; a number is sent along every edge in both directions."""

@@ -15,22 +15,129 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..equality import ByValue
 from ..interfaces import AlgorithmParts, Problem
-from ..random.normals import steps_per_draw
-from ..random.slots import normal_room
-from ..settings.staleness import Fixed, Sequence, Several, Workers, as_staleness
+from ..problems.gradients import stochastic_gradient
+from ..random.normals import draw, steps_per_draw
+from ..random.slots import NormalRoom, Normals, Numbers, normal_room, normal_row
+from ..random.streams import OWN_NOISE
+from ..settings.staleness import Fixed, FixedAges, ListedAges, Sequence, SeveralAges, Workers, as_staleness
 from ..settings.validation import Array, positive
-from ..stability.delay import radius_of, step_limit
+from ..stability.delay import growth_at, pooled_curvatures, step_limit
 from ..stability.search import Stability
+from ..vector import lanes
+from ..vector.compile import Nothing, compiled, dispatched
 from ..vector.tiles import aligned
-from .delayed import FixedAges, Hamiltonian, Langevin, ListedAges, SeveralAges, StaleKernel, StaleWork
+from .bodies import advance, observe, step_size_at
 
 _AHEAD = 64  # draws made together at most
+
+
+class StaleKernel(NamedTuple):
+    """Compiled parameters."""
+
+    schedule: Any
+    ages: Any
+    dynamics: Any
+
+
+class Langevin(Nothing):
+    """Stale SGLD."""
+
+
+class Hamiltonian(NamedTuple):
+    """Stale SGHMC."""
+
+    friction: float
+
+
+class StaleWork(NamedTuple):
+    """State of a block of B lanes: a ring of iterates (size + 1, d, B), and velocities (d, B).
+
+    The last place of the ring is room for past iterates gathered from it; `updates` (1,) counts.
+    """
+
+    ring: Array
+    velocity: Array
+    updates: Any
+    own: NormalRoom
+    gradient: Array
+    scratch: Any
+
+
+@dispatched
+def past_place(ages: Any, ring: Any, lane_set: Any, update: int) -> int:
+    """Place in the ring of the iterate at which the gradient of this update is taken."""
+
+
+@past_place.register(FixedAges)
+def _after_fixed_age(ages, ring, lane_set, update):
+    return (update - min(update, ages.tau)) % (ring.shape[0] - 1)
+
+
+@past_place.register(ListedAges)
+def _after_listed_age(ages, ring, lane_set, update):
+    return (update - ages.values[update]) % (ring.shape[0] - 1)
+
+
+@compiled
+def _gather(ring, coordinate, values, replicas, update):
+    size = ring.shape[0] - 1
+    for b in range(ring.shape[2]):
+        age = values[replicas[b] % np.uint64(values.shape[0]), update]
+        ring[size, coordinate, b] = ring[(update - age) % size, coordinate, b]
+
+
+@past_place.register(SeveralAges)
+def _after_own_age(ages, ring, lane_set, update):
+    for i in range(ring.shape[1]):
+        _gather(ring, i, ages.values, lane_set.replicas, update)
+    return ring.shape[0] - 1
+
+
+@dispatched
+def move(dynamics: Any, work: Any, own: Normals, h: float, old: Any, new: Any) -> None:
+    """Write the next iterate, from the old one, ``work.gradient`` and normals."""
+
+
+@move.register(Langevin)
+def _langevin_move(dynamics, work, own, h, old, new):
+    for i in range(new.shape[0]):
+        lanes.copy(new[i], old[i])
+        lanes.langevin(new[i], h, work.gradient[i], np.sqrt(2.0 * h), 1.0, normal_row(own, i))
+
+
+@move.register(Hamiltonian)
+def _hamiltonian_move(dynamics, work, own, h, old, new):
+    size = np.sqrt(2.0 * dynamics.friction * h)
+    for i in range(new.shape[0]):
+        lanes.damp(work.velocity[i], 1.0 - dynamics.friction * h)
+        lanes.langevin(work.velocity[i], h, work.gradient[i], size, 1.0, normal_row(own, i))
+        lanes.scale_pair(new[i], 1.0, old[i], h, work.velocity[i])
+
+
+@advance.register(StaleKernel)
+def _update(kernel, problem, lane_set, work, round):
+    size, dim = work.ring.shape[0] - 1, work.gradient.shape[0]
+    per_draw = work.own.rows.shape[1] // dim
+    number = round // per_draw
+    own = draw(lane_set, work.own, OWN_NOISE, Numbers(number), 0, number, round, dim, round % per_draw == 0)
+    past = work.ring[past_place(kernel.ages, work.ring, lane_set, round)]
+    stochastic_gradient(problem, lane_set, 0, round, 0, past, work.scratch, work.gradient)
+    move(kernel.dynamics, work, own, step_size_at(kernel.schedule, round),
+         work.ring[round % size], work.ring[(round + 1) % size])
+    work.updates[0] = round + 1
+
+
+@observe.register(StaleWork)
+def _observe(work, view, out):
+    now = work.updates[0] % (work.ring.shape[0] - 1)
+    for i in range(out.shape[0]):
+        lanes.copy(out[i], work.ring[now, i])
 
 
 class Stale(ByValue, AlgorithmParts):
@@ -49,21 +156,14 @@ class Stale(ByValue, AlgorithmParts):
         """Age of the gradient at updates 0, ..., n_rounds - 1."""
         return as_staleness(self.staleness).ages(n_rounds)
 
-    def _bind(self, problem: Problem, n_rounds: int) -> tuple[Any, Any]:
+    def _bind(self, problem: Problem, n_rounds: int | None) -> tuple[Any, Any]:
         """The pooled problem, and this algorithm with the ages of so many updates worked out."""
         staleness = as_staleness(self.staleness)
-        if isinstance(staleness, Fixed):
-            return problem.pooled(), self
-        known = staleness.worked_out(n_rounds) if isinstance(staleness, Workers) else staleness
-        if not isinstance(known, Several):
-            known = Sequence(known.ages(n_rounds))
-        return problem.pooled(), dataclasses.replace(self, staleness=known)  # type: ignore[type-var]
-
-    def _worked_out(self) -> Fixed | Sequence | Several:
-        staleness = as_staleness(self.staleness)
-        if not isinstance(staleness, (Fixed, Sequence, Several)):
-            raise TypeError("_bind() first: the ages of a simulated server depend on the number of updates")
-        return staleness
+        if isinstance(staleness, Workers):
+            staleness = staleness.worked_out(n_rounds or 0)
+        elif isinstance(staleness, Sequence) and n_rounds is not None:
+            staleness.ages(n_rounds)  # there must be one for each update
+        return problem.pooled(), dataclasses.replace(self, staleness=staleness)  # type: ignore[type-var]
 
     def _separates(self, problem: Problem) -> bool:
         """True: a step treats each coordinate alone, given a problem that does."""
@@ -71,9 +171,7 @@ class Stale(ByValue, AlgorithmParts):
 
     def _is_gaussian(self, problem: Problem) -> bool:
         """False for real minibatches, and for mixtures over several schedules."""
-        staleness = as_staleness(self.staleness)
-        mixed = isinstance(staleness, Several) or (isinstance(staleness, Workers) and staleness.schedules > 1)
-        return not mixed and problem.keeps_gaussian
+        return as_staleness(self.staleness).schedules == 1 and problem.keeps_gaussian
 
     def costs(self, problem: Problem, n_rounds: int) -> dict[str, int]:
         """What one replica costs: every update is one gradient, one upload and one download."""
@@ -82,7 +180,7 @@ class Stale(ByValue, AlgorithmParts):
 
     def _radius(self, problem: Problem) -> float:
         """Growth per update of the slowest or least stable mode."""
-        return radius_of(self, problem, self.schedule.largest)
+        return growth_at(self, pooled_curvatures(problem), self.schedule.largest)
 
     def stability(self, problem: Problem) -> Stability:
         """Growth per update, and the step-size limit."""
@@ -93,24 +191,18 @@ class Stale(ByValue, AlgorithmParts):
     def _workspace(self, problem: Problem, start: Array, dtype: Any) -> StaleWork:
         """Room for one block, beginning at `start` (d, B)."""
         dim, n_lanes = start.shape
-        staleness = self._worked_out()
-        oldest = staleness.tau if isinstance(staleness, Fixed) else int(staleness.values.max(initial=0))
-        ring = aligned((oldest + 3, dim, n_lanes))
+        ages = as_staleness(self.staleness)._arrays()
+        ring = aligned((int(np.max(ages[0], initial=0)) + 3, dim, n_lanes))  # the oldest age is in reach
         ring[0] = start
         return StaleWork(
-            ring=ring, velocity=aligned((dim, n_lanes)), made=np.zeros(1, np.int64),
+            ring=ring, velocity=aligned((dim, n_lanes)), updates=np.zeros(1, np.int64),
             own=normal_room(_AHEAD, steps_per_draw(dim, dtype) * dim, n_lanes, dtype),
             gradient=aligned((dim, n_lanes)), scratch=problem._scratch(dim, n_lanes, dtype))
 
-    def _stale_kernel(self, dynamics: Any) -> StaleKernel:
-        staleness = self._worked_out()
-        ages: Any
-        if isinstance(staleness, Fixed):
-            ages = FixedAges(staleness.tau)
-        else:
-            form = SeveralAges if isinstance(staleness, Several) else ListedAges
-            ages = form(staleness.values)
-        return StaleKernel(self.schedule.arrays(), ages, dynamics)
+    def _kernel(self, problem: Problem) -> StaleKernel:
+        """The NamedTuple that compiled code sees."""
+        dynamics = Langevin() if self.friction is None else Hamiltonian(self.friction)
+        return StaleKernel(self.schedule.arrays(), as_staleness(self.staleness)._arrays(), dynamics)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +233,6 @@ class StaleSGLD(Stale):
     def from_paper(cls, h: Any, tau: Any = 0) -> StaleSGLD:
         """The paper's symbols."""
         return cls(h, tau)
-
-    def _kernel(self, problem: Problem) -> StaleKernel:
-        """The NamedTuple that compiled code sees."""
-        return self._stale_kernel(Langevin(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +267,3 @@ class StaleSGHMC(Stale):
     def from_paper(cls, h: Any, B: float, tau: Any = 0) -> StaleSGHMC:
         """The paper's symbols."""
         return cls(h, B, tau)
-
-    def _kernel(self, problem: Problem) -> StaleKernel:
-        """The NamedTuple that compiled code sees."""
-        return self._stale_kernel(Hamiltonian(self.friction))

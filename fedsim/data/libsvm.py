@@ -62,24 +62,19 @@ def _entry(text: str, before: int, n_features: int | None) -> tuple[int, float]:
     return place, value
 
 
-def _lines(path: str | os.PathLike[str]) -> list[str]:
-    """Lines of a text file."""
+def text_of(path: str | os.PathLike[str], form: str) -> str:
+    """A text file with rows of this form."""
     file = Path(path)
     if not file.is_file():
         what = "is a folder" if file.is_dir() else "does not exist"
-        raise ValueError(f"path={str(file)!r} {what}; expected a text file with rows {_FORM}")
+        raise ValueError(f"path={str(file)!r} {what}; expected a text file with rows {form}")
     try:
-        text = file.read_bytes().decode("ascii")
+        return file.read_bytes().decode("ascii")
     except UnicodeDecodeError as error:
         raise ValueError(f"path={str(file)!r} has byte {error.object[error.start]:#04x} at place "
                          f"{error.start}; expected plain text (decompress it first)") from None
     except OSError as error:
         raise ValueError(f"path={str(file)!r} cannot be read: {error.strerror}") from None
-    *lines, rest = text.split("\n")  # splitlines would also cut at form feeds
-    if rest:
-        raise ValueError(f"{file.name}, line {len(lines) + 1}: the last row has no line end, so the file may "
-                         "be cut short; expected every row to end with one")
-    return lines
 
 
 def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
@@ -115,9 +110,13 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
     >>> data.features.tolist(), data.labels.tolist()
     ([[0.5, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 0.0]], [0.0, 1.0])
     """
-    wide = None if n_features is None else whole("n_features", n_features, 1)
-    wanted = None if n_rows is None else whole("n_rows", n_rows, 1)
-    lines = _lines(path)
+    limit = None if n_features is None else whole("n_features", n_features, 1)
+    if n_rows is not None:
+        whole("n_rows", n_rows, 1)
+    *lines, rest = text_of(path, _FORM).split("\n")  # splitlines would also cut at form feeds
+    if rest:
+        raise ValueError(f"{Path(path).name}, line {len(lines) + 1}: the last row has no line end, so the "
+                         "file may be cut short; expected every row to end with one")
     labels, rows, columns, values = np.empty(len(lines)), [], [], []
     low = None  # the label of the other class: -1 or 0
     for number, line in enumerate(lines):
@@ -132,7 +131,7 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
                 low = label
             labels[number] = label == 1.0
             for text in entries:
-                before, value = _entry(text, before, wide)
+                before, value = _entry(text, before, limit)
                 rows.append(number)
                 columns.append(before - 1)
                 values.append(value)
@@ -140,9 +139,9 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
             raise ValueError(f"{Path(path).name}, line {number + 1}: {error}") from None
     if not lines:
         raise ValueError(f"{Path(path).name} is empty; expected rows {_FORM}")
-    if wanted is not None and len(lines) != wanted:
-        raise ValueError(f"{Path(path).name} ends after line {len(lines)}; expected n_rows={wanted} rows")
-    dim = wide if wide is not None else max(columns, default=-1) + 1
+    if n_rows is not None and len(lines) != n_rows:
+        raise ValueError(f"{Path(path).name} ends after line {len(lines)}; expected n_rows={n_rows} rows")
+    dim = limit if limit is not None else max(columns, default=-1) + 1
     if dim == 0:
         raise ValueError(f"{Path(path).name} names no feature in any row; expected {_FORM}")
     if len(lines) * dim > LARGEST:

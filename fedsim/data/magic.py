@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..settings.validation import Array, whole
-from .libsvm import Labelled
+from .libsvm import Labelled, text_of
 
 N_FEATURES = 10
 N_ROWS = 19_020
@@ -38,19 +38,6 @@ def _row(line: str) -> tuple[list[float], float]:
     if cells[-1] not in CLASSES:
         raise ValueError(f"class {cells[-1]!r}; expected g or h")
     return values, CLASSES[cells[-1]]
-
-
-def _text(file: Path) -> str:
-    if not file.is_file():
-        what = "is a folder" if file.is_dir() else "does not exist"
-        raise ValueError(f"path={str(file)!r} {what}; expected a text file with rows of {_FORM}")
-    try:
-        return file.read_bytes().decode("ascii")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"path={str(file)!r} has byte {error.object[error.start]:#04x} at place "
-                         f"{error.start}; expected plain text (decompress it first)") from None
-    except OSError as error:
-        raise ValueError(f"path={str(file)!r} cannot be read: {error.strerror}") from None
 
 
 def read_magic(path: str | os.PathLike[str], *, n_rows: int | None = N_ROWS) -> Labelled:
@@ -83,9 +70,10 @@ def read_magic(path: str | os.PathLike[str], *, n_rows: int | None = N_ROWS) -> 
     >>> data.features[:, -1].tolist(), data.labels.tolist()
     ([10.0, -1.5], [1.0, 0.0])
     """
-    wanted = None if n_rows is None else whole("n_rows", n_rows, 1)
+    if n_rows is not None:
+        whole("n_rows", n_rows, 1)
     file = Path(path)
-    lines = _text(file).split("\n")
+    lines = text_of(file, f"of {_FORM}").split("\n")
     while lines and not lines[-1].strip():
         lines.pop()  # line ends after the last row
     if not lines:
@@ -97,6 +85,6 @@ def read_magic(path: str | os.PathLike[str], *, n_rows: int | None = N_ROWS) -> 
             features[i], labels[i] = _row(line)
         except ValueError as error:
             raise ValueError(f"{file.name}, line {i + 1}: {error}") from None
-    if wanted is not None and len(lines) != wanted:
-        raise ValueError(f"{file.name} ends after line {len(lines)}; expected n_rows={wanted} rows")
+    if n_rows is not None and len(lines) != n_rows:
+        raise ValueError(f"{file.name} ends after line {len(lines)}; expected n_rows={n_rows} rows")
     return Labelled(features, labels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from ..random.streams import START, by_coordinates, lane_set
 from ..settings.validation import Array
 from ..vector.compile import compiled
 from ..vector.tiles import aligned, aligned_copy
+from .job import Job
 from .moments import Moments, leaf_moments
-from .plan import Plan
-from .rounds import LEAF, empty_record, observe, run_rounds, unfold
+from .rounds import LEAF, Record, observe_unfolded, run_rounds
 
 RADIUS = 1e75
 """A coordinate beyond this has diverged: its fourth power, in standard errors, would soon overflow."""
@@ -64,24 +64,14 @@ class BlockResult:
 
     def leaves(self) -> list[tuple[int, Moments]]:
         """The moments of each leaf, by leaf number."""
-        result = []
-        for i in range(self.mean.shape[0]):
-            begin = self.first + i * LEAF
-            count = min(LEAF, self.last - begin)
-            result.append((begin // LEAF, leaf_moments(self.mean[i], self.square[i], count)))
-        return result
+        begins = range(self.first, self.last, LEAF)
+        return [(begin // LEAF, leaf_moments(mean, square, min(LEAF, self.last - begin)))
+                for begin, mean, square in zip(begins, self.mean, self.square, strict=True)]
 
 
 @compiled
 def _start_normals(lanes, out):
     normals(lanes, START, 0, 0, out)
-
-
-@compiled
-def observe_average(work, seen, wide):
-    """The average iterate as (d, B) in `wide`."""
-    observe(work, 0, seen)
-    unfold(seen, wide)
 
 
 def start_rows(mean: Array, cov: Array | None, lanes: Any) -> Array:
@@ -99,8 +89,7 @@ def start_rows(mean: Array, cov: Array | None, lanes: Any) -> Array:
     return rows
 
 
-@dataclass
-class LaneState:
+class LaneState(NamedTuple):
     """Compiled arguments of a block, with replicas or pairs of coordinates as lanes.
 
     Rows may have more lanes than the block has replicas: those at the end repeat the last replica.
@@ -110,103 +99,105 @@ class LaneState:
     arrays: Any
     lanes: Any
     work: Any
-    seen: Array
-    wide: Array
+    observed: Array
+    unfolded: Array
 
 
 FEW_REPLICAS = 32
 """Below this, rows of coordinates are longer than rows of replicas and run faster."""
 
 
-def lane_state(plan: Plan, first: int, last: int) -> LaneState:
+def by_coordinate(problem: Problem, algorithm: SimulatedAlgorithm, n_lanes: int, noise: str) -> Any:
+    """The problem's compiled form with pairs of coordinates as lanes, where they are to be; else None."""
+    if n_lanes < FEW_REPLICAS and noise == "double" and algorithm._separates(problem):
+        return problem._coordinate_arrays(n_lanes)
+    return None
+
+
+def lane_state(job: Job, first: int, last: int) -> LaneState:
     """Lay a block out in lanes. The bits do not depend on which layout is chosen."""
-    problem, algorithm, n_lanes = plan.problem, plan.algorithm, last - first
-    arrays = None
-    if n_lanes < FEW_REPLICAS and plan.noise == "double" and algorithm._separates(problem):
-        arrays = problem._coordinate_arrays(n_lanes)
-    lanes: Any = lane_set(plan.seed, first, n_lanes)
-    start = start_rows(plan.start_mean, plan.start_cov, lanes)
+    problem, algorithm, n_lanes = job.problem, job.algorithm, last - first
+    arrays = by_coordinate(problem, algorithm, n_lanes, job.noise)
+    lanes: Any = lane_set(job.seed, first, n_lanes)
+    start = start_rows(job.start_mean, job.start_cov, lanes)
     if arrays is not None:
         n_pairs = problem.dim // 2
         lanes = by_coordinates(lanes, n_lanes, n_pairs)
         pairs = start[..., :n_lanes].reshape(*start.shape[:-2], n_pairs, 2, n_lanes)
         start = np.swapaxes(pairs, -3, -2).reshape(*start.shape[:-2], 2, -1)
-        wide = aligned((problem.dim, n_lanes))
-        seen = wide if n_pairs == 1 else aligned(start.shape[-2:])  # one pair: nothing to unfold
+        unfolded = aligned((problem.dim, n_lanes))
+        observed = unfolded if n_pairs == 1 else aligned(start.shape[-2:])  # one pair: nothing to unfold
     else:
         arrays = problem._arrays()
-        seen = wide = aligned(start.shape[-2:])
-        lanes = as_single(lanes) if plan.noise == "single" else lanes
-    work = algorithm._workspace(problem, aligned_copy(start), plan.dtype)
-    return LaneState(algorithm._kernel(problem), arrays, lanes, work, seen, wide)
+        observed = unfolded = aligned(start.shape[-2:])
+        lanes = as_single(lanes) if job.noise == "single" else lanes
+    work = algorithm._workspace(problem, aligned_copy(start), job.dtype)
+    return LaneState(algorithm._kernel(problem), arrays, lanes, work, observed, unfolded)
 
 
 class BlockRunner:
     """The state of a block between segments."""
 
-    def __init__(self, plan: Plan, first: int, last: int) -> None:
-        n_lanes, dim = last - first, plan.problem.dim
-        self.plan, self.first, self.last = plan, first, last
+    def __init__(self, job: Job, first: int, last: int) -> None:
+        self.job, self.first, self.last = job, first, last
         self.done = 0
-        self._state = lane_state(plan, first, last)
-        self._record = empty_record(plan.rounds, n_lanes, plan.n_views, dim, plan.covariance, plan.function)
-        self._centred = aligned(self._state.wide.shape)
+        self._state = lane_state(job, first, last)
+        shape = -(-(last - first) // LEAF), job.n_views, len(job.rounds)
+        self._record = Record(job.rounds, np.zeros((*shape, job.problem.dim)), np.zeros((*shape, job.width)),
+                              np.zeros(last - first), job.function)
+        self._centred = aligned(self._state.unfolded.shape)
         self._index = 0
         self._chunk = 1
 
     @property
     def finished(self) -> bool:
         """True when all rounds are done."""
-        return self._index > 0 and self.done >= self.plan.n_rounds
+        return self._index > 0 and self.done >= self.job.n_rounds
+
+    def _run(self, last: int, every: int) -> int:
+        """Run up to round `last`; returns the first bad round of those looked at, -1 if there is none."""
+        self._index, bad = run_rounds(*self._state, self._record, self._centred, self.done, last, self._index,
+                                      RADIUS, every)
+        return int(bad)
 
     def advance(self) -> int:
         """Run one segment; returns the number of rounds done in it."""
         begin = time.perf_counter()
-        last = min(self.done + self._chunk, self.plan.n_rounds)
+        last = min(self.done + self._chunk, self.job.n_rounds)
         rounds = last - self.done
-        state = self._state
-        self._index, bad = run_rounds(
-            state.kernel, state.arrays, state.lanes, state.work, self._record, state.seen, state.wide,
-            self._centred, self.done, last, self._index, RADIUS, CHECK_EVERY)
-        if bad >= 0:
-            raise diverged(self.plan.problem, self.plan.algorithm, self._first_bad(bad))
+        bad = self._run(last, CHECK_EVERY)
+        if bad >= 0:  # the block is run again up to there, and looked at every round
+            bad = BlockRunner(self.job, self.first, self.last)._run(bad, 1)
+            raise diverged(self.job.problem, self.job.algorithm, bad)
         self.done = last
         seconds = max(time.perf_counter() - begin, 1e-7)
         # the first call may include compiling: grow gradually, never more than eightfold
         self._chunk = int(np.clip(rounds * SEGMENT_SECONDS / seconds, 1, 8 * self._chunk))
         return rounds
 
-    def _first_bad(self, known: int) -> int:
-        """The first bad round, up to a known one: the block is run again and looked at every round."""
-        again = BlockRunner(self.plan, self.first, self.last)
-        state = again._state
-        return run_rounds(state.kernel, state.arrays, state.lanes, state.work, again._record, state.seen,
-                          state.wide, again._centred, 0, known, 0, RADIUS, 1)[1]
-
     def result(self) -> BlockResult:
         """Moments of the leaves, the test function's averages, and the last average iterate."""
-        wide = self._state.wide
-        final = np.empty((0, wide.shape[0]))
-        if self.plan.keep_final:
-            observe_average(self._state.work, self._state.seen, wide)
-            final = wide[:, :self.last - self.first].T.copy()
-        sums = self._record.sums if self.plan.average else np.empty(0)
+        state, final = self._state, np.empty((0, self.job.problem.dim))
+        if self.job.keep_final:
+            observe_unfolded(state.work, 0, state.observed, state.unfolded)
+            final = state.unfolded[:, :self.last - self.first].T.copy()
+        sums = self._record.sums if self.job.average else np.empty(0)
         return BlockResult(self.first, self.last, self._record.mean, self._record.square,
-                           sums / max(self.plan.n_rounds, 1), final)
+                           sums / max(self.job.n_rounds, 1), final)
 
 
 def diverged(problem: Problem, algorithm: SimulatedAlgorithm, round: int) -> DivergedError:
     """The error that names the round and, where it is known, the stability limit."""
     stability = algorithm.stability(problem)
-    known = ("" if np.isnan(stability.max_step_size)
+    limit = ("" if np.isnan(stability.max_step_size)
              else f"; step_size={stability.step_size:g}, stability limit {stability.max_step_size:.6g}")
-    return DivergedError(f"diverged at round {round}: a coordinate is not finite or beyond {RADIUS:g}"
-                         f"{known}", round)
+    return DivergedError(f"diverged at round {round}: a coordinate is not finite or beyond {RADIUS:g}{limit}",
+                         round)
 
 
-def run_block(plan: Plan, first: int, last: int) -> BlockResult:
+def run_block(job: Job, first: int, last: int) -> BlockResult:
     """A whole block as one task, for executors."""
-    runner = BlockRunner(plan, first, last)
+    runner = BlockRunner(job, first, last)
     while not runner.finished:
         runner.advance()
     return runner.result()

@@ -5,21 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
-from ..laws.storage import write_atomically
+from ..laws.storage import DAMAGED, read_arrays, write_atomically
 from .block import BlockResult
-from .plan import Plan
+from .job import Job
 from .rounds import LEAF
 
 _FIELDS = ("mean", "square", "sums", "final")
 
 
 class Checkpoint:
-    """Finished blocks of one plan in one folder.
+    """Finished blocks of one job in one folder.
 
     Raises
     ------
@@ -27,33 +26,29 @@ class Checkpoint:
         When the folder belongs to another simulation or code version, or a block is damaged.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], plan: Plan) -> None:
+    def __init__(self, folder: str | os.PathLike[str], job: Job) -> None:
         if not isinstance(folder, (str, os.PathLike)):
             raise ValueError(f"checkpoint={folder!r} must be a folder")
-        self.folder, self.plan = Path(folder), plan
-        self.key = plan.key()
-        manifest = self.folder / "manifest.json"
+        self.folder, self.job, self.key = Path(folder), job, job.key()
+        manifest, shown = self.folder / "manifest.json", f"checkpoint={str(folder)!r}"
         if self.folder.exists() and not self.folder.is_dir():
-            raise ValueError(f"checkpoint={str(folder)!r} must be a folder")
+            raise ValueError(f"{shown} must be a folder")
         if manifest.exists():
             try:
-                found = json.loads(manifest.read_text())["key"]
+                key = json.loads(manifest.read_text())["key"]
             except (ValueError, KeyError, TypeError):
-                raise ValueError(f"checkpoint={str(folder)!r}: manifest.json is damaged; "
+                raise ValueError(f"{shown}: manifest.json is damaged; "
                                  "remove the folder to start again") from None
-            if found != self.key:
-                raise ValueError(
-                    f"checkpoint={str(folder)!r} belongs to another simulation (other problem, algorithm, "
-                    "seed, sizes or fedsim version); use another folder or remove this one")
+            if key != self.key:
+                raise ValueError(f"{shown} belongs to another simulation (other problem, algorithm, seed, "
+                                 "sizes or fedsim version); use another folder or remove this one")
         elif self.folder.exists() and any(self.folder.iterdir()):
-            raise ValueError(f"checkpoint={str(folder)!r} is not empty and has no manifest.json; "
-                             "use an empty or new folder")
+            raise ValueError(f"{shown} is not empty and has no manifest.json; use an empty or new folder")
         else:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except (NotADirectoryError, FileExistsError):
-                raise ValueError(f"checkpoint={str(folder)!r} must be a folder; a part of it is a "
-                                 "file") from None
+                raise ValueError(f"{shown} must be a folder; a part of it is a file") from None
             part = manifest.with_suffix(f".{os.getpid()}.part")
             part.write_text(json.dumps({"key": self.key}))
             os.replace(part, manifest)
@@ -72,23 +67,21 @@ class Checkpoint:
         write_atomically(self.folder / f"block-{block.first}-{block.last}.npz", data)
 
     def read(self) -> list[BlockResult]:
-        """All kept blocks of the plan's range, each leaf once, checked."""
+        """All kept blocks of the job's range, each leaf once, checked."""
         result: list[BlockResult] = []
-        seen: set[int] = set()
+        done: set[int] = set()
         for path in sorted(self.folder.glob("block-*.npz")):
             try:
                 first, last = (int(part) for part in path.stem.split("-")[1:])
-                with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                    block = BlockResult(first, last, *(stored[name] for name in _FIELDS))
-                    digest = bytes(stored["digest"]).decode()
-                if digest != self._digest(block):
+                data = read_arrays(path)
+                block = BlockResult(first, last, *(data[name] for name in _FIELDS))
+                if bytes(data["digest"]).decode() != self._digest(block):
                     raise ValueError("its digest does not match")
-            except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+            except DAMAGED as error:
                 raise ValueError(f"checkpoint block {path.name} is damaged or foreign ({error}); "
                                  "remove it to compute it again") from None
             leaves = set(range(first // LEAF, -(-last // LEAF)))
-            inside = self.plan.first <= first and last <= self.plan.last
-            if inside and not leaves & seen:
-                seen |= leaves
+            if self.job.first <= first and last <= self.job.last and not leaves & done:
+                done |= leaves
                 result.append(block)
         return result

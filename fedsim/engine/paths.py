@@ -10,11 +10,11 @@ import numpy as np
 from ..interfaces import Problem, SimulatedAlgorithm
 from ..settings.validation import Array, whole
 from .block import RADIUS, diverged, lane_state
-from .plan import make_plan, refuse_memory
+from .job import make_job, refuse_bytes
 from .pool import thread_count
 from .rounds import LEAF, trace_rounds
 
-_SEGMENT = 256
+SEGMENT = 256
 """Rounds between two looks at whether another thread has failed."""
 
 
@@ -51,39 +51,35 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
     """
     every, n_threads = whole("every", every, 1), thread_count(threads)
     n_chains = whole("n_chains", n_chains, 1)
-    plan = make_plan(problem, algorithm, n_rounds, n_chains, seed=seed, start=start, record=(),
-                     covariance="none", average=None, keep_final=False, noise="double",
-                     allow_unstable=allow_unstable, replicas=None, block_size=LEAF, threads=1)
+    job = make_job(problem, algorithm, n_rounds, n_chains, seed=seed, start=start, record=(),
+                   covariance="none", allow_unstable=allow_unstable, block_size=LEAF)
     view = 0
     if client is not None:
-        if plan.n_views == 1:
+        if job.n_views == 1:
             raise ValueError(f"client={client!r} must be None for {type(algorithm).__name__}: its clients "
                              "share one iterate")
-        view = 1 + whole("client", client, 0, plan.n_views - 2)
-    n_rounds = plan.n_rounds
-    refuse_memory(16.0 * n_chains * (n_rounds // every) * problem.dim,
-                  f"n_rounds={n_rounds} with every={every}, n_chains={n_chains} and dimension {problem.dim}",
-                  "use a larger every")
-    problem, algorithm = plan.problem, plan.algorithm
-    paths = np.empty((n_chains, n_rounds // every, problem.dim))
+        view = 1 + whole("client", client, 0, job.n_views - 2)
+    n_rounds, dim = job.n_rounds, job.problem.dim
+    refuse_bytes(16.0 * n_chains * (n_rounds // every) * dim,
+                 f"n_rounds={n_rounds} with every={every}, n_chains={n_chains} and dimension {dim}",
+                 "use a larger every")
+    paths = np.empty((n_chains, n_rounds // every, dim))
     stop: list[bool] = []
 
     def trace(block: tuple[int, int]) -> None:
-        state = lane_state(plan, *block)
-        kept = np.empty((paths.shape[1], *state.wide.shape))
-        for first in range(0, n_rounds, _SEGMENT):
+        state = lane_state(job, *block)
+        rows = np.empty((paths.shape[1], *state.unfolded.shape))
+        for first in range(0, n_rounds, SEGMENT):
             if stop:
                 return
-            bad = trace_rounds(state.kernel, state.arrays, state.lanes, state.work, state.seen,
-                               state.wide, first, min(first + _SEGMENT, n_rounds), every, view, kept,
-                               RADIUS)
+            bad = trace_rounds(*state, first, min(first + SEGMENT, n_rounds), every, view, rows, RADIUS)
             if bad >= 0:
-                raise diverged(problem, algorithm, bad)
-        paths[block[0]:block[1]] = kept.transpose(2, 0, 1)[:block[1] - block[0]]
+                raise diverged(job.problem, job.algorithm, bad)
+        paths[block[0]:block[1]] = rows.transpose(2, 0, 1)[:block[1] - block[0]]
 
     with ThreadPoolExecutor(n_threads) as pool:
         try:
-            list(pool.map(trace, plan.blocks(set())))
+            list(pool.map(trace, job.blocks(set())))
         except BaseException:
             stop.append(True)  # Ctrl-C: the threads end after their segment
             raise

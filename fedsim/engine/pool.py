@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from ..settings.validation import whole
 from .block import BlockResult, BlockRunner, run_block
-from .plan import Plan
+from .job import Job
 
 Take = Callable[[BlockResult], None]
 Tick = Callable[[int], None]
+Pending = set[Future[Any]]
 
 
 def thread_count(threads: int | None) -> int:
@@ -27,124 +27,77 @@ def thread_count(threads: int | None) -> int:
         return os.cpu_count() or 1
 
 
-class _Workers:
-    """Threads that take turns on the active blocks, one segment at a time."""
+def _run(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None], in_flight: int, pending: Pending,
+         handle: Callable[[Any], None]) -> None:
+    """Keep tasks under way until there is no next one, and handle each result when it comes.
 
-    def __init__(self, plan: Plan, blocks: list[tuple[int, int]], threads: int) -> None:
-        self.plan, self.threads = plan, threads
-        self.waiting = deque(blocks)
-        self.active: deque[BlockRunner] = deque()
-        self.running = 0
-        self.alive = threads
-        self.finished: deque[BlockResult] = deque()
-        self.ticks = 0
-        self.error: BaseException | None = None
-        self.stop = False
-        self.changed = threading.Condition()
-
-    def _next(self) -> BlockRunner | tuple[int, int] | None:
-        """Depth first, so that blocks finish early; near the end all blocks at once, for balance."""
-        in_flight = len(self.active) + self.running
-        left = len(self.waiting) + in_flight
-        if self.waiting and (in_flight < self.threads or left <= 3 * self.threads):
-            return self.waiting.popleft()
-        return self.active.popleft() if self.active else None
-
-    def work(self) -> None:
-        try:
-            while True:
-                with self.changed:
-                    job = None
-                    while not self.stop and (job := self._next()) is None:
-                        if not (self.waiting or self.active or self.running):
-                            break
-                        self.changed.wait(0.05)
-                    if job is None:
-                        return
-                    self.running += 1
-                try:
-                    self._segment(job)
-                finally:
-                    with self.changed:
-                        self.running -= 1
-                        self.changed.notify_all()
-        except BaseException as error:
-            with self.changed:
-                self.error = self.error or error
-                self.stop = True
-        finally:
-            with self.changed:
-                self.alive -= 1
-                self.changed.notify_all()
-
-    def _segment(self, job: BlockRunner | tuple[int, int]) -> None:
-        runner = BlockRunner(self.plan, *job) if isinstance(job, tuple) else job
-        rounds = runner.advance()
-        result = runner.result() if runner.finished else None
-        with self.changed:
-            self.ticks += rounds * (runner.last - runner.first)
-            if result is None:
-                self.active.append(runner)
-            else:
-                self.finished.append(result)
+    `next_task` is told how many are `pending`, at most `in_flight`, and gives what to submit.
+    """
+    while True:
+        while len(pending) < in_flight and (task := next_task(len(pending))) is not None:
+            pending.add(pool.submit(*task))
+        if not pending:
+            return
+        for future in wait(pending, return_when=FIRST_COMPLETED).done:
+            pending.remove(future)
+            handle(future.result())
 
 
-def run_on_threads(plan: Plan, blocks: list[tuple[int, int]], threads: int, take: Take,
-                   tick: Tick) -> None:
+def _segment(job: Job, work: BlockRunner | tuple[int, int]) -> tuple[BlockRunner, int, BlockResult | None]:
+    """One segment of a block: the block, the rounds done, and its result when they were the last."""
+    runner = work if isinstance(work, BlockRunner) else BlockRunner(job, *work)
+    rounds = runner.advance()
+    return runner, rounds, runner.result() if runner.finished else None
+
+
+def run_on_threads(job: Job, blocks: list[tuple[int, int]], threads: int, take: Take, tick: Tick) -> None:
     """Run the blocks, handing each result to `take` in the calling thread.
 
     On Ctrl-C the threads end within one segment, what is finished is taken, and it is raised again.
     """
-    state = _Workers(plan, blocks, threads)
-    workers = [threading.Thread(target=state.work, daemon=True) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    try:
-        while state.alive:
-            with state.changed:
-                if state.alive and not state.finished:
-                    state.changed.wait(0.1)
-            _drain(state, take, tick)
-    except BaseException:
-        with state.changed:
-            state.stop = True
-            state.changed.notify_all()
-        for worker in workers:
-            worker.join()
-        _drain(state, take, tick)
-        raise
-    _drain(state, take, tick)
-    if state.error is not None:
-        raise state.error
+    waiting, begun = deque(blocks), deque[BlockRunner]()
+    pending: Pending = set()
+
+    def next_task(running: int) -> tuple[Any, ...] | None:
+        """Depth first, so that blocks finish early; near the end all blocks at once, for balance."""
+        open_blocks = len(begun) + running
+        if waiting and (open_blocks < threads or len(waiting) + open_blocks <= 3 * threads):
+            return _segment, job, waiting.popleft()
+        return (_segment, job, begun.popleft()) if begun else None
+
+    def handle(done: tuple[BlockRunner, int, BlockResult | None]) -> None:
+        runner, rounds, result = done
+        if result is None:
+            begun.append(runner)
+        else:
+            take(result)
+        tick(rounds * (runner.last - runner.first))
+
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            _run(pool, next_task, threads, pending, handle)
+        except BaseException:
+            for future in wait(pending).done:
+                if future.exception() is None and (result := future.result()[2]) is not None:
+                    take(result)
+            raise
 
 
-def _drain(state: _Workers, take: Take, tick: Tick) -> None:
-    with state.changed:
-        ticks, state.ticks = state.ticks, 0
-        results = list(state.finished)
-        state.finished.clear()
-    for result in results:
-        take(result)
-    if ticks:
-        tick(ticks)
-
-
-def run_on_executor(plan: Plan, blocks: list[tuple[int, int]], executor: Executor, take: Take,
-                    tick: Tick, in_flight: int = 64) -> None:
+def run_on_executor(job: Job, blocks: list[tuple[int, int]], executor: Executor, take: Take, tick: Tick,
+                    in_flight: int = 64) -> None:
     """Run each block as one task; at most `in_flight` are submitted at a time."""
-    source: Iterator[tuple[int, int]] = iter(blocks)
-    pending: set[Any] = set()
+    waiting = deque(blocks)
+    pending: Pending = set()
+
+    def handle(result: BlockResult) -> None:
+        take(result)
+        tick(job.n_rounds * (result.last - result.first))
+
+    def next_task(running: int) -> tuple[Any, ...] | None:
+        return (run_block, job, *waiting.popleft()) if waiting else None
+
     try:
-        while True:
-            while len(pending) < in_flight and (block := next(source, None)) is not None:
-                pending.add(executor.submit(run_block, plan, *block))
-            if not pending:
-                return
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
-                result = future.result()
-                take(result)
-                tick(plan.n_rounds * (result.last - result.first))
+        _run(executor, next_task, in_flight, pending, handle)
     except BaseException:
         for future in pending:
             future.cancel()

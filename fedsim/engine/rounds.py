@@ -1,26 +1,15 @@
-"""What compiled code an algorithm provides, and the loop over rounds of one block of lanes."""
+"""The loop over rounds of one block of lanes, and what is recorded of them: moments and test functions."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ..algorithms.bodies import advance, observe
 from ..vector import lanes
-from ..vector.compile import compiled, dispatched, inner, spliced
+from ..vector.compile import Nothing, compiled, dispatched, inner, spliced
 
 LEAF = 64
 """Replicas per leaf: the unit in which moments are gathered and merged."""
-
-
-@dispatched
-def advance(kernel: Any, problem: Any, lane_set: Any, work: Any, round: int) -> None:
-    """One communication round of an algorithm for all lanes; chosen by the class of `kernel`."""
-
-
-@dispatched
-def observe(work: Any, view: int, out: Any) -> None:
-    """Copy the rows (d, B) whose law is recorded: view 0 is the average, view 1 + c client c."""
 
 
 @dispatched
@@ -42,34 +31,28 @@ class Record(NamedTuple):
     function: Any
 
 
-class NoFunction(NamedTuple):
+class NoFunction(Nothing):
     """No test function."""
 
-    unused: int
 
-
-class SumOfCoordinates(NamedTuple):
+class SumOfCoordinates(Nothing):
     """The sum of the coordinates."""
 
-    unused: int
 
-
-class SumOfSquares(NamedTuple):
+class SumOfSquares(Nothing):
     """The sum of the squared coordinates."""
 
-    unused: int
 
-
-TEST_FUNCTIONS: dict[str, Any] = {"identity": SumOfCoordinates(0), "square": SumOfSquares(0)}
+TEST_FUNCTIONS: dict[str, Any] = {"identity": SumOfCoordinates(), "square": SumOfSquares()}
 
 
 @dispatched
-def accumulate(function: Any, work: Any, seen: Any, wide: Any, sums: Any) -> None:
+def accumulate(function: Any, work: Any, observed: Any, unfolded: Any, sums: Any) -> None:
     """Add the test function at the average iterate to `sums`."""
 
 
 @accumulate.register(NoFunction)
-def _accumulate_nothing(function, work, seen, wide, sums):
+def _accumulate_nothing(function, work, observed, unfolded, sums):
     pass
 
 
@@ -79,27 +62,24 @@ def register_test_function(name: str, function: Any) -> None:
     accumulate.register(type(function))(_accumulate)
 
 
-def _accumulate(function, work, seen, wide, sums):
-    observe(work, 0, seen)
-    unfold(seen, wide)
+def _accumulate(function, work, observed, unfolded, sums):
+    observe_unfolded(work, 0, observed, unfolded)
     for b in range(sums.shape[0]):
-        sums[b] += test_function(function, wide, b)
+        sums[b] += test_function(function, unfolded, b)
 
 
 @accumulate.register(SumOfCoordinates)
-def _accumulate_coordinates(function, work, seen, wide, sums):
-    observe(work, 0, seen)
-    unfold(seen, wide)
-    for i in range(wide.shape[0]):
-        lanes.axpy(sums, 1.0, wide[i])
+def _accumulate_coordinates(function, work, observed, unfolded, sums):
+    observe_unfolded(work, 0, observed, unfolded)
+    for i in range(unfolded.shape[0]):
+        lanes.axpy(sums, 1.0, unfolded[i])
 
 
 @accumulate.register(SumOfSquares)
-def _accumulate_squares(function, work, seen, wide, sums):
-    observe(work, 0, seen)
-    unfold(seen, wide)
-    for i in range(wide.shape[0]):
-        lanes.add_squares(sums, wide[i])
+def _accumulate_squares(function, work, observed, unfolded, sums):
+    observe_unfolded(work, 0, observed, unfolded)
+    for i in range(unfolded.shape[0]):
+        lanes.add_squares(sums, unfolded[i])
 
 
 @inner
@@ -119,45 +99,48 @@ def _leaf_moments(x, first, last, mean, square, centred):
             square[j * dim + i if full else i] = product
 
 
-@inner
-def unfold(seen, wide):
-    """Rows (2, pairs * B) of coordinate lanes as rows (d, B); nothing to do where they are the same."""
-    n_lanes, rows = wide.shape[1], seen.shape[0]
-    if wide.shape[0] == rows:
+@compiled
+def observe_unfolded(work, view, observed, unfolded):
+    """Copy what `view` shows to `observed`, as it lies in the lanes, and to `unfolded`, as rows (d, B).
+
+    Rows (2, pairs * B) of coordinate lanes are unfolded; nothing is to do where both are the same.
+    """
+    observe(work, view, observed)
+    n_lanes, rows = unfolded.shape[1], observed.shape[0]
+    if unfolded.shape[0] == rows:
         return
-    for i in range(wide.shape[0]):
+    for i in range(unfolded.shape[0]):
         offset = i // rows * n_lanes
-        lanes.copy(wide[i], seen[i % rows, offset:offset + n_lanes])
+        lanes.copy(unfolded[i], observed[i % rows, offset:offset + n_lanes])
 
 
 @spliced
-def record_moments(work, record, index, seen, wide, centred):
+def record_moments(work, record, index, observed, unfolded, centred):
     """Fill entry `index` of the record from the present state."""
     for view in range(record.mean.shape[1]):
-        observe(work, view, seen)
-        unfold(seen, wide)
+        observe_unfolded(work, view, observed, unfolded)
         for leaf in range(record.mean.shape[0]):
             first = leaf * LEAF
             last = min(first + LEAF, record.sums.shape[0])
-            _leaf_moments(wide, first, last, record.mean[leaf, view, index],
+            _leaf_moments(unfolded, first, last, record.mean[leaf, view, index],
                           record.square[leaf, view, index], centred)
 
 
 @spliced
-def _out_of_bounds(work, seen, radius):
-    observe(work, 0, seen)
+def _out_of_bounds(work, observed, radius):
+    observe(work, 0, observed)
     bad = 0
-    for i in range(seen.shape[0]):
-        bad += lanes.count_beyond(seen[i], radius)
+    for i in range(observed.shape[0]):
+        bad += lanes.count_beyond(observed[i], radius)
     return bad > 0
 
 
 @compiled
-def run_rounds(kernel, problem, lane_set, work, record, seen, wide, centred, first, last, index, radius,
-               every):
+def run_rounds(kernel, problem, lane_set, work, observed, unfolded, record, centred, first, last, index,
+               radius, every):
     """Rounds first..last-1, recording those in `record.rounds` from entry `index` on.
 
-    `seen` holds the average iterate as it lies in the lanes and `wide` as (d, B); they are the same
+    `observed` holds the average iterate as it lies in the lanes and `unfolded` as (d, B); they are the same
     array unless coordinates are lanes.
 
     The start is entry 0, recorded when `index` is 0. Returns the next entry to fill, and the first round
@@ -168,34 +151,24 @@ def run_rounds(kernel, problem, lane_set, work, record, seen, wide, centred, fir
         recorded = index < record.rounds.shape[0] and record.rounds[index] == round + 1
         if round >= first:
             advance(kernel, problem, lane_set, work, round)
-            if (recorded or (round + 1) % every == 0) and _out_of_bounds(work, seen, radius):
+            if (recorded or (round + 1) % every == 0) and _out_of_bounds(work, observed, radius):
                 return index, round + 1
-            accumulate(record.function, work, seen, wide, record.sums)
+            accumulate(record.function, work, observed, unfolded, record.sums)
         if recorded:
-            record_moments(work, record, index, seen, wide, centred)
+            record_moments(work, record, index, observed, unfolded, centred)
             index += 1
     return index, -1
 
 
 @compiled
-def trace_rounds(kernel, problem, lane_set, work, seen, wide, first, last, every, view, out, radius):
+def trace_rounds(kernel, problem, lane_set, work, observed, unfolded, first, last, every, view, out, radius):
     """Rounds first..last-1, keeping what `view` shows after each `every`-th in `out` (n, d, B)."""
     for round in range(first, last):
         advance(kernel, problem, lane_set, work, round)
-        if _out_of_bounds(work, seen, radius):
+        if _out_of_bounds(work, observed, radius):
             return round + 1
         if (round + 1) % every == 0:
-            observe(work, view, seen)
-            unfold(seen, wide)
-            for i in range(wide.shape[0]):
-                lanes.copy(out[(round + 1) // every - 1, i], wide[i])
+            observe_unfolded(work, view, observed, unfolded)
+            for i in range(unfolded.shape[0]):
+                lanes.copy(out[(round + 1) // every - 1, i], unfolded[i])
     return -1
-
-
-def empty_record(rounds: np.ndarray, n_lanes: int, n_views: int, dim: int, covariance: str,
-                 function: Any) -> Record:
-    """Room for the moments of a block."""
-    n_leaves = -(-n_lanes // LEAF)
-    width = {"full": dim * dim, "diagonal": dim, "none": 0}[covariance]
-    return Record(rounds, np.zeros((n_leaves, n_views, len(rounds), dim)),
-                  np.zeros((n_leaves, n_views, len(rounds), width)), np.zeros(n_lanes), function)

@@ -13,11 +13,11 @@ from ..interfaces import Problem, SimulatedAlgorithm
 from ..laws.law import NoTarget
 from ..laws.run import Run
 from ..provenance import Provenance, attach
-from ..settings.validation import one_of
+from ..settings.validation import Array, one_of
 from .block import BlockResult
 from .checkpoint import Checkpoint
+from .job import Job, make_job
 from .moments import Moments, Tree
-from .plan import Plan, make_plan
 from .pool import run_on_executor, run_on_threads, thread_count
 from .rounds import LEAF
 
@@ -95,71 +95,65 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     n_threads = thread_count(threads)
     if executor is not None and not hasattr(executor, "submit"):
         raise ValueError(f"executor={executor!r} must have the interface of concurrent.futures.Executor")
-    plan = make_plan(problem, algorithm, n_rounds, n_replicas, seed=seed, start=start, record=record,
-                     covariance=covariance, average=average, keep_final=keep_final, noise=noise,
-                     allow_unstable=allow_unstable, replicas=replicas, block_size=block_size,
-                     threads=n_threads)
-    of = Provenance.of(problem, algorithm, start)  # the plan's own are worked out for so many rounds
-    tree = Tree(plan.first // LEAF, -(-plan.last // LEAF), covariance == "diagonal")
-    kept: dict[int, BlockResult] = {}
-    store = None if checkpoint is None else Checkpoint(checkpoint, plan)
+    job = make_job(problem, algorithm, n_rounds, n_replicas, seed=seed, start=start, record=record,
+                   covariance=covariance, average=average, keep_final=keep_final, noise=noise,
+                   allow_unstable=allow_unstable, replicas=replicas, block_size=block_size, threads=n_threads)
+    of = Provenance.of(problem, algorithm, start)  # the job's own are worked out for so many rounds
+    tree = Tree(job.first // LEAF, -(-job.last // LEAF), covariance == "diagonal")
+    store = None if checkpoint is None else Checkpoint(checkpoint, job)
     done: set[int] = set()
+    replica_parts: dict[int, tuple[Array, Array]] = {}
 
-    def take(block: BlockResult) -> None:
+    def take(block: BlockResult, is_new: bool = True) -> None:
+        if store and is_new:
+            store.write(block)
         for leaf, moments in block.leaves():
             tree.add(leaf, moments)
             done.add(leaf)
-        kept[block.first] = BlockResult(block.first, block.last, np.empty(0), np.empty(0), block.sums,
-                                        block.final)
+        replica_parts[block.first] = block.sums, block.final
 
     for block in store.read() if store else ():
-        take(block)
-    blocks = plan.blocks(done)
-
-    def take_and_store(block: BlockResult) -> None:
-        if store:
-            store.write(block)
-        take(block)
-
-    work = sum(last - first for first, last in blocks) * plan.n_rounds
+        take(block, is_new=False)
+    blocks = job.blocks(done)
+    work = sum(last - first for first, last in blocks) * job.n_rounds
     with tqdm(total=work, disable=not progress, unit="replica-round", unit_scale=True,
               desc=type(algorithm).__name__) as bar:
         if executor is None:
-            run_on_threads(plan, blocks, min(n_threads, max(1, len(blocks))), take_and_store, bar.update)
+            run_on_threads(job, blocks, min(n_threads, max(1, len(blocks))), take, bar.update)
         else:
-            run_on_executor(plan, blocks, executor, take_and_store, bar.update)
-    run = _finish(plan, tree.root(), [kept[first] for first in sorted(kept)])
+            run_on_executor(job, blocks, executor, take, bar.update)
+    run = _finish(job, tree.root(), [parts for _, parts in sorted(replica_parts.items())])
     for number, client in enumerate(run.clients):
         attach(client, of.client(number))
     return attach(run, of)
 
 
-def _finish(plan: Plan, moments: Moments, blocks: list[BlockResult]) -> Run:
-    """The Run of merged moments. View 0 is the average, the others are clients."""
-    gaussian = plan.algorithm._is_gaussian(plan.problem)
+def _finish(job: Job, moments: Moments, replica_parts: list[tuple[Array, Array]]) -> Run:
+    """The Run of merged moments, and of each block's averages and last iterates of every replica."""
+    gaussian = job.algorithm._is_gaussian(job.problem)
     try:
-        target = plan.algorithm.target(plan.problem)
+        target = job.algorithm.target(job.problem)
     except NoTarget:
         target = None
 
     def shaped(square: np.ndarray) -> np.ndarray | None:
-        if plan.covariance == "none":
+        if job.covariance == "none":
             return None
-        dim = plan.problem.dim
-        return square.reshape(len(square), dim, dim) if plan.covariance == "full" else square
+        dim = job.problem.dim
+        return square.reshape(len(square), dim, dim) if job.covariance == "full" else square
 
     def view(i: int) -> dict[str, Any]:
         leaves = moments.leaves
         with np.errstate(invalid="ignore", divide="ignore"):
             error = np.sqrt(moments.spread_square[i] / (np.float64(leaves) * (leaves - 1)))
-        return {"rounds": plan.rounds, "mean": moments.mean[i],
+        return {"rounds": job.rounds, "mean": moments.mean[i],
                 "cov": shaped(moments.square[i] / max(moments.count - 1, 1)), "target": target,
-                "is_gaussian": gaussian, "n_replicas": moments.count, "seed": plan.seed,
+                "is_gaussian": gaussian, "n_replicas": moments.count, "seed": job.seed,
                 "n_leaves": leaves, "leaf_cov": shaped(moments.spread_mean[i]), "spread": shaped(error)}
 
-    clients = tuple(Run(**view(i), label=f"client {i - 1}") for i in range(1, plan.n_views))
-    averages = np.concatenate([block.sums for block in blocks]) if plan.average else None
-    final = np.concatenate([block.final for block in blocks]) if plan.keep_final else None
-    return Run(**view(0), clients=clients, averages=averages, final=final,
-               costs=plan.algorithm.costs(plan.problem, plan.n_rounds),
-               label=f"{type(plan.algorithm).__name__} on {type(plan.problem).__name__}")
+    clients = tuple(Run(**view(i), label=f"client {i - 1}") for i in range(1, job.n_views))
+    averages, final = (np.concatenate(parts) for parts in zip(*replica_parts, strict=True))
+    return Run(**view(0), clients=clients, averages=averages if job.average else None,
+               final=final if job.keep_final else None,
+               costs=job.algorithm.costs(job.problem, job.n_rounds),
+               label=f"{type(job.algorithm).__name__} on {type(job.problem).__name__}")

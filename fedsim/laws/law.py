@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..provenance import Provenance, attach
-from ..settings.validation import Array, array, definite, read_only, shape, symmetric, whole
+from ..settings.validation import Array, array, definite, read_only, set_fields, shape, symmetric, whole
 from .distance import psd_sqrt, w2_gaussian
 from .storage import write_atomically
 
@@ -43,18 +44,17 @@ class Gaussian:
 
     def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
         self.mean: Array = array("mean", mean, 1)
-        given = array("cov", cov, 1, 2)
+        self.variances: Array = array("cov", cov, 1, 2)
         self._dense: Array | None = None
-        self.variances: Array
-        if given.ndim == 1:
-            self.variances = shape("cov", given, self.mean.shape, " (one variance per coordinate)")
-            if (given < 0.0).any():
-                raise ValueError(f"cov has a negative variance {given.min():g}; it must be at least 0")
+        if self.variances.ndim == 1:
+            shape("cov", self.variances, self.mean.shape, " (one variance per coordinate)")
+            if (self.variances < 0.0).any():
+                raise ValueError(f"cov has a negative variance {self.variances.min():g}; it must be at least "
+                                 "0")
         else:
-            dense = symmetric("cov", shape("cov", given, (self.dim, self.dim)))
+            self._dense = dense = symmetric("cov", shape("cov", self.variances, (self.dim, self.dim)))
             smallest = np.linalg.eigvalsh(dense)[:1]
             definite("cov", smallest + 1e-12 * max(np.abs(dense).max(), 1e-300), strictly=False)
-            self._dense = dense
             self.variances = np.diagonal(dense)
 
     @property
@@ -119,23 +119,20 @@ def recorded_rounds(n_rounds: int, record: Any = None) -> np.ndarray:
     n_rounds = whole("n_rounds", n_rounds, 0, 2**53)
     if record is not None:
         try:
-            given = np.atleast_1d(np.asarray(record))
+            rounds = np.atleast_1d(np.asarray(record))
         except ValueError:  # ragged
-            given = np.empty((0, 0))
-        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+            rounds = np.empty((0, 0))
+        if rounds.ndim != 1 or (rounds.size and rounds.dtype.kind not in "iu"):
             raise ValueError(f"record={record!r} must be a sequence of integers")
-        if given.size and (given.min() < 0 or given.max() > n_rounds):
-            bad = given.min() if given.min() < 0 else given.max()
+        if rounds.size and (rounds.min() < 0 or rounds.max() > n_rounds):
+            bad = rounds.min() if rounds.min() < 0 else rounds.max()
             raise ValueError(f"record contains {bad}; it must lie in [0, n_rounds={n_rounds}]")
-        return np.unique(np.concatenate([[0, n_rounds], given.astype(np.int64)])).astype(np.int64)
-    if n_rounds <= MAX_ROUNDS_RECORDED:
-        return np.arange(n_rounds + 1, dtype=np.int64)
-    wanted = 400
-    while True:  # small rounds coincide after rounding: space more finely until enough differ
-        rounds = np.unique(np.rint(np.geomspace(1.0, n_rounds, wanted))).astype(np.int64)
-        if len(rounds) >= 400:
-            return np.unique(np.concatenate([[0, n_rounds], rounds])).astype(np.int64)
-        wanted += 20
+    elif n_rounds <= MAX_ROUNDS_RECORDED:
+        rounds = np.arange(n_rounds + 1)
+    else:  # small rounds coincide after rounding: space more finely until enough differ
+        spaced = (np.unique(np.rint(np.geomspace(1.0, n_rounds, n))) for n in itertools.count(400, 20))
+        rounds = next(values for values in spaced if len(values) >= 400)
+    return np.unique(np.concatenate([[0, n_rounds], rounds.astype(np.int64)])).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,14 +173,11 @@ class Law:
     clients: Sequence[Law] = field(default=(), repr=False)
     label: str = ""
     of: Provenance = field(init=False, default=Provenance())
+    _arrays: ClassVar[tuple[str, ...]] = ("rounds", "mean", "cov")
 
     def __post_init__(self) -> None:
-        for name in self._arrays:  # an edit in place would leave `of` as it was
-            object.__setattr__(self, name, read_only(getattr(self, name)))
-
-    @property
-    def _arrays(self) -> tuple[str, ...]:
-        return "rounds", "mean", "cov"
+        # an edit in place would leave `of` as it was
+        set_fields(self, **{name: read_only(getattr(self, name)) for name in self._arrays})
 
     @property
     def dim(self) -> int:
@@ -191,15 +185,22 @@ class Law:
         return self.mean.shape[1]
 
     def __repr__(self) -> str:
-        kept = "none" if self.cov is None else {2: "diagonal", 3: "full"}[self.cov.ndim]
-        what = f"{self.label!r}, dim={self.dim}, rounds 0..{self.rounds[-1]}, covariance={kept!r}"
-        return f"{type(self).__name__}({what})"
+        kind = "none" if self.cov is None else {2: "diagonal", 3: "full"}[self.cov.ndim]
+        return (f"{type(self).__name__}({self.label!r}, dim={self.dim}, rounds 0..{self.rounds[-1]}, "
+                f"covariance={kind!r})")
 
     def _covariance(self) -> Array:
         if self.cov is None:
             raise ValueError("this law was made with covariance='none' and has no covariance; "
                              "use covariance='full' or 'diagonal'")
         return self.cov
+
+    def _distance(self) -> Array | None:
+        """`w2` where there is one: None without target, or where variances are not enough for it."""
+        try:
+            return self.w2()
+        except ValueError:
+            return None
 
     def w2(self, target: Gaussian | None = None) -> Array:
         """2-Wasserstein distance to `target` (default: its own) at each recorded round, (n,)."""
@@ -233,12 +234,9 @@ class Law:
         columns: dict[str, Any] = {"round": self.rounds}
         columns |= {f"mean_{i}": self.mean[:, i] for i in range(self.dim)}
         if self.cov is not None:
-            variances = self.cov if self.cov.ndim == 2 else np.diagonal(self.cov, axis1=1, axis2=2)
-            columns |= {f"var_{i}": variances[:, i] for i in range(self.dim)}
-            try:
-                columns["w2"] = self.w2()
-            except ValueError:  # no target, or variances only: there is no W2 to show
-                pass
+            columns |= {f"var_{i}": variances_of(self.cov)[:, i] for i in range(self.dim)}
+            if (distance := self._distance()) is not None:
+                columns["w2"] = distance
         return pd.DataFrame(columns)
 
     def summary(self) -> str:
@@ -247,13 +245,10 @@ class Law:
                  f"({len(self.rounds)} recorded)", f"  of {self.of}"]
         lines.append(f"  final mean  {np.array2string(self.mean[-1], precision=6, threshold=6)}")
         if self.cov is not None:
-            last = self.cov[-1] if self.cov.ndim == 2 else np.diagonal(self.cov[-1])
-            lines.append(f"  final sd    {np.array2string(np.sqrt(last), precision=6, threshold=6)}")
-            try:
-                distance = self.w2()
+            last = np.sqrt(variances_of(self.cov)[-1])
+            lines.append(f"  final sd    {np.array2string(last, precision=6, threshold=6)}")
+            if (distance := self._distance()) is not None:
                 lines.append(f"  W2 to target {distance[0]:.6g} at the start, {distance[-1]:.6g} at the end")
-            except ValueError:
-                pass
         if not self.is_gaussian:
             lines.append("  the law is not Gaussian: W2 is that of the Gaussian with its moments, "
                          "a lower bound")
@@ -261,16 +256,13 @@ class Law:
 
     def _payload(self) -> dict[str, Any]:
         """Arrays and plain values to save; `Run` adds its own."""
-        data: dict[str, Any] = {"rounds": self.rounds, "mean": self.mean}
-        if self.cov is not None:
-            data["cov"] = self.cov
+        data = {name: getattr(self, name) for name in self._arrays if getattr(self, name) is not None}
         if self.target is not None:
             data["target_mean"] = self.target.mean
             data["target_cov"] = self.target.variances if self.target.is_diagonal else self.target.cov
         for i, client in enumerate(self.clients):
-            data |= {f"client{i}_mean": client.mean}
-            if client.cov is not None:
-                data |= {f"client{i}_cov": client.cov}
+            data |= {f"client{i}_{name}": getattr(client, name) for name in ("mean", "cov")
+                     if getattr(client, name) is not None}
         data["meta"] = {"kind": type(self).__name__, "version": 1, "is_gaussian": self.is_gaussian,
                         "n_clients": len(self.clients), "label": self.label, "of": self.of.as_json()}
         return data
@@ -280,6 +272,11 @@ class Law:
         data = self._payload()
         data["meta"] = np.frombuffer(json.dumps(data["meta"]).encode(), dtype=np.uint8)
         write_atomically(Path(path), data)
+
+
+def variances_of(cov: Array) -> Array:
+    """Variances (n, d) of covariances (n, d, d), or of variances themselves."""
+    return cov if cov.ndim == 2 else np.diagonal(cov, axis1=1, axis2=2)
 
 
 def law_fields(data: dict[str, Any], meta: dict[str, Any], of: Provenance) -> dict[str, Any]:

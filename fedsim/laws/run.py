@@ -12,7 +12,7 @@ from scipy.special import gammaincinv, ndtr, ndtri, stdtr
 from ..provenance import Provenance, attach, compared
 from ..settings.validation import Array, one_of
 from .distance import check_quantile, w2_floor_parts, w2_floor_parts_diagonal
-from .law import Law, law_fields
+from .law import Law, law_fields, variances_of
 from .storage import read_payload
 
 _ROUNDING = 1e-12
@@ -108,10 +108,8 @@ class Run(Law):
     spread: Array | None = field(default=None, repr=False)
     n_leaves: int = 0
     seed: int = 0
-
-    @property
-    def _arrays(self) -> tuple[str, ...]:
-        return *super()._arrays, "final", "averages", "leaf_cov", "spread"
+    _own_arrays = ("final", "averages", "leaf_cov", "spread")
+    _arrays = (*Law._arrays, *_own_arrays)
 
     def _floor_parts(self) -> tuple[Array, Array]:
         cov = self._covariance()
@@ -127,11 +125,9 @@ class Run(Law):
         cov = self._covariance()
         if self.is_gaussian or self.spread is None or self.n_leaves < 10:
             return np.ones(len(cov))
-        variances = cov if cov.ndim == 2 else np.diagonal(cov, axis1=1, axis2=2)
-        errors = self.spread if cov.ndim == 2 else np.diagonal(self.spread, axis1=1, axis2=2)
-        gaussian = (2 * variances**2).sum(axis=1) / (63 * self.n_leaves)
+        gaussian = (2 * variances_of(cov)**2).sum(axis=1) / (63 * self.n_leaves)
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = (errors**2).sum(axis=1) / gaussian
+            ratio = (variances_of(self.spread)**2).sum(axis=1) / gaussian
         return np.where(gaussian > 0.0, np.maximum(1.0, ratio), 1.0)
 
     def w2_floor(self) -> Array:
@@ -188,18 +184,16 @@ class Run(Law):
 
     def _scores(self, law: Law) -> ZScores:
         rounds = np.intersect1d(self.rounds, law.rounds)
-        mine, theirs = np.isin(self.rounds, rounds), np.isin(law.rounds, rounds)
-        exact = law._covariance()[theirs]
-        variances = exact if exact.ndim == 2 else np.diagonal(exact, axis1=1, axis2=2)
-        rounding = _ROUNDING * np.abs(law.mean[theirs])
-        mean = _ratio(self.mean[mine] - law.mean[theirs], np.sqrt(variances / self.n_replicas), rounding)
+        here, there = np.isin(self.rounds, rounds), np.isin(law.rounds, rounds)
+        exact = law._covariance()[there]
+        variances = variances_of(exact)
+        rounding = _ROUNDING * np.abs(law.mean[there])
+        mean = _ratio(self.mean[here] - law.mean[there], np.sqrt(variances / self.n_replicas), rounding)
         if self.cov is None:
             return ZScores(mean, None)
-        own = self.cov[mine]
-        if own.ndim == 2 and exact.ndim == 3:
-            exact = variances
-        elif own.ndim == 3 and exact.ndim == 2:
-            own = np.diagonal(own, axis1=1, axis2=2)
+        own = self.cov[here]
+        if own.ndim != exact.ndim:
+            own, exact = variances_of(own), variances
         # replicas that all stand at one point still differ from their mean by its rounding
         pairs = rounding**2 if exact.ndim == 2 else rounding[:, :, None] * rounding[:, None, :]
         rounding = _ROUNDING * np.abs(exact) + pairs
@@ -212,7 +206,7 @@ class Run(Law):
                              "law that is not Gaussian (they come from at least 20 leaves of 64)")
         if self.leaf_cov.ndim != exact.ndim:
             raise ValueError("law and run must keep the same kind of covariance when the law is not Gaussian")
-        scores = _ratio(self.leaf_cov[mine] - exact, self.spread[mine], rounding)
+        scores = _ratio(self.leaf_cov[here] - exact, self.spread[here], rounding)
         size = np.abs(scores)
         normal = -ndtri(np.clip(stdtr(self.n_leaves - 1, -size), 1e-300, 0.5))
         return ZScores(mean, np.copysign(normal, scores))
@@ -220,13 +214,10 @@ class Run(Law):
     def summary(self) -> str:
         """A few lines of text."""
         lines = [super().summary(), f"  {self.n_replicas} replicas, seed {self.seed}"]
-        if self.cov is not None and self.target is not None and self.n_replicas > 1:
-            try:
-                low, high = self.w2_interval()[-1]
-                lines.append(f"  W2 at the end in [{low:.6g}, {high:.6g}] (95%), floor of "
-                             f"{self.n_replicas} replicas {self.w2_floor()[-1]:.6g}")
-            except ValueError:  # variances only, against a target with correlations
-                pass
+        if self.cov is not None and self.n_replicas > 1 and self._distance() is not None:
+            low, high = self.w2_interval()[-1]
+            lines.append(f"  W2 at the end in [{low:.6g}, {high:.6g}] (95%), floor of "
+                         f"{self.n_replicas} replicas {self.w2_floor()[-1]:.6g}")
         costs = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in self.costs.items())
         lines.append(f"  per replica: {costs}")
         return "\n".join(lines)
@@ -242,9 +233,6 @@ class Run(Law):
 
     def _payload(self) -> dict[str, Any]:
         data = super()._payload()
-        for name in ("final", "averages", "leaf_cov", "spread"):
-            if getattr(self, name) is not None:
-                data[name] = getattr(self, name)
         data["meta"] |= {"n_replicas": self.n_replicas, "costs": self.costs, "n_leaves": self.n_leaves,
                          "seed": self.seed}
         return data
@@ -283,7 +271,7 @@ def load(path: str | os.PathLike[str]) -> Law:
         fields = law_fields(data, meta, of)
         if meta["kind"] == "Law":
             return attach(Law(**fields), of)
-        extra: dict[str, Any] = {name: data.get(name) for name in ("final", "averages", "leaf_cov", "spread")}
+        extra: dict[str, Any] = {name: data.get(name) for name in Run._own_arrays}
         run = Run(**fields, **extra, n_replicas=meta["n_replicas"], costs=meta["costs"],
                   n_leaves=meta["n_leaves"], seed=meta["seed"])
         return attach(run, of)

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..equality import ByValue
-from ..interfaces import ProblemParts
 from ..laws.law import Gaussian
-from ..settings.validation import Array, array, one_of, positive, whole
+from ..settings.validation import Array, array, positive, set_fields, whole
 from ..vector import lanes
 from ..vector.compile import compiled
-from .gradients import exact_gradient, scratch_rows, stochastic_gradient
+from .gradients import stochastic_gradient
 from .quadratic import Quadratic
-from .regression.kernels import Data, regression_scratch
+from .regression.data import Batched
+from .regression.gradients import Data, regression_scratch
 from .regression.minibatch import MAX_DATA, draw_indices
 
 
@@ -25,13 +24,13 @@ class MeanModel(NamedTuple):
     """The data, as `draw_indices` looks for them, and the full gradients."""
 
     data: Data
-    exact: Any
+    inner: Any
 
 
 class MeanBatch(NamedTuple):
     """Gradient scale (J x - sum of `size` data) + prior x."""
 
-    model: MeanModel
+    inner: MeanModel
     size: int
     replace: bool
     scale: float
@@ -49,17 +48,12 @@ def _batch_gradient(batch, lane_set, client, step, draw, x, scratch, out):
     draw_indices(batch, lane_set, client, step, draw, scratch.indices)
     lanes.scale(out[0], float(batch.size), x[0])
     for k in range(batch.size):
-        _subtract_gathered(out[0], batch.model.data.targets, scratch.indices[k])
+        _subtract_gathered(out[0], batch.inner.data.targets, scratch.indices[k])
     lanes.scale_pair(out[0], batch.scale, out[0], batch.prior, x[0])
 
 
-@exact_gradient.register(MeanBatch)
-def _all_data(batch, client, x, scratch, out):
-    exact_gradient(batch.model.exact, client, x, scratch, out)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianMean(ByValue, ProblemParts):
+class GaussianMean(Batched):
     """Data d_i ~ N(theta, 1) with prior theta ~ N(0, prior_variance), held by one client.
 
     f(theta) = sum_i (theta - d_i)^2 / 2 + theta^2 / (2 prior_variance). The stochastic gradient takes the
@@ -111,16 +105,11 @@ class GaussianMean(ByValue, ProblemParts):
     dim = 1
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "data", array("data", self.data, 1))
-        put(self, "prior_variance", positive("prior_variance", self.prior_variance))
-        put(self, "replace", bool(one_of("replace", self.replace, (True, False))))
-        one_of("grad_scale", self.grad_scale, ("unbiased", "batch_sum"))
-        if self.batch_size is None:
-            if self.grad_scale != "unbiased":
-                raise ValueError(f"grad_scale={self.grad_scale!r} must be 'unbiased' when batch_size=None")
+        set_fields(self, data=array("data", self.data, 1),
+                   prior_variance=positive("prior_variance", self.prior_variance))
+        if not self._check_batches():
             return
-        put(self, "batch_size", whole("batch_size", self.batch_size, 1, self.n_data))
+        set_fields(self, batch_size=whole("batch_size", self.batch_size, 1, self.n_data))
         if self.n_data > MAX_DATA:
             raise ValueError(f"data has {self.n_data} entries; with a batch_size it must have at most "
                              f"{MAX_DATA}, which the random streams can number")
@@ -134,11 +123,6 @@ class GaussianMean(ByValue, ProblemParts):
     def weights(self) -> Array:
         """The one client's weight."""
         return np.ones(1)
-
-    @property
-    def has_minibatches(self) -> bool:
-        """True with a `batch_size`."""
-        return self.batch_size is not None
 
     @property
     def keeps_gaussian(self) -> bool:
@@ -237,7 +221,7 @@ class GaussianMean(ByValue, ProblemParts):
     def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
         """What a gradient of this problem needs to work in."""
         if self.batch_size is None:
-            return scratch_rows(dim, n_lanes, dtype)
+            return super()._scratch(dim, n_lanes, dtype)
         return regression_scratch(dim, n_lanes, dtype, self.batch_size)
 
     def _arrays(self) -> Any:
@@ -252,6 +236,4 @@ class GaussianMean(ByValue, ProblemParts):
                          1.0 / self.prior_variance)
 
     def __repr__(self) -> str:
-        batches = "" if self.batch_size is None else (
-            f", batch_size={self.batch_size}, replace={self.replace}, grad_scale={self.grad_scale!r}")
-        return f"GaussianMean({self.n_data} data, prior_variance={self.prior_variance:g}{batches})"
+        return f"GaussianMean({self.n_data} data, prior_variance={self.prior_variance:g}{self._batch_words})"

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..interfaces import Scratch
+from ..random.normals import normals
 from ..random.slots import Normals, normal_row
+from ..random.streams import GRADIENT_NOISE
 from ..settings.validation import Array
 from ..vector import lanes
 from ..vector.compile import dispatched, inner
-from ..vector.tiles import aligned
-
-
-class Scratch(NamedTuple):
-    """Rows (d, B) that a gradient may overwrite: float64 ones, and ones for normals."""
-
-    rows: Array
-    normals: Any
-
-
-def scratch_rows(dim: int, n_lanes: int, dtype: Any) -> Scratch:
-    """Scratch for gradients in `dim` dimensions whose normals have this dtype."""
-    return Scratch(aligned((dim, n_lanes)), aligned((dim, n_lanes), dtype))
 
 
 @dispatched
 def exact_gradient(problem: Any, client: Any, x: Array, scratch: Scratch, out: Array) -> None:
     """Evaluate a client's exact gradient at `x` (d, B) into `out` (d, B), lane by lane.
 
-    `client` is a number, or one number per lane. One body per class of problem.
+    `client` is a number, or one number per lane. One body per class of problem; a class that only adds to
+    another one how gradients are disturbed holds it as `inner`.
     """
+
+
+@exact_gradient.otherwise
+def _inner_gradient(problem, client, x, scratch, out):
+    exact_gradient(problem.inner, client, x, scratch, out)
 
 
 @dispatched
@@ -86,9 +82,36 @@ def _is_noisy(problem):
     return False
 
 
-def always(problem):
+def no_noise(problem):
     """Body of `is_exact` for classes without gradient noise."""
     return True
+
+
+def without_noise(problem, lane_set, client, step, draw, x, scratch, out):
+    """Body of `stochastic_gradient` for those."""
+    exact_gradient(problem, client, x, scratch, out)
+
+
+def noise_free(cls: Any) -> Any:
+    """Class decorator: gradients of this class of problems have no noise."""
+    is_exact.register(cls)(no_noise)
+    stochastic_gradient.register(cls)(without_noise)
+    return cls
+
+
+class NoisyGradients(NamedTuple):
+    """A compiled form with additional normal noise of this standard deviation in every evaluation."""
+
+    inner: Any
+    noise_std: float
+
+
+@stochastic_gradient.register(NoisyGradients)
+def _with_noise(problem, lane_set, client, step, draw, x, scratch, out):
+    stochastic_gradient(problem.inner, lane_set, client, step, draw, x, scratch, out)
+    normals(lane_set, GRADIENT_NOISE + draw, step, client, scratch.normals)
+    for i in range(x.shape[0]):
+        lanes.axpy(out[i], problem.noise_std, scratch.normals[i])
 
 
 @dispatched

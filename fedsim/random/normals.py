@@ -24,11 +24,12 @@ from ..vector.compile import (
     fused,
     inlined,
     inner,
+    spliced,
 )
 from ..vector.tiles import aligned
 from .philox import last_words, word_rows
-from .slots import ROOM
-from .streams import CoordinateLaneSet, LaneSet
+from .slots import Normals
+from .streams import ROOM, CoordinateLaneSet, LaneSet
 
 _2, _12, _52, _62 = np.uint64(2), np.uint64(12), np.uint64(52), np.uint64(62)
 _32 = np.uint64(32)
@@ -187,6 +188,19 @@ def _normals_single(lane_set, tag, position, client, out):
                 _transform_single(out[row], out[row + 1], words[half])
             elif row < rows:
                 _transform_single(out[row], lane_set.spare, words[half])
+
+
+@spliced
+def draw(lane_set, room, tag, position, client, slot, step, dim, fresh):
+    """The `Normals` of one slot at `step`: `dim` of its rows, which hold those of several steps.
+
+    If `fresh`, the first slot of a group draws for all of it, at `position` and for `client`; see `normals`.
+    """
+    together, groups = room.slots.shape[2], room.slots.shape[0]
+    group = min(slot // together, groups - 1)
+    if fresh and slot % together == 0:
+        normals(lane_set, tag, position, client, room.rows[group])
+    return Normals(room.slots[group], slot % together, step % (room.rows.shape[1] // dim) * dim)
 
 
 def steps_per_draw(dim: int, dtype: Any) -> int:

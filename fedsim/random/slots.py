@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 
 from ..vector.compile import spliced
 from ..vector.tiles import aligned
-
-ROOM = 2048
-"""Normals of one call of several slots, at most: they fit the first cache with room to spare."""
+from .streams import ROOM
 
 
 class Numbers(NamedTuple):

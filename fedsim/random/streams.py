@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..vector.tiles import TILE, aligned, aligned_copy
-from .slots import ROOM
 
 # Tags: the kind of randomness. Noise of gradient evaluation j of a step has GRADIENT_NOISE + j.
 OWN_NOISE = 0
@@ -30,6 +29,9 @@ MAX_STEPS = 2**32
 MAX_CLIENTS = 2**16
 MAX_PAIRS = 2**16
 MAX_REPLICAS = 2**32
+
+ROOM = 2048
+"""Normals of one call of several slots, at most: they fit the first cache with room to spare."""
 
 
 class LaneSet(NamedTuple):

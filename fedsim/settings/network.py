@@ -62,16 +62,18 @@ def metropolis(graph: Any) -> Array:
     """
     given = array("graph", _adjacency(graph) if _is_graph(graph) else graph, 2)
     adjacency = symmetric("graph", shape("graph", given, (len(given), len(given)), " (an adjacency matrix)"))
-    if (adjacency < 0.0).any():
-        i, j = np.argwhere(adjacency < 0.0)[0]
-        raise ValueError(f"graph[{i}, {j}]={adjacency[i, j]:g} must be at least 0: a link has a positive "
-                         "weight, and 0 is no link")
+    _refuse_negative("graph", adjacency, ": a link has a positive weight, and 0 is no link")
     links = adjacency != 0.0
     np.fill_diagonal(links, False)
     degree = links.sum(axis=1) + 1
     weights = np.where(links, 1.0 / np.maximum.outer(degree, degree), 0.0)
     np.fill_diagonal(weights, 1.0 - weights.sum(axis=1))
     return weights
+
+
+def _refuse_negative(name: str, matrix: Array, why: str = "") -> None:
+    for i, j in np.argwhere(matrix < 0.0):
+        raise ValueError(f"{name}[{i}, {j}]={matrix[i, j]:g} must be at least 0{why}")
 
 
 def _is_graph(value: Any) -> bool:
@@ -188,9 +190,7 @@ def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:
     given = array("mixing", mixing, 2)
     size = len(given) if n_clients is None else n_clients
     matrix = symmetric("mixing", shape("mixing", given, (size, size), " (one row per client)"))
-    if (matrix < 0.0).any():
-        i, j = np.argwhere(matrix < 0.0)[0]
-        raise ValueError(f"mixing[{i}, {j}]={matrix[i, j]:g} must be at least 0")
+    _refuse_negative("mixing", matrix)
     sums = matrix.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1.0)))
     if abs(sums[worst] - 1.0) > 1e-9:

@@ -1,7 +1,7 @@
 """Step-size schedules, indexed by the local step k = 0, 1, 2, ...
 
-A schedule is a frozen dataclass with `at(k)` for NumPy, `arrays()` for compiled code and a compiled
-`step_size(schedule, k)` chosen by the class of what `arrays()` returns.
+A schedule is a frozen dataclass with `at(k)` for NumPy and `arrays()` for compiled code, where
+`fedsim.algorithms.bodies.step_size_at` has a body for what `arrays()` returns.
 """
 
 from __future__ import annotations
@@ -12,17 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
-from ..vector.compile import dispatched
-from .validation import Array, array, nonnegative, positive
+from .validation import Array, array, nonnegative, positive, set_fields
 
 __all__ = [
     "Constant", "Harmonic", "Listed", "Schedule", "as_schedule",
 ]
-
-
-@dispatched
-def step_size(schedule: Any, k: int) -> float:
-    """Step size of local step k (compiled; one body per class of schedule)."""
 
 
 class ConstantStep(NamedTuple):
@@ -42,21 +36,6 @@ class ListedStep(NamedTuple):
     """Compiled form of `Listed`."""
 
     values: Array
-
-
-@step_size.register(ConstantStep)
-def _constant(schedule, k):
-    return schedule.value
-
-
-@step_size.register(HarmonicStep)
-def _harmonic(schedule, k):
-    return 1.0 / (schedule.offset + schedule.slope * k)
-
-
-@step_size.register(ListedStep)
-def _listed(schedule, k):
-    return schedule.values[k]
 
 
 class Schedule:
@@ -130,8 +109,7 @@ class Harmonic(Schedule):
     slope: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "offset", positive("offset", self.offset))
-        object.__setattr__(self, "slope", nonnegative("slope", self.slope))
+        set_fields(self, offset=positive("offset", self.offset), slope=nonnegative("slope", self.slope))
 
     @classmethod
     def from_theorem(cls, *, strong_convexity: float, smoothness: float) -> Harmonic:
@@ -167,8 +145,7 @@ class Listed(ByValue, Schedule):
         worst = int(np.argmin(values))
         if values[worst] <= 0.0:
             raise ValueError(f"step_size[{worst}]={values[worst]:g} must be greater than 0")
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "n_steps", len(values))
+        set_fields(self, values=values, n_steps=len(values))
 
     def at(self, k: Any) -> Array:
         return self.values[np.asarray(k)]

@@ -1,12 +1,14 @@
 """Staleness: the age of the gradient used at each update, common to all replicas.
 
-The schedule is a plain sequence of integers, reproducible from its description, so that the chain given
-the schedule is a linear recursion and its exact law exists.
+It is a plain sequence of integers, reproducible from its description, so that the chain given it is a linear
+recursion and its exact law exists.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,12 +16,49 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
-from .validation import nonnegative, one_of, whole
+from .validation import nonnegative, one_of, set_fields, whole
 
 
-def as_staleness(value: object) -> Fixed | Sequence | Several | Workers:
+class FixedAges(NamedTuple):
+    """Compiled form of `Fixed`."""
+
+    tau: int
+
+
+class ListedAges(NamedTuple):
+    """Compiled form of `Sequence`."""
+
+    values: Any
+
+
+class SeveralAges(NamedTuple):
+    """Compiled form of `Several`."""
+
+    values: Any
+
+
+class Staleness:
+    """What all forms share."""
+
+    schedules = 1
+
+    @property
+    def limit(self) -> int | None:
+        """The age it settles at; None where it need not settle."""
+        return None
+
+    def ages(self, n_updates: int) -> np.ndarray:
+        """Ages at updates 0, ..., n_updates - 1, of the first schedule where there are several."""
+        raise NotImplementedError
+
+    def _arrays(self) -> Any:
+        """The NamedTuple that compiled code sees."""
+        raise TypeError("_bind() first: the ages of a simulated server depend on the number of updates")
+
+
+def as_staleness(value: object) -> Any:
     """An int becomes `Fixed`, a sequence `Sequence`, a schedule itself."""
-    if isinstance(value, (Fixed, Sequence, Several, Workers)):
+    if isinstance(value, Staleness):
         return value
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0):
         return Sequence(value)
@@ -27,7 +66,7 @@ def as_staleness(value: object) -> Fixed | Sequence | Several | Workers:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(Staleness):
     """Staleness min(l, tau) at update l: the gradient is taken at theta_{max(l - tau, 0)}."""
 
     tau: int
@@ -36,53 +75,49 @@ class Fixed:
         object.__setattr__(self, "tau", whole("staleness", self.tau, 0))
 
     def ages(self, n_updates: int) -> np.ndarray:
-        """Ages at updates 0, ..., n_updates - 1."""
         return np.minimum(np.arange(n_updates), self.tau)
 
+    def _arrays(self) -> FixedAges:
+        return FixedAges(self.tau)
+
     @property
-    def limit(self) -> int | None:
-        """The age it settles at."""
+    def limit(self) -> int:
         return self.tau
 
 
 @dataclass(frozen=True, eq=False)
-class Sequence(ByValue):
+class Sequence(ByValue, Staleness):
     """An explicit age for every update, (n_updates,); none may point before the start."""
 
     values: Any
 
     def __post_init__(self) -> None:
         try:
-            given = np.asarray(self.values)
+            ages = np.asarray(self.values)
         except ValueError:
             raise ValueError("staleness must be a sequence of integers, not a ragged one") from None
-        if given.ndim != 1 or given.dtype.kind not in "iu":
-            raise ValueError(f"staleness must be a sequence of integers, got shape {given.shape} and "
-                             f"dtype {given.dtype}")
-        ages = given.astype(np.int64)
-        bad = np.flatnonzero((ages < 0) | (ages > np.arange(len(ages))))
-        if len(bad):
-            i = int(bad[0])
+        if ages.ndim != 1 or ages.dtype.kind not in "iu":
+            raise ValueError(f"staleness must be a sequence of integers, got shape {ages.shape} and "
+                             f"dtype {ages.dtype}")
+        ages = ages.astype(np.int64)
+        for i in np.flatnonzero((ages < 0) | (ages > np.arange(len(ages)))):
             raise ValueError(f"staleness[{i}]={ages[i]} must lie in [0, {i}]: update {i} can use iterates "
                              f"0 to {i}")
         ages.setflags(write=False)
         object.__setattr__(self, "values", ages)
 
     def ages(self, n_updates: int) -> np.ndarray:
-        """Ages at updates 0, ..., n_updates - 1."""
         if n_updates != len(self.values):
             raise ValueError(f"staleness has {len(self.values)} entries; it must have one for each of the "
                              f"{n_updates} updates")
         return self.values
 
-    @property
-    def limit(self) -> int | None:
-        """None: a sequence need not settle."""
-        return None
+    def _arrays(self) -> ListedAges:
+        return ListedAges(self.values)
 
 
 @dataclass(frozen=True, eq=False)
-class Several(ByValue):
+class Several(ByValue, Staleness):
     """Several schedules (m, n_updates): replica r follows number r modulo m."""
 
     values: Any
@@ -93,17 +128,19 @@ class Several(ByValue):
         object.__setattr__(self, "values", table)
 
     def ages(self, n_updates: int) -> np.ndarray:
-        """Ages of the first schedule at updates 0, ..., n_updates - 1."""
         return self.one(0).ages(n_updates)
+
+    def _arrays(self) -> SeveralAges:
+        return SeveralAges(self.values)
+
+    @property
+    def schedules(self) -> int:  # type: ignore[override]
+        """How many there are."""
+        return len(self.values)
 
     def one(self, number: int) -> Sequence:
         """One of the schedules."""
         return Sequence(self.values[number])
-
-    @property
-    def limit(self) -> int | None:
-        """None: a sequence need not settle."""
-        return None
 
 
 class History(NamedTuple):
@@ -145,11 +182,16 @@ class History(NamedTuple):
         return self.busy / self.times[-1]
 
 
-_SERVICES = ("deterministic", "exponential", "lognormal", "pareto")
+_SERVICES: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
+    "deterministic": lambda rng: np.ones(1024),
+    "exponential": lambda rng: rng.exponential(size=1024),
+    "lognormal": lambda rng: rng.lognormal(-0.125, 0.5, size=1024),
+    "pareto": lambda rng: (1.0 + rng.pareto(2.5, size=1024)) * 0.6}
+"""Draws of the service time, whose mean is 1."""
 
 
 @dataclass(frozen=True)
-class Workers:
+class Workers(Staleness):
     """An asynchronous server with `n` workers, simulated event by event.
 
     The server sends theta_0 to all workers. Whenever a worker's gradient arrives it updates, and sends
@@ -190,25 +232,10 @@ class Workers:
     schedules: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", whole("n", self.n, 1))
-        one_of("service", self.service, _SERVICES)
-        object.__setattr__(self, "update_cost", nonnegative("update_cost", self.update_cost))
-        if self.cap is not None:
-            object.__setattr__(self, "cap", whole("cap", self.cap, 0))
-        object.__setattr__(self, "seed", whole("seed", self.seed, 0))
-        object.__setattr__(self, "schedules", whole("schedules", self.schedules, 1, 2**20))
-
-    def _service_times(self, rng: np.random.Generator) -> Any:
-        """Draws of the service time in chunks, one at a time."""
-        while True:
-            if self.service == "deterministic":
-                yield from np.ones(1024).tolist()
-            elif self.service == "exponential":
-                yield from rng.exponential(size=1024).tolist()
-            elif self.service == "lognormal":
-                yield from rng.lognormal(-0.125, 0.5, size=1024).tolist()
-            else:
-                yield from ((1.0 + rng.pareto(2.5, size=1024)) * 0.6).tolist()
+        set_fields(self, n=whole("n", self.n, 1), service=one_of("service", self.service, tuple(_SERVICES)),
+                   update_cost=nonnegative("update_cost", self.update_cost),
+                   cap=None if self.cap is None else whole("cap", self.cap, 0),
+                   seed=whole("seed", self.seed, 0), schedules=whole("schedules", self.schedules, 1, 2**20))
 
     def history(self, n_updates: int, number: int = 0) -> History:
         """Simulate the schedule of this number until `n_updates` updates are made."""
@@ -216,7 +243,6 @@ class Workers:
                          whole("number", number, 0, self.schedules - 1))
 
     def ages(self, n_updates: int) -> np.ndarray:
-        """Ages of the first schedule at updates 0, ..., n_updates - 1."""
         return self.history(n_updates).ages
 
     def worked_out(self, n_updates: int) -> Sequence | Several:
@@ -235,7 +261,8 @@ class Workers:
 @lru_cache(maxsize=32)
 def _simulate(workers: Workers, n_updates: int, number: int) -> History:
     seed = workers.seed if number == 0 else [workers.seed, number]
-    service = workers._service_times(np.random.default_rng(seed))
+    rng, draws = np.random.default_rng(seed), _SERVICES[workers.service]
+    service = (time for _ in itertools.count() for time in draws(rng).tolist())
     version = [0] * workers.n
     events = [(next(service), worker, worker) for worker in range(workers.n)]  # (ready, dispatch, worker)
     waited = np.zeros(workers.n)  # for the server, with a gradient ready

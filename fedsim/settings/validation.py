@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,7 @@ class UnstableStepSize(ValueError):
 
 def real(name: str, value: object) -> float:
     """A finite real number, or a ValueError naming `name`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(
-        value, (int, float, np.integer, np.floating)
-    ):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ValueError(f"{name}={value!r} must be a real number")
     try:
         number = float(value)
@@ -52,28 +51,26 @@ def real(name: str, value: object) -> float:
     return number
 
 
+def _such(name: str, value: object, holds: Callable[[float], bool], condition: str) -> float:
+    number = real(name, value)
+    if not holds(number):
+        raise ValueError(f"{name}={value!r} must {condition}")
+    return number
+
+
 def positive(name: str, value: object) -> float:
     """A finite real number greater than zero."""
-    number = real(name, value)
-    if number <= 0.0:
-        raise ValueError(f"{name}={value!r} must be greater than 0")
-    return number
+    return _such(name, value, lambda number: number > 0.0, "be greater than 0")
 
 
 def nonnegative(name: str, value: object) -> float:
     """A finite real number, zero or more."""
-    number = real(name, value)
-    if number < 0.0:
-        raise ValueError(f"{name}={value!r} must be at least 0")
-    return number
+    return _such(name, value, lambda number: number >= 0.0, "be at least 0")
 
 
 def fraction(name: str, value: object) -> float:
     """A real number in [0, 1]."""
-    number = real(name, value)
-    if not 0.0 <= number <= 1.0:
-        raise ValueError(f"{name}={value!r} must lie in [0, 1]")
-    return number
+    return _such(name, value, lambda number: 0.0 <= number <= 1.0, "lie in [0, 1]")
 
 
 def whole(name: str, value: object, at_least: int = 0, at_most: int = 2**64 - 1) -> int:
@@ -89,8 +86,7 @@ def whole(name: str, value: object, at_least: int = 0, at_most: int = 2**64 - 1)
 
 def one_of(name: str, value: object, choices: tuple[object, ...]) -> Any:
     """One of a few allowed values."""
-    if not any(value is choice or (type(value) is type(choice) and value == choice)
-               for choice in choices):
+    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
         raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}")
     return value
 
@@ -101,22 +97,27 @@ def array(name: str, value: object, *dims: tuple[int, ...] | int) -> Array:
     The result is a read-only copy, so that a problem cannot change under a run.
     """
     try:
-        given = np.asarray(value)
+        numbers = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{name} must be a rectangular array of numbers ({error})") from None
-    if given.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must be an array of real numbers, got dtype {given.dtype}")
-    if dims and given.ndim not in dims:
-        wanted = " or ".join(map(str, dims))
-        raise ValueError(f"{name} has shape {given.shape}; it must have {wanted} axes")
-    if given.size == 0:
-        raise ValueError(f"{name} has shape {given.shape}; it must not be empty")
-    result = np.array(given, dtype=np.float64, order="C")
+    if numbers.dtype.kind not in "fiu":
+        raise ValueError(f"{name} must be an array of real numbers, got dtype {numbers.dtype}")
+    if dims and numbers.ndim not in dims:
+        raise ValueError(f"{name} has shape {numbers.shape}; it must have {' or '.join(map(str, dims))} axes")
+    if numbers.size == 0:
+        raise ValueError(f"{name} has shape {numbers.shape}; it must not be empty")
+    result = np.array(numbers, dtype=np.float64, order="C")
     if not np.isfinite(result).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(result))[0])
         raise ValueError(f"{name}[{', '.join(map(str, where))}]={result[where]} must be finite")
     result.setflags(write=False)
     return result
+
+
+def set_fields(frozen: object, **fields: Any) -> None:
+    """Give a frozen dataclass its fields in the form that was checked; for its ``__post_init__``."""
+    for name, value in fields.items():
+        object.__setattr__(frozen, name, value)
 
 
 def read_only(value: Any) -> Any:
@@ -164,14 +165,14 @@ def client_weights(value: object, n_clients: int) -> Array:
     if value is None:
         weights = np.full(n_clients, 1.0 / n_clients)
     else:
-        given = shape("weights", array("weights", value, 1), (n_clients,), " (one per client)")
-        worst = int(np.argmin(given))
-        if given[worst] <= 0.0:
-            raise ValueError(f"weights[{worst}]={given[worst]:g} must be greater than 0")
+        weights = shape("weights", array("weights", value, 1), (n_clients,), " (one per client)")
+        worst = int(np.argmin(weights))
+        if weights[worst] <= 0.0:
+            raise ValueError(f"weights[{worst}]={weights[worst]:g} must be greater than 0")
         with np.errstate(over="ignore"):
-            total = given.sum()
+            total = weights.sum()
         if abs(total - 1.0) > 1e-9:
             raise ValueError(f"weights sum to {total:.12g}; they must sum to 1")
-        weights = given / total
+        weights = weights / total
     weights.setflags(write=False)
     return weights

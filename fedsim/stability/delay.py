@@ -65,10 +65,10 @@ def sgld_radius(ha: float, tau: int) -> float:
 
 def sghmc_radius(h: float, curvature: float, friction: float, tau: int) -> float:
     """Largest characteristic root of stale SGHMC with fixed age, in size."""
-    kernel = np.polymul([1.0, -1.0], [1.0, friction * h - 1.0])
+    polynomial = np.polymul([1.0, -1.0], [1.0, friction * h - 1.0])
     if tau == 0:
-        return float(np.abs(np.roots(np.polyadd(kernel, [h * h * curvature, 0.0]))).max())
-    return float(np.abs(np.roots(np.polyadd(np.polymul(kernel, [1.0] + [0.0] * (tau - 1)),
+        return float(np.abs(np.roots(np.polyadd(polynomial, [h * h * curvature, 0.0]))).max())
+    return float(np.abs(np.roots(np.polyadd(np.polymul(polynomial, [1.0] + [0.0] * (tau - 1)),
                                             [h * h * curvature]))).max())
 
 
@@ -99,11 +99,6 @@ def _growth(h: float, curvatures: Array, friction: float | None, ages: Array) ->
     return float(np.exp(log_scale.max() / n))
 
 
-def radius_of(algorithm: Any, problem: Problem, step: float) -> float:
-    """Growth per update at this step size."""
-    return _radius(algorithm, pooled_curvatures(problem), step)
-
-
 def _stretch(staleness: Any) -> Array:
     """Ages to measure growth on; of several schedules, which have the same law, the first."""
     if isinstance(staleness, (Sequence, Several)):
@@ -111,7 +106,8 @@ def _stretch(staleness: Any) -> Array:
     return staleness.ages(STRETCH)
 
 
-def _radius(algorithm: Any, curvatures: Array, step: float) -> float:
+def growth_at(algorithm: Any, curvatures: Array, step: float) -> float:
+    """Growth per update at this step size, of the slowest or least stable of `pooled_curvatures`."""
     staleness, friction = as_staleness(algorithm.staleness), algorithm.friction
     if staleness.limit is not None:
         tau = staleness.limit
@@ -132,4 +128,4 @@ def step_limit(algorithm: Any, problem: Problem) -> float:
     below = 0.1 * sgld_limit(oldest) / float(curvatures[-1])
     if algorithm.friction is not None:
         below = 0.1 * min(np.sqrt(below), below * algorithm.friction, 1.0 / algorithm.friction)
-    return largest_stable(lambda h: _radius(algorithm, curvatures, h), below, growth=1.2, scan=200)
+    return largest_stable(lambda h: growth_at(algorithm, curvatures, h), below, growth=1.2, scan=200)

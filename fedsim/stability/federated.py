@@ -7,17 +7,13 @@ matrices follow the round's map, the second moment under minibatches, and the li
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from ..interfaces import AlgorithmParts, Problem
+from ..interfaces import Problem
+from ..problems.quadratic import Quadratic
 from ..settings.validation import Array
-from .minibatch import Radius, batch_response, federated_radius, first_limit, forgets, judged
+from .minibatch import Judged, Radius, batch_response, federated_radius, forgets, stable_below
 from .search import Stability, largest_stable, round_radius, scalar_round_radius
-
-if TYPE_CHECKING:
-    from ..problems.quadratic import Quadratic
 
 Modes = tuple[Array, Array | None]
 
@@ -31,7 +27,7 @@ def curvatures(problem: Quadratic) -> Modes:
     return np.linalg.eigh(problem.hessians)
 
 
-class FederatedStability(AlgorithmParts):
+class FederatedStability(Judged):
     """`stability` of a federated algorithm, which has to declare `_evaluations` alone."""
 
     local_steps: int
@@ -59,29 +55,25 @@ class FederatedStability(AlgorithmParts):
 
         `largest` is the largest curvature of a client.
         """
-        below = 1.0 / largest
-        for _ in range(60):
-            if radius(below) < 1.0:
-                break
-            below *= 0.5
-        return below, 2000
+        return stable_below(radius, 2.0 / largest) or 2.0**-60 / largest, 2000
 
     def _source(self, largest: float) -> str:
         """The condition in words."""
         return f"{self._name or type(self).__name__} round map, largest client curvature {largest:g}"
 
+    def _round_maps(self, problem: Quadratic, modes: Modes, eta: float) -> Array:
+        """The clients' maps (N, d, d) of a round, or what they are along each coordinate: (N, d)."""
+        powers, vectors = self._factor(eta, modes[0]), modes[1]
+        return powers if vectors is None else turned_back(powers, vectors)
+
     def _round_radius(self, problem: Quadratic, modes: Modes, eta: float) -> float:
         """Radius of the round map for a constant step size, see `Stability.radius`."""
-        values, vectors = modes
-        weights, factor = problem.weights, self.variance_factor(problem)
         with np.errstate(over="ignore", invalid="ignore"):
-            powers = self._factor(eta, values)
-            if vectors is None:
-                return scalar_round_radius(powers, weights, factor)
-            return round_radius(turned_back(powers, vectors), weights, factor)
+            maps = self._round_maps(problem, modes, eta)
+            find = scalar_round_radius if maps.ndim == 2 else round_radius
+            return find(maps, problem.weights, self.variance_factor(problem))
 
     def _second_moment(self, problem: Problem) -> tuple[Radius | None, str]:
-        """Root of the radius of the second moment under minibatches, where there is one; and a remark."""
         width = len(self._evaluations(self.schedule.largest)[0][0])
         response, remark = batch_response(problem, table=width**2)
         if response is None:
@@ -89,37 +81,22 @@ class FederatedStability(AlgorithmParts):
         return federated_radius(problem, response, self._evaluations, self.local_steps,
                                 self.variance_factor(problem)), remark
 
-    def _radius(self, problem: Problem) -> float:
-        """`Stability.radius` without the search for the limit."""
-        self.check(problem)
-        followed, step = problem.curvature_problem(), self.schedule.largest
-        second, _ = self._second_moment(problem)
-        mean = self._round_radius(followed, curvatures(followed), step)
-        return mean if second is None else max(mean, second(step))
+    def _exact_radius(self, problem: Quadratic, step: float) -> float:
+        return self._round_radius(problem, curvatures(problem), step)
 
-    def stability(self, problem: Problem) -> Stability:
-        """Radius of the round map (of its second moment with participation) and step-size limit.
-
-        A schedule is judged at its largest step size. A radius of one below the limit is a resonance, where
-        an update returns every trajectory to its start. Minibatches whose noise depends on the point are part
-        of the second moment, without debiasing and unless N d^4 or the number of data is too large (see
-        `source`).
-        """
-        self.check(problem)
-        followed, step = problem.curvature_problem(), self.schedule.largest
-        modes = curvatures(followed)
+    def _exact_stability(self, problem: Quadratic) -> Stability:
+        step, modes = self.schedule.largest, curvatures(problem)
         largest = float(modes[0].max())
 
         def radius(eta: float) -> float:
-            return self._round_radius(followed, modes, eta)
+            return self._round_radius(problem, modes, eta)
 
         below, scan = self._search(radius, largest)
         value, limit, source = radius(step), largest_stable(radius, below, scan=scan), self._source(largest)
         stable = value < 1.0 or step < below  # a tiny step's radius rounds to one
         if value == 1.0 and not stable and step < limit:
             limit, source = step, f"a resonance: trajectories return to where they began; {source}"
-        mean = Stability(value, bool(stable), limit, step, source)
-        return judged(mean, self._second_moment(problem), first_limit)
+        return Stability(value, bool(stable), limit, step, source)
 
 
 def turned_back(powers: Array, vectors: Array) -> Array:

@@ -22,7 +22,8 @@ from scipy.optimize import brentq
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, eigs, eigsh
 
-from ..interfaces import Problem
+from ..interfaces import AlgorithmParts, Problem
+from ..problems.quadratic import Quadratic
 from ..settings.validation import Array
 from .search import Stability, largest_stable
 
@@ -52,28 +53,59 @@ def batch_response(problem: Problem, fits: bool = True, table: int = 1) -> tuple
     return (response if response is not None and response.any() else None), ""  # 0: all data, each once
 
 
-def judged(mean: Stability, judge: tuple[Radius | None, str],
-           limit: Callable[[Radius, float], float]) -> Stability:
-    """The stability of the `mean` made stricter by that of the second moment.
+class Judged(AlgorithmParts):
+    """`stability` of the mean, made stricter by that of the second moment where there is one."""
 
-    `judge` is the root of the second-moment map's radius, or None, and a remark; `limit` finds where the root
-    is one, given a step size where it is at least one.
-    """
-    step, (second, remark) = mean.step_size, judge
-    if second is None:
-        return replace(mean, source=mean.source + remark)
-    value, high = second(step), mean.max_step_size
-    if not high < np.inf:
-        high = step
-        while second(high) < 1.0:
-            high *= 2.0
-    bound = limit(second, high)
-    return replace(mean, radius=max(mean.radius, value), max_step_size=bound,
-                   stable=bool(mean.stable and (value < 1.0 or step < bound)),
-                   source=f"{mean.source}; of the second moment, which decides under minibatches")
+    def _exact_radius(self, problem: Quadratic, step: float) -> float:
+        """Radius of the round map with exact gradients."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what a round does")
+
+    def _exact_stability(self, problem: Quadratic) -> Stability:
+        """`stability` with exact gradients."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what a round does")
+
+    def _second_moment(self, problem: Problem) -> tuple[Radius | None, str]:
+        """Root of the radius of the second moment under minibatches, where there is one; and a remark."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what a round does")
+
+    def _limit(self, radius: Radius, high: float) -> float:
+        """Where the root is one, given a step size where it is at least one."""
+        return first_limit(radius, high)
+
+    def _radius(self, problem: Problem) -> float:
+        """`Stability.radius` without the search for the limit."""
+        self.check(problem)
+        step, (second, _) = self.schedule.largest, self._second_moment(problem)
+        mean = self._exact_radius(problem.curvature_problem(), step)
+        return mean if second is None else max(mean, second(step))
+
+    def stability(self, problem: Problem) -> Stability:
+        """Radius of the map of a round at the largest step size, and the limit.
+
+        With participation it is the radius of the second moment; a schedule is judged at its largest step
+        size. A radius of one below the limit is a resonance, where an update returns every trajectory to its
+        start. Minibatches whose noise depends on the point are part of the second moment, without debiasing
+        and unless N d^4, the number of data or a decentralized state is too large (N d > 300, or N d > 40
+        with velocities); see `source`.
+        """
+        self.check(problem)
+        mean = self._exact_stability(problem.curvature_problem())
+        second, remark = self._second_moment(problem)
+        if second is None:
+            return replace(mean, source=mean.source + remark)
+        step, high = mean.step_size, mean.max_step_size
+        value = second(step)
+        if not high < np.inf:
+            high = step
+            while second(high) < 1.0:
+                high *= 2.0
+        limit = self._limit(second, high)
+        return replace(mean, radius=max(mean.radius, value), max_step_size=limit,
+                       stable=bool(mean.stable and (value < 1.0 or step < limit)),
+                       source=f"{mean.source}; of the second moment, which decides under minibatches")
 
 
-def _below(radius: Radius, high: float) -> float:
+def stable_below(radius: Radius, high: float) -> float:
     """A step size of radius below one, by halving; 0.0 if there is none."""
     low = 0.5 * high
     for _ in range(60):
@@ -85,7 +117,7 @@ def _below(radius: Radius, high: float) -> float:
 
 def only_limit(radius: Radius, high: float) -> float:
     """Where `radius` is one if it is so at one positive step size; NaN where none is found."""
-    low = _below(radius, high)
+    low = stable_below(radius, high)
     if low == 0.0:
         return float("nan")
     if radius(high) < 1.0:  # the mean's own limit, up to rounding
@@ -95,11 +127,11 @@ def only_limit(radius: Radius, high: float) -> float:
 
 def first_limit(radius: Radius, high: float) -> float:
     """The first such step size above one that is stable; NaN where none is found."""
-    low = _below(radius, high)
+    low = stable_below(radius, high)
     if low == 0.0:
         return float("nan")
-    found = largest_stable(radius, low, growth=1.05, scan=16)
-    return high if np.isnan(found) else min(found, high)
+    limit = largest_stable(radius, low, growth=1.05, scan=16)
+    return high if np.isnan(limit) else min(limit, high)
 
 
 def gossip_radius(problem: Problem, response: Array, mixing: Array, friction: float | None) -> Radius:
@@ -142,13 +174,13 @@ def gossip_radius(problem: Problem, response: Array, mixing: Array, friction: fl
         if parts * size <= SMALL:
             return _root(np.stack([apply(row) for row in np.eye(length)], axis=1))
         operator = LinearOperator((length, length), apply, dtype=np.float64)
-        if friction is None:  # the map is its own transpose
-            found: Any = eigsh(operator, k=1, which="LA", v0=starts[0], ncv=30, tol=1e-11)
-        else:
-            found = eigs(operator, k=1, which="LM", v0=starts[0], ncv=40, tol=1e-9)
-        values, vectors = found
+        solve: Any = eigs if friction is not None else eigsh  # without friction it is its own transpose
+        options = {"which": "LM", "ncv": 40, "tol": 1e-9} if solve is eigs else {
+            "which": "LA", "ncv": 30, "tol": 1e-11}
+        values, vectors = solve(operator, k=1, v0=starts[0], **options)
         # near what the next step size needs; the identity keeps it inside the cone
-        vector = _upwards(vectors[:, 0].real)
+        vector = vectors[:, 0].real
+        vector = vector if vector[:: parts * size + 1].sum() >= 0.0 else -vector  # its trace is positive
         starts[0] = vector + 1e-3 * np.abs(vector).max() * np.eye(parts * size).ravel()
         return float(np.sqrt(np.abs(values[0])))
 
@@ -181,6 +213,7 @@ def federated_radius(problem: Problem, response: Array,
     clients, dim = problem.n_clients, problem.dim
     square, unit = dim * dim, np.eye(problem.dim)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def radius(eta: float) -> float:
         chain = [(np.kron(drift, unit), np.kron(kick[:, None], unit)) for drift, kick in evaluations(eta)]
         width = len(chain[0][0])
@@ -203,11 +236,7 @@ def federated_radius(problem: Problem, response: Array,
         together = np.kron(mean, mean) + np.tensordot(weights**2, own - alone, axes=1)
         return _root((1.0 - factor) * together + factor * np.tensordot(weights, own, axes=1))
 
-    def guarded(eta: float) -> float:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return radius(eta)
-
-    return guarded
+    return radius
 
 
 def _root(table: Array) -> float:
@@ -215,9 +244,3 @@ def _root(table: Array) -> float:
     if not np.isfinite(table).all():
         return float("inf")
     return float(np.sqrt(np.abs(np.linalg.eigvals(table)).max()))
-
-
-def _upwards(vector: Array) -> Array:
-    """The vector with a positive trace."""
-    side = int(np.sqrt(len(vector)))
-    return vector if vector[:: side + 1].sum() >= 0.0 else -vector

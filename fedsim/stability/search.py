@@ -91,13 +91,20 @@ def cone_radius(apply: Callable[[np.ndarray], np.ndarray], dim: int) -> float:
 def round_radius(maps: np.ndarray, weights: np.ndarray, factor: float) -> float:
     """Radius of a round that averages client maps (N, s, s), see `Stability.radius`.
 
-    `factor` is `Participation.variance_factor`, 0 when all clients take part.
+    `factor` is `Participation.variance_factor`, 0 when all clients take part. Coordinates that do not mix but
+    hold several numbers each have maps (N, d, s, s).
     """
     if not np.isfinite(maps).all() or np.abs(maps).max() > 1e100:
         return float("inf")
     mean = np.tensordot(weights, maps, axes=1)
     if factor == 0.0:
         return float(np.abs(np.linalg.eigvals(mean)).max())
+    if maps.ndim == 4:
+        second = np.einsum("iab,icd->iacbd", mean, mean)
+        for weight, gap in zip(factor * weights, maps - mean, strict=True):
+            second += weight * np.einsum("iab,icd->iacbd", gap, gap)
+        size = mean.shape[-1] ** 2
+        return float(np.sqrt(np.abs(np.linalg.eigvals(second.reshape(-1, size, size))).max()))
     gaps = np.sqrt(factor * weights)[:, None, None] * (maps - mean)
 
     def second_moment(cov: np.ndarray) -> np.ndarray:
@@ -107,7 +114,7 @@ def round_radius(maps: np.ndarray, weights: np.ndarray, factor: float) -> float:
 
 
 def scalar_round_radius(maps: np.ndarray, weights: np.ndarray, factor: float) -> float:
-    """The same for coordinates that do not mix: `maps` (N, d) holds one number per coordinate."""
+    """`round_radius` for coordinates that do not mix: `maps` (N, d) holds one number per coordinate."""
     if not np.isfinite(maps).all() or np.abs(maps).max() > 1e100:
         return float("inf")
     mean = weights @ maps
@@ -137,17 +144,3 @@ def general_radius(apply: Callable[[np.ndarray], np.ndarray], size: int) -> floa
     start = np.random.default_rng(0).standard_normal(size)
     return float(np.abs(eigs(operator, k=1, which="LM", v0=start, ncv=60,
                              return_eigenvectors=False)).max())
-
-
-def block_round_radius(maps: np.ndarray, weights: np.ndarray, factor: float) -> float:
-    """The same for coordinates that do not mix but hold several numbers each: `maps` (N, d, s, s)."""
-    if not np.isfinite(maps).all() or np.abs(maps).max() > 1e100:
-        return float("inf")
-    mean = np.tensordot(weights, maps, axes=1)
-    if factor == 0.0:
-        return float(np.abs(np.linalg.eigvals(mean)).max())
-    size = mean.shape[-1] ** 2
-    second = np.einsum("iab,icd->iacbd", mean, mean)
-    for weight, gap in zip(factor * weights, maps - mean, strict=True):
-        second += weight * np.einsum("iab,icd->iacbd", gap, gap)
-    return float(np.sqrt(np.abs(np.linalg.eigvals(second.reshape(-1, size, size))).max()))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import os
 import shutil
 import tempfile
@@ -71,10 +72,10 @@ def _prune(parent: Path, current: str) -> None:
 @functools.cache
 def cache_folder() -> Path:
     """Folder of compiled code: NUMBA_CACHE_DIR, the user's cache, or a temporary folder."""
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    parents = [Path(given) / "fedsim"] if given else [Path(home) / "fedsim"]
-    parents.append(Path(tempfile.gettempdir()) / f"fedsim-{os.getuid() if hasattr(os, 'getuid') else 0}")
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    parents = [Path(os.environ.get("NUMBA_CACHE_DIR") or home) / "fedsim",
+               Path(tempfile.gettempdir()) / f"fedsim-{user}"]
     for parent in parents:
         if _writable(parent / source_hash()):
             os.utime(parent / source_hash())
@@ -130,96 +131,56 @@ def spliced(function: Callable[..., Any]) -> Any:
     return numba.njit(inline="always", **_OPTIONS, **_INNER)(function)
 
 
-def dispatched(stub: Callable[..., Any] | None = None, *, inline: bool = False) -> Any:
-    """Make `stub` a compiled function whose body is chosen by the class of its first argument.
+class Nothing(NamedTuple):
+    """What has no parameters derives from this: numba does not accept a tuple class without a field."""
 
-    ``@stub.register(SomeNamedTuple)`` adds a body, ``@stub.otherwise`` one for all other classes. The
-    choice is made while compiling and costs nothing at run time; unlike function arguments or closures
-    it keeps the disk cache valid.
+    unused: int = 0
+
+
+STUBS: list[Any] = []
+"""Every dispatched function, in the order of their definition."""
+
+
+def dispatched(stub: Callable[..., Any] | None = None, *, inline: bool = False, by: str = "") -> Any:
+    """Make `stub` a compiled function whose body is chosen by the class of its first argument, or of `by`.
+
+    ``@stub.register(SomeNamedTuple)`` adds a body (``np.ndarray``: for any array), ``@stub.otherwise`` one
+    for all other classes. The choice is made while compiling and costs nothing at run time; unlike function
+    arguments or closures it keeps the disk cache valid. `body_of` tells which body it is.
 
     ``@dispatched(inline=True)`` is for what is called in one place, many times: to pass a problem and a
     workspace to a function takes as long as the arithmetic of a hundred lanes.
     """
     if stub is None:
-        return functools.partial(dispatched, inline=inline)
-    bodies: dict[type | None, Callable[..., Any]] = {}
+        return functools.partial(dispatched, inline=inline, by=by)
+    names = list(inspect.signature(stub).parameters)
+    function: Any = stub
+    function.by, function.bodies = by or names[0], {}
+    place = names.index(function.by)
 
     def choose(*args: Any) -> Callable[..., Any] | None:
-        return bodies.get(getattr(args[0], "instance_class", None), bodies.get(None))
+        array = np.ndarray if isinstance(args[place], types.Array) else None
+        return body_of(function, getattr(args[place], "instance_class", array))
 
     options = _OPTIONS | _INNER | ({"forceinline": True} if inline else {})
     overload(stub, jit_options=options, strict=False)(choose)
 
     def register(cls: type | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def add(body: Callable[..., Any]) -> Callable[..., Any]:
-            bodies[cls] = body
+            function.bodies[cls] = body
             return body
 
         return add
 
-    stub.register = register  # type: ignore[attr-defined]
-    stub.otherwise = register(None)  # type: ignore[attr-defined]
-    return stub
+    function.register, function.otherwise = register, register(None)
+    STUBS.append(function)
+    return function
 
 
-class Gathered(NamedTuple):
-    """A table with one row per client and the client of each lane: what `entry` gives for those."""
-
-    table: Any
-    clients: Any
-
-
-def entry(table: Any, client: Any) -> Any:
-    """`table[client]` for a client number; a `Gathered` to be read lane by lane otherwise."""
-    return table[client] if np.ndim(client) == 0 else Gathered(table, client)
-
-
-def coordinate(table: Any, client: Any, i: int) -> Any:
-    """`entry` of column i of a table (N, d)."""
-    return entry(table[:, i], client)
-
-
-def element(table: Any, client: Any, i: int, j: int) -> Any:
-    """`entry` of place (i, j) of a table (N, d, d)."""
-    return entry(table[:, i, j], client)
-
-
-def per_lane(value: Any, lane: int) -> Any:
-    """The value in this lane: of a scalar, an array over lanes, or a `Gathered`."""
-    if isinstance(value, Gathered):
-        return value.table[value.clients[lane]]
-    return value if np.ndim(value) == 0 else value[lane]
-
-
-@overload(entry, jit_options=_OPTIONS | _INNER, strict=False)
-def _entry(table: Any, client: Any) -> Callable[..., Any]:
-    if isinstance(client, types.Array):
-        return lambda table, client: Gathered(table, client)
-    return lambda table, client: table[client]
-
-
-# an element is read directly: a view of a column costs as much as eight lanes of arithmetic
-@overload(coordinate, jit_options=_OPTIONS | _INNER, strict=False)
-def _coordinate(table: Any, client: Any, i: int) -> Callable[..., Any]:
-    if isinstance(client, types.Array):
-        return lambda table, client, i: Gathered(table[:, i], client)
-    return lambda table, client, i: table[client, i]
-
-
-@overload(element, jit_options=_OPTIONS | _INNER, strict=False)
-def _element(table: Any, client: Any, i: int, j: int) -> Callable[..., Any]:
-    if isinstance(client, types.Array):
-        return lambda table, client, i, j: Gathered(table[:, i, j], client)
-    return lambda table, client, i, j: table[client, i, j]
-
-
-@overload(per_lane, jit_options=_OPTIONS | _INNER, strict=False)
-def _per_lane(value: Any, lane: int) -> Callable[..., Any]:
-    if isinstance(value, types.BaseNamedTuple):  # type: ignore[attr-defined]
-        return lambda value, lane: value.table[value.clients[lane]]
-    if isinstance(value, types.Array):
-        return lambda value, lane: value[lane]
-    return lambda value, lane: value
+def body_of(stub: Any, cls: type | None) -> Callable[..., Any] | None:
+    """What a dispatched function runs for this class: its own body, or the general one if there is any."""
+    body: Callable[..., Any] | None = stub.bodies.get(cls, stub.bodies.get(None))
+    return body
 
 
 def _bitcast(source: Any, target: Any, llvm: Any) -> Any:

@@ -3,12 +3,13 @@
 Each inner loop is its own function of one-dimensional rows on purpose: writing several rows of one
 array inside an outer loop makes the compiler fall back to scalar code.
 
-Coefficients may be a scalar, a row with one value per lane, or what `compile.entry` returned.
+Coefficients may be a scalar, a row with one value per lane, or what `per_lane.entry` returned.
 """
 
 from __future__ import annotations
 
-from .compile import fused, inner, per_lane
+from .compile import fused, inner
+from .per_lane import per_lane
 
 
 @inner
@@ -136,8 +137,9 @@ def langevin_shared(x, step, gradient, size, private, noise, shared_size, shared
 
 
 @inner
-def langevin_plane(x0, x1, eta, a00, a01, a10, a11, c0, c1, size, private, n0, n1):
-    """x += -eta A (x - c) + size private n, in two dimensions"""
+def langevin_plane(x0, x1, eta, plane, size, private, n0, n1):
+    """x += -eta A (x - c) + size private n in two dimensions; `plane` is a00, a01, a10, a11, c0, c1"""
+    a00, a01, a10, a11, c0, c1 = plane
     for b in range(x0.shape[0]):
         gap0, gap1 = x0[b] - per_lane(c0, b), x1[b] - per_lane(c1, b)
         spread = size * per_lane(private, b)
@@ -146,9 +148,9 @@ def langevin_plane(x0, x1, eta, a00, a01, a10, a11, c0, c1, size, private, n0, n
 
 
 @inner
-def langevin_plane_shared(x0, x1, eta, a00, a01, a10, a11, c0, c1, size, private, n0, n1, shared_size,
-                          s0, s1):
-    """x += -eta A (x - c) + size private n + shared_size s, in two dimensions"""
+def langevin_plane_shared(x0, x1, eta, plane, size, private, n0, n1, shared_size, s0, s1):
+    """x += -eta A (x - c) + size private n + shared_size s in two dimensions, as `langevin_plane`"""
+    a00, a01, a10, a11, c0, c1 = plane
     for b in range(x0.shape[0]):
         gap0, gap1 = x0[b] - per_lane(c0, b), x1[b] - per_lane(c1, b)
         spread = size * per_lane(private, b)
@@ -159,8 +161,9 @@ def langevin_plane_shared(x0, x1, eta, a00, a01, a10, a11, c0, c1, size, private
 
 
 @inner
-def leapfrog_plane(x0, x1, v0, v1, size, a00, a01, a10, a11, c0, c1):
-    """v += size A (x - c), then x += v, in two dimensions"""
+def leapfrog_plane(x0, x1, v0, v1, size, plane):
+    """v += size A (x - c), then x += v, in two dimensions, as `langevin_plane`"""
+    a00, a01, a10, a11, c0, c1 = plane
     for b in range(x0.shape[0]):
         gap0, gap1 = x0[b] - per_lane(c0, b), x1[b] - per_lane(c1, b)
         new0 = v0[b] + size * (per_lane(a00, b) * gap0 + per_lane(a01, b) * gap1)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from .compile import Gathered, coordinate, dispatched, fused, inner
+from .compile import dispatched, fused, inner
 from .tiles import INDEX, TILE, Tiles
 
 
@@ -23,9 +24,9 @@ def _tile_product(n_rows: int) -> Any:
                 centres: Any, lane: Any) -> Any:
         """out[row + r] += size sum_j A[client, row + r, j] (x[j] - c[client, j]) for one tile of lanes."""
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            out, size, matrices, client, row, x, centres, lane = args
-            arrays = [context.make_array(signature.args[i])(context, builder, args[i]) for i in (0, 2, 5, 6)]
-            out, matrices, x, centres = arrays
+            _, size, _, client, row, _, _, lane = args
+            out, matrices, x, centres = (
+                context.make_array(signature.args[i])(context, builder, args[i]) for i in (0, 2, 5, 6))
             dim, width = cgutils.unpack_tuple(builder, x.shape)
             tiles = Tiles(builder, width, lane)
             sums = [tiles.zeros() for _ in range(n_rows)]
@@ -41,9 +42,8 @@ def _tile_product(n_rows: int) -> Any:
                             here)
             return context.get_dummy_value()
 
-        count = types.int64
-        signature = types.void(out, types.float64, matrices, count, count, x, centres, count)
-        return signature, build
+        n = types.int64
+        return types.void(out, types.float64, matrices, n, n, x, centres, n), build
 
     return product
 
@@ -61,13 +61,16 @@ def _lane(out, size, matrices, client, x, centres, lane):
         out[i, lane] = fused(size, total, out[i, lane])
 
 
-@dispatched
-def _add_product(kind: Any, out: Any, size: float, matrices: Any, client: Any, x: Any, centres: Any) -> None:
-    """`add_product`, chosen by whether `client` is one number or one per lane."""
+@dispatched(by="client")
+def add_product(out: Any, size: float, matrices: Any, client: Any, x: Any, centres: Any) -> None:
+    """out += size A (x - c) with the client's A (d, d) of `matrices` and c (d,) of `centres`; x, out (d, B).
+
+    `client` is a number, or one number per lane. `out` and `x` must not overlap.
+    """
 
 
-@_add_product.otherwise
-def _of_one_client(kind, out, size, matrices, client, x, centres):
+@add_product.otherwise
+def _of_one_client(out, size, matrices, client, x, centres):
     dim, n_lanes = x.shape
     whole = n_lanes // TILE * TILE
     for lane in range(0, whole, TILE):
@@ -81,16 +84,8 @@ def _of_one_client(kind, out, size, matrices, client, x, centres):
         _lane(out, size, matrices, client, x, centres, lane)
 
 
-@_add_product.register(Gathered)
-def _of_many_clients(kind, out, size, matrices, client, x, centres):
+@add_product.register(np.ndarray)
+def _of_many_clients(out, size, matrices, client, x, centres):
     for lane in range(x.shape[1]):
         _lane(out, size, matrices, client[lane], x, centres, lane)
 
-
-@inner
-def add_product(out, size, matrices, client, x, centres):
-    """out += size A (x - c) with the client's A (d, d) of `matrices` and c (d,) of `centres`; x, out (d, B).
-
-    `client` is a number, or one number per lane. `out` and `x` must not overlap.
-    """
-    _add_product(coordinate(centres, client, 0), out, size, matrices, client, x, centres)

@@ -9,7 +9,7 @@ import numpy as np
 
 import fedsim as fs
 from fedsim.engine.block import lane_state
-from fedsim.engine.plan import make_plan
+from fedsim.engine.job import make_job
 from fedsim.problems.regression.minibatch import draw_indices
 from fedsim.random.normals import normals
 from fedsim.random.slots import Numbers
@@ -108,19 +108,17 @@ class Floor(Fedsim):
 
     def prepare(self, n_rounds: int, n_replicas: int) -> None:
         """Lay out the same blocks of lanes as the engine."""
-        self.plan = make_plan(
-            self.problem, self.algorithm, n_rounds, n_replicas, seed=0, start=None, record=[],
-            covariance="none", average=None, keep_final=False, noise=self.noise, allow_unstable=False,
-            replicas=None, block_size=None, threads=self.threads)
-        self._draw(1, self.plan)
+        self.job = make_job(self.problem, self.algorithm, n_rounds, n_replicas, seed=0, record=[],
+                            covariance="none", noise=self.noise, threads=self.threads)
+        self._draw(1, self.job)
 
-    def _draw(self, n_rounds: int, plan) -> list[np.ndarray]:
+    def _draw(self, n_rounds: int, job) -> list[np.ndarray]:
         rounds = np.linspace(0, n_rounds, self.segments + 1).astype(int)
         steps = n_rounds * getattr(self.algorithm, "local_steps", 1)
 
-        def task(job: tuple[tuple[int, int], int]) -> np.ndarray:
-            (first, last), part = job
-            state = lane_state(plan, first, last)
+        def task(piece: tuple[tuple[int, int], int]) -> np.ndarray:
+            (first, last), part = piece
+            state = lane_state(job, first, last)
             own, together = np.zeros_like(state.work.own.rows[0]), state.work.own.slots.shape[2]
             room = getattr(state.work, "shared", None)
             shared = (np.zeros_like(room.rows[0]) if room and self.algorithm.shared_noise > 0
@@ -135,13 +133,13 @@ class Floor(Fedsim):
                           rounds[part + 1], self.problem.n_clients)
             return (own if with_own else shared)[:, :last - first]  # lanes beyond repeat the last replica
 
-        jobs = [(block, part) for part in range(self.segments) for block in plan.blocks(set())]
+        pieces = [(block, part) for part in range(self.segments) for block in job.blocks(set())]
         with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(task, jobs))
+            return list(pool.map(task, pieces))
 
     def run(self, seed: int) -> np.ndarray:
         """Normals of the last draw, (n, 1): they are judged too."""
-        blocks = self._draw(self.plan.n_rounds, self.plan)[-len(self.plan.blocks(set())):]
+        blocks = self._draw(self.job.n_rounds, self.job)[-len(self.job.blocks(set())):]
         return np.concatenate([block.ravel() for block in blocks]).astype(np.float64)[:, None]
 
 

@@ -6,15 +6,14 @@ import numpy as np
 from problems import quadratic
 
 import fedsim as fs
+from fedsim.algorithms.bodies import advance, step_size_at
 from fedsim.algorithms.de_sghmc import DESGHMCKernel
 from fedsim.algorithms.de_sgld import DESGLDKernel
-from fedsim.algorithms.gossip import Gossip, _mix, client_update, gossip_round
-from fedsim.engine.rounds import advance
+from fedsim.algorithms.gossip import Gossip, client_update, gossip_round, mix
 from fedsim.problems.gradients import stochastic_gradient
 from fedsim.random.normals import normals
 from fedsim.random.slots import Normals, Numbers, normal_row
 from fedsim.random.streams import OWN_NOISE
-from fedsim.settings.schedules import step_size
 from fedsim.vector import lanes
 from fedsim.vector.compile import inner
 from mutants import Case, Mutants
@@ -78,7 +77,7 @@ def _round(kernel, problem, lane_set, work, round):
         room = min(client // together, work.own.rows.shape[0] - 1)
         if round % per_draw == 0 and client % together == 0:
             normals(lane_set, OWN_NOISE, round // per_draw, Numbers(client), work.own.rows[room])
-        _mix(kernel.gossip, work.positions[turn], client, new)
+        mix(kernel.gossip, work.positions[turn], client, new)
         at = new if fault == AT_MIXED else work.positions[turn, 0] if fault == AT_NEIGHBOUR else x
         stochastic_gradient(problem, lane_set, client, round, 0, at, work.scratch, work.gradient)
         slot = 0 if fault == COMMON_NOISE else client % together
@@ -99,7 +98,7 @@ LATE = DE_SGLD.switch("Langevin schedule late", "Langevin")
 
 @client_update.register(DE_SGLD.kernel)
 def _langevin_step(kernel, work, step, client, weight, own, new):
-    fault, eta = kernel.fault, step_size(kernel.schedule, step + (kernel.fault == LATE))
+    fault, eta = kernel.fault, step_size_at(kernel.schedule, step + (kernel.fault == LATE))
     size = np.sqrt((4.0 if fault == TWICE else 2.0) * eta)
     private = 1.0 / weight if fault == OVER_WEIGHT else 1.0
     for i in range(new.shape[0]):
@@ -127,7 +126,7 @@ def mix_velocity(gossip, velocities, client, i):
 
 @client_update.register(DE_SGHMC.kernel)
 def _momentum_step(kernel, work, step, client, weight, own, new):
-    fault, eta = kernel.fault, step_size(kernel.schedule, step)
+    fault, eta = kernel.fault, step_size_at(kernel.schedule, step)
     keep, friction = 1.0 - eta * kernel.friction, 1.0 if fault == NO_FRICTION else kernel.friction
     size = np.sqrt((4.0 if fault == TWICE_TOO else 2.0) * friction * eta)
     pull = eta * weight * (keep if fault == DAMPED else 1.0)

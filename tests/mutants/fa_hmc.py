@@ -6,22 +6,22 @@ import numpy as np
 from problems import contrasted, quadratic
 
 import fedsim as fs
-from fedsim.algorithms.fa_hmc_kernels import (
+from fedsim.algorithms.bodies import advance, step_size_at
+from fedsim.algorithms.fa_hmc_update import (
     FIRST_ROUND,
     FAHMCKernel,
-    _is_corrected,
-    _receive_in,
-    _send_from,
-    _set_anchor,
+    NoModes,
+    is_corrected,
+    receive_in,
+    send_from,
+    set_anchor,
 )
 from fedsim.algorithms.federated import begin_round, federated_round, local_update, receive, send
-from fedsim.engine.rounds import advance
 from fedsim.problems.gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
 from fedsim.random.slots import normal_row
-from fedsim.settings.schedules import step_size
 from fedsim.vector import lanes
 from fedsim.vector.compile import dispatched, inner
-from fedsim.vector.modes import Modes, NoModes, trajectory_in_modes, trajectory_of_normals
+from fedsim.vector.trajectories import Modes, trajectory_in_modes, trajectory_of_normals
 from mutants import Case, Mutants
 
 START = [3.0, -2.0]
@@ -79,19 +79,19 @@ def _begin_round(kernel, problem, lane_set, work, round):
     if kernel.fault == ANCHOR:
         for i in range(work.server.shape[0]):
             lanes.copy(work.extra.previous[i], work.server[i])
-    _set_anchor(kernel.modes, kernel, problem, work, round)
+    set_anchor(kernel.modes, kernel, problem, work, round)
 
 
 @receive.register(FA_HMC.kernel)
 def _receive(kernel, work, slot):
     if not (kernel.fault == ONCE and work.local[slot, 0, 0] != 0.0):
-        _receive_in(kernel.modes, work, slot)
+        receive_in(kernel.modes, work, slot)
 
 
 @send.register(FA_HMC.kernel)
 def _send(kernel, work, slot):
     if kernel.fault != NOT_BACK:
-        _send_from(kernel.modes, work, slot)
+        send_from(kernel.modes, work, slot)
 
 
 # the local update
@@ -115,7 +115,7 @@ STEP_SHARES = FA_HMC.switch("a step's two gradients share a draw", "noisy")
 @local_update.register(FA_HMC.kernel)
 def _hamiltonian_step(kernel, problem, lane_set, work, slot, step, client, private, own, shared):
     fault, fraction = kernel.fault, kernel.shared_noise
-    eta = step_size(kernel.schedule, step // kernel.local_steps if fault == ROUNDS else step)
+    eta = step_size_at(kernel.schedule, step // kernel.local_steps if fault == ROUNDS else step)
     own_size = eta * np.sqrt(1.0 - fraction)
     shared_size = eta * (fraction if fault == NO_ROOT else np.sqrt(fraction))
     kept = (fault == NOT_REFRESHED and step % kernel.local_steps > 0) or (fault == OF_FIRST and slot > 0)
@@ -159,7 +159,7 @@ def _plain_trajectory(modes, kernel, problem, lane_set, work, slot, step, client
     fault, first = kernel.fault, step % kernel.local_steps == 0
     x, velocity, correction = work.local[slot], work.extra.velocity, work.extra.correction
     gradient = work.gradient
-    corrected = _is_corrected(kernel, step // kernel.local_steps) and (first or fault != CORRECTED_ONCE)
+    corrected = is_corrected(kernel, step // kernel.local_steps) and (first or fault != CORRECTED_ONCE)
     if corrected and first:
         exact_gradient(problem, client, work.extra.anchor, work.scratch, gradient)
         sign = 1.0 if fault == SIGN else -1.0

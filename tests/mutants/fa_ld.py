@@ -6,22 +6,21 @@ import numpy as np
 from problems import contrasted
 
 import fedsim as fs
+from fedsim.algorithms.bodies import advance, step_size_at
 from fedsim.algorithms.fa_ld import FALDKernel
 from fedsim.algorithms.federated import (
-    _average,
-    _choose,
-    _step_clients,
+    average_clients,
     begin_round,
+    choose_clients,
     local_update,
     receive,
     send,
+    step_clients,
 )
-from fedsim.engine.rounds import advance
 from fedsim.problems.gradients import langevin, stochastic_gradient
 from fedsim.random.normals import normals
 from fedsim.random.slots import Normals, normal_row
 from fedsim.random.streams import OWN_NOISE, SHARED_NOISE
-from fedsim.settings.schedules import step_size
 from fedsim.vector import lanes
 from fedsim.vector.compile import inner
 from mutants import Case, Mutants
@@ -74,7 +73,7 @@ def _(clients, weights):
 
 @clients_change("weights ignored in the average", "full")
 def _(clients, weights):
-    return {"weights": np.full_like(weights, 1.0 / len(weights))}
+    return {"shares": np.full_like(weights, 1.0 / len(weights))}
 
 
 @clients_change("scheme I draws uniformly", "scheme I")
@@ -122,20 +121,21 @@ SHARE = FA_LD.switch("scheme II averages over all clients' number", "scheme II")
 @advance.register(FA_LD.kernel)
 def _round(kernel, problem, lane_set, work, round):
     fault = kernel.fault
-    _choose(kernel.clients, lane_set, work, 0 if fault == SAME_CLIENTS else round)
+    choose_clients(kernel.clients, lane_set, work, 0 if fault == SAME_CLIENTS else round)
     for slot in range(work.local.shape[0]):
         if not (fault == UNHEARD and round > 0):
             receive(kernel, work, slot)
     begin_round(kernel, problem, lane_set, work, round)
     first = round * kernel.local_steps
     last = first + kernel.local_steps + (fault == LATE or fault == LATE_I) - (fault == EARLY)
+    shared = Normals(work.shared.slots[0], 0, 0)
     for step in range(first, last):
         if kernel.shared_noise > 0.0:
             normals(lane_set, SHARED_NOISE, step, 0, work.shared.rows[0])
-        _step_clients(kernel.clients, kernel, problem, lane_set, work, step, True)
+        step_clients(kernel.clients, kernel, problem, lane_set, work, step, True, shared)
     for slot in range(work.local.shape[0]):
         send(kernel, work, slot)
-    _average(kernel.clients, work)
+    average_clients(kernel.clients, work)
 
 
 @begin_round.register(FA_LD.kernel)
@@ -182,7 +182,7 @@ def redraw(lane_set, tag, position, client, room, out):
 def _langevin_step(kernel, problem, lane_set, work, slot, step, client, private, own, shared):
     fault, x, room, within = kernel.fault, work.local[slot], work.gradient, step % kernel.local_steps
     counted = step + 1 if fault == NEXT_STEP else step // kernel.local_steps if fault == ROUNDS else step
-    eta = step_size(kernel.schedule, counted)
+    eta = step_size_at(kernel.schedule, counted)
     spread, fraction = 2.0 * eta * kernel.temperature, kernel.shared_noise
     size = np.sqrt(spread * (1.0 - fraction) * (2.0 if fault == TWICE else 1.0))
     shared_size = np.sqrt(spread * fraction * (fraction if fault == NO_ROOT else 1.0))

@@ -6,13 +6,12 @@ import numpy as np
 from examples_of.stale import mean_model
 
 import fedsim as fs
-from fedsim.algorithms.delayed import StaleKernel, _move, _past
-from fedsim.engine.rounds import advance
+from fedsim.algorithms.bodies import advance, step_size_at
+from fedsim.algorithms.stale import StaleKernel, move, past_place
 from fedsim.problems.gradients import stochastic_gradient
 from fedsim.random.normals import normals
 from fedsim.random.slots import Normals, Numbers, normal_row
 from fedsim.random.streams import OWN_NOISE
-from fedsim.settings.schedules import step_size
 from fedsim.vector import lanes
 from mutants import Case, Mutants
 
@@ -49,7 +48,7 @@ def _update(kernel, problem, lane_set, work, round):
     if round % per_draw == 0 and draw % together == 0:
         normals(lane_set, OWN_NOISE, Numbers(draw), 0, work.own.rows[0])
     own = Normals(work.own.slots[0], draw % together, round % per_draw * dim)
-    past, now = work.ring[_past(kernel.ages, work.ring, lane_set, round)], work.ring[round % size]
+    past, now = work.ring[past_place(kernel.ages, work.ring, lane_set, round)], work.ring[round % size]
     stochastic_gradient(problem, lane_set, 0, round, 0, past, work.scratch, work.gradient)
     for i in range(dim):
         if fault == FRESH_PRIOR:
@@ -58,5 +57,5 @@ def _update(kernel, problem, lane_set, work, round):
             lanes.damp(normal_row(own, i), np.sqrt(2.0))
         if fault == NO_FRICTION:
             lanes.damp(normal_row(own, i), 1.0 / np.sqrt(FRICTION))
-    _move(kernel.dynamics, work, own, step_size(kernel.schedule, round), now, work.ring[(round + 1) % size])
-    work.made[0] = round + 1
+    move(kernel.dynamics, work, own, step_size_at(kernel.schedule, round), now, work.ring[(round + 1) % size])
+    work.updates[0] = round + 1

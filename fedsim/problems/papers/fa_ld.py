@@ -30,8 +30,8 @@ def _client_means(alpha: float, sizes: Array, cov: Array, rng: np.random.Generat
 
 
 def _covariance(covariance: object) -> Array:
-    given = array("covariance", covariance, 2)
-    checked = symmetric("covariance", shape("covariance", given, (len(given), len(given))))
+    matrix = array("covariance", covariance, 2)
+    checked = symmetric("covariance", shape("covariance", matrix, (len(matrix), len(matrix))))
     definite("covariance", np.asarray(np.linalg.eigvalsh(checked)[:1], dtype=np.float64))
     return checked
 
@@ -81,12 +81,8 @@ def fa_ld_simulation(alpha: float = 0.0, seed: int = 0, *, n_clients: int = 50, 
     >>> bool(np.ptp(problem.hessians, axis=0).max() == 0.0)
     True
     """
-    spread = nonnegative("alpha", alpha)
-    rng = np.random.default_rng(whole("seed", seed))
-    sizes = np.full(whole("n_clients", n_clients, 1), float(whole("n_data", n_data, 1)))
-    cov = _covariance(covariance)
-    means = _client_means(spread, sizes, cov, rng)
-    return Quadratic(np.broadcast_to(sizes.sum() * _precision(cov), (len(sizes), *cov.shape)), means)
+    return fa_ld_unequal_curvature(alpha, seed, spread=0.0, n_clients=n_clients, n_data=n_data,
+                                   covariance=covariance)
 
 
 def fa_ld_unequal_curvature(alpha: float = 0.0, seed: int = 0, *, spread: float = 0.1, n_clients: int = 50,

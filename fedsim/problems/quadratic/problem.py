@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...equality import ByValue
+from ...fingerprints import fields_of, plain
 from ...interfaces import ProblemParts
 from ...laws.law import Gaussian
 from ...settings.validation import (
@@ -19,17 +20,17 @@ from ...settings.validation import (
     definite,
     nonnegative,
     positive,
+    set_fields,
     shape,
     symmetric,
 )
-from .kernels import (
-    CoordinateQuadratic,
-    DenseQuadratic,
-    DiagonalQuadratic,
-    IsotropicallyNoisyQuadratic,
-    NoisyQuadratic,
-    PlaneQuadratic,
-)
+from ..gradients import NoisyGradients
+from .gradients import CoordinateQuadratic, DenseQuadratic, DiagonalQuadratic, NoisyQuadratic, PlaneQuadratic
+
+
+def _are_covariances(noise: object) -> bool:
+    """True for what is no single number."""
+    return isinstance(noise, (list, tuple, np.ndarray)) and getattr(noise, "ndim", 3) > 0
 
 
 def _semidefinite_factor(cov: Array) -> Array:
@@ -82,8 +83,8 @@ class Quadratic(ByValue, ProblemParts):
         hessians = array("hessians", self.hessians, 1, 2, 3)
         minimizers = array("minimizers", self.minimizers, 2)
         n_clients, dim = minimizers.shape
-        wanted = (n_clients, dim, dim)[: hessians.ndim]
-        shape("hessians", hessians, wanted, f" to match minimizers of shape {minimizers.shape}")
+        shape("hessians", hessians, (n_clients, dim, dim)[: hessians.ndim],
+              f" to match minimizers of shape {minimizers.shape}")
         if hessians.ndim == 3:
             hessians = symmetric("hessians", hessians)
             values = np.linalg.eigvalsh(hessians)
@@ -95,7 +96,7 @@ class Quadratic(ByValue, ProblemParts):
             definite("hessians", hessians.reshape(n_clients, -1).min(axis=1))
         noise = self.gradient_noise
         if noise is not None:
-            if not isinstance(noise, (list, tuple, np.ndarray)) or getattr(noise, "ndim", 3) == 0:
+            if not _are_covariances(noise):
                 noise = nonnegative("gradient_noise", noise) or None
                 if noise is not None and noise > 1e150:
                     raise ValueError(f"gradient_noise={noise:g} must be at most 1e150: its square would "
@@ -106,11 +107,9 @@ class Quadratic(ByValue, ProblemParts):
                 least = np.linalg.eigvalsh(noise)[:, 0]
                 scale = np.abs(noise).max(axis=(1, 2))
                 definite("gradient_noise", least + 1e-12 * scale, strictly=False)
-        object.__setattr__(self, "hessians", hessians)
-        object.__setattr__(self, "minimizers", minimizers)
-        object.__setattr__(self, "weights", client_weights(self.weights, n_clients))
-        object.__setattr__(self, "gradient_noise", noise)
-        object.__setattr__(self, "structure", {1: "isotropic", 2: "diagonal", 3: "dense"}[hessians.ndim])
+        set_fields(self, hessians=hessians, minimizers=minimizers, gradient_noise=noise,
+                   weights=client_weights(self.weights, n_clients),
+                   structure={1: "isotropic", 2: "diagonal", 3: "dense"}[hessians.ndim])
 
     @classmethod
     def from_components(cls, hessians: ArrayLike, minimizers: ArrayLike,
@@ -126,17 +125,15 @@ class Quadratic(ByValue, ProblemParts):
         gradient_noise : None, float or (N, d, d)
             Noise of an evaluation of grad f_i.
         """
-        given = array("hessians", hessians, 1, 2, 3)
-        n_clients = len(given)
+        components = array("hessians", hessians, 1, 2, 3)
+        n_clients = len(components)
         noise: Any = None
         with np.errstate(over="ignore"):  # infinite entries are refused below
-            if (isinstance(gradient_noise, (list, tuple, np.ndarray))
-                    and getattr(gradient_noise, "ndim", 3) > 0):
+            if _are_covariances(gradient_noise):
                 noise = n_clients**2 * array("gradient_noise", gradient_noise, 3)
             elif gradient_noise is not None:
                 noise = n_clients * nonnegative("gradient_noise", gradient_noise)
-            given = n_clients * given
-        return cls(given, minimizers, None, noise)
+            return cls(n_clients * components, minimizers, None, noise)
 
     @property
     def n_clients(self) -> int:
@@ -216,6 +213,18 @@ class Quadratic(ByValue, ProblemParts):
             return difference @ self.hessians[client]
         return difference * self.diagonal_hessians[client]
 
+    def _definition(self) -> dict[str, Any]:
+        """The fields in the one form that all equal problems share; see `fedsim.fingerprints`."""
+        noise = self.gradient_noise
+        if noise is not None:
+            noise = np.full(self.minimizers.shape, noise**2) if np.ndim(noise) == 0 else plain(noise)
+        even = np.full(self.n_clients, 1.0 / self.n_clients)  # however they were rounded
+        return fields_of(self) | {
+            "hessians": plain(self.hessians) if self.structure == "dense" else self.diagonal_hessians,
+            "minimizers": self.minimizers + 0.0,
+            "weights": even if np.allclose(self.weights, even, rtol=1e-14, atol=0.0) else self.weights,
+            "gradient_noise": noise if noise is not None and noise.any() else None}
+
     def _arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
         exact: Any
@@ -244,7 +253,7 @@ class Quadratic(ByValue, ProblemParts):
         if self.gradient_noise is None:
             return exact
         if np.ndim(self.gradient_noise) == 0:
-            return IsotropicallyNoisyQuadratic(exact, float(self.gradient_noise))
+            return NoisyGradients(exact, float(self.gradient_noise))
         return NoisyQuadratic(exact, _semidefinite_factor(self.gradient_noise))
 
     def __repr__(self) -> str:

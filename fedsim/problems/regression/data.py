@@ -10,9 +10,9 @@ import numpy as np
 
 from ...equality import ByValue
 from ...interfaces import ProblemParts
-from ...settings.validation import Array, array, client_weights, one_of, positive, shape, whole
+from ...settings.validation import Array, array, client_weights, one_of, positive, set_fields, shape, whole
 from ..quadratic import Quadratic
-from .kernels import Data, regression_scratch
+from .gradients import Data, regression_scratch
 from .minibatch import MAX_DATA, Minibatch
 
 CONVENTIONS = ("federated", "components", "global")
@@ -20,24 +20,52 @@ CONVENTIONS = ("federated", "components", "global")
 
 def client_numbers(value: object, n_data: int) -> np.ndarray:
     """Integers 0, ..., N-1 (n,), each of which occurs."""
-    given = np.asarray(value)
-    if given.dtype.kind not in "iu":
-        raise ValueError(f"clients must be an array of integers, got dtype {given.dtype}")
-    if given.shape != (n_data,):
-        raise ValueError(f"clients has shape {given.shape}; it must be ({n_data},), one per row of features")
-    low = int(np.argmin(given))
-    if given[low] < 0:
-        raise ValueError(f"clients[{low}]={given[low]} must be at least 0")
-    missing = np.setdiff1d(np.arange(min(int(given.max()) + 1, n_data + 1)), given)
+    numbers = np.asarray(value)
+    if numbers.dtype.kind not in "iu":
+        raise ValueError(f"clients must be an array of integers, got dtype {numbers.dtype}")
+    if numbers.shape != (n_data,):
+        raise ValueError(f"clients has shape {numbers.shape}; it must be ({n_data},), one per row of "
+                         "features")
+    low = int(np.argmin(numbers))
+    if numbers[low] < 0:
+        raise ValueError(f"clients[{low}]={numbers[low]} must be at least 0")
+    missing = np.setdiff1d(np.arange(min(int(numbers.max()) + 1, n_data + 1)), numbers)
     if len(missing):
-        raise ValueError(f"clients={int(given.max())} occurs but client {missing[0]} has no data; clients "
+        raise ValueError(f"clients={int(numbers.max())} occurs but client {missing[0]} has no data; clients "
                          "must be numbered 0, ..., N-1 and each must have data")
-    numbers = given.astype(np.int64)
+    numbers = numbers.astype(np.int64)
     numbers.setflags(write=False)
     return numbers
 
 
-class Regression(ByValue, ProblemParts):
+class Batched(ByValue, ProblemParts):
+    """What problems share whose gradients may be estimated from minibatches."""
+
+    batch_size: int | None
+    replace: bool
+    grad_scale: str
+
+    def _check_batches(self) -> bool:
+        """Check how minibatches are drawn; True where they are, and `batch_size` is to be checked too."""
+        object.__setattr__(self, "replace", bool(one_of("replace", self.replace, (True, False))))
+        one_of("grad_scale", self.grad_scale, ("unbiased", "batch_sum"))
+        if self.batch_size is None and self.grad_scale != "unbiased":
+            raise ValueError(f"grad_scale={self.grad_scale!r} must be 'unbiased' when batch_size=None")
+        return self.batch_size is not None
+
+    @property
+    def has_minibatches(self) -> bool:
+        """True with a `batch_size`."""
+        return self.batch_size is not None
+
+    @property
+    def _batch_words(self) -> str:
+        """The minibatches' part of the readable line."""
+        return "" if self.batch_size is None else (
+            f", batch_size={self.batch_size}, replace={self.replace}, grad_scale={self.grad_scale!r}")
+
+
+class Regression(Batched):
     """Clients that hold rows of data and follow f_(c) = f_c / w_c.
 
     f_c = sum over the client's rows of loss(x'X_r, y_r) + |x|^2 / (2 lambda N), lambda = `prior_variance`, so
@@ -48,9 +76,6 @@ class Regression(ByValue, ProblemParts):
     clients: np.ndarray
     prior_variance: float
     weights: Any
-    batch_size: int | None
-    replace: bool
-    grad_scale: str
     gradient_noise: float | None = None
     _targets_name = "targets"
     _unit = 1.0
@@ -67,17 +92,9 @@ class Regression(ByValue, ProblemParts):
         clients = client_numbers(self.clients, n_data)
         sizes = np.bincount(clients)
         weights = sizes / n_data if self.weights is None else self.weights
-        put = object.__setattr__
-        put(self, "features", features)
-        put(self, name, targets)
-        put(self, "clients", clients)
-        put(self, "prior_variance", positive("prior_variance", self.prior_variance))
-        put(self, "weights", client_weights(weights, len(sizes)))
-        put(self, "replace", bool(one_of("replace", self.replace, (True, False))))
-        one_of("grad_scale", self.grad_scale, ("unbiased", "batch_sum"))
-        if self.batch_size is None:
-            if self.grad_scale != "unbiased":
-                raise ValueError(f"grad_scale={self.grad_scale!r} must be 'unbiased' when batch_size=None")
+        set_fields(self, features=features, clients=clients, weights=client_weights(weights, len(sizes)),
+                   prior_variance=positive("prior_variance", self.prior_variance), **{name: targets})
+        if not self._check_batches():
             return
         size, least = whole("batch_size", self.batch_size, 1), int(np.argmin(sizes))
         if size > sizes[least]:
@@ -86,7 +103,7 @@ class Regression(ByValue, ProblemParts):
         if sizes.max() > MAX_DATA:
             raise ValueError(f"clients: client {int(np.argmax(sizes))} has {sizes.max()} data; with a "
                              f"batch_size it must have at most {MAX_DATA} (the random streams' numbers)")
-        put(self, "batch_size", size)
+        set_fields(self, batch_size=size)
 
     def _slopes(self, scores: Array, targets: Array) -> Array:
         """Derivative of the loss in the score x'X_r, in units of `unit`."""
@@ -122,11 +139,6 @@ class Regression(ByValue, ProblemParts):
         """Number of data of each client, (N,)."""
         return np.bincount(self.clients)
 
-    @property
-    def has_minibatches(self) -> bool:
-        """True with a `batch_size`: then gradient noise depends on the point."""
-        return self.batch_size is not None
-
     @cached_property
     def _data(self) -> Data:
         """The data sorted by client, as compiled code sees it."""
@@ -144,8 +156,8 @@ class Regression(ByValue, ProblemParts):
         """Features, targets and weight of one client, or of all together."""
         if client is None:
             return self.features, getattr(self, self._targets_name), 1.0
-        mine = self.clients == whole("client", client, 0, self.n_clients - 1)
-        return self.features[mine], getattr(self, self._targets_name)[mine], float(self.weights[client])
+        rows = self.clients == whole("client", client, 0, self.n_clients - 1)
+        return self.features[rows], getattr(self, self._targets_name)[rows], float(self.weights[client])
 
     def potential(self, client: int | None, x: Any) -> Array:
         """f_(c), or f with client=None, at points `x` (..., d), in NumPy; without the laws' normalisers."""
@@ -175,12 +187,13 @@ class Regression(ByValue, ProblemParts):
         X_i'X_i, which belongs to losses without the factor 1/2 and bounds an eigenvalue by a trace.
         """
         one_of("convention", convention, CONVENTIONS)
-        low, high = (values / self.weights for values in self._component_bounds) if (
-            convention == "federated") else self._component_bounds
+        low, high = self._component_bounds
+        if convention == "federated":
+            low, high = low / self.weights, high / self.weights
         if convention == "global":
             spectrum = np.linalg.eigvalsh(self.features.T @ self.features)
-            low, high = (np.atleast_1d(value) for value in self._bounds(spectrum, 1.0 / self.prior_variance))
-        return float(low.min()), float(high.max())
+            low, high = self._bounds(spectrum, 1.0 / self.prior_variance)
+        return float(np.min(low)), float(np.max(high))
 
     def _bounds(self, spectrum: Any, prior: Any, factor: Any = 1.0) -> tuple[Any, Any]:
         """Bounds on the Hessian from the spectrum (.., d) of X'X."""
@@ -193,8 +206,8 @@ class Regression(ByValue, ProblemParts):
 
     @cached_property
     def _spectra(self) -> Array:
-        grams = [self._rows(c)[0].T @ self._rows(c)[0] for c in range(self.n_clients)]
-        return np.linalg.eigvalsh(np.array(grams))
+        features = [self._rows(client)[0] for client in range(self.n_clients)]
+        return np.linalg.eigvalsh(np.array([rows.T @ rows for rows in features]))
 
     @cached_property
     def _component_bounds(self) -> tuple[Array, Array]:
@@ -233,7 +246,5 @@ class Regression(ByValue, ProblemParts):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        batches = "" if self.batch_size is None else (
-            f", batch_size={self.batch_size}, replace={self.replace}, grad_scale={self.grad_scale!r}")
         return (f"{type(self).__name__}(n_clients={self.n_clients}, dim={self.dim}, "
-                f"{len(self.features)} data{batches})")
+                f"{len(self.features)} data{self._batch_words})")

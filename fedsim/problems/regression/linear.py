@@ -13,7 +13,7 @@ from ...laws.law import Gaussian
 from ...settings.validation import Array, positive
 from ..quadratic import Quadratic
 from .data import Regression
-from .kernels import LinearModel
+from .gradients import LinearModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,8 +149,7 @@ class LinearRegression(Regression):
 
     @cached_property
     def _batch_response(self) -> Array:
-        assert self.batch_size is not None
-        b, dim = self.batch_size, self.dim
+        b, dim = self.batch_size or 0, self.dim
         tables = np.empty((self.n_clients, dim * dim, dim * dim))
         for c, n in enumerate(self.sizes):
             features, _, weight = self._rows(c)

@@ -12,9 +12,10 @@ from scipy.special import expit
 
 from ...laws.law import Gaussian, NoTarget
 from ...settings.validation import Array, nonnegative, positive
+from ..gradients import NoisyGradients
 from ..quadratic import Quadratic
 from .data import Regression
-from .kernels import LogisticModel, NoisyGradients
+from .gradients import LogisticModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,19 +119,19 @@ class LogisticRegression(Regression):
 
     @cached_property
     def _mode(self) -> Array:
-        found, value, gain = np.zeros(self.dim), self.potential(None, np.zeros(self.dim)), np.inf
+        point, value, gain = np.zeros(self.dim), self.potential(None, np.zeros(self.dim)), np.inf
         while gain > 1e-10 * (1.0 + value):  # Newton's steps, halved until they gain what they promise
-            slope = self.gradient(None, found)
-            step = np.linalg.solve(self.hessian(found), slope)
+            slope = self.gradient(None, point)
+            step = np.linalg.solve(self.hessian(point), slope)
             gain, size = float(slope @ step), 1.0
-            while self.potential(None, found - size * step) > value - 0.25 * size * gain and size > 1e-12:
+            while self.potential(None, point - size * step) > value - 0.25 * size * gain and size > 1e-12:
                 size *= 0.5
-            found = found - size * step
-            value = self.potential(None, found)
+            point = point - size * step
+            value = self.potential(None, point)
         for _ in range(2):  # from here on each step doubles the digits, beyond those of the potential
-            found = found - np.linalg.solve(self.hessian(found), self.gradient(None, found))
-        found.setflags(write=False)
-        return found
+            point = point - np.linalg.solve(self.hessian(point), self.gradient(None, point))
+        point.setflags(write=False)
+        return point
 
     def mode(self) -> Array:
         """The posterior's mode (d,): the minimizer of f."""

@@ -20,9 +20,10 @@ from ...random.philox import philox
 from ...random.streams import MINIBATCH
 from ...settings.validation import Array
 from ...vector import lanes
-from ...vector.compile import compiled, entry, per_lane
-from ..gradients import exact_gradient, stochastic_gradient
-from .kernels import GROUP, add_gathered, finish, gathered_residual
+from ...vector.compile import compiled
+from ...vector.per_lane import entry, per_lane
+from ..gradients import stochastic_gradient
+from .gradients import GROUP, add_products, finish, gathered_residual
 
 MAX_DATA = 2**18
 """Data of a client that minibatches can be drawn from: 2^16 Philox calls of four numbers."""
@@ -33,7 +34,7 @@ _16, _32, _ONE, _ZERO = np.uint64(16), np.uint64(32), np.uint64(1), np.uint64(0)
 class Minibatch(NamedTuple):
     """A model whose gradients are estimated from `size` data; `scales` (N,) multiply their sum."""
 
-    model: Any
+    inner: Any
     size: int
     replace: bool
     scales: Array
@@ -53,21 +54,15 @@ def _four_numbers(row0, row1, row2, row3, key0, key1, replicas, client, step, qu
 
 
 @compiled
-def _forget(seen):
-    for b in range(seen.shape[0]):
-        seen[b] = np.uint32(0)
+def _mark(drawn, row, earlier, is_first):
+    for b in range(drawn.shape[0]):
+        drawn[b] = np.uint32(row[b] == earlier[b]) | (np.uint32(0) if is_first else drawn[b])
 
 
 @compiled
-def _compare(seen, row, earlier):
-    for b in range(seen.shape[0]):
-        seen[b] |= np.uint32(row[b] == earlier[b])
-
-
-@compiled
-def _replace_seen(row, seen, size, less):
+def _replace_drawn(row, drawn, size, less):
     for b in range(row.shape[0]):
-        row[b] = np.uint32(per_lane(size, b) - less) if seen[b] else row[b]
+        row[b] = np.uint32(per_lane(size, b) - less) if drawn[b] else row[b]
 
 
 @compiled
@@ -79,7 +74,7 @@ def _add_first(row, first):
 @compiled
 def draw_indices(batch, lane_set, client, step, draw, indices):
     """Fill the first rows of `indices` (.., B) with the data of every lane, numbered within the problem."""
-    data, size = batch.model.data, batch.size
+    data, size = batch.inner.data, batch.size
     first, sizes = entry(data.first, client), entry(data.sizes, client)
     growth = _ZERO if batch.replace else _ONE
     for quad in range((size + 3) // 4):
@@ -89,31 +84,24 @@ def draw_indices(batch, lane_set, client, step, draw, indices):
                       lane_set.key1, lane_set.replicas, client, np.uint64(step), np.uint64(quad),
                       np.uint64(MINIBATCH + draw), sizes, less, growth)
     if not batch.replace:
-        seen = indices[indices.shape[0] - 1]
+        drawn = indices[indices.shape[0] - 1]  # marks of the lanes that have drawn this number before
         for k in range(1, size):
-            _forget(seen)
             for earlier in range(k):
-                _compare(seen, indices[k], indices[earlier])
-            _replace_seen(indices[k], seen, sizes, size - k)
+                _mark(drawn, indices[k], indices[earlier], earlier == 0)
+            _replace_drawn(indices[k], drawn, sizes, size - k)
     for k in range(size):
         _add_first(indices[k], first)
 
 
 @stochastic_gradient.register(Minibatch)
 def _minibatch_gradient(batch, lane_set, client, step, draw, x, scratch, out):
-    dim, model = out.shape[0], batch.model
+    model = batch.inner
     draw_indices(batch, lane_set, client, step, draw, scratch.indices)
-    for i in range(dim):
+    for i in range(out.shape[0]):
         lanes.fill(out[i], 0.0)
     for begin in range(0, batch.size, GROUP):
         count = min(GROUP, batch.size - begin)
         for k in range(count):
-            gathered_residual(model, scratch.indices[begin + k], x,
-                              scratch.gathered[k * dim:(k + 1) * dim], scratch.rows[k])
-        add_gathered(scratch, count, out)
+            gathered_residual(model, scratch.indices[begin + k], x, scratch.gathered, k, scratch.rows[k])
+        add_products(scratch.gathered, 0, count, scratch.rows, out)
     finish(out, entry(batch.scales, client), entry(model.prior, client), x)
-
-
-@exact_gradient.register(Minibatch)
-def _all_data(batch, client, x, scratch, out):
-    exact_gradient(batch.model, client, x, scratch, out)

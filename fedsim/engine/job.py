@@ -21,7 +21,7 @@ _CACHE_BYTES = 2**19
 
 
 @dataclass(frozen=True)
-class Plan:
+class Job:
     """A checked simulation. Blocks are pairs (first replica, one past the last)."""
 
     problem: Problem
@@ -53,7 +53,7 @@ class Plan:
     @property
     def function(self) -> Any:
         """The test function that is averaged, compiled form."""
-        return NoFunction(0) if self.average is None else TEST_FUNCTIONS[self.average]
+        return NoFunction() if self.average is None else TEST_FUNCTIONS[self.average]
 
     @property
     def width(self) -> int:
@@ -91,25 +91,25 @@ def _memory_limit() -> float:
         return 4e9
 
 
-def _check_memory(plan: Plan, threads: int) -> None:
-    views, n, dim = plan.n_views, len(plan.rounds), plan.problem.dim
-    per_node = 8.0 * views * n * (dim + 3 * plan.width)
-    leaves_in_flight = 3 * threads * (plan.block_size // LEAF) + np.log2(max(2, plan.last / LEAF))
+def _check_memory(job: Job, threads: int) -> None:
+    views, n, dim = job.n_views, len(job.rounds), job.problem.dim
+    per_node = 8.0 * views * n * (dim + 3 * job.width)
+    leaves_in_flight = 3 * threads * (job.block_size // LEAF) + np.log2(max(2, job.last / LEAF))
     # of every replica, in blocks and then joined
-    kept = dim * plan.keep_final + (plan.average is not None)
-    needed = per_node * (leaves_in_flight + 2) + 16.0 * (plan.last - plan.first) * kept
-    active = plan.algorithm.n_active(plan.problem)
-    needed += 8.0 * threads * plan.block_size * dim * (plan.problem.n_clients + active + 8)
-    refuse_memory(
-        needed, f"covariance={plan.covariance!r} with {n} recorded rounds, dimension {dim}, {views} recorded "
-        f"laws, {active} active clients, n_replicas={plan.n_replicas}, average={plan.average!r} and "
-        f"keep_final={plan.keep_final}", "use covariance='diagonal' or 'none', or fewer rounds in record")
+    per_replica = dim * job.keep_final + (job.average is not None)
+    n_bytes = per_node * (leaves_in_flight + 2) + 16.0 * (job.last - job.first) * per_replica
+    active = job.algorithm.n_active(job.problem)
+    n_bytes += 8.0 * threads * job.block_size * dim * (job.problem.n_clients + active + 8)
+    refuse_bytes(
+        n_bytes, f"covariance={job.covariance!r} with {n} recorded rounds, dimension {dim}, {views} recorded "
+        f"laws, {active} active clients, n_replicas={job.n_replicas}, average={job.average!r} and "
+        f"keep_final={job.keep_final}", "use covariance='diagonal' or 'none', or fewer rounds in record")
 
 
-def refuse_memory(needed: float, what: str, advice: str) -> None:
+def refuse_bytes(n_bytes: float, what: str, advice: str) -> None:
     """Raise ValueError for arrays of more than half of the machine's memory, before they are made."""
-    if needed > _memory_limit():
-        raise ValueError(f"{what} needs about {needed / 1e9:.1f} GB, more than half of this machine's "
+    if n_bytes > _memory_limit():
+        raise ValueError(f"{what} needs about {n_bytes / 1e9:.1f} GB, more than half of this machine's "
                          f"memory; {advice}")
 
 
@@ -129,10 +129,11 @@ def _check_fields(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int
         raise ValueError(f"step_size has {end} entries; n_rounds={n_rounds} needs {steps} local steps")
 
 
-def make_plan(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_replicas: int, *, seed: int,
-              start: object, record: object, covariance: str, average: str | None, keep_final: bool,
-              noise: str, allow_unstable: bool, replicas: tuple[int, int] | None, block_size: int | None,
-              threads: int) -> Plan:
+def make_job(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_replicas: int, *, seed: int,
+              start: object = None, record: object = None, covariance: str = "full",
+              average: str | None = None, keep_final: bool = False, noise: str = "double",
+              allow_unstable: bool = False, replicas: tuple[int, int] | None = None,
+              block_size: int | None = None, threads: int = 1) -> Job:
     """Check every argument of `simulate` before anything is compiled or run."""
     n_rounds = whole("n_rounds", n_rounds, 0)
     n_replicas = whole("n_replicas", n_replicas, 1)
@@ -158,10 +159,10 @@ def make_plan(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_
         if size % LEAF:
             raise ValueError(f"block_size={block_size} must be a multiple of {LEAF}")
     mean, cov = start_of(problem, algorithm, start)
-    plan = Plan(problem, algorithm, n_rounds, n_replicas, seed, mean, cov, rounds, covariance, average,
+    job = Job(problem, algorithm, n_rounds, n_replicas, seed, mean, cov, rounds, covariance, average,
                 bool(one_of("keep_final", keep_final, (True, False))), noise, first, last, size)
-    _check_memory(plan, threads)
-    return plan
+    _check_memory(job, threads)
+    return job
 
 
 def _block_size(problem: Problem, n_replicas: int, threads: int) -> int:

@@ -11,22 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...random.normals import normals
-from ...random.streams import GRADIENT_NOISE
 from ...settings.validation import Array
 from ...vector import lanes
-from ...vector.compile import (
-    Gathered,
-    bits_float64,
-    compiled,
-    dispatched,
-    entry,
-    float64_bits,
-    inlined,
-    per_lane,
-)
+from ...vector.compile import bits_float64, compiled, dispatched, float64_bits, inlined
+from ...vector.per_lane import Gathered, entry, per_lane
 from ...vector.tiles import aligned
-from ..gradients import always, exact_gradient, is_exact, stochastic_gradient
+from ..gradients import exact_gradient, noise_free
 
 GROUP = 8
 """Data rows taken together, so that the sum is read and written once for all of them."""
@@ -47,6 +37,7 @@ class Data(NamedTuple):
     sizes: Any
 
 
+@noise_free
 class LogisticModel(NamedTuple):
     """Labels 0 and 1. Factors (N,) of the sum over data and of the prior's gradient x; largest client."""
 
@@ -56,23 +47,17 @@ class LogisticModel(NamedTuple):
     longest: int
 
 
+@noise_free
 class LinearModel(NamedTuple):
-    """Normal errors. `exact` are the full gradients, which are those of quadratic clients."""
+    """Normal errors. The full gradients, those of `inner`, are of quadratic clients."""
 
     data: Data
     prior: Array
-    exact: Any
-
-
-class NoisyGradients(NamedTuple):
-    """A model with additional normal noise of this standard deviation in every evaluation."""
-
-    model: Any
-    noise_std: float
+    inner: Any
 
 
 class RegressionScratch(NamedTuple):
-    """Rows (.., B) that a gradient may overwrite: float64, normals, gathered features, data numbers."""
+    """Rows (.., B) that a gradient may overwrite: float64, normals, features (d, GROUP, B), data numbers."""
 
     rows: Array
     normals: Any
@@ -84,7 +69,7 @@ def regression_scratch(dim: int, n_lanes: int, dtype: Any, batch_size: int) -> R
     """Room for gradients; `batch_size` is 0 without minibatches."""
     drawn = max(GROUP, -(-batch_size // 4) * 4)  # a Philox call gives four numbers
     return RegressionScratch(aligned((max(dim, GROUP), n_lanes)), aligned((dim, n_lanes), dtype),
-                             aligned((GROUP * dim, n_lanes)), aligned((drawn + 1, n_lanes), np.uint32))
+                             aligned((dim, GROUP, n_lanes)), aligned((drawn + 1, n_lanes), np.uint32))
 
 
 @inlined
@@ -106,7 +91,8 @@ def sigmoid(z):
 
 
 @compiled
-def _sigmoid_row(z):
+def sigmoid_row(z):
+    """z <- `sigmoid` of z, in every lane"""
     for b in range(z.shape[0]):
         z[b] = sigmoid(z[b])
 
@@ -124,7 +110,7 @@ def residual(model: Any, z: Array, target: Any) -> None:
 
 @residual.register(LogisticModel)
 def _logistic_residual(model, z, target):
-    _sigmoid_row(z)
+    sigmoid_row(z)
     _less_target(z, target)  # apart: a gathered target would keep the sigmoid from vectorising
 
 
@@ -134,60 +120,46 @@ def _linear_residual(model, z, target):
 
 
 @compiled
-def _score(features, x, z):
-    """z = sum_j features[j] x[j], features being scalars (d,) or rows (d, B)."""
+def _score(features, place, x, z):
+    """z = sum_j features[j, place] x[j], these being scalars or rows."""
     dim = x.shape[0]
     done = 2 - dim % 2
     if done == 1:
-        lanes.scale(z, features[0], x[0])
+        lanes.scale(z, features[0, place], x[0])
     else:
-        lanes.scale_pair(z, features[0], x[0], features[1], x[1])
+        lanes.scale_pair(z, features[0, place], x[0], features[1, place], x[1])
     for j in range(done, dim, 2):
-        lanes.axpy_pair(z, features[j], x[j], features[j + 1], x[j + 1])
+        lanes.axpy_pair(z, features[j, place], x[j], features[j + 1, place], x[j + 1])
 
 
 @compiled
-def _gather(kept, column, index):
-    """kept = column[index]; alone, because a loop that gathers does not vectorise."""
-    for b in range(kept.shape[0]):
-        kept[b] = column[index[b]]
+def _gather(row, column, index):
+    """row = column[index]; alone, because a loop that gathers does not vectorise."""
+    for b in range(row.shape[0]):
+        row[b] = column[index[b]]
 
 
 @compiled
-def gathered_residual(model, index, x, kept, z):
-    """Residuals (B,) of data row index[b] in lane b; its features are left in `kept` (d, B)."""
+def gathered_residual(model, index, x, features, place, z):
+    """Residuals (B,) of data row index[b] in lane b; features[:, place] (d, B) are then its features."""
     for j in range(x.shape[0]):
-        _gather(kept[j], model.data.columns[j], index)
-    _score(kept, x, z)
+        _gather(features[j, place], model.data.columns[j], index)
+    _score(features, place, x, z)
     residual(model, z, Gathered(model.data.targets, index))
 
 
 @compiled
-def add_gathered(scratch, count, out):
-    """out += sum over `count` gathered rows of features times residual"""
-    dim, kept, z = out.shape[0], scratch.gathered, scratch.rows
-    for i in range(dim):
-        if count == GROUP:
-            lanes.axpy_eight(out[i], kept[i], z[0], kept[dim + i], z[1], kept[2 * dim + i], z[2],
-                             kept[3 * dim + i], z[3], kept[4 * dim + i], z[4], kept[5 * dim + i], z[5],
-                             kept[6 * dim + i], z[6], kept[7 * dim + i], z[7])
-        else:
-            for k in range(count):
-                lanes.axpy(out[i], kept[k * dim + i], z[k])
-
-
-@compiled
-def _add(columns, row, count, z, out):
-    """out += sum over `count` data rows of features times residual"""
+def add_products(features, first, count, z, out):
+    """out += sum over `count` data rows from `first` on of features times residual"""
     for i in range(out.shape[0]):
         if count == GROUP:
-            lanes.axpy_eight(out[i], columns[i, row], z[0], columns[i, row + 1], z[1],
-                             columns[i, row + 2], z[2], columns[i, row + 3], z[3],
-                             columns[i, row + 4], z[4], columns[i, row + 5], z[5],
-                             columns[i, row + 6], z[6], columns[i, row + 7], z[7])
+            lanes.axpy_eight(out[i], features[i, first], z[0], features[i, first + 1], z[1],
+                             features[i, first + 2], z[2], features[i, first + 3], z[3],
+                             features[i, first + 4], z[4], features[i, first + 5], z[5],
+                             features[i, first + 6], z[6], features[i, first + 7], z[7])
         else:
             for k in range(count):
-                lanes.axpy(out[i], columns[i, row + k], z[k])
+                lanes.axpy(out[i], features[i, first + k], z[k])
 
 
 @compiled
@@ -204,36 +176,38 @@ def _only_if_present(z, size, place):
         z[b] = z[b] if place < per_lane(size, b) else 0.0
 
 
-@dispatched
-def _sum_over_data(first: Any, size: Any, model: Any, x: Array, scratch: Any, out: Array) -> None:
-    """Sum of X_r residual(x'X_r, y_r) over the client's rows, chosen by the kind of `first`."""
+@dispatched(by="client")
+def _sum_over_data(model: Any, client: Any, x: Array, scratch: Any, out: Array) -> None:
+    """Sum of X_r residual(x'X_r, y_r) over the client's rows; `client` is a number, or one per lane."""
 
 
-@_sum_over_data.register(None)
-def _sum_of_one_client(first, size, model, x, scratch, out):
-    data, z = model.data, scratch.rows
+@_sum_over_data.otherwise
+def _sum_of_one_client(model, client, x, scratch, out):
+    data, z, first = model.data, scratch.rows, model.data.first[client]
+    last = first + data.sizes[client]
     for i in range(out.shape[0]):
         lanes.fill(out[i], 0.0)
-    for row in range(first, first + size, GROUP):
-        count = min(GROUP, first + size - row)
+    for row in range(first, last, GROUP):
+        count = min(GROUP, last - row)
         for k in range(count):
-            _score(data.columns[:, row + k], x, z[k])
+            _score(data.columns, row + k, x, z[k])
             residual(model, z[k], data.targets[row + k])
-        _add(data.columns, row, count, z, out)
+        add_products(data.columns, row, count, z, out)
 
 
-@_sum_over_data.register(Gathered)
-def _sum_lane_by_lane(first, size, model, x, scratch, out):
-    dim, index, z = out.shape[0], scratch.indices[0], scratch.rows
-    for i in range(dim):
+@_sum_over_data.register(np.ndarray)
+def _sum_lane_by_lane(model, client, x, scratch, out):
+    index, z = scratch.indices[0], scratch.rows
+    first, size = entry(model.data.first, client), entry(model.data.sizes, client)
+    for i in range(out.shape[0]):
         lanes.fill(out[i], 0.0)
     for place in range(0, model.longest, GROUP):
         count = min(GROUP, model.longest - place)
         for k in range(count):
             _row_number(index, first, size, place + k)
-            gathered_residual(model, index, x, scratch.gathered[k * dim:(k + 1) * dim], z[k])
+            gathered_residual(model, index, x, scratch.gathered, k, z[k])
             _only_if_present(z[k], size, place + k)
-        add_gathered(scratch, count, out)
+        add_products(scratch.gathered, 0, count, z, out)
 
 
 @compiled
@@ -251,33 +225,5 @@ def finish(out, scale, prior, x):
 
 @exact_gradient.register(LogisticModel)
 def _logistic_gradient(model, client, x, scratch, out):
-    _sum_over_data(entry(model.data.first, client), entry(model.data.sizes, client), model, x, scratch, out)
+    _sum_over_data(model, client, x, scratch, out)
     finish(out, entry(model.scales, client), entry(model.prior, client), x)
-
-
-@exact_gradient.register(LinearModel)
-def _linear_gradient(model, client, x, scratch, out):
-    exact_gradient(model.exact, client, x, scratch, out)
-
-
-@exact_gradient.register(NoisyGradients)
-def _without_noise(problem, client, x, scratch, out):
-    exact_gradient(problem.model, client, x, scratch, out)
-
-
-@stochastic_gradient.register(LogisticModel)
-@stochastic_gradient.register(LinearModel)
-def _full_gradient(model, lane_set, client, step, draw, x, scratch, out):
-    exact_gradient(model, client, x, scratch, out)
-
-
-@stochastic_gradient.register(NoisyGradients)
-def _with_noise(problem, lane_set, client, step, draw, x, scratch, out):
-    stochastic_gradient(problem.model, lane_set, client, step, draw, x, scratch, out)
-    normals(lane_set, GRADIENT_NOISE + draw, step, client, scratch.normals)
-    for i in range(x.shape[0]):
-        lanes.axpy(out[i], problem.noise_std, scratch.normals[i])
-
-
-for _class in (LogisticModel, LinearModel):
-    is_exact.register(_class)(always)

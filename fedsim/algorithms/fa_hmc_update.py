@@ -6,18 +6,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.rounds import advance
 from ..problems.gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
 from ..random.slots import Normals, normal_row
-from ..settings.schedules import step_size
 from ..settings.validation import Array
 from ..vector import lanes
-from ..vector.compile import compiled, dispatched
-from ..vector.modes import Modes, NoModes, from_modes, to_modes, trajectory_in_modes, trajectory_of_normals
+from ..vector.compile import Nothing, compiled, dispatched, inner
+from ..vector.trajectories import Modes, from_modes, to_modes, trajectory_in_modes, trajectory_of_normals
+from .bodies import advance, step_size_at
 from .federated import begin_round, federated_round, local_update, receive, receive_value, send, send_value
 
 STALE, FRESH = 1, 2
 FIRST_ROUND = {"none": 0, "exact": 1, "printed": 2}
+
+
+class NoModes(Nothing):
+    """Trajectories in the given coordinates."""
 
 
 class FAHMCKernel(NamedTuple):
@@ -49,63 +52,64 @@ advance.register(FAHMCKernel)(federated_round)
 
 
 @compiled
-def _is_corrected(kernel, round):
+def is_corrected(kernel, round):
+    """Whether gradients of this round are debiased."""
     return kernel.debias != 0 and (kernel.debias == FRESH or round > 0 or kernel.first_round != 0)
 
 
 @begin_round.register(FAHMCKernel)
 def _begin_round(kernel, problem, lane_set, work, round):
-    _set_anchor(kernel.modes, kernel, problem, work, round)
+    set_anchor(kernel.modes, kernel, problem, work, round)
 
 
 @dispatched
-def _set_anchor(modes: Any, kernel: Any, problem: Any, work: Any, round: int) -> None:
+def set_anchor(modes: Any, kernel: Any, problem: Any, work: Any, round: int) -> None:
     """What debiasing needs to know at a round's start."""
 
 
 @receive.register(FAHMCKernel)
 def _receive(kernel, work, slot):
-    _receive_in(kernel.modes, work, slot)
+    receive_in(kernel.modes, work, slot)
 
 
 @send.register(FAHMCKernel)
 def _send(kernel, work, slot):
-    _send_from(kernel.modes, work, slot)
+    send_from(kernel.modes, work, slot)
 
 
 @dispatched
-def _receive_in(modes: Any, work: Any, slot: int) -> None:
+def receive_in(modes: Any, work: Any, slot: int) -> None:
     """`receive` in these coordinates; with modes every slot is the client of its number."""
 
 
 @dispatched
-def _send_from(modes: Any, work: Any, slot: int) -> None:
+def send_from(modes: Any, work: Any, slot: int) -> None:
     """`send` from these coordinates."""
 
 
-@_receive_in.register(Modes)
+@receive_in.register(Modes)
 def _turn_to(modes, work, slot):
     to_modes(modes, slot, work.local[slot], work.server)
 
 
-@_send_from.register(Modes)
+@send_from.register(Modes)
 def _turn_back(modes, work, slot):
     from_modes(modes, slot, work.local[slot], work.gradient)
 
 
-_receive_in.register(NoModes)(receive_value)
-_send_from.register(NoModes)(send_value)
+receive_in.register(NoModes)(receive_value)
+send_from.register(NoModes)(send_value)
 
 
-@_set_anchor.register(Modes)
+@set_anchor.register(Modes)
 def _no_anchor(modes, kernel, problem, work, round):
     pass
 
 
-@_set_anchor.register(NoModes)
+@set_anchor.register(NoModes)
 def _set_any_anchor(modes, kernel, problem, work, round):
     extra = work.extra
-    if not _is_corrected(kernel, round):
+    if not is_corrected(kernel, round):
         if kernel.debias != 0:
             for i in range(work.server.shape[0]):
                 lanes.copy(extra.previous[i], work.server[i])
@@ -129,10 +133,23 @@ def _set_any_anchor(modes, kernel, problem, work, round):
 
 @local_update.register(FAHMCKernel)
 def _hamiltonian_step(kernel, problem, lane_set, work, slot, step, client, private, own, shared):
-    eta = step_size(kernel.schedule, step)
+    eta = step_size_at(kernel.schedule, step)
     own_size, shared_size = eta * np.sqrt(1.0 - kernel.shared_noise), eta * np.sqrt(kernel.shared_noise)
     _trajectory(kernel.modes, kernel, problem, lane_set, work, slot, step, client, eta, own_size, private,
                 own, shared_size, shared)
+
+
+@inner
+def _draw_momentum(velocity, own_size, private, own, shared_size, shared):
+    """velocity = own_size private own + shared_size shared"""
+    for i in range(velocity.shape[0]):
+        if shared_size == 0.0:
+            lanes.scale_product(velocity[i], own_size, private, normal_row(own, i))
+        elif own_size == 0.0:
+            lanes.scale(velocity[i], shared_size, normal_row(shared, i))
+        else:
+            lanes.blend(velocity[i], own_size, private, normal_row(own, i), shared_size,
+                        normal_row(shared, i))
 
 
 @dispatched(inline=True)
@@ -149,13 +166,8 @@ def _trajectory_in_modes(modes, kernel, problem, lane_set, work, slot, step, cli
     if shared_size == 0.0:
         trajectory_of_normals(modes, client, eta, kernel.leapfrog_steps, x, own_size * private, own)
     else:
-        if own_size > 0.0:
-            for i in range(velocity.shape[0]):
-                lanes.blend(velocity[i], own_size, private, normal_row(own, i), shared_size,
-                            normal_row(shared, i))
-        elif slot == 0:  # the same for all clients
-            for i in range(velocity.shape[0]):
-                lanes.scale(velocity[i], shared_size, normal_row(shared, i))
+        if own_size > 0.0 or slot == 0:  # without a part of its own it is the same for all clients
+            _draw_momentum(velocity, own_size, private, own, shared_size, shared)
         trajectory_in_modes(modes, client, eta, kernel.leapfrog_steps, x, velocity)
 
 
@@ -163,15 +175,8 @@ def _trajectory_in_modes(modes, kernel, problem, lane_set, work, slot, step, cli
 def _plain_trajectory(modes, kernel, problem, lane_set, work, slot, step, client, eta, own_size, private,
                       own, shared_size, shared):
     x, velocity, correction = work.local[slot], work.extra.velocity, work.extra.correction
-    for i in range(velocity.shape[0]):
-        if shared_size == 0.0:
-            lanes.scale_product(velocity[i], own_size, private, normal_row(own, i))
-        elif own_size == 0.0:
-            lanes.scale(velocity[i], shared_size, normal_row(shared, i))
-        else:
-            lanes.blend(velocity[i], own_size, private, normal_row(own, i), shared_size,
-                        normal_row(shared, i))
-    corrected = _is_corrected(kernel, step // kernel.local_steps)
+    _draw_momentum(velocity, own_size, private, own, shared_size, shared)
+    corrected = is_corrected(kernel, step // kernel.local_steps)
     if corrected and step % kernel.local_steps == 0:
         exact_gradient(problem, client, work.extra.anchor, work.scratch, work.gradient)
         for i in range(x.shape[0]):

@@ -1,0 +1,44 @@
+"""Which clients take part in a round, drawn anew in every lane."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..vector.compile import compiled, inlined
+from .philox import philox
+from .streams import PARTICIPATION
+
+
+@inlined
+def _uniform(lane_set, lane, position, draw):
+    """A uniform number in [0, 1) with 53 bits, of this lane, position and draw."""
+    high, low, _, _ = philox(np.uint64(draw) << np.uint64(16), np.uint64(position),
+                             lane_set.replicas[lane], np.uint64(PARTICIPATION),
+                             lane_set.key0, lane_set.key1)
+    return np.float64(((high << np.uint64(32)) | low) >> np.uint64(11)) * 2.0**-53
+
+
+@compiled
+def draw_clients(lane_set, round, replace, cumulative_weights, drawn, pool):
+    """Draw the active clients of a round into `drawn` (S, B), anew in every lane.
+
+    With replacement by inverting the cumulative weights; without by a partial Fisher-Yates shuffle
+    of `pool` (N, B).
+    """
+    n_active, n_lanes = drawn.shape
+    n_clients = cumulative_weights.shape[0]
+    for b in range(n_lanes):
+        if replace:
+            for slot in range(n_active):
+                u = _uniform(lane_set, b, round, slot)
+                client = np.searchsorted(cumulative_weights, u, side="right")
+                drawn[slot, b] = min(client, n_clients - 1)
+        else:
+            for client in range(n_clients):
+                pool[client, b] = client
+            for slot in range(n_active):
+                u = _uniform(lane_set, b, round, slot)
+                other = slot + int(u * (n_clients - slot))
+                chosen = pool[other, b]
+                pool[other, b] = pool[slot, b]
+                drawn[slot, b] = chosen

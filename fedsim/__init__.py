@@ -10,6 +10,7 @@ from .algorithms.fa_ld import FALD
 from .algorithms.stale import StaleSGHMC, StaleSGLD
 from .engine import sample_path, simulate
 from .engine.block import DivergedError
+from .explaining import explain
 from .interfaces import validate
 from .laws import distance, estimators
 from .laws.law import Gaussian, Law, recorded_rounds
@@ -26,7 +27,7 @@ from .settings.validation import UnstableStepSize
 __all__ = [
     "DESGHMC", "DESGLD", "FAHMC", "FALD", "DivergedError", "Gaussian", "GaussianMean", "Law",
     "LinearRegression", "LogisticRegression", "Participation", "Quadratic", "Run", "StaleSGHMC", "StaleSGLD",
-    "UnstableStepSize", "Workers", "estimators", "load", "network", "papers", "recorded_rounds",
+    "UnstableStepSize", "Workers", "estimators", "explain", "load", "network", "papers", "recorded_rounds",
     "sample_path", "schedules", "simulate", "validate",
 ]
 

@@ -1,14 +1,13 @@
 """Staleness: the age of the gradient used at each update, common to all replicas.
 
-It is a plain sequence of integers, reproducible from its description, so that the chain given it is a linear
-recursion and its exact law exists.
+It is a plain sequence of integers, so that the chain given it is a linear recursion and has an exact law.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -39,7 +38,6 @@ class SeveralAges(NamedTuple):
 
 class Staleness:
     """What all forms share."""
-
     schedules = 1
 
     @property
@@ -237,6 +235,9 @@ class Workers(Staleness):
                    cap=None if self.cap is None else whole("cap", self.cap, 0),
                    seed=whole("seed", self.seed, 0), schedules=whole("schedules", self.schedules, 1, 2**20))
 
+    def _service_times(self, rng: np.random.Generator) -> Iterator[float]:
+        return (time for _ in itertools.count() for time in _SERVICES[self.service](rng).tolist())
+
     def history(self, n_updates: int, number: int = 0) -> History:
         """Simulate the schedule of this number until `n_updates` updates are made."""
         return _simulate(self, whole("n_updates", n_updates, 0),
@@ -261,8 +262,7 @@ class Workers(Staleness):
 @lru_cache(maxsize=32)
 def _simulate(workers: Workers, n_updates: int, number: int) -> History:
     seed = workers.seed if number == 0 else [workers.seed, number]
-    rng, draws = np.random.default_rng(seed), _SERVICES[workers.service]
-    service = (time for _ in itertools.count() for time in draws(rng).tolist())
+    service = workers._service_times(np.random.default_rng(seed))
     version = [0] * workers.n
     events = [(next(service), worker, worker) for worker in range(workers.n)]  # (ready, dispatch, worker)
     waited = np.zeros(workers.n)  # for the server, with a gradient ready

@@ -17,8 +17,9 @@ def which_law(problem: Any, algorithm: Any) -> str:
     try:
         family = family_of(algorithm)
         solved = family.solvable(problem)
-        form = f"{getattr(solved, 'structure', 'dense')} curvatures"
-        if not isinstance(solved, Quadratic):  # some algorithms have no moments under minibatches
+        if isinstance(solved, Quadratic):
+            form = f"{solved.structure} curvatures"
+        else:  # some algorithms have no moments under minibatches
             iter(family.moments(solved, algorithm, np.array([0]), np.zeros(problem.dim), None, "full"))
             form = "moments under minibatches"
         gaussian = family.is_gaussian(solved, algorithm)

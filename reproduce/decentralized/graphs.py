@@ -14,7 +14,6 @@ import theory
 from theory.decentralized.sgld.bounds import clients_terms
 
 from ..figure import note
-from ..statistics import deviation
 from . import linear, shared as de
 
 LATE = 10**12

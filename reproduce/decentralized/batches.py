@@ -154,18 +154,27 @@ def draw_curves_by(ax: Axes, curves: pd.DataFrame, column: str, name: Callable[[
     draw_curves(ax, curves, column, looks, title)
     shown = among(curves, who="agent")["exact"]
     low, high = plot.room(0.85 * float(shown.min()), float(shown.max()), 0.02)
-    ticks = [tick for tick in (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0) if low <= tick <= high]
+    ticks = [tick for tick in (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0) if low <= tick <= high]
     ax.set(yscale="log", ylim=(low, high))
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.set_yticks([], minor=True)
 
 
-def draw_limits(ax: Axes, table: pd.DataFrame, x: str) -> None:
-    """Exact limits of agent, agents' mean and average against a column."""
+def draw_limits(ax: Axes, x: str, limits: pd.DataFrame, theorem: pd.DataFrame, floor: float,
+                *sets: pd.DataFrame) -> None:
+    """Limits against a column: exact ones, Theorem 1's, and from least to largest over all data sets."""
     looks = {"agents": VIEWS["agents"], "agent": ("agent 1", plot.COLOURS[3], "D")} | VIEWS
     for column, (name, colour, marker) in looks.items():
-        plot.exact(ax, table[x], table[column], colour, f"exact moments, {name}", marker=marker,
+        plot.exact(ax, limits[x], limits[column], colour, f"exact moments, {name}", marker=marker,
                    markersize=4, linewidth=1.3)
+    for table in sets:
+        for column, (_, colour, _) in VIEWS.items():
+            ends = table.replace(np.inf, np.nan).groupby(x)[column].agg(["min", "max"]).sort_index()
+            ax.fill_between(ends.index, ends["min"], ends["max"], color=colour, alpha=0.15, linewidth=0)
+    ax.fill_between([], [], [], color=plot.GREY, alpha=0.25, linewidth=0,
+                    label=f"all {sets[0]['data_set'].nunique()} data sets")
+    draw_bounds(ax, theorem, x)
+    plot.floor(ax, floor, f"{plot.FLOOR}, average")
     ax.set(xscale="log", yscale="log", ylabel=r"limit of $W_2$")
 
 
@@ -179,12 +188,3 @@ def draw_bounds(ax: Axes, table: pd.DataFrame, x: str) -> None:
             if vacuous or some.any():
                 de.bound(ax, one[x].where(some), one["floor"].where(some), vacuous, False,
                          f"Theorem 1, {quantity}", colour, of_average)
-
-
-def draw_spread(ax: Axes, sets: pd.DataFrame, x: str) -> None:
-    """Least to largest limits of average and agents over all data sets, behind those drawn."""
-    for column, (_, colour, _) in VIEWS.items():
-        ends = sets.replace(np.inf, np.nan).groupby(x)[column].agg(["min", "max"]).sort_index()
-        ax.fill_between(ends.index, ends["min"], ends["max"], color=colour, alpha=0.15, linewidth=0)
-    ax.fill_between([], [], [], color=plot.GREY, alpha=0.25, linewidth=0,
-                    label=f"all {sets['data_set'].nunique()} data sets")

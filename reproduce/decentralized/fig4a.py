@@ -94,14 +94,11 @@ def _draw_curves(ax: Axes, tables: Tables) -> None:
 def _draw_limits(ax: Axes, tables: Tables) -> None:
     sets, theorem = tables["sets"], tables["theorem"][tables["theorem"]["batch_size"] != FULL]
     small, drawn = sets[sets["batch_size"] != FULL], sets["data_set"].min()
-    batches.draw_limits(ax, among(small, data_set=drawn), "batch_size")
-    batches.draw_spread(ax, small, "batch_size")
+    floor = float(tables["floor"]["floor"].iloc[0])
+    batches.draw_limits(ax, "batch_size", among(small, data_set=drawn), theorem, floor, small)
     for column, (_, colour, _) in batches.VIEWS.items():
         ax.axhline(among(sets, data_set=drawn, batch_size=FULL)[column].iloc[0], color=colour, linewidth=1.0,
-                   linestyle="-.", label="the same with full gradients")
-    batches.draw_bounds(ax, theorem, "batch_size")
-    floor = float(tables["floor"]["floor"].iloc[0])
-    plot.floor(ax, floor, f"{plot.FLOOR}, average")
+                   linestyle="-.", label="exact moments, full gradient")
     top = float(theorem["floor"].max()) if len(theorem) else float(small["agents"].max())
     ax.set(xlabel="batch size b", title="ours: limits by batch size", ylim=(0.4 * floor, 4.0 * top))
     ticks = [10, 15, 25, 50]

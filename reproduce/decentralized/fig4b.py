@@ -75,11 +75,7 @@ def _draw_curves(ax: Axes, tables: Tables) -> None:
 
 def _draw_limits(ax: Axes, tables: Tables) -> None:
     limits, theorem, facts = tables["limits"], tables["theorem"], tables["floor"].iloc[0]
-    batches.draw_limits(ax, limits, "step_size")
-    for name in ("small", "sets"):
-        batches.draw_spread(ax, tables[name], "step_size")
-    batches.draw_bounds(ax, theorem, "step_size")
-    plot.floor(ax, facts["floor"], f"{plot.FLOOR}, average")
+    batches.draw_limits(ax, "step_size", limits, theorem, facts["floor"], tables["small"], tables["sets"])
     ax.axvline(facts["target_sd"] ** 2, color=plot.GREY, linewidth=1.0, linestyle=":",
                label="posterior's variance (its trace)")
     ax.set(xlabel=r"step size $\eta$", title="ours: the limits, and where Theorem 1 speaks",

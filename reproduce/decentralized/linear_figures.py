@@ -167,5 +167,6 @@ FIGURES = {
         SHOWS=("The regression of figure 2 by DE-SGHMC: replicas, exact law and floor of four agents and of "
                "the average; Theorem 11's hypotheses are violated on every network."),
         COST={"tiny": "10 s", "quick": "15 s", "paper": "about 7 min (estimated)"}, PARAMETERS=HAMILTONIAN,
-        CLAIMS=HAMILTONIAN_CLAIMS, compute=lambda scale: linear.tables(settings(HAMILTONIAN, scale)), draw=partial(draw, theorem="Theorem 11")),
+        CLAIMS=HAMILTONIAN_CLAIMS, compute=lambda scale: linear.tables(settings(HAMILTONIAN, scale)),
+        draw=partial(draw, theorem="Theorem 11")),
 }

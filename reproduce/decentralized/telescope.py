@@ -6,8 +6,9 @@ n_i / b, as its section 5 defines it; "batch_sum" leaves the factor out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +22,10 @@ from fedsim.stability.search import stability_radius
 
 from .. import plot
 from ..data import read
-from ..figure import (
-    DATA_SETS,
-    REPLICAS,
-    ByScale,
-    Claim,
-    Drawing,
-    Finding,
-    Panel,
-    Parameter,
-    Tables,
-    note,
-    settings,
-)
+from ..figure import ByScale, Claim, Drawing, Finding, Panel, Parameter, Tables, note, settings
 from ..surrogate import surrogate
 from ..tables import among
-from ..verdicts import FAIL, MIN_SETS, NOT_TESTABLE, PASS, Judgement, shares, unanimous
+from ..verdicts import DATA_SETS, FAIL, MIN_SETS, NOT_TESTABLE, PASS, REPLICAS, Judgement, shares, unanimous
 from . import claims, logistic, logistic_drawing as drawn, logistic_figures as shared
 from .shared import CONNECTED, NETWORKS, algorithm_on, empty, method_of, printed, tables_of
 
@@ -87,14 +76,6 @@ def stand_in(n_data: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return features, (rng.random(n_data) < expit(logits + 0.95)).astype(np.float64)
 
 
-def source_of(p: Any, files: Mapping[str, Path]) -> Callable[[int], logistic.Data]:
-    """The data of a number: the file's, or another stand-in for each."""
-    if FILE not in files:
-        return lambda number: logistic.Data(*stand_in(p.n_data, p.data_seed + number), STAND_IN)
-    data = logistic.Data(*read(read_magic, files[FILE]), REAL)
-    return lambda number: data
-
-
 def parts_of(p: Any, data: logistic.Data, number: int) -> dict[str, logistic.Data]:
     """Training and test data of the `number`-th split."""
     features, labels, name = data
@@ -124,10 +105,11 @@ def local_radius(problem: fs.LogisticRegression, network: str, p: Any) -> float:
 
 def compute(p: Any, files: Mapping[str, Path]) -> Tables:
     """Tables: curves, contrasts, stability, hypotheses, assumptions, setting."""
-    source = source_of(p, files)
+    telescope = logistic.Data(*read(read_magic, files[FILE]), REAL) if FILE in files else None
     rows = empty("curves", "contrasts", "stability", "hypotheses", "assumptions", "setting")
     for number in range(p.n_data_sets):
-        parts = parts_of(p, source(number), number)
+        data = telescope or logistic.Data(*stand_in(p.n_data, p.data_seed + number), STAND_IN)
+        parts = parts_of(p, data, number)
         for scaling in SCALINGS:
             _add_runs(rows, p, number, parts, scaling)
         exact = logistic.on_agents(parts["training"], p, number)
@@ -180,8 +162,7 @@ def draw(tables: Tables) -> Drawing:
     facts, curves = tables["setting"].iloc[0], tables["curves"]
     low = (curves["mean"] - curves["sd"].where(curves["scaling"] == "batch_sum", 0.0)).min() - 0.03
     limits = low, max(facts["posterior_training"], facts["posterior_test"]) + 0.035
-    for letter, (part, name) in zip("abcdef", [(part, name) for part in PARTS for name in NETWORKS],
-                                    strict=True):
+    for letter, (part, name) in zip("abcdef", product(PARTS, NETWORKS), strict=True):
         ax, network = axes[letter], NETWORKS[name]
         drawn.draw_posterior(ax, facts[f"posterior_{part}"], facts[f"sd_{part}"], "Laplace")
         for scaling, colour, line in (("unbiased", plot.GREY, "--"), ("batch_sum", network.colour, "-")):
@@ -202,11 +183,11 @@ def draw(tables: Tables) -> Drawing:
 
 
 def _differences(ax: Axes, tables: Tables, scaling: str, letter: str) -> None:
-    table, places = among(tables["contrasts"], scaling=scaling), iter((-0.24, -0.08, 0.08, 0.24))
-    for part, face in zip(PARTS, ("full", "none"), strict=True):
-        for name in CONNECTED:
-            drawn.draw_differences(ax, among(table, part=part, network=name), NETWORKS[name], next(places),
-                             f"{NETWORKS[name].title}, {part} data", fillstyle=face, linewidth=1.0)
+    table = among(tables["contrasts"], scaling=scaling)
+    for place, (part, name) in zip((-0.24, -0.08, 0.08, 0.24), product(PARTS, CONNECTED), strict=True):
+        drawn.draw_differences(ax, among(table, part=part, network=name), NETWORKS[name], place,
+                               f"{NETWORKS[name].title}, {part} data", linewidth=1.0,
+                               fillstyle="full" if part == PARTS[0] else "none")
     ax.axhline(0.0, color="#000000", linewidth=0.8)
     radius = among(tables["stability"], scaling=scaling)["radius"]
     ax.set(xlabel=f"number of the {drawn.unit_of(tables)} (bars: 95%, from its runs)",
@@ -215,7 +196,7 @@ def _differences(ax: Axes, tables: Tables, scaling: str, letter: str) -> None:
 
 def _better(tables: Tables, scaling: str) -> tuple[str, str]:
     """Connected against disconnected, training and test data."""
-    pairs = [(part, name) for part in PARTS for name in CONNECTED]
+    pairs = list(product(PARTS, CONNECTED))
     table = drawn.wide(among(tables["contrasts"], scaling=scaling), "difference", ["part", "network"])
     return shared.compared(table[pairs], drawn.units_of(tables),
                            [f"{part}, {NETWORKS[name].title}" for part, name in pairs])
@@ -291,4 +272,5 @@ def _panel(number: str, own: list[Parameter]) -> Panel:
         compute=lambda scale, files: compute(settings(parameters, scale), files))
 
 
-FIGURES = {"fig9": _panel("9", printed("figure 9", 0.008)), "fig10": _panel("10", printed("figure 10", 0.07, 5.0))}
+FIGURES = {"fig9": _panel("9", printed("figure 9", 0.008)),
+           "fig10": _panel("10", printed("figure 10", 0.07, 5.0))}

@@ -5,6 +5,8 @@ Three readings of it: as printed, with minibatch sums that are not rescaled, and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,25 +74,26 @@ def compute(scale: str) -> fig.Tables:
     posterior, sums = sim.data_sets(p), sim.data_sets(p, "batch_sum")
     readings = {PRINTED: Reading(posterior, p.constant), SUMS: Reading(sums, p.constant),
                 POSTERIOR: Reading(posterior, p.smaller_constant)}
-    stability, k = _stability(p, readings), sim.typical(posterior)
+    stability, k = pd.DataFrame(_stability(p, readings)), sim.typical(posterior)
     curves, ends, replicas = [], [], []
-    for name, reading in readings.items():
-        if not among(stability, reading=name)["accepted"].all():
-            continue
-        for tau in p.ages:
-            laws, labels = reading.laws(tau, p.L0 * tau), {"reading": name, "age": tau}
-            ends += [{**labels, "iteration": p.L0 * tau, "data_set": number, "mse": float(law.mse[-1])}
+    for (name, reading), tau in product(readings.items(), p.ages):
+        if among(stability, reading=name)["accepted"].all():
+            length, labels = p.L0 * tau, {"reading": name, "age": tau}
+            laws, seed = reading.laws(tau, length), p.seed + tau  # replicas are independent from age to age
+            chain, lengths = (reading.problems[k], reading.algorithm(tau, length)), spaced(length, 50)
+            averages = sim.running_averages(*chain, lengths, p.n_replicas, seed)
+            curves += [sim.exact_rows(laws[k], lengths, **labels),
+                       sim.replica_rows(averages, lengths, laws[k].truth, **labels)]
+            ends += [{**labels, "iteration": length, "data_set": number, "mse": float(law.mse[-1])}
                      for number, law in enumerate(laws)]
-            tables, end = _runs(p, reading.problems[k], reading.algorithm(tau, p.L0 * tau), laws[k], labels)
-            curves += tables
-            replicas.append(end)
+            replicas.append(sim.end_row(*chain, laws[k], p.n_end_replicas, seed + 100, **labels))
     growth = pd.DataFrame([{"L0": L0, "data_set": number, "mse": float(law.mse[-1])} for L0 in p.L0_grid
                            for number, law in enumerate(readings[SUMS].laws(2, 2 * L0))])
     slopes = pd.DataFrame([sim.slope_row(one["L0"], one["mse"], -2.0 / 3.0, data_set=number, against="L0")
                            for number, one in groups(growth, "data_set")])
     return {"sets": sim.sets_table(posterior), "stability": stability,
-            "printed": _printed(p, posterior[k], readings[PRINTED]),
-            "curves": pd.concat(curves, ignore_index=True).fillna(0.0),  # the exact law has no interval
+            "printed": pd.concat(_printed(p, posterior[k], readings[PRINTED])),
+            "curves": pd.concat(curves).fillna(0.0),  # the exact law has no interval
             "ends": pd.DataFrame(ends), "replicas": pd.DataFrame(replicas), "growth": growth,
             "slopes": slopes}
 
@@ -100,43 +103,24 @@ def _growth(curvature: float, h: float, tau: int) -> float:
     return float(np.abs(np.linalg.eigvals(companion(curvature, h, tau))).max())
 
 
-def _stability(p: Any, readings: dict[str, Reading]) -> pd.DataFrame:
+def _stability(p: Any, readings: dict[str, Reading]) -> Iterator[dict[str, Any]]:
     """h a against the stability limit, and whether fedsim accepts the step size: the same for all data."""
-    rows = []
-    for name, reading in readings.items():
-        problem = reading.problems[0]
-        for tau in p.ages:
-            algorithm = reading.algorithm(tau, p.L0 * tau)
-            a, h, limit = problem.curvature, algorithm.schedule.largest, stability_limit(tau)
-            rows.append({"reading": name, "age": tau, "constant": reading.constant, "curvature": a,
-                         "step_size": h, "ha": h * a, "limit": limit, "share": h * a / limit,
-                         "radius": _growth(a, h, tau), "accepted": algorithm.stability(problem).stable})
-    return pd.DataFrame(rows)
+    for (name, reading), tau in product(readings.items(), p.ages):
+        problem, algorithm = reading.problems[0], reading.algorithm(tau, p.L0 * tau)
+        a, h, limit = problem.curvature, algorithm.schedule.largest, stability_limit(tau)
+        yield {"reading": name, "age": tau, "constant": reading.constant, "curvature": a, "step_size": h,
+               "ha": h * a, "limit": limit, "share": h * a / limit, "radius": _growth(a, h, tau),
+               "accepted": algorithm.stability(problem).stable}
 
 
-def _printed(p: Any, problem: fs.GaussianMean, reading: Reading) -> pd.DataFrame:
+def _printed(p: Any, problem: fs.GaussianMean, reading: Reading) -> Iterator[pd.DataFrame]:
     """Exact MSE of the printed setting, as far as it stays below 1e20."""
-    parts = []
     for tau in p.ages:
         algorithm = reading.algorithm(tau, p.L0 * tau)
         growth = _growth(problem.curvature, algorithm.schedule.largest, tau)
         length = int(min(p.L0 * tau, np.ceil(40.0 / np.log10(growth) / 4.0) + 4 * tau))
         law = average_law(problem, algorithm, length, start=followed(problem), allow_unstable=True)
-        parts.append(sim.exact_rows(law, law.lengths[law.mse < 1e20], age=tau))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _runs(p: Any, problem: fs.GaussianMean, algorithm: fs.StaleSGLD, law: AverageLaw,
-          labels: dict[str, Any]) -> tuple[list[pd.DataFrame], dict[str, Any]]:
-    """Exact errors along the run of one data set and those of replicas; more replicas at the end.
-
-    Replicas are independent from age to age.
-    """
-    lengths, seed = spaced(len(law.lengths), 50), p.seed + labels["age"]
-    averages = sim.running_averages(problem, algorithm, lengths, p.n_replicas, seed)
-    end = sim.end_row(problem, algorithm, law, p.n_end_replicas, seed + 100, **labels)
-    return [sim.exact_rows(law, lengths, **labels),
-            sim.replica_rows(averages, lengths, law.truth, **labels)], end
+        yield sim.exact_rows(law, law.lengths[law.mse < 1e20], age=tau)
 
 
 def draw(tables: fig.Tables) -> fig.Drawing:

@@ -230,11 +230,9 @@ def judge_decay(tables: fig.Tables) -> tuple[str, str]:
     verdict = within(low, high, -1.0 - shown.NEAR, -1.0 + shown.NEAR)
     length = {fig.PASS: "is long enough", fig.FAIL: "is too short",
               fig.NOT_TESTABLE: "may be long enough"}[verdict]
-    words = " and ".join(f"{mean:.3f} ({span})" for mean, span in
-                         zip(slopes.mean(axis=0), shown.spans(low, high), strict=True))
-    return verdict, (f"Slopes of log variance in log L with the fewest and most workers: {words}; L h = "
-                     f"{row['time_simulated']:.2g} {length}, beside {row['slowest']:.2g} for the slowest "
-                     "direction.")
+    return verdict, (f"Slopes of log variance in log L with the fewest and most workers: "
+                     f"{' and '.join(shown.means(slopes, 3))}; L h = {row['time_simulated']:.2g} {length}, "
+                     f"beside {row['slowest']:.2g} for the slowest direction.")
 
 
 START = "From draws of the Laplace law, near the posterior."

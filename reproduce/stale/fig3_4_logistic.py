@@ -125,13 +125,11 @@ def judge_slope(tables: fig.Tables, axis: str) -> tuple[str, str]:
     counts = np.array(sorted(tables["ends"]["workers"].unique()))
     at = [losses(tables, axis, last) for last in places]
     fall = np.stack([-np.polyfit(np.log2(counts), one.T, 1)[0] for one in at], axis=1)
-    verdict, low, high = shown.all_positive(fall)
     x = among(tables["ends"], axis=axis)["x"].max()
     words = ", ".join(f"{value:.4f} (W = {n})" for n, value in zip(counts, at[-1].mean(axis=0), strict=True))
-    each = " and ".join(f"{mean:.4f} ({span})" for mean, span in
-                        zip(fall.mean(axis=0), shown.spans(low, high), strict=True))
-    return verdict, (f"Mean loss at {x:.0f} {unit}: {words}; by the line in log W, twice the workers lower "
-                     f"it by {each}.")
+    return shown.all_positive(fall)[0], (
+        f"Mean loss at {x:.0f} {unit}: {words}; by the line in log W, twice the workers lower it by "
+        f"{' and '.join(shown.means(fall))}.")
 
 
 def judge_reason(tables: fig.Tables) -> tuple[str, str]:

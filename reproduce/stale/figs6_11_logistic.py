@@ -99,11 +99,10 @@ def draw(tables: fig.Tables) -> fig.Drawing:
     return drawing
 
 
-def _each(table: pd.DataFrame, means: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
-    """Numbers with their intervals for 2 servers or more, in words."""
+def _each(table: pd.DataFrame, values: np.ndarray) -> str:
+    """Means with their intervals for 2 servers or more, in words."""
     counts = sorted(table["servers"].unique())[1:]
-    return ", ".join(f"{mean:.4f} ({span}) for S = {n}" for n, mean, span in
-                     zip(counts, means, shown.spans(low, high), strict=True))
+    return ", ".join(f"{mean} for S = {n}" for n, mean in zip(counts, shown.means(values), strict=True))
 
 
 def judge_servers_time(tables: fig.Tables) -> tuple[str, str]:
@@ -114,7 +113,7 @@ def judge_servers_time(tables: fig.Tables) -> tuple[str, str]:
     low, high = intervals(less)
     return within(low, high, -np.inf, shown.NEAR), (
         f"Lower than one server at simulated time {table['x'].iloc[0]:.0f}, as a share of the fall of its "
-        f"loss: {_each(table, less.mean(axis=0), low, high)}.")
+        f"loss: {_each(table, less)}.")
 
 
 def judge_bounds(tables: fig.Tables) -> tuple[str, str, str]:
@@ -138,9 +137,8 @@ def judge_bias(tables: fig.Tables) -> tuple[str, str]:
     table = tables["divided"]
     loss = shown.by_set(table, "loss", "servers")
     more = loss[:, 1:] - loss[:, :1]
-    verdict, low, high = shown.all_positive(more)
-    return verdict, ("The mean loss at the end is above that of one server of six workers by "
-                     f"{_each(table, more.mean(axis=0), low, high)}.")
+    return shown.all_positive(more)[0], (
+        f"The mean loss at the end is above that of one server of six workers by {_each(table, more)}.")
 
 
 def judge_variance(tables: fig.Tables) -> tuple[str, str]:
@@ -150,8 +148,7 @@ def judge_variance(tables: fig.Tables) -> tuple[str, str]:
     share = variance[:, 1:] / variance[:, :1].mean()
     low, high = intervals(share)
     return above(1.0 - high, 1.0 - low, shown.NEAR), (
-        "Variance of the averages over that of one server of six workers: "
-        f"{_each(table, share.mean(axis=0), low, high)}.")
+        f"Variance of the averages over that of one server of six workers: {_each(table, share)}.")
 
 
 CLAIMS = [

@@ -81,10 +81,6 @@ class Server(NamedTuple):
     times: np.ndarray
     workers: int
 
-    def made(self, x: np.ndarray, axis: str) -> np.ndarray:
-        """Updates made by x "iterations" of every worker on average, or by simulated "time"s x."""
-        return self.workers * x if axis == "iterations" else np.searchsorted(self.times, x, side="right")
-
 
 Group = Sequence[Server]  # the servers of one data set
 Groups = Sequence[Group]  # of every data set
@@ -104,8 +100,13 @@ def servers(case: Case, n_workers: int, n_servers: int = 1) -> list[Server]:
 
 
 def averages_at(group: Group, x: Any, axis: str) -> np.ndarray:
-    """Averages (R, n) of several servers, weighted by time, at places x of an axis."""
-    lengths = np.array([one.made(np.atleast_1d(x), axis) for one in group])  # all have the same step size
+    """Averages (R, n) of several servers, weighted by time: all have the same step size.
+
+    At x "iterations" of every worker on average, or at simulated "time"s x.
+    """
+    x = np.atleast_1d(x)
+    lengths = np.array([one.workers * x if axis == "iterations" else
+                        np.searchsorted(one.times, x, side="right") for one in group])
     parts = [one.averages[:, length - 1] for one, length in zip(group, lengths, strict=True)]
     return np.stack([combine([part[:, i] for part in parts], spans) for i, spans in
                      enumerate(lengths.T.astype(float))], axis=1)

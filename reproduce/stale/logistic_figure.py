@@ -128,6 +128,7 @@ def no_speedup(tables: fig.Tables, columns: list[str]) -> tuple[str, str]:
         f"{low[most]:.3f} to {high[most]:.3f}.")
 
 
-def spans(low: np.ndarray, high: np.ndarray) -> list[str]:
-    """Intervals in words."""
-    return [f"{a:.4f} to {b:.4f}" for a, b in zip(low, high, strict=True)]
+def means(values: np.ndarray, digits: int = 4) -> list[str]:
+    """The means of the columns of (data sets, n) with their intervals, in words."""
+    return [f"{mean:.{digits}f} ({low:.4f} to {high:.4f})"
+            for mean, low, high in zip(values.mean(axis=0), *intervals(values), strict=True)]

@@ -232,19 +232,19 @@ _TUNED = "Step size tuned for every T; rounds within a fifth count as alike."
 CLAIMS = [
     Claim("\"... when there are small stochastic gradients and large correlations between momentum, "
           "communication times have limited variations in T.\"", "section 4.1, proposition 4.3", judge_flat,
-          name="flat", rests_on=EXACT, context="Step size tuned for every T. " + sim.LIMITED),
+          "flat", EXACT, context="Step size tuned for every T. " + sim.LIMITED),
     Finding("On quadratic clients with noisy gradients and momentum not all shared (0.9) the exact rounds "
             "have the U-curve in T that they may have by the shape of Theorem 4.1.",
-            "section 4.1, theorem 4.1", judge_u, name="u_curve", rests_on=EXACT,
+            "section 4.1, theorem 4.1", judge_u, "u_curve", EXACT,
             context=_TUNED + " With momentum all private the shape has no U here."),
     Finding("On quadratic clients with exact gradients shared momentum alone saves a fifth of the rounds at "
-            "the largest T.", "section 4.1, theorem 4.1", judge_correlation, name="shared_saves",
-            rests_on=EXACT, context=_TUNED + " Private noise adds variance only as far as curvatures differ. "
+            "the largest T.", "section 4.1, theorem 4.1", judge_correlation, "shared_saves",
+            EXACT, context=_TUNED + " Private noise adds variance only as far as curvatures differ. "
             "The theorem's rate in d and eps is not tested by this, nor are clients that are not quadratic."),
     Finding("Noisy gradients make several local steps worth while, as the theorem's noise term d/(K T) says.",
-            "theorem 4.1", judge_noise, name="noise", rests_on=EXACT, context=_TUNED),
+            "theorem 4.1", judge_noise, "noise", EXACT, context=_TUNED),
     Finding("With every unknown constant set to one, the shape of Theorem 4.1 exceeds the exact rounds.",
-            "theorem 4.1", judge_shape, name="shape", rests_on=EXACT),
+            "theorem 4.1", judge_shape, "shape", EXACT),
     Finding("Replicas started in the stationary law follow the exact law over 20 rounds of T = 10.",
-            "theorem 4.1", judge_replicas, name="replicas", rests_on=REPLICAS),
+            "theorem 4.1", judge_replicas, "replicas", REPLICAS),
 ]

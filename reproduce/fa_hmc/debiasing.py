@@ -242,20 +242,18 @@ _ABOUT = "section 6 and Algorithm B.2"
 _FUTURE = "The paper proposes this as future work and claims none of it."
 CLAIMS = [
     Finding("Debiased gradients remove the bias of unlike clients from the mean of the stationary law.",
-            _ABOUT, judge_mean, name="mean", rests_on=DATA_SETS, context=_FUTURE),
+            _ABOUT, judge_mean, "mean", DATA_SETS, context=_FUTURE),
     Finding("Debiased gradients remove the bias of the covariance as well: less than a tenth is left at "
-            "every stable number of local steps.", _ABOUT, judge_covariance, name="covariance",
-            rests_on=DATA_SETS,
+            "every stable number of local steps.", _ABOUT, judge_covariance, "covariance", DATA_SETS,
             context=_FUTURE + " Within a round the correction shifts gradients by a constant, and leaves "
             "every client's own curvature in the noise."),
     Finding("The stationary W2 is smaller with debiased gradients at every stable number of local steps.",
-            _ABOUT, judge_helps, name="w2", rests_on=DATA_SETS,
+            _ABOUT, judge_helps, "w2", DATA_SETS,
             context=_FUTURE + " Near its limit of stability a correction amplifies the noise of rounds."),
     Finding("Debiased gradients are stable for every number of local steps.", _ABOUT, judge_stable,
-            name="stability", rests_on=DATA_SETS,
-            context=_FUTURE + " Where clients reach their own laws within a round, the round multiplies the "
-            "anchor's error by I - H, H being about mean Hessian times mean inverse Hessian, which is above "
-            "2 for clients of very different curvature."),
-    Finding("Replicas follow the exact laws, debiased or not.", _ABOUT, judge_replicas, name="replicas",
-            rests_on=REPLICAS, context=_FUTURE),
+            "stability", DATA_SETS, context=_FUTURE + " Where clients reach their own laws within a round, "
+            "the round multiplies the anchor's error by I - H, H being about mean Hessian times mean inverse "
+            "Hessian, which is above 2 for clients of very different curvature."),
+    Finding("Replicas follow the exact laws, debiased or not.", _ABOUT, judge_replicas, "replicas",
+            REPLICAS, context=_FUTURE),
 ]

@@ -19,6 +19,7 @@ from ..figure import Tables, note
 from ..grid import tabulate
 from ..statistics import deviation, rounds_to
 from ..tables import groups
+from .shared import crossing
 
 RULE, BEST = "the paper's rule", "best at each d"
 
@@ -99,22 +100,11 @@ def _replicas(p: Any) -> Tables:
                              "high": high, "exact": scale * law.w2()[late]})
         worst, compared = deviation(run, law)
         rows.append({"threshold": threshold, "dim": dim, "exact": exact,
-                     **{name: _first(record, band[column].to_numpy(), eps)
+                     **{name: crossing(record, band[column].to_numpy(), eps)
                         for name, column in (("rounds", "w2"), ("low", "low"), ("high", "high"))},
                      "floor": scale * run.w2_floor()[late][0], "deviation": worst, "compared": compared})
         bands.append(band)
     return {"replicas": pd.DataFrame(rows), "band": pd.concat(bands)}
-
-
-def _first(rounds: np.ndarray, w2: np.ndarray, eps: float) -> float:
-    """Where the curve first passes below eps, by interpolation between recorded rounds."""
-    i = int(np.argmax(w2 <= eps))
-    if w2[i] > eps:
-        return np.inf
-    if i == 0:
-        return float(rounds[0])
-    share = (w2[i - 1] - eps) / (w2[i - 1] - w2[i])
-    return float(rounds[i - 1] + share * (rounds[i] - rounds[i - 1]))
 
 
 def _fixed(p: Any, dim: int) -> dict[str, float]:

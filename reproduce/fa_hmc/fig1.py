@@ -27,8 +27,7 @@ SAME = 1.25
 """Dimensions count as alike when errors differ by less: far less than the two of a good step size."""
 
 
-def _parameters(dim: Any, n_data: Any, noise: float, weak_norm: float,
-                short_rounds: ByScale) -> list[Parameter]:
+def _parameters(dim: Any, n_data: Any, noise: float, weak_norm: float, rounds: ByScale) -> list[Parameter]:
     printed, few = n_data == 1000, [[0.1, 1], [0.1, 4]]
     return [
         Parameter("dim", dim, "paper" if printed else "ours", "section 5.1: d = 10" if printed else
@@ -54,7 +53,7 @@ def _parameters(dim: Any, n_data: Any, noise: float, weak_norm: float,
         Parameter("data_seed", 0, "ours", "of the first data set; the others follow"),
         Parameter("short_cases", ByScale(few, few, [[0.02, 1], [0.1, 1], [0.02, 16], [0.1, 4]]), "ours",
                   "step sizes and K of simulated chains"),
-        Parameter("short_rounds", short_rounds, "ours", "of the simulated chains, half of them kept"),
+        Parameter("short_rounds", rounds, "ours", "of the simulated chains, half of them kept"),
         Parameter("n_chains", ByScale(16, 16, 64), "ours", "simulated chains, pooled: many short ones for "
                   "one long"),
         *logistic.REFERENCE_CHAINS,
@@ -229,21 +228,21 @@ _OURS = ("Data of our own law; expected errors of the Gaussian surrogate's chain
          "exactly but for a central limit theorem of their empirical distributions. How far they "
          "stand for the logistic regression is the finding on the surrogate.")
 NEEDS = "Needs the data, which are cited (Mangoubi and Vishnoi, 2018) and not printed"
-PAPERS = {
-    "better": Unjudged("The best FA-HMC has a smaller marginal error than the best FA-LD at equal "
-                       "communication.", _PLACE, NEEDS + ": with ours it depends on their law.", "better"),
-    "five": Unjudged("The improvement is around 5%.", "section 5.1, figures 1(a) and 1(b)",
-                     NEEDS + ": with ours the size of the difference depends on their law.", "five"),
-    "small": Unjudged("A small step size usually leads to a good performance of FA-HMC.", _PLACE,
-                      NEEDS + ", and the step sizes meant.", "small"),
-    "robust": Unjudged("A wide range of step sizes gives FA-HMC a decent performance: it appears to be more "
-                       "robust, which suggests that it is easier to tune than FA-LD.", _PLACE,
-                       NEEDS + ", the step sizes tried, and what is decent.", "robust"),
-    "gap": Unjudged("The performance gap is larger for smaller step sizes.", "section 5.1, figure 1(d)",
-                    NEEDS + ": with ours it depends on their law.", "gap"),
-    "dims": Unjudged("FA-HMC is more advantageous in many dimensions: figure 1(b) against 1(d).",
-                     "section 5.1", NEEDS + ", in 1000 dimensions and in ten.", "dims"),
-}
+PAPERS = [
+    Unjudged("The best FA-HMC has a smaller marginal error than the best FA-LD at equal communication.",
+             _PLACE, NEEDS + ": with ours it depends on their law.", "better"),
+    Unjudged("The improvement is around 5%.", "section 5.1, figures 1(a) and 1(b)",
+             NEEDS + ": with ours the size of the difference depends on their law.", "five"),
+    Unjudged("A small step size usually leads to a good performance of FA-HMC.", _PLACE,
+             NEEDS + ", and the step sizes meant.", "small"),
+    Unjudged("A wide range of step sizes gives FA-HMC a decent performance: it appears to be more robust, "
+             "which suggests that it is easier to tune than FA-LD.", _PLACE,
+             NEEDS + ", the step sizes tried, and what is decent.", "robust"),
+    Unjudged("The performance gap is larger for smaller step sizes.", "section 5.1, figure 1(d)",
+             NEEDS + ": with ours it depends on their law.", "gap"),
+    Unjudged("FA-HMC is more advantageous in many dimensions: figure 1(b) against 1(d).", "section 5.1",
+             NEEDS + ", in 1000 dimensions and in ten.", "dims"),
+]
 
 
 def _each(name: str, text: str, judge: Callable[..., tuple[str, str]], more: str = "") -> list[Finding]:
@@ -260,8 +259,8 @@ SMALL = _each("small_steps", "FA-HMC's marginal error on the Gaussian surrogate 
               " There K = floor(pi/(3 eta)) as printed: with T = 10 such long trajectories let clients reach "
               "their own posteriors between communications, a bias that no small eta removes.")
 WIDE = _each("wide_range", "the range of step sizes within twice the method's least error on the Gaussian "
-             "surrogate is wider for FA-HMC than for FA-LD.", judge_wide,
-             " K is the best of those tried, as in the paper.")
+             "surrogate is wider for FA-HMC than for FA-LD.", judge_wide, " K is the best of those tried, as "
+             "in the paper.")
 GAP = _each("gap_at_small_steps", "FA-LD's error over FA-HMC's on the Gaussian surrogate is larger at the "
             "smallest step size than at the largest.", judge_gap)
 DIMENSION = Finding("With as many data as dimensions the surrogate's error does not depend on the dimension: "
@@ -272,7 +271,7 @@ DIMENSION = Finding("With as many data as dimensions the surrogate's error does 
 
 def _panel(letter: str, title: str, problem: str, cost: dict[str, str], items: list[Parameter],
            sentences: str, more: list[Finding]) -> Panel:
-    papers = [PAPERS[name] for name in sentences.split()]
+    papers = [one for one in PAPERS if one.name in sentences.split()]
     return Panel(
         TITLE=f"Marginal error against step size, {title} (Gaussian surrogate)",
         PAPER=f"FA-HMC figure 1({letter})", REPRODUCES=(f"FA-HMC 1({letter})",),

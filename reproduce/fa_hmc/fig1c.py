@@ -77,13 +77,7 @@ def _problem(p: Any, seed: int, spread: float) -> fs.Quadratic:
 
 def first_within(counts: np.ndarray, errors: np.ndarray, accuracy: float) -> float:
     """First count with an error within `accuracy`, interpolated on logarithmic scales; infinity if none."""
-    i = int(np.argmax(errors <= accuracy))
-    if errors[i] > accuracy:
-        return np.inf
-    if i == 0:
-        return float(counts[0])
-    share = np.log(errors[i - 1] / accuracy) / np.log(errors[i - 1] / errors[i])
-    return float(counts[i - 1] * (counts[i] / counts[i - 1]) ** share)
+    return float(np.exp(sim.crossing(np.log(counts), np.log(errors), np.log(accuracy))))
 
 
 def _surrogates(p: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -197,20 +191,19 @@ _PLACE = "section 5.1, figure 1(c)"
 _OURS = ("Surrogates of our own; expected errors of a chain of K = 100, eta = 0.01 as printed, started in "
          "its stationary law.")
 CLAIMS = [
-    Unjudged("The optimal T is 70: larger and smaller T need more communication.", _PLACE,
-             NEEDS + ": where rounds turn is decided by curvature and by how unlike clients are.",
-             "optimum"),
+    Unjudged("The optimal T is 70: larger and smaller T need more communication.", _PLACE, NEEDS +
+             ": where rounds turn is decided by curvature and by how unlike clients are.", "optimum"),
     Unjudged("A smaller accuracy leads to more improvement of the best T over T = 100.", _PLACE,
              NEEDS + ", and the accuracies.", "accuracy"),
     Unjudged("Against T = 1 the best T needs more than 65 times fewer rounds, at an error around 0.101.",
              _PLACE, NEEDS + ": the factor follows from the curvature, which we chose.", "factor"),
     *(Finding(f"With {name} some T inside the range from 1 to 100 needs fewer rounds than both its ends.",
-              _PLACE, partial(judge_optimum, name=name), name=f"inner_optimum_{name.split()[0]}",
-              rests_on=DATA_SETS, context=_OURS + " Rounds rise where the bias, which grows with T and with "
+              _PLACE, partial(judge_optimum, name=name), f"inner_optimum_{name.split()[0]}",
+              DATA_SETS, context=_OURS + " Rounds rise where the bias, which grows with T and with "
               "how unlike clients are, comes near the accuracy.")
       for name in ("alike clients", "unlike clients")),
     Finding("With unlike clients a smaller accuracy leads to more improvement of the best T over T = 100.",
-            _PLACE, partial(judge_accuracy, name="unlike clients"), name="more_at_small_accuracy",
-            rests_on=DATA_SETS, context=_OURS),
+            _PLACE, partial(judge_accuracy, name="unlike clients"), "more_at_small_accuracy",
+            DATA_SETS, context=_OURS),
     logistic.SURROGATE,
 ]

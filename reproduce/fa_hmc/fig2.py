@@ -39,9 +39,8 @@ PARAMETERS = [
     Parameter("n_clients", 2, "ours", "not printed; of no influence with shared momentum"),
     Parameter("start", 0.0, "ours", "not printed; every coordinate of theta_0"),
     Parameter("simulated_dims", ByScale([2], [2, 50], [2, 50, 200, 500]), "ours", "dimensions with replicas"),
-    Parameter("n_replicas", ByScale(2048, 16384, 131072), "ours",
-              "of one coordinate, as all are independent and alike; the paper's 200 d(d-1)/2 chains of all d "
-              "coordinates are out of reach"),
+    Parameter("n_replicas", ByScale(2048, 16384, 131072), "ours", "of one coordinate, as all are independent "
+              "and alike; the paper's 200 d(d-1)/2 chains of all d coordinates are out of reach"),
     Parameter("window", 0.25, "ours", "replicas are compared within +-25% of the exact rounds"),
     Parameter("best_dims", ByScale([2, 200, 1000], [2, 10, 50, 100, 200, 500, 1000],
                                    [2, 10, 50, 100, 200, 500, 1000, 3000, 10000]), "ours",
@@ -231,26 +230,24 @@ def judge_shared(tables: Tables) -> tuple[str, str]:
 
 CLAIMS = [
     Claim("The square of the communication rounds is approximately proportional to the dimension.",
-          "section 5.2, figure 2", judge_linear, name="proportional", rests_on=EXACT,
+          "section 5.2, figure 2", judge_linear, "proportional", EXACT,
           context="Read with both of the paper's thresholds, as erratum fa_hmc.figure_threshold has it, and "
           "with N(1, 4 I) for half of the nodes; with 2 I the figure is as straight."),
     Claim("This aligns with Proposition 4.3, rounds of order sqrt(d) log(d/eps^2)/eps (read for d).",
-          "section 5.2", judge_log, name="aligned", rests_on=EXACT,
-          context="The step rule puts this form in: a round contracts by an amount of order eta^2, so that n "
-          "is of order log(d)/eta^2."),
+          "section 5.2", judge_log, "aligned", EXACT, context="The step rule puts this form in: a round "
+          "contracts by an amount of order eta^2, so that n is of order log(d)/eta^2."),
     Claim("Half of the nodes N(20, I), the others N(1, 2 I): overall N(16.2, 1.6 I).", "section 5.2",
-          judge_posterior, name="posterior", rests_on=EXACT,
+          judge_posterior, "posterior", EXACT,
           context="The overall posterior is the product of the nodes' to the power of their weights."),
     Finding("Replicas of the algorithm follow the exact law around the rounds at which the accuracy is "
-            "reached.", "figure 2", judge_replicas, name="replicas", rests_on=REPLICAS),
+            "reached.", "figure 2", judge_replicas, "replicas", REPLICAS),
     Finding("The best step size at each d is proportional to d^(-1/4), and rounds at it grow like sqrt(d) "
-            "log d.", "proposition 4.3", judge_best, name="best_step", rests_on=EXACT,
-            context="A test of the proposition that no step rule decides: proportional is within a quarter "
-            "from d = 50 on."),
+            "log d.", "proposition 4.3", judge_best, "best_step", EXACT, context="A test of the proposition "
+            "that no step rule decides: proportional is within a quarter from d = 50 on."),
     Finding("With one step size for all d the rounds grow less than half as steeply as in figure 2, until "
-            "the accuracy is out of reach.", "figure 2", judge_fixed, name="one_step", rests_on=EXACT,
+            "the accuracy is out of reach.", "figure 2", judge_fixed, "one_step", EXACT,
             context="The stationary W2 of a step size grows like sqrt(d), so that d makes the step rule "
             "necessary."),
     Finding("Shared noise changes these rounds by less than one percent.", "figure 2", judge_shared,
-            name="shared_noise", rests_on=EXACT),
+            "shared_noise", EXACT),
 ]

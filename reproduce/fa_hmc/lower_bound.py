@@ -280,20 +280,20 @@ def judge_replicas(tables: Tables) -> tuple[str, str]:
 
 CLAIMS = [
     Claim("Rounds to W2 <= eps are at least of order sqrt(d) log(d/eps)/eps on some problem, even for an "
-          "infinitely small step size (read for d).", "theorem C.1", judge_rate, name="rate",
-          rests_on=EXACT, context="Shown on the problem of its proof. The logarithm is that of sqrt(d), and "
+          "infinitely small step size (read for d).", "theorem C.1", judge_rate, "rate",
+          EXACT, context="Shown on the problem of its proof. The logarithm is that of sqrt(d), and "
           "at T = 1 the length is capped in few dimensions: both make the ratio to the shape fall."),
     Claim("\"Our result in Proposition 4.3 is tight w.r.t. dimension d and local iteration T\" (here for T).",
-          "section 4.1", judge_local, name="local_steps", rests_on=EXACT,
+          "section 4.1", judge_local, "local_steps", EXACT,
           context="Tight in T means that iterations grow like T. The paper concludes that \"communication "
           "times have limited variations in T\". " + sim.LIMITED),
     Claim("Theorem I.1 displays the law of the average after t rounds.", "theorem I.1 and its proof",
-          judge_display, name="display", rests_on=EXACT,
+          judge_display, "display", EXACT,
           context="The corrected reading is the last line of the proof. At T = 1, where no T can be lost, it "
           "is all the paper's; for T > 1 its mean is the proof's and its variance is ours, that which a "
           "round adds. The lower bound uses the proof's mean alone and stands."),
     Finding("The closed-form lower bound that the proof gives holds for the exact law.", "theorem I.1",
-            judge_bound, name="bound", rests_on=EXACT),
+            judge_bound, "bound", EXACT),
     Finding("Replicas of FA-HMC with short leapfrog steps follow the exact law of the trajectories.",
-            "theorem I.1", judge_replicas, name="replicas", rests_on=REPLICAS),
+            "theorem I.1", judge_replicas, "replicas", REPLICAS),
 ]

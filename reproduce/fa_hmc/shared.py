@@ -25,6 +25,16 @@ def limited(rounds: pd.Series) -> tuple[float, str]:
         f"the root of T's growth is {np.sqrt(growth):.1f}.")
 
 
+def crossing(x: np.ndarray, y: np.ndarray, level: float) -> float:
+    """Where y first comes down to the level, by interpolation; infinity if it never does."""
+    i = int(np.argmax(y <= level))
+    if y[i] > level:
+        return np.inf
+    if i == 0:
+        return float(x[0])
+    return float(x[i - 1] + (y[i - 1] - level) / (y[i - 1] - y[i]) * (x[i] - x[i - 1]))
+
+
 def draw_spread(ax: Axes, values: Any, colour: str, label: str, band: str | None = None, alpha: float = 0.25,
                 **options: Any) -> None:
     """Median and range over data sets, where all are finite.

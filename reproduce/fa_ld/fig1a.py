@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,8 @@ REPRODUCES = ("FA-LD 1(a)",)
 SHOWS = ("Rounds to W2 <= 1e-3 against K: as printed (equal curvature: more local steps never hurt), "
          "and for clients of unequal curvature at fixed and at tuned step size.")
 COST = {"tiny": "20 s", "quick": "80 s", "paper": "about 10 min (estimated)"}
+VARIANTS = {(0.0, 0.1): "#56B4E9", (0.0, 0.3): "#000000", (1.0, 0.01): "#6A3D9A", (1.0, 0.05): "#8C6D31"}
+"""Their colours are none of the printed set-up's."""
 PARAMETERS = [
     sim.ALPHAS, Parameter("eps", sim.EPS, "paper", "section 6: 1e-3"), sim.SHARED_NOISE,
     Parameter("local_steps", ByScale([10, 100, 3000, 30000],
@@ -37,7 +38,7 @@ PARAMETERS = [
                                    [(a, k) for a in sim.QUOTED for k in (100, 300, 1000, 3000, 10000)]),
               "ours", "pairs (alpha, K) for which replicas are run"),
     Parameter("n_experiments", ByScale(4, 30, 300), "ours", "repetitions of the 300-replica experiment"),
-    Parameter("variants", [(0.0, 0.1), (0.0, 0.3), (1.0, 0.01), (1.0, 0.05)], "ours",
+    Parameter("variants", list(VARIANTS), "ours",
               "(alpha, standard deviation of n_c over its mean) where weights are 1/N beside unequal n_c"),
     Parameter("tuned_variants", [(0.0, 0.3), (1.0, 0.05)], "ours",
               "two of them, with the step size tuned for every K"),
@@ -46,7 +47,6 @@ PARAMETERS = [
               "ours", "grid of K for tuned step sizes"),
     Parameter("n_tuned_sets", ByScale(1, 12, 15), "ours", "data sets for tuned step sizes; tuning is slow"),
 ]
-VARIANT_COLOURS = ("#56B4E9", "#000000", "#6A3D9A", "#8C6D31")  # none of the printed set-up's
 MANY = 10.0  # "an excessive amount": ten times the fewest rounds
 MARGIN = 1.2  # tuned on a grid of step sizes, rounds are some percent above the fewest possible
 EQUAL = ("With weights p_c = n_c/n (section 2.1) every f^c has the Hessian n Sigma^-1, whatever n_c is: the "
@@ -122,10 +122,8 @@ def draw(tables: Tables) -> Drawing:
     """As printed; unequal curvature at fixed step size; the same at tuned step size."""
     drawing, (panels,) = plot.panels(3, 5.0, 6.2)
     _printed(panels[0], tables)
-    variants = [key for key, _ in groups(tables["unequal"], ["alpha", "spread"])]
-    colours = dict(zip(variants, VARIANT_COLOURS, strict=True))
     for ax, key in zip(panels[1:], ("unequal", "tuned"), strict=True):
-        _variants(ax, tables[key], colours)
+        _variants(ax, tables[key])
     panels[0].set_ylabel(r"communication rounds to $W_2 \leq 10^{-3}$")
     titles = ("(a) as printed: equal curvature", r"ours: unequal curvature, fixed $\eta$ = 1e-7",
               r"ours: unequal curvature, $\eta$ tuned for every K")
@@ -164,12 +162,12 @@ def _printed(ax: Axes, tables: Tables) -> None:
     ax.set_yscale("log")
 
 
-def _variants(ax: Axes, table: pd.DataFrame, colours: Mapping[Any, str]) -> None:
+def _variants(ax: Axes, table: pd.DataFrame) -> None:
     """Medians and single data sets; infinite rounds stand in a strip above the axis of numbers."""
     never = np.isinf(table["rounds"])
     end = top = 2.0 * table["rounds"][~never].max()
     for (alpha, spread), one in groups(table, ["alpha", "spread"]):
-        colour, end = colours[alpha, spread], 2.2 * end
+        colour, end = VARIANTS[alpha, spread], 2.2 * end
         _lines(ax, one, colour, rf"$\alpha$ = {alpha:g}, sd of $n_c$ {spread:.0%} of its mean")
         shares_of_k = never[one.index].groupby(one["local_steps"]).mean()
         for k, share in shares_of_k[shares_of_k > 0.0].items():

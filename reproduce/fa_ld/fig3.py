@@ -102,15 +102,11 @@ def _fit(p: Any, data_set: int, step_size: float) -> dict[str, float]:
     return {"w2": sim.fitted_w2(p, problem, _algorithm(p, step_size), p.n_rounds, seed)[-1]}
 
 
-def _shades(steps: Any) -> dict[float, Any]:
-    """A colour a step size, darker for smaller ones; schemes have other colours."""
-    places = 0.05 + np.linspace(0.0, 0.8, len(steps))
-    return dict(zip(steps, matplotlib.colormaps["viridis"](places), strict=True))
-
-
 def _draw_curves(ax: Axes, tables: Tables, scheme: str) -> None:
     curves = among(tables["curves"], scheme=scheme).query("round > 0")
-    colours = _shades(claims.step_sizes(tables))
+    steps = claims.step_sizes(tables)  # darker for smaller ones
+    shades = matplotlib.colormaps["viridis"](0.05 + np.linspace(0.0, 0.8, len(steps)))
+    colours = dict(zip(steps, shades, strict=True))
     for step, one in groups(among(curves, kind="replicas"), "step_size"):
         sim.cloud(ax, one, colours[step])
     for step, line in groups(among(curves, kind="exact"), "step_size"):

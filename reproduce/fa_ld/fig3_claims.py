@@ -143,8 +143,7 @@ def partial_claims(counted_in: str = "") -> list[Claim]:
               judge_dominant, "dominant", DATA_SETS, counted_in=counted_in),
         Claim("\"Partial device participation leads to an extra bias regardless of the scale of eta. To "
               "reduce it, we suggest to consider highly correlated injected noise, such as rho = 1, to "
-              "reduce the impact of the injected noise.\"", "section 4.4, after theorem 4.10",
-              judge_shared, "shared", DATA_SETS, counted_in=counted_in,
-              context=f"Regardless of eta is read as: of the bias at rho = 0 at least {STAYS:g} stays when a "
-              "small eta becomes a hundred times smaller."),
+              "reduce the impact of the injected noise.\"", "section 4.4, after theorem 4.10", judge_shared,
+              "shared", DATA_SETS, counted_in=counted_in, context="Regardless of eta is read as: of the bias "
+              f"at rho = 0 at least {STAYS:g} stays when a small eta becomes a hundred times smaller."),
     ]

@@ -113,14 +113,13 @@ CLAIMS = [
           "exact W2 at a fixed step size is looked at."),
     Claim("Under scheme II, Algorithm 1 is (epsilon, delta)-private for the replacement of one data point "
           "with log(1 + (S/N)(e^epsilon_K - 1)) in place of epsilon_K.", "theorem 5.1", judge_record,
-          "record", EXACT,
-          context="A counterexample within assumptions G.1, G.2 and the step sizes of the theorem: T = K = "
-          "1, a full-batch step of the size at the end of (57), 1 of 100 clients drawn, 100 records each, of "
-          "which one is replaced; the other clients' records lie elsewhere in the domain. Leaving clients "
-          "out hides a record only if an upload without it could be any client's; the proof covers one "
-          "record per client, and S = N. We found no reading of the formula that gives the amplification; "
-          "read per client, epsilon_1 does not cover the change. Proved for every record is epsilon_K "
-          "itself, with delta times S/N (solid curves)."),
+          "record", EXACT, context="A counterexample within assumptions G.1, G.2 and the step sizes of the "
+          "theorem: T = K = 1, a full-batch step of the size at the end of (57), 1 of 100 clients drawn, 100 "
+          "records each, of which one is replaced; the other clients' records lie elsewhere in the domain. "
+          "Leaving clients out hides a record only if an upload without it could be any client's; the proof "
+          "covers one record per client, and S = N. We found no reading of the formula that gives the "
+          "amplification; read per client, epsilon_1 does not cover the change. Proved for every record is "
+          "epsilon_K itself, with delta times S/N (solid curves)."),
     Finding("Condition (57) of theorem 5.1 can be met at all these step sizes with independent noise.",
             "theorem 5.1", judge_condition, "condition", EXACT),
     Finding("With all clients shared noise costs epsilon and buys no accuracy.", "section 5",

@@ -180,12 +180,12 @@ class Langevin:
 
     @staticmethod
     def hamiltonian(eta):
-        return theory.exact.fa_hmc.FAHMCFamily().chain(fs.FAHMC(0.1, 11), eta)
+        return theory.exact.federated.fa_hmc.FAHMCFamily().chain(fs.FAHMC(0.1, 11), eta)
 
     @staticmethod
     def late(eta):
         """The momentum is drawn anew after its use, and so is zero in the first step alone."""
-        return [Repeat(Langevin.friction(eta), 5), theory.exact.fa_hmc.FRESH]
+        return [Repeat(Langevin.friction(eta), 5), theory.exact.federated.fa_hmc.FRESH]
 
 
 def fractions(parts, sizes, a, b):

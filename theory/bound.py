@@ -11,7 +11,7 @@ import numpy as np
 
 from fedsim.laws.law import Gaussian
 from fedsim.provenance import Provenance
-from fedsim.settings.validation import Array, array, one_of, real, shape
+from fedsim.settings.validation import Array, array, one_of, read_only, real, shape
 
 KINDS = ("upper", "lower", "rate")
 INDICES = ("round", "local_step", "leapfrog_step")
@@ -73,12 +73,6 @@ class Assumption:
     def yes(cls, name: str, holds: bool) -> Assumption:
         """A condition that holds or not: margin 1 or -1."""
         return cls(name, bool(holds), 1.0 if holds else -1.0)
-
-
-def _frozen(value: Any) -> Array:
-    result = np.array(value, dtype=np.float64)
-    result.setflags(write=False)
-    return result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,12 +147,11 @@ class Bound:
         one_of("kind", self.kind, KINDS)
         one_of("index", self.index, INDICES)
         value = array("value", self.value, 1)
-        rounds = np.array(self.rounds, dtype=np.int64)
-        rounds.setflags(write=False)
-        shape("rounds", rounds, value.shape, " (one per value)")  # type: ignore[arg-type]
+        rounds = read_only(np.array(self.rounds, dtype=np.int64))
+        shape("rounds", rounds, value.shape, " (one per value)")
         if not self.terms:
             raise ValueError("terms must name at least one part of the bound")
-        terms = {name: _frozen(np.broadcast_to(np.asarray(part, dtype=np.float64), value.shape))
+        terms = {name: read_only(np.array(np.broadcast_to(part, value.shape), dtype=np.float64))
                  for name, part in self.terms.items()}
         total = np.sum(list(terms.values()), axis=0)
         gap = np.abs(total - value)

@@ -18,7 +18,7 @@ import theory
 from fedsim.stability.search import stability_radius
 from theory.exact.batches import MinibatchNoise
 from theory.exact.gossip.algorithms import DESGLDFamily
-from theory.exact.gossip.general import Components, Stacked
+from theory.exact.gossip.general import Components
 from theory.exact.gossip.minibatch import MinibatchMap
 
 from .. import plot
@@ -52,10 +52,10 @@ def settles(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> bool:
     return mean < 1.0 and _map(problem, algorithm)[1].contracts()
 
 
-def _map(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> tuple[Stacked, MinibatchMap]:
+def _map(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> tuple[Components, MinibatchMap]:
     components = Components(problem.curvature_problem(), algorithm.mixing, True)
     step = DESGLDFamily().move(algorithm, algorithm.schedule.largest)
-    return Stacked(components, step.parts), MinibatchMap(components, step, MinibatchNoise(problem))
+    return components, MinibatchMap(components, step, MinibatchNoise(problem))
 
 
 def stationary(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> list[fs.Gaussian]:

@@ -71,7 +71,7 @@ class Posterior:
         w, noise_level = model.weights[:, None], model.gradient_noise
         update = chain.local_step(FAHMCFamily().chain(algorithm, algorithm.schedule.largest), self.values,
                                   noise_level is not None)
-        change, reach, updates = update.change[0, 0], update.injected[0, 0], chain.Round([(update, count)])
+        change, reach, updates = update.change[0, 0], update.injected[0, 0], chain.Round([update], count)
         own = (1.0 - shared) * w * updates.injected()
         if noise_level is not None:
             own = own + w**2 * noise_level**2 * updates.gradient()

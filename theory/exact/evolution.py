@@ -14,7 +14,7 @@ from fedsim.settings.validation import Array
 from .affine import AffineMap, Moments
 
 
-def chain(maps: Iterable[Any]) -> Any:
+def composed(maps: Iterable[Any]) -> Any:
     """Maps without a random part, one after the other, as one."""
     return reduce(lambda total, step: total.then(step), maps)
 
@@ -23,7 +23,7 @@ def leap(powers: list[Any], count: int) -> Any:
     """The `count`-th power of powers[0]; powers[i] is its 2^i-th, made as needed and kept."""
     while len(powers) < count.bit_length():
         powers.append(powers[-1].then(powers[-1]))
-    return chain(powers[bit] for bit in range(count.bit_length()) if count >> bit & 1)
+    return composed(powers[bit] for bit in range(count.bit_length()) if count >> bit & 1)
 
 
 def evolve(rounds: np.ndarray, mean: Array, cov: Array | None, maps: Any, head: Sequence[Any] = (),
@@ -65,7 +65,7 @@ def drawn(rounds: np.ndarray, state: Array, maps: Callable[[int], AffineMap], co
     for before, now in pairwise(rounds.tolist()):
         steps = [maps(number) for number in range(before, now if powers is None else min(head, now))]
         rest = now - before - len(steps)
-        total = chain([*steps, leap(powers, rest)] if powers and rest else steps)
+        total = composed([*steps, leap(powers, rest)] if powers and rest else steps)
         state = total.move(state) + correlated(generator, len(state), total.noise)
         yield state
 

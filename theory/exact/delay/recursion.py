@@ -23,6 +23,8 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
+from ..evolution import matrix_of
+
 
 @dataclass(frozen=True)
 class Directions:
@@ -92,10 +94,7 @@ class Directions:
     def enter(self, mean: Array, cov: Any) -> tuple[Array, Array]:
         """Moments of x as the mean (d,) of y and covariances (p,) of its pairs."""
         gap = mean - self.minimizer
-        if cov is None:
-            table = np.zeros((len(gap), len(gap)))
-        else:
-            table = np.diag(cov) if np.ndim(cov) == 1 else np.asarray(cov)
+        table = matrix_of(np.zeros(len(gap)) if cov is None else cov)
         if self.vectors is not None:
             gap, table = self.vectors.T @ gap, self.vectors.T @ table @ self.vectors
         return gap, table[self.left, self.right]

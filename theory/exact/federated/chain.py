@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ..evolution import leap
+from ..evolution import composed, leap
 
 BATCH = 1_000_000
 """Numbers held for local steps of different sizes at a time."""
@@ -91,7 +91,7 @@ class Repeat:
 
     def motion(self, values: Array, noisy: bool) -> Motion:
         """See `Part`."""
-        return leap([reduce(Motion.then, (part.motion(values, noisy) for part in self.parts))], self.count)
+        return leap([composed(part.motion(values, noisy) for part in self.parts)], self.count)
 
 
 def unrolled(parts: Sequence[Any]) -> list[Any]:
@@ -102,26 +102,27 @@ def unrolled(parts: Sequence[Any]) -> list[Any]:
 
 def local_step(parts: Sequence[Any], values: Array, noisy: bool) -> Motion:
     """A whole chain, on the rows that its first part does not forget: theta alone with a fresh momentum."""
-    made, first = Repeat(parts, 1).motion(values, noisy), parts[0]
-    kept = [j for j in range(len(made.change))
+    step, first = composed(part.motion(values, noisy) for part in parts), parts[0]
+    rows = [j for j in range(len(step.change))
             if not isinstance(first, Part) or any(np.any(row[j] != -float(i == j))
                                                   for i, row in enumerate(first.change))]
-    return made if len(kept) == len(made.change) else Motion(
-        made.change[np.ix_(kept, kept)], made.injected[kept], made.kicked[kept])
+    return step if len(rows) == len(step.change) else Motion(
+        step.change[np.ix_(rows, rows)], step.injected[rows], step.kicked[rows])
 
 
 class Round(NamedTuple):
-    """Motions (p, ., g, d), each so many times; directions are index expressions into curvatures (g, d)."""
+    """Motions (p, ., g, d), one after the other, so many times; directions index curvatures (g, d)."""
 
-    pieces: Sequence[tuple[Motion, int]]
+    motions: Sequence[Motion]
+    repeats: int
 
     def deviation(self) -> Array:
         """Factor by which the round multiplies the distance to the client's minimizer, minus one."""
-        (motion, count), *more = self.pieces
-        if len(motion.change) == 1 and not more:
-            return power_deviation(-motion.change[0, 0], count)
-        bare = (leap([Motion(made.change, *(x[:, :0] for x in made[1:]))], n) for made, n in self.pieces)
-        return reduce(Motion.then, bare).change[0, 0]
+        change = self.motions[0].change
+        if len(change) == len(self.motions) == 1:
+            return power_deviation(-change[0, 0], self.repeats)
+        quiet = (Motion(motion.change, *(x[:, :0] for x in motion[1:])) for motion in self.motions)
+        return leap([composed(quiet)], self.repeats).change[0, 0]
 
     def injected(self, one: Any = ALL, other: Any = ALL) -> Array:
         """Covariance left by unit noise that both directions receive."""
@@ -133,13 +134,12 @@ class Round(NamedTuple):
 
     def _noise(self, kind: int, one: Any, other: Any) -> Array:
         pairs = [_Pair(motion.change[(..., *one)], motion.change[(..., *other)],
-                       spread(motion[kind], one, other)) for motion, _ in self.pieces]
-        (first, second, noise), count = pairs[0], self.pieces[0][1]
-        if len(pairs) == len(first) == 1:
+                       spread(motion[kind], one, other)) for motion in self.motions]
+        first, second, noise = pairs[0]
+        if len(first) == len(pairs) == 1:
             lost = -(first + second + first * second)
-            return (noise if count == 1 else noise * geometric(lost, count))[0, 0]
-        found = (leap([pair], n) for pair, (_, n) in zip(pairs, self.pieces, strict=True))
-        return reduce(_Pair.then, found).noise[0, 0]
+            return (noise if self.repeats == 1 else noise * geometric(lost, self.repeats))[0, 0]
+        return leap([composed(pairs)], self.repeats).noise[0, 0]
 
 
 class _Pair(NamedTuple):
@@ -200,31 +200,31 @@ class Steps:
         """A function of the round's number."""
         if self.equal is None:
             return batched(self._rounds, self.room // self.every)
-        same = Round([(self.equal, self.every)])
+        same = Round([self.equal], self.every)
         return lambda number: same
 
     def _rounds(self, numbers: np.ndarray) -> list[Round]:
         pieces = []
         for start in range(0, self.every, self.room):
             steps = np.arange(start, min(self.every, start + self.room))
-            made = self.motions(np.add.outer(numbers * self.every, steps).ravel())
-            pieces.append(_folded(made, len(steps)))
-        return [Round([(Motion(*(x[:, :, i] for x in piece)), 1) for piece in pieces])
+            motions = self.motions(np.add.outer(numbers * self.every, steps).ravel())
+            pieces.append(_folded(motions, len(steps)))
+        return [Round([Motion(*(x[:, :, i] for x in piece)) for piece in pieces], 1)
                 for i in range(len(numbers))]
 
 
 def batched(make: Callable[[np.ndarray], Sequence[Any]], size: int) -> Callable[[int], Any]:
     """`make` for one number at a time, called for up to `size` of them together."""
     size = min(max(1, size), 32)
-    made = lru_cache(maxsize=1)(lambda batch: make(batch * size + np.arange(size)))
-    return lambda number: made(number // size)[number % size]
+    together = lru_cache(maxsize=1)(lambda batch: make(batch * size + np.arange(size)))
+    return lambda number: together(number // size)[number % size]
 
 
 def _folded(steps: Motion, count: int) -> Motion:
     """Every `count` motions (p, ., S, g, d) as one, (p, ., S / count, g, d)."""
-    after, found = np.zeros_like(steps.change[:, :, ::count]), []
+    after, columns = np.zeros_like(steps.change[:, :, ::count]), []
     for k in reversed(range(count)):
         change, *factors = (x[:, :, k::count] for x in steps)
-        found.append([x + times(after, x) for x in factors])
+        columns.append([x + times(after, x) for x in factors])
         after = after + change + times(after, change)
-    return Motion(after, *(np.concatenate(x, axis=1) for x in zip(*found, strict=True)))
+    return Motion(after, *(np.concatenate(x, axis=1) for x in zip(*columns, strict=True)))

@@ -22,6 +22,7 @@ import numpy as np
 from fedsim.settings.validation import Array
 
 from ..affine import AffineMap, Moments
+from ..evolution import matrix_of, variances_of
 from .general import Move
 
 SAME = 1e-14
@@ -90,23 +91,23 @@ class ModeLaw:
     basis: Any
     noise: Array
     pulls: Array
-    start_cov: Array | None
+    start_cov: Array
     full: bool
 
     @classmethod
     def of(cls, problem: Any, mixing: Array, cov: Array | None, full: bool) -> ModeLaw | None:
         """For a start's covariance `cov`; None where modes do not decouple."""
-        found = common(problem)
-        if found is None:
+        shared = common(problem)
+        if shared is None:
             return None
-        curvatures, basis, noise = found
+        curvatures, basis, noise = shared
         network = Network(mixing)
         centres = problem.minimizers if basis is None else problem.minimizers @ basis
-        start = cov
-        if cov is not None and basis is not None:
-            start = basis.T @ (np.diag(cov) if cov.ndim == 1 else cov) @ basis
-        elif cov is not None and cov.ndim == 2 and not full:
-            start = np.diagonal(cov)
+        start = np.zeros(problem.dim) if cov is None else cov
+        if basis is not None:
+            start = basis.T @ matrix_of(start) @ basis
+        elif not full:
+            start = variances_of(start)
         return cls(network, curvatures, basis, noise, network.turn(curvatures * centres), start, full)
 
     def map(self, move: Move) -> AffineMap:
@@ -150,11 +151,9 @@ class ModeLaw:
         spread = cov[:, 0, 0].reshape(clients + 1, dim)
         variances = np.concatenate([spread[-1:] / clients, self.network.client_sums(spread[:-1])])
         response = rows[-1]
-        if basis is None and (self.start_cov is None or self.start_cov.ndim == 1):
-            start = 0.0 if self.start_cov is None else response**2 * self.start_cov
-            return means, variances + start
-        crossed = np.zeros((dim, dim)) if self.start_cov is None else (
-            response[:, None] * self.start_cov * response)
+        if self.start_cov.ndim == 1:
+            return means, variances + response**2 * self.start_cov
+        crossed = response[:, None] * self.start_cov * response
         if basis is None:
             return means, crossed + variances[:, :, None] * np.eye(dim)
         if not self.full:

@@ -18,7 +18,7 @@ from ..evolution import drawn, evolve
 from ..families import ExactFamily, require_constant, require_rounds_to_draw, require_steps
 from ..federated.joint import JointLaw
 from .common_hessian import ModeLaw
-from .general import Components, GossipMap, Move, Stacked
+from .general import Components, GossipMap, Move
 from .minibatch import MinibatchMap
 
 
@@ -42,11 +42,12 @@ class DecentralizedFamily(ExactFamily):
     def require_stable(self, problem: Any, algorithm: Any) -> None:
         if not has_minibatches(problem):
             return
-        law, step = self._steps(problem, algorithm, True)
-        law.components.refuse_size(
-            law.parts, "for means alone use covariance='none' with allow_unstable=True, which skips the "
-            "check of the second moment; otherwise use fewer clients")
-        require_second_moment(algorithm.schedule.largest, lambda size: step(self.move(algorithm, size)))
+        components, step = self._steps(problem, algorithm, True)
+        largest = algorithm.schedule.largest
+        components.refuse_size(
+            step(self.move(algorithm, largest)).size, "for means alone use covariance='none' with "
+            "allow_unstable=True, which skips the check of the second moment; otherwise use fewer clients")
+        require_second_moment(largest, lambda size: step(self.move(algorithm, size)))
 
     def _moves(self, algorithm: Any) -> Any:
         """A function of the step's number."""
@@ -65,18 +66,17 @@ class DecentralizedFamily(ExactFamily):
         begin = law.begin(mean, self.velocities(problem, algorithm), cov)
         return itertools.starmap(law.views, evolve(rounds, *begin, maps))
 
-    def _steps(self, problem: Any, algorithm: Any, dense: bool) -> tuple[Stacked, Callable[[Move], Any]]:
-        """The law of the stacked state, and a function that makes the map of a `Move`."""
+    def _steps(self, problem: Any, algorithm: Any, dense: bool) -> tuple[Components, Callable[[Move], Any]]:
+        """How moments of the state are held, and a function that makes the map of a `Move`."""
         data = MinibatchNoise(problem) if has_minibatches(problem) else None
         followed = problem if data is None else problem.curvature_problem()
         components = Components(followed, algorithm.mixing, dense)
-        law = Stacked(components, self.move(algorithm, algorithm.schedule.largest).parts)
         if data is None:
-            return law, lambda move: GossipMap(components, move)
-        return law, lambda move: MinibatchMap(components, move, data)
+            return components, lambda move: GossipMap(components, move)
+        return components, lambda move: MinibatchMap(components, move, data)
 
     def _law(self, problem: Any, algorithm: Any, cov: Array | None,
-             full: bool) -> tuple[Stacked | ModeLaw, Callable[[Move], Any]]:
+             full: bool) -> tuple[Components | ModeLaw, Callable[[Move], Any]]:
         """As `_steps`, or by the modes of a common Hessian."""
         if has_minibatches(problem):
             return self._steps(problem, algorithm, True)
@@ -90,18 +90,18 @@ class DecentralizedFamily(ExactFamily):
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         require_constant(algorithm)
         law, step = self._law(problem, algorithm, None, True)
-        if isinstance(law, Stacked):
-            law.components.refuse_size(law.parts)
-        means, covs = law.views(*step(self.move(algorithm, algorithm.schedule.largest)).stationary())
+        largest = step(self.move(algorithm, algorithm.schedule.largest))
+        if isinstance(law, Components):
+            law.refuse_size(largest.size)
+        means, covs = law.views(*largest.stationary())
         view = 0 if client is None else client + 1
         return means[view], covs[view]  # type: ignore[index]
 
     def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
         _require_steps(algorithm, n_steps)
-        law, step = self._steps(problem, algorithm, True)
-        components, moves = law.components, self._moves(algorithm)
-        velocities = self.velocities(problem, algorithm)
-        state = law.begin(mean, velocities, np.zeros(problem.dim) if cov is None else cov)
+        components, step = self._steps(problem, algorithm, True)
+        moves, velocities = self._moves(algorithm), self.velocities(problem, algorithm)
+        state = components.begin(mean, velocities, np.zeros(problem.dim) if cov is None else cov)
         size = problem.n_clients * problem.dim
         means = np.empty((n_steps + 1, problem.n_clients, problem.dim))
         covs, speeds = np.empty((n_steps + 1, size, size)), np.empty((n_steps + 1, problem.n_clients))
@@ -109,7 +109,7 @@ class DecentralizedFamily(ExactFamily):
             if k:
                 state = step(moves(k - 1)).step(*state)
             full = state[1][0]  # type: ignore[index]
-            means[k], covs[k] = law.positions(state[0]), symmetrised(full[:size, :size])
+            means[k], covs[k] = components.positions(state[0]), symmetrised(full[:size, :size])
             if velocities is not None:
                 squares = state[0][0, size:] ** 2 + np.diagonal(full)[size:]
                 speeds[k] = squares.reshape(problem.n_clients, problem.dim).sum(axis=1)
@@ -124,14 +124,14 @@ class DecentralizedFamily(ExactFamily):
                generator: np.random.Generator) -> Array:
         require_rounds_to_draw(problem)
         _require_steps(algorithm, int(rounds[-1]))
-        law, step = self._steps(problem, algorithm, problem.structure == "dense" or isinstance(
+        components, step = self._steps(problem, algorithm, problem.structure == "dense" or isinstance(
             problem.gradient_noise, np.ndarray))
-        law.components.refuse_size(law.parts)
         moves, each = self._moves(algorithm), points[:, None] if points.ndim == 2 else points
-        begin = law.state(each, self.velocities(problem, algorithm))
+        begin = components.state(each, self.velocities(problem, algorithm))
+        components.refuse_size(begin.shape[-1])
         states = drawn(rounds, begin, lambda number: step(moves(number)).dense(),
                        algorithm.schedule.is_constant, generator)
-        return np.stack([law.positions(state).mean(axis=1) for state in states], axis=1)
+        return np.stack([components.positions(state).mean(axis=1) for state in states], axis=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

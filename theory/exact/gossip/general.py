@@ -48,7 +48,9 @@ class Move(NamedTuple):
 
 
 class Components:
-    """The components f_i of a quadratic problem, in groups, and the mixing matrix.
+    """The components f_i of a quadratic problem, in groups, and the mixing matrix; and the stacked state.
+
+    The state (G, n) has n = parts N e, positions first.
 
     Attributes
     ----------
@@ -101,12 +103,55 @@ class Components:
             return (weights[:, None, None] * table)[None]
         return (weights[:, None] * table).T[:, :, None, None]
 
-    def refuse_size(self, parts: int, advice: str = ADVICE) -> None:
-        """Raise ValueError where covariances of the state would not fit in memory."""
-        size = parts * self.clients * self.width
+    def refuse_size(self, size: int, advice: str = ADVICE) -> None:
+        """Raise ValueError where covariances of a state of `size` numbers would not fit in memory."""
         what = f"{self.groups} covariances of {self.clients} clients x {self.width} coordinates"
-        refuse_numbers(5 * self.groups * size * size, f"{what}{' with velocities' if parts > 1 else ''} and "
-                      "room to work", advice)
+        velocities = " with velocities" if size > self.clients * self.width else ""
+        refuse_numbers(5 * self.groups * size * size, f"{what}{velocities} and room to work", advice)
+
+    def begin(self, mean: Array, velocities: Array | None, cov: Array | None) -> Moments:
+        """Moments of the state for a start (d,) or (N, d), with a covariance common to all clients."""
+        state = self.state(mean, velocities)
+        if cov is None:
+            return state, None
+        self.refuse_size(state.shape[1])
+        full = np.zeros((*state.shape, state.shape[1]))
+        blocks = self.blocks(full)
+        if self.dense:
+            blocks[0] = matrix_of(cov)[None, :, None]
+        else:
+            blocks[:, :, 0, :, 0] = variances_of(cov)[:, None, None]
+        return state, full
+
+    def state(self, points: Array, velocities: Array | None) -> Array:
+        """(..., G, n) of positions (..., N, d), or (d,) for all clients."""
+        tables = [self.spread_out(table) for table in (points, velocities) if table is not None]
+        state = np.stack(np.broadcast_arrays(*tables), axis=-3)
+        return state.reshape(*state.shape[:-3], -1)
+
+    def positions(self, states: Array) -> Array:
+        """Positions of the clients in states (..., G, n), (..., N, d)."""
+        x = states.reshape(*states.shape[:-1], -1, self.clients, self.width)[..., 0, :, :]
+        return x[..., 0, :, :] if self.dense else np.swapaxes(x[..., 0], -1, -2)
+
+    def blocks(self, cov: Array) -> Array:
+        """Covariances of positions, (G, N, e, N, e), a view."""
+        size = self.clients * self.width
+        return cov[:, :size, :size].reshape(self.groups, *(self.clients, self.width) * 2)
+
+    def own(self, cov: Array) -> Array:
+        """Covariances of the positions of each client alone, (G, N, e, e)."""
+        return np.einsum("gcicj->gcij", self.blocks(cov))
+
+    def views(self, mean: Array, cov: Array | None) -> Moments:
+        """Average and clients: means (1 + N, d), covariances (1 + N, d, d) or variances (1 + N, d)."""
+        x = self.positions(mean)
+        means = np.concatenate([x.mean(axis=0)[None], x])
+        if cov is None:
+            return means, None
+        average = self.blocks(cov).sum(axis=(1, 3))[:, None] / self.clients**2
+        covs = np.concatenate([average, self.own(cov)], axis=1)
+        return means, symmetrised(covs[0]) if self.dense else covs[:, :, 0, 0].T
 
 
 @dataclass(frozen=True)
@@ -226,56 +271,3 @@ class GossipMap:
             raise NoExactLaw(f"n_rounds={rounds[-1]} of {self.size} numbers per coordinate group would be "
                              "stepped through one by one; ask for fewer rounds, or use stationary_law")
         return lambda number: self
-
-
-@dataclass(frozen=True)
-class Stacked:
-    """The laws of average and clients from the moments of the stacked state."""
-
-    components: Components
-    parts: int
-
-    def begin(self, mean: Array, velocities: Array | None, cov: Array | None) -> Moments:
-        """Moments of the state for a start (d,) or (N, d), with a covariance common to all clients."""
-        state, c = self.state(mean, velocities), self.components
-        if cov is None:
-            return state, None
-        c.refuse_size(self.parts)
-        full = np.zeros((c.groups, self.parts, c.clients, c.width, self.parts, c.clients, c.width))
-        if c.dense:
-            full[0, 0, :, :, 0] = matrix_of(cov)[None, :, None]
-        else:
-            full[:, 0, :, 0, 0, :, 0] = variances_of(cov)[:, None, None]
-        return state, full.reshape(c.groups, state.shape[1], state.shape[1])
-
-    def state(self, points: Array, velocities: Array | None) -> Array:
-        """(..., G, n) of positions (..., N, d), or (d,) for all clients."""
-        tables = [self.components.spread_out(table) for table in (points, velocities) if table is not None]
-        state = np.stack(np.broadcast_arrays(*tables), axis=-3)
-        return state.reshape(*state.shape[:-3], -1)
-
-    def positions(self, mean: Array) -> Array:
-        """Positions of the clients in states (..., G, n), (..., N, d)."""
-        c = self.components
-        x = mean.reshape(*mean.shape[:-1], self.parts, c.clients, c.width)[..., 0, :, :]
-        return x[..., 0, :, :] if c.dense else np.swapaxes(x[..., 0], -1, -2)
-
-    def blocks(self, cov: Array) -> Array:
-        """Covariances of positions, (G, N, e, N, e)."""
-        c = self.components
-        return cov.reshape(c.groups, self.parts, c.clients, c.width,
-                           self.parts, c.clients, c.width)[:, 0, :, :, 0]
-
-    def own(self, cov: Array) -> Array:
-        """Covariances of the positions of each client alone, (G, N, e, e)."""
-        return np.einsum("gcicj->gcij", self.blocks(cov))
-
-    def views(self, mean: Array, cov: Array | None) -> Moments:
-        """Average and clients: means (1 + N, d), covariances (1 + N, d, d) or variances (1 + N, d)."""
-        c, x = self.components, self.positions(mean)
-        means = np.concatenate([x.mean(axis=0)[None], x])
-        if cov is None:
-            return means, None
-        average = self.blocks(cov).sum(axis=(1, 3))[:, None] / c.clients**2
-        covs = np.concatenate([average, self.own(cov)], axis=1)
-        return means, symmetrised(covs[0]) if c.dense else covs[:, :, 0, 0].T

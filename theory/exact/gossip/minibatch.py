@@ -24,7 +24,7 @@ from fedsim.settings.validation import Array
 
 from ..affine import NoExactLaw
 from ..batches import fixed_covariance, require_fixed
-from .general import GossipMap, Stacked
+from .general import GossipMap
 
 DENSE_UNKNOWNS = 30
 """Up to this many entries of client covariances the radius is that of a dense matrix."""
@@ -38,8 +38,7 @@ class MinibatchMap(GossipMap):
 
     def noises(self, mean: Array, cov: Array) -> Array:
         """E D_i, (1, N, d, d)."""
-        law = Stacked(self.components, self.move.parts)
-        return self._noises(law.positions(mean), law.own(cov)[0])
+        return self._noises(self.components.positions(mean), self.components.own(cov)[0])
 
     def _noises(self, means: Array, covs: Array) -> Array:
         """The same by the moments of the clients' positions, (N, d) and (N, d, d)."""
@@ -61,12 +60,11 @@ class MinibatchMap(GossipMap):
     def response(self) -> tuple[Any, Callable[[Array], Array]]:
         """Solver of S = M S M' + Q, and the map of client covariances (N, d, d) whose radius decides."""
         solve = GossipMap(self.components, self.move).lyapunov()
-        law, shape = Stacked(self.components, self.move.parts), (1, self.size, self.size)
 
         def react(blocks: Array) -> Array:
-            source = np.zeros(shape)
+            source = np.zeros((1, self.size, self.size))
             self.add_noise(source, self.move.size**2 * self.data.linear(blocks)[None])
-            return law.own(solve(source))[0]
+            return self.components.own(solve(source))[0]
 
         return solve, react
 
@@ -105,14 +103,12 @@ class MinibatchMap(GossipMap):
 
     def stationary(self) -> tuple[Array, Array]:
         """Fixed moments; the caller has checked that the second moment contracts."""
-        mean, (solve, react), table = self.fixed_mean(), self.response, self._table
-        law = Stacked(self.components, self.move.parts)
+        mean, (solve, react), c = self.fixed_mean(), self.response, self.components
 
         def solved(blocks: Array) -> Array:
-            still = np.zeros((1, self.size, self.size))
-            self.add_noise(still, self._noises(law.positions(mean), blocks))
-            return solve(still)
+            source = np.zeros((1, self.size, self.size))
+            self.add_noise(source, self._noises(c.positions(mean), blocks))
+            return solve(source)
 
-        blocks = fixed_covariance(react, law.own(solved(np.zeros(table)))[0])
-        cov = solved(blocks)
-        return mean, require_fixed(cov, solved(law.own(cov)[0]))  # the check, and one more digit
+        cov = solved(fixed_covariance(react, c.own(solved(np.zeros(self._table)))[0]))
+        return mean, require_fixed(cov, solved(c.own(cov)[0]))  # the check, and one more digit

@@ -20,11 +20,11 @@ def papers() -> dict[str, dict[str, str]]:
     >>> theory.papers()["chen2016"]["title"]
     'Stochastic Gradient MCMC with Stale Gradients'
     """
-    found = {}
+    entries = {}
     for key, body in re.findall(r"@\w+\{(\w+),\n(.*?)\n\}", FILE.read_text(encoding="utf-8"), re.DOTALL):
         fields = re.findall(r"^\s*(\w+)\s*=\s*\{(.*)\},?$", body, re.MULTILINE)
-        found[key] = {name: re.sub("[{}]", "", text) for name, text in fields}
-    return found
+        entries[key] = {name: re.sub("[{}]", "", text) for name, text in fields}
+    return entries
 
 
 def cite(key: str) -> str:

@@ -138,14 +138,14 @@ def check(bound: Bound, law: Any, *, level: float = 0.999, same: bool = True) ->
 def _verdict(bound: Bound, measured: Measured, note: str, same: bool) -> Verdict:
     """Compare at the rounds that both have."""
     _require_finite(measured)
-    rounds, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
+    rounds, of_bound, of_law = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
     if not len(rounds):
         raise ValueError(f"rounds of the bound ({bound.index}s {bound.rounds[0]}..{bound.rounds[-1]}) and of "
                          f"the law ({measured.rounds[0]}..{measured.rounds[-1]}) must have one in common")
-    value = measured.value[theirs]
-    low, high = (value if end is None else end[theirs] for end in (measured.low, measured.high))
+    value = measured.value[of_law]
+    low, high = (value if end is None else end[of_law] for end in (measured.low, measured.high))
     slack = TOLERANCE * max(measured.scale, float(np.abs(value).max()))
-    return judge(bound, (rounds, bound.value[mine], value), (low, high), slack,
+    return judge(bound, (rounds, bound.value[of_bound], value), (low, high), slack,
                  note=". ".join(filter(None, (measured.note, note))), same=same,
                  estimated=measured.low is not None or measured.high is not None)
 
@@ -186,12 +186,12 @@ def _measure(bound: Bound, law: Any, level: float) -> Measured:
 
 def require_target(bound: Bound, theirs: Gaussian) -> None:
     """Raise ValueError where a law is known not to be the target that the bound is about."""
-    mine = bound.target
-    if mine is None:
+    target = bound.target
+    if target is None:
         return
-    shape("law.target", theirs.mean, mine.mean.shape, " (the dimension of the bound's target)")
-    size = float(np.sqrt(mine.variances.sum()))
-    gap = mine.w2(theirs)
+    shape("law.target", theirs.mean, target.mean.shape, " (the dimension of the bound's target)")
+    size = float(np.sqrt(target.variances.sum()))
+    gap = target.w2(theirs)
     if gap > 1e-7 * size:
         raise ValueError(f"target of the law differs from that of the bound by W2={gap:.3g} (size "
                          f"{size:.3g}); they must be the same")

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 ERRATA = ("error", "proof")
 REMARKS = ("loose", "transcription")
 CONSEQUENCES = ("nothing", "constant", "range", "conclusion")
+COLUMNS = ("id", "paper", "grade", "consequence", "where", "printed", "corrected", "theorems", "derivation",
+           "kind")
 EVIDENCE_KINDS = ("numerical", "derivation", "typographical")
 
 
@@ -127,8 +129,8 @@ class Erratum:
 
     def evidence(self) -> Evidence:
         """Compute the evidence anew (nothing is stored)."""
-        found = self.demonstrate()
-        return Evidence(bool(found.demonstrated), dict(found.numbers), found.text, self.kind)
+        evidence = self.demonstrate()
+        return Evidence(bool(evidence.demonstrated), dict(evidence.numbers), evidence.text, self.kind)
 
 
 _ENTRIES: dict[str, Erratum] = {}
@@ -219,15 +221,13 @@ def _frame(entries: list[Erratum], evidence: bool) -> pd.DataFrame:
 
     rows: list[dict[str, Any]] = []
     for entry in entries:
-        row: dict[str, Any] = {
-            "id": entry.id, "paper": entry.paper, "grade": entry.grade, "consequence": entry.consequence,
-            "where": entry.where, "printed": entry.printed, "corrected": entry.corrected,
-            "theorems": list(entry.theorems), "derivation": entry.derivation, "kind": entry.kind}
+        row: dict[str, Any] = {name: getattr(entry, name) for name in COLUMNS}
+        row["theorems"] = list(entry.theorems)
         if evidence:
-            found = entry.evidence()
-            row |= {"demonstrated": found.demonstrated, "speaks_for": found.speaks_for,
+            result = entry.evidence()
+            row |= {"demonstrated": result.demonstrated, "speaks_for": result.speaks_for,
                     "numbers": {name: float(value) if isfinite(value) else None
-                                for name, value in found.numbers.items()}, "evidence": found.text}
+                                for name, value in result.numbers.items()}, "evidence": result.text}
         rows.append(row)
     return pd.DataFrame(rows, dtype=object)
 

@@ -99,9 +99,9 @@ def _refine(problem: Problem, algorithm: Algorithm, eps: float, start: Any, roun
     before, inside = int(rounds[first - 1]), int(rounds[first])
     while inside - before > 1:
         grid = np.unique(np.linspace(before, inside, GRID + 1).astype(np.int64))
-        found, w2 = _distances(problem, algorithm, grid, start)
+        rounds, w2 = _distances(problem, algorithm, grid, start)
         place = int(np.flatnonzero(w2 <= eps)[0])
         if place == 0:
             return before
-        before, inside = int(found[place - 1]), int(found[place])
+        before, inside = int(rounds[place - 1]), int(rounds[place])
     return inside

@@ -225,7 +225,7 @@ def constants(problem: Problem, algorithm: Algorithm, start: Any = None) -> Cons
         goal = algorithm.target(problem)
     except NoTarget:
         goal = None
-    found = Constants(
+    known = Constants(
         dim=problem.dim, strong_convexity=float(low), smoothness=float(high), n_clients=len(weights),
         weights=weights, gradient_at_minimizer=gradients, gradient_noise_traces=traces,
         initial_distance=float(np.sqrt(((mean - facts.minimizer) ** 2).sum() + trace)),
@@ -233,4 +233,4 @@ def constants(problem: Problem, algorithm: Algorithm, start: Any = None) -> Cons
         initial_w2=None if goal is None else begin.w2(goal),
         initial_spread=float(np.square(points - mean).sum(axis=-1).mean()), gaps_at_origin=gaps,
         minimizer=facts.minimizer, target=goal, convention=convention)
-    return attach(found, replace(Provenance.of(problem, algorithm, start), algorithm=None))
+    return attach(known, replace(Provenance.of(problem, algorithm, start), algorithm=None))

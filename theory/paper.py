@@ -113,8 +113,8 @@ class Paper:
             statement = Statement(self, number, body, **declaration)
 
             @functools.wraps(body)
-            def theorem(constants: Constants, algorithm: Any, **given: Any) -> Bound:
-                return statement.bound(constants, algorithm, given)
+            def theorem(constants: Constants, algorithm: Any, **options: Any) -> Bound:
+                return statement.bound(constants, algorithm, options)
 
             theorem.__signature__ = statement.signature  # type: ignore[attr-defined]
             theorem.__doc__ = described(statement)

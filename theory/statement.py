@@ -190,11 +190,11 @@ class Statement:
         for hypothesis in self.hypotheses:
             hypothesis.require(algorithm, problem)
 
-    def bound(self, constants: Constants, algorithm: Any, given: dict[str, Any]) -> Bound:
+    def bound(self, constants: Constants, algorithm: Any, options: dict[str, Any]) -> Bound:
         """The theorem's value, after what all theorems check."""
         self._check(constants, algorithm)
         try:
-            arguments = self.signature.bind(constants, algorithm, **given)
+            arguments = self.signature.bind(constants, algorithm, **options)
         except TypeError as error:
             raise TypeError(f"theory.{self.id}(): {error}; it takes {', '.join(self.signature.parameters)}"
                             ) from None
@@ -202,23 +202,23 @@ class Statement:
         known = Known(self, arguments.arguments)
         known["variant"] = variant = named_variant(
             known["variant"], tuple(self.variants), self.id, self.formerly, 4)
-        found = known.call(self.body)
-        found = found if isinstance(found, Terms) else Terms(found)
-        if not set(found.terms) <= set(self.terms):
-            raise ValueError(f"terms={sorted(found.terms)} of {self.id} must be among {self.terms}")
-        target = found.target or (constants.target if self.quantity in self.paper.to_target else None)
-        start = found.start_distance
+        result = known.call(self.body)
+        result = result if isinstance(result, Terms) else Terms(result)
+        if not set(result.terms) <= set(self.terms):
+            raise ValueError(f"terms={sorted(result.terms)} of {self.id} must be among {self.terms}")
+        target = result.target or (constants.target if self.quantity in self.paper.to_target else None)
+        start = result.start_distance
         if start is BY_QUANTITY:
             rule = self.paper.start_distances.get(self.quantity) if self.kind != "rate" else None
             start = rule and known.call(rule)
         source = self.source(variant) if callable(self.source) else self.source
         bound = Bound.from_terms(
-            found.terms, known["rounds"] if found.rounds is None else found.rounds,
+            result.terms, known["rounds"] if result.rounds is None else result.rounds,
             assumptions=known.assumptions(), quantity=self.quantity, kind=self.kind,
             source=source or f"{self.paper.name} {self.number}", variant=variant, target=target,
-            start_distance=start, floor=found.floor, index=self.index, inputs=found.inputs, theorem=self.id)
+            start_distance=start, floor=result.floor, index=self.index, inputs=result.inputs, theorem=self.id)
         object.__setattr__(bound, "given", tuple(
-            name for name, value in given.items() if name not in COMMON and value is not None))
+            name for name, value in options.items() if name not in COMMON and value is not None))
         return attach(bound, dataclasses.replace(constants.of, algorithm=Part.of(algorithm)))
 
     def _check(self, constants: Any, algorithm: Any) -> None:

@@ -87,15 +87,15 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     family, solved = _family(problem, algorithm, start, allow_unstable)
     one_of("covariance", covariance, ("full", "diagonal", "none"))
     rounds = recorded_rounds(n_rounds, record)
-    dim, kept = problem.dim, len(rounds)
+    dim, n_kept = problem.dim, len(rounds)
     views = 1 + problem.n_clients if family.clients_differ else 1
     entries = {"full": dim * dim, "diagonal": dim, "none": 0}[covariance]
     laws = "" if views == 1 else f" of {views} laws"
-    refuse_numbers(views * kept * (dim + entries), f"{kept} recorded rounds{laws} of "
+    refuse_numbers(views * n_kept * (dim + entries), f"{n_kept} recorded rounds{laws} of "
                   f"covariance={covariance!r} at dimension {dim}", "record fewer rounds or use "
                   "covariance='diagonal'")
-    means = np.empty((views, kept, dim))
-    covs = np.zeros((views, kept, dim, dim)) if covariance == "full" else np.empty((views, kept, entries))
+    means = np.empty((views, n_kept, dim))
+    covs = np.zeros((views, n_kept, dim, dim)) if covariance == "full" else np.empty((views, n_kept, entries))
     with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported below, by its round
         mean, cov = _start(problem, algorithm, start)
         cov = None if covariance == "none" else np.zeros(dim) if cov is None else cov
@@ -105,14 +105,14 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
             if cov is not None:
                 _keep(covs, i, cov, mean.ndim)
     _finite(means, rounds, algorithm)
-    _finite(covs if covariance != "full" else covs.reshape(views, kept, -1), rounds, algorithm)
+    _finite(covs if covariance != "full" else covs.reshape(views, n_kept, -1), rounds, algorithm)
     gaussian, target = family.is_gaussian(solved, algorithm), algorithm.target(problem)
     of = Provenance.of(problem, algorithm, start)
 
     def law(view: int, label: str, clients: tuple[Law, ...] = ()) -> Law:
         cov = None if covariance == "none" else covs[view]
-        made = Law(rounds, means[view], cov, target, gaussian, clients, label)
-        return attach(made, of.client(view - 1) if view else of)
+        result = Law(rounds, means[view], cov, target, gaussian, clients, label)
+        return attach(result, of.client(view - 1) if view else of)
 
     return law(0, f"exact law of {type(algorithm).__name__}",
                tuple(law(view, f"client {view - 1}") for view in range(1, views)))
@@ -223,11 +223,11 @@ def sample_rounds(problem: Problem, algorithm: Algorithm, n_rounds: int, n_repli
     rounds, replicas = recorded_rounds(n_rounds, record if record is not None else ()), whole(
         "n_replicas", n_replicas, 1)
     generator = np.random.default_rng(whole("seed", seed))
-    kept = 1 if record is None else len(rounds)
-    refuse_numbers(replicas * kept * problem.dim, f"n_replicas={replicas} at {kept} rounds of dimension "
+    n_kept = 1 if record is None else len(rounds)
+    refuse_numbers(replicas * n_kept * problem.dim, f"n_replicas={replicas} at {n_kept} rounds of dimension "
                   f"{problem.dim}", "draw fewer at a time")
     mean, cov = _start(problem, algorithm, start)
-    out = np.empty((replicas, kept, problem.dim))
+    out = np.empty((replicas, n_kept, problem.dim))
     block = max(1, 4_000_000 // (len(rounds) * problem.n_clients * problem.dim))
     with np.errstate(over="ignore", invalid="ignore"):
         for first in range(0, replicas, block):

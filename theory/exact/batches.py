@@ -75,9 +75,9 @@ class MinibatchNoise:
         self.features = np.zeros((problem.n_clients, longest, dim))  # rows of zeros weigh nothing
         self.targets = np.zeros((problem.n_clients, longest))
         for client, size in enumerate(sizes):
-            mine = problem.clients == client
-            self.features[client, :size] = problem.features[mine]
-            self.targets[client, :size] = problem.targets[mine]
+            rows = problem.clients == client
+            self.features[client, :size] = problem.features[rows]
+            self.targets[client, :size] = problem.targets[rows]
         scale = sizes / batch if problem.grad_scale == "unbiased" else np.ones(len(sizes))
         finite = 1.0 if problem.replace else (sizes - batch) / np.maximum(sizes - 1, 1)
         self.factor = (finite * batch / sizes * (scale / problem.noise_std**2) ** 2)[:, None, None]

@@ -131,19 +131,16 @@ def average_law(problem: Any, algorithm: Any, n_rounds: int, *, function: str = 
         validate(problem, algorithm, start)
     length, goal = whole("n_rounds", n_rounds, 1), _truth(problem, algorithm, function, truth)
     refuse_work(n_schedules(algorithm) * 5.0 * float(length) ** 2, length)
-    laws = [_given(problem, quadratic.pooled(), one, length, function, start, goal)
-            for one in each_schedule(algorithm, length)]
-    of = Provenance.of(problem, algorithm, start)
-    if len(laws) == 1:
-        return attach(laws[0], of)
-    means = np.array([law.mean for law in laws])
-    spread = np.mean([law.variance for law in laws], axis=0) + means.var(axis=0)
-    return attach(AverageLaw(laws[0].lengths, means.mean(axis=0), spread, goal, laws[0].label), of)
+    means, variances = np.swapaxes([_on_schedule(problem, quadratic.pooled(), one, length, function, start)
+                                    for one in each_schedule(algorithm, length)], 0, 1)
+    law = AverageLaw(np.arange(1, length + 1), means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0),
+                     goal, f"average of {function} along {type(algorithm).__name__}")
+    return attach(law, Provenance.of(problem, algorithm, start))
 
 
-def _given(problem: Any, pooled: Any, algorithm: Any, length: int, function: str, start: Any,
-           truth: float) -> AverageLaw:
-    """The law given one schedule."""
+def _on_schedule(problem: Any, pooled: Any, algorithm: Any, length: int, function: str,
+                 start: Any) -> tuple[Array, Array]:
+    """Mean and variance on one schedule."""
     mean, cov = start_of(problem, algorithm, start)
     directions = Directions.of(pooled, cov)
     refuse_work(5.0 * float(length) ** 2 * len(directions.left), length)
@@ -151,19 +148,19 @@ def _given(problem: Any, pooled: Any, algorithm: Any, length: int, function: str
     steps = np.broadcast_to(algorithm.schedule.at(np.arange(length)), length)
     oldest = int(ages.max())
     refuse_numbers(len(directions.left) * (oldest + 2) * (length + 1),
-                           f"covariances of n_rounds={length} iterates at dimension {pooled.dim} with ages "
-                           f"up to {oldest}", "average over fewer, or use diagonal Hessians")
+                   f"covariances of n_rounds={length} iterates at dimension {pooled.dim} with ages up to "
+                   f"{oldest}", "average over fewer, or use diagonal Hessians")
     delays = Delays(directions, algorithm.friction, oldest, length + 1, *directions.enter(mean, cov))
     with np.errstate(over="ignore", invalid="ignore"):
-        found = (_squares if function == "square" else _identity)(directions, delays, steps, ages)
-        extra = _non_normal(problem, algorithm, delays, steps, ages) if function == "square" else 0.0
-        lengths = np.arange(1, length + 1)
-        means, variances = found[0] / lengths, (found[1] + extra) / lengths.astype(float) ** 2
+        sums, squares = (_squares if function == "square" else _identity)(directions, delays, steps, ages)
+        if function == "square":
+            squares = squares + _non_normal(problem, algorithm, delays, steps, ages)
+        lengths = np.arange(1.0, length + 1.0)
+        means, variances = sums / lengths, squares / lengths**2
     if not (np.isfinite(means).all() and np.isfinite(variances).all()):
         raise ValueError(f"step_size={algorithm.step_size!r}: the law leaves the range of float64 within "
                          f"n_rounds={length}; the step size is beyond the stability limit")
-    return AverageLaw(lengths, means, variances, truth,
-                      f"average of {function} along {type(algorithm).__name__}")
+    return means, variances
 
 
 def _truth(problem: Any, algorithm: Any, function: str, truth: float | None) -> float:
@@ -265,13 +262,13 @@ def combine_servers(laws: Sequence[AverageLaw], times: Any) -> AverageLaw:
     """
     if not laws or not all(isinstance(law, AverageLaw) for law in laws):
         raise ValueError(f"laws={laws!r} must be a sequence of at least one AverageLaw")
-    given = shape("times", array("times", times, 1), (len(laws),), " (one per server)")
-    for i, value in enumerate(given):
+    lengths = shape("times", array("times", times, 1), (len(laws),), " (one per server)")
+    for i, value in enumerate(lengths):
         positive(f"times[{i}]", float(value))
     truths = sorted({law.truth for law in laws})
     if len(truths) > 1:
         raise ValueError(f"laws have truths {truths}; they must be one and the same")
-    shares = given / given.sum()
+    shares = lengths / lengths.sum()
     mean = sum(share * law.mean[-1] for share, law in zip(shares, laws, strict=True))
     variance = sum(share**2 * law.variance[-1] for share, law in zip(shares, laws, strict=True))
     total = sum(int(law.lengths[-1]) for law in laws)

@@ -89,16 +89,16 @@ def stationary_autocovariance(curvature: float, step_size: float, tau: int, n_la
     variance = stationary_variance(curvature, step_size, tau, gradient_variance)
     lags = np.arange(whole("n_lags", n_lags) + 1)
     tilt = (np.sin(0.5 * w) - np.cos(w * tau)) / (np.cos(0.5 * w) + np.sin(w * tau))
-    found = variance * (np.cos(w * lags) + tilt * np.sin(w * lags))
+    covs = variance * (np.cos(w * lags) + tilt * np.sin(w * lags))
     if n_lags > tau + 1:
         from scipy.signal import lfilter, lfiltic  # slow to import
 
         taps = np.zeros(tau + 2)
         taps[0], taps[1] = 1.0, -1.0
         taps[-1] += ha
-        past = lfiltic([1.0], taps, found[tau + 1::-1][:tau + 1])
-        found[tau + 2:] = lfilter([1.0], taps, np.zeros(n_lags - tau - 1), zi=past)[0]
-    return found
+        past = lfiltic([1.0], taps, covs[tau + 1::-1][:tau + 1])
+        covs[tau + 2:] = lfilter([1.0], taps, np.zeros(n_lags - tau - 1), zi=past)[0]
+    return covs
 
 
 def continuous_variance(curvature: float, delay: float) -> float:
@@ -130,9 +130,9 @@ def long_run_variance(curvature: float, step_size: float, tau: int, mean: float 
     v = 2.0 * step_size + step_size**2 * nonnegative("gradient_variance", gradient_variance)
     lags = 8 * (tau + 1)
     while True:
-        found = stationary_autocovariance(curvature, step_size, tau, lags, gradient_variance)
-        if np.abs(found[-tau - 2:]).max() <= 1e-10 * found[0]:  # enters squared
+        covs = stationary_autocovariance(curvature, step_size, tau, lags, gradient_variance)
+        if np.abs(covs[-tau - 2:]).max() <= 1e-10 * covs[0]:  # enters squared
             break
         lags *= 2
-    squares = 2.0 * (found[0]**2 + 2.0 * (found[1:] ** 2).sum())
+    squares = 2.0 * (covs[0]**2 + 2.0 * (covs[1:] ** 2).sum())
     return float(squares + 4.0 * mean**2 * v / ha**2)

@@ -110,8 +110,8 @@ class StaleFamily(ExactFamily):
     def solvable(self, problem: Any) -> Any:
         """Also minibatches of `GaussianMean`: their noise does not depend on the point."""
         if isinstance(problem, GaussianMean) and problem.has_minibatches:
-            given = problem.as_quadratic()
-            return MomentMatched(given.hessians, given.minimizers, given.weights, given.gradient_noise)
+            same = problem.as_quadratic()
+            return MomentMatched(same.hessians, same.minimizers, same.weights, same.gradient_noise)
         return super().solvable(problem)
 
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
@@ -185,8 +185,8 @@ class StaleFamily(ExactFamily):
         for _ in range(60):  # the noise of 2^n updates tends to the stationary covariance
             power = power.squared()
             if np.abs(power.matrix).max() <= 1e-10:  # enters squared
-                found = directions.leave(np.zeros(len(directions.curvatures)), power.noise[..., 0, 0].ravel())
-                return problem.minimizer, found[1]
+                still = np.zeros(len(directions.curvatures))
+                return problem.minimizer, directions.leave(still, power.noise[..., 0, 0].ravel())[1]
         raise NoExactLaw("the powers of the round map do not vanish: the step size is too close to the "
                          "stability limit")
 
@@ -199,23 +199,23 @@ class StaleFamily(ExactFamily):
         chosen = generator.integers(len(each), size=len(points))
         out = np.empty((len(points), len(rounds), points.shape[1]))
         for number, one in enumerate(each):
-            mine = chosen == number
-            out[mine] = self._sample(problem, one, rounds, points[mine], generator)
+            followers = chosen == number
+            out[followers] = self._sample(problem, one, rounds, points[followers], generator)
         return out
 
     def _sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                 generator: np.random.Generator) -> Array:
         """Replicas that follow one schedule."""
         pooled, last, friction = problem.pooled(), int(rounds[-1]), algorithm.friction
-        hessian, given = pooled.dense_hessians[0], pooled.noise_covariances
-        noise = np.zeros_like(hessian) if given is None else given[0]
+        hessian, noises = pooled.dense_hessians[0], pooled.noise_covariances
+        noise = np.zeros_like(hessian) if noises is None else noises[0]
         ages, unit = algorithm.ages(last), np.eye(pooled.dim)
         steps = np.broadcast_to(algorithm.schedule.at(np.arange(last)), last)
         depth = int(ages.max(initial=0)) + 1
         past = np.zeros((depth, *points.shape))
         past[0] = points - pooled.minimizer
         velocity = np.zeros_like(past[0])
-        out, kept = np.empty((len(points), len(rounds), pooled.dim)), 1
+        out, recorded = np.empty((len(points), len(rounds), pooled.dim)), 1
         out[:, 0] = points
         for number in range(last):
             h, now = float(steps[number]), past[number % depth]
@@ -228,7 +228,7 @@ class StaleFamily(ExactFamily):
                 velocity = (1.0 - friction * h) * velocity + kick
                 new = now + h * velocity
             past[(number + 1) % depth] = new
-            if kept < len(rounds) and rounds[kept] == number + 1:
-                out[:, kept] = new + pooled.minimizer
-                kept += 1
+            if recorded < len(rounds) and rounds[recorded] == number + 1:
+                out[:, recorded] = new + pooled.minimizer
+                recorded += 1
         return out

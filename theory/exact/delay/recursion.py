@@ -55,8 +55,8 @@ class Directions:
         All pairs are followed where directions are correlated, or where `vectors` mix them; with
         `variances` only pairs (i, i) wherever coordinates are the directions.
         """
-        dim, given = problem.dim, problem.gradient_noise
-        matrix = isinstance(given, np.ndarray)
+        dim, gradient_noise = problem.dim, problem.gradient_noise
+        matrix = isinstance(gradient_noise, np.ndarray)
         dense = problem.structure == "dense" and dim > 1
         if dense:
             values, vectors = np.linalg.eigh(problem.mean_hessian)
@@ -69,10 +69,10 @@ class Directions:
             left = right = np.arange(dim)
         noise = np.zeros(len(left))
         if matrix:
-            table = given[0] if vectors is None else vectors.T @ given[0] @ vectors
+            table = gradient_noise[0] if vectors is None else vectors.T @ gradient_noise[0] @ vectors
             noise = table[left, right]
-        elif given is not None:
-            noise = np.where(left == right, float(given) ** 2, 0.0)
+        elif gradient_noise is not None:
+            noise = np.where(left == right, float(gradient_noise) ** 2, 0.0)
         return cls(values, vectors, problem.minimizer, noise, left, right)
 
     @property
@@ -128,8 +128,8 @@ class Delays:
     ----------
     mean : (d, width), column l modulo width is E y(l)
     cov : (p, oldest + 1, width), Cov(y_i(l), y_j(m)) at [pair, l mod oldest + 1, m mod width]
-    made : int
-        Updates made, the number l of the newest iterate.
+    updates : int
+        How many were made, the number l of the newest iterate.
     """
 
     def __init__(self, directions: Directions, friction: float | None, oldest: int, width: int,
@@ -145,26 +145,26 @@ class Delays:
         self._of_velocity = np.zeros(len(cov))  # Cov(q_i(l), q_j(l))
         self._left = directions.curvatures[directions.left]
         self._right = directions.curvatures[directions.right]
-        self.made = 0
+        self.updates = 0
 
     def step(self, step: float, age: int) -> Array:
         """One update; returns the covariances (p, k) of y_i(l+1) with the known y_j, before it is one."""
-        made, swap = self.made, self.directions.swap
-        known = min(made + 1, self.width)
-        old, now, new = (made - age) % self.depth, made % self.depth, (made + 1) % self.depth
-        seen, here, next = (made - age) % self.width, made % self.width, (made + 1) % self.width
+        newest, swap = self.updates, self.directions.swap
+        known = min(newest + 1, self.width)
+        old, now, new = (newest - age) % self.depth, newest % self.depth, (newest + 1) % self.depth
+        stale, here, next = (newest - age) % self.width, newest % self.width, (newest + 1) % self.width
         pull = step * self._left[:, None] * self.cov[:, old, :known]
         noise = self.directions.inject(step, self.friction)
-        forces = step * self.directions.curvatures * self.mean[:, seen]
+        forces = step * self.directions.curvatures * self.mean[:, stale]
         if self.friction is None:
             row = self.cov[:, now, :known] - pull
-            own = row[:, here] - step * self._right * row[:, seen] + noise
+            own = row[:, here] - step * self._right * row[:, stale] + noise
             self.mean[:, next] = self.mean[:, here] - forces
         else:
             keep = 1.0 - self.friction * step
-            before = self._with_velocity[:, seen]
+            before = self._with_velocity[:, stale]
             crossed = self._right * before + self._left * before[swap]
-            square = self._left * self._right * self.cov[:, old, seen]
+            square = self._left * self._right * self.cov[:, old, stale]
             self._of_velocity = (keep**2 * self._of_velocity - keep * step * crossed + step**2 * square
                                  + noise)
             velocity = keep * self._with_velocity[:, :known] - pull
@@ -177,13 +177,13 @@ class Delays:
             self.mean[:, next] = self.mean[:, here] + step * self._velocity
         self.cov[:, new, :known] = row
         self.cov[:, new, next] = 0.5 * (own + own[swap])  # pairs (i, j) and (j, i) would drift apart
-        kept = np.arange(max(0, made + 2 - self.depth), made + 1)  # what other iterates know of the new one
-        self.cov[:, kept % self.depth, next] = row[swap][:, kept % self.width]
-        self.made = made + 1
+        earlier = np.arange(max(0, newest + 2 - self.depth), newest + 1)  # they know the new one
+        self.cov[:, earlier % self.depth, next] = row[swap][:, earlier % self.width]
+        self.updates = newest + 1
         return row
 
     @property
     def newest(self) -> tuple[Array, Array]:
         """Mean (d,) of y(l) and covariances (p,) of its pairs."""
-        return (self.mean[:, self.made % self.width],
-                self.cov[:, self.made % self.depth, self.made % self.width])
+        return (self.mean[:, self.updates % self.width],
+                self.cov[:, self.updates % self.depth, self.updates % self.width])

@@ -71,18 +71,18 @@ class FAHMCFamily(FederatedFamily):
         plain = super().rounds(problem, algorithm, variances, sampling)
 
         def clients(number: int) -> ClientMaps:
-            found = plain(number)
-            if found.deviations.ndim == 3:
-                towards = np.linalg.solve(problem.dense_hessians, -found.deviations) @ problem.mean_hessian
+            own = plain(number)
+            if own.deviations.ndim == 3:
+                towards = np.linalg.solve(problem.dense_hessians, -own.deviations) @ problem.mean_hessian
             else:
-                towards = -found.deviations / problem.diagonal_hessians * problem.mean_hessian
+                towards = -own.deviations / problem.diagonal_hessians * problem.mean_hessian
             if algorithm.debias == "fresh":
-                return replace(found, deviations=-towards, pulls=apply(towards, problem.minimizer[None]))
+                return replace(own, deviations=-towards, pulls=apply(towards, problem.minimizer[None]))
             kind = "corrected" if number else algorithm.first_round
             if kind == "none":
-                return replace(found, anchored=np.zeros_like(towards))
+                return replace(own, anchored=np.zeros_like(towards))
             centre = np.zeros(problem.dim) if kind == "printed" else problem.minimizer
-            return replace(found, pulls=apply(towards, centre[None]), anchored=-found.deviations - towards)
+            return replace(own, pulls=apply(towards, centre[None]), anchored=-own.deviations - towards)
 
         return plain if algorithm.debias is None else clients
 
@@ -93,11 +93,11 @@ class FAHMCFamily(FederatedFamily):
         centres = problem.minimizer - shift @ problem.minimizer
 
         def step(k: int) -> LocalStep:
-            found, early = plain(k), algorithm.debias == "stale" and k < algorithm.local_steps
+            own, early = plain(k), algorithm.debias == "stale" and k < algorithm.local_steps
             kind = algorithm.first_round if early else "corrected"
             if kind == "none":
-                return found
-            away, still = unit - found.maps, float(kind != "printed")
-            return found._replace(shifts=still * apply(away, centres), anchors=away @ shift)
+                return own
+            away, still = unit - own.maps, float(kind != "printed")
+            return own._replace(shifts=still * apply(away, centres), anchors=away @ shift)
 
         return plain if algorithm.debias is None else step

@@ -200,6 +200,6 @@ def two_group_law(rounds: Any, *, curvatures: tuple[float, float], minimizers: t
             "trajectories return to where they began", length, float("nan"))
     alone = 0.5 * (-power_deviation(lost, 2 * count) / a).sum()
     both = 0.5 * alone + 0.5 * reach.prod() * geometric(lost.sum() - lost.prod(), count)
-    fixed, kept = 0.5 * (gone @ centres) / leaving, (1.0 - leaving) ** n
+    fixed, remaining = 0.5 * (gone @ centres) / leaving, (1.0 - leaving) ** n
     noise = (common * both + (1.0 - common) * alone) / (leaving * (2.0 - leaving))
-    return kept * start + (1.0 - kept) * fixed, kept**2 * spread + (1.0 - kept**2) * noise
+    return remaining * start + (1.0 - remaining) * fixed, remaining**2 * spread + (1.0 - remaining**2) * noise

@@ -45,13 +45,13 @@ def parts_of(algorithm: Any, eta: float, dim: int) -> list[list[Array]]:
     none = np.zeros(len(parts[0].change))
     tables = ((np.diag(none + 1.0) + part.change, *(
         np.array([none if column is None else column]).T for column in part[1:])) for part in parts)
-    found: list[list[Array]] = []
-    for made in tables:
-        drift, *added = (np.kron(table, np.eye(dim)) for table in made)
-        if found and not any(column.any() for column in added):  # nothing is evaluated: one with the last
-            drift, *added = (drift @ table for table in found.pop())
-        found.append([drift, *added])
-    return found
+    stages: list[list[Array]] = []
+    for part_tables in tables:
+        drift, *added = (np.kron(table, np.eye(dim)) for table in part_tables)
+        if stages and not any(column.any() for column in added):  # nothing is evaluated: one with the last
+            drift, *added = (drift @ table for table in stages.pop())
+        stages.append([drift, *added])
+    return stages
 
 
 class MinibatchRounds:

@@ -63,11 +63,11 @@ class FederatedFamily(ExactFamily):
         """A function of the local step k giving a `LocalStep`."""
         spectrum = Spectrum(problem)
         steps = Steps(self, algorithm, spectrum.values, problem.gradient_noise is not None)
-        made = partial(local_steps, problem, spectrum, algorithm.shared_noise)
+        as_matrices = partial(local_steps, problem, spectrum, algorithm.shared_noise)
         if steps.equal is None:
-            return batched(lambda numbers: list(map(LocalStep, *made(steps.motions(numbers))[:4])),
+            return batched(lambda numbers: list(map(LocalStep, *as_matrices(steps.motions(numbers))[:4])),
                            steps.room // problem.n_clients)
-        same = made(steps.equal)
+        same = as_matrices(steps.equal)
         return lambda k: same
 
     def memory(self, algorithm: Any) -> int:

@@ -231,11 +231,11 @@ class GossipMap:
         """Solution of m = M m + v: (I - W + a A) x = a A b, velocities (W - I) x / eta."""
         c, move = self.components, self.move
         rate = move.size if move.keep is None else move.size**2 / (1.0 - move.keep)
-        found = np.stack([self._solve(rate, group) for group in range(c.groups)])
+        positions = np.stack([self._solve(rate, group) for group in range(c.groups)])
         if move.keep is None:
-            return found.reshape(c.groups, -1)
-        velocities = -c.mixed(found[..., None])[..., 0] / move.size
-        return np.stack([found, velocities], axis=1).reshape(c.groups, -1)
+            return positions.reshape(c.groups, -1)
+        velocities = -c.mixed(positions[..., None])[..., 0] / move.size
+        return np.stack([positions, velocities], axis=1).reshape(c.groups, -1)
 
     def _solve(self, rate: float, group: int) -> Array:
         c = self.components

@@ -136,7 +136,7 @@ def test_refusals():
     labels = fs.LogisticRegression(np.ones((6, 1)), [0, 1] * 3, [0, 0, 1, 1, 2, 2], prior_variance=1.0)
     with pytest.raises(NoExactLaw, match="affine"):
         theory.exact_law(labels, fs.DESGLD(0.1, mixing), 4)
-    assert families.require_steps(fs.DESGLD(HARMONIC, mixing), 10**9, "nobody asks") is None
+    assert families.require_steps(fs.DESGLD(HARMONIC, mixing), 10**9) is None
 
 
 def test_saved_laws_keep_their_clients(tmp_path):

@@ -11,6 +11,8 @@ import numpy as np
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
+from .exact.affine import at
+
 
 @dataclass(frozen=True)
 class Potentials:
@@ -48,19 +50,13 @@ def potentials(problem: Any) -> Potentials:
 
 @potentials.register
 def _of_quadratic(problem: Quadratic) -> Potentials:
-    spectra: Array
-    overall: Array
-    if problem.structure == "dense":
-        spectra = np.asarray(np.linalg.eigvalsh(problem.hessians), dtype=np.float64)
-        overall = np.asarray(np.linalg.eigvalsh(problem.mean_hessian), dtype=np.float64)
-        gaps = problem.minimizer - problem.minimizers
-        gradients = np.einsum("cij,cj->ci", problem.hessians, gaps)
-        at_origin = 0.5 * np.einsum("ci,cij,cj->c", problem.minimizers, problem.hessians, problem.minimizers)
-    else:
-        spectra = np.sort(problem.diagonal_hessians, axis=1)
-        overall = np.sort(problem.mean_hessian)
-        gradients = problem.diagonal_hessians * (problem.minimizer - problem.minimizers)
-        at_origin = 0.5 * (problem.diagonal_hessians * problem.minimizers**2).sum(axis=1)
+    dense = problem.structure == "dense"
+    hessians = problem.hessians if dense else problem.diagonal_hessians
+    spectrum: Any = np.linalg.eigvalsh if dense else np.sort
+    local, overall = spectrum(hessians), spectrum(problem.mean_hessian)
+    times = at if dense else np.multiply
+    gradients = times(hessians, problem.minimizer - problem.minimizers)
+    at_origin = 0.5 * (problem.minimizers * times(hessians, problem.minimizers)).sum(axis=1)
     noise = problem.gradient_noise
     if noise is None:
         traces = np.zeros(problem.n_clients)
@@ -68,5 +64,5 @@ def _of_quadratic(problem: Quadratic) -> Potentials:
         traces = np.full(problem.n_clients, noise**2 * problem.dim)
     else:
         traces = np.trace(noise, axis1=1, axis2=2)
-    return Potentials(spectra[:, [0, -1]], overall[[0, -1]], problem.minimizer, gradients,
+    return Potentials(local[:, [0, -1]], overall[[0, -1]], problem.minimizer, gradients,
                       np.maximum(traces, 0.0), np.maximum(at_origin, 0.0))

@@ -94,9 +94,9 @@ def refuse_numbers(numbers: int, what: str, advice: str) -> None:
                          f"{MEMORY_LIMIT / 1e9:.3g} GB; {advice}")
 
 
-def require_steps(algorithm: Any, n_steps: int, asked: str) -> None:
-    """Raise ValueError where the schedule is shorter than `n_steps`, for which what is `asked` asks."""
-    known = algorithm.schedule.n_steps
+def require_steps(algorithm: Any, n_steps: int, asked: str = "") -> None:
+    """Raise ValueError where the schedule is shorter than the `n_steps` that what is `asked` asks for."""
+    known, asked = algorithm.schedule.n_steps, asked or f"n_rounds={n_steps} asks"
     if known is not None and known < n_steps:
         raise ValueError(f"step_size has {known} entries; {asked} for {n_steps}")
 

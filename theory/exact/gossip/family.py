@@ -55,7 +55,7 @@ class DecentralizedFamily(ExactFamily):
 
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
                 full: bool) -> Iterable[Moments]:
-        _require_steps(algorithm, int(rounds[-1]))
+        require_steps(algorithm, int(rounds[-1]))
         if cov is None and has_minibatches(problem):
             problem = problem.curvature_problem()
         law, step = self._law(problem, algorithm, cov, full)
@@ -98,7 +98,7 @@ class DecentralizedFamily(ExactFamily):
         return means[view], covs[view]  # type: ignore[index]
 
     def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
-        _require_steps(algorithm, n_steps)
+        require_steps(algorithm, n_steps)
         components, step = self._steps(problem, algorithm, True)
         moves, velocities = self._moves(algorithm), self.velocities(problem, algorithm)
         state = components.begin(mean, velocities, np.zeros(problem.dim) if cov is None else cov)
@@ -123,7 +123,7 @@ class DecentralizedFamily(ExactFamily):
     def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                generator: np.random.Generator) -> Array:
         require_rounds_to_draw(problem)
-        _require_steps(algorithm, int(rounds[-1]))
+        require_steps(algorithm, int(rounds[-1]))
         components, step = self._steps(problem, algorithm, problem.structure == "dense" or isinstance(
             problem.gradient_noise, np.ndarray))
         moves, each = self._moves(algorithm), points[:, None] if points.ndim == 2 else points
@@ -164,7 +164,3 @@ class GossipJointLaw(JointLaw):
         rows = (hessians.mean(axis=0) - hessians).transpose(1, 0, 2).reshape(self.dim, -1) / clients
         offset = self.mean.reshape(len(self.mean), -1) @ rows.T
         return (offset**2).sum(axis=1) + np.einsum("ia,kab,ib->k", rows, self.cov, rows, optimize=True)
-
-
-def _require_steps(algorithm: Any, n_steps: int) -> None:
-    require_steps(algorithm, n_steps, f"n_rounds={n_steps} asks")

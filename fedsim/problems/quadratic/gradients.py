@@ -101,11 +101,16 @@ def _dense_gradient(problem, client, x, scratch, out):
 
 
 @exact_gradient.register(DiagonalQuadratic)
-@exact_gradient.register(CoordinateQuadratic)
 def _diagonal_gradient(problem, client, x, scratch, out):
     for i in range(x.shape[0]):
         lanes.scaled_shift(out[i], coordinate(problem.hessians, client, i), x[i],
                            coordinate(problem.minimizers, client, i))
+
+
+@exact_gradient.register(CoordinateQuadratic)
+def _coordinate_gradient(problem, client, x, scratch, out):
+    for i in range(x.shape[0]):
+        lanes.scaled_shift(out[i], problem.hessians[client, i], x[i], problem.minimizers[client, i])
 
 
 @stochastic_gradient.register(NoisyQuadratic)

@@ -42,7 +42,8 @@ def page(folder: Path, scale: str) -> str:
                                      undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     environment.filters["json"] = json.dumps
     return environment.get_template("gallery.html.j2").render(
-        results=results, scale=scale, classes=CLASSES, words={**CLAIM_WORDS, **FINDING_WORDS}, papers=_papers(),
+        results=results, scale=scale, classes=CLASSES, papers=_papers(),
+        words={**CLAIM_WORDS, **FINDING_WORDS},
         claims=total(item for result in results for item in result["claims"]),
         findings=total(item for result in results for item in result["findings"]),
         unjudged=sum(len(result["unjudged"]) for result in results),

@@ -14,7 +14,8 @@ from layout import PACKAGES, ROOT, imports, imports_of, name_of, shown, sources,
 
 MAX_LINES = 300
 
-TEXT = {".py", ".toml", ".txt", ".md", ".json", ".csv", ".html", ".j2", ".mplstyle", ".cff", ".cfg", ".ini", ".yml", ""}
+TEXT = {".py", ".toml", ".txt", ".md", ".json", ".csv", ".html", ".j2", ".mplstyle", ".cff", ".cfg", ".ini",
+        ".yml", ""}
 
 # What theory may take from fedsim: modules of definitions, never one that simulates or compiles.
 THEORY_MAY_IMPORT = {

@@ -12,7 +12,7 @@ from distribution import copied
 LINES = {
     "fedsim/__init__.py": (("from .algorithms.fa_ld import FALD\n",
                             "from .algorithms.fa_ld import FALD\nfrom .algorithms.fa_made import FAMade\n"),
-                           ('    "FALD",\n', '    "FALD",\n    "FAMade",\n')),
+                           (' "FALD", ', ' "FALD", "FAMade", ')),
     "tests/algorithms.py": (("import naive_fa_hmc\n", "import naive_fa_hmc\nimport naive_fa_made\n"),
                             ("from mutants import Mutants\n",
                              "from cases.fa_made import FA_MADE, LAWS\nfrom mutants import Mutants\n"),

@@ -17,15 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.rounds import advance
 from ..interfaces import Problem
 from ..problems.gradients import stochastic_gradient
 from ..random.slots import normal_row
 from ..settings.participation import Participation
-from ..settings.schedules import step_size
 from ..settings.validation import Array
 from ..stability.minibatch import Radius
 from ..vector import lanes
+from .bodies import advance, step_size_at
 from .federated import Federated, begin_round, federated_round, local_update
 
 
@@ -49,7 +48,7 @@ def _begin_round(kernel, problem, lane_set, work, round):
 @local_update.register(FANewKernel)
 def _langevin_step(kernel, problem, lane_set, work, slot, step, client, private, own, shared):
     # rows work.local[slot][i] hold coordinate i of all lanes; `private` is 1/sqrt(w_c)
-    x, eta = work.local[slot], step_size(kernel.schedule, step)
+    x, eta = work.local[slot], step_size_at(kernel.schedule, step)
     size = np.sqrt(2.0 * eta * (1.0 - kernel.shared_noise))
     stochastic_gradient(problem, lane_set, client, step, 0, x, work.scratch, work.gradient)
     for i in range(x.shape[0]):

@@ -33,4 +33,4 @@ def _(kernel, problem):
 @FA_NEW.kernel_change("weights ignored in the average", "full")
 def _(kernel, problem):
     equal = np.full(problem.n_clients, 1.0 / problem.n_clients)
-    return kernel._replace(clients=kernel.clients._replace(weights=equal))
+    return kernel._replace(clients=kernel.clients._replace(shares=equal))

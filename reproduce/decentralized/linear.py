@@ -153,7 +153,7 @@ def tables(p: Any) -> Tables:
 
 def _sets(p: Any) -> Tables:
     """Exact laws of every data set: table sets (limits, speeds, hypotheses), spread and assumptions."""
-    rows, every, assumptions = [], [], []
+    rows, along = de.empty("sets", "spread", "assumptions"), []
     for seed, problem in data_sets(p):
         limits, curves = [], {}
         for name in de.NETWORKS:
@@ -162,20 +162,20 @@ def _sets(p: Any) -> Tables:
             late = distances([agent.at(LATE) for agent in law.clients], problem.target())
             means, facts = _means(name, law), theory.constants(problem, algorithm, p.start)
             theorem, end = de.applied(de.AVERAGE, facts, algorithm), means.iloc[-1]
-            every.append(means[:-1])
+            along.append(means[:-1])
             curves[name] = means[:-1][["average", "agents"]]
             limits.append({"data_set": seed, "network": name, "posterior_sd": spread(problem.target()),
                            "start": means["average"][0], "average": end["average"], "agents": end["agents"],
                            "best_agent": late.min(), "worst_agent": late.max(),
                            "radius": stability_radius(problem.as_quadratic(), algorithm),
                            "status": theorem.status, "why": theorem.why})
-        rows += speeds_of(limits, curves)
-        assumptions.append(de.assumptions_row(problem, 0.0, data_set=seed))
+        rows["sets"] += speeds_of(limits, curves)
+        rows["assumptions"].append(de.assumptions_row(problem, 0.0, data_set=seed))
     ends = {f"{name}_{end}": (name, how) for name in ("average", "agents")
             for end, how in (("low", "min"), ("high", "max"))}
-    along = pd.concat(every).groupby(["network", "round"], sort=False).agg(**ends)
-    return {"sets": pd.DataFrame(rows), "spread": along.reset_index(),
-            "assumptions": pd.DataFrame(assumptions)}
+    grouped = pd.concat(along).groupby(["network", "round"], sort=False)
+    rows["spread"].append(grouped.agg(**ends).reset_index())
+    return de.tables_of(rows)
 
 
 def printed_components(p: Any) -> pd.DataFrame:

@@ -114,10 +114,12 @@ def contrasts(accuracy: Mapping[str, np.ndarray], **labels: Any) -> list[dict[st
         ("low", "high"), intervals(runs, 1, 0.05), strict=True))} for network, runs in apart.items()]
 
 
-def posterior(data: Data, problem: fs.LogisticRegression, p: Any) -> tuple[fs.Gaussian, np.ndarray, dict]:
-    """Its moments as a normal law, accuracies of its draws, facts: from Metropolis-adjusted Hamiltonian MC.
+def posterior(data: Data, problem: fs.LogisticRegression, p: Any) -> tuple[fs.Gaussian, np.ndarray,
+                                                                           dict[str, float]]:
+    """Its moments as a normal law, and accuracies of its draws: Metropolis-adjusted Hamiltonian Monte Carlo.
 
-    "halves_w2" is W2 between the laws fitted to two halves of the chains: the size of its sampling error.
+    The facts are columns of the table "setting"; "halves_w2" is W2 between the laws fitted to two halves of
+    the chains, the size of its sampling error.
     """
     note("reference sample of the posterior")
     sample = posterior_reference(problem, n_chains=p.reference_chains, n_draws=p.reference_draws, seed=p.seed,
@@ -160,8 +162,8 @@ def add_hypotheses(rows: Rows, p: Any, number: int, problem: fs.LogisticRegressi
     for name in de.NETWORKS:
         algorithm = de.algorithm_on(name, p)
         theorem = de.applied(de.AGENTS, theory.constants(problem, algorithm), algorithm)
-        number_of = "Theorem 11" if isinstance(algorithm, fs.DESGHMC) else "Theorem 1"
-        rows["hypotheses"].append(theorem.row(theorem=number_of, data_set=number, network=name))
+        rows["hypotheses"].append(theorem.row(theorem=de.method_of(vars(p))[1], data_set=number,
+                                              network=name))
     rows["assumptions"].append(de.assumptions_row(problem, noise_sd(problem), data_set=number))
 
 

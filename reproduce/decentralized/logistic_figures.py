@@ -193,7 +193,7 @@ def _panel(number: str, own: list[Parameter], data: str, disconnected: str, cost
            shows: str = "", first: Sequence[Claim] = (), more: Sequence[Claim] = (), counted_in: str = "",
            source: tuple[str, str] = claims.THEORY, context: str = "", **drawing: Any) -> Panel:
     """A figure on the simulated or the breast cancer data; the latter need no seed."""
-    simulated, (method, theorem) = data == "simulated data", de.method_of(own)
+    simulated, (method, theorem) = data == "simulated data", de.method_of(item.name for item in own)
     units, section = ("data sets", "section 5.2") if simulated else ("dealings", "section 5.3")
     parameters = [*own, *(SIMULATED if simulated else BREAST_CANCER),
                   *(item for item in SHARED if simulated or item.name != "data_seed")]

@@ -6,7 +6,7 @@ hypotheses hold, and if not which one fails and by how much. A disconnected netw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,11 +69,9 @@ def printed(place: str, step_size: float, friction: float | None = None) -> list
             for name, (symbol, value) in values.items() if value is not None]
 
 
-def method_of(parameters: Sequence[Parameter]) -> tuple[str, str]:
-    """Method and theorem of a figure with these parameters."""
-    if any(item.name == "friction" for item in parameters):
-        return "DE-SGHMC", "Theorem 11"
-    return "DE-SGLD", "Theorem 1"
+def method_of(names: Iterable[str]) -> tuple[str, str]:
+    """Method and theorem of a figure with parameters of these names."""
+    return ("DE-SGHMC", "Theorem 11") if "friction" in names else ("DE-SGLD", "Theorem 1")
 
 
 class Application(NamedTuple):

@@ -81,11 +81,11 @@ def parts_of(p: Any, data: logistic.Data, number: int) -> dict[str, logistic.Dat
     features, labels, name = data
     order = np.random.default_rng(p.split_seed + number).permutation(len(labels))[:p.n_data]
     n_test = round(p.test_share * len(order))
-    train = features[order[n_test:]]
+    rows = dict(zip(PARTS, (order[n_test:], order[:n_test]), strict=True))
     # rounded: runs that amplify rounding errors then begin alike on every machine
-    return {part: logistic.Data(logistic.with_intercept(np.round(logistic.standardised(
-        features[rows], train), 9)), labels[rows], name)
-        for part, rows in zip(PARTS, (order[n_test:], order[:n_test]), strict=True)}
+    scaled = np.round(logistic.standardised(features, features[rows["training"]]), 9)
+    return {part: logistic.Data(logistic.with_intercept(scaled[own]), labels[own], name)
+            for part, own in rows.items()}
 
 
 def local_radius(problem: fs.LogisticRegression, network: str, p: Any) -> float:
@@ -260,7 +260,7 @@ def _claims(method: str, theorem: str, number: str) -> list[Claim | Finding]:
 
 
 def _panel(number: str, own: list[Parameter]) -> Panel:
-    parameters, (method, theorem) = [*own, *SHARED], method_of(own)
+    parameters, (method, theorem) = [*own, *SHARED], method_of(item.name for item in own)
     return Panel(
         TITLE="Accuracy of one agent, MAGIC telescope data or a stand-in", PAPER=f"{method} figure {number}",
         SHOWS=("Bayesian logistic regression on the MAGIC telescope's data (--data magic04.data; a SYNTHETIC "

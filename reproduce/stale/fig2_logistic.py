@@ -57,10 +57,10 @@ def _run(case: blr.Case, n_workers: int, from_origin: bool) -> Run:
     path = fs.sample_path(problem, algorithm, p.updates, seed=p.seed, n_chains=p.n_replicas, every=p.every,
                           start=None if from_origin else problem.laplace(),
                           allow_unstable=True)  # table `setting` has the limit; to check each costs time
-    kept = np.arange(1, path.shape[1] + 1)
-    updates = kept * p.every
+    counts = np.arange(1, path.shape[1] + 1)
+    updates = counts * p.every
     times = workers.history(p.updates).times[updates - 1]
-    return Run(algorithm, updates, (np.cumsum(case.data.loss(path), axis=1) / kept).var(axis=0, ddof=1),
+    return Run(algorithm, updates, (np.cumsum(case.data.loss(path), axis=1) / counts).var(axis=0, ddof=1),
                {"iterations": updates / n_workers, "time": times})
 
 

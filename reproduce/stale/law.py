@@ -26,9 +26,9 @@ def _accumulate(ha, ages, rows, replies, r, squares, ones, out):
     """What each iterate i + 1 adds to the sums over K (out[:4]), and the sums over responses (out[4:])."""
     depth = rows.shape[0]
     for i in range(ages.shape[0]):
-        seen = i - ages[i]
-        now, old, new = rows[i % depth], rows[seen % depth], rows[(i + 1) % depth]
-        r[i + 1] = r[i] - ha * r[seen]
+        source = i - ages[i]
+        now, old, new = rows[i % depth], rows[source % depth], rows[(i + 1) % depth]
+        r[i + 1] = r[i] - ha * r[source]
         square = line = crossed = 0.0
         for m in range(i + 1):
             value = now[m] - ha * old[m]
@@ -36,7 +36,7 @@ def _accumulate(ha, ages, rows, replies, r, squares, ones, out):
             square += value * value
             line += value
             crossed += value * r[m]
-        own = new[i] - ha * new[seen] + 1.0
+        own = new[i] - ha * new[source] + 1.0
         new[i + 1] = own
         for m in range(max(0, i + 2 - depth), i + 1):  # what other iterates know of the new one
             rows[m % depth, i + 1] = new[m]
@@ -44,7 +44,7 @@ def _accumulate(ha, ages, rows, replies, r, squares, ones, out):
         out[1, i] = 2.0 * square + own * own
         out[2, i] = 2.0 * line + own
         out[3, i] = r[i + 1] * (2.0 * crossed + own * r[i + 1])
-        now, old, new = replies[i % depth], replies[seen % depth], replies[(i + 1) % depth]
+        now, old, new = replies[i % depth], replies[source % depth], replies[(i + 1) % depth]
         fourth = third = 0.0
         for s in range(i + 1):
             value = now[s] - ha * old[s] if s < i else 1.0

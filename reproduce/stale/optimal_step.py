@@ -63,10 +63,6 @@ def compute(scale: str) -> fig.Tables:
             "replicas": pd.DataFrame([sim.plain_row(p, tau, h, age=tau) for tau, h in steps])}
 
 
-def _mse(problem: Any, tau: int, length: int, h: float) -> float:
-    return float(law_of(problem, tau, length, h).mse[-1])
-
-
 def _guess(problem: Any, tau: int, length: int) -> tuple[float, float]:
     """h that balances the leading terms, bias h (tau + 1/2 + S/(2a)) against variance; and 1/2 + S/(2a)."""
     a, noise = curvature(problem), getattr(problem, "gradient_variance", 0.0)
@@ -81,7 +77,7 @@ def _best(problem: Any, tau: int, length: int, factor: float = 1.0) -> dict[str,
     fig.note(f"best step size at tau = {tau}, L = {length}")
     width, start = 3.0, factor * _guess(problem, tau, length)[0]
     limit = stability_limit(tau) / curvature(problem)
-    least = minimize_scalar(lambda x: float(np.log(_mse(problem, tau, length, float(np.exp(x))))),
+    least = minimize_scalar(lambda x: float(np.log(law_of(problem, tau, length, float(np.exp(x))).mse[-1])),
                             bounds=(np.log(start / width), np.log(min(start * width, 0.98 * limit))),
                             method="bounded", options={"xatol": 2e-3})
     h = float(np.exp(least.x))
@@ -110,7 +106,7 @@ def _by_workers(n_workers: int, length: int) -> dict[str, Any]:
 def _scan(p: Any, tau: int, best: float) -> list[dict[str, Any]]:
     """MSE against the step size for the plain target, around its best, at some of the ages."""
     steps = best * np.geomspace(1.0 / 6.0, 6.0, p.n_scan if tau in p.scan_ages else 0)
-    return [{"age": tau, "step_size": h, "mse": _mse(PLAIN, tau, p.length, h)}
+    return [{"age": tau, "step_size": h, "mse": float(law_of(PLAIN, tau, p.length, h).mse[-1])}
             for h in steps[steps < 0.98 * stability_limit(tau)].tolist()]
 
 

@@ -56,14 +56,9 @@ def compute(scale: str) -> fig.Tables:
             "slopes": pd.DataFrame(slopes)}
 
 
-def _largest_age(ha: float) -> int:
-    """The largest age at which h a is at most 97% of the stability limit."""
-    return next(tau for tau in count() if ha > 0.97 * delay.stability_limit(tau + 1))
-
-
 def _ages(ha: float, n_ages: int | None = None) -> np.ndarray:
-    """Ages from 0 to the largest stable one: so many of them, or all."""
-    most = _largest_age(ha)
+    """Ages from 0 to the largest at which h a is at most 97% of the stability limit: so many, or all."""
+    most = next(tau for tau in count() if ha > 0.97 * delay.stability_limit(tau + 1))
     return np.unique(np.rint(np.linspace(0, most, n_ages or most + 1)).astype(int))
 
 

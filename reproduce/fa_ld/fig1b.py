@@ -81,7 +81,6 @@ def draw(tables: Tables) -> Drawing:
                not smallest["within_hypotheses"].all(), rf"theorem 4.7, $\alpha$ = {curves[0][0]:g}")
     plot.floor(left, tables["floors"]["floor"].mean(), "300 perfect draws would show this")
     left.set(ylabel=r"$W_2(\mathrm{law\ of}\ \theta,\ \pi)$", title=r"(b) started at $\theta_0$ = 0, K = 10")
-    left.set_ylim(bottom=5e-6)
     table = tables["hits"].pivot(index="data_set", columns="alpha", values="rounds")
     places = np.arange(table.shape[1])
     for _, one in table.iterrows():
@@ -92,6 +91,7 @@ def draw(tables: Tables) -> Drawing:
     right.set(ylabel=r"$W_2$ of the exact law", title="ours: started 1 away from the target mean")
     for ax in (left, right):
         ax.set(xscale="log", yscale="log", xlabel="communication round")
+    left.set_ylim(bottom=5e-6)
     for ax in (left, middle, right):
         plot.legend_below(ax, below=0.16)
     return drawing

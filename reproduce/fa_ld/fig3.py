@@ -125,8 +125,8 @@ def _draw_curves(ax: Axes, tables: Tables, scheme: str) -> None:
 
 def _draw_bias(ax: Axes, tables: Tables) -> None:
     bias, n_active = tables["bias"], claims.active(tables)
-    for (scheme, rho), group in groups(bias[bias["n_active"].isin([n_active, bias["n_active"].max()])],
-                                       ["scheme", "rho"]):
+    shown = bias[bias["n_active"].isin([n_active, bias["n_active"].max()])]
+    for (scheme, rho), group in shown.groupby(["scheme", "rho"]):
         name = "all clients" if scheme == "full" else f"scheme {scheme}, S = {n_active}"
         table = group.pivot(index="step_size", columns="data_set", values="w2")
         colour = plot.GREY if scheme == "full" and rho else COLOURS[scheme]

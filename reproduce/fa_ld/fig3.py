@@ -21,7 +21,7 @@ from . import fig3_claims as claims, shared as sim
 
 SCHEMES = {"full": "full participation", "I": "scheme I (with replacement)",
            "II": "scheme II (without replacement)"}
-COLOURS = {"full": "#000000", "I": plot.COLOURS[1], "II": plot.COLOURS[0]}
+COLOURS: dict[Any, str] = {"full": "#000000", "I": plot.COLOURS[1], "II": plot.COLOURS[0]}
 CURVES, BIAS = (2e-4, 1e-1), (1e-9, 1e-1)
 """Ranges of W2, the same in every partial figure, so that they can be compared."""
 

@@ -49,9 +49,9 @@ class DecentralizedFamily(ExactFamily):
             "allow_unstable=True, which skips the check of the second moment; otherwise use fewer clients")
         require_second_moment(largest, lambda size: step(self.move(algorithm, size)))
 
-    def _moves(self, algorithm: Any) -> Any:
-        """A function of the step's number."""
-        return lambda number: self.move(algorithm, float(algorithm.schedule.at(number)))
+    def _maps(self, algorithm: Any, step: Callable[[Move], Any]) -> Callable[[int], Any]:
+        """A function of the step's number, from one of its `Move`."""
+        return lambda number: step(self.move(algorithm, float(algorithm.schedule.at(number))))
 
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
                 full: bool) -> Iterable[Moments]:
@@ -59,8 +59,7 @@ class DecentralizedFamily(ExactFamily):
         if cov is None and has_minibatches(problem):
             problem = problem.curvature_problem()
         law, step = self._law(problem, algorithm, cov, full)
-        moves = self._moves(algorithm)
-        maps: Any = lambda number: step(moves(number))  # noqa: E731
+        maps = self._maps(algorithm, step)
         if algorithm.schedule.is_constant:
             maps = maps(0).power(rounds)
         begin = law.begin(mean, self.velocities(problem, algorithm), cov)
@@ -100,14 +99,14 @@ class DecentralizedFamily(ExactFamily):
     def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
         require_steps(algorithm, n_steps)
         components, step = self._steps(problem, algorithm, True)
-        moves, velocities = self._moves(algorithm), self.velocities(problem, algorithm)
+        maps, velocities = self._maps(algorithm, step), self.velocities(problem, algorithm)
         state = components.begin(mean, velocities, np.zeros(problem.dim) if cov is None else cov)
         size = problem.n_clients * problem.dim
         means = np.empty((n_steps + 1, problem.n_clients, problem.dim))
         covs, speeds = np.empty((n_steps + 1, size, size)), np.empty((n_steps + 1, problem.n_clients))
         for k in range(n_steps + 1):
             if k:
-                state = step(moves(k - 1)).step(*state)
+                state = maps(k - 1).step(*state)
             full = state[1][0]  # type: ignore[index]
             means[k], covs[k] = components.positions(state[0]), symmetrised(full[:size, :size])
             if velocities is not None:
@@ -126,11 +125,11 @@ class DecentralizedFamily(ExactFamily):
         require_steps(algorithm, int(rounds[-1]))
         components, step = self._steps(problem, algorithm, problem.structure == "dense" or isinstance(
             problem.gradient_noise, np.ndarray))
-        moves, each = self._moves(algorithm), points[:, None] if points.ndim == 2 else points
+        maps, each = self._maps(algorithm, step), points[:, None] if points.ndim == 2 else points
         begin = components.state(each, self.velocities(problem, algorithm))
         components.refuse_size(begin.shape[-1])
-        states = drawn(rounds, begin, lambda number: step(moves(number)).dense(),
-                       algorithm.schedule.is_constant, generator)
+        states = drawn(rounds, begin, lambda number: maps(number).dense(), algorithm.schedule.is_constant,
+                       generator)
         return np.stack([components.positions(state).mean(axis=1) for state in states], axis=1)
 
 

@@ -84,17 +84,17 @@ class FederatedFamily(ExactFamily):
     def require_stable(self, problem: Any, algorithm: Any) -> None:
         if has_minibatches(problem):
             parts_of(algorithm, 1.0, problem.dim)  # refuses what has no moments here
-            factor = variance_factor(problem, algorithm)
+            factor = algorithm.variance_factor(problem)
             require_second_moment(algorithm.schedule.largest, lambda size: MinibatchRounds(
                 problem, replace(algorithm, step_size=size), factor))
 
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
-        return variance_factor(problem, algorithm) == 0.0 and not has_minibatches(problem)
+        return algorithm.variance_factor(problem) == 0.0 and not has_minibatches(problem)
 
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
                 full: bool) -> Iterable[Moments]:
         require_steps(algorithm, int(rounds[-1]) * algorithm.local_steps, ASKED)
-        factor = variance_factor(problem, algorithm)
+        factor = algorithm.variance_factor(problem)
         if has_minibatches(problem):
             if cov is not None:
                 return MinibatchRounds(problem, algorithm, factor).moments(rounds, mean, matrix_of(cov))
@@ -117,7 +117,7 @@ class FederatedFamily(ExactFamily):
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         require_constant(algorithm)
-        factor = variance_factor(problem, algorithm)
+        factor = algorithm.variance_factor(problem)
         if has_minibatches(problem):
             return MinibatchRounds(problem, algorithm, factor).stationary()
         variances = problem.structure != "dense" and not (factor or _correlated_noise(problem))
@@ -130,14 +130,14 @@ class FederatedFamily(ExactFamily):
             raise NoExactLaw("with minibatches federated algorithms have exact moments at communications "
                              "only; use exact_law")
         return propagate(problem, algorithm, n_steps, mean, cov, self.local(problem, algorithm),
-                         variance_factor(problem, algorithm), self.memory(algorithm))
+                         algorithm.variance_factor(problem), self.memory(algorithm))
 
     def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                generator: np.random.Generator) -> Array:
         require_steps(algorithm, int(rounds[-1]) * algorithm.local_steps, ASKED)
         require_rounds_to_draw(problem)
         variances = problem.structure != "dense" and not _correlated_noise(problem)
-        if variance_factor(problem, algorithm) > 0.0:
+        if algorithm.variance_factor(problem) > 0.0:
             return self._sample_drawn(problem, algorithm, rounds, points, generator, variances)
         states, maps = self._maps(problem, algorithm, 0.0, variances)
         replicas = drawn(rounds, states.begin_points(points), maps, algorithm.schedule.is_constant, generator,
@@ -158,13 +158,6 @@ class FederatedFamily(ExactFamily):
                 points, previous = draw(points, previous, generator), points
             out[:, i] = points
         return out
-
-
-def variance_factor(problem: Any, algorithm: Any) -> float:
-    """f of the module's docstring; zero where the same clients make every round."""
-    if algorithm.participation is None or problem.n_clients == 1:
-        return 0.0
-    return algorithm.participation.variance_factor(problem.n_clients)
 
 
 def _correlated_noise(problem: Any) -> bool:

@@ -100,7 +100,7 @@ def test_equal_updates_are_listed_ones():
     values, pairs = np.array([[0.4, 2.0], [1.0, 3.0]]), (np.s_[:1, :], np.s_[1:, :])
     for update in (fa_hmc.leapfrog(0.3, 4), flow.Flow(0.8)):
         step = chain.local_step([fa_hmc.FRESH, update], values, True)
-        equal, listed = chain.Round([(step, 5)]), chain.Round([(step, 1)] * 5)
+        equal, listed = chain.Round([step], 5), chain.Round([step] * 5, 1)
         close(equal.deviation(), listed.deviation(), 1e-14)
         close(equal.injected(*pairs), listed.injected(*pairs), 1e-14)
         np.testing.assert_allclose(equal.gradient(*pairs), listed.gradient(*pairs), rtol=1e-14)

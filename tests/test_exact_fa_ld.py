@@ -256,7 +256,7 @@ def test_sums_over_local_steps():
     assert chain.power_deviation(np.float64(1e-20), 10) == pytest.approx(-1e-19, rel=1e-15)
     values, pairs = np.array([[0.4, 2.0], [1.0, 3.0]]), (np.s_[:1, :], np.s_[1:, :])
     step = chain.local_step(fa_ld.FALDFamily().chain(FALD(0.2), 0.2), values, True)
-    equal, listed = chain.Round([(step, 6)]), chain.Round([(step, 1)] * 6)
+    equal, listed = chain.Round([step], 6), chain.Round([step] * 6, 1)
     close(equal.deviation(), listed.deviation(), 1e-14)
     close(equal.injected(*pairs), listed.injected(*pairs), 1e-14)
     close(equal.gradient(*pairs), listed.gradient(*pairs), 1e-14)

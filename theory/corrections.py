@@ -13,8 +13,9 @@ Only the first two are errata; the others are `remarks`. An entry lives beside i
 function that computes the evidence, or that says in words why none is computed:
 
     @erratum(id="...", paper="FA-LD", where="Lemma E.1", printed="...", corrected="...", grade="error",
-             consequence="range", theorems=("fa_ld.second_moment_bound",), derivation="...")
+             consequence="range", theorems=("fa_ld.second_moment_bound",))
     def _range():
+        '''The derivation.'''
         return Evidence(demonstrated=ratio > 1.0, numbers={"exact / printed": ratio}, text="...")
 
 The comparison in `demonstrated` decides between the entry and the authors: it must be able to come out
@@ -23,6 +24,7 @@ for them.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
@@ -140,7 +142,8 @@ def erratum(*, id: str, grade: str, consequence: str = "", theorems: tuple[str, 
             kind: str = "numerical", **words: str) -> Callable[[Demonstration], Demonstration]:
     """Decorator that registers a function without arguments as the evidence of an `Erratum`.
 
-    Nothing falls with a remark; every erratum must say what does.
+    Its docstring is the derivation, where that is not given. Nothing falls with a remark; every erratum must
+    say what does.
     """
     one_of("kind", kind, EVIDENCE_KINDS)
     one_of("grade", grade, ERRATA + REMARKS)
@@ -149,8 +152,9 @@ def erratum(*, id: str, grade: str, consequence: str = "", theorems: tuple[str, 
     def register(function: Demonstration) -> Demonstration:
         if id in _ENTRIES:
             raise ValueError(f"id={id!r} is registered already; ids must be unique")
+        derived = words.pop("derivation", None) or " ".join((inspect.getdoc(function) or "").split())
         _ENTRIES[id] = Erratum(id=id, grade=grade, consequence=falls, theorems=tuple(theorems), kind=kind,
-                               demonstrate=function, **words)
+                               demonstrate=function, derivation=derived, **words)
         return function
 
     return register

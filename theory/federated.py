@@ -22,7 +22,7 @@ from .statement import Hypothesis
 
 
 def against(paper: Paper, name: str, where: str, grade: str, consequence: str, theorems: tuple[str, ...],
-            printed: str, corrected: str, derivation: str, *, kind: str = "numerical",
+            printed: str, corrected: str, derivation: str = "", *, kind: str = "numerical",
             ) -> Callable[[Callable[[], Evidence]], Callable[[], Evidence]]:
     """`theory.corrections.erratum` in the order in which it is read; names are those within the paper."""
     return erratum(id=f"{paper.id}.{name}", paper=paper.name, where=where, printed=printed,

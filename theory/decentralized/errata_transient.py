@@ -124,25 +124,22 @@ INSTANCES = (
          printed="sum_i rho^i eta (eta + (1+eta L)^2/mu') (4 L^2 g^(2(k-i))/N) E|x^(0)|^2 = ... (g^(2k) - "
                  "rho^k)/(1 - rho g^-2) (4 L^2/N) E|x^(0)|^2",
          corrected="eta (eta + (1+eta L)^2/mu') (rho^k - g^(2k))/(rho - g^2) (4 L^2/N) E|x^(0)|^2; or no "
-                   "term at all",
-         derivation="mu' = mu (1 - eta L/2), rho = 1 - eta mu', g = gamma-bar. e <- rho e + c g^(2k) X adds "
-                    "up to c X (rho^k - g^(2k))/(rho - g^2): the display has g^(2(k-i)) for g^(2(k-1-i)), "
-                    "then loses c. Yet Lemma 8, so (20) and (30), hold without the term. In L2 norms: by "
-                    "(61) and Lemma 5 the clients are Delta_j <= g^j S + (1-g^j) a + n from their average; S "
-                    "is that at the start, a = eta D/(1-g), n^2 = (eta^2 sigma^2 N + 2dN eta)/(1-g^2); by "
-                    "(26) S <= D/(2L). With r = 1 - eta mu the average is at most u + w from (24): w^2 <= "
-                    "eta sigma^2/(mu N (2 - eta mu)), u = (eta L/sqrt N) sum_j r^(k-1-j) Delta_j <= t (a+n), "
-                    "t = L/(mu sqrt N): clear if S <= a; else eta L < (1-g)/2, so sum_j r^(k-1-j) g^j <= 2 "
-                    "r^k/(1-g), and S adds at most r^k a to (1-r^k)(a+n). So (u+w)^2 <= 4 t^2 (a^2+n^2) + "
-                    "eta sigma^2/(mu' N), at most what is left. Lemma 16, (39), (40) are shown for c_5 >= "
-                    "max(4 eta^2 L^2 S^2, E|v^(0)|^2), as (105) with its c~_4 corrected is: with eta^2 for "
-                    "eta, a = eta sqrt(c_5)/(1-g), n = 0, and the momentum adds m = (beta/eta) sqrt(c_5)/L "
-                    "to a; by (38) m <= a/16, so (a+m)^2 <= 2 a^2 + m^2.")
+                   "term at all")
 def transient(stepped: Instance = INSTANCES[0], instances: tuple[Instance, ...] = INSTANCES) -> Evidence:
-    """The step of the proof at one instance, and the statements without the term at others.
-
-    Curvatures 1 and 2 on a lazy pair; other networks, starts, noises and units for the statements.
+    """mu' = mu (1 - eta L/2), rho = 1 - eta mu', g = gamma-bar. e <- rho e + c g^(2k) X adds up to c X
+    (rho^k - g^(2k))/(rho - g^2): the display has g^(2(k-i)) for g^(2(k-1-i)), then loses c. Yet Lemma 8,
+    so (20) and (30), hold without the term. In L2 norms: by (61) and Lemma 5 the clients are Delta_j <=
+    g^j S + (1-g^j) a + n from their average; S is that at the start, a = eta D/(1-g), n^2 = (eta^2
+    sigma^2 N + 2dN eta)/(1-g^2); by (26) S <= D/(2L). With r = 1 - eta mu the average is at most u + w
+    from (24): w^2 <= eta sigma^2/(mu N (2 - eta mu)), u = (eta L/sqrt N) sum_j r^(k-1-j) Delta_j <= t
+    (a+n), t = L/(mu sqrt N): clear if S <= a; else eta L < (1-g)/2, so sum_j r^(k-1-j) g^j <= 2
+    r^k/(1-g), and S adds at most r^k a to (1-r^k)(a+n). So (u+w)^2 <= 4 t^2 (a^2+n^2) + eta sigma^2/(mu'
+    N), at most what is left. Lemma 16, (39), (40) are shown for c_5 >= max(4 eta^2 L^2 S^2, E|v^(0)|^2),
+    as (105) with its c~_4 corrected is: with eta^2 for eta, a = eta sqrt(c_5)/(1-g), n = 0, and the
+    momentum adds m = (beta/eta) sqrt(c_5)/L to a; by (38) m <= a/16, so (a+m)^2 <= 2 a^2 + m^2.
     """
+    # The step of the proof at one instance, and the statements without the term at others. Curvatures 1 and 2
+    # on a lazy pair; other networks, starts, noises and units for the statements.
     ratio = step_ratio(stepped, 5)
     longer = Instance(tuple(a / 100.0 for a in stepped.curvatures), stepped.minimizers, stepped.start,
                       stepped.mixing, 100.0 * stepped.alpha)  # the same in units a tenth as long

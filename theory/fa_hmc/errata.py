@@ -41,14 +41,15 @@ def printed_exceeded(theorem: TheoremFunction, problem: Quadratic, algorithm: FA
 @erratum("old_errors", "Theorem 4.4", "error", "range", ("error_rate", "coupling_bound", "w2_bound"),
          "eta_t'' <= eta_t' for t' <= t'': E_{t+1} <= (1 - mu (K eta_t)^2/4)^t E_0 + eta_t^2 Delta_t",
          "the one-step recursion (as corrected in steps_within_a_round), iterated; for constant eta_t it has "
-         "the form of the display",
-         "Let E_0 = 0, take long trajectories in the first round and let the last eta_t tend to 0. The "
-         "right-hand side tends to 0 with eta_t^2, whatever C_1 and C_2 are; E_{t+1} does not, because a "
-         "short update hardly changes the error that is there. Theorem 4.1 and Proposition 4.3 use constant "
-         "eta; the proof of 4.5 needs Theorem 4.4 started anew at each stage (stages are whole rounds), not "
-         "the display that J.1 assumes.")
+         "the form of the display")
 def _old_errors() -> Evidence:
-    """Start in the target, make one round of long trajectories, then one of short and shorter ones."""
+    """Let E_0 = 0, take long trajectories in the first round and let the last eta_t tend to 0. The
+    right-hand side tends to 0 with eta_t^2, whatever C_1 and C_2 are; E_{t+1} does not, because a short
+    update hardly changes the error that is there. Theorem 4.1 and Proposition 4.3 use constant eta; the
+    proof of 4.5 needs Theorem 4.4 started anew at each stage (stages are whole rounds), not the display
+    that J.1 assumes.
+    """
+    # Start in the target, make one round of long trajectories, then one of short and shorter ones.
     problem = Quadratic([1.0, 0.25], [[2.0], [-2.0]])
     start, T, K = problem.target(), 5, 10
     numbers, within = {}, True
@@ -109,17 +110,18 @@ def leapfrog_by_norms(steps: int) -> tuple[float, float]:
          (*RECURSION, "displacement_bound", "leapfrog_deviation_bound", "leapfrog_gradient_deviation_bound",
           "client_step_bound"),
          "K eta <= 1/sqrt(L), beside 1/c_1 <= 15/14 and the splits (3/5, 1/3, 1/15), (18/19, 1/19), (19/60, "
-         "41/60)", "all of these give the printed constants for K eta <= 1/(2 sqrt(L))",
-         "1/c_1 = (1 - y/4)/(1 - y/2) with y = mu (K eta)^2 is 15/14 at y = 1/4 and 3/2 at y = 1. At L (K "
-         "eta)^2 = 1 the splits give 2.5 for D.5's 2, 1.06 for D.6's 1/3; at 1/4 1.72, .28 and, in (38), "
-         ".28, .26, .5, .017 for 1/3, 1/3, 1/2, 1/48. One slip: a range 1/(2 sqrt(L)), as in Lemma D.3. (35) "
-         "and (40) have it too: 1/(8 L), L/36 and 1/288 are exact at 1/(2 sqrt(L)) and 4, 4 and 16 times too "
-         "small at 1/sqrt(L). With it fall the 1/8 and 1/3 of the last display of section G (1/6 and 3/8 "
-         "with 1/c_1 = 3/2; its 3 holds) and the derivation of (10). D.5 and (7) are true up to 1/sqrt(L), "
-         "by norms in L2 (with sigma_g as the proofs use it). Theorem 4.4, whose constants are not "
-         "specified, loses nothing by this slip (1/c_1 <= 3/2; and 15/14 itself holds where L >= 4 mu).")
+         "41/60)", "all of these give the printed constants for K eta <= 1/(2 sqrt(L))")
 def _trajectory_range() -> Evidence:
-    """The printed splits at both ranges, and the two lemmas at the longer one by another proof."""
+    """1/c_1 = (1 - y/4)/(1 - y/2) with y = mu (K eta)^2 is 15/14 at y = 1/4 and 3/2 at y = 1. At L (K
+    eta)^2 = 1 the splits give 2.5 for D.5's 2, 1.06 for D.6's 1/3; at 1/4 1.72, .28 and, in (38), .28,
+    .26, .5, .017 for 1/3, 1/3, 1/2, 1/48. One slip: a range 1/(2 sqrt(L)), as in Lemma D.3. (35) and (40)
+    have it too: 1/(8 L), L/36 and 1/288 are exact at 1/(2 sqrt(L)) and 4, 4 and 16 times too small at
+    1/sqrt(L). With it fall the 1/8 and 1/3 of the last display of section G (1/6 and 3/8 with 1/c_1 =
+    3/2; its 3 holds) and the derivation of (10). D.5 and (7) are true up to 1/sqrt(L), by norms in L2
+    (with sigma_g as the proofs use it). Theorem 4.4, whose constants are not specified, loses nothing by
+    this slip (1/c_1 <= 3/2; and 15/14 itself holds where L >= 4 mu).
+    """
+    # The printed splits at both ranges, and the two lemmas at the longer one by another proof.
     half, full = printed_splits(0.25), printed_splits(1.0)
     norms = np.array([leapfrog_by_norms(k) for k in (1, 2, 5, 30)])
     worst = max(full, key=full.__getitem__)
@@ -137,12 +139,13 @@ def _trajectory_range() -> Evidence:
 @erratum("momentum_deviation", "section D.2, equation (37)", "proof", "nothing",
          ("main_part_bound", "leapfrog_deviation_bound", "divergence_bound", "client_step_bound"),
          "sigma^(c) := ((rho + (1-rho)/w_c) d)^(1/2), and sigma^(c)2 d in (37) and in D.4, D.6, (9), (13), "
-         "(39) and (41)", "s_c = rho + (1-rho)/w_c, multiplied by d",
-         "sigma^(c)2 = E||p||^2 contains d, so that the equality in (37), E||K eta p||^2 = (K eta)^2 "
-         "sigma^(c)2 d, is off by a factor d. Read literally, the lemmas that carry sigma^(c)2 d are only "
-         "weakened (d >= 1): the slip makes none of them false.")
+         "(39) and (41)", "s_c = rho + (1-rho)/w_c, multiplied by d")
 def _momentum_deviation() -> Evidence:
-    """(37) for one leapfrog step of one client, where (I) is the whole update."""
+    """sigma^(c)2 = E||p||^2 contains d, so that the equality in (37), E||K eta p||^2 = (K eta)^2
+    sigma^(c)2 d, is off by a factor d. Read literally, the lemmas that carry sigma^(c)2 d are only
+    weakened (d >= 1): the slip makes none of them false.
+    """
+    # (37) for one leapfrog step of one client, where (I) is the whole update.
     problem, algorithm = Quadratic([1.0], np.zeros((1, 4))), FAHMC(0.1, 1, 1, 1.0)
     after = joint_law(problem, algorithm, 1).second_moment_about(problem.minimizer)[1, 0]
     wrong, right = 0.1**2 * 4 * 4 / float(after), 0.1**2 * 4 / float(after)
@@ -157,15 +160,16 @@ def _momentum_deviation() -> Evidence:
          (*RECURSION, "leapfrog_deviation_bound", "leapfrog_gradient_deviation_bound", "divergence_bound",
           "client_step_bound"), "tr Var <= sigma_g^2 L d",
          "tr Var <= sigma_g^2 d, as the proofs and the relaxed assumption of section K have it, or a factor "
-         "L in the lemmas",
-         "(26) bounds a sum of variances by K (2K^2+1)/3 sigma_g^2 d 'by variance Assumption 3.4', where "
-         "that assumption gives L times as much. With it (7) is false: for one client, K = 1, a quadratic of "
-         "curvature L and large noise its left side is (eta^4/4)(B + sigma_g^2 L d), its right side "
-         "(eta^4/3)(B + L d + sigma_g^2 d), and B tends to y sigma_g^2 L d/(4 - y), y = L eta^2, so that it "
-         "fails where 1/4 > y/(48 (1 - y/4)) + 1/(3 L): for L > 4/3 and small y, for L > 3/2 at y = 1. "
-         "Nothing in Theorems 4.1 and 4.4 depends on which is meant, as C and C_2 may depend on L.")
+         "L in the lemmas")
 def _noise_normalisation() -> Evidence:
-    """(7) for one client of curvature 100 with noisy gradients, K = 1, until it is stationary."""
+    """(26) bounds a sum of variances by K (2K^2+1)/3 sigma_g^2 d 'by variance Assumption 3.4', where that
+    assumption gives L times as much. With it (7) is false: for one client, K = 1, a quadratic of
+    curvature L and large noise its left side is (eta^4/4)(B + sigma_g^2 L d), its right side (eta^4/3)(B
+    + L d + sigma_g^2 d), and B tends to y sigma_g^2 L d/(4 - y), y = L eta^2, so that it fails where 1/4
+    > y/(48 (1 - y/4)) + 1/(3 L): for L > 4/3 and small y, for L > 3/2 at y = 1. Nothing in Theorems 4.1
+    and 4.4 depends on which is meant, as C and C_2 may depend on L.
+    """
+    # (7) for one client of curvature 100 with noisy gradients, K = 1, until it is stationary.
     problem, algorithm = Quadratic([100.0], [[0.0]], None, 1000.0), FAHMC(0.05, 1)
     law = joint_law(problem, algorithm, 200)
     return printed_exceeded(
@@ -177,12 +181,13 @@ def _noise_normalisation() -> Evidence:
 @erratum("steps_within_a_round", "Lemma D.4", "error", "range", ("main_part_bound", *RECURSION),
          "under the conditions of Theorem 4.4 (nonincreasing eta_t), 2 (K eta_t)^6 L^2 T sum_i Delta_i",
          "for constant eta within a round, as Lemma D.7 asks; else 2 (K eta_t)^2 L times the divergence made "
-         "with the earlier eta_i",
-         "(30) has (K eta_t)^2 sum_i (K eta_i)^4, and eta_i >= eta_t for the earlier i of the round, so that "
-         "(K eta_t)^6 is on the wrong side. The last display of section G has the same (K eta_t)^6. With the "
-         "rule of Lemma D.7 both are the same.")
+         "with the earlier eta_i")
 def _steps_within_a_round() -> Evidence:
-    """A long trajectory and then a short one in the same round, from the target."""
+    """(30) has (K eta_t)^2 sum_i (K eta_i)^4, and eta_i >= eta_t for the earlier i of the round, so that
+    (K eta_t)^6 is on the wrong side. The last display of section G has the same (K eta_t)^6. With the
+    rule of Lemma D.7 both are the same.
+    """
+    # A long trajectory and then a short one in the same round, from the target.
     problem = Quadratic([1.0, 0.1], [[50.0], [-500.0]])
     algorithm = FAHMC(np.array([0.5, 1e-3]) / 50, 50, 2)
     start = Gaussian(problem.minimizer, problem.target().cov)

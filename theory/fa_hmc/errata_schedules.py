@@ -17,12 +17,13 @@ from .rates import rounds_rate
 
 
 @erratum("squared_accuracy", "proof of Theorem 4.1", "proof", "nothing", ("rounds_rate",),
-         "t_eps = log(eps/(2 D))/log(1 - mu (K eta)^2/4)", "log(eps^2/(2 D)), D a squared distance",
-         "(18), up to its C, wants (1 - mu (K eta)^2/4)^t D = eps^2/2, whose solution has eps^2. For eps <= "
-         "1 and D >= 1/2 the two logarithms differ by a factor of at most two; the statement itself has "
-         "log(d/eps^2), as it should.")
+         "t_eps = log(eps/(2 D))/log(1 - mu (K eta)^2/4)", "log(eps^2/(2 D)), D a squared distance")
 def _squared_accuracy() -> Evidence:
-    """What the printed t leaves of D = 1 at eps = 0.01, against the eps^2/2 that (18) wants."""
+    """(18), up to its C, wants (1 - mu (K eta)^2/4)^t D = eps^2/2, whose solution has eps^2. For eps <= 1
+    and D >= 1/2 the two logarithms differ by a factor of at most two; the statement itself has
+    log(d/eps^2), as it should.
+    """
+    # What the printed t leaves of D = 1 at eps = 0.01, against the eps^2/2 that (18) wants.
     eps, D, keep = 0.01, 1.0, 1 - 1e-3
     printed, corrected = (ceil(log(x / (2 * D)) / log(keep)) for x in (eps, eps**2))
     wrong, right = keep**printed * D, keep**corrected * D
@@ -34,12 +35,13 @@ def _squared_accuracy() -> Evidence:
 
 @erratum("u_curve", "Theorem 4.1 and the text after it", "loose", "nothing", ("rounds_rate",),
          "d T^2 (1-rho) N/eps^2 in the rate; 'the communication cost may initially decrease and then "
-         "increase' with T", "d T (1-rho) N/eps^2 is enough: rounds level off",
-         "The rate is an upper bound and true with T^2. Momenta of different updates are independent, so "
-         "that their sum in Lemma D.8 needs no factor T (Cauchy and Schwarz is used there). The right arm of "
-         "the U is how the bound behaves; the text says 'may'.")
+         "increase' with T", "d T (1-rho) N/eps^2 is enough: rounds level off")
 def _u_curve() -> Evidence:
-    """Private momenta, curvatures and minimizers apart, noisy gradients, the step size tuned for every T."""
+    """The rate is an upper bound and true with T^2. Momenta of different updates are independent, so that
+    their sum in Lemma D.8 needs no factor T (Cauchy and Schwarz is used there). The right arm of the U is
+    how the bound behaves; the text says 'may'.
+    """
+    # Private momenta, curvatures and minimizers apart, noisy gradients, the step size tuned for every T.
     problem = Quadratic(np.linspace(0.5, 2.0, 8), np.sin(np.arange(8.0))[:, None] / 2, None, 0.5)
     columns = []
     for T in (4, 64):
@@ -76,18 +78,19 @@ def stage_errors(x: float, first: float, added: float, shrink: float, stages: in
          "has (K eta)^4 L c_d Delta, (K eta)^2 = D/(2 a c_d Delta L), a = 2, and E <= D/a^s after stage s",
          "g = (K eta)^2 <= 1/L; error C g c_d Delta: g = D/(4 C c_d Delta) at most, t_1 = ceil(4 log(4)/(mu "
          "g T)) T; error C g^2 c_d Delta: g = sqrt(D/(8 C c_d Delta)) at most, log(8) in t_1; g halves and "
-         "lengths double in both",
-         "C is missing in the step size, and neither error is D/(2 a^s) with it, so that the levels D/a^s "
-         "need not be reached: by the statement's schedule, with L = 1 and every stage decaying by 8, e = E "
-         "2^s/D goes to e/4 + C/4 in a stage, which keeps it below 1 only for C <= 3. It settles at C/3, and "
-         "at .372 C at most as later stages decay by less than 8 (at mu g/4 = 1/4 by 8^.869). So the error "
-         "halves with each stage in the end, and t <= C' c_d Delta/eps^2 is true with another constant, for "
-         "the statement's eta/sqrt(2). With the proof's eta/a^(1/4), a = 2, and the statement's error C g, "
-         "errors fall by sqrt(2) in a stage while lengths double: t ~ 1/eps^4. As corrected, (1 - mu g/(4 "
-         "2^j))^(2^j t_1) <= exp(-mu g t_1/4) <= 1/4 (1/8) for every j, so that E <= D/2^s (D/4^s) after "
-         "stage s; e = 1 in the limit of small steps.")
+         "lengths double in both")
 def _dynamic_schedule() -> Evidence:
-    """Twenty-four stages with the largest and with small steps, D chosen so that g is as wanted."""
+    """C is missing in the step size, and neither error is D/(2 a^s) with it, so that the levels D/a^s
+    need not be reached: by the statement's schedule, with L = 1 and every stage decaying by 8, e = E
+    2^s/D goes to e/4 + C/4 in a stage, which keeps it below 1 only for C <= 3. It settles at C/3, and at
+    .372 C at most as later stages decay by less than 8 (at mu g/4 = 1/4 by 8^.869). So the error halves
+    with each stage in the end, and t <= C' c_d Delta/eps^2 is true with another constant, for the
+    statement's eta/sqrt(2). With the proof's eta/a^(1/4), a = 2, and the statement's error C g, errors
+    fall by sqrt(2) in a stage while lengths double: t ~ 1/eps^4. As corrected, (1 - mu g/(4 2^j))^(2^j
+    t_1) <= exp(-mu g t_1/4) <= 1/4 (1/8) for every j, so that E <= D/2^s (D/4^s) after stage s; e = 1 in
+    the limit of small steps.
+    """
+    # Twenty-four stages with the largest and with small steps, D chosen so that g is as wanted.
     numbers: dict[str, float] = {}
     over, within, settled = False, True, True
     for name, x in (("1/4", 0.25), ("1/400", 0.0025)):
@@ -109,15 +112,16 @@ def _dynamic_schedule() -> Evidence:
 
 @erratum("dynamic_inequality", "proof of Proposition J.1", "proof", "constant", ("dynamic_rate",),
          "'the last inequality is by y log(1-x/y)/log(1-x) >= 1 for any x > 0, y >= 1'",
-         "it is <= 1, and at least x/(-log(1-x)) >= .869 for x <= 1/4",
-         "-y log(1-x/y) = x + x^2/(2y) + x^3/(3y^2) + .. falls with y, so that the quotient is at most 1; at "
-         "x = 1/2, y = 2 it is .830. The bound on later stages' decay is below 2a (t_1 rounded up may make "
-         "it good): with x = mu (K eta)^2/4 <= 1/4, as (K eta)^2 <= 1/L gives, which J.1 does not state, it "
-         "is at least (2a)^.869, for a = 2 3.33. What a stage starts from still more than halves, so that "
-         "the statement stands with another constant. (In the display before it, 2^(j+1) in front of the "
-         "logarithm is 2^(j-1).)")
+         "it is <= 1, and at least x/(-log(1-x)) >= .869 for x <= 1/4")
 def _dynamic_inequality() -> Evidence:
-    """The quotient over a grid and in the limit of many stages, and the least decay for a = 2."""
+    """-y log(1-x/y) = x + x^2/(2y) + x^3/(3y^2) + .. falls with y, so that the quotient is at most 1; at
+    x = 1/2, y = 2 it is .830. The bound on later stages' decay is below 2a (t_1 rounded up may make it
+    good): with x = mu (K eta)^2/4 <= 1/4, as (K eta)^2 <= 1/L gives, which J.1 does not state, it is at
+    least (2a)^.869, for a = 2 3.33. What a stage starts from still more than halves, so that the
+    statement stands with another constant. (In the display before it, 2^(j+1) in front of the logarithm
+    is 2^(j-1).)
+    """
+    # The quotient over a grid and in the limit of many stages, and the least decay for a = 2.
     x, y = np.linspace(1e-6, 0.999, 400)[:, None], np.geomspace(1.0, 1e6, 200)[None]
     quotient = y * np.log1p(-x / y) / np.log1p(-x)
     least = 0.25 / -log1p(-0.25)  # y to infinity; the quotient falls with x and with y
@@ -134,11 +138,12 @@ def _dynamic_inequality() -> Evidence:
 @erratum("figure_covariance", "section 5.2 (journal version too)", "error", "nothing", (),
          "N(1_d, 2 I_d) for half of the nodes; overall N(16.2 1_d, 1.6 I_d)",
          "N(1_d, 4 I_d), most likely: 16.2 and 1.6 come out exactly (with 2 I_d it would be N(13.67 1_d, "
-         "1.33 I_d))",
-         "The product of N(20, 1) and N(1, v) to the power 1/2 each has mean (20 + 1/v)/(1 + 1/v) and "
-         "variance 2/(1 + 1/v): 13.67 and 1.33 for v = 2, 16.2 and 1.6 for v = 4.")
+         "1.33 I_d))")
 def _figure_covariance() -> Evidence:
-    """The target of clients N(20, 1) and N(1, v)."""
+    """The product of N(20, 1) and N(1, v) to the power 1/2 each has mean (20 + 1/v)/(1 + 1/v) and
+    variance 2/(1 + 1/v): 13.67 and 1.33 for v = 2, 16.2 and 1.6 for v = 4.
+    """
+    # The target of clients N(20, 1) and N(1, v).
     numbers: dict[str, float] = {}
     gaps = []
     for v in (2.0, 4.0):
@@ -151,11 +156,12 @@ def _figure_covariance() -> Evidence:
 
 @erratum("figure_threshold", "section 5.2 and the caption of Figure 2", "error", "nothing", (),
          "W2^2 < 0.1 in the text, W2 < 0.1 in the caption",
-         "one of them; our reproduction of Figure 2 has both",
-         "W2 < 0.1 is W2^2 < 0.01. Both versions of the paper have both. The two ask for different numbers "
-         "of rounds; the square of the rounds is close to a line in d for either.")
+         "one of them; our reproduction of Figure 2 has both")
 def _figure_threshold() -> Evidence:
-    """Exact rounds at d = 50; coordinates are alike, so that one suffices."""
+    """W2 < 0.1 is W2^2 < 0.01. Both versions of the paper have both. The two ask for different numbers of
+    rounds; the square of the rounds is close to a line in d for either.
+    """
+    # Exact rounds at d = 50; coordinates are alike, so that one suffices.
     d, problem = 50, Quadratic([1.0, 0.25], [[20.0], [1.0]])
     algorithm = FAHMC(0.02 / d**0.25, 5, 10)
     rounds = {f"rounds to {name} < 0.1": rounds_to(problem, algorithm, eps / np.sqrt(d))

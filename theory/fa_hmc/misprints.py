@@ -67,12 +67,13 @@ reading("symbols_of_the_lower_bound", "proof of Theorem I.1", "transcription", (
 @erratum("three_constants", "Lemma D.7, (10) and (39)", "loose", "nothing",
          ("client_step_bound", "client_moment_bound", "client_gradient_bound"),
          "(K eta)^2 (L/mu) B_a in (10), (K eta)^2 B_a in (39); sigma_g^2 d/(7 K mu), sigma_g^2 d/(K mu)",
-         "(K eta)^2 B_a with B_a = 2 (L/mu) s_c d + 4 ||grad f_c||^2/(3 mu) + sigma_g^2 d/(7 K mu)",
-         "The factor L/mu >= 1 and the larger noise are true and not needed: with (c_3, c_4) = (9/10, 1/10), "
-         "(c_5, c_6) = (1/2, 1/2) in (36)-(38) and L (K eta)^2 <= 1/4 all constants of (10) come out with "
-         "the prefactor of (39).")
+         "(K eta)^2 B_a with B_a = 2 (L/mu) s_c d + 4 ||grad f_c||^2/(3 mu) + sigma_g^2 d/(7 K mu)")
 def _three_constants() -> Evidence:
-    """The four constants at L (K eta)^2 = 1/4, L = mu, where they are largest."""
+    """The factor L/mu >= 1 and the larger noise are true and not needed: with (c_3, c_4) = (9/10, 1/10),
+    (c_5, c_6) = (1/2, 1/2) in (36)-(38) and L (K eta)^2 <= 1/4 all constants of (10) come out with the
+    prefactor of (39).
+    """
+    # The four constants at L (K eta)^2 = 1/4, L = mu, where they are largest.
     c3, c4, c5, c6 = 0.9, 0.1, 0.5, 0.5
     parts = {"momentum (2)": (15 / 14 + 1 / (18 * c4)) / 2,
              "heterogeneity (4/3)": 3 * (1 / (4 * c3) + 1 / 16 / (120 * c4 * c6)),

@@ -27,15 +27,16 @@ STEP = 1e-7  # eta of section 6
 @erratum("lemma_range", "Lemmas B.3 (4.5), C.2, E.1 and E.2", "error", "range",
          ("divergence_bound", "participation_gap_bound", "second_moment_bound", "gradient_moment_bound"),
          "For any learning rate eta in (0, 2/m)",
-         "for example for any learning rate in (0, 2/(L+m)]; (44) allows up to 4/(2L+m)",
-         "A gradient step multiplies a deviation along an eigenvector of curvature l by |1 - eta l|, which "
-         "is above 1 for l = L as soon as eta > 2/L; so for L > m clients that pull apart diverge "
-         "geometrically in K at step sizes inside (0, 2/m), and no such bound holds (those of E.1 and E.2 "
-         "are free of K, those of B.3 and C.2 grow like K^2). Inequality (44) in the proof of E.1 needs |1 - "
-         "eta l| <= 1 - eta m/2 on [m, L], true for eta <= 4/(2L+m), so for eta <= 2/(L+m) (Lemma B.1, which "
-         "it cites, asks for 1/(L+m)). The theorems use eta <= 1/(2L) and stand.")
+         "for example for any learning rate in (0, 2/(L+m)]; (44) allows up to 4/(2L+m)")
 def _lemma_range() -> Evidence:
-    """L = 10 m and eta = 1/m: 20 local steps of two clients."""
+    """A gradient step multiplies a deviation along an eigenvector of curvature l by |1 - eta l|, which is
+    above 1 for l = L as soon as eta > 2/L; so for L > m clients that pull apart diverge geometrically in
+    K at step sizes inside (0, 2/m), and no such bound holds (those of E.1 and E.2 are free of K, those of
+    B.3 and C.2 grow like K^2). Inequality (44) in the proof of E.1 needs |1 - eta l| <= 1 - eta m/2 on
+    [m, L], true for eta <= 4/(2L+m), so for eta <= 2/(L+m) (Lemma B.1, which it cites, asks for 1/(L+m)).
+    The theorems use eta <= 1/(2L) and stand.
+    """
+    # L = 10 m and eta = 1/m: 20 local steps of two clients.
     problem = Quadratic([[1.0, 10.0]] * 2, [[1.0, 1.0], [-1.0, -1.0]])
     ratios, inside = {}, True
     for name, theorem in {"E.1": second_moment_bound, "E.2": gradient_moment_bound, "B.3": divergence_bound,
@@ -58,13 +59,14 @@ def _lemma_range() -> Evidence:
          ("w2_bound_decreasing",),
          "\"eta_{k_0} <= 2 eta_k for all k - k_0 <= K-1\": assumed in D.3, not met by eta_k = 1/(2L + (1/12) "
          "m k) in the first round once K - 1 > 24 kappa",
-         "so for k >= K, and for every k if K - 1 <= 24 kappa. For k <= K the statement is immediate",
-         "eta_{k_0}/eta_k = (24 kappa + k)/(24 kappa + k_0), which at k_0 = 0 exceeds 2 once k > 24 kappa. "
-         "But W2^2 <= 14 d H_rho at every k by Lemma E.1, and the bound squared, 2025 kappa^2 ((K-1)^2 + "
-         "kappa) H_rho d/(2 kappa + k/12), is larger for k <= K; from k = K on, k - k_0 <= K - 1 < k_0 gives "
-         "the ratio < 2 and the induction goes through. The theorem is true as printed, for every K.")
+         "so for k >= K, and for every k if K - 1 <= 24 kappa. For k <= K the statement is immediate")
 def _halved_step_size() -> Evidence:
-    """kappa = 1 and K = 100, with a large spread of the clients."""
+    """eta_{k_0}/eta_k = (24 kappa + k)/(24 kappa + k_0), which at k_0 = 0 exceeds 2 once k > 24 kappa.
+    But W2^2 <= 14 d H_rho at every k by Lemma E.1, and the bound squared, 2025 kappa^2 ((K-1)^2 + kappa)
+    H_rho d/(2 kappa + k/12), is larger for k <= K; from k = K on, k - k_0 <= K - 1 < k_0 gives the ratio
+    < 2 and the induction goes through. The theorem is true as printed, for every K.
+    """
+    # kappa = 1 and K = 100, with a large spread of the clients.
     schedule = Harmonic.from_theorem(strong_convexity=1.0, smoothness=1.0)
     problem = Quadratic(np.ones(3), [[5.0], [-5.0], [0.0]], None, 0.5)
     K = 100
@@ -87,13 +89,14 @@ def _halved_step_size() -> Evidence:
          "450 eta^2 d L^2 H_rho (K^2 + kappa), then 900 eta m d kappa^2 H_0 ((K-1)^2 + kappa)",
          "900 (K^2 + kappa), as in Theorem 4.10; (K-1)^2, as the theorem has it, by summing the error of "
          "drawing once per round. H_0 in that line is to be H_rho, as in (36) and the theorem (a subscript "
-         "that our transcription may have lost)",
-         "K^2 is not at most (K-1)^2. The error of drawing, at most 28 K^2 eta^2 d L^2 H, occurs once per "
-         "round: with x = eta m K/2 <= K/(4 kappa) the sums are 2/(eta m) eta^2 d L^2 H times 400 A + 28 K "
-         "x/(1-e^-x), A = (K-1)^2 + kappa. As x/(1-e^-x) <= 1 + x, the last is at most 28 K + 7 K^2/kappa <= "
-         "50 A (at kappa = 1: 43 K^2 - 128 K + 100 > 0), so that 900 A holds.")
+         "that our transcription may have lost)")
 def _partial_local_steps() -> Evidence:
-    """The step as written, and the sum over whole rounds."""
+    """K^2 is not at most (K-1)^2. The error of drawing, at most 28 K^2 eta^2 d L^2 H, occurs once per
+    round: with x = eta m K/2 <= K/(4 kappa) the sums are 2/(eta m) eta^2 d L^2 H times 400 A + 28 K
+    x/(1-e^-x), A = (K-1)^2 + kappa. As x/(1-e^-x) <= 1 + x, the last is at most 28 K + 7 K^2/kappa <= 50
+    A (at kappa = 1: 43 K^2 - 128 K + 100 > 0), so that 900 A holds.
+    """
+    # The step as written, and the sum over whole rounds.
     K = np.arange(1, 2000)[:, None].astype(float)
     kappa = np.geomspace(1.0, 1e4, 60)[None, :]
     x, A = K / (4.0 * kappa), (K - 1) ** 2 + kappa
@@ -110,14 +113,15 @@ def _partial_local_steps() -> Evidence:
          "section 6, Optimal local steps, and again in the two paragraphs after it (gamma = 10^8)", "error",
          "nothing", (),
          "the corresponding gamma is around 1 x 10^8, 4 x 10^11, 4 x 10^12, 4 x 10^13, and 4 x 10^14",
-         "the corresponding gamma^2 is around ...",
-         "gamma = max_c ||grad f^c(theta_*)|| = ||n Sigma^-1 (u - mean of client c)|| grows like the spread "
-         "of the means, like sqrt(alpha) for alpha >= 1, for any n_c; the quoted numbers grow like alpha, "
-         "from 4e11 at alpha = 1 to 4e14 at 1000. No n_c for which eta = 1e-7 is stable makes them gamma: at "
-         "alpha = 1 it is about 6e7 at most. With n_c = 1000 they are gamma^2 in size as well. No bound is "
-         "evaluated with them.")
+         "the corresponding gamma^2 is around ...")
 def _heterogeneity_squared() -> Evidence:
-    """Growth from alpha = 1 to alpha = 1000 at n_c = 1000, and gamma at the largest stable n_c."""
+    """gamma = max_c ||grad f^c(theta_*)|| = ||n Sigma^-1 (u - mean of client c)|| grows like the spread
+    of the means, like sqrt(alpha) for alpha >= 1, for any n_c; the quoted numbers grow like alpha, from
+    4e11 at alpha = 1 to 4e14 at 1000. No n_c for which eta = 1e-7 is stable makes them gamma: at alpha =
+    1 it is about 6e7 at most. With n_c = 1000 they are gamma^2 in size as well. No bound is evaluated
+    with them.
+    """
+    # Growth from alpha = 1 to alpha = 1000 at n_c = 1000, and gamma at the largest stable n_c.
     quoted = dict(zip(FA_LD_HETEROGENEITY, (1e8, 4e11, 4e12, 4e13, 4e14), strict=True))
 
     def gammas(alpha: float, n_data: int) -> list[float]:
@@ -147,19 +151,20 @@ def _heterogeneity_squared() -> Evidence:
          "in the set-up as described, with p_c = n_c/n (section 2), K and rho do not change the law of the "
          "average, and the rounds fall like 1/K down to one: small K is costly, as the text says, but a "
          "large K brings no further bias. What made the rounds rise cannot be told from the text (300 runs "
-         "leave an estimate of W2 of about 8e-4 at the target itself, for n_c = 1000)",
-         "Client c has l^c with Hessian n_c Sigma^-1, p_c = n_c/n (section 2.1) and f^c = l^c/p_c, so that "
-         "every f^c has Hessian A = n Sigma^-1, whatever n_c is. The average then obeys theta_{k+1} = "
-         "theta_k - eta A (theta_k - u) + sqrt(2 eta tau) xi_k with standard normal xi_k for every K and "
-         "rho: one client with all the data. Minibatches as in (52) do not change this: they add to each "
-         "step a noise that depends on neither theta, K nor rho. With eta fixed the steps to an accuracy are "
-         "fixed, the rounds are their number over K, and a saving of about 30 times is right in size for K = "
-         "3000 against K = 100. With weights other than n_c/n the curvatures would differ: appendix A.1 asks "
-         "of p_c only to be nonnegative with sum 1, section 6 leaves n_c free, and with p_c = 1/N beside "
-         "unequal n_c, K and rho do matter. Figure 1(b) is right that a larger gamma is slower, where it "
-         "moves u away from the start. Theorems are not touched.")
+         "leave an estimate of W2 of about 8e-4 at the target itself, for n_c = 1000)")
 def _equal_curvature() -> Evidence:
-    """The exact law of the average after 6000 local steps, its premise, and the noise of 300 runs."""
+    """Client c has l^c with Hessian n_c Sigma^-1, p_c = n_c/n (section 2.1) and f^c = l^c/p_c, so that
+    every f^c has Hessian A = n Sigma^-1, whatever n_c is. The average then obeys theta_{k+1} = theta_k -
+    eta A (theta_k - u) + sqrt(2 eta tau) xi_k with standard normal xi_k for every K and rho: one client
+    with all the data. Minibatches as in (52) do not change this: they add to each step a noise that
+    depends on neither theta, K nor rho. With eta fixed the steps to an accuracy are fixed, the rounds are
+    their number over K, and a saving of about 30 times is right in size for K = 3000 against K = 100.
+    With weights other than n_c/n the curvatures would differ: appendix A.1 asks of p_c only to be
+    nonnegative with sum 1, section 6 leaves n_c free, and with p_c = 1/N beside unequal n_c, K and rho do
+    matter. Figure 1(b) is right that a larger gamma is slower, where it moves u away from the start.
+    Theorems are not touched.
+    """
+    # The exact law of the average after 6000 local steps, its premise, and the noise of 300 runs.
     gaps = []
     for alpha in (0.0, 1000.0):
         problem = fa_ld_simulation(alpha, 0, n_data=1000)

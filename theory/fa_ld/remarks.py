@@ -18,12 +18,13 @@ from .theorems import w2_bound, w2_bound_partial
 @erratum("bias_at_full_sharing", "section 4.4, after Theorem 4.10", "loose", "nothing", ("w2_bound_partial",),
          "Partial device participation leads to an extra bias regardless of the scale of eta.",
          "so for the bound, and for the algorithm with rho < 1; with rho = 1 the algorithm's bias vanishes "
-         "with eta",
-         "Theorem C.3's last term tends to 2 sqrt(2 d tau (rho^2 + N (1-rho^2)) C_S/(S m)) as eta falls. In "
-         "the algorithm shared noise is the same for every client and cancels in beta^c - beta, so that "
-         "drawing adds a variance of order 1 - rho^2. The paper's next sentence advises rho = 1.")
+         "with eta")
 def _bias_at_full_sharing() -> Evidence:
-    """Stationary variance over the target's, for falling step sizes."""
+    """Theorem C.3's last term tends to 2 sqrt(2 d tau (rho^2 + N (1-rho^2)) C_S/(S m)) as eta falls. In
+    the algorithm shared noise is the same for every client and cancels in beta^c - beta, so that drawing
+    adds a variance of order 1 - rho^2. The paper's next sentence advises rho = 1.
+    """
+    # Stationary variance over the target's, for falling step sizes.
     problem = Quadratic([1.0, 2.0, 3.0, 2.0], [[1.0], [-1.0], [0.0], [2.0]])
     numbers = {}
     for shared in (1.0, 0.0):
@@ -44,12 +45,13 @@ def _bias_at_full_sharing() -> Evidence:
 
 @erratum("growth_with_local_steps", "section 4.3.1, Optimal choice of K", "loose", "nothing", ("w2_bound",),
          "setting K either too large or too small leads to high communication costs",
-         "so for the rounds that the bound asks for; the exact rounds at the best step size can level off",
-         "The text derives rounds that suffice, proportional to K + kappa/K, from an upper bound, and 'it "
-         "suffices' and 'indicates' say so. On quadratic clients the bias is proportional to eta (K-1), so "
-         "that at equal bias eta falls like 1/K and the rounds tend to a constant.")
+         "so for the rounds that the bound asks for; the exact rounds at the best step size can level off")
 def _growth_with_local_steps() -> Evidence:
-    """Two clients of different curvature, the step size tuned for every K by the exact law."""
+    """The text derives rounds that suffice, proportional to K + kappa/K, from an upper bound, and 'it
+    suffices' and 'indicates' say so. On quadratic clients the bias is proportional to eta (K-1), so that
+    at equal bias eta falls like 1/K and the rounds tend to a constant.
+    """
+    # Two clients of different curvature, the step size tuned for every K by the exact law.
     problem = Quadratic([1.0, 3.0], [[-1.0], [1.0]])
     numbers: dict[str, float] = {}
     for K in (10, 100, 1000):

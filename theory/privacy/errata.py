@@ -63,17 +63,17 @@ def weighted_upload_delta(given: PrivacySetting, step_size: float, epsilon: floa
                    "privacy.epsilon_rate_bound"),
          printed='eps~_K = log(1 + (S/N)(e^eps_K - 1)) "w.r.t." the replacement of one data point',
          corrected="eps~_K = eps_K; only delta_K is multiplied by the chance to be drawn. The proof covers "
-                   "the printed form for one record per client, and for S = N",
-         derivation="Amplification by sampling compares the law P_1 given that the client is drawn with the "
-                    "law P_0 given that it is not, so that neighbours must turn a drawn client into any "
-                    "other. \"S ~ S'\" of (13) replaces one data point of one client. With q the chance to "
-                    "be drawn, P = (1-q) P_0 + q P_1 and P' = (1-q) P_0 + q P_1'. As P_0 moves away from "
-                    "P_1, delta(e) tends to at least q delta_1(e), the profile of P_1, P_1' at the same e: "
-                    "from an upload's (eps_K, delta_K) no smaller epsilon than eps_K can be promised at "
-                    "delta = q delta_K. The guarantee stands with eps_K in place of eps~_K, and delta keeps "
-                    "the factor S/N: P_1(E) <= e^eps_K P_1'(E) + delta_K, averaged over who is drawn.")
+                   "the printed form for one record per client, and for S = N")
 def _client_sampling() -> Evidence:
-    """One of 100 clients drawn, and the fewest records a client at which the printed bound is exceeded."""
+    """Amplification by sampling compares the law P_1 given that the client is drawn with the law P_0
+    given that it is not, so that neighbours must turn a drawn client into any other. "S ~ S'" of (13)
+    replaces one data point of one client. With q the chance to be drawn, P = (1-q) P_0 + q P_1 and P' =
+    (1-q) P_0 + q P_1'. As P_0 moves away from P_1, delta(e) tends to at least q delta_1(e), the profile
+    of P_1, P_1' at the same e: from an upload's (eps_K, delta_K) no smaller epsilon than eps_K can be
+    promised at delta = q delta_K. The guarantee stands with eps_K in place of eps~_K, and delta keeps the
+    factor S/N: P_1(E) <= e^eps_K P_1'(E) + delta_K, averaged over who is drawn.
+    """
+    # One of 100 clients drawn, and the fewest records a client at which the printed bound is exceeded.
     claims = {"claimed": _claimed(100, "printed"), "one_record": _claimed(1, "printed"),
               "record_level": _claimed(100, "record_level")}
     claimed, single, level = claims.values()
@@ -111,15 +111,15 @@ def _numbers(claims: dict[str, dict[str, float]]) -> dict[str, float]:
          printed='1 - (1 - 1/N)^S under scheme I, beside min_c p_c; scheme I "takes a value of c with a '
                  'probability p_c"',
          corrected="not contested for one record per client (then p_c = 1/N; computed here at S = 1 only); "
-                   "else eps~_K = eps_K and delta_K times 1 - (1 - max_c p_c)^S",
-         derivation="1/N is the chance of a uniform draw, scheme I draws client c with p_c. With unequal "
-                    "weights clients cannot be exchanged either: the noise of client c has variance 2 eta "
-                    "tau (1-rho^2)/p_c, so that the tails of a light client's upload are its own, and nobody "
-                    "else's upload hides its record there. So it is also with the right chance p_c in place "
-                    "of 1/N. Example: a client with one record beside clients with two or three, p_c = "
-                    "n_c/n.")
+                   "else eps~_K = eps_K and delta_K times 1 - (1 - max_c p_c)^S")
 def _scheme_i_chance() -> Evidence:
-    """As printed, with the right chance of the light client in place of 1/N, and without amplification."""
+    """1/N is the chance of a uniform draw, scheme I draws client c with p_c. With unequal weights clients
+    cannot be exchanged either: the noise of client c has variance 2 eta tau (1-rho^2)/p_c, so that the
+    tails of a light client's upload are its own, and nobody else's upload hides its record there. So it
+    is also with the right chance p_c in place of 1/N. Example: a client with one record beside clients
+    with two or three, p_c = n_c/n.
+    """
+    # As printed, with the right chance of the light client in place of 1/N, and without amplification.
     unequal, equal = (1, *48 * (2,), 3), 50 * (1,)
     claims = {}
     for name, sizes, variant in (("equal", equal, "printed"), ("unequal", unequal, "printed"),

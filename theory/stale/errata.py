@@ -84,20 +84,20 @@ def growth_of_uniform_ages(has: Sequence[float], largest: Sequence[int], updates
          corrected="C < 500^(1/3)/1001 = 0.0079 is stable at constant ages. C = 1/30 would be stable if the "
                    "minibatch's sum were not scaled by N/J, which is not the gradient (2) and has a "
                    "posterior of precision 11, not 1001. The text does not tell whether C or the scale is "
-                   "misdescribed",
-         derivation="Each minibatch's gradient has the slope 1 + N = 1001, so that, noise aside, theta - "
-                    "theta_* follows x <- x - c x_old with c = h a = 4.20/tau. At a constant age it is "
-                    "stable for c < 2 sin(pi/(2 (2 tau + 1))), which c exceeds at all six tau. But the "
-                    "paper's tau is the largest age. At tau = 1 every sequence of ages 0 and 1 diverges: an "
-                    "update of age 0 forgets all but the last iterate, and k updates of age 1 later this is "
-                    "multiplied by u_(k+1), where u_0 = 1, u_1 = 1 - c, u_(j+1) = u_j - c u_(j-1), that is "
-                    "-3.2, -7.4, 6.1, 37, 12, -145, ..., all above 3 in size up to j = 500. At tau = 2 (c = "
-                    "2.10) constant ages 0, 1, 2 and uniform ages diverge; particular sequences do not: the "
-                    "ages 0, 1, 1, repeated, multiply by 1 - 3 c + c^2 = -0.89. With uniform ages paths "
-                    "still grow at tau = 5 and shrink from tau = 10 on. With steps h/2 (c = 2.10 at tau = 1) "
-                    "tau = 1 diverges at constant age 0 or 1 and with uniform ages.")
+                   "misdescribed")
 def _figure_1_step_size() -> Evidence:
-    """Growth per update (its logarithm) for each kind of ages that tau allows."""
+    """Each minibatch's gradient has the slope 1 + N = 1001, so that, noise aside, theta - theta_* follows
+    x <- x - c x_old with c = h a = 4.20/tau. At a constant age it is stable for c < 2 sin(pi/(2 (2 tau +
+    1))), which c exceeds at all six tau. But the paper's tau is the largest age. At tau = 1 every
+    sequence of ages 0 and 1 diverges: an update of age 0 forgets all but the last iterate, and k updates
+    of age 1 later this is multiplied by u_(k+1), where u_0 = 1, u_1 = 1 - c, u_(j+1) = u_j - c u_(j-1),
+    that is -3.2, -7.4, 6.1, 37, 12, -145, ..., all above 3 in size up to j = 500. At tau = 2 (c = 2.10)
+    constant ages 0, 1, 2 and uniform ages diverge; particular sequences do not: the ages 0, 1, 1,
+    repeated, multiply by 1 - 3 c + c^2 = -0.89. With uniform ages paths still grow at tau = 5 and shrink
+    from tau = 10 on. With steps h/2 (c = 2.10 at tau = 1) tau = 1 diverges at constant age 0 or 1 and
+    with uniform ages.
+    """
+    # Growth per update (its logarithm) for each kind of ages that tau allows.
     ha = [(N_DATA + 1.0) * mse_step_size(ITERATIONS * tau, tau, CONSTANT) for tau in AGES]
     numbers: dict[str, float] = {}
     constant = [growth_of_repeated_ages(c, [tau]) for c, tau in zip(ha, AGES, strict=True)]
@@ -130,17 +130,15 @@ def _figure_1_step_size() -> Evidence:
          grade="error", consequence="nothing", theorems=("stale.optimal_variance_rate",),
          printed="L_1/L_2 = W_1/W_2, the number of workers and iterations at the same variance",
          corrected="L_1/L_2 = W_2/W_1 for iterations per worker: a misprint (the ratio is inverted); the "
-                   "sentence's conclusion, a linear speedup, is right",
-         derivation="Corollary 5 is in the iterations of the server, W L for L iterations per worker: equal "
-                    "variance means W_1 L_1 = W_2 L_2. (If L counts those of the server, L_1 = L_2.) The "
-                    "iteration speedup, the inverse of iterations per worker, is then linear in W as the "
-                    "text says.")
+                   "sentence's conclusion, a linear speedup, is right")
 def _workers_ratio() -> Evidence:
-    """Iterations per worker of 1 and of 4 workers at equal exact variance.
-
-    phi = theta^2, a = 1, from the minimizer, workers of equal speed; the variance is 0.3 of its largest
-    value with one worker. The ages, 3 with 4 workers, lower the ratio from 4 by a term of order h.
+    """Corollary 5 is in the iterations of the server, W L for L iterations per worker: equal variance
+    means W_1 L_1 = W_2 L_2. (If L counts those of the server, L_1 = L_2.) The iteration speedup, the
+    inverse of iterations per worker, is then linear in W as the text says.
     """
+    # Iterations per worker of 1 and of 4 workers at equal exact variance. phi = theta^2, a = 1, from the
+    # minimizer, workers of equal speed; the variance is 0.3 of its largest value with one worker. The ages, 3
+    # with 4 workers, lower the ratio from 4 by a term of order h.
     problem, ratios = Quadratic(np.eye(1), np.zeros((1, 1))), []
     for h in (0.02, 0.01):
         needed, goal = [], 0.0
@@ -165,14 +163,15 @@ def _workers_ratio() -> Evidence:
                  "MSE bounds by a factor of S",
          corrected="by a factor of S in the terms in time at one step size, while Tbar <= 1 for the MSE; "
                    "with tau about W = S and the best step size of each the bias is of the same order, and "
-                   "the MSE of S servers is smaller by S^(2/3)",
-         derivation="S servers with a worker each: bias 1/(Lbar h) + h, least of order Lbar^(-1/2); MSE 1/(S "
-                    "Lbar h) + h^2 + ..., least of order (S Lbar)^(-2/3). One server with S workers, L = S "
-                    "Lbar and tau about S: 1/(S Lbar h) + S h and 1/(S Lbar h) + S^2 h^2, least of orders "
-                    "Lbar^(-1/2) and Lbar^(-2/3), as the paragraph before says of W. The sentence is true "
-                    "where the terms in time dominate: 1/(L h) of the bias, (S^2 - S)/T^2 of the MSE.")
+                   "the MSE of S servers is smaller by S^(2/3)")
 def _factor_of_servers() -> Evidence:
-    """Bounds of S = 16 servers over those of one server with 16 workers, all constants one."""
+    """S servers with a worker each: bias 1/(Lbar h) + h, least of order Lbar^(-1/2); MSE 1/(S Lbar h) +
+    h^2 + ..., least of order (S Lbar)^(-2/3). One server with S workers, L = S Lbar and tau about S: 1/(S
+    Lbar h) + S h and 1/(S Lbar h) + S^2 h^2, least of orders Lbar^(-1/2) and Lbar^(-2/3), as the
+    paragraph before says of W. The sentence is true where the terms in time dominate: 1/(L h) of the
+    bias, (S^2 - S)/T^2 of the MSE.
+    """
+    # Bounds of S = 16 servers over those of one server with 16 workers, all constants one.
     servers, length, numbers = 16, 10_000, {}
     steps = np.geomspace(1e-4, 1.0, 400)
     for quantity in ("bias", "mse"):

@@ -25,18 +25,18 @@ UNIT = Quadratic(np.eye(1), np.zeros((1, 1)))
          corrected="in Lemma 8, max ||E L~_i grad U|| in place of C max |L_i f_ih|, with L~_i the local "
                    "generator of the gradient in use. This is no M_1: in the stationary law it is O(h), "
                    "and the bias is of order tau h (stale.expectations_of_products)",
-         theorems=("stale.gradient_gap_rate", "stale.bias_rate", "stale.mse_rate"),
-         derivation="A step of SGLD is Brownian: E|step| is about (2 h)^(1/2) E|z|, so that E|step|/h is "
-                    "unbounded as h -> 0. At the start x_0 of the step, where (9) and (10) take it, L f of "
-                    "f(x) = |x - x_0| is infinite (definition (4)); at its end L f = F . (x - x_0)/|x - x_0| "
-                    "+ (n - 1)/|x - x_0|, which is |F| at most for n = 1, too small for (10), and of order "
-                    "h^(-1/2) for n >= 2: no constant. (The proofs of Theorems 2 and 3 print ||L_l|| for "
-                    "it.) The lemma's order stands: by Ito's formula for grad U the mean of G changes by h E "
-                    "L~_i grad U + O(h^2) per step, tau times; L in place of L~_i changes the sum by O((tau "
-                    "h)^2). For SGHMC one stops at theta, whose step h q is O(h).")
+         theorems=("stale.gradient_gap_rate", "stale.bias_rate", "stale.mse_rate"))
 def _brownian_step() -> Evidence:
-    """E|step|/h and E (n - 1)/|step| in the stationary law, and the largest ||E(G_old - G)||/(tau h) over
-    200 updates from theta_0 = 1; a = 1, tau = 4."""
+    """A step of SGLD is Brownian: E|step| is about (2 h)^(1/2) E|z|, so that E|step|/h is unbounded as h
+    -> 0. At the start x_0 of the step, where (9) and (10) take it, L f of f(x) = |x - x_0| is infinite
+    (definition (4)); at its end L f = F . (x - x_0)/|x - x_0| + (n - 1)/|x - x_0|, which is |F| at most
+    for n = 1, too small for (10), and of order h^(-1/2) for n >= 2: no constant. (The proofs of Theorems
+    2 and 3 print ||L_l|| for it.) The lemma's order stands: by Ito's formula for grad U the mean of G
+    changes by h E L~_i grad U + O(h^2) per step, tau times; L in place of L~_i changes the sum by O((tau
+    h)^2). For SGHMC one stops at theta, whose step h q is O(h).
+    """
+    # E|step|/h and E (n - 1)/|step| in the stationary law, and the largest ||E(G_old - G)||/(tau h) over 200
+    # updates from theta_0 = 1; a = 1, tau = 4.
     tau, steps, gaps = 4, [], []
     numbers: dict[str, float] = {}
     for h in (1e-2, 1e-4, 1e-6):
@@ -61,21 +61,20 @@ def _brownian_step() -> Evidence:
          printed="|C_2| = (1/L) |sum_l E(G~_old - G) . E grad psi|; ||E grad psi|| in M_1 and M~_1",
          corrected="(1/L) |sum_l E[(G~_old - G) . grad psi]|, which is O(tau h) as well. The rates stand, "
                    "with M_1 and M~_1 any positive constants; M_1 and M~_1 as printed do not bound: ||E grad "
-                   "psi|| can be 0 where the bias is of order tau h",
-         derivation="C_2 is the mean of a product; the old iterate and the one of grad psi are dependent. In "
-                    "the stationary law E G_old = E G makes the printed form 0 for every test function. Nor "
-                    "does E grad psi bound: SGLD on U = theta^2/2 with phi = theta^2 has psi = -theta^2/2, "
-                    "so that from the posterior mean E grad psi = 0 for all l, while the bias tends, as L -> "
-                    "infinity and then h -> 0 at fixed s = tau h, to (1 + sin s)/cos s - 1 = 0.69 at s = "
-                    "0.5. (The other factor of M_1, |L f|, is infinite at the start of a step, so that M_1 "
-                    "is undefined rather than 0.) The rates stand: (G_old - G(x)) . grad psi(x) is smooth in "
-                    "x and 0 at the old iterate, so that by Ito's formula its mean is O(tau h). In A_3 pairs "
-                    "more than tau apart give O(tau^2 h^2) in the same way and the others O(tau^2 h/L), at "
-                    "most of order 1/(L h) for bounded tau h; so is sigma^2 E|grad psi|^2/L, which minibatch "
-                    "noise adds to A_3. (Section F bounds E(G . grad psi)^2 by E|G|^2 E|grad psi|^2, where "
-                    "fourth moments are needed.)")
+                   "psi|| can be 0 where the bias is of order tau h")
 def _expectations_of_products() -> Evidence:
-    """phi = theta^2, a = 1: psi = -theta^2/2 and G = theta, from theta_0 = 1 after 2000 updates."""
+    """C_2 is the mean of a product; the old iterate and the one of grad psi are dependent. In the
+    stationary law E G_old = E G makes the printed form 0 for every test function. Nor does E grad psi
+    bound: SGLD on U = theta^2/2 with phi = theta^2 has psi = -theta^2/2, so that from the posterior mean
+    E grad psi = 0 for all l, while the bias tends, as L -> infinity and then h -> 0 at fixed s = tau h,
+    to (1 + sin s)/cos s - 1 = 0.69 at s = 0.5. (The other factor of M_1, |L f|, is infinite at the start
+    of a step, so that M_1 is undefined rather than 0.) The rates stand: (G_old - G(x)) . grad psi(x) is
+    smooth in x and 0 at the old iterate, so that by Ito's formula its mean is O(tau h). In A_3 pairs more
+    than tau apart give O(tau^2 h^2) in the same way and the others O(tau^2 h/L), at most of order 1/(L h)
+    for bounded tau h; so is sigma^2 E|grad psi|^2/L, which minibatch noise adds to A_3. (Section F bounds
+    E(G . grad psi)^2 by E|G|^2 E|grad psi|^2, where fourth moments are needed.)
+    """
+    # phi = theta^2, a = 1: psi = -theta^2/2 and G = theta, from theta_0 = 1 after 2000 updates.
     from scipy.signal import lfilter  # slow to import
 
     h, updates, ratios = 0.01, 2000, []
@@ -116,16 +115,16 @@ def _expectations_of_products() -> Evidence:
          theorems=("stale.variance_rate", "stale.optimal_variance_rate"),
          printed="all (A_i - E A_i) are martingale; a constant D independent of (L, h, tau)",
          corrected="the A_1 are correlated over tau updates; D is free of tau as long as tau h and the "
-                   "moments of Assumption 3 are bounded; on the Gaussian model those moments bound tau h",
-         derivation="Neighbouring A_1 = (G_old - G) . grad psi share all but one of their tau steps. Their "
-                    "sum is still of the order claimed: A_1 has size (tau h)^(1/2) and is correlated over "
-                    "tau updates, so that the mean of L of them has variance of order tau (tau h)/L = (tau "
-                    "h)^2/(L h). On the Gaussian model bounded moments bound tau h: E theta^2 = (1 + sin(a "
-                    "tau h))/(a cos(a tau h)) as h -> 0, which keeps a tau h away from pi/2. Where it nears "
-                    "pi/2 D grows without limit.")
+                   "moments of Assumption 3 are bounded; on the Gaussian model those moments bound tau h")
 def _variance_free_of_staleness() -> Evidence:
-    """phi = theta^2, a = 1: correlation of neighbouring A_1 with psi' = -theta at the time of G, and L h Var
-    as L -> infinity at the h at which E theta^2 = 2."""
+    """Neighbouring A_1 = (G_old - G) . grad psi share all but one of their tau steps. Their sum is still
+    of the order claimed: A_1 has size (tau h)^(1/2) and is correlated over tau updates, so that the mean
+    of L of them has variance of order tau (tau h)/L = (tau h)^2/(L h). On the Gaussian model bounded
+    moments bound tau h: E theta^2 = (1 + sin(a tau h))/(a cos(a tau h)) as h -> 0, which keeps a tau h
+    away from pi/2. Where it nears pi/2 D grows without limit.
+    """
+    # phi = theta^2, a = 1: correlation of neighbouring A_1 with psi' = -theta at the time of G, and L h Var
+    # as L -> infinity at the h at which E theta^2 = 2.
     tau, h = 20, 0.01
     c = stationary_autocovariance(1.0, h, tau, tau + 1)
     # A_l = (theta_{l-tau} - theta_l) theta_l; Cov(w x, y z) = E[w y] E[x z] + E[w z] E[x y]

@@ -26,21 +26,19 @@ Settings = Sequence[tuple[float, float, float, float, float]]
 @erratum(id="de_sghmc.strong_convexity_factor", paper=PAPER, where="proof of Lemma 13, equation (102)",
          grade="proof", consequence="nothing", theorems=("de_sghmc.velocity_bound",),
          printed="E|x^(k) - x_a|^2 <= (1/mu) E[Fbar(x^(k)) - Fbar^*] <= c_3/(mu b)",
-         corrected="(2/mu) E[Fbar(x^(k)) - Fbar^*] <= 2 c_3/(mu b), as (83) has it",
-         derivation="mu-strong convexity gives Fbar(x) - Fbar^* >= (mu/2)|x - x_a|^2, equation (83), with "
-                    "equality for a quadratic of curvature mu. So the step gives 2 c_3/(mu b) here and 4 "
-                    "c_3/(mu b) for 2 c_3/(mu b) in the bound of E|x^(k)|^2 after it. Yet c_3/(mu b) bounds "
-                    "E|x^(k) - x_a|^2: x^(k) - x_a = (1-beta)(x^(k) + p^(k) - x_a) + beta (x^(k-1) - x_a) is "
-                    "a convex combination, so E|x^(k) - x_a|^2 <= max(c_3, E|x^(0) - x_a|^2); c_3, taken "
-                    "from (95), is at least b L_a E|x^(0) - x_a|^2, L_a >= mu; and mu b < 1, as by (86) mu b "
-                    "<= 2 alpha mu (1 - alpha mu + beta)/(1-beta), alpha mu < 1/2, beta <= alpha mu/16. So "
-                    "both bounds, and the O(1) of Lemma 13, stand.")
+         corrected="(2/mu) E[Fbar(x^(k)) - Fbar^*] <= 2 c_3/(mu b), as (83) has it")
 def strong_convexity(factor: float = 1.0, curvatures: Sequence[float] = (0.5, 3.0)) -> Evidence:
-    """Both inequalities of (102), with (factor/mu) in the middle, and its ends, along exact laws.
-
-    The paper prints the factor 1. Two clients of curvature mu with minimizers 0 start at 10; beta = 0. V_1 of
-    c_3 is (95).
+    """mu-strong convexity gives Fbar(x) - Fbar^* >= (mu/2)|x - x_a|^2, equation (83), with equality for a
+    quadratic of curvature mu. So the step gives 2 c_3/(mu b) here and 4 c_3/(mu b) for 2 c_3/(mu b) in
+    the bound of E|x^(k)|^2 after it. Yet c_3/(mu b) bounds E|x^(k) - x_a|^2: x^(k) - x_a = (1-beta)(x^(k)
+    + p^(k) - x_a) + beta (x^(k-1) - x_a) is a convex combination, so E|x^(k) - x_a|^2 <= max(c_3, E|x^(0)
+    - x_a|^2); c_3, taken from (95), is at least b L_a E|x^(0) - x_a|^2, L_a >= mu; and mu b < 1, as by
+    (86) mu b <= 2 alpha mu (1 - alpha mu + beta)/(1-beta), alpha mu < 1/2, beta <= alpha mu/16. So both
+    bounds, and the O(1) of Lemma 13, stand.
     """
+    # Both inequalities of (102), with (factor/mu) in the middle, and its ends, along exact laws. The paper
+    # prints the factor 1. Two clients of curvature mu with minimizers 0 start at 10; beta = 0. V_1 of c_3 is
+    # (95).
     inner = outer = 0.0
     for mu in curvatures:
         case = Case((mu, mu), (0.0, 0.0), (10.0, 10.0), pair(0.0), 0.1 / mu)
@@ -101,34 +99,32 @@ def lemma_20(cases: Settings) -> Evidence:
          printed="q_1 = a/b = (2 alpha beta + 4 beta^2 (1 - lambda_N)^2 (1 + 1/c_1)/mu)/(...)",
          corrected="8 beta^2 here, in (116) and (117); after (117) c_1 + 1 < 2 is replaced by c_1 < (1 + "
                    "lambda_N)/8, that is 8 beta^2 (1 - lambda_N)^2 (1 + c_1) on the left; c_2 and the 64 "
-                   "stay",
-         derivation="a (1-beta)^2 = 2 alpha beta + 2 c_2 (1-beta)^2/mu by (85), and c_2 (1-beta)^2 = 4 "
-                    "beta^2 (1-l)^2 (1+1/c_1), l = lambda_N: (117) has 8 beta^2 (1-l)^2 (1+c_1) on the left. "
-                    "The chain needs at most 2 c_1 (alpha mu)^3 (1+l)/4 there, so with beta^2 <= c_1 (alpha "
-                    "mu)^3 (1+l)/64, (75), that (1-l)^2 (1+c_1) <= 4. By (73) c_1 < alpha mu/2 <= (1+l)/8, "
-                    "and (2-e)^2 (1+e/8), e = 1+l, is 4 at e = 0 and decreases. So q_1 < 1. The kinder cause "
-                    "is c_2 itself: it has 1+1/c_1 where (81) gives 1+1/(2c_1). With that the left of (117) "
-                    "is 4 beta^2 (1-l)^2 (1+2c_1) < 8 beta^2 (1-l)^2, and the chain stands from there as "
-                    "printed.")
+                   "stay")
 def _lemma_20() -> Evidence:
-    """At the largest beta that (38) allows."""
+    """a (1-beta)^2 = 2 alpha beta + 2 c_2 (1-beta)^2/mu by (85), and c_2 (1-beta)^2 = 4 beta^2 (1-l)^2
+    (1+1/c_1), l = lambda_N: (117) has 8 beta^2 (1-l)^2 (1+c_1) on the left. The chain needs at most 2 c_1
+    (alpha mu)^3 (1+l)/4 there, so with beta^2 <= c_1 (alpha mu)^3 (1+l)/64, (75), that (1-l)^2 (1+c_1) <=
+    4. By (73) c_1 < alpha mu/2 <= (1+l)/8, and (2-e)^2 (1+e/8), e = 1+l, is 4 at e = 0 and decreases. So
+    q_1 < 1. The kinder cause is c_2 itself: it has 1+1/c_1 where (81) gives 1+1/(2c_1). With that the
+    left of (117) is 4 beta^2 (1-l)^2 (1+2c_1) < 8 beta^2 (1-l)^2, and the chain stands from there as
+    printed.
+    """
+    # At the largest beta that (38) allows.
     return lemma_20(settings(2000, 0))
 
 
 @erratum(id="de_sghmc.first_lyapunov_value", paper=PAPER, where="proof of Lemma 13, equations (94) and (95)",
          grade="proof", consequence="nothing", theorems=("de_sghmc.extrapolation_bound",),
          printed="V_1 = b E[Fbar(x^(0)) - Fbar^*] + E|x^(0) + beta/(1-beta) (x^(1) - x^(0)) - x_a|^2",
-         corrected="x^(1) in place of the first x^(0) of the last term",
-         derivation="V_(k+1) has |x^(k+1) + p^(k+1) - x_a|^2 with p^(k+1) = beta/(1-beta) (x^(k+1) - x^(k)); "
-                    "at k = 0 that is x^(1) + beta/(1-beta) (x^(1) - x^(0)), and V_1 can be larger. From "
-                    "x^(0) = x_a the printed value is 0 at beta = 0, and the noise of the first step is not. "
-                    "(95) has x^(0) as well, so it is no loss of our text. V_1 = O(1), which is all that c_3 "
-                    "needs, stands.")
+         corrected="x^(1) in place of the first x^(0) of the last term")
 def first_value(apart: float = 0.0) -> Evidence:
-    """V_1 as (94) has it, and by its definition, from a start at `apart` times x_a beyond x_a; beta = 0.
-
-    Both have b E[Fbar(x^(0)) - Fbar^*]; the rest is E|x^(0) - x_a|^2 in (94), E|x^(1) - x_a|^2 by definition.
+    """V_(k+1) has |x^(k+1) + p^(k+1) - x_a|^2 with p^(k+1) = beta/(1-beta) (x^(k+1) - x^(k)); at k = 0
+    that is x^(1) + beta/(1-beta) (x^(1) - x^(0)), and V_1 can be larger. From x^(0) = x_a the printed
+    value is 0 at beta = 0, and the noise of the first step is not. (95) has x^(0) as well, so it is no
+    loss of our text. V_1 = O(1), which is all that c_3 needs, stands.
     """
+    # V_1 as (94) has it, and by its definition, from a start at `apart` times x_a beyond x_a; beta = 0. Both
+    # have b E[Fbar(x^(0)) - Fbar^*]; the rest is E|x^(0) - x_a|^2 in (94), E|x^(1) - x_a|^2 by definition.
     case = Case((1.0, 2.0), (1.0, -1.0), (0.0, 0.0), pair(0.0), 0.01)
     c, fixed = case.chain, case.fixed
     law = joint_law(case.problem, case.algorithm, 400, start=(1.0 + apart) * fixed)
@@ -148,14 +144,13 @@ def first_value(apart: float = 0.0) -> Evidence:
 @erratum(id="de_sghmc.order_of_remainder", paper=PAPER, where="proof of Lemma 13, after equation (101)",
          grade="proof", consequence="nothing",
          printed="(1/(1-q)) (2/(1-beta)^2 (eta^4 sigma^2 N + eta^3 2 gamma N d) + c_2 |x_a|^2) = "
-                 "O(eta^3)/Theta(eta^2) = O(eta)", corrected="O(eta^2)/Theta(eta^2) = O(1)",
-         derivation="gamma eta = Theta(1) by (92), so 2 gamma eta^3 N d is of order eta^2, and 1 - q of "
-                    "order eta^2 by (100). The quotient is O(1), which is all that c_3 = O(1) needs.")
+                 "O(eta^3)/Theta(eta^2) = O(eta)", corrected="O(eta^2)/Theta(eta^2) = O(1)")
 def order_of_remainder(noise: float = 0.0, heat: float = 1.0) -> Evidence:
-    """(1/(1-q)) (2/(1-beta)^2 (eta^4 sigma^2 N + 2 gamma eta^3 N d)) at eta/10 over that at eta; beta = 0.
-
-    `heat` scales the second part; the theorem has 1, and allows no gradient noise.
+    """gamma eta = Theta(1) by (92), so 2 gamma eta^3 N d is of order eta^2, and 1 - q of order eta^2 by
+    (100). The quotient is O(1), which is all that c_3 = O(1) needs.
     """
+    # (1/(1-q)) (2/(1-beta)^2 (eta^4 sigma^2 N + 2 gamma eta^3 N d)) at eta/10 over that at eta; beta = 0.
+    # `heat` scales the second part; the theorem has 1, and allows no gradient noise.
     mu, L, N, values = 1.0, 2.0, 2, []
     for eta in (0.1, 0.01):
         c1 = first_constant(mu, L, 0.0, eta**2, 0.0)  # q = 1 - 2 c_1, gamma = 1/eta, d = 1
@@ -179,20 +174,17 @@ def mixing_of(values: tuple[float, float, float]) -> Array:
          printed="our upper bounds ... in Theorem 1 and Theorem 11 are both monotonically increasing in "
                  "gamma-bar (see Remark 3 and Remark 12)",
          corrected="Theorem 11's apart from c_5, \"whose dependency to gamma-bar is more complicated to "
-                   'determine" (Remark 12)',
-         derivation="Footnote 5 omits the reservation that Remark 12, which it cites, makes for c_5. With "
-                    "c_5 held fixed every term increases, as the remark says. With the least c_5 of (46) on "
-                    "each network it need not: better mixing of clients that pull apart makes larger "
-                    "velocities. The sentence that the footnote supports is about Figure 2, DE-SGLD, for "
-                    "which Theorem 1 and Remark 3 are enough.")
+                   'determine" (Remark 12)')
 def monotone(first: tuple[float, float, float] = (0.0, 0.3, 0.0),
              second: tuple[float, float, float] = (0.31, 0.0, 0.0)) -> Evidence:
-    """Theorem 11's floor eta E_4 on two networks, gamma-bar larger on the second.
-
-    mu = L = 1, beta = 0, sigma = 0, d = 1. Clients pull apart along (1,1,-1,-1), which the network of smaller
-    gamma-bar mixes at once.
-    Once c_5 is the least constant with (46) of each network, once the larger of the two.
+    """Footnote 5 omits the reservation that Remark 12, which it cites, makes for c_5. With c_5 held fixed
+    every term increases, as the remark says. With the least c_5 of (46) on each network it need not:
+    better mixing of clients that pull apart makes larger velocities. The sentence that the footnote
+    supports is about Figure 2, DE-SGLD, for which Theorem 1 and Remark 3 are enough.
     """
+    # Theorem 11's floor eta E_4 on two networks, gamma-bar larger on the second. mu = L = 1, beta = 0, sigma
+    # = 0, d = 1. Clients pull apart along (1,1,-1,-1), which the network of smaller gamma-bar mixes at once.
+    # Once c_5 is the least constant with (46) of each network, once the larger of the two.
     far = (1e3, 1e3, -1e3, -1e3)
     cases = [Case((1.0,) * 4, far, far, mixing_of(values), 0.999 * 0.25) for values in (first, second)]
     seconds = [case.chain.base.second for case in cases]

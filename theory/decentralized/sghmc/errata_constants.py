@@ -143,23 +143,20 @@ def pulled(curvature: float) -> Case:
          theorems=("de_sghmc.velocity_bound", "de_sghmc.disagreement_bound", "de_sghmc.gradient_error_bound",
                    "de_sghmc.coupling_bound", "de_sghmc.w2_bound", "de_sghmc.w2_clients_bound"),
          printed="E|grad F(x^(k))|^2 <= c~_4 := L (|grad F(x^*)|^2 + sup E|x^(k) - x^*|^2), where we used "
-                 "L-smoothness of F", corrected="2 |grad F(x^*)|^2 + 2 L^2 sup E|x^(k) - x^*|^2",
-         derivation="L-smoothness gives |grad F(x)| <= |grad F(x^*)| + L |x - x^*|. For F = L x^2/2 the left "
-                    "side is L^2 x^2, the right L x^2: no bound for L > 1, and not of one unit; for small L "
-                    "the first term falls short: L |grad F(x^*)|^2. What it refutes: (105). With (105) put "
-                    "in for c_5, (39) and (40) fail without limit on the complete network (gamma-bar = 0, "
-                    "where the printed term for a start apart is zero), like sqrt(s) for curvatures s, 2s; "
-                    "and (40) fails at gamma-bar = 0.3 for clients of curvature s that pull apart: they rest "
-                    "at +-eta^2 R/(0.7 + eta^2 s), R their gradient at the origin, and the bound is of order "
-                    "eta^2 R sqrt(s), until its noise part takes over. Both are a matter of units. What it "
-                    "does not: Theorem 11 takes c_5 from Lemma 13, any constant with (46), and holds here "
-                    "with the least such.")
+                 "L-smoothness of F", corrected="2 |grad F(x^*)|^2 + 2 L^2 sup E|x^(k) - x^*|^2")
 def gradient_constant(large: tuple[float, ...] = (1.0, 1e3, 1e6),
                       small: tuple[float, ...] = (1.0, 1e-3, 1e-6)) -> Evidence:
-    """Theorem 11 with each c_5 for `opposed` and `pulled`, and with (105) in units of least curvature 1.
-
-    Large curvatures with starts apart, small ones with gradients that pull apart.
+    """L-smoothness gives |grad F(x)| <= |grad F(x^*)| + L |x - x^*|. For F = L x^2/2 the left side is L^2
+    x^2, the right L x^2: no bound for L > 1, and not of one unit; for small L the first term falls short:
+    L |grad F(x^*)|^2. What it refutes: (105). With (105) put in for c_5, (39) and (40) fail without limit
+    on the complete network (gamma-bar = 0, where the printed term for a start apart is zero), like
+    sqrt(s) for curvatures s, 2s; and (40) fails at gamma-bar = 0.3 for clients of curvature s that pull
+    apart: they rest at +-eta^2 R/(0.7 + eta^2 s), R their gradient at the origin, and the bound is of
+    order eta^2 R sqrt(s), until its noise part takes over. Both are a matter of units. What it does not:
+    Theorem 11 takes c_5 from Lemma 13, any constant with (46), and holds here with the least such.
     """
+    # Theorem 11 with each c_5 for `opposed` and `pulled`, and with (105) in units of least curvature 1. Large
+    # curvatures with starts apart, small ones with gradients that pull apart.
     numbers: dict[str, float] = {}
     worst = {"average": 0.0, "clients": 0.0, "pulled": 0.0}
     right = elsewhere = 0.0
@@ -192,19 +189,17 @@ def gradient_constant(large: tuple[float, ...] = (1.0, 1e3, 1e6),
          grade="proof", consequence="nothing", theorems=("de_sghmc.velocity_bound",),
          printed="sup max(E|v^(k)|^2, E|x^(k)|^2) <= c_5 (46); E|v^(k+1)|^2 <= c_5 := ... (105)",
          corrected="c_5 of (105), with its c~_4 corrected (de_sghmc.gradient_constant), bounds E|v|^2, and "
-                   "the displays after (102) bound E|x|^2; the larger of both meets (46)",
-         derivation="The proof bounds E|x|^2 separately (the displays after (102)) and then gives the name "
-                    "c_5 to the bound of v alone; (46) needs the larger of the two. (105) does not change "
-                    "when the problem and its start are shifted together, and E|x|^2 does: far enough from "
-                    "the origin it exceeds (105). The lemma's claim, that some constant bounds both, is "
-                    "true, and every use of c_5 is for v: Lemma 14, (110), so Lemmas 15 and 16 and Theorem "
-                    "11.")
+                   "the displays after (102) bound E|x|^2; the larger of both meets (46)")
 def position(minimizer: float = 1e3, curvature: float = 1.0) -> Evidence:
-    """E|x|^2 and E|v|^2 over (105); two equal clients that start at their common minimizer.
-
-    Its supremum is read as appendix B bounds it, 2 sup E|x|^2 + 2 |x^*|^2, and c~_4 as the larger of the
-    printed and the corrected one.
+    """The proof bounds E|x|^2 separately (the displays after (102)) and then gives the name c_5 to the
+    bound of v alone; (46) needs the larger of the two. (105) does not change when the problem and its
+    start are shifted together, and E|x|^2 does: far enough from the origin it exceeds (105). The lemma's
+    claim, that some constant bounds both, is true, and every use of c_5 is for v: Lemma 14, (110), so
+    Lemmas 15 and 16 and Theorem 11.
     """
+    # E|x|^2 and E|v|^2 over (105); two equal clients that start at their common minimizer. Its supremum is
+    # read as appendix B bounds it, 2 sup E|x|^2 + 2 |x^*|^2, and c~_4 as the larger of the printed and the
+    # corrected one.
     case = Case((curvature,) * 2, (minimizer,) * 2, (minimizer,) * 2, pair(0.0), 1e-3 / curvature)
     exact = moments(case.problem, case.algorithm, case.first)
     far = 2.0 * float(exact.positions.max()) + 4.0 * minimizer**2

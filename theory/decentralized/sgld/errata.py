@@ -34,19 +34,17 @@ def section_5_grams(seed: int) -> Array:
 @erratum(id="de_sgld.missing_half", paper=PAPER, where="section 5.1 (f_i), equation (126) and appendix D",
          grade="error", consequence="nothing",
          printed="f_i(x) := -sum log p(y_j|x, X_j) - (1/N) log p(x) = sum (y_j - x^T X_j)^2 + |x|^2/(2 "
-                 "lambda N)", corrected="sum (y_j - x^T X_j)^2/(2 xi^2) + |x|^2/(2 lambda N)",
-         derivation="The density printed below it is exp(-(y - x'X)^2/(2 xi^2)) with xi = 1, so minus its "
-                    "logarithm has the factor 1/2, as V = (X'X/xi^2 + I/lambda)^-1 needs. The Hessian after "
-                    "(126) and the minibatch gradient of appendix D have the 2 as well: it is no loss of our "
-                    "text. No theorem depends on it. With these f_i Figure 2's step size would diverge on "
-                    "its complete and circular networks (Metropolis weights of section 3), with data as "
-                    "described; with the 1/2 it is stable.")
+                 "lambda N)", corrected="sum (y_j - x^T X_j)^2/(2 xi^2) + |x|^2/(2 lambda N)")
 def missing_half(factor: float = 2.0, seeds: range = range(3)) -> Evidence:
-    """exp(-sum_i f_i) against the printed posterior, for f_i with Hessian factor X_i'X_i + I/(lambda N).
-
-    The display has factor 2 (the Hessian that the paper prints after (126)), minus the printed log density
-    has 1.
+    """The density printed below it is exp(-(y - x'X)^2/(2 xi^2)) with xi = 1, so minus its logarithm has
+    the factor 1/2, as V = (X'X/xi^2 + I/lambda)^-1 needs. The Hessian after (126) and the minibatch
+    gradient of appendix D have the 2 as well: it is no loss of our text. No theorem depends on it. With
+    these f_i Figure 2's step size would diverge on its complete and circular networks (Metropolis weights
+    of section 3), with data as described; with the 1/2 it is stable.
     """
+    # exp(-sum_i f_i) against the printed posterior, for f_i with Hessian factor X_i'X_i + I/(lambda N). The
+    # display has factor 2 (the Hessian that the paper prints after (126)), minus the printed log density has
+    # 1.
     networks = {"complete": complete(CLIENTS), "circular": ring(CLIENTS), "disconnected": np.eye(CLIENTS)}
     rows = []
     for seed in seeds:
@@ -88,14 +86,14 @@ def labels_against(features: Array, labels: Array) -> Evidence:
 
 @erratum(id="de_sgld.labels", paper=PAPER, where="equation (55)", grade="error", consequence="nothing",
          printed="-sum log p(y_j = 1|X_j, x) - (1/N) log p(x) = sum log(1 + exp(-x^T X_j)) + ...",
-         corrected="sum log(1 + exp(-(2 y_j - 1) x^T X_j)) + ...",
-         derivation="Labels are in {0, 1} by the line before (54), and P(y=0) = 1/(1 + exp(x'X)): the "
-                    "likelihood of a datum with y = 0 has the other sign. As it stands f_i does not contain "
-                    "the labels. Convexity and smoothness do not depend on the sign, so that theorems and "
-                    "appendix E stand. Section 5.2 says that the method works well by accuracy, so the "
-                    "figures can hardly have been made with it.")
+         corrected="sum log(1 + exp(-(2 y_j - 1) x^T X_j)) + ...")
 def _labels() -> Evidence:
-    """On section 5.2's synthetic data."""
+    """Labels are in {0, 1} by the line before (54), and P(y=0) = 1/(1 + exp(x'X)): the likelihood of a
+    datum with y = 0 has the other sign. As it stands f_i does not contain the labels. Convexity and
+    smoothness do not depend on the sign, so that theorems and appendix E stand. Section 5.2 says that the
+    method works well by accuracy, so the figures can hardly have been made with it.
+    """
+    # On section 5.2's synthetic data.
     rng = np.random.default_rng(0)
     truth = np.sqrt(10.0) * rng.standard_normal(3)
     features = np.sqrt(20.0) * rng.standard_normal((1000, 3))
@@ -136,35 +134,33 @@ def lemma_9(curvatures: Array, n_clients: int, step_size: float, n_rounds: int =
 @erratum(id="de_sgld.convexity_of_average", paper=PAPER, where="section 3.1.3 and Lemma 9", grade="error",
          consequence="range", theorems=("de_sgld.euler_bound",),
          printed="(1/N) f is (mu/N)-strongly convex and (L/N)-smooth; for any eta in (0, 2N/(L+mu)]",
-         corrected="f/N is mu-strongly convex and L-smooth; eta in (0, 2/(L+mu)]",
-         derivation="f is a sum of N components of S_{mu,L}, so f/N is in S_{mu,L}; (L/N)-smooth is false in "
-                    "general for N > 1 (whenever f/N has a curvature above L/N). x' = x - eta grad f/N can "
-                    "diverge for eta > 2/L (curvature L), and between 2/(L+mu) and 2/L the bound already "
-                    "fails for the same f from a far start, as eta L - 1 > 1 - mu eta there. Nor can mu and "
-                    "L be those of f: the rate would be (1 - mu eta/N)^k, and the lemma has (1 - mu eta)^k. "
-                    "Theorems 1 and 11 take steps of at most 1/(L+mu), within the corrected range, and "
-                    "stand.")
+         corrected="f/N is mu-strongly convex and L-smooth; eta in (0, 2/(L+mu)]")
 def _convexity_of_average() -> Evidence:
-    """Five clients of curvatures 0.1 and 1, a step between 2/(L+mu) and 2/L, from 1000."""
+    """f is a sum of N components of S_{mu,L}, so f/N is in S_{mu,L}; (L/N)-smooth is false in general for
+    N > 1 (whenever f/N has a curvature above L/N). x' = x - eta grad f/N can diverge for eta > 2/L
+    (curvature L), and between 2/(L+mu) and 2/L the bound already fails for the same f from a far start,
+    as eta L - 1 > 1 - mu eta there. Nor can mu and L be those of f: the rate would be (1 - mu eta/N)^k,
+    and the lemma has (1 - mu eta)^k. Theorems 1 and 11 take steps of at most 1/(L+mu), within the
+    corrected range, and stand.
+    """
+    # Five clients of curvatures 0.1 and 1, a step between 2/(L+mu) and 2/L, from 1000.
     return lemma_9(np.array([0.1, 1.0]), 5, 1.9, 30, 1e3)
 
 
 @erratum(id="de_sgld.least_iterations", paper=PAPER, where="Remark 2", grade="error", consequence="range",
          printed="K >= max(e, a^2/e) ... satisfies the assumptions of Theorem 1 (this follows simply from "
                  "log(K) <= 1 + (K-e)/sqrt(eK) for K >= e)",
-         corrected="K >= max(34, a^2/e), with min(1, 1 + lambda_N) for 1 + lambda in a",
-         derivation="The step size is within the range where log K <= K/a. At K = a^2/e that is log K <= "
-                    "sqrt(K/e), false for K = 3, ..., 33: log 8 = 2.08, sqrt(8/e) = 1.72. The inequality "
-                    "used is true, but leaves 1 - sqrt(e/K) over. From 34 on log K <= sqrt(K/e) (34: 3.526 "
-                    "<= 3.537, and the difference grows), so max(34, a^2/e) suffices. With lambda read as "
-                    "lambda_N: for lambda_N > 0 the limit 1/(L+mu) binds; at lambda_N = 0 it is that of a, "
-                    "so that the budgets are counterexamples to Theorem 1's range itself. The rate (23) "
-                    "stands.")
+         corrected="K >= max(34, a^2/e), with min(1, 1 + lambda_N) for 1 + lambda in a")
 def remark_2(budgets: Any = range(3, 201)) -> Evidence:
-    """Remark 2's step size over Theorem 1's limit at K = a^2/e, the least budget that it allows.
-
-    On the complete graph (lambda_N = 0) with mu = L = 1: a = c, eta = c log(sqrt K)/K, the limit is 1/2.
+    """The step size is within the range where log K <= K/a. At K = a^2/e that is log K <= sqrt(K/e),
+    false for K = 3, ..., 33: log 8 = 2.08, sqrt(8/e) = 1.72. The inequality used is true, but leaves 1 -
+    sqrt(e/K) over. From 34 on log K <= sqrt(K/e) (34: 3.526 <= 3.537, and the difference grows), so
+    max(34, a^2/e) suffices. With lambda read as lambda_N: for lambda_N > 0 the limit 1/(L+mu) binds; at
+    lambda_N = 0 it is that of a, so that the budgets are counterexamples to Theorem 1's range itself. The
+    rate (23) stands.
     """
+    # Remark 2's step size over Theorem 1's limit at K = a^2/e, the least budget that it allows. On the
+    # complete graph (lambda_N = 0) with mu = L = 1: a = c, eta = c log(sqrt K)/K, the limit is 1/2.
     K = np.asarray(budgets, dtype=np.float64)
     c = np.sqrt(np.e * K)
     ratio = 0.5 * c * np.log(K) / K / 0.5
@@ -180,11 +176,12 @@ def remark_2(budgets: Any = range(3, 201)) -> Evidence:
 
 @erratum(id="de_sgld.target_moment", paper=PAPER, where="Lemma 10", grade="loose",
          theorems=("de_sgld.target_moment_bound",), printed="E||X - x_*||^2 <= 2 d N^-1/mu",
-         corrected="d/(N mu)",
-         derivation="f is (N mu)-strongly convex: E<X - x_*, grad f(X)> = d by parts, and the left side is "
-                    "at least N mu E|X - x_*|^2. The proof's Ito term has room for the factor 2.")
+         corrected="d/(N mu)")
 def _target_moment() -> Evidence:
-    """The largest ratio over isotropic components and 200 random ones."""
+    """f is (N mu)-strongly convex: E<X - x_*, grad f(X)> = d by parts, and the left side is at least N mu
+    E|X - x_*|^2. The proof's Ito term has room for the factor 2.
+    """
+    # The largest ratio over isotropic components and 200 random ones.
     rng, ratios = np.random.default_rng(0), []
     for spread in [0.0, *rng.uniform(0.0, 5.0, 200)]:
         N, d = int(rng.integers(1, 6)), int(rng.integers(1, 5))
@@ -197,10 +194,10 @@ def _target_moment() -> Evidence:
 
 @erratum(id="de_sgld.circle_gap", paper=PAPER, where="after equation (19)", grade="loose",
          printed="gamma-bar = 1/3 + (2/3) cos(2 pi/N) = 1 - O(1/N)",
-         corrected="1 - gamma-bar = 4 pi^2/(3 N^2) + O(N^-4)",
-         derivation="1 - cos(2 pi/N) = 2 pi^2/N^2 + O(N^-4), and O(1/N^2) is O(1/N): true, not sharp.")
+         corrected="1 - gamma-bar = 4 pi^2/(3 N^2) + O(N^-4)")
 def _circle_gap() -> Evidence:
-    """N^2 (1 - gamma-bar) settles, N (1 - gamma-bar) falls."""
+    """1 - cos(2 pi/N) = 2 pi^2/N^2 + O(N^-4), and O(1/N^2) is O(1/N): true, not sharp."""
+    # N^2 (1 - gamma-bar) settles, N (1 - gamma-bar) falls.
     gaps = {N: 1.0 - second_eigenvalue(ring(N)) for N in (20, 200)}
     numbers = {f"N^2 (1 - gamma-bar), N={N}": N**2 * gap for N, gap in gaps.items()}
     numbers |= {f"N (1 - gamma-bar), N={N}": N * gap for N, gap in gaps.items()}
@@ -213,11 +210,12 @@ def _circle_gap() -> Evidence:
          theorems=("de_sgld.w2_bound", "de_sgld.w2_clients_bound"),
          printed="limsup W_2(L(average), pi) = O(sqrt(eta))",
          corrected="O(eta) on quadratic components; the clients' too, once eta is far below the target's "
-                   "variance",
-         derivation="O is an upper bound, and it is proved. On quadratics the stationary mean and covariance "
-                    "of the average are smooth functions of eta that are right at eta = 0, so W2 is O(eta).")
+                   "variance")
 def _order_of_error() -> Evidence:
-    """Slopes of the exact stationary W2 in the step size, 100 clients of equal curvature."""
+    """O is an upper bound, and it is proved. On quadratics the stationary mean and covariance of the
+    average are smooth functions of eta that are right at eta = 0, so W2 is O(eta).
+    """
+    # Slopes of the exact stationary W2 in the step size, 100 clients of equal curvature.
     problem = Quadratic.from_components(np.ones(100), np.cos(np.arange(100.0))[:, None])
     goal = problem.target()
     slopes: dict[str, float] = {}
@@ -237,12 +235,12 @@ def _order_of_error() -> Evidence:
 @erratum(id="de_sgld.lipschitz", paper=PAPER, where="appendix E", grade="loose",
          printed="L = 2 max_i (sum_j |X_j|^2) + 1/(lambda N)",
          corrected="2 max_i lmax(X_i'X_i) + 1/(lambda N) for the f_i of (126); half the first term for those "
-                   "of the density",
-         derivation="A trace is at least the largest eigenvalue: the printed L is a Lipschitz constant of "
-                    "the gradient of (126), and a fortiori of the f_i with 1/2. It shortens the step size "
-                    "that Theorem 1 allows.")
+                   "of the density")
 def _lipschitz() -> Evidence:
-    """Section 5.1's features: 50 data of dimension 2 for each of 100 clients."""
+    """A trace is at least the largest eigenvalue: the printed L is a Lipschitz constant of the gradient
+    of (126), and a fortiori of the f_i with 1/2. It shortens the step size that Theorem 1 allows.
+    """
+    # Section 5.1's features: 50 data of dimension 2 for each of 100 clients.
     grams = section_5_grams(0)
     printed = 2.0 * float(np.trace(grams, axis1=1, axis2=2).max()) + 1e-3
     sharp = 2.0 * float(np.linalg.eigvalsh(grams).max()) + 1e-3

@@ -24,29 +24,29 @@ COMMANDS = ("scoreboard", "gallery", "readme", "rejudge")
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser(
+    line = argparse.ArgumentParser(
         prog="python -m reproduce", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Make the papers' figures: tables (CSV), verdicts on the claims (JSON), pictures (PNG).",
         epilog="python -m reproduce scoreboard   every theorem against the exact law\n"
                "python -m reproduce gallery      figures/index.html from what is stored\n"
                "python -m reproduce rejudge      every verdict that rests on random numbers, on other seeds")
-    made.add_argument("figures", nargs="*", metavar="figure", help="ids from --list; all when none is given")
-    made.add_argument("--scale", choices=SCALES, default="quick",
+    line.add_argument("figures", nargs="*", metavar="figure", help="ids from --list; all when none is given")
+    line.add_argument("--scale", choices=SCALES, default="quick",
                       help="quick: seconds each (default); paper: the paper's sizes, into figures/paper/; "
                            "tiny: for tests")
-    made.add_argument("--out", metavar="FOLDER", help="write there instead of figures/")
-    made.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), metavar="N",
+    line.add_argument("--out", metavar="FOLDER", help="write there instead of figures/")
+    line.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), metavar="N",
                       help="processes that compute figures (default the number of cores, at most 4)")
-    made.add_argument("--data", action="append", default=[], metavar="PATH",
+    line.add_argument("--data", action="append", default=[], metavar="PATH",
                       help="a data file, or a folder of data files under their usual names (see --list); "
                            "may be repeated; results go to figures/data/ unless --out says otherwise")
-    mode = made.add_mutually_exclusive_group()
+    mode = line.add_mutually_exclusive_group()
     mode.add_argument("--list", action="store_true", help="every figure: what it shows, cost per scale")
     mode.add_argument("--draw", action="store_true", help="draw again from the stored CSV, no simulation")
     mode.add_argument("--check", action="store_true",
                       help="compute afresh and compare numbers and verdicts with what is stored, and the "
                            f"stored reasons with the code (relative {store.RTOL:g})")
-    return made
+    return line
 
 
 def listing() -> str:
@@ -70,11 +70,11 @@ def work(figure: Figure, arguments: argparse.Namespace, files: Files, done: Done
     """One figure, from what is `done` of it; False when a check found differences."""
     folder = folder_of(arguments)
     if arguments.check:
-        found = run.check(figure, arguments.scale, folder, files, done)
-        print("same as stored" if not found else f"{len(found)} differences")
-        for text in found:
+        differing = run.check(figure, arguments.scale, folder, files, done)
+        print("same as stored" if not differing else f"{len(differing)} differences")
+        for text in differing:
             print(f"      {text}")
-        return not found
+        return not differing
     if arguments.draw:
         result = run.redraw(figure, arguments.scale, folder)
         print(f"drawn; {run.verdict_line(result)}")

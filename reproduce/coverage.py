@@ -83,12 +83,12 @@ NOT_REPRODUCED = (
 
 def drawn_by() -> dict[str, list[str]]:
     """Ids of the figures that draw each numbered figure."""
-    found: dict[str, list[str]] = {f"{paper} {number}": [] for paper, numbers in NUMBERED.items()
+    drawn: dict[str, list[str]] = {f"{paper} {number}": [] for paper, numbers in NUMBERED.items()
                                    for number in numbers}
     for figure in figures().values():
         for number in figure.reproduces:
-            if number not in found:
+            if number not in drawn:
                 raise ValueError(f"REPRODUCES of figure {figure.id} names {number!r}; "
                                  "reproduce/coverage.py has no such figure")
-            found[number].append(figure.id)
-    return found
+            drawn[number].append(figure.id)
+    return drawn

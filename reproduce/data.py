@@ -38,19 +38,19 @@ def chosen_files(given: Sequence[str | os.PathLike[str]], figures: Iterable[Figu
         raise BadInput("--data was given, but none of the chosen figures reads data")
     files: Files = {}
     for path in map(Path, given):
-        found = _in_folder(path, names) if path.is_dir() else _one_file(path, names)
-        for name in found:
+        here = _in_folder(path, names) if path.is_dir() else _one_file(path, names)
+        for name in here:
             if name in files:
-                raise BadInput(f"--data: {name} was given twice, as {files[name]} and {found[name]}")
-        files |= found
+                raise BadInput(f"--data: {name} was given twice, as {files[name]} and {here[name]}")
+        files |= here
     return files
 
 
 def _in_folder(folder: Path, names: list[str]) -> Files:
-    found = {name: folder / name for name in names if (folder / name).is_file()}
-    if not found:
+    here = {name: folder / name for name in names if (folder / name).is_file()}
+    if not here:
         raise BadInput(f"--data {folder}: the folder must hold at least one of {', '.join(names)}")
-    return found
+    return here
 
 
 def _one_file(path: Path, names: list[str]) -> Files:

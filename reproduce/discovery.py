@@ -23,14 +23,14 @@ def figures() -> dict[str, Figure]:
     root = importlib.import_module(__package__ or "reproduce")
     papers = (importlib.import_module(f"{root.__name__}.{info.name}")
               for info in pkgutil.iter_modules(root.__path__) if info.ispkg)
-    found: dict[str, Figure] = {}
+    known: dict[str, Figure] = {}
     for paper in papers:
         begins = getattr(paper, "ID", paper.__name__.split(".")[-1])
         for info in pkgutil.iter_modules(paper.__path__):
             module = importlib.import_module(f"{paper.__name__}.{info.name}")
             own = {info.name: module} if hasattr(module, "TITLE") else getattr(module, "FIGURES", {})
-            found |= {f"{begins}_{name}": Figure(f"{begins}_{name}", one) for name, one in own.items()}
-    return {name: found[name] for name in sorted(found, key=natural_order)}
+            known |= {f"{begins}_{name}": Figure(f"{begins}_{name}", one) for name, one in own.items()}
+    return {name: known[name] for name in sorted(known, key=natural_order)}
 
 
 def chosen(ids: Iterable[str]) -> list[Figure]:

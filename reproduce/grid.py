@@ -32,6 +32,6 @@ def tabulate(what: str, rows: Callable[..., Any], p: Any,
         for name, value in zip(values, combination, strict=True):
             labels |= {name: value} if isinstance(name, str) else dict(zip(name, value, strict=True))
         note(", ".join([what, *(f"{name}={value}" for name, value in labels.items())]))
-        found = rows(p, **labels)
-        table += [labels | row for row in (found if isinstance(found, list) else [found])]
+        fresh = rows(p, **labels)
+        table += [labels | row for row in (fresh if isinstance(fresh, list) else [fresh])]
     return pd.DataFrame(table)

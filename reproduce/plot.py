@@ -52,7 +52,7 @@ def floor(ax: Axes, level: float, label: str | None = FLOOR) -> None:
 def bound(ax: Axes, x: Any, y: Any, vacuous: bool, outside: bool, name: str = BOUND,
           colour: str = COLOURS[6]) -> None:
     """A published bound; grey, and called so, where it is vacuous or outside its hypotheses."""
-    remarks = [text for text, said in (("vacuous", vacuous), ("outside its hypotheses", outside)) if said]
+    remarks = [text for text, holds in (("vacuous", vacuous), ("outside its hypotheses", outside)) if holds]
     label = f"{name} ({', '.join(remarks)})" if remarks else name
     ax.plot(x, y, color=GREY if remarks else colour, linestyle="--", label=label)
 
@@ -66,8 +66,8 @@ def room(low: float, high: float, share: float = 0.26) -> tuple[float, float]:
 def once(ax: Axes, **options: Any) -> None:
     """A legend in which every name stands once."""
     handles, labels = ax.get_legend_handles_labels()
-    found = dict(zip(labels, handles, strict=True))
-    ax.legend(found.values(), found.keys(), **options)
+    names = dict(zip(labels, handles, strict=True))
+    ax.legend(names.values(), names.keys(), **options)
 
 
 def legend_below(ax: Axes, columns: int = 1, below: float | None = None, **options: Any) -> None:

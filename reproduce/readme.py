@@ -46,8 +46,8 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def records(folder: Path = store.FOLDER) -> list[dict[str, Any]]:
     """The claims JSON of every stored figure, in natural order."""
     paths = sorted(folder.glob("*.json"), key=lambda path: natural_order(path.stem))
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    return [record for record in found if "claims" in record]
+    stored = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return [record for record in stored if "claims" in record]
 
 
 def figure_table(folder: Path = store.FOLDER) -> str:
@@ -89,11 +89,11 @@ def headline_table(folder: Path = store.FOLDER) -> str:
 
 def verdict_table(folder: Path = store.FOLDER) -> str:
     """What each verdict means, and how many there are."""
-    said = records(folder)
+    stored = records(folder)
     rows = [[word, meaning] for word, meaning in CLAIM_WORDS.items()]
     ours = [[word, meaning] for word, meaning in FINDING_WORDS.items()]
-    totals = [total(item for record in said for item in record[kind]) for kind in ("claims", "findings")]
-    unjudged = sum(len(record["unjudged"]) for record in said)
+    totals = [total(item for record in stored for item in record[kind]) for kind in ("claims", "findings")]
+    unjudged = sum(len(record["unjudged"]) for record in stored)
     return "\n".join([
         markdown(["a claim of a paper", "means"], rows), "",
         markdown(["a finding of ours", "means"], ours), "",

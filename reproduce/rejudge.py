@@ -32,12 +32,12 @@ def rejudged(figure: Figure, scale: str, n_seeds: int = SEEDS) -> pd.DataFrame:
     Columns: figure, name, then "own", "seed 1" and so on.
     """
     columns: dict[str, list[str]] = {}
-    wanted = [item for item in figure.judged if item.rests_on != EXACT]
+    chancy = [item for item in figure.judged if item.rests_on != EXACT]
     for k in range(n_seeds + 1):
         tables = figure.compute(scale, reseed=k)
-        columns["own" if k == 0 else f"seed {k}"] = [item.judged(tables)["verdict"] for item in wanted]
+        columns["own" if k == 0 else f"seed {k}"] = [item.judged(tables)["verdict"] for item in chancy]
     clear_note()
-    names = [item.name for item in wanted]
+    names = [item.name for item in chancy]
     return pd.DataFrame({"figure": figure.id, "name": names, **columns})
 
 
@@ -64,16 +64,16 @@ def main(given: Sequence[str]) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    found = []
+    tables = []
     for number, figure in enumerate(todo, start=1):
         began = time.perf_counter()
-        found.append(rejudged(figure, arguments.scale, arguments.seeds))
-        print(f"[{number}/{len(todo)}] {figure.id:<24} {len(found[-1])} verdicts, "
-              f"{len(turned(found[-1]))} turned  ({time.perf_counter() - began:.0f} s)", flush=True)
-    if not found:
+        tables.append(rejudged(figure, arguments.scale, arguments.seeds))
+        print(f"[{number}/{len(todo)}] {figure.id:<24} {len(tables[-1])} verdicts, "
+              f"{len(turned(tables[-1]))} turned  ({time.perf_counter() - began:.0f} s)", flush=True)
+    if not tables:
         print("no verdict of these figures rests on random numbers")
         return 0
-    table = pd.concat(found, ignore_index=True)
+    table = pd.concat(tables, ignore_index=True)
     if arguments.out:
         table.to_csv(arguments.out, index=False, lineterminator="\n")
     wrong, moved = turned(table), table[table.iloc[:, 2:].nunique(axis=1) > 1]

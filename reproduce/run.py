@@ -128,21 +128,21 @@ def check(figure: Figure, scale: str, folder: Path, given: Mapping[str, Path] | 
     stored = store.load_tables(folder, figure.id)
     tables, _ = computed(figure, scale, given) if done is None else done
     fresh = store.from_csv(store.to_csv(tables))
-    found = store.differences(stored, fresh, figure.loose)
+    differing = store.differences(stored, fresh, figure.loose)
     old = store.load_record(folder, figure.id)
     if old is None:
-        return [*found, f"{figure.id}.json is missing"]
+        return [*differing, f"{figure.id}.json is missing"]
     again = json.loads(store.to_json(record(figure, stored, scale, old.get("files", ()))))
     for key in dict.fromkeys([*again, *old]):
         if again.get(key) != old.get(key):
-            found.append(f"{figure.id}.json, {key}: stored {_first(old.get(key), again.get(key))}; "
-                         f"the code says {_first(again.get(key), old.get(key))}")
+            differing.append(f"{figure.id}.json, {key}: stored {_first(old.get(key), again.get(key))}; "
+                             f"the code says {_first(again.get(key), old.get(key))}")
     for kind, judged in (("claims", figure.claims(fresh)), ("findings", figure.findings(fresh))):
         for new, before in zip(judged, again[kind], strict=True):
             if new["verdict"] != before["verdict"] and not (
                     figure.unstable and {NOT_TESTABLE, OPEN} & {new["verdict"], before["verdict"]}):
-                found.append(f"{new['text']!r}: stored {before['verdict']}, fresh {new['verdict']}")
-    return found
+                differing.append(f"{new['text']!r}: stored {before['verdict']}, fresh {new['verdict']}")
+    return differing
 
 
 def _first(one: Any, other: Any) -> str:

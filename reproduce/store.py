@@ -168,20 +168,20 @@ def differences(stored: Tables, fresh: Tables,
 
     `loose` gives a table (column, value, tolerance): an absolute tolerance for its rows with that value.
     """
-    found, loose = [], loose or {}
+    texts, loose = [], loose or {}
     for name in dict.fromkeys([*stored, *fresh]):
         if name not in stored or name not in fresh:
-            found.append(f"table {name}: only in the {'stored' if name in stored else 'fresh'} result")
+            texts.append(f"table {name}: only in the {'stored' if name in stored else 'fresh'} result")
             continue
         old, new = stored[name], fresh[name]
         if set(old.columns) != set(new.columns) or len(old) != len(new):
-            found.append(f"table {name}: stored {len(old)} rows {list(old.columns)}, "
+            texts.append(f"table {name}: stored {len(old)} rows {list(old.columns)}, "
                          f"fresh {len(new)} rows {list(new.columns)}")
             continue
         rows = _tolerance(old, loose.get(name))
-        found += [text for column in old.columns
+        texts += [text for column in old.columns
                   if (text := _column_difference(name, column, old, new, rows))]
-    return found
+    return texts
 
 
 def _tolerance(table: pd.DataFrame, loose: tuple[str, str, float] | None) -> np.ndarray:

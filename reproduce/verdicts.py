@@ -79,18 +79,18 @@ def unanimous(good: ArrayLike, least: int = MIN_SETS) -> str:
     str
         PASS when true on all, FAIL when false on all, NOT TESTABLE when they disagree or are too few.
     """
-    found = np.asarray(good, dtype=bool)
-    if found.ndim != 1:
-        raise ValueError(f"good with shape {found.shape} must have one dimension, a value a data set")
-    if len(found) < least or 0 < found.sum() < len(found):
+    true = np.asarray(good, dtype=bool)
+    if true.ndim != 1:
+        raise ValueError(f"good with shape {true.shape} must have one dimension, a value a data set")
+    if len(true) < least or 0 < true.sum() < len(true):
         return NOT_TESTABLE
-    return PASS if found[0] else FAIL
+    return PASS if true[0] else FAIL
 
 
 def shares(good: ArrayLike, sets: str = "data sets") -> str:
     """The same in words: "on 12 of 12 data sets"."""
-    found = np.asarray(good, dtype=bool)
-    return f"on {int(found.sum())} of {len(found)} {sets}"
+    true = np.asarray(good, dtype=bool)
+    return f"on {int(true.sum())} of {len(true)} {sets}"
 
 
 def intervals(samples: ArrayLike, n_comparisons: int | None = None,

@@ -79,9 +79,10 @@ def test_tables_are_clean_json():
 def test_an_entry_must_be_graded():
     whole = {"id": "none.such", "paper": "FA-LD", "where": "here", "printed": "a", "corrected": "b",
              "grade": "error", "consequence": "nothing", "derivation": "because"}
-    for name in ("grade", "derivation"):
-        with pytest.raises(TypeError, match=name):
-            erratum(**{key: value for key, value in whole.items() if key != name})
+    with pytest.raises(TypeError, match="grade"):
+        erratum(**{key: value for key, value in whole.items() if key != "grade"})
+    with pytest.raises(ValueError, match=r"derivation='' of 'none\.such' must be given, or be the docstring"):
+        erratum(**whole | {"derivation": ""})(lambda: theory.Evidence(False))
     with pytest.raises(ValueError, match="consequence=None must be one of"):
         erratum(**{key: value for key, value in whole.items() if key != "consequence"})
     for name, value in (("grade", "wrong"), ("consequence", "all"), ("kind", "told")):

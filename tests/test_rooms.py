@@ -10,11 +10,21 @@ import pytest
 from layout import PACKAGES, ROOT, imports_of, name_of, rooms, shown, sources, top, violations
 
 MAX_FUNCTION = 60
+FLOORS = ("fingerprints", "equality", "settings", "vector", "random", "interfaces", "provenance", "laws",
+          "data", "problems", "stability", "algorithms", "engine", "explaining")
+"""The rooms of fedsim from the ground up: each imports only those before it."""
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_room_needs_itself_through_others(package):
     graphlib.TopologicalSorter(rooms(package)).prepare()  # raises CycleError, which names the circle
+
+
+def test_every_room_of_fedsim_imports_only_those_below_it():
+    graph = rooms("fedsim")
+    assert set(graph) | set().union(*graph.values()) <= set(FLOORS)
+    assert not {room: above for room, needed in graph.items()
+                if (above := needed & set(FLOORS[FLOORS.index(room):]))}
 
 
 def test_a_circle_is_seen():

@@ -139,7 +139,8 @@ _ENTRIES: dict[str, Erratum] = {}
 
 
 def erratum(*, id: str, grade: str, consequence: str = "", theorems: tuple[str, ...] = (),
-            kind: str = "numerical", **words: str) -> Callable[[Demonstration], Demonstration]:
+            kind: str = "numerical", derivation: str = "", **words: str,
+            ) -> Callable[[Demonstration], Demonstration]:
     """Decorator that registers a function without arguments as the evidence of an `Erratum`.
 
     Its docstring is the derivation, where that is not given. Nothing falls with a remark; every erratum must
@@ -152,7 +153,9 @@ def erratum(*, id: str, grade: str, consequence: str = "", theorems: tuple[str, 
     def register(function: Demonstration) -> Demonstration:
         if id in _ENTRIES:
             raise ValueError(f"id={id!r} is registered already; ids must be unique")
-        derived = words.pop("derivation", None) or " ".join((inspect.getdoc(function) or "").split())
+        derived = derivation or " ".join((inspect.getdoc(function) or "").split())
+        if not derived:
+            raise ValueError(f"derivation='' of {id!r} must be given, or be the docstring of its evidence")
         _ENTRIES[id] = Erratum(id=id, grade=grade, consequence=falls, theorems=tuple(theorems), kind=kind,
                                demonstrate=function, derivation=derived, **words)
         return function

@@ -4,7 +4,8 @@ Every random number is a pure function of (seed, replica, step, client, place, t
 `philox`. Nothing is stored, so the same seed gives the same bits for any thread count, block
 size, executor or resume point, and different algorithms can share random numbers.
 
-Counter words (32 bits each):  client << 16 | pair,  step,  replica,  tag.  The key is the seed.
+Counter words (32 bits each):  client << 16 | pair,  position,  replica,  tag.  The key is the seed; the
+position is a step, or the number of a group of steps that share a draw.
 
 Source: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3 (SC 2011).
 """

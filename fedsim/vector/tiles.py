@@ -1,7 +1,7 @@
 """Vector instructions: `TILE` lanes at a time, for loops that numba cannot express or LLVM cannot find.
 
-`matrix`, `modes` and `philox` write the insides of such loops with `Tiles` and `Words`. The operations and
-their order are the same in every lane: bits do not depend on where in a block a replica lies.
+`matrix`, `trajectories` and `philox` write the insides of such loops with `Tiles` and `Words`. The operations
+and their order are the same in every lane: bits do not depend on where in a block a replica lies.
 """
 
 from __future__ import annotations

@@ -80,36 +80,36 @@ def table(n_problems: int = PROBLEMS, workers: int = 1, kept: Kept | None = None
     """
     ids = [entry.id for entry in theory.theorems()]
     known = kept.load() if kept is not None else {}
-    found = {id: known[id] for id in ids if id in known}
-    if found and tell is not None:
-        tell(f"{len(found)} of {len(ids)} theorems are kept from an interrupted run")
-    for made, seconds in _finished([id for id in ids if id not in found], n_problems, workers):
-        id = made[0]["theorem"]
-        found[id] = made
+    finished = {id: known[id] for id in ids if id in known}
+    if finished and tell is not None:
+        tell(f"{len(finished)} of {len(ids)} theorems are kept from an interrupted run")
+    for rows_of, seconds in _finished([id for id in ids if id not in finished], n_problems, workers):
+        id = rows_of[0]["theorem"]
+        finished[id] = rows_of
         if kept is not None:
-            kept.add(made)
+            kept.add(rows_of)
         if tell is not None:
-            tell(f"[{len(found):>2}/{len(ids)}] {id:<40} {_words(made)}  {seconds:.1f} s")
-    return pd.DataFrame([row for id in ids for row in found[id]], columns=list(COLUMNS))
+            tell(f"[{len(finished):>2}/{len(ids)}] {id:<40} {_words(rows_of)}  {seconds:.1f} s")
+    return pd.DataFrame([row for id in ids for row in finished[id]], columns=list(COLUMNS))
 
 
-def _words(made: list[Row]) -> str:
+def _words(rows_of: list[Row]) -> str:
     """The verdicts on a theorem's variants, in one where they agree."""
-    words = {row["variant"]: row["verdict"] for row in made}
+    words = {row["variant"]: row["verdict"] for row in rows_of}
     if len(set(words.values())) == 1:
-        return str(made[0]["verdict"])
+        return str(rows_of[0]["verdict"])
     return ", ".join(f"{variant} {word}" for variant, word in words.items())
 
 
-def as_csv(found: pd.DataFrame) -> str:
+def as_csv(board: pd.DataFrame) -> str:
     """The table as text, blank where a number does not exist."""
-    return found.to_csv(index=False, float_format=f"%.{DIGITS}g", lineterminator="\n")
+    return board.to_csv(index=False, float_format=f"%.{DIGITS}g", lineterminator="\n")
 
 
-def against_defaults(found: pd.DataFrame) -> pd.DataFrame:
+def against_defaults(board: pd.DataFrame) -> pd.DataFrame:
     """The rows of default variants that are violated within their hypotheses."""
     defaults = {entry.id: entry.variants[0] for entry in theory.theorems()}
-    return found[(found["violations"] > 0) & (found["variant"] == found["theorem"].map(defaults))]
+    return board[(board["violations"] > 0) & (board["variant"] == board["theorem"].map(defaults))]
 
 
 def _arguments(given: Sequence[str]) -> argparse.Namespace:
@@ -133,18 +133,18 @@ def main(given: Sequence[str]) -> int:
     folder = Path(arguments.out) if arguments.out else store.FOLDER
     kept = Kept(folder, arguments.problems)
     try:
-        found = table(arguments.problems, arguments.workers, kept,
+        board = table(arguments.problems, arguments.workers, kept,
                       partial(print, file=sys.stderr, flush=True))
     except KeyboardInterrupt:
         print("\nthe finished theorems are kept: the same command goes on from there", file=sys.stderr)
         raise
-    store.publish(folder, {"scoreboard.csv": as_csv(found)})
+    store.publish(folder, {"scoreboard.csv": as_csv(board)})
     kept.remove()
     if (folder / "index.html").exists():
         gallery.write(folder, "quick")
     listed = ["theorem", "variant", "problems", "within_hypotheses", "verdict", "violations", "largest_ratio",
               "median_ratio", "vacuous"]
-    print(found[listed].to_string(index=False, float_format=lambda value: f"{value:.3g}", na_rep="-"))
-    wrong = against_defaults(found)
-    print(f"{len(found)} rows; {len(wrong)} default variants violated within their hypotheses")
+    print(board[listed].to_string(index=False, float_format=lambda value: f"{value:.3g}", na_rep="-"))
+    wrong = against_defaults(board)
+    print(f"{len(board)} rows; {len(wrong)} default variants violated within their hypotheses")
     return 1 if len(wrong) else 0

@@ -30,10 +30,10 @@ def _sources() -> str:
     folders = [Path(str(package.__file__)).parent for package in (fedsim, theory)]
     paths = [Path(str(module.__file__)) for module in (rows, random_settings)]
     paths += [path for folder in folders for path in folder.rglob("*.py")]
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(paths):
-        found.update(f"{path.parent.name}/{path.name}\n".encode() + path.read_bytes())
-    return found.hexdigest()
+        digest.update(f"{path.parent.name}/{path.name}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 class Kept:
@@ -53,18 +53,18 @@ class Kept:
     def load(self) -> dict[str, list[Row]]:
         """Rows by theorem; begins the file anew where it is of something else."""
         lines = self.path.read_text().splitlines() if self.path.exists() else []
-        found: dict[str, list[Row]] = {}
+        finished: dict[str, list[Row]] = {}
         if lines[:1] == [self._head]:
             for line in lines[1:]:
                 try:
                     rows = json.loads(line)
                 except json.JSONDecodeError:  # a run that was killed while it wrote
                     break
-                found[rows[0]["theorem"]] = rows
+                finished[rows[0]["theorem"]] = rows
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        kept = [self._head, *map(json.dumps, found.values())]
-        self.path.write_text("".join(f"{line}\n" for line in kept))
-        return found
+        lines = [self._head, *map(json.dumps, finished.values())]
+        self.path.write_text("".join(f"{line}\n" for line in lines))
+        return finished
 
     def add(self, rows: list[Row]) -> None:
         """Keep the rows of one more theorem."""

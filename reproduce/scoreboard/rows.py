@@ -36,13 +36,13 @@ def draws(entry: theory.Theorem, n_problems: int) -> Iterator[tuple[Any, Any, in
     if draw is None or entry.kind == "rate":
         return
     rng = np.random.default_rng([SEED, zlib.crc32(entry.id.encode())])
-    found = 0
+    count = 0
     for _ in range(TRIES * n_problems):
         drawn = draw(rng)
         if entry.applies(drawn[1], drawn[0]):
             yield drawn
-            found += 1
-            if found == n_problems:
+            count += 1
+            if count == n_problems:
                 return
 
 
@@ -63,18 +63,18 @@ def ratio(number: float) -> float:
     return 0.0 if number < NOTHING else shown(number)
 
 
-def first_of(found: Iterable[theory.Verdict]) -> tuple[float, float]:
+def first_of(judged: Iterable[theory.Verdict]) -> tuple[float, float]:
     """The bound at its last round and the ratio, on the first problem where there is a ratio to see.
 
     Of the problems within the hypotheses, that is; the last of them where every ratio is 0.
     """
-    seen = (float("nan"), float("nan"))
-    for verdict in found:
+    shown_first = (float("nan"), float("nan"))
+    for verdict in judged:
         if verdict.hypotheses_met:
-            seen = shown(verdict.bound.value[-1]), ratio(verdict.tightness)
-            if seen[1] > 0.0:
+            shown_first = shown(verdict.bound.value[-1]), ratio(verdict.tightness)
+            if shown_first[1] > 0.0:
                 break
-    return seen
+    return shown_first
 
 
 def rows(entry: theory.Theorem, n_problems: int) -> list[Row]:
@@ -85,23 +85,23 @@ def rows(entry: theory.Theorem, n_problems: int) -> list[Row]:
             for variant in entry.variants]
 
 
-def _summary(entry: theory.Theorem, found: list[theory.Verdict]) -> Row:
+def _summary(entry: theory.Theorem, judged: list[theory.Verdict]) -> Row:
     """What became of a variant on its problems."""
-    inside = [verdict for verdict in found if verdict.hypotheses_met]
+    inside = [verdict for verdict in judged if verdict.hypotheses_met]
     ratios = [verdict.tightness for verdict in inside]
-    wrong = sum(verdict.contradicts_theorem for verdict in found)
-    if not found:
+    wrong = sum(verdict.contradicts_theorem for verdict in judged)
+    if not judged:
         word = RATE if entry.kind == "rate" else NO_SETTINGS
     else:
         word = ("violated" if wrong else "holds") if inside else "never within hypotheses"
-    of_distance = any(verdict.bound.start_distance is not None for verdict in found)
-    first = first_of(found)
+    of_distance = any(verdict.bound.start_distance is not None for verdict in judged)
+    first = first_of(judged)
     known = [erratum.id for erratum in theory.errata(theorem=entry.id)] if wrong else []
-    return {"problems": len(found), "within_hypotheses": len(inside), "verdict": word, "violations": wrong,
-            "violations_outside": sum(not verdict.holds for verdict in found) - wrong,
+    return {"problems": len(judged), "within_hypotheses": len(inside), "verdict": word, "violations": wrong,
+            "violations_outside": sum(not verdict.holds for verdict in judged) - wrong,
             "largest_ratio": ratio(max(ratios, default=np.nan)),
             "median_ratio": ratio(float(np.median(ratios)) if ratios else np.nan),
             "first_bound": first[0], "first_ratio": first[1],
-            "vacuous": shown(float(np.mean([verdict.is_vacuous for verdict in found]))
+            "vacuous": shown(float(np.mean([verdict.is_vacuous for verdict in judged]))
                              if of_distance else np.nan),
             "errata": "; ".join(known)}

@@ -85,9 +85,9 @@ def cache_folder() -> Path:
 
 
 def _is_own(kind: Any) -> bool:
-    """True when a type names no class from outside this package."""
+    """True when a type names no class from outside fedsim."""
     cls = getattr(kind, "instance_class", None)
-    if cls is not None and cls.__module__.partition(".")[0] != __package__:
+    if cls is not None and cls.__module__.partition(".")[0] != __name__.partition(".")[0]:
         return False
     return all(_is_own(part) for part in getattr(kind, "types", ()))
 

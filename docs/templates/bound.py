@@ -1,8 +1,9 @@
 """TEMPLATE of a bound; it becomes `theory/new_paper.py`, or a file in the folder of its paper.
 
 It is a true one: Dalalyan and Karagulyan's on Langevin Monte Carlo with exact gradients, on one client.
-Replace the class of algorithms, the letters, the hypotheses, the statement, and this docstring; then
-`python -m reproduce scoreboard` puts it against the exact law, and `theory.catalogue()` lists it.
+Replace the class of algorithms, the letters, the hypotheses, the statement, the paper's name and key, and
+this docstring; then `python -m reproduce scoreboard` puts it against the exact law, and `theory.catalogue()`
+(a table) lists it.
 """
 
 from __future__ import annotations
@@ -29,21 +30,22 @@ class Letters:
         self.start = constants.need("initial_w2")
 
 
-# A hypothesis that numbers decide has a judge, called by the names of its arguments.
+# A hypothesis that numbers decide has a judge. Judges and statements are called by the names of their
+# arguments: constants, algorithm, s, rounds, variant, and what the user gives besides.
 def _step(s: Letters) -> Assumption:
     return Assumption.at_most("step_size <= 2/(smoothness + strong_convexity)", s.h, 2.0 / (s.m + s.M))
 
 
-# One without which the statement says nothing has a refusal: the reason, "" where there is none. The problem
-# is None where it is not known.
-def _alone(algorithm: FALD, problem: Any) -> str:
-    alone = algorithm.participation is None and (problem is None or problem.n_clients == 1)
-    return "" if alone else "problem and algorithm must be of one client for this theorem"
+def _alone(constants: Constants) -> Assumption:
+    return Assumption.yes("one client", constants.need("n_clients") == 1)
 
 
+# One without which the formula has no value for an algorithm has a refusal: the reason, "" where there is
+# none. The problem is None where it is not known; the scoreboard has to find 60 that are not refused.
 def _plain(algorithm: FALD, problem: Any) -> str:
-    plain = algorithm.schedule.is_constant and algorithm.local_steps == 1
-    return "" if plain else f"step_size={algorithm.step_size!r} must be constant, and local_steps 1"
+    plain = algorithm.schedule.is_constant and algorithm.local_steps == 1 and algorithm.participation is None
+    return "" if plain else (f"algorithm={algorithm!r} must have a constant step_size, local_steps=1 and no "
+                             "participation for this theorem")
 
 
 def _exact(constants: Constants) -> Assumption:
@@ -57,9 +59,11 @@ theorem = Paper(
     example=""">>> problem, algorithm = fs.Quadratic([1.0], [[3.0]]), fs.FALD(0.01)""").theorem
 
 
+# Forms of it, if there are several: variants={"proof": "7 sqrt(2)/6", "printed": "1.65"}, name -> what it is
+# in words; the first is the default, and `variant` is the name.
 @theorem("Theorem 1", quantity="w2", terms=("initialization", "discretization"),
-         hypotheses=(Hypothesis("constant step_size, one local step", refuses=_plain),
-                     Hypothesis("one client", refuses=_alone),
+         hypotheses=(Hypothesis("constant step_size, one local step, all clients", refuses=_plain),
+                     Hypothesis("one client", _alone),
                      Hypothesis("step_size <= 2/(smoothness + strong_convexity)", _step),
                      Hypothesis("exact gradients", _exact)))
 def w2_bound(s: Letters, rounds: np.ndarray) -> dict[str, Any]:

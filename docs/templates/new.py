@@ -23,7 +23,8 @@ in tests/algorithms.py  import naive_{0}
                         in ROWS: fs.{1}: Row(naive_{0}.{0}, LAWS, 8, 40_000, 11, (1, 2, 4), {2}),
 then  python -m pytest tests -k {1}""",
     "bound": "then  python -m pytest tests/test_layout.py tests/test_examples.py -k {0}\n"
-             "      python -m reproduce scoreboard",
+             "      python -m reproduce scoreboard              minutes; writes scoreboard.csv, index.html\n"
+             "      python -m pytest tests/test_scoreboard.py   compared on 60 problems, some within",
     "figure": "then  python -m reproduce {0}_{1} --scale tiny",
 }
 

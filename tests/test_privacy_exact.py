@@ -60,6 +60,17 @@ def test_one_round_with_one_drawn_client_holds_exactly(case, where, records):
         assert exact <= claim.delta * (1 + 1e-9) + 1e-15
 
 
+@pytest.mark.parametrize("n_active, replace_, holds", [(1, True, True), (1, False, True), (2, True, False)])
+def test_a_lone_client_is_never_left_out(n_active, replace_, holds):
+    """So that nothing is asked of its records, unless scheme I draws it twice."""
+    s = privacy.PrivacySetting(
+        sensitivity=1.0, batch_fraction=1.0, delta0=0.5, delta1=0.0, delta2=0.0, local_steps=1, n_rounds=1,
+        n_clients=1, weights=None, participation=Participation(n_active, replace_), temperature=1.0,
+        shared_noise=0.0, client_sizes=3)
+    claim = guarantee_at(s, privacy.validity_ceiling(s), variant="printed")
+    assert claim.hypotheses_hold == holds
+
+
 def test_the_exact_profiles_would_catch_a_wrong_constant():
     s = plain(batch_fraction=1.0, n_rounds=1, local_steps=1, delta0=1e-6, delta1=0.0, delta2=0.0)
     eta = 0.5 * privacy.validity_ceiling(s)

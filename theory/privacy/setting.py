@@ -143,7 +143,8 @@ class PrivacySetting:
     @property
     def everyone_is_drawn(self) -> bool:
         """True when no client is left out of a round, so that drawing clients hides nothing."""
-        return self.scheme == "II" and self.n_active == self.n_clients
+        whole = self.n_active == self.n_clients
+        return whole and (self.scheme == "II" or (self.scheme == "I" and self.n_clients == 1))
 
     @property
     def smallest_weight(self) -> float:

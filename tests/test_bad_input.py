@@ -13,6 +13,7 @@ from hypothesis import example, given, settings, strategies as st
 from numba.core.dispatcher import Dispatcher
 
 import fedsim as fs
+from fedsim.settings.validation import instance
 
 NAN, INF = float("nan"), float("inf")
 GOOD = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 1.0]]], [[0.0, 1.0], [2.0, 3.0]],
@@ -366,3 +367,26 @@ def test_garbage_for_sample_path(value, name):
 def test_garbage_for_validate(problem, algorithm, start):
     for given_ in ((problem, STEP), (GOOD, algorithm), (GOOD, STEP, start), (problem, algorithm, start)):
         refused_or_sound(("problem", "algorithm", "start"), lambda given_=given_: fs.validate(*given_))
+
+
+@pytest.mark.parametrize(("value", "kinds", "message"), [
+    (3, (fs.Law,), r"thing=3 must be a fedsim\.Law, not of type int$"),
+    (fs.Law, (fs.Law, type(None)), r"must be a fedsim\.Law or None, not the class Law$"),
+    (list(range(10**6)), (fs.Participation,),
+     r"^thing=\[0, 1, 2.{0,60}must be .*Participation, not of type list"),
+])
+def test_who_is_who(value, kinds, message):
+    """One function says what was wanted and what came, in a short line."""
+    with pytest.raises(ValueError, match=message):
+        instance("thing", value, *kinds)
+    law = fs.Law(np.zeros(1, int), np.zeros((1, 1)), None)
+    assert instance("thing", law, fs.Law) is law
+
+
+def test_who_is_who_is_told_of_what_cannot_be_shown():
+    class Broken:
+        def __repr__(self):
+            raise RuntimeError("no")
+
+    with pytest.raises(ValueError, match=r"must be a fedsim\.Law, not of type Broken"):
+        instance("thing", Broken(), fs.Law)

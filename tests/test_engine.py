@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import fedsim as fs
-from fedsim.engine import job, rounds as kernel, running
+from fedsim.engine import rounds as kernel, running
 from fedsim.engine.block import RADIUS
 from fedsim.engine.moments import Tree, leaf_moments
 from fedsim.engine.rounds import LEAF
+from fedsim.settings import limits
 
 PROBLEM = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.2], [-0.2, 0.7]]], [[0.0, 1.0], [2.0, 3.0]],
                        [0.3, 0.7])
@@ -145,7 +146,7 @@ def test_an_unstable_step_is_refused_unless_allowed():
 
 def test_memory_is_refused_before_it_is_allocated(monkeypatch):
     big = fs.Quadratic(np.ones(2), np.zeros((2, 20_000)))
-    monkeypatch.setattr(job, "_memory_limit", lambda: 1e9)
+    monkeypatch.setattr(limits, "memory_limit", lambda: 1e9)
     with pytest.raises(ValueError, match=r"covariance='full'.*GB.*use covariance='diagonal' or 'none'"):
         fs.simulate(big, fs.FALD(0.1), 5, 64, seed=1)
     with pytest.raises(ValueError, match="keep_final=True needs about"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..fingerprints import feed
 from ..interfaces import Problem, SimulatedAlgorithm, offers, start_of, validate, validate_sizes
 from ..laws.law import recorded_rounds
 from ..random.streams import MAX_CLIENTS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
+from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, one_of, whole
 from ..vector.compile import source_hash
 from .rounds import LEAF, TEST_FUNCTIONS, NoFunction
@@ -83,14 +83,6 @@ class Job:
         return digest.hexdigest()[:32]
 
 
-def _memory_limit() -> float:
-    """Half of the machine's memory, in bytes (4 GB where it is unknown)."""
-    try:
-        return 0.5 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 4e9
-
-
 def _check_memory(job: Job, threads: int) -> None:
     views, n, dim = job.n_views, len(job.rounds), job.problem.dim
     per_node = 8.0 * views * n * (dim + 3 * job.width)
@@ -104,13 +96,6 @@ def _check_memory(job: Job, threads: int) -> None:
         n_bytes, f"covariance={job.covariance!r} with {n} recorded rounds, dimension {dim}, {views} recorded "
         f"laws, {active} active clients, n_replicas={job.n_replicas}, average={job.average!r} and "
         f"keep_final={job.keep_final}", "use covariance='diagonal' or 'none', or fewer rounds in record")
-
-
-def refuse_bytes(n_bytes: float, what: str, advice: str) -> None:
-    """Raise ValueError for arrays of more than half of the machine's memory, before they are made."""
-    if n_bytes > _memory_limit():
-        raise ValueError(f"{what} needs about {n_bytes / 1e9:.1f} GB, more than half of this machine's "
-                         f"memory; {advice}")
 
 
 def _check_fields(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_replicas: int) -> None:

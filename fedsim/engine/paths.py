@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..interfaces import Problem, SimulatedAlgorithm
+from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, whole
 from .block import RADIUS, diverged, lane_state
-from .job import make_job, refuse_bytes
+from .job import make_job
 from .pool import thread_count
 from .rounds import LEAF, trace_rounds
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +38,50 @@ class UnstableStepSize(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.step_size, self.limit)
+
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 60
+
+
+def shown(value: object) -> str:
+    """One short line for a value in a message, whatever it is."""
+    try:
+        return " ".join(_REPR.repr(value).split())
+    except Exception:  # a message must not fail for what it shows
+        return f"<{type(value).__name__}>"
+
+
+def public_name(kind: type) -> str:
+    """The name by which users know a class: that of the first package that has it."""
+    if kind is type(None):
+        return "None"
+    parts = kind.__module__.split(".")
+    for n in range(1, len(parts) + 1):
+        package = ".".join(parts[:n])
+        if getattr(sys.modules.get(package), kind.__name__, None) is kind:
+            return kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+def instance(name: str, value: object, *kinds: type, advice: str = "") -> Any:
+    """Who is who: an instance of one of these classes (``type(None)`` where None is allowed).
+
+    The message says what was wanted, what came, and `advice` (a condition, a remedy) where there is any.
+
+    Examples
+    --------
+    >>> from fedsim.settings.validation import instance
+    >>> instance("law", 3, fs.Law)
+    Traceback (most recent call last):
+    ...
+    ValueError: law=3 must be a fedsim.Law, not of type int
+    """
+    if isinstance(value, kinds):
+        return value
+    wanted = " or ".join(f"a {public_name(kind)}" if kind is not type(None) else "None" for kind in kinds)
+    came = f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"
+    raise ValueError(f"{name}={shown(value)} must be {wanted}, not {came}{advice and '; ' + advice}")
 
 
 def real(name: str, value: object) -> float:

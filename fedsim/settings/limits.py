@@ -1,0 +1,26 @@
+"""What a call may cost: memory is estimated and refused, by name and with advice, before it is taken."""
+
+from __future__ import annotations
+
+import os
+
+
+def memory_limit() -> float:
+    """Half of the machine's memory, in bytes (4 GB where it is unknown)."""
+    try:
+        return 0.5 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 4e9
+
+
+def refuse_bytes(n_bytes: float, what: str, advice: str) -> None:
+    """Raise ValueError for arrays of more than half of the machine's memory, before they are made.
+
+    Examples
+    --------
+    >>> from fedsim.settings.limits import refuse_bytes
+    >>> refuse_bytes(1e3, "n_clients=10", "use fewer clients")
+    """
+    if n_bytes > memory_limit():
+        raise ValueError(f"{what} needs about {n_bytes / 1e9:.1f} GB, more than half of this machine's "
+                         f"memory; {advice}")

@@ -1,0 +1,68 @@
+"""The list of faults is not stale, and its runner tells what is caught from what is not."""
+
+import ast
+import sys
+
+import pytest
+
+from tests.mutate import ROOT, Fault, __main__ as runner, faults
+from tests.mutate.__main__ import UNKNOWN
+
+FAULTS = faults()
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+def test_the_list_is_not_stale(fault, tmp_path):
+    path = tmp_path / fault.file
+    path.parent.mkdir(parents=True)
+    path.write_text((ROOT / fault.file).read_text(encoding="utf-8"), encoding="utf-8")
+    fault.apply(tmp_path)
+    changed = ast.parse(path.read_text(encoding="utf-8"))
+    assert ast.dump(changed) != ast.dump(ast.parse((ROOT / fault.file).read_text(encoding="utf-8")))
+    with pytest.raises(ValueError, match="must stand exactly once"):
+        Fault(fault.name, fault.file, "no line says this", "", fault.tests).apply(tmp_path)
+    files = [part for part in fault.tests if part.endswith(".py")]
+    assert files and all((ROOT / part).exists() for part in files)
+
+
+def test_names_are_unique():
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+    assert len({(fault.file, fault.old, fault.new) for fault in FAULTS}) == len(FAULTS)
+
+
+PLANTED = """
+import time
+from counted import ONE
+def test_seen():
+    assert ONE == 1
+def test_unseen():
+    assert ONE
+def test_endless():
+    time.sleep(0 if ONE == 1 else 600)
+"""
+
+
+@pytest.mark.parametrize(("tests", "new", "verdict"), [
+    ("-k seen", "ONE = 2", "caught"), ("-k unseen", "ONE = 2", "SURVIVED"), ("-k seen", "ONE = =", UNKNOWN),
+    ("-k nothing_of_this_name", "ONE = 2", UNKNOWN), ("-k endless", "ONE = 3", UNKNOWN)])
+def test_verdicts(tests, new, verdict, tmp_path, monkeypatch):
+    (tmp_path / "counted.py").write_text("ONE = 1\n")
+    (tmp_path / "test_counted.py").write_text(PLANTED)
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    fault = Fault("one", "counted.py", "ONE = 1", new, ("test_counted.py", *tests.split()))
+    assert runner.judged(fault, 3.0 if "endless" in tests else 60.0)[0] == verdict
+    assert runner.sound([fault], 60.0) == ("nothing" not in tests)
+    assert (tmp_path / "counted.py").read_text() == "ONE = 1\n"
+
+
+@pytest.mark.parametrize(("verdicts", "code"), [
+    (["caught", "caught"], 0), (["caught", UNKNOWN], 2), (["SURVIVED", UNKNOWN], 1), (["SURVIVED"] * 2, 1)])
+def test_the_exit_code_says_what_came_out(verdicts, code, monkeypatch, capsys):
+    monkeypatch.setattr(runner, "faults", lambda: FAULTS[:2])
+    monkeypatch.setattr(runner, "sound", lambda chosen, timeout: True)
+    monkeypatch.setattr(runner, "judged", lambda fault, timeout: (verdicts[FAULTS.index(fault)], "words"))
+    monkeypatch.setattr(sys, "argv", ["mutate"])
+    assert runner.main() == code
+    shown = capsys.readouterr().out
+    assert all(verdict in shown for verdict in verdicts)

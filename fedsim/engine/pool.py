@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
-from ..settings.validation import whole
+from ..settings.validation import shown, whole
+from ..vector.compile import source_hash
 from .block import BlockResult, BlockRunner, run_block
 from .job import Job
 
+Block = tuple[int, int]
 Take = Callable[[BlockResult], None]
 Tick = Callable[[int], None]
 Pending = set[Future[Any]]
@@ -27,6 +31,40 @@ def thread_count(threads: int | None) -> int:
         return os.cpu_count() or 1
 
 
+def check_executor(executor: object) -> None:
+    """None, or what looks like an executor; else a ValueError with the way from what was meant to one."""
+    if executor is None:
+        return
+    if isinstance(executor, type):
+        advice = "; this is the class: call it"
+    elif hasattr(executor, "get_executor"):  # a Client of Dask, whose futures are of another kind
+        advice = "; use client.get_executor()"
+    elif callable(getattr(executor, "submit", None)):
+        return
+    elif hasattr(executor, "get_client"):  # a cluster of Dask
+        advice = "; use cluster.get_client().get_executor()"
+    elif hasattr(executor, "apply_async"):
+        advice = "; use concurrent.futures.ProcessPoolExecutor instead of multiprocessing.Pool"
+    else:
+        advice = ""
+    raise ValueError(f"executor={shown(executor)} must have the interface of concurrent.futures.Executor"
+                     f"{advice}")
+
+
+def _submit(pool: Executor, task: tuple[Any, ...]) -> Future[Any]:
+    """Hand a task over; a ValueError where the pool is no pool, or was shut down."""
+    try:
+        future = pool.submit(*task)
+    except RuntimeError as error:
+        if "after shutdown" not in str(error):
+            raise
+        raise ValueError(f"executor={shown(pool)} must not be shut down ({error})") from None
+    if not isinstance(future, Future):
+        raise ValueError(f"executor={shown(pool)} must give a concurrent.futures.Future for a task, not "
+                         f"{shown(future)}")
+    return future
+
+
 def _run(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None], in_flight: int, pending: Pending,
          handle: Callable[[Any], None]) -> None:
     """Keep tasks under way until there is no next one, and handle each result when it comes.
@@ -35,7 +73,7 @@ def _run(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None], in_
     """
     while True:
         while len(pending) < in_flight and (task := next_task(len(pending))) is not None:
-            pending.add(pool.submit(*task))
+            pending.add(_submit(pool, task))
         if not pending:
             return
         for future in wait(pending, return_when=FIRST_COMPLETED).done:
@@ -43,25 +81,46 @@ def _run(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None], in_
             handle(future.result())
 
 
-def _segment(job: Job, work: BlockRunner | tuple[int, int]) -> tuple[BlockRunner, int, BlockResult | None]:
+def _stop(pending: Pending, keep: Callable[[Any], None], *, patiently: bool) -> None:
+    """Cancel the pending tasks and keep what is finished of them; `patiently`: wait for those that run.
+
+    However often Ctrl-C is pressed meanwhile, it goes on; an error that comes now is not the one to tell.
+    """
+    while pending:
+        with suppress(KeyboardInterrupt, Exception):
+            for future in pending:
+                with suppress(Exception):
+                    future.cancel()
+            if patiently:
+                wait(pending)
+            while pending:
+                future = pending.pop()  # before it is kept: never twice
+                if future.done():
+                    keep(future.result())
+
+
+def _segment(job: Job, work: BlockRunner | Block) -> tuple[BlockRunner, int, BlockResult | None]:
     """One segment of a block: the block, the rounds done, and its result when they were the last."""
     runner = work if isinstance(work, BlockRunner) else BlockRunner(job, *work)
     rounds = runner.advance()
     return runner, rounds, runner.result() if runner.finished else None
 
 
-def run_on_threads(job: Job, blocks: list[tuple[int, int]], threads: int, take: Take, tick: Tick) -> None:
+def run_on_threads(job: Job, blocks: Iterable[Block], threads: int, take: Take, tick: Tick) -> None:
     """Run the blocks, handing each result to `take` in the calling thread.
 
-    On Ctrl-C the threads end within one segment, what is finished is taken, and it is raised again.
+    On Ctrl-C, or any error, the threads end within one segment, what is finished is taken, and it is
+    raised again.
     """
-    waiting, begun = deque(blocks), deque[BlockRunner]()
+    coming = iter(blocks)  # may be millions: only so many are looked at as balance needs
+    waiting, begun = deque(islice(coming, 3 * threads)), deque[BlockRunner]()
     pending: Pending = set()
 
     def next_task(running: int) -> tuple[Any, ...] | None:
         """Depth first, so that blocks finish early; near the end all blocks at once, for balance."""
         open_blocks = len(begun) + running
         if waiting and (open_blocks < threads or len(waiting) + open_blocks <= 3 * threads):
+            waiting.extend(islice(coming, 1))
             return _segment, job, waiting.popleft()
         return (_segment, job, begun.popleft()) if begun else None
 
@@ -73,20 +132,36 @@ def run_on_threads(job: Job, blocks: list[tuple[int, int]], threads: int, take: 
             take(result)
         tick(rounds * (runner.last - runner.first))
 
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            _run(pool, next_task, threads, pending, handle)
-        except BaseException:
-            for future in wait(pending).done:
-                if future.exception() is None and (result := future.result()[2]) is not None:
-                    take(result)
-            raise
+    def keep(done: tuple[BlockRunner, int, BlockResult | None]) -> None:
+        if (result := done[2]) is not None:
+            take(result)
+
+    pool = ThreadPoolExecutor(threads)
+    try:
+        _run(pool, next_task, threads, pending, handle)
+    except BaseException:
+        _stop(pending, keep, patiently=True)
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def run_on_executor(job: Job, blocks: list[tuple[int, int]], executor: Executor, take: Take, tick: Tick,
+def run_whole_block(source: str, job: Job, first: int, last: int) -> BlockResult:
+    """A task of an executor: refused where its process would run another fedsim than the one that asks."""
+    if source != source_hash():
+        raise RuntimeError("a process of the executor has other sources of fedsim or another numba than the "
+                           "one that called simulate: all replicas are to be of one simulation")
+    return run_block(job, first, last)
+
+
+def run_on_executor(job: Job, blocks: Iterable[Block], executor: Executor, take: Take, tick: Tick,
                     in_flight: int = 64) -> None:
-    """Run each block as one task; at most `in_flight` are submitted at a time."""
-    waiting = deque(blocks)
+    """Run each block as one task; at most `in_flight` are submitted at a time.
+
+    On Ctrl-C, or any error, tasks that have not finished are cancelled, those that have are taken, and it
+    is raised again.
+    """
+    coming = iter(blocks)
     pending: Pending = set()
 
     def handle(result: BlockResult) -> None:
@@ -94,11 +169,11 @@ def run_on_executor(job: Job, blocks: list[tuple[int, int]], executor: Executor,
         tick(job.n_rounds * (result.last - result.first))
 
     def next_task(running: int) -> tuple[Any, ...] | None:
-        return (run_block, job, *waiting.popleft()) if waiting else None
+        block = next(coming, None)
+        return None if block is None else (run_whole_block, source_hash(), job, *block)
 
     try:
         _run(executor, next_task, in_flight, pending, handle)
     except BaseException:
-        for future in pending:
-            future.cancel()
+        _stop(pending, take, patiently=False)
         raise

@@ -2,5 +2,6 @@
 
 from .paths import sample_path
 from .running import simulate
+from .shards import shards
 
-__all__ = ["sample_path", "simulate"]
+__all__ = ["sample_path", "shards", "simulate"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Executor
-from typing import Any
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, Executor
+from contextlib import contextmanager
+from typing import Any, Literal
 
 import numpy as np
 from tqdm.auto import tqdm
@@ -14,18 +16,19 @@ from ..laws.law import NoTarget
 from ..laws.run import Run
 from ..provenance import Provenance, attach
 from ..settings.validation import Array, one_of
-from .block import BlockResult
+from .block import BlockResult, DivergedError
 from .checkpoint import Checkpoint
 from .job import Job, make_job
 from .moments import Moments, Tree
-from .pool import run_on_executor, run_on_threads, thread_count
+from .pool import check_executor, run_on_executor, run_on_threads, thread_count
 from .rounds import LEAF
+from .shards import refuse_missing, to_run
 
 
 def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_replicas: int, *, seed: int,
              start: Any = None, record: Any = None, covariance: str = "full", average: str | None = None,
              keep_final: bool = False, noise: str = "double", allow_unstable: bool = False,
-             replicas: tuple[int, int] | None = None, block_size: int | None = None,
+             replicas: tuple[int, int] | Literal["kept"] | None = None, block_size: int | None = None,
              threads: int | None = None, executor: Executor | None = None,
              checkpoint: str | os.PathLike[str] | None = None, progress: bool = False) -> Run:
     """Run independent replicas of an algorithm and keep the moments of its average iterate.
@@ -56,15 +59,18 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
         Precision of the random variates; the state is always float64.
     allow_unstable : bool
         Run a step size beyond stability all the same.
-    replicas : (first, last), optional
-        Run only this range, whole leaves of 64. Shards that share a `checkpoint` folder are merged by
-        a last call without `replicas`.
+    replicas : (first, last) or "kept", optional
+        Run only this range, whole leaves of 64, as `shards` gives them. Shards that share a `checkpoint`
+        folder are merged by a last call without `replicas`, which computes what is missing, or with
+        "kept", which refuses to.
     block_size : int, optional
         Replicas per block, a multiple of 64.
     threads : int, optional
-        Default: all processors that this process may use.
+        Default: all processors that this process may use. With an executor: how many tasks it runs at a
+        time, for the default size of blocks; twice as many, at least 64, are handed over at a time.
     executor : concurrent.futures.Executor, optional
-        Runs each block as one task, instead of threads.
+        Runs each block as one task, instead of threads: processes of this machine, loky, MPI, or a Dask
+        cluster by ``client.get_executor()``. The same fedsim must be installed where tasks run.
     checkpoint : folder, optional
         Finished blocks are kept there and not computed again.
     progress : bool
@@ -77,11 +83,14 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     Raises
     ------
     ValueError
-        For bad arguments, before anything is compiled or run; `UnstableStepSize` beyond stability.
+        For bad arguments, before anything is compiled or run; `UnstableStepSize` beyond stability. For
+        an executor that was shut down, and for "kept" where replicas are missing, which it names.
     DivergedError
         When a replica diverges, naming the round.
     KeyboardInterrupt
         After Ctrl-C, when all threads have stopped and finished blocks are kept.
+    Exception
+        What a broken executor raises (a killed process: `BrokenProcessPool`), with a note of what is kept.
 
     Examples
     --------
@@ -93,11 +102,12 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     """
     one_of("progress", progress, (True, False))
     n_threads = thread_count(threads)
-    if executor is not None and not hasattr(executor, "submit"):
-        raise ValueError(f"executor={executor!r} must have the interface of concurrent.futures.Executor")
+    check_executor(executor)
+    shard = to_run(replicas, checkpoint)
     job = make_job(problem, algorithm, n_rounds, n_replicas, seed=seed, start=start, record=record,
                    covariance=covariance, average=average, keep_final=keep_final, noise=noise,
-                   allow_unstable=allow_unstable, replicas=replicas, block_size=block_size, threads=n_threads)
+                   allow_unstable=allow_unstable, replicas=shard, block_size=block_size,
+                   threads=n_threads)
     of = Provenance.of(problem, algorithm, start)  # the job's own are worked out for so many rounds
     tree = Tree(job.first // LEAF, -(-job.last // LEAF), covariance == "diagonal")
     store = None if checkpoint is None else Checkpoint(checkpoint, job)
@@ -114,18 +124,40 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
 
     for block in store.read() if store else ():
         take(block, is_new=False)
+    if replicas is not shard:
+        refuse_missing(job, done, checkpoint)
     blocks = job.blocks(done)
     work = sum(last - first for first, last in blocks) * job.n_rounds
-    with tqdm(total=work, disable=not progress, unit="replica-round", unit_scale=True,
-              desc=type(algorithm).__name__) as bar:
+    with _telling_what_is_kept(job, done, checkpoint), tqdm(
+            total=work, disable=not progress, unit="replica-round", unit_scale=True,
+            desc=type(algorithm).__name__) as bar:
         if executor is None:
             run_on_threads(job, blocks, min(n_threads, max(1, len(blocks))), take, bar.update)
         else:
-            run_on_executor(job, blocks, executor, take, bar.update)
+            run_on_executor(job, blocks, executor, take, bar.update, max(64, 2 * n_threads))
     run = _finish(job, tree.root(), [parts for _, parts in sorted(replica_parts.items())])
     for number, client in enumerate(run.clients):
         attach(client, of.client(number))
     return attach(run, of)
+
+
+@contextmanager
+def _telling_what_is_kept(job: Job, done: set[int], checkpoint: object) -> Iterator[None]:
+    """A note on what ends a run early: how much is finished, and how to go on."""
+    try:
+        yield
+    except DivergedError:  # to go on would not help
+        raise
+    except Exception as error:
+        leaves = -(-job.last // LEAF) - job.first // LEAF
+        share = f"{len(done)} of {leaves} leaves of {LEAF} replicas are finished"
+        if checkpoint is not None:
+            anew = " with a new executor" if isinstance(error, BrokenExecutor) else ""
+            error.add_note(f"{share} and kept in checkpoint={str(checkpoint)!r}: the same call{anew} goes on "
+                           "from there")
+        elif done:
+            error.add_note(f"{share}, and none is kept without a checkpoint")
+        raise
 
 
 def _finish(job: Job, moments: Moments, replica_parts: list[tuple[Array, Array]]) -> Run:

@@ -14,6 +14,7 @@ Source: DE-SGHMC equations (32) and (33).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +24,20 @@ from ..interfaces import Problem
 from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
 from ..settings.validation import Array, array, positive, shape
-from ..stability.search import Stability, general_radius, largest_stable
+from ..stability.search import DENSE_SIZE, Stability, general_radius
 from ..vector import lanes
 from ..vector.tiles import aligned, aligned_copy
 from .bodies import advance, step_size_at
-from .gossip import Decentralized, client_update, component_product, gossip_round, mixed, shared_curvatures
+from .gossip import (
+    Decentralized,
+    client_update,
+    component_product,
+    coordinate_curvatures,
+    gossip_round,
+    mixed,
+    shared_curvatures,
+    step_room,
+)
 
 
 class DESGHMCKernel(NamedTuple):
@@ -123,26 +133,64 @@ class DESGHMC(Decentralized):
         curvatures = shared_curvatures(problem)
         if curvatures is not None:  # z^2 - (lambda - eta^2 theta + beta) z + beta lambda = 0 per mode
             modes = np.linalg.eigvalsh(self.mixing)[:, None]
-            half = 0.5 * (modes - eta**2 * curvatures + keep)
+            half = 0.5 * (modes - eta * (eta * curvatures) + keep)
             root = np.sqrt((half**2 - keep * modes).astype(complex))
             return float(np.maximum(np.abs(half + root), np.abs(half - root)).max())
+        if problem.structure != "dense":
+            return max(_coordinate_radius(self.mixing, eta * (eta * rows), keep)
+                       for rows in _portions(coordinate_curvatures(problem)))
         size, sparse = problem.n_clients * problem.dim, csr_array(self.mixing)
 
         def apply(columns: Array) -> Array:
-            position, velocity = columns[:size], columns[size:]
-            new = keep * velocity - eta * component_product(problem, position)
-            return np.concatenate([mixed(sparse, position) + eta * new, new])
+            position, moved = columns[:size], columns[size:]  # velocities times eta
+            new = keep * moved - eta * (eta * component_product(problem, position))
+            return np.concatenate([mixed(sparse, position) + new, new])
 
         return general_radius(apply, 2 * size)
 
     def _exact_stability(self, problem: Quadratic) -> Stability:
-        """For equal curvature L the limit is eta^2 L < (1 + lambda_N)(1 + beta)."""
+        """The limit is eta^2 < (1 + beta) r with the r of DE-SGLD, (1 + lambda_N) / L for equal curvature L.
+
+        An eigenvector u of eigenvalue z has z^2 - (w + beta - eta^2 a) z + beta w = 0 with the real numbers
+        w = u* W u and a = u* A u of a unit vector: |beta w| < 1, so that |z| < 1 unless a root passes -1,
+        where eta^2 a = (1 + beta) (1 + w).
+        """
         step, value = self.schedule.largest, self._exact_radius(problem, self.schedule.largest)
-        trace = np.trace(problem.dense_hessians, axis1=1, axis2=2) * problem.weights
-        limit = largest_stable(lambda eta: self._exact_radius(problem, eta),
-                               0.03 / float(np.sqrt(trace.max())), growth=1.3, scan=100)
-        return Stability(value, bool(value < 1.0), limit, step, "DE-SGHMC map of all clients")
+        with np.errstate(over="ignore", divide="ignore"):
+            room = np.sqrt(8.0) / np.sqrt(np.float64(step_room(problem, self.mixing)))
+            limit = float(4.0 / (self.friction + np.hypot(self.friction, room)))
+        return Stability(value, bool(value < 1.0 or step < limit), limit, step, "DE-SGHMC map of all clients")
 
     def _kernel(self, problem: Problem) -> DESGHMCKernel:
         """The NamedTuple that compiled code sees."""
         return DESGHMCKernel(self.schedule.arrays(), self.friction, problem.weights, self._gossip())
+
+
+PORTION = 2_000_000
+"""Entries of the matrices whose eigenvalues are taken together."""
+
+
+def _portions(curvatures: Array) -> list[Array]:
+    """Rows (c, N) in portions whose matrices (c, 2N, 2N) are not too large together."""
+    rows = max(1, PORTION // (2 * curvatures.shape[1]) ** 2)
+    return [curvatures[first:first + rows] for first in range(0, len(curvatures), rows)]
+
+
+def _coordinate_radius(mixing: Array, pulls: Array, keep: float) -> float:
+    """Largest radius of coordinates that do not mix, with `pulls` eta^2 a of shape (c, N)."""
+    clients, unit = len(mixing), np.eye(len(mixing))
+    if 2 * clients > DENSE_SIZE:
+        sparse = csr_array(mixing)
+
+        def apply(columns: Array, pull: Array) -> Array:
+            new = keep * columns[clients:] - pull[:, None] * columns[:clients]
+            return np.concatenate([sparse @ columns[:clients] + new, new])
+
+        return max(general_radius(partial(apply, pull=pull), 2 * clients) for pull in pulls)
+    pulled = pulls[:, :, None] * unit
+    kept = np.broadcast_to(keep * unit, pulled.shape)
+    matrices = np.concatenate([np.concatenate([mixing - pulled, kept], axis=2),
+                               np.concatenate([-pulled, kept], axis=2)], axis=1)
+    if not np.isfinite(matrices).all():
+        return float("inf")
+    return float(np.abs(np.linalg.eigvals(matrices)).max())

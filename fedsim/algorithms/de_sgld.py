@@ -22,12 +22,20 @@ from scipy.sparse import csr_array
 from ..interfaces import Problem
 from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
-from ..settings.network import smallest_eigenvalue
 from ..settings.validation import Array
 from ..stability.search import Stability, symmetric_extremes
 from ..vector import lanes
 from .bodies import advance, step_size_at
-from .gossip import Decentralized, client_update, component_product, gossip_round, mixed, shared_curvatures
+from .gossip import (
+    Decentralized,
+    client_update,
+    component_product,
+    coordinate_curvatures,
+    gossip_round,
+    mixed,
+    shared_curvatures,
+    step_room,
+)
 
 
 class DESGLDKernel(NamedTuple):
@@ -82,34 +90,12 @@ class DESGLD(Decentralized):
         if curvatures is not None:
             modes = np.linalg.eigvalsh(self.mixing)
             return float(np.abs(modes[:, None] - step * curvatures).max())
-        return max(max(abs(low), abs(high)) for low, high in self._extremes(problem, step))
-
-    def _extremes(self, problem: Quadratic, step: float | None) -> list[tuple[float, float]]:
-        """Extreme eigenvalues of W - step A, or with None of A^(-1/2) (W + 1) A^(-1/2).
-
-        One pair for dense Hessians; one for each coordinate where coordinates do not mix.
-        """
         if problem.structure == "dense":
             sparse, size = csr_array(self.mixing), problem.n_clients * problem.dim
-            if step is not None:
-                return [symmetric_extremes(lambda columns: mixed(sparse, columns)
-                                           - step * component_product(problem, columns), size)]
-
-            def scaled(columns: Array) -> Array:
-                inner = component_product(problem, columns, power=-0.5)
-                return component_product(problem, mixed(sparse, inner) + inner, power=-0.5)
-
-            return [symmetric_extremes(scaled, size)]
-        result = []
-        for curvature in (problem.weights[:, None] * problem.diagonal_hessians).T:
-            if step is None:
-                root = 1.0 / np.sqrt(curvature)
-                matrix = root[:, None] * (self.mixing + np.eye(len(root))) * root
-            else:
-                matrix = self.mixing - step * np.diag(curvature)
-            values = np.linalg.eigvalsh(matrix)
-            result.append((float(values[0]), float(values[-1])))
-        return result
+            return max(map(abs, symmetric_extremes(
+                lambda columns: mixed(sparse, columns) - step * component_product(problem, columns), size)))
+        return max(float(np.abs(np.linalg.eigvalsh(self.mixing - step * np.diag(curvature))).max())
+                   for curvature in coordinate_curvatures(problem))
 
     def _exact_stability(self, problem: Quadratic) -> Stability:
         """The limit is (1 + lambda_N) / L for equal curvature L.
@@ -118,11 +104,7 @@ class DESGLD(Decentralized):
         stays below 1 for every eta; the radius of the second moment is convex in eta.
         """
         step, value = self.schedule.largest, self._exact_radius(problem, self.schedule.largest)
-        curvatures = shared_curvatures(problem)
-        if curvatures is not None:
-            limit = (1.0 + smallest_eigenvalue(self.mixing)) / float(curvatures.max())
-        else:
-            limit = min(low for low, _ in self._extremes(problem, None))
+        limit = step_room(problem, self.mixing)
         return Stability(value, bool(value < 1.0 or step < limit), limit, step, "DE-SGLD map of all clients")
 
     def _kernel(self, problem: Problem) -> DESGLDKernel:

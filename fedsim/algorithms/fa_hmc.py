@@ -20,18 +20,21 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import numpy as np
-from scipy.special import eval_chebyt
 
 from ..interfaces import Problem
 from ..problems.quadratic import Quadratic
 from ..settings.participation import Participation
 from ..settings.validation import Array, fraction, one_of, whole
-from ..stability.federated import Modes, turned_back
+from ..stability.federated import Modes, powers_shift, turned_back
+from ..stability.leapfrog import leapfrog_shift, resonant
 from ..stability.minibatch import Radius
 from ..vector.tiles import TILE, aligned
 from ..vector.trajectories import modes_of
 from .fa_hmc_update import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel, NoModes
 from .federated import Federated, FederatedWork
+
+MOST_STEPS = 10_000
+"""Leapfrog steps up to which the second moment under minibatches is judged: each is a matrix."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +98,8 @@ class FAHMC(Federated):
         return [(drift, kick) for number in range(self.leapfrog_steps) for drift, kick in (
             (leap if number else first, np.array([eta * half, half])), (np.eye(2), np.array([0.0, half])))]
 
-    def _factor(self, eta: float, curvature: Array) -> Array:
-        # exact at resonances, unlike the product over leapfrog steps
-        return eval_chebyt(self.leapfrog_steps, 1.0 - 0.5 * eta**2 * curvature) ** self.local_steps
+    def _shift(self, eta: float, curvature: Array) -> Array:
+        return powers_shift(leapfrog_shift(eta, curvature, self.leapfrog_steps), self.local_steps)
 
     def _search(self, radius: Radius, largest: float) -> tuple[float, int]:
         # undebiased, a quarter turn of the stiffest client in all leapfrog steps together is safe
@@ -111,24 +113,28 @@ class FAHMC(Federated):
         return f"FA-HMC round map; the leapfrog needs step_size < {_edge(largest):.6g}"
 
     def _second_moment(self, problem: Problem) -> tuple[Radius | None, str]:
-        if self.debias is None:
+        if problem.response_work is None:
+            return None, ""
+        if self.debias is None and self.leapfrog_steps <= MOST_STEPS:
             return super()._second_moment(problem)
-        known = problem.response_work is not None
-        return None, "; with debiasing, of the mean alone under minibatches" if known else ""
+        why = "with debiasing" if self.debias is not None else f"of more than {MOST_STEPS} leapfrog steps"
+        return None, f"; {why}, of the mean alone under minibatches"
 
     def _round_radius(self, problem: Quadratic, modes: Modes, eta: float) -> float:
-        if eta**2 * modes[0].max() >= 4.0:
+        values = modes[0]
+        if eta * np.sqrt(values.max()) >= 2.0:
             return float("inf")  # the stiffest client's own trajectories grow without limit
         radius = super()._round_radius(problem, modes, eta)
-        return 1.0 if abs(radius - 1.0) < 1e-12 else radius  # at resonance, up to rounding
+        at_one = abs(radius - 1.0) < 1e-12 and resonant(eta, values, self.leapfrog_steps).any()
+        return 1.0 if at_one else radius  # at resonance, up to rounding
 
-    def _round_maps(self, problem: Quadratic, modes: Modes, eta: float) -> Array:
-        (values, vectors), powers = modes, self._factor(eta, modes[0])
-        if self.debias is None or not np.isfinite(powers).all():
-            return super()._round_maps(problem, modes, eta)
+    def _round_shifts(self, problem: Quadratic, modes: Modes, eta: float) -> Array:
+        (values, vectors), shifts = modes, self._shift(eta, modes[0])
+        if self.debias is None or not np.isfinite(shifts).all():
+            return super()._round_shifts(problem, modes, eta)
         if vectors is None:  # each coordinate by itself
-            return _debiased(self, values[..., None, None], powers[..., None, None], problem.weights)
-        return _debiased(self, problem.hessians, turned_back(powers, vectors), problem.weights)
+            return _debiased(self, values[..., None, None], shifts[..., None, None], problem.weights)
+        return _debiased(self, problem.hessians, turned_back(shifts, vectors), problem.weights)
 
     def _kernel(self, problem: Problem) -> FAHMCKernel:
         """The NamedTuple that compiled code sees."""
@@ -163,12 +169,14 @@ def _edge(largest: float) -> float:
     return float(2.0 / np.sqrt(largest))
 
 
-def _debiased(algorithm: FAHMC, hessians: Array, maps: Array, weights: Array) -> Array:
-    """Client maps (N, ..., d, d) of a debiased round; (N, ..., 2d, 2d) of two values with a stale anchor."""
-    dim = maps.shape[-1]
-    mean = np.tensordot(weights, hessians, axes=1)
-    pull = (np.eye(dim) - maps) @ (np.eye(dim) - np.linalg.solve(hessians, np.broadcast_to(mean, maps.shape)))
+def _debiased(algorithm: FAHMC, hessians: Array, shifts: Array, weights: Array) -> Array:
+    """Client maps (N, ..., d, d) of a debiased round minus the identity, from `shifts` without debiasing.
+
+    With a stale anchor (N, ..., 2d, 2d), of two values.
+    """
+    unit, mean = np.eye(shifts.shape[-1]), np.tensordot(weights, hessians, axes=1)
+    towards = shifts @ np.linalg.solve(hessians, np.broadcast_to(mean, shifts.shape))
     if algorithm.debias == "fresh":
-        return maps + pull
-    shift = np.broadcast_to(np.eye(dim, 2 * dim), (*maps.shape[:-1], 2 * dim))
-    return np.concatenate([np.concatenate([maps, pull], axis=-1), shift], axis=-2)
+        return towards
+    back = np.broadcast_to(np.concatenate([unit, -unit], axis=-1), (*shifts.shape[:-1], 2 * len(unit)))
+    return np.concatenate([np.concatenate([shifts, towards - shifts], axis=-1), back], axis=-2)

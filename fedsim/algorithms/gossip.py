@@ -17,9 +17,10 @@ from ..problems.quadratic import Quadratic
 from ..random.normals import draw, steps_per_draw
 from ..random.slots import NormalRoom, Normals, Numbers, normal_room
 from ..random.streams import OWN_NOISE
-from ..settings.network import check_mixing
+from ..settings.network import check_mixing, smallest_eigenvalue
 from ..settings.validation import Array
 from ..stability.minibatch import Judged, Radius, first_limit, gossip_second_moment, only_limit
+from ..stability.search import symmetric_extremes
 from ..vector import lanes
 from ..vector.compile import compiled, dispatched
 from ..vector.tiles import aligned
@@ -161,17 +162,13 @@ class Decentralized(ByValue, Judged):
             gradient=aligned((dim, n_lanes)), scratch=problem._scratch(dim, n_lanes, dtype))
 
 
-def component_product(problem: Quadratic, columns: Array, power: float = 1.0) -> Array:
-    """blkdiag(w_i A_i)^power times columns (N d, k), in the problem's own structure."""
+def component_product(problem: Quadratic, columns: Array) -> Array:
+    """blkdiag(w_i A_i) times columns (N d, k), in the problem's own structure."""
     blocks = columns.reshape(problem.n_clients, problem.dim, -1)
-    scale = problem.weights[:, None, None] ** power
+    scale = problem.weights[:, None, None]
     if problem.structure != "dense":
-        return (scale * problem.diagonal_hessians[:, :, None] ** power * blocks).reshape(columns.shape)
-    if power == 1.0:
-        return (scale * (problem.hessians @ blocks)).reshape(columns.shape)
-    values, vectors = np.linalg.eigh(problem.hessians)
-    turned = values[:, :, None] ** power * (np.swapaxes(vectors, 1, 2) @ blocks)
-    return (scale * (vectors @ turned)).reshape(columns.shape)
+        return (scale * problem.diagonal_hessians[:, :, None] * blocks).reshape(columns.shape)
+    return (scale * (problem.hessians @ blocks)).reshape(columns.shape)
 
 
 def mixed(mixing: Any, columns: Array) -> Array:
@@ -187,3 +184,30 @@ def shared_curvatures(problem: Quadratic) -> Array | None:
     if problem.structure == "dense":
         return np.linalg.eigvalsh(problem.hessians[0]) * problem.weights[0]
     return tables[0]
+
+
+def coordinate_curvatures(problem: Quadratic) -> Array:
+    """Curvatures (c, N) of the components along each coordinate, each row once; not for dense Hessians."""
+    return np.unique((problem.weights[:, None] * problem.diagonal_hessians).T, axis=0)
+
+
+def step_room(problem: Quadratic, mixing: Array) -> float:
+    """Smallest eigenvalue of A^(-1/2) (W + 1) A^(-1/2): step sizes below it keep W - step A above -1.
+
+    Taken from the largest one of (W + 1)^(-1/2) A (W + 1)^(-1/2), whose entries are bounded however flat a
+    component is.
+    """
+    shared = shared_curvatures(problem)
+    if shared is not None:
+        return float((1.0 + smallest_eigenvalue(mixing)) / shared.max())
+    values, vectors = np.linalg.eigh(mixing)
+    root = (vectors / np.sqrt(1.0 + values)) @ vectors.T
+    if problem.structure == "dense":
+        high = symmetric_extremes(
+            lambda columns: mixed(root, component_product(problem, mixed(root, columns))),
+            problem.n_clients * problem.dim)[1]
+    else:
+        high = max(float(np.linalg.eigvalsh((root * curvature) @ root)[-1])
+                   for curvature in coordinate_curvatures(problem))
+    with np.errstate(over="ignore"):
+        return float(1.0 / np.float64(high))

@@ -38,17 +38,20 @@ class FederatedStability(Judged):
         """Pairs (F, k) of shapes (p, p) and (p,), one for each gradient evaluation of a local update."""
         raise NotImplementedError(f"{type(self).__name__} does not say what a local update does")
 
-    def _factor(self, eta: float, curvature: Array) -> Array:
-        """What a round multiplies theta by, for every entry of `curvature`."""
+    def _shift(self, eta: float, curvature: Array) -> Array:
+        """What a round multiplies theta by, minus one, for every entry of `curvature`.
+
+        Deviations from the identity keep their digits where a round hardly moves.
+        """
         total: Array | None = None
         for drift, kick in self._evaluations(eta):
-            step = np.broadcast_to(drift, (*curvature.shape, *drift.shape)).copy()
+            step = np.broadcast_to(drift - np.eye(len(drift)), (*curvature.shape, *drift.shape)).copy()
             step[..., 0] -= curvature[..., None] * kick
-            total = step if total is None else step @ total
+            total = step if total is None else total + step + step @ total
         assert total is not None
         if forgets(self._evaluations(eta)):
-            return total[..., 0, 0] ** self.local_steps
-        return np.linalg.matrix_power(total, self.local_steps)[..., 0, 0]
+            return powers_shift(total[..., 0, 0], self.local_steps)
+        return _matrix_power_shift(total, self.local_steps)[..., 0, 0]
 
     def _search(self, radius: Radius, largest: float) -> tuple[float, int]:
         """Where the search for the limit begins, a stable step size, and how often it takes 2 % more.
@@ -61,19 +64,21 @@ class FederatedStability(Judged):
         """The condition in words."""
         return f"{self._name or type(self).__name__} round map, largest client curvature {largest:g}"
 
-    def _round_maps(self, problem: Quadratic, modes: Modes, eta: float) -> Array:
-        """The clients' maps (N, d, d) of a round, or what they are along each coordinate: (N, d)."""
-        powers, vectors = self._factor(eta, modes[0]), modes[1]
-        return powers if vectors is None else turned_back(powers, vectors)
+    def _round_shifts(self, problem: Quadratic, modes: Modes, eta: float) -> Array:
+        """The clients' maps (N, d, d) of a round minus the identity, or (N, d) along each coordinate."""
+        shifts, vectors = self._shift(eta, modes[0]), modes[1]
+        return shifts if vectors is None else turned_back(shifts, vectors)
 
     def _round_radius(self, problem: Quadratic, modes: Modes, eta: float) -> float:
         """Radius of the round map for a constant step size, see `Stability.radius`."""
         with np.errstate(over="ignore", invalid="ignore"):
-            maps = self._round_maps(problem, modes, eta)
-            find = scalar_round_radius if maps.ndim == 2 else round_radius
-            return find(maps, problem.weights, self.variance_factor(problem))
+            shifts = self._round_shifts(problem, modes, eta)
+            find = scalar_round_radius if shifts.ndim == 2 else round_radius
+            return find(shifts, problem.weights, self.variance_factor(problem))
 
     def _second_moment(self, problem: Problem) -> tuple[Radius | None, str]:
+        if problem.response_work is None:  # nor are evaluations made, which may be many
+            return None, ""
         width = len(self._evaluations(self.schedule.largest)[0][0])
         response, remark = batch_response(problem, table=width**2)
         if response is None:
@@ -99,6 +104,23 @@ class FederatedStability(Judged):
         return Stability(value, bool(stable), limit, step, source)
 
 
-def turned_back(powers: Array, vectors: Array) -> Array:
-    """The clients' maps (N, d, d) from what they multiply their eigenvectors by."""
-    return (vectors * powers[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+def turned_back(values: Array, vectors: Array) -> Array:
+    """The clients' matrices (N, d, d) from what they multiply their eigenvectors by."""
+    return (vectors * values[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+
+
+def powers_shift(shift: Array, n: int) -> Array:
+    """(1 + shift)^n - 1, accurate for a tiny shift."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(shift > -1.0, np.expm1(n * np.log1p(np.maximum(shift, -1.0))),
+                        (1.0 + shift) ** n - 1.0)
+
+
+def _matrix_power_shift(shift: Array, n: int) -> Array:
+    """The same of matrices (..., p, p), by squaring."""
+    total = np.zeros_like(shift)
+    while n:
+        if n & 1:
+            total = total + shift + shift @ total
+        shift, n = 2.0 * shift + shift @ shift, n >> 1
+    return total

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.sparse.linalg import LinearOperator, eigs, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, eigsh
 
 from ..interfaces import Algorithm, Problem
 from ..settings.validation import UnstableStepSize
@@ -73,13 +73,18 @@ def largest_stable(radius: Callable[[float], float], below: float, growth: float
     return float("nan")
 
 
+SMALL_CONE = 8
+"""Up to this dimension the radius of a map of matrices is that of a dense table."""
+BELOW_ONE = float(np.nextafter(1.0, 0.0))
+
+
 def cone_radius(apply: Callable[[np.ndarray], np.ndarray], dim: int) -> float:
     """Spectral radius of a linear map of (d, d) matrices that keeps positive semidefinite ones.
 
     Such a map (the second moment of a random linear recursion) has its radius as an eigenvalue.
     """
     size = dim * dim
-    if dim <= 8:
+    if dim <= SMALL_CONE:
         basis = np.eye(size).reshape(size, dim, dim)
         table = np.stack([apply(matrix).ravel() for matrix in basis], axis=1)
         return float(np.abs(np.linalg.eigvals(table)).max()) if np.isfinite(table).all() else float("inf")
@@ -88,41 +93,69 @@ def cone_radius(apply: Callable[[np.ndarray], np.ndarray], dim: int) -> float:
                              return_eigenvectors=False)).max())
 
 
-def round_radius(maps: np.ndarray, weights: np.ndarray, factor: float) -> float:
-    """Radius of a round that averages client maps (N, s, s), see `Stability.radius`.
+def radius_of(gap: float) -> float:
+    """The radius 1 - gap, which is below one exactly where the gap is positive, however small that is."""
+    return min(1.0 - gap, BELOW_ONE) if gap > 0.0 else 1.0 - gap
+
+
+def gaps_to_one(shifts: np.ndarray) -> np.ndarray:
+    """1 - |1 + shift|, without cancellation near one."""
+    lost = -(2.0 * shifts.real + shifts.real**2 + shifts.imag**2)
+    return lost / (1.0 + np.abs(1.0 + shifts))
+
+
+def round_radius(shifts: np.ndarray, weights: np.ndarray, factor: float) -> float:
+    """Radius of a round that averages client maps I + shift (N, s, s), see `Stability.radius`.
 
     `factor` is `Participation.variance_factor`, 0 when all clients take part. Coordinates that do not mix but
-    hold several numbers each have maps (N, d, s, s).
+    hold several numbers each have shifts (N, d, s, s).
     """
-    if not np.isfinite(maps).all() or np.abs(maps).max() > 1e100:
+    if not np.isfinite(shifts).all() or np.abs(shifts).max() > 1e100:
         return float("inf")
-    mean = np.tensordot(weights, maps, axes=1)
+    mean = np.tensordot(weights, shifts, axes=1)
     if factor == 0.0:
-        return float(np.abs(np.linalg.eigvals(mean)).max())
-    if maps.ndim == 4:
-        second = np.einsum("iab,icd->iacbd", mean, mean)
-        for weight, gap in zip(factor * weights, maps - mean, strict=True):
-            second += weight * np.einsum("iab,icd->iacbd", gap, gap)
-        size = mean.shape[-1] ** 2
-        return float(np.sqrt(np.abs(np.linalg.eigvals(second.reshape(-1, size, size))).max()))
-    gaps = np.sqrt(factor * weights)[:, None, None] * (maps - mean)
+        return radius_of(float(gaps_to_one(np.linalg.eigvals(mean)).min()))
+    unit = np.eye(mean.shape[-1])
+    gaps = np.sqrt(factor * weights).reshape(-1, *[1] * mean.ndim) * (shifts - mean)
+    if mean.ndim == 3 or len(mean) <= SMALL_CONE:
+        half = unit + 0.5 * mean
+        second = _products(mean, half) + _products(half, mean)
+        for gap in gaps:
+            second += _products(gap, gap)
+        return _root_radius(float(gaps_to_one(np.linalg.eigvals(second)).min()))
+    total = unit + mean
 
     def second_moment(cov: np.ndarray) -> np.ndarray:
-        return mean @ cov @ mean.T + (gaps @ cov @ np.swapaxes(gaps, 1, 2)).sum(axis=0)
+        return total @ cov @ total.T + (gaps @ cov @ np.swapaxes(gaps, 1, 2)).sum(axis=0)
 
     return float(np.sqrt(cone_radius(second_moment, len(mean))))
 
 
-def scalar_round_radius(maps: np.ndarray, weights: np.ndarray, factor: float) -> float:
-    """`round_radius` for coordinates that do not mix: `maps` (N, d) holds one number per coordinate."""
-    if not np.isfinite(maps).all() or np.abs(maps).max() > 1e100:
+def _products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Kronecker products of (..., s, s)."""
+    table, size = np.einsum("...ab,...cd->...acbd", left, right), left.shape[-1] ** 2
+    return table.reshape(*left.shape[:-2], size, size)
+
+
+def scalar_round_radius(shifts: np.ndarray, weights: np.ndarray, factor: float) -> float:
+    """`round_radius` for coordinates that do not mix: `shifts` (N, d) holds one number per coordinate."""
+    if not np.isfinite(shifts).all() or np.abs(shifts).max() > 1e100:
         return float("inf")
-    mean = weights @ maps
-    return float(np.sqrt(mean**2 + factor * (weights @ (maps - mean) ** 2)).max())
+    mean = weights @ shifts
+    if factor == 0.0:
+        return radius_of(float(gaps_to_one(mean).min()))
+    return _root_radius(float((-mean * (2.0 + mean) - factor * (weights @ (shifts - mean) ** 2)).min()))
+
+
+def _root_radius(lost: float) -> float:
+    """The radius from `lost`, 1 - radius^2."""
+    return radius_of(lost / (1.0 + float(np.sqrt(max(1.0 - lost, 0.0)))))
 
 
 DENSE_SIZE = 1200
 """Up to this size spectra are computed from dense matrices, beyond by Krylov iterations."""
+LARGEST_DENSE = 5000
+"""Up to this size they are where Krylov iterations do not converge."""
 
 
 def symmetric_extremes(apply: Callable[[np.ndarray], np.ndarray], size: int) -> tuple[float, float]:
@@ -137,10 +170,30 @@ def symmetric_extremes(apply: Callable[[np.ndarray], np.ndarray], size: int) -> 
 
 
 def general_radius(apply: Callable[[np.ndarray], np.ndarray], size: int) -> float:
-    """Spectral radius of any real operator given by its product with (size, k) columns."""
+    """Spectral radius of any real operator given by its product with (size, k) columns.
+
+    Raises
+    ------
+    ValueError
+        Where Krylov iterations do not converge and the operator is too large for a dense matrix.
+    """
     if size <= DENSE_SIZE:
-        return float(np.abs(np.linalg.eigvals(apply(np.eye(size)))).max())
+        return _dense_radius(apply, size)
     operator = LinearOperator((size, size), lambda v: apply(v.reshape(size, 1)).ravel(), dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(size)
-    return float(np.abs(eigs(operator, k=1, which="LM", v0=start, ncv=60,
-                             return_eigenvectors=False)).max())
+    for width in (60, 240):
+        try:
+            return float(np.abs(eigs(operator, k=1, which="LM", v0=start, ncv=width,
+                                     return_eigenvectors=False)).max())
+        except ArpackNoConvergence:
+            continue
+    if size <= LARGEST_DENSE:
+        return _dense_radius(apply, size)
+    raise ValueError(f"stability of a state of {size} numbers is not known: Krylov iterations for its "
+                     f"radius do not converge, and it is larger than {LARGEST_DENSE}; use fewer clients or "
+                     "dimensions, or pass allow_unstable=True")
+
+
+def _dense_radius(apply: Callable[[np.ndarray], np.ndarray], size: int) -> float:
+    table = apply(np.eye(size))
+    return float(np.abs(np.linalg.eigvals(table)).max()) if np.isfinite(table).all() else float("inf")

@@ -100,6 +100,11 @@ def unrolled(parts: Sequence[Any]) -> list[Any]:
             for one in (unrolled(part.parts) * part.count if isinstance(part, Repeat) else [part])]
 
 
+def length(parts: Sequence[Any]) -> int:
+    """How many `unrolled` makes, without making them."""
+    return sum(length(part.parts) * part.count if isinstance(part, Repeat) else 1 for part in parts)
+
+
 def local_step(parts: Sequence[Any], values: Array, noisy: bool) -> Motion:
     """A whole chain, on the rows that its first part does not forget: theta alone with a fresh momentum."""
     step, first = composed(part.motion(values, noisy) for part in parts), parts[0]
@@ -186,7 +191,7 @@ class Steps:
         self.every, parts = algorithm.local_steps, family.chain(algorithm, algorithm.schedule.largest)
         constant = algorithm.schedule.is_constant
         self.equal = local_step(parts, values, noisy) if constant else None
-        self.room = 1 if constant else max(1, BATCH // (values.size * len(unrolled(parts))))
+        self.room = 1 if constant else max(1, BATCH // (values.size * length(parts)))
 
     def motions(self, steps: np.ndarray) -> Motion:
         """Of local steps (S,), (p, ., S, g, d)."""

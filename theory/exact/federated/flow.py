@@ -15,7 +15,7 @@ from fedsim.algorithms.federated import Federated
 from fedsim.laws.law import Law
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import Array, UnstableStepSize, array, nonnegative, positive, real, shape
-from fedsim.stability.federated import curvatures
+from fedsim.stability.federated import curvatures, turned_back
 from fedsim.stability.search import Stability, largest_stable, round_radius, scalar_round_radius
 
 from ..asking import exact_law
@@ -86,13 +86,13 @@ class FAHMCFlow(Federated):
 
     def _mean_radius(self, problem: Any, modes: tuple[Array, Array | None], length: float) -> float:
         (values, vectors), factor = modes, self.variance_factor(problem)
-        powers = 1.0 + power_deviation(-Flow(length).motion(values, False).change[0, 0], self.local_steps)
+        shifts = power_deviation(-Flow(length).motion(values, False).change[0, 0], self.local_steps)
         if vectors is None:
-            radius = scalar_round_radius(powers, problem.weights, factor)
+            radius = scalar_round_radius(shifts, problem.weights, factor)
         else:
-            maps = (vectors * powers[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-            radius = round_radius(maps, problem.weights, factor)
-        return 1.0 if abs(radius - 1.0) < 1e-12 else radius
+            radius = round_radius(turned_back(shifts, vectors), problem.weights, factor)
+        turned = np.sqrt(values.max()) * length > 1.0  # else a radius near one is that of a flat direction
+        return 1.0 if turned and abs(radius - 1.0) < 1e-12 else radius
 
     def stability(self, problem: Any) -> Stability:
         """Does the round contract? `max_step_size` is the shortest trajectory found for which it does not."""

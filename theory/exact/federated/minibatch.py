@@ -25,9 +25,11 @@ from fedsim.stability.search import cone_radius
 from ..affine import Moments, NoExactLaw, symmetrised
 from ..batches import MinibatchNoise, fixed_covariance, require_fixed
 from ..families import family_of, refuse_numbers
-from .chain import Part, unrolled
+from .chain import Part, length, unrolled
 from .joint import LocalStep, after_step, communicate
 
+MOST_PARTS = 100_000
+"""Parts of a local step that are made."""
 LARGEST_WORK = 1e12
 """Operations beyond which rounds are not stepped through."""
 
@@ -38,7 +40,11 @@ def parts_of(algorithm: Any, eta: float, dim: int) -> list[list[Array]]:
     if family.memory(algorithm):
         raise NoExactLaw(f"debias={algorithm.debias!r}: with minibatches there are exact moments without "
                          "debiasing only; use fedsim.simulate")
-    parts = list(unrolled(family.chain(algorithm, eta)))
+    chain = family.chain(algorithm, eta)
+    if length(chain) > MOST_PARTS:
+        raise NoExactLaw(f"a local step of {length(chain)} parts has no exact moments with minibatches: each "
+                         f"part is a matrix, and at most {MOST_PARTS} are made")
+    parts = list(unrolled(chain))
     if not all(isinstance(part, Part) for part in parts):
         raise NoExactLaw(f"{type(algorithm).__name__} has no exact moments with minibatches here: it makes "
                          "other moves than those of gradients")

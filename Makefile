@@ -4,21 +4,25 @@
 # make lint      ruff and mypy
 # make lowest    the README's example and some tests with the lowest versions that pyproject.toml allows
 # make search    random settings and a climb against every bound (half an hour; SEARCH_ARGS chooses)
+# make mutants   faults that tests have to see: a list, and random ones in a room of theory (an hour at most)
 # make bench     the benchmarks (installs JAX on first use)
 # make env       only the environment, in .venv
 # make clean     remove the environment and all caches, not the figures
 #
-# PYTHON=python3.12 chooses the interpreter; PYTEST_ARGS, REPRODUCE_ARGS and SEARCH_ARGS are passed on.
+# PYTHON=python3.12 chooses the interpreter; PYTEST_ARGS, REPRODUCE_ARGS, SEARCH_ARGS and MUTANTS_ARGS are
+# passed on.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
 REPRODUCE_ARGS ?=
 SEARCH_ARGS ?= --settings 5000 --adversarial 10
+MUTANTS_ARGS ?= --count 100 --minutes 30
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
+MUTANTS_STAMP := $(VENV)/.installed-mutants
 LOWEST := .venv-lowest
 LOWEST_STAMP := $(LOWEST)/.installed
 LOWEST_TESTS := $(addprefix tests/test_,run_and_law.py theory_core.py exact_fa_ld.py network.py)
@@ -28,7 +32,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c const
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help figures test test-all lint lowest search bench env clean
+.PHONY: help figures test test-all lint lowest search mutants bench env clean
 .DEFAULT_GOAL := help
 
 help:
@@ -49,6 +53,11 @@ $(STAMP): pyproject.toml constraints.txt
 $(BENCH_STAMP): $(STAMP)
 	@echo "environment: installing JAX for the comparison"
 	@$(PIP) --no-build-isolation -e '.[test,figures,bench]'
+	@touch $@
+
+$(MUTANTS_STAMP): $(STAMP)
+	@echo "environment: installing cosmic-ray for random changes"
+	@$(PIP) --no-build-isolation -e '.[test,figures,mutation]'
 	@touch $@
 
 figures: $(STAMP)
@@ -77,6 +86,10 @@ lowest: $(LOWEST_STAMP)
 
 search: $(STAMP)
 	$(BIN)/python -m tests.search $(SEARCH_ARGS)
+
+mutants: $(MUTANTS_STAMP)
+	$(BIN)/python -m tests.mutate
+	$(BIN)/python -m tests.mutate.sampled $(MUTANTS_ARGS)
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m tests.benchmarks

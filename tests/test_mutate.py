@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.mutate import ROOT, Fault, __main__ as runner, faults
+from tests.mutate import ROOT, Fault, __main__ as runner, faults, sampled
 from tests.mutate.__main__ import UNKNOWN
 
 FAULTS = faults()
@@ -66,3 +66,29 @@ def test_the_exit_code_says_what_came_out(verdicts, code, monkeypatch, capsys):
     assert runner.main() == code
     shown = capsys.readouterr().out
     assert all(verdict in shown for verdict in verdicts)
+
+
+def test_the_rooms_of_random_changes_are_there():
+    for room in sampled.ROOMS["room"].values():
+        assert all(list((ROOT / module).rglob("*.py")) for module in room["modules"])
+        assert all((ROOT / "tests" / test).exists() for test in room["tests"])
+    papers = {path.name for path in (ROOT / "theory").iterdir() if (path / "__init__.py").exists()}
+    assert papers == set(sampled.ROOMS["room"])
+    for one in sampled.ROOMS.get("equivalent", []):
+        lines = [line.strip() for line in (ROOT / one["file"]).read_text(encoding="utf-8").splitlines()]
+        assert one["was"] in lines and one["became"] != one["was"] and one["why"]
+
+
+def test_annotations_are_not_changed(tmp_path):
+    (tmp_path / "one.py").write_text("def f(x: int | None, y=1 | 2) -> float | None:\n    z: int = 1 | 2\n")
+    begin, end = 9, 19
+    assert sorted(sampled.unread(tmp_path / "one.py")) == [
+        ((1, begin), (1, end)), ((1, 33), (1, 45)), ((2, 7), (2, 10))]
+
+
+def test_a_change_is_shown_by_its_lines(monkeypatch):
+    shown = "--- a/one.py\n+++ b/one.py\n@@ -1,2 +1,2 @@\n a\n-    b = 1\n+    b = 2\n"
+    assert sampled.lines_of(shown) == ("b = 1", "b = 2")
+    monkeypatch.setitem(sampled.ROOMS, "equivalent", [{"file": "one.py", "was": "b = 1", "became": "b = 2"}])
+    assert sampled.known("one.py", "b = 1", "b = 2")
+    assert not sampled.known("two.py", "b = 1", "b = 2") and not sampled.known("one.py", "b = 1", "b = 3")

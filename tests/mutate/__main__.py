@@ -19,6 +19,7 @@ from . import ROOT, Fault, faults
 
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", "*.egg-info", "figures",
                                   "build", "dist", ".hypothesis")
+PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
 VERDICTS = {0: "SURVIVED", 1: "caught"}
 UNKNOWN = "NO VERDICT"
 
@@ -33,9 +34,8 @@ def run(tests: tuple[str, ...], root: Path, timeout: float, cache: Path | None) 
     environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    process = subprocess.Popen(command, cwd=root, env=environment, text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, start_new_session=True)
+    process = subprocess.Popen([*PYTEST, *tests], cwd=root, env=environment, start_new_session=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         words, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import threading
@@ -119,6 +120,14 @@ def test_libraries_have_no_say(library):
     said = elsewhere([PLAIN], **OTHER[library])
     assert said["inputs"] == {name: bits.inputs(name) for name in bits.EVERY}
     assert_promised(said["hashes"])
+
+
+def test_a_leaf_that_two_kept_blocks_have_counts_once(tmp_path):
+    bits.simulate(PLAIN, replicas=(0, 128), checkpoint=tmp_path / "one", block_size=128)
+    bits.simulate(PLAIN, replicas=(64, bits.N_REPLICAS), checkpoint=tmp_path / "two", block_size=128)
+    overlapping, = (tmp_path / "two").glob("block-64-*.npz")
+    shutil.copy(overlapping, tmp_path / "one")
+    assert bits.sha(bits.simulate(PLAIN, checkpoint=tmp_path / "one")) == PROMISED[PLAIN]
 
 
 @pytest.mark.parametrize("name", [PLAIN, QUICK[-1]])

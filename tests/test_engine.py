@@ -13,7 +13,7 @@ import pytest
 
 import fedsim as fs
 from fedsim.engine import rounds as kernel, running
-from fedsim.engine.block import RADIUS
+from fedsim.engine.block import CHECK_EVERY, RADIUS
 from fedsim.engine.moments import Tree, leaf_moments
 from fedsim.engine.rounds import LEAF
 from fedsim.settings import limits
@@ -116,6 +116,15 @@ def test_divergence_names_the_round_and_the_limit():
     assert caught.value.round == pytest.approx(growth, rel=0.05)
     # and not one round earlier, although not every round is looked at
     fs.simulate(PROBLEM, algorithm, caught.value.round - 1, 64, seed=1, allow_unstable=True)
+
+
+def test_a_divergence_has_the_same_date_however_seldom_it_is_looked_for():
+    dates = []
+    for record in (range(200), ()):
+        with pytest.raises(fs.DivergedError) as caught:
+            fs.simulate(PROBLEM, fs.FALD(3.0), 200, 64, seed=1, record=record, allow_unstable=True)
+        dates.append(caught.value.round)
+    assert dates[0] == dates[1] and dates[0] % CHECK_EVERY
 
 
 def test_divergence_in_a_pool_of_threads_and_of_tasks():

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from typing import NamedTuple
 
 import pytest
 
@@ -84,6 +85,25 @@ def test_annotations_are_not_changed(tmp_path):
     begin, end = 9, 19
     assert sorted(sampled.unread(tmp_path / "one.py")) == [
         ((1, begin), (1, end)), ((1, 33), (1, 45)), ((2, 7), (2, 10))]
+
+
+class _Change(NamedTuple):
+    start_pos: tuple[int, int]
+    operator_name: str
+
+
+@pytest.mark.parametrize(("start", "operator", "wanted"), [
+    ((1, 10), "core/ReplaceComparisonOperator_Eq_LtE", False), ((1, 10), "core/NumberReplacer", True),
+    ((1, 10), "core/ReplaceComparisonOperator_Eq_NotEq", True),
+    ((2, 10), "core/ReplaceComparisonOperator_Is_Eq", False),
+    ((2, 10), "core/ReplaceComparisonOperator_Is_IsNot", True),
+    ((3, 10), "core/ReplaceComparisonOperator_Eq_LtE", True)])
+def test_names_are_not_ordered(start, operator, wanted, tmp_path):
+    lines = ("if variant == 'one': pass", "if variant is None: pass", "if variant == 1: pass")
+    (tmp_path / "one.py").write_text("\n".join(lines))
+    spans = list(sampled.names(tmp_path / "one.py"))
+    assert sampled.sensible(_Change(start, operator), ([], spans)) == wanted
+    assert not sampled.sensible(_Change(start, operator), ([(start, (9, 0))], spans))
 
 
 def test_a_change_is_shown_by_its_lines(monkeypatch):

@@ -4,7 +4,7 @@ from . import Fault
 
 MOMENTS = ("tests/test_engine.py", "-k", "moments_are_those")
 CHECKPOINT = ("tests/test_engine.py", "-k", "checkpoint or damaged or removed or another")
-MEMORY = ("tests/test_engine.py", "-k", "memory")
+MEMORY = ("tests/test_engine.py", "tests/test_memory_of_clients.py", "-k", "memory or clients_count")
 FLOOR = ("tests/test_distance.py",)
 JOB, RUNNING, TREE = "fedsim/engine/job.py", "fedsim/engine/running.py", "fedsim/engine/moments.py"
 BLOCK, POOL, KEPT = "fedsim/engine/block.py", "fedsim/engine/pool.py", "fedsim/engine/checkpoint.py"
@@ -41,7 +41,7 @@ FAULTS = [
     Fault("a damaged block is used", KEPT, 'if bytes(data["digest"]).decode() != self._digest(block):',
           "if False:", CHECKPOINT),
     Fault("blocks that overlap count twice", KEPT, " and not leaves & done:", ":",
-          ("tests/test_same_bits.py", "-k", "resumed or shards", "tests/test_engine.py")),
+          ("tests/test_bits.py", "-k", "counts_once")),
     Fault("a block that cannot be kept is nobody's concern", KEPT,
           '        write_atomically(self.folder / f"block-',
           '        with __import__("contextlib").suppress(OSError):\n'
@@ -53,7 +53,7 @@ FAULTS = [
           ("tests/test_run_and_law.py", "-k", "files or interrupted")),
     Fault("what is finished at an interrupt is not kept", POOL,
           "                    take(result)\n            raise",
-          "                    pass\n            raise", ("tests/test_same_bits.py", "-k", "interrupt")),
+          "                    pass\n            raise", ("tests/test_interrupted_blocks.py",)),
     Fault("the memory limit is ignored", LIMITS, "if n_bytes > memory_limit():", "if n_bytes > 1e99:",
           MEMORY),
     Fault("the memory of clients' laws is not counted", JOB, "per_node = 8.0 * views * n *",

@@ -27,12 +27,39 @@ from .__main__ import PYTEST, VERDICTS, copied, run
 ROOMS = tomllib.loads(Path(__file__).with_name("rooms.toml").read_text(encoding="utf-8"))
 
 
-def unread(path: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where annotations stand, which nothing reads: first and last place as (line, column)."""
+NEGATIONS = ("_Eq_NotEq", "_NotEq_Eq", "_Is_IsNot", "_IsNot_Is")
+Span = tuple[tuple[int, int], tuple[int, int]]
+
+
+def _span(node: ast.expr) -> Span:
+    return (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+
+
+def unread(path: Path) -> Iterator[Span]:
+    """Where annotations stand, which nothing reads: begin and end as (line, column)."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             if isinstance(part, ast.expr):
-                yield ((part.lineno, part.col_offset), (part.end_lineno or 0, part.end_col_offset or 0))
+                yield _span(part)
+
+
+def names(path: Path) -> Iterator[Span]:
+    """Where something is compared with a name or with None: only the opposite makes sense there."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Compare) and any(
+                isinstance(part, ast.Constant) and isinstance(part.value, str | None)
+                for part in node.comparators):
+            yield _span(node)
+
+
+def sensible(mutation: Any, places: tuple[list[Span], list[Span]]) -> bool:
+    """Is it in no annotation, and no `<` of names?"""
+    def inside(spans: list[Span]) -> bool:
+        return any(begin <= tuple(mutation.start_pos) < end for begin, end in spans)
+
+    compares = mutation.operator_name.startswith("core/ReplaceComparison")
+    return not inside(places[0]) and (
+        not compares or mutation.operator_name.endswith(NEGATIONS) or not inside(places[1]))
 
 
 def changes(modules: list[Path], folder: Path) -> list[Any]:
@@ -40,12 +67,11 @@ def changes(modules: list[Path], folder: Path) -> list[Any]:
     from cosmic_ray.commands import init
     from cosmic_ray.work_db import use_db
 
-    skipped = {path: list(unread(path)) for path in modules}
+    places = {path: (list(unread(path)), list(names(path))) for path in modules}
     with use_db(str(folder / "changes.sqlite")) as kept:
         init(modules, kept, {})
         each = [mutation for item in kept.work_items for mutation in item.mutations]
-    each = [one for one in each if not any(begin <= tuple(one.start_pos) < end
-                                           for begin, end in skipped[Path(one.module_path)])]
+    each = [one for one in each if sensible(one, places[Path(one.module_path)])]
     return sorted(each, key=lambda one: (str(one.module_path), one.start_pos, one.operator_name,
                                          one.occurrence))
 

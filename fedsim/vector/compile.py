@@ -11,6 +11,11 @@ options of `compiled`, and why:
 
 numba's disk cache looks for edits only in the file of the cached function itself; an edit in a callee
 would silently run old code. The cache folder is therefore keyed by a hash of all fedsim sources.
+
+The cache makes processes start sooner and is never needed. What is damaged (each file begins with a hash of
+the rest), another function's or gone is compiled in memory and written again; where that fails, on a full
+disk or in a folder that is not writable, every process compiles for itself. A process warns of it once.
+`cache` says whose the folder has to be.
 """
 
 from __future__ import annotations
@@ -18,10 +23,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-import os
-import shutil
-import tempfile
-import time
+import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,12 +33,13 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic, overload
+
+from .cache import make_folder, make_private, private_folder, warn_once
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 _INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # never called from Python: compiles faster
-_KEEP_SECONDS = 30 * 86400
 
 
 @functools.cache
@@ -49,39 +53,14 @@ def source_hash() -> str:
     return digest.hexdigest()[:16]
 
 
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
-
-
-def _prune(parent: Path, current: str) -> None:
-    """Remove cache folders of other source versions that were not used for a month."""
-    for folder in parent.glob("*"):
-        try:
-            old = time.time() - folder.stat().st_mtime > _KEEP_SECONDS
-            if folder.name != current and len(folder.name) == 16 and old:
-                shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            continue
-
-
 @functools.cache
-def cache_folder() -> Path:
-    """Folder of compiled code: NUMBA_CACHE_DIR, the user's cache, or a temporary folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    user = os.getuid() if hasattr(os, "getuid") else 0
-    parents = [Path(os.environ.get("NUMBA_CACHE_DIR") or home) / "fedsim",
-               Path(tempfile.gettempdir()) / f"fedsim-{user}"]
-    for parent in parents:
-        if _writable(parent / source_hash()):
-            os.utime(parent / source_hash())
-            _prune(parent, source_hash())
-            return parent / source_hash()
-    return parents[-1] / source_hash()
+def _cache_place() -> tuple[Path | None, str]:
+    return private_folder(source_hash())
+
+
+def cache_folder() -> Path | None:
+    """Folder of compiled code in NUMBA_CACHE_DIR, the user's cache or a temporary folder; None for none."""
+    return _cache_place()[0]
 
 
 def _is_own(kind: Any) -> bool:
@@ -92,28 +71,120 @@ def _is_own(kind: Any) -> bool:
     return all(_is_own(part) for part in getattr(kind, "types", ()))
 
 
+class _Place:
+    """Where the files of a function are, for numba, whose own choice may be a folder beside the sources."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._py_file = inspect.getfile(function)
+        self._line = function.__code__.co_firstlineno
+        source = Path(self._py_file).absolute()
+        beside = hashlib.sha256(str(source.parent).encode()).hexdigest()
+        self._folder = (cache_folder() or Path()) / f"{source.parent.name}_{beside[:16]}"
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return source_hash()
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    def ensure_cache_path(self) -> None:
+        make_folder(self._folder.parent)  # it may be gone
+        make_private(self._folder)
+
+
+class _Kept(CompileResultCacheImpl):  # type: ignore[misc]
+    """What is kept of a compiled function, and under which name."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._lineno = function.__code__.co_firstlineno
+        self._locator = _Place(function)
+        name = f"{Path(self._locator._py_file).stem}.{function.__qualname__}"
+        self._filename_base = self.get_filename_base(name, getattr(sys, "abiflags", ""))
+
+
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    """Index and code of a function, each after a hash of it and whose it is; else it is as if not there."""
+
+    def _hash(self, data: bytes) -> bytes:
+        owner = f"{self._source_stamp} {Path(self._index_path).parent.name} {self._index_name} "
+        return hashlib.sha256(owner.encode() + data).digest()
+
+    def load(self, key: Any) -> Any:
+        entry = super().load(key)
+        # two processes that begin an index at once may give one name to two signatures
+        return entry[1] if entry is not None and entry[0] == key else None
+
+    def save(self, key: Any, data: Any) -> None:
+        super().save(key, (key, data))
+
+    def _load_index(self) -> Any:
+        return self._read(self._index_path) or {}
+
+    def _save_index(self, overloads: Any) -> None:
+        self._write(self._index_path, overloads)
+
+    def _load_data(self, name: str) -> Any:
+        return self._read(self._data_path(name))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), data)
+
+    def _write(self, path: str, content: Any) -> None:
+        data = self._dump(content)
+        with self._open_for_write(path) as file:
+            file.write(self._hash(data) + data)
+
+    def _read(self, path: str) -> Any:
+        try:
+            data = Path(path).read_bytes()
+        except FileNotFoundError:
+            return None
+        if self._hash(data[32:]) != data[:32]:
+            warn_once(f"compiled code in {path} is damaged and will be replaced")
+            return None
+        return pickle.loads(data[32:])
+
+
 class _OwnCache(FunctionCache):  # type: ignore[misc]
-    """A disk cache that keeps only code for types of this package.
+    """A disk cache that keeps only code for types of this package, and that may fail.
 
     A user's registered class is pickled by name into the shared index, which no process without the
     user's module could then read; nor would an edit of that module be noticed.
     """
 
+    _impl_class = _Kept
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, source_hash())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        return self._or_none(super().load_overload, sig, target_context)
+
     def save_overload(self, sig: Any, data: Any) -> None:
         if all(_is_own(kind) for kind in data.signature.args):
-            super().save_overload(sig, data)
+            self._or_none(super().save_overload, sig, data)
+
+    def _or_none(self, use: Callable[..., Any], *args: Any) -> Any:
+        folder, refused = _cache_place()
+        if folder is None:
+            warn_once(f"there is no folder for compiled code ({refused})")
+            return None
+        try:
+            return use(*args)
+        except Exception as error:  # the code can be compiled, whatever is wrong here
+            warn_once(f"compiled code in {folder} cannot be used or kept ({type(error).__name__}: {error})")
+            return None
 
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a kernel on first call (never at import), with the options explained above."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())  # read at decoration; put back for other packages
-    try:
-        kernel = numba.njit(**_OPTIONS)(function)
-        kernel._cache = _OwnCache(function)  # what cache=True does, with our cache
-        return kernel
-    finally:
-        numba.config.CACHE_DIR = before
+    kernel = numba.njit(**_OPTIONS)(function)
+    kernel._cache = _OwnCache(function)  # what cache=True does, with our cache
+    return kernel
 
 
 def inner(function: Callable[..., Any]) -> Any:

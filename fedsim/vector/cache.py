@@ -1,0 +1,118 @@
+"""The folder of compiled code: private to the user, or none; and the one warning when it is of no use.
+
+Its files are pickles and machine code: who can write them runs code in this process. So the folder `fedsim`,
+in NUMBA_CACHE_DIR or else in the user's cache, has to belong to the user and is made with mode 0700; one that
+others could write to is closed, and what is in it thrown away. A link or folder of somebody else is not used.
+Next comes a folder in the temporary folder, by the same rules and never through a link, and then none.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+_NAME = "fedsim"
+_KEEP_SECONDS = 30 * 86400
+_KEEP_PARTS_SECONDS = 86400
+
+
+class CacheWarning(UserWarning):
+    """Compiled code could not be read or kept: compiling it takes seconds."""
+
+
+class _NotPrivate(OSError):
+    """A folder of somebody else, or a link that may lead to one."""
+
+
+def _is_open(mode: int) -> bool:
+    """True when others than the owner may write."""
+    return bool(mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder of the user's alone, or an OSError; a link of the user's to one will do for `fedsim`."""
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    own, target = folder.lstat(), folder.stat()
+    if not stat.S_ISDIR(target.st_mode) or (stat.S_ISLNK(own.st_mode) and folder.name != _NAME):
+        raise _NotPrivate(f"{folder} is not a folder")
+    if not hasattr(os, "getuid"):
+        return
+    if {own.st_uid, target.st_uid} != {os.getuid()}:
+        raise _NotPrivate(f"{folder} belongs to another user")
+    if _is_open(target.st_mode):
+        folder.chmod(0o700)
+        for inside in folder.iterdir():  # it may be anybody's
+            if inside.is_dir() and not inside.is_symlink():
+                shutil.rmtree(inside)
+            else:
+                inside.unlink()
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a version, and that of all versions, private; or an OSError."""
+    folder.parent.parent.mkdir(parents=True, exist_ok=True)
+    make_private(folder.parent)
+    make_private(folder)
+
+
+def _candidates() -> Iterator[Path]:
+    """Places for the folder, the best first."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen or os.path.isabs(home):
+        yield Path(chosen or home).absolute() / _NAME
+    with suppress(FileNotFoundError):  # there is no temporary folder, or no room in any
+        yield Path(tempfile.gettempdir()) / f"{_NAME}-{os.getuid() if hasattr(os, 'getuid') else 0}"
+
+
+def _prune(parent: Path, version: str) -> None:
+    """Remove folders of other versions that were not used for a month, and files that were never finished."""
+    for folder in parent.glob("*"):
+        with suppress(OSError):
+            old = time.time() - folder.stat().st_mtime > _KEEP_SECONDS
+            if folder.name != version and len(folder.name) == 16 and old:
+                shutil.rmtree(folder, ignore_errors=True)
+    for part in (parent / version).glob("*/*.tmp.*"):
+        with suppress(OSError):
+            if time.time() - part.stat().st_mtime > _KEEP_PARTS_SECONDS:
+                part.unlink()
+
+
+def private_folder(version: str) -> tuple[Path | None, str]:
+    """The folder for a version of the sources, or None, and why better places were refused."""
+    refused = []
+    for parent in _candidates():
+        folder = parent / version
+        try:
+            make_folder(folder)
+            with tempfile.TemporaryFile(dir=folder):
+                os.utime(folder)
+            _prune(parent, version)
+        except OSError as error:
+            refused.append(f"{parent}: {error}")
+            continue
+        return folder, "; ".join(refused)
+    return None, "; ".join(refused)
+
+
+class _Once:
+    """Whether this process has warned."""
+
+    done = False
+
+
+def warn_once(what: str) -> None:
+    """Say what is wrong with compiled code and what can be done, the first time in this process."""
+    if not _Once.done:
+        _Once.done = True
+        warnings.warn(f"{what}. fedsim compiles in memory instead, which takes seconds in each process: make "
+                      "room, remove the folder, or set NUMBA_CACHE_DIR to a folder of your own", CacheWarning,
+                      stacklevel=2)

@@ -156,6 +156,10 @@ class AlgorithmParts(Protocol):
         """Steps in `n_rounds` rounds: what schedules and streams count."""
         return n_rounds
 
+    def _gradients_per_step(self, problem: Problem) -> int:
+        """Gradient evaluations of a client in a step, each with random numbers of its own."""
+        return 1
+
     def _separates(self, problem: Problem) -> bool:
         """True when a step treats each coordinate alone, given a problem that does."""
         return False

@@ -11,7 +11,7 @@ import numpy as np
 from ..fingerprints import feed
 from ..interfaces import Problem, SimulatedAlgorithm, offers, start_of, validate, validate_sizes
 from ..laws.law import recorded_rounds
-from ..random.streams import MAX_CLIENTS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
+from ..random.streams import MAX_CLIENTS, MAX_EVALUATIONS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, one_of, whole
 from ..vector.compile import source_hash
@@ -109,6 +109,10 @@ def _check_fields(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int
                                ("dim", problem.dim, MAX_PAIRS // 2)):
         if value > limit:
             raise ValueError(f"{name}={value} must be at most {limit}, what the random streams can number")
+    draws = algorithm._gradients_per_step(problem)
+    if draws > MAX_EVALUATIONS and (problem.has_minibatches or problem.gradient_noise is not None):
+        raise ValueError(f"{algorithm!r} draws for {draws} gradients in a step; the random streams number "
+                         f"{MAX_EVALUATIONS}: let it evaluate fewer, or without noise and minibatches")
     end = algorithm.schedule.n_steps
     if end is not None and steps > end:
         raise ValueError(f"step_size has {end} entries; n_rounds={n_rounds} needs {steps} local steps")
@@ -129,9 +133,11 @@ def make_job(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
         average = one_of("average", average, tuple(TEST_FUNCTIONS))
     rounds = recorded_rounds(n_rounds, record)
     unchecked = one_of("allow_unstable", allow_unstable, (True, False))
-    (validate_sizes if unchecked else validate)(problem, algorithm, start)
+    validate_sizes(problem, algorithm, start)
     offers("algorithm", algorithm, SimulatedAlgorithm)
-    _check_fields(problem, algorithm, n_rounds, n_replicas)
+    _check_fields(problem, algorithm, n_rounds, n_replicas)  # what is too large may take for ever to judge
+    if not unchecked:
+        validate(problem, algorithm, start)
     problem, algorithm = algorithm._bind(problem, n_rounds)
     first, last = (0, n_replicas) if replicas is None else _shard(replicas, n_replicas)
     if covariance != "none" and last - first < 2:

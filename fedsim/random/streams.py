@@ -18,18 +18,32 @@ import numpy as np
 
 from ..vector.tiles import TILE, aligned, aligned_copy
 
-# Tags: the kind of randomness. Noise of gradient evaluation j of a step has GRADIENT_NOISE + j.
-OWN_NOISE = 0
-SHARED_NOISE = 1
-START = 2
-PARTICIPATION = 3
-MINIBATCH = 1 << 16
-GRADIENT_NOISE = 1 << 24
+
+class Tags(NamedTuple):
+    """The tags that one kind of randomness owns: `first`, ..., first + width - 1."""
+
+    first: int
+    width: int
+
+
+TAGS = {"OWN_NOISE": Tags(0, 1), "SHARED_NOISE": Tags(1, 1), "START": Tags(2, 1), "PARTICIPATION": Tags(3, 1),
+        "MINIBATCH": Tags(1 << 16, (1 << 24) - (1 << 16)),
+        "GRADIENT_NOISE": Tags(1 << 24, (1 << 32) - (1 << 24))}
+"""All kinds of randomness, disjoint; evaluation j of a step has tag j of its minibatch's and its noise's."""
+
+OWN_NOISE = TAGS["OWN_NOISE"].first
+SHARED_NOISE = TAGS["SHARED_NOISE"].first
+START = TAGS["START"].first
+PARTICIPATION = TAGS["PARTICIPATION"].first
+MINIBATCH = TAGS["MINIBATCH"].first
+GRADIENT_NOISE = TAGS["GRADIENT_NOISE"].first
 
 MAX_STEPS = 2**32
 MAX_CLIENTS = 2**16
 MAX_PAIRS = 2**16
 MAX_REPLICAS = 2**32
+MAX_EVALUATIONS = min(TAGS["MINIBATCH"].width, TAGS["GRADIENT_NOISE"].width)
+"""Gradients with noise or minibatches that a client may evaluate in one step."""
 
 ROOM = 2048
 """Normals of one call of several slots, at most: they fit the first cache with room to spare."""

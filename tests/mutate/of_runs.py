@@ -33,7 +33,7 @@ FAULTS = [
           "bad = BlockRunner(self.job, self.first, self.last)._run(bad, 1)", "pass",
           ("tests/test_engine.py", "-k", "divergence")),
     Fault("a checkpoint of other code is used", JOB, "hashlib.sha256(source_hash().encode())",
-          'hashlib.sha256(b"")', CHECKPOINT),
+          'hashlib.sha256(b"")', ("tests/test_kept_blocks.py",)),
     Fault("a checkpoint of another start is used", JOB, "self.start_mean, self.start_cov, self.rounds,",
           "self.start_mean, self.rounds,", CHECKPOINT),
     Fault("a checkpoint of another precision is used", JOB, "self.keep_final, self.noise))",
@@ -45,7 +45,7 @@ FAULTS = [
     Fault("a block that cannot be kept is nobody's concern", KEPT,
           '        write_atomically(self.folder / f"block-',
           '        with __import__("contextlib").suppress(OSError):\n'
-          '            write_atomically(self.folder / f"block-', CHECKPOINT),
+          '            write_atomically(self.folder / f"block-', ("tests/test_kept_blocks.py",)),
     Fault("files are written in place", "fedsim/laws/storage.py",
           '        with os.fdopen(handle, "wb") as file:\n            np.savez(file, **data)\n'
           "        os.replace(name, path)",
@@ -53,7 +53,7 @@ FAULTS = [
           ("tests/test_run_and_law.py", "-k", "files or interrupted")),
     Fault("what is finished at an interrupt is not kept", POOL,
           "                    take(result)\n            raise",
-          "                    pass\n            raise", ("tests/test_interrupted_blocks.py",)),
+          "                    pass\n            raise", ("tests/test_kept_blocks.py",)),
     Fault("the memory limit is ignored", LIMITS, "if n_bytes > memory_limit():", "if n_bytes > 1e99:",
           MEMORY),
     Fault("the memory of clients' laws is not counted", JOB, "per_node = 8.0 * views * n *",

@@ -18,13 +18,15 @@ from .checking import Verdict, check, examine, quantities
 from .corrections import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame
 from .exact import NoExactLaw, exact_law, stationary_law
 from .facts import Constants, constants
+from .ranges import PrecisionWarning
 from .registry import Theorem, catalogue, theorems
 
 if _typing.TYPE_CHECKING:  # type checkers and editors cannot follow the loop above
     from . import de_sghmc as de_sghmc, de_sgld as de_sgld, fa_hmc as fa_hmc, fa_ld as fa_ld, stale as stale
 
 __all__ = [
-    "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "Theorem", "Verdict",
-    "catalogue", "check", "cite", "constants", "errata", "errata_frame", "exact", "exact_law", "examine",
+    "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "PrecisionWarning", "Theorem",
+    "Verdict", "catalogue", "check", "cite", "constants", "errata", "errata_frame", "exact", "exact_law",
+    "examine",
     "papers", "privacy", "quantities", "remarks", "remarks_frame", "stationary_law", "theorems", "tuning",
 ]

@@ -20,6 +20,7 @@ from fedsim.settings.validation import Array, array, one_of, positive, shape
 from .bound import Bound
 from .exact import exact_law
 from .facts import Constants, constants
+from .ranges import float64_range
 from .registry import Theorem, theorems
 from .verdict import Verdict, instead_of_verdict, judge
 
@@ -277,7 +278,8 @@ def examine(theorem: str | Theorem, problem: Problem, algorithm: Algorithm, n_ro
     facts = constants(problem, algorithm, start) if known is None else known
     extra: dict[str, Any] = {}
     if entry.inputs is not None:
-        extra = entry.inputs(problem, algorithm, facts, n_rounds, start)
+        with float64_range(f"problem={problem!r} in {entry.id}"):
+            extra = entry.inputs(problem, algorithm, facts, n_rounds, start)
     bound = entry.function(facts, algorithm, n_rounds=n_rounds, record=record,
                            variant=variant or entry.variants[0], **extra)
     object.__setattr__(bound, "given", ())  # by the theorem's own rule, from the problem itself

@@ -20,6 +20,7 @@ from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import array, client_weights, nonnegative, one_of, positive, shape, whole
 
 from .potentials import Potentials, potentials
+from .ranges import float64_range
 
 __all__ = ["Constants", "Potentials", "constants", "potentials"]
 
@@ -201,6 +202,11 @@ def constants(problem: Problem, algorithm: Algorithm, start: Any = None) -> Cons
     (3.0, 0.75, 0.75)
     """
     validate_sizes(problem, algorithm, start)
+    with float64_range("constants of a problem with these hessians, minimizers, weights and start"):
+        return _constants(problem, algorithm, start)
+
+
+def _constants(problem: Problem, algorithm: Algorithm, start: Any) -> Constants:
     facts = potentials(problem)
     convention = algorithm.convention
     one_of("convention", convention, CONVENTIONS)
@@ -225,11 +231,21 @@ def constants(problem: Problem, algorithm: Algorithm, start: Any = None) -> Cons
         goal = algorithm.target(problem)
     except NoTarget:
         goal = None
+    square = float(np.square(points).sum(axis=-1).mean() + trace)
+    distance = float(np.sqrt(((mean - facts.minimizer) ** 2).sum() + trace))
+    if not (np.isfinite(square) and np.isfinite(distance)):
+        size = max(float(np.abs(points).max()), float(np.sqrt(trace)), float(np.abs(facts.minimizer).max()))
+        raise ValueError(f"start and minimizers of size {size:g} must be less than about 1e154 divided by "
+                         "the root of the dimension: their squares leave the range of float64")
+    if not (low > 0.0 and np.isfinite(high) and np.isfinite(gradients).all() and np.isfinite(traces).all()):
+        raise ValueError(f"hessians with curvatures from {low:g} to {high:g}, minimizers up to "
+                         f"{np.abs(facts.minimizer).max():g}, weights from {weights.min():g} and "
+                         f"gradient_noise have constants ({convention}) that float64 cannot hold; they must "
+                         "be finite, and curvatures greater than 0; rescale the problem")
     known = Constants(
         dim=problem.dim, strong_convexity=float(low), smoothness=float(high), n_clients=len(weights),
         weights=weights, gradient_at_minimizer=gradients, gradient_noise_traces=traces,
-        initial_distance=float(np.sqrt(((mean - facts.minimizer) ** 2).sum() + trace)),
-        initial_second_moment=float(np.square(points).sum(axis=-1).mean() + trace),
+        initial_distance=distance, initial_second_moment=square,
         initial_w2=None if goal is None else begin.w2(goal),
         initial_spread=float(np.square(points - mean).sum(axis=-1).mean()), gaps_at_origin=gaps,
         minimizer=facts.minimizer, target=goal, convention=convention)

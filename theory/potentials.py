@@ -55,8 +55,9 @@ def _of_quadratic(problem: Quadratic) -> Potentials:
     spectrum: Any = np.linalg.eigvalsh if dense else np.sort
     local, overall = spectrum(hessians), spectrum(problem.mean_hessian)
     times = at if dense else np.multiply
-    gradients = times(hessians, problem.minimizer - problem.minimizers)
-    at_origin = 0.5 * (problem.minimizers * times(hessians, problem.minimizers)).sum(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is not known
+        gradients = times(hessians, problem.minimizer - problem.minimizers)
+        at_origin = 0.5 * (problem.minimizers * times(hessians, problem.minimizers)).sum(axis=1)
     noise = problem.gradient_noise
     if noise is None:
         traces = np.zeros(problem.n_clients)
@@ -64,5 +65,6 @@ def _of_quadratic(problem: Quadratic) -> Potentials:
         traces = np.full(problem.n_clients, noise**2 * problem.dim)
     else:
         traces = np.trace(noise, axis1=1, axis2=2)
+    gaps = np.maximum(at_origin, 0.0) if np.isfinite(at_origin).all() else None
     return Potentials(local[:, [0, -1]], overall[[0, -1]], problem.minimizer, gradients,
-                      np.maximum(traces, 0.0), np.maximum(at_origin, 0.0))
+                      np.maximum(traces, 0.0), gaps)

@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fedsim.laws.law import Gaussian
 from fedsim.provenance import Part, attach
 from fedsim.settings.validation import one_of
 
 from .bound import INDICES, KINDS, Assumption, Bound
 from .facts import Constants
+from .ranges import float64_range
 from .registry import named_variant
 
 if TYPE_CHECKING:
@@ -193,6 +196,12 @@ class Statement:
     def bound(self, constants: Constants, algorithm: Any, options: dict[str, Any]) -> Bound:
         """The theorem's value, after what all theorems check."""
         self._check(constants, algorithm)
+        numbers = "".join(f", {name}={value!r}" for name, value in options.items()
+                          if isinstance(value, (int, float)))
+        with float64_range(f"constants={constants!r}{numbers} in {self.id}"):
+            return self._bound(constants, algorithm, options)
+
+    def _bound(self, constants: Constants, algorithm: Any, options: dict[str, Any]) -> Bound:
         try:
             arguments = self.signature.bind(constants, algorithm, **options)
         except TypeError as error:
@@ -212,6 +221,9 @@ class Statement:
             rule = self.paper.start_distances.get(self.quantity) if self.kind != "rate" else None
             start = rule and known.call(rule)
         source = self.source(variant) if callable(self.source) else self.source
+        if not all(np.isfinite(part).all() for part in result.terms.values()):
+            raise ValueError(f"constants={constants!r}: the bound {self.id} leaves the range of float64; "
+                             "rescale the problem, or choose another start")
         bound = Bound.from_terms(
             result.terms, known["rounds"] if result.rounds is None else result.rounds,
             assumptions=known.assumptions(), quantity=self.quantity, kind=self.kind,

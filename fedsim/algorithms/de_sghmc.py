@@ -24,7 +24,7 @@ from ..interfaces import Problem
 from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
 from ..settings.validation import Array, array, positive, shape
-from ..stability.search import DENSE_SIZE, Stability, general_radius
+from ..stability.search import DENSE_SIZE, Stability, gaps_to_one, general_radius, radius_of
 from ..vector import lanes
 from ..vector.tiles import aligned, aligned_copy
 from .bodies import advance, step_size_at
@@ -132,10 +132,14 @@ class DESGHMC(Decentralized):
         keep = 1.0 - eta * self.friction
         curvatures = shared_curvatures(problem)
         if curvatures is not None:  # z^2 - (lambda - eta^2 theta + beta) z + beta lambda = 0 per mode
-            modes = np.linalg.eigvalsh(self.mixing)[:, None]
-            half = 0.5 * (modes - eta * (eta * curvatures) + keep)
-            root = np.sqrt((half**2 - keep * modes).astype(complex))
-            return float(np.maximum(np.abs(half + root), np.abs(half - root)).max())
+            lost = np.maximum(np.linalg.eigvalsh(np.eye(len(self.mixing)) - self.mixing), 0.0)[:, None]
+            pull, damping = eta * (eta * curvatures), eta * self.friction
+            # of z - 1, whose coefficients do not cancel
+            half, rest = 0.5 * (lost + pull + damping), lost * damping + pull
+            far = -half - np.sqrt((half**2 - rest).astype(complex))
+            return radius_of(float(np.minimum(gaps_to_one(far), gaps_to_one(rest / far)).min()))
+        if not eta * (eta * float(problem.hessians.max())) < 1e100:
+            return float("inf")
         if problem.structure != "dense":
             return max(_coordinate_radius(self.mixing, eta * (eta * rows), keep)
                        for rows in _portions(coordinate_curvatures(problem)))

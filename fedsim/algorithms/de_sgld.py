@@ -90,6 +90,8 @@ class DESGLD(Decentralized):
         if curvatures is not None:
             modes = np.linalg.eigvalsh(self.mixing)
             return float(np.abs(modes[:, None] - step * curvatures).max())
+        if not step * float(problem.hessians.max()) < 1e100:
+            return float("inf")
         if problem.structure == "dense":
             sparse, size = csr_array(self.mixing), problem.n_clients * problem.dim
             return max(map(abs, symmetric_extremes(

@@ -27,7 +27,7 @@ from ..random.slots import NormalRoom, Normals, Numbers, normal_room, normal_row
 from ..random.streams import OWN_NOISE
 from ..settings.staleness import Fixed, FixedAges, ListedAges, Sequence, SeveralAges, Workers, as_staleness
 from ..settings.validation import Array, positive
-from ..stability.delay import growth_at, pooled_curvatures, step_limit
+from ..stability.delay import growth_at, pooled_curvatures, safe_step, step_limit
 from ..stability.search import Stability
 from ..vector import lanes
 from ..vector.compile import Nothing, compiled, dispatched
@@ -180,13 +180,16 @@ class Stale(ByValue, AlgorithmParts):
 
     def _radius(self, problem: Problem) -> float:
         """Growth per update of the slowest or least stable mode."""
-        return growth_at(self, pooled_curvatures(problem), self.schedule.largest)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return growth_at(self, pooled_curvatures(problem), self.schedule.largest)
 
     def stability(self, problem: Problem) -> Stability:
         """Growth per update, and the step-size limit."""
-        step, value = self.schedule.largest, self._radius(problem)
-        limit = step_limit(self, problem)
-        return Stability(value, bool(value < 1.0), limit, step, f"{type(self).__name__} with stale gradients")
+        step, value, curvatures = self.schedule.largest, self._radius(problem), pooled_curvatures(problem)
+        with np.errstate(over="ignore", invalid="ignore"):
+            limit, safe = step_limit(self, curvatures), safe_step(self, curvatures)
+        return Stability(value, bool(value < 1.0 or step < safe), limit, step,
+                         f"{type(self).__name__} with stale gradients")
 
     def _workspace(self, problem: Problem, start: Array, dtype: Any) -> StaleWork:
         """Room for one block, beginning at `start` (d, B)."""

@@ -16,8 +16,10 @@ from scipy.optimize import brentq
 from ..interfaces import Problem
 from ..settings.staleness import Sequence, Several, as_staleness
 from ..settings.validation import Array
-from .search import largest_stable
+from .search import BELOW_ONE, gaps_to_one, largest_stable, radius_of
 
+LARGEST_AGE = 3000
+"""Age up to which the roots of stale SGHMC's polynomial are taken, whose degree it is."""
 STRETCH = 4000
 """Updates over which the growth under varying ages is measured."""
 
@@ -52,7 +54,7 @@ def sgld_radius(ha: float, tau: int) -> float:
         np.exp(tau * np.log(tau / (tau + 1.0))) / (tau + 1.0))
     if ha <= double:
         return float(brentq(lambda z: tau * np.log(z) + np.log1p(-z) - np.log(ha), tau / (tau + 1.0),
-                            1.0 - 1e-16, xtol=1e-16)) if ha > 1e-15 else 1.0 - ha
+                            1.0 - 1e-16, xtol=1e-16)) if ha > 1e-15 else min(1.0 - ha, BELOW_ONE)
 
     def gap(phi: float) -> float:
         r = np.sin(tau * phi) / np.sin((tau + 1) * phi)
@@ -64,12 +66,42 @@ def sgld_radius(ha: float, tau: int) -> float:
 
 
 def sghmc_radius(h: float, curvature: float, friction: float, tau: int) -> float:
-    """Largest characteristic root of stale SGHMC with fixed age, in size."""
-    polynomial = np.polymul([1.0, -1.0], [1.0, friction * h - 1.0])
-    if tau == 0:
-        return float(np.abs(np.roots(np.polyadd(polynomial, [h * h * curvature, 0.0]))).max())
-    return float(np.abs(np.roots(np.polyadd(np.polymul(polynomial, [1.0] + [0.0] * (tau - 1)),
-                                            [h * h * curvature]))).max())
+    """Largest characteristic root of stale SGHMC with fixed age, in size.
+
+    The two roots 1 + w next to one, w (w + B h) (1 + w)^(tau - 1) + h^2 a = 0, are taken apart where they are
+    near: a polynomial's roots keep few digits there.
+    """
+    damping, pull = friction * h, h * (h * curvature)
+    if not (damping < 1e100 and pull < 1e100):
+        return float("inf")
+    near = _next_to_one(damping, pull, tau)
+    if tau > LARGEST_AGE and near is None:
+        raise ValueError(f"staleness={tau} must be at most {LARGEST_AGE} for the stability of stale SGHMC "
+                         f"with step_size={h:g}: it asks for the roots of a polynomial of that degree; take "
+                         "a smaller step size, or pass allow_unstable=True")
+    if near is not None and (tau < 2 or tau > LARGEST_AGE):
+        return near
+    polynomial = np.polymul([1.0, -1.0], [1.0, damping - 1.0])
+    shifted = np.polymul(polynomial, [1.0] + [0.0] * (tau - 1)) if tau else polynomial
+    roots = np.roots(np.polyadd(shifted, [pull] if tau else [pull, 0.0]))
+    if near is None:
+        return float(np.abs(roots).max())
+    others = np.sort_complex(roots)[np.argsort(np.abs(np.sort_complex(roots) - 1.0))][2:]
+    return max(near, float(np.abs(others).max(initial=0.0)))
+
+
+def _next_to_one(damping: float, pull: float, tau: int) -> float | None:
+    """Radius of the two roots next to one, by Newton's iterations; None where they are not near."""
+    half = np.sqrt(complex(0.25 * damping * damping - pull))
+    far = -0.5 * damping - half
+    roots = np.array([far, pull / far if far else 0.0])
+    if np.abs(roots).max() * (tau + 1) > 0.01:
+        return None
+    for _ in range(20):
+        weight = pull * np.exp((1 - tau) * np.log1p(roots))
+        slope = 2.0 * roots + damping + (tau - 1) * weight / (1.0 + roots)
+        roots = roots - (roots * (roots + damping) + weight) / np.where(slope == 0.0, np.inf, slope)
+    return radius_of(float(gaps_to_one(roots).min()))
 
 
 def _growth(h: float, curvatures: Array, friction: float | None, ages: Array) -> float:
@@ -118,14 +150,20 @@ def growth_at(algorithm: Any, curvatures: Array, step: float) -> float:
     return _growth(step, curvatures, friction, ages) if len(ages) else 0.0
 
 
-def step_limit(algorithm: Any, problem: Problem) -> float:
-    """Largest stable step size."""
-    staleness, curvatures = as_staleness(algorithm.staleness), pooled_curvatures(problem)
+def step_limit(algorithm: Any, curvatures: Array) -> float:
+    """Largest stable step size on a problem with these `pooled_curvatures`."""
+    staleness = as_staleness(algorithm.staleness)
     if staleness.limit is not None and algorithm.friction is None:
         return sgld_limit(staleness.limit) / float(curvatures[-1])
+    return largest_stable(lambda h: growth_at(algorithm, curvatures, h), safe_step(algorithm, curvatures),
+                          growth=1.2, scan=200)
+
+
+def safe_step(algorithm: Any, curvatures: Array) -> float:
+    """A step size that is stable; below it a radius is one only by rounding."""
+    staleness, friction = as_staleness(algorithm.staleness), algorithm.friction
     ages = np.array([staleness.limit]) if staleness.limit is not None else _stretch(staleness)
-    oldest = int(max(ages, default=0))
-    below = 0.1 * sgld_limit(oldest) / float(curvatures[-1])
-    if algorithm.friction is not None:
-        below = 0.1 * min(np.sqrt(below), below * algorithm.friction, 1.0 / algorithm.friction)
-    return largest_stable(lambda h: growth_at(algorithm, curvatures, h), below, growth=1.2, scan=200)
+    below = np.float64(0.1 * sgld_limit(int(max(ages, default=0)))) / curvatures[-1]
+    if friction is not None:
+        below = 0.1 * min(np.sqrt(below), below * friction, 1.0 / friction)
+    return float(below)

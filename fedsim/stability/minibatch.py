@@ -75,6 +75,10 @@ class Judged(AlgorithmParts):
     def _radius(self, problem: Problem) -> float:
         """`Stability.radius` without the search for the limit."""
         self.check(problem)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite: not stable
+            return self._judged_radius(problem)
+
+    def _judged_radius(self, problem: Problem) -> float:
         step, (second, _) = self.schedule.largest, self._second_moment(problem)
         mean = self._exact_radius(problem.curvature_problem(), step)
         return mean if second is None else max(mean, second(step))
@@ -89,6 +93,10 @@ class Judged(AlgorithmParts):
         with velocities); see `source`.
         """
         self.check(problem)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return self._judged(problem)
+
+    def _judged(self, problem: Problem) -> Stability:
         mean = self._exact_stability(problem.curvature_problem())
         second, remark = self._second_moment(problem)
         if second is None:

@@ -55,19 +55,26 @@ def stability_radius(problem: Problem, algorithm: Algorithm) -> float:
     return float(algorithm._radius(problem))
 
 
+FLAT = 1e-9
+"""How far from one a radius may be rounded that hardly contracts."""
+
+
 def largest_stable(radius: Callable[[float], float], below: float, growth: float = 1.02,
                    scan: int = 400) -> float:
     """First step size at which `radius` reaches one, from a value `below` where it does not.
 
     The scan upwards is geometric, so that a window of stability beyond the limit is not mistaken
-    for the limit unless it is narrower than `growth`.
+    for the limit unless it is narrower than `growth`. Where the radius at `below` rounds to one, that is seen
+    as one up to `FLAT`.
     """
-    low = below
+    low, edge = below, 1.0 if radius(below) < 1.0 else 1.0 + FLAT
     for _ in range(scan):
         high = low * growth
-        if not radius(high) < 1.0:
+        if not radius(high) < edge:
+            if not radius(low) < edge:
+                break
             # an infinite radius would spoil the secant steps
-            return float(brentq(lambda step: min(radius(step), 2.0) - 1.0, low, high,
+            return float(brentq(lambda step: min(radius(step), 2.0) - edge, low, high,
                                 xtol=1e-14 * high, rtol=1e-13))
         low = high
     return float("nan")

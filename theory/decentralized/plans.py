@@ -23,6 +23,7 @@ from fedsim.settings.validation import positive, real, whole
 from ..bound import Assumption, Bound
 from ..facts import Constants
 from ..statement import Hypothesis, Terms
+from .applicable import NotApplicable
 from .setting import Setting
 
 _SMALL = "1 - alpha mu (1 - alpha L/2) >= second_eigenvalue^2"
@@ -140,12 +141,22 @@ def planned(eps: float, cap: float, chosen: Callable[[float], Any], bound: Calla
     """
     eps = positive("eps", eps)
 
+    half = 0.5 * eps
+    if half == 0.0:
+        raise ValueError(f"eps={eps!r} is too small: half of it underflows")
+
     def excess(log_step: float) -> float:
-        floor = bound(chosen(float(np.exp(log_step))), n_rounds=0).floor
+        try:
+            floor = bound(chosen(float(np.exp(log_step))), n_rounds=0).floor
+        except NotApplicable as error:
+            if binds is None:
+                raise
+            raise ValueError(f"eps={eps!r} is too small: at a step size that reaches it {error}") from None
         assert floor is not None
-        return float(np.log(floor / (0.5 * eps)))
+        return float(np.log(floor / half))
 
     high = low = float(np.log(cap))
+    binds: bool | None = None
     binds = excess(high) <= 0.0
     while not binds and excess(low) > 0.0:
         low -= 5.0

@@ -11,10 +11,12 @@ from fedsim.laws.law import Gaussian, Law, recorded_rounds
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, one_of, whole
 
+from ..ranges import float64_range
 from .affine import Moments
 from .evolution import correlated
 from .families import ExactFamily, family_of, refuse_numbers
 from .federated.joint import JointLaw
+from .precision import warn_of_lost_digits
 
 
 def _family(problem: Problem, algorithm: Algorithm, start: object,
@@ -24,8 +26,9 @@ def _family(problem: Problem, algorithm: Algorithm, start: object,
     family = family_of(algorithm)
     solvable = family.solvable(problem)
     if not one_of("allow_unstable", allow_unstable, (True, False)):
-        validate(problem, algorithm, start)
-        family.require_stable(problem, algorithm)
+        with _range(algorithm):
+            validate(problem, algorithm, start)
+            family.require_stable(problem, algorithm)
     return family, solvable
 
 
@@ -36,12 +39,22 @@ def _start(problem: Problem, algorithm: Algorithm, start: Any) -> Moments:
     return start_of(problem, algorithm, start)
 
 
-def _finite(values: Array, rounds: np.ndarray, algorithm: Any) -> None:
+def _finite(values: Array, rounds: np.ndarray, algorithm: Any, allow_unstable: bool) -> None:
     """Check laws (..., n, k) at the n rounds."""
     bad = ~np.isfinite(values).all(axis=(*range(values.ndim - 2), -1))
     if bad.any():
         raise ValueError(f"step_size={algorithm.step_size!r}: the law leaves the range of float64 by round "
-                         f"{rounds[int(np.argmax(bad))]}; the step size is beyond the stability limit")
+                         f"{rounds[int(np.argmax(bad))]}; {_why(allow_unstable)}")
+
+
+def _why(allow_unstable: bool) -> str:
+    return "the step size is beyond the stability limit" if allow_unstable else (
+        "hessians, minimizers, gradient_noise and start are too large or too small together; rescale the "
+        "problem")
+
+
+def _range(algorithm: Any) -> Any:
+    return float64_range(f"step_size={algorithm.step_size!r} with these hessians, minimizers and start")
 
 
 def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: Any = None, record: Any = None,
@@ -75,6 +88,11 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     UnstableStepSize, NoExactLaw (both are ValueErrors), ValueError
         The last also for results beyond the memory limit.
 
+    Warns
+    -----
+    theory.PrecisionWarning
+        After more than 10^9 rounds next to the stability limit, where fewer than six digits are left.
+
     Source: spelled out in the module of each algorithm.
 
     Examples
@@ -85,6 +103,8 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     0.073425
     """
     family, solved = _family(problem, algorithm, start, allow_unstable)
+    if not allow_unstable:
+        warn_of_lost_digits(solved, algorithm, float(whole("n_rounds", n_rounds, 0, 2**53)))
     one_of("covariance", covariance, ("full", "diagonal", "none"))
     rounds = recorded_rounds(n_rounds, record)
     dim, n_kept = problem.dim, len(rounds)
@@ -94,19 +114,22 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     refuse_numbers(views * n_kept * (dim + entries), f"{n_kept} recorded rounds{laws} of "
                   f"covariance={covariance!r} at dimension {dim}", "record fewer rounds or use "
                   "covariance='diagonal'")
-    means = np.empty((views, n_kept, dim))
-    covs = np.zeros((views, n_kept, dim, dim)) if covariance == "full" else np.empty((views, n_kept, entries))
-    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported below, by its round
+    with _range(algorithm):  # an overflow is reported below, by its round
         mean, cov = _start(problem, algorithm, start)
         cov = None if covariance == "none" else np.zeros(dim) if cov is None else cov
         moments = family.moments(solved, algorithm, rounds, mean, cov, covariance == "full")
+        means = np.empty((views, n_kept, dim))
+        covs = (np.zeros((views, n_kept, dim, dim)) if covariance == "full"
+                else np.empty((views, n_kept, entries)))
         for i, (mean, cov) in enumerate(moments):
             means[:, i] = mean
             if cov is not None:
                 _keep(covs, i, cov, mean.ndim)
-    _finite(means, rounds, algorithm)
-    _finite(covs if covariance != "full" else covs.reshape(views, n_kept, -1), rounds, algorithm)
-    gaussian, target = family.is_gaussian(solved, algorithm), algorithm.target(problem)
+    _finite(means, rounds, algorithm, allow_unstable)
+    _finite(covs if covariance != "full" else covs.reshape(views, n_kept, -1), rounds, algorithm,
+            allow_unstable)
+    with _range(algorithm):
+        gaussian, target = family.is_gaussian(solved, algorithm), algorithm.target(problem)
     of = Provenance.of(problem, algorithm, start)
 
     def law(view: int, label: str, clients: tuple[Law, ...] = ()) -> Law:
@@ -124,7 +147,8 @@ def _keep(covs: Array, i: int, cov: Array, axes: int) -> None:
     if covs.ndim == 3:
         covs[:, i] = cov if variances else np.diagonal(cov, axis1=-2, axis2=-1)
     elif variances:
-        covs[:, i] = cov[..., None] * np.eye(covs.shape[-1])
+        place = np.arange(covs.shape[-1])
+        covs[:, i, place, place] = cov
     else:
         covs[:, i] = cov
 
@@ -143,8 +167,15 @@ def stationary_law(problem: Problem, algorithm: Algorithm, *, client: int | None
     ------
     UnstableStepSize
         Beyond the stability limit, where there is none.
+    ValueError
+        For covariances beyond the memory limit, and results beyond the range of float64.
     NoExactLaw
         For schedules: the step size never settles.
+
+    Warns
+    -----
+    theory.PrecisionWarning
+        Where fewer than six digits are left, next to the stability limit.
 
     Examples
     --------
@@ -155,7 +186,15 @@ def stationary_law(problem: Problem, algorithm: Algorithm, *, client: int | None
     family, solved = _family(problem, algorithm, None, False)
     if client is not None:
         whole("client", client, 0, problem.n_clients - 1)
-    return Gaussian(*family.stationary(solved, algorithm, client))
+    warn_of_lost_digits(solved, algorithm)
+    with _range(algorithm):
+        mean, cov = family.stationary(solved, algorithm, client)
+    variances = cov if cov.ndim == 1 else np.diagonal(cov)
+    if not (np.isfinite(mean).all() and np.isfinite(cov).all() and (variances >= 0.0).all()):
+        raise ValueError(f"step_size={algorithm.step_size!r}: the stationary law leaves the range of float64 "
+                         f"or has no digit left next to the stability limit; {_why(False)}, or take a "
+                         "smaller step size")
+    return Gaussian(mean, cov)
 
 
 def joint_law(problem: Problem, algorithm: Algorithm, n_steps: int, *, start: Any = None,
@@ -183,12 +222,12 @@ def joint_law(problem: Problem, algorithm: Algorithm, n_steps: int, *, start: An
     family, solved = _family(problem, algorithm, start, allow_unstable)
     steps = whole("n_steps", n_steps)
     size = problem.n_clients * problem.dim
-    refuse_numbers((steps + 1) * 2 * size * size, f"n_steps={steps} joint laws of "
+    refuse_numbers(((steps + 1) * 2 + 6) * size * size, f"n_steps={steps} joint laws of "
                   f"{problem.n_clients} clients at dimension {problem.dim}", "ask for fewer steps "
                   "or use exact_law")
-    with np.errstate(over="ignore", invalid="ignore"):
+    with _range(algorithm):
         law = family.joint(solved, algorithm, steps, *start_of(problem, algorithm, start))
-    _finite(law.cov, law.steps, algorithm)
+    _finite(law.cov, law.steps, algorithm, allow_unstable)
     return attach(law, Provenance.of(problem, algorithm, start))
 
 
@@ -229,7 +268,7 @@ def sample_rounds(problem: Problem, algorithm: Algorithm, n_rounds: int, n_repli
     mean, cov = _start(problem, algorithm, start)
     out = np.empty((replicas, n_kept, problem.dim))
     block = max(1, 4_000_000 // (len(rounds) * problem.n_clients * problem.dim))
-    with np.errstate(over="ignore", invalid="ignore"):
+    with _range(algorithm):
         for first in range(0, replicas, block):
             size = min(block, replicas - first)
             points = np.broadcast_to(mean, (size, *mean.shape))
@@ -239,5 +278,5 @@ def sample_rounds(problem: Problem, algorithm: Algorithm, n_rounds: int, n_repli
             out[first:first + size] = drawn[:, -1:] if record is None else drawn
     if not np.isfinite(out).all():
         raise ValueError(f"step_size={algorithm.step_size!r}: a replica left the range of float64 within "
-                         f"n_rounds={rounds[-1]}; the step size is beyond the stability limit")
+                         f"n_rounds={rounds[-1]}; {_why(allow_unstable)}")
     return out

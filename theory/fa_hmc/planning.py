@@ -119,10 +119,11 @@ def plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
     eps = positive("eps", eps)
     s = prepared(constants, algorithm)
     cap = longest_allowed(s)
-    g = _solve(s, eps**2 / 2.0, cap) if eps > 1e-125 else 0.0
+    square = eps * eps  # infinite for what any law fulfils
+    g = _solve(s, square / 2.0, cap) if eps > 1e-125 else 0.0
     if g == 0.0:
         raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
-    n_rounds = rounds_to_decay(s, g, 2.0 * initial_error(constants, s) / eps**2)
+    n_rounds = rounds_to_decay(s, g, 2.0 * initial_error(constants, s) / square)
     step = sqrt(g) / s.K
     return Plan(eps, step, sqrt(g), n_rounds * s.T, n_rounds, g == cap, replace(algorithm, step_size=step))
 
@@ -218,6 +219,9 @@ def vanilla_algorithm(constants: Constants, algorithm: FAHMC, eps: float, *, con
     """
     s = prepared(constants, algorithm)
     g = positive("constant", constant) * vanilla_g(s, positive("eps", eps))
+    if not 0.0 < g < float("inf"):
+        raise ValueError(f"eps={eps!r} with constant={constant!r} makes a step size of {g:g}; it must be "
+                         "finite and greater than 0")
     apart = positive("correlation_constant", correlation_constant) * s.L * g / s.N
     return replace(algorithm, step_size=sqrt(g) / s.K, shared_noise=max(1.0 - apart, 0.0))
 

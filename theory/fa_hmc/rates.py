@@ -43,6 +43,8 @@ ORDERS = ("W2 at the start squared of order d/strong_convexity",
 
 def inverse_squared_length(s: Setting, eps: float, power: int = 2) -> dict[str, float]:
     """1/g by its parts; the largest decides. `power` is that of T in the correlation."""
+    if not 1e-150 < eps < 1e150:
+        raise ValueError(f"eps={eps!r} must be between 1e-150 and 1e150: the rate takes its square")
     return {"smoothness": s.L, "bias": s.T * np.sqrt(s.d) / eps,
             "correlation": s.d * float(s.T) ** power * (1.0 - s.rho) * s.N / eps**2,
             "gradient_noise": s.d * float((s.w**2).sum()) * s.sigma_sq / (s.K * eps**2)}

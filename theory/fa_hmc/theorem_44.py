@@ -222,7 +222,7 @@ def _guaranteed(s: Setting, constants: Constants, algorithm: FAHMC, steps: np.nd
 def shares_of_root(squared: Mapping[str, Array]) -> dict[str, Array]:
     """Terms of the root of a sum: each part's share of the whole."""
     root = np.sqrt(np.sum(list(squared.values()), axis=0))
-    return {name: np.divide(part, root, out=np.zeros_like(root), where=root > 0.0)
+    return {name: np.divide(part, root, out=np.zeros_like(root), where=root != 0.0)
             for name, part in squared.items()}
 
 

@@ -151,7 +151,11 @@ def _constant_plan(s: Setting, algorithm: FALD, eps: float, parts: int, theorem:
     rate = min(cap, accurate)
     if rate <= 0.0:
         raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
-    n_rounds = ceil(max(4.0 / rate * np.log(parts * s.start / eps), 0.0) / s.K)
+    steps = max(4.0 / rate * (np.log(parts * s.start) - np.log(eps)), 0.0) if rate < 1e-290 else (
+        max(4.0 / rate * np.log(parts * s.start / eps), 0.0))
+    if not isfinite(steps):
+        raise ValueError(f"eps={eps!r} is too small: the planned rounds overflow")
+    n_rounds = ceil(steps / s.K)
     return Plan(eps, rate / s.m, s.K, n_rounds * s.K, n_rounds, cap <= accurate,
                 replace(algorithm, step_size=rate / s.m), theorem)
 

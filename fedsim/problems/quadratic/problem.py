@@ -179,11 +179,12 @@ class Quadratic(ByValue, ProblemParts):
     @cached_property
     def minimizer(self) -> Array:
         """Global minimizer of f, (d,)."""
-        if self.structure == "dense":
-            pull = np.einsum("c,cij,cj->i", self.weights, self.hessians, self.minimizers)
-            return np.linalg.solve(self.mean_hessian, pull)
-        pull = np.einsum("c,ci,ci->i", self.weights, self.diagonal_hessians, self.minimizers)
-        return pull / self.mean_hessian
+        dense, power = self.structure == "dense", np.frexp(np.abs(self.hessians).max())[1]
+        # a power of two does not round, and no product leaves the range
+        tables = np.ldexp(self.hessians if dense else self.diagonal_hessians, -power)
+        mean, how = np.ldexp(self.mean_hessian, -power), "c,cij,cj->i" if dense else "c,ci,ci->i"
+        pull = np.einsum(how, self.weights, tables, self.minimizers)
+        return np.linalg.solve(mean, pull) if dense else pull / mean
 
     def target(self, temperature: float = 1.0) -> Gaussian:
         """The law proportional to exp(-f / temperature)."""

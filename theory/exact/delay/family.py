@@ -24,7 +24,7 @@ from fedsim.settings.validation import Array
 
 from ..affine import AffineMap, Moments, NoExactLaw
 from ..evolution import correlated, evolve, matrix_of, variances_of
-from ..families import ExactFamily, exact
+from ..families import ExactFamily, exact, refuse_numbers
 from .recursion import Delays, Directions
 
 LARGEST_STATE = 600
@@ -36,6 +36,8 @@ LARGEST_WORK = 3e11
 def companion_map(directions: Directions, step: float, friction: float | None, tau: int) -> AffineMap:
     """One update of (y(l), ..., y(l - tau)), and q, as a `AffineMap` of deviations from the minimizer."""
     dim, width = len(directions.curvatures), tau + 1 + (friction is not None)
+    refuse_numbers(5 * len(directions.left) * width * width, f"powers of staleness={tau} at dimension {dim}, "
+                   "with room to work,", "use a smaller staleness, diagonal Hessians or fewer dimensions")
     deviation = np.zeros((dim, width, width))
     places = np.arange(1, tau + 1)
     deviation[:, places, places - 1] = 1.0
@@ -95,6 +97,15 @@ def _mixture(parts: list[Iterable[Moments]], full: bool) -> Iterable[Moments]:
         cov = np.mean([cov for _, cov in moments], axis=0)
         gaps = (means - mean) / np.sqrt(len(means))
         yield mean, matrix_of(cov) + gaps.T @ gaps if full else variances_of(cov) + (gaps**2).sum(axis=0)
+
+
+def _tables(pooled: Any) -> tuple[Array, Array, Array]:
+    """Hessian, identity and covariance of gradient noise: (d, d), or (d,) where coordinates do not mix."""
+    noise, dim = pooled.gradient_noise, pooled.dim
+    if pooled.structure != "dense" and np.ndim(noise) == 0:
+        return pooled.diagonal_hessians[0], np.ones(dim), np.full(dim, (noise or 0.0) ** 2)
+    hessian, covariances = pooled.dense_hessians[0], pooled.noise_covariances
+    return hessian, np.eye(dim), np.zeros_like(hessian) if covariances is None else covariances[0]
 
 
 class MomentMatched(Quadratic):
@@ -207,9 +218,8 @@ class StaleFamily(ExactFamily):
                 generator: np.random.Generator) -> Array:
         """Replicas that follow one schedule."""
         pooled, last, friction = problem.pooled(), int(rounds[-1]), algorithm.friction
-        hessian, noises = pooled.dense_hessians[0], pooled.noise_covariances
-        noise = np.zeros_like(hessian) if noises is None else noises[0]
-        ages, unit = algorithm.ages(last), np.eye(pooled.dim)
+        hessian, unit, noise = _tables(pooled)
+        ages = algorithm.ages(last)
         steps = np.broadcast_to(algorithm.schedule.at(np.arange(last)), last)
         depth = int(ages.max(initial=0)) + 1
         past = np.zeros((depth, *points.shape))
@@ -221,7 +231,8 @@ class StaleFamily(ExactFamily):
             h, now = float(steps[number]), past[number % depth]
             size = 2.0 * h * (1.0 if friction is None else friction)
             kick = correlated(generator, len(points), size * unit + h**2 * noise)
-            kick -= h * (past[(number - ages[number]) % depth] @ hessian)
+            stale = past[(number - ages[number]) % depth]
+            kick -= h * (stale * hessian if hessian.ndim == 1 else stale @ hessian)
             if friction is None:
                 new = now + kick
             else:

@@ -23,7 +23,9 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
+from ...ranges import times_squared
 from ..evolution import matrix_of
+from ..families import refuse_numbers
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class Directions:
     def inject(self, step: float, friction: float | None) -> Array:
         """Covariances (p,) of the noise e of one update."""
         unit = 2.0 * step * (1.0 if friction is None else friction)
-        return np.where(self.left == self.right, unit, 0.0) + step**2 * self.noise
+        return np.where(self.left == self.right, unit, 0.0) + times_squared(step, self.noise)
 
     def enter(self, mean: Array, cov: Any) -> tuple[Array, Array]:
         """Moments of x as the mean (d,) of y and covariances (p,) of its pairs."""
@@ -136,6 +138,9 @@ class Delays:
                  mean: Array, cov: Array) -> None:
         self.directions, self.friction = directions, friction
         self.depth, self.width = oldest + 1, width
+        refuse_numbers(2 * len(cov) * self.depth * width, f"covariances of {len(cov)} pairs of directions "
+                       f"with ages up to {oldest}", "use a smaller staleness, diagonal Hessians or fewer "
+                       "dimensions")
         self.cov = np.zeros((len(cov), self.depth, width))
         self.cov[:, 0, 0] = cov
         self.mean = np.zeros((len(mean), width))

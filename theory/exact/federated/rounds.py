@@ -29,7 +29,7 @@ from fedsim.settings.validation import Array
 from ..affine import AffineMap, Moments, NoExactLaw
 from ..batches import has_minibatches, require_second_moment
 from ..evolution import drawn, evolve, matrix_of, variances_of
-from ..families import ExactFamily, require_constant, require_rounds_to_draw, require_steps
+from ..families import ExactFamily, refuse_numbers, require_constant, require_rounds_to_draw, require_steps
 from .chain import Steps, batched
 from .joint import JointLaw, LocalStep, propagate
 from .minibatch import MinibatchRounds, parts_of
@@ -101,12 +101,23 @@ class FederatedFamily(ExactFamily):
             problem = problem.curvature_problem()
         correlated = factor or _correlated_noise(problem) or (cov is not None and cov.ndim == 2)
         variances = problem.structure != "dense" and not (full and correlated)
+        self._refuse_correlations(problem, algorithm, variances)
         if cov is not None:
             cov = variances_of(cov) if variances else matrix_of(cov)
         states, maps = self._maps(problem, algorithm, factor, variances)
         first = [maps(number) for number in range(min(self.head(algorithm), int(rounds[-1])))]
         later = maps(len(first)).power(rounds) if algorithm.schedule.is_constant else maps
         return itertools.starmap(states.present, evolve(rounds, *states.begin(mean, cov), later, first))
+
+    def _refuse_correlations(self, problem: Any, algorithm: Any, variances: bool) -> None:
+        """Raise ValueError where covariances between coordinates that do not mix would not fit in memory."""
+        if problem.structure == "dense" or variances:
+            return
+        width = 2 if self.memory(algorithm) == 2 else 1
+        refuse_numbers(
+            9 * (problem.dim * width) ** 2,
+            f"correlated coordinates at dimension {problem.dim}, with room to work,",
+            "use covariance='diagonal' or 'none', all clients in a round, or fewer dimensions")
 
     def _maps(self, problem: Any, algorithm: Any, factor: float,
               variances: bool) -> tuple[States, Callable[[int], AffineMap]]:
@@ -121,6 +132,7 @@ class FederatedFamily(ExactFamily):
         if has_minibatches(problem):
             return MinibatchRounds(problem, algorithm, factor).stationary()
         variances = problem.structure != "dense" and not (factor or _correlated_noise(problem))
+        self._refuse_correlations(problem, algorithm, variances)
         states, maps = self._maps(problem, algorithm, factor, variances)
         return states.present(*maps(self.head(algorithm)).stationary())  # type: ignore[return-value]
 
@@ -137,6 +149,7 @@ class FederatedFamily(ExactFamily):
         require_steps(algorithm, int(rounds[-1]) * algorithm.local_steps, ASKED)
         require_rounds_to_draw(problem)
         variances = problem.structure != "dense" and not _correlated_noise(problem)
+        self._refuse_correlations(problem, algorithm, variances)
         if algorithm.variance_factor(problem) > 0.0:
             return self._sample_drawn(problem, algorithm, rounds, points, generator, variances)
         states, maps = self._maps(problem, algorithm, 0.0, variances)

@@ -16,6 +16,7 @@ import numpy as np
 from fedsim.settings.validation import Array
 
 from ..affine import symmetrised
+from ..families import refuse_numbers
 from .chain import Motion, Round, spread
 from .joint import LocalStep
 
@@ -117,6 +118,10 @@ def round_clients(problem: Any, spectrum: Spectrum, steps: Round, shared_noise: 
         own = _add_gradient_noise(own, problem, spectrum, steps, variances)
     average, table = np.zeros(alone.shape[1:]), []
     if shared_noise > 0.0:
+        if sampling:
+            refuse_numbers(4 * len(values) * alone.size, f"covariances of the common noise of {len(values)} "
+                           f"clients at dimension {problem.dim}", "use fewer clients, shared_noise=0, or "
+                           "fedsim.simulate")
         rows = max(1, BLOCK // (len(values) * alone[0].size))
         for i in range(0, len(values), rows):
             block = shared_noise * spectrum.shared_rows(steps, i, i + rows)

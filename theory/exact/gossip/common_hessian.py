@@ -21,8 +21,10 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
+from ...ranges import times_squared
 from ..affine import AffineMap, Moments
 from ..evolution import matrix_of, variances_of
+from ..families import refuse_numbers
 from .general import Move
 
 SAME = 1e-14
@@ -72,8 +74,12 @@ def common(problem: Any) -> tuple[Array, Any, Array] | None:
         curvatures, basis = np.linalg.eigh(tables[0])
     else:
         curvatures, basis = np.broadcast_to(tables[0], (problem.dim,)), None
-    if problem.noise_covariances is None:
+    if problem.gradient_noise is None:
         return curvatures, basis, np.zeros(problem.dim)
+    if np.ndim(problem.gradient_noise) == 0:  # without (N, d, d) tables
+        scaled = problem.weights**2 * problem.gradient_noise**2
+        equal = np.ptp(scaled) <= SAME * scaled.max()
+        return (curvatures, basis, np.full(problem.dim, scaled[0])) if equal else None
     noises = problem.weights[:, None, None] ** 2 * problem.noise_covariances
     noise = noises[0] if basis is None else basis.T @ noises[0] @ basis
     crossed = np.abs(noise - np.diag(np.diagonal(noise))).max()
@@ -115,11 +121,12 @@ class ModeLaw:
         modes = np.append(self.network.values, 1.0)[:, None]
         eta, theta = move.size, self.curvatures
         pulls = np.concatenate([eta * self.pulls, np.zeros((1, len(theta)))])
-        noise = np.broadcast_to(move.heat + eta**2 * self.noise, pulls.shape)
+        noise = np.broadcast_to(move.heat + times_squared(eta, self.noise), pulls.shape)
         if move.keep is None:
             deviation = (modes - 1.0 - eta * theta)[..., None, None]
         else:
-            entries = (modes - 1.0 - eta**2 * theta, eta * move.keep, -eta * theta, move.keep - 1.0)
+            entries = (modes - 1.0 - times_squared(eta, theta), eta * move.keep, -eta * theta,
+                       move.keep - 1.0)
             rows = [np.broadcast_to(entry, pulls.shape) for entry in entries]
             deviation = np.stack(rows, axis=-1).reshape(*pulls.shape, 2, 2)
         kicks = move.kicks
@@ -153,6 +160,8 @@ class ModeLaw:
         response = rows[-1]
         if self.start_cov.ndim == 1:
             return means, variances + response**2 * self.start_cov
+        refuse_numbers(4 * (clients + 1) * dim * dim, f"covariances of {clients} clients at dimension {dim}",
+                       "use covariance='none' for means, or fewer clients")
         crossed = response[:, None] * self.start_cov * response
         if basis is None:
             return means, crossed + variances[:, :, None] * np.eye(dim)

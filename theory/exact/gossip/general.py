@@ -17,6 +17,7 @@ from scipy.sparse.linalg import spsolve
 
 from fedsim.settings.validation import Array
 
+from ...ranges import times_squared
 from ..affine import AffineMap, Moments, NoExactLaw, doubling, in_eigenvectors, symmetrised
 from ..evolution import matrix_of, variances_of
 from ..families import refuse_numbers
@@ -63,9 +64,8 @@ class Components:
         self.clients, self.dim, weights = problem.n_clients, problem.dim, problem.weights
         self.dense, self.minimizers = dense, problem.minimizers
         self.hessians = self._grouped(weights, problem.dense_hessians if dense else problem.diagonal_hessians)
-        noise = problem.noise_covariances
-        self.noise = None if noise is None else self._grouped(
-            weights**2, noise if dense else np.diagonal(noise, axis1=1, axis2=2))
+        self.noise = None if problem.gradient_noise is None else self._grouped(
+            weights**2, problem.noise_covariances if dense else _variances(problem))
         self.pulls = (self.hessians @ self.spread_out(problem.minimizers)[..., None])[..., 0]
         deviation = mixing - np.eye(len(mixing))
         few = np.count_nonzero(mixing) < SPARSE * mixing.size
@@ -154,6 +154,14 @@ class Components:
         return means, symmetrised(covs[0]) if self.dense else covs[:, :, 0, 0].T
 
 
+def _variances(problem: Any) -> Array:
+    """Variances (N, d) of the clients' gradient noise."""
+    noise = problem.gradient_noise
+    if np.ndim(noise) == 0:
+        return np.full((problem.n_clients, problem.dim), noise**2)
+    return np.diagonal(noise, axis1=1, axis2=2)
+
+
 @dataclass(frozen=True)
 class GossipMap:
     """One step of all clients; moments are (G, n) and (G, n, n) with n = parts N e."""
@@ -192,7 +200,7 @@ class GossipMap:
         """D_i of every client at a state with these moments, (G, N, e, e)."""
         c, move = self.components, self.move
         heat = np.broadcast_to(move.heat * np.eye(c.width), (c.groups, c.clients, c.width, c.width))
-        return heat if c.noise is None else heat + move.size**2 * c.noise
+        return heat if c.noise is None else heat + times_squared(move.size, c.noise)
 
     def add_noise(self, cov: Array, noises: Array) -> None:
         """Add Q, of the clients' own `noises` (G, N, e, e), to a covariance in place."""
@@ -230,7 +238,7 @@ class GossipMap:
     def fixed_mean(self) -> Array:
         """Solution of m = M m + v: (I - W + a A) x = a A b, velocities (W - I) x / eta."""
         c, move = self.components, self.move
-        rate = move.size if move.keep is None else move.size**2 / (1.0 - move.keep)
+        rate = move.size if move.keep is None else move.size * move.size / (1.0 - move.keep)
         positions = np.stack([self._solve(rate, group) for group in range(c.groups)])
         if move.keep is None:
             return positions.reshape(c.groups, -1)

@@ -42,7 +42,8 @@ class MinibatchMap(GossipMap):
 
     def _noises(self, means: Array, covs: Array) -> Array:
         """The same by the moments of the clients' positions, (N, d) and (N, d, d)."""
-        return super().noises(means, covs) + self.move.size**2 * self.data.mean(means, covs)[None]
+        size = self.move.size
+        return super().noises(means, covs) + size * size * self.data.mean(means, covs)[None]
 
     def squared(self) -> Any:
         """There is no such map of this kind."""
@@ -63,7 +64,7 @@ class MinibatchMap(GossipMap):
 
         def react(blocks: Array) -> Array:
             source = np.zeros((1, self.size, self.size))
-            self.add_noise(source, self.move.size**2 * self.data.linear(blocks)[None])
+            self.add_noise(source, self.move.size * self.move.size * self.data.linear(blocks)[None])
             return self.components.own(solve(source))[0]
 
         return solve, react

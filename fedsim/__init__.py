@@ -14,7 +14,8 @@ from .explaining import explain
 from .interfaces import validate
 from .laws import distance, estimators
 from .laws.law import Gaussian, Law, recorded_rounds
-from .laws.run import Run, load
+from .laws.run import Run
+from .laws.saved import load
 from .problems import papers
 from .problems.gaussian_mean import GaussianMean
 from .problems.quadratic import Quadratic

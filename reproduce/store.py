@@ -13,7 +13,6 @@ import io
 import json
 import os
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +21,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from fedsim.laws.storage import put, remove, sweep, write_part
 
 from .figure import Tables
 
@@ -138,13 +139,18 @@ def publish(folder: Path, files: Mapping[str, str | bytes]) -> None:
     An interruption or an error before the renames leaves every old file as it was.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".partial-") as beside:
+    sweep(folder)
+    parts: dict[str, Path] = {}
+    try:
         for name, content in files.items():
-            data = content.encode() if isinstance(content, str) else content
-            (Path(beside) / name).write_bytes(data)
+            parts[name] = write_part(folder / name, content.encode() if isinstance(content, str) else content)
         with _uninterrupted():
             for name in files:
-                os.replace(Path(beside) / name, folder / name)
+                put(parts[name], folder / name)
+    except BaseException:
+        for part in parts.values():
+            remove(part)
+        raise
 
 
 def load_tables(folder: Path, name: str) -> Tables:

@@ -1,20 +1,27 @@
-"""A checkpoint: a folder of finished blocks, written atomically, refused when damaged or foreign."""
+"""A checkpoint: a folder of finished blocks, written atomically, refused when damaged or foreign.
+
+Whatever stops a run, at whatever moment, the next one goes on: parts of files do not count, and several
+processes may start on one folder at once.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from ..laws.storage import DAMAGED, read_arrays, write_atomically
+from ..laws.storage import DAMAGED, read_arrays, sweep, write_atomically
 from .block import BlockResult
 from .job import Job
 from .rounds import LEAF
 
 _FIELDS = ("mean", "square", "sums", "final")
+_MANIFEST_BYTES = 4096
+"""Far more than a manifest has."""
 
 
 class Checkpoint:
@@ -27,44 +34,53 @@ class Checkpoint:
     """
 
     def __init__(self, folder: str | os.PathLike[str], job: Job) -> None:
-        if not isinstance(folder, (str, os.PathLike)):
+        if not isinstance(folder, (str, os.PathLike)) or "\0" in str(folder):
             raise ValueError(f"checkpoint={folder!r} must be a folder")
         self.folder, self.job, self.key = Path(folder), job, job.key()
-        manifest, shown = self.folder / "manifest.json", f"checkpoint={str(folder)!r}"
+        self._shown = f"checkpoint={str(folder)!r}"
         if self.folder.exists() and not self.folder.is_dir():
-            raise ValueError(f"{shown} must be a folder")
-        if manifest.exists():
-            try:
-                key = json.loads(manifest.read_text())["key"]
-            except (ValueError, KeyError, TypeError):
-                raise ValueError(f"{shown}: manifest.json is damaged; "
-                                 "remove the folder to start again") from None
-            if key != self.key:
-                raise ValueError(f"{shown} belongs to another simulation (other problem, algorithm, seed, "
-                                 "sizes or fedsim version); use another folder or remove this one")
-        elif self.folder.exists() and any(self.folder.iterdir()):
-            raise ValueError(f"{shown} is not empty and has no manifest.json; use an empty or new folder")
-        else:
-            try:
-                self.folder.mkdir(parents=True, exist_ok=True)
-            except (NotADirectoryError, FileExistsError):
-                raise ValueError(f"{shown} must be a folder; a part of it is a file") from None
-            part = manifest.with_suffix(f".{os.getpid()}.part")
-            part.write_text(json.dumps({"key": self.key}))
-            os.replace(part, manifest)
+            raise ValueError(f"{self._shown} must be a folder")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except (NotADirectoryError, FileExistsError):
+            raise ValueError(f"{self._shown} must be a folder; a part of it is a file") from None
+        # listed first: another process writes its manifest before anything else
+        is_foreign = any(path.suffix != ".part" for path in self.folder.iterdir())
+        manifest = self.folder / "manifest.json"
+        if not manifest.exists():
+            if is_foreign:
+                raise ValueError(f"{self._shown} is not empty and has no manifest.json; use an empty or new "
+                                 "folder")
+            with suppress(FileExistsError):  # of another process, meanwhile
+                write_atomically(manifest, json.dumps({"key": self.key}).encode(), new=True)
+        self._compare(manifest)
+        sweep(self.folder)
+
+    def _compare(self, manifest: Path) -> None:
+        """Refuse the manifest of another simulation."""
+        try:
+            with open(manifest, "rb") as file:
+                key = json.loads(file.read(_MANIFEST_BYTES).decode())["key"]
+        except DAMAGED as error:
+            raise ValueError(f"{self._shown}: manifest.json is damaged ({type(error).__name__}: {error}); "
+                             "remove the folder to start again") from None
+        if key != self.key:
+            raise ValueError(f"{self._shown} belongs to another simulation (other problem, algorithm, seed, "
+                             "sizes or fedsim version); use another folder or remove this one")
 
     def _digest(self, block: BlockResult) -> str:
         digest = hashlib.sha256(f"{self.key} {block.first} {block.last}".encode())
         for name in _FIELDS:
             value = np.ascontiguousarray(getattr(block, name))
-            digest.update(repr(value.shape).encode() + value.tobytes())
+            digest.update(f"{value.dtype} {value.shape}".encode() + value.tobytes())
         return digest.hexdigest()
 
     def write(self, block: BlockResult) -> None:
         """Keep a finished block."""
         data = {name: getattr(block, name) for name in _FIELDS}
         data["digest"] = np.frombuffer(self._digest(block).encode(), dtype=np.uint8)
-        write_atomically(self.folder / f"block-{block.first}-{block.last}.npz", data)
+        # one that a power cut takes is computed again
+        write_atomically(self.folder / f"block-{block.first}-{block.last}.npz", data, lasting=False)
 
     def read(self) -> list[BlockResult]:
         """All kept blocks of the job's range, each leaf once, checked."""
@@ -73,13 +89,14 @@ class Checkpoint:
         for path in sorted(self.folder.glob("block-*.npz")):
             try:
                 first, last = (int(part) for part in path.stem.split("-")[1:])
-                data = read_arrays(path)
+                data = read_arrays(path, (*_FIELDS, "digest"))
                 block = BlockResult(first, last, *(data[name] for name in _FIELDS))
                 if bytes(data["digest"]).decode() != self._digest(block):
                     raise ValueError("its digest does not match")
             except DAMAGED as error:
-                raise ValueError(f"checkpoint block {path.name} is damaged or foreign ({error}); "
-                                 "remove it to compute it again") from None
+                raise ValueError(f"checkpoint block {path.name} is damaged or foreign "
+                                 f"({type(error).__name__}: {error}); remove it to compute it "
+                                 "again") from None
             leaves = set(range(first // LEAF, -(-last // LEAF)))
             if self.job.first <= first and last <= self.job.last and not leaves & done:
                 done |= leaves

@@ -7,16 +7,16 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..provenance import Provenance, attach
-from ..settings.validation import Array, array, definite, read_only, set_fields, shape, symmetric, whole
+from ..provenance import Provenance
+from ..settings.validation import Array, array, definite, set_fields, shape, symmetric, whole
+from .checks import check_law, kept
 from .distance import psd_sqrt, w2_gaussian
-from .storage import write_atomically
+from .storage import save_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,7 +177,8 @@ class Law:
 
     def __post_init__(self) -> None:
         # an edit in place would leave `of` as it was
-        set_fields(self, **{name: read_only(getattr(self, name)) for name in self._arrays})
+        set_fields(self, **{name: kept(name, getattr(self, name)) for name in self._arrays})
+        check_law(self, Law, Gaussian)
 
     @property
     def dim(self) -> int:
@@ -268,24 +269,21 @@ class Law:
         return data
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a .npz file (no pickle), atomically. `fedsim.load` reads it back."""
+        """Write to a .npz file (no pickle), atomically. `fedsim.load` reads it back.
+
+        Raises
+        ------
+        ValueError
+            When `path` cannot be a file's.
+        FileNotFoundError
+            When its folder does not exist.
+        """
         data = self._payload()
-        data["meta"] = np.frombuffer(json.dumps(data["meta"]).encode(), dtype=np.uint8)
-        write_atomically(Path(path), data)
+        meta = json.dumps(data["meta"], default=np.generic.item)
+        data["meta"] = np.frombuffer(meta.encode(), dtype=np.uint8)
+        save_arrays(path, data)
 
 
 def variances_of(cov: Array) -> Array:
     """Variances (n, d) of covariances (n, d, d), or of variances themselves."""
     return cov if cov.ndim == 2 else np.diagonal(cov, axis1=1, axis2=2)
-
-
-def law_fields(data: dict[str, Any], meta: dict[str, Any], of: Provenance) -> dict[str, Any]:
-    """Constructor arguments of `Law` from a saved file, of which `of` is what the law is of."""
-    def part(prefix: str) -> dict[str, Any]:
-        return {"rounds": data["rounds"], "mean": data[f"{prefix}mean"],
-                "cov": data.get(f"{prefix}cov"), "target": target,
-                "is_gaussian": meta["is_gaussian"]}
-
-    target = Gaussian(data["target_mean"], data["target_cov"]) if "target_mean" in data else None
-    clients = tuple(attach(Law(**part(f"client{i}_")), of.client(i)) for i in range(meta["n_clients"]))
-    return part("") | {"clients": clients, "label": meta["label"]}

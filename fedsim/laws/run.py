@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaincinv, ndtr, ndtri, stdtr
 
-from ..provenance import Provenance, attach, compared
+from ..provenance import compared
 from ..settings.validation import Array, one_of
+from .checks import check_run
 from .distance import check_quantile, w2_floor_parts, w2_floor_parts_diagonal
-from .law import Law, law_fields, variances_of
-from .storage import read_payload
+from .law import Law, variances_of
 
 _ROUNDING = 1e-12
 """Relative size of what rounding may add to a mean or covariance of replicas."""
@@ -108,8 +107,11 @@ class Run(Law):
     spread: Array | None = field(default=None, repr=False)
     n_leaves: int = 0
     seed: int = 0
-    _own_arrays = ("final", "averages", "leaf_cov", "spread")
-    _arrays = (*Law._arrays, *_own_arrays)
+    _arrays = (*Law._arrays, "final", "averages", "leaf_cov", "spread")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_run(self)
 
     def _floor_parts(self) -> tuple[Array, Array]:
         cov = self._covariance()
@@ -243,37 +245,3 @@ def _ratio(difference: Array, error: Array, rounding: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = difference / error
     return np.where((error <= rounding) & (np.abs(difference) <= rounding), 0.0, scores)
-
-
-def load(path: str | os.PathLike[str]) -> Law:
-    """Read a `Law` or `Run` written by ``save``.
-
-    Raises
-    ------
-    ValueError
-        When the file is damaged or was written by something else.
-
-    Examples
-    --------
-    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
-    >>> run = fs.simulate(problem, fs.FALD(0.1, local_steps=3), n_rounds=20, n_replicas=256, seed=1)
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / 'run.npz'
-    ...     run.save(path)
-    ...     again = fs.load(path)
-    >>> bool((again.mean == run.mean).all())
-    True
-    """
-    data, meta = read_payload(path)
-    try:
-        of = Provenance.from_json(meta.get("of"))  # files of older versions have none
-        fields = law_fields(data, meta, of)
-        if meta["kind"] == "Law":
-            return attach(Law(**fields), of)
-        extra: dict[str, Any] = {name: data.get(name) for name in Run._own_arrays}
-        run = Run(**fields, **extra, n_replicas=meta["n_replicas"], costs=meta["costs"],
-                  n_leaves=meta["n_leaves"], seed=meta["seed"])
-        return attach(run, of)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"path={str(path)!r} must be a file written by Law.save ({error!r})") from None

@@ -1,0 +1,183 @@
+"""What the fields of a law must be, whether it was computed, made by hand or read from a file.
+
+`check_law` and `check_run` hold for every one that is made and pass over the covariances in pieces that fit a
+processor's cache; `check_semidefinite` factorises them and is for what was read from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..settings.validation import Array, instance, nonnegative, read_only, shape, shown, whole
+
+_PIECE = 2**16
+"""Numbers of a piece of a large array."""
+_ROUNDING = 1e-9
+"""What rounding may take from a covariance, relative to the law's largest."""
+_ROUNDING_OF_SQUARE = 1e-15
+"""And relative to the square of its largest mean."""
+
+
+def kept(name: str, value: Any) -> Any:
+    """An array field as a law keeps it: a view that cannot be written to, or None.
+
+    Raises
+    ------
+    ValueError
+        For a masked or ragged one.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"{name} must not be a masked array; fill or drop what is masked")
+    try:
+        return read_only(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of real numbers ({error})") from None
+
+
+def _numbers(name: str, value: Any, *axes: int) -> None:
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf":
+        raise ValueError(f"{name}={shown(value)} must be an array of real numbers")
+    if value.ndim not in axes:
+        raise ValueError(f"{name} has shape {value.shape}; it must have {' or '.join(map(str, axes))} axes")
+
+
+def _pieces(value: Array) -> Iterator[tuple[int, Array]]:
+    """Runs of rows of an array that fit a processor's cache, each with the number of its first row."""
+    rows = max(1, _PIECE // max(1, value[0].size)) if len(value) else 1
+    for begin in range(0, len(value), rows):
+        yield begin, value[begin:begin + rows]
+
+
+def _finite(name: str, value: Array, rounds: np.ndarray | None = None) -> None:
+    for begin, piece in _pieces(value):
+        if not np.isfinite(piece).all():
+            where = np.argwhere(~np.isfinite(piece))[0]
+            index = ", ".join(str(int(i)) for i in (where[0] + begin, *where[1:]))
+            what = name if rounds is None else f"{name} of the law at round {rounds[where[0] + begin]}"
+            raise ValueError(f"{what} must be finite; {name}[{index}]={piece[tuple(where)]}")
+
+
+def _check_rounds(rounds: Any) -> None:
+    _numbers("rounds", rounds, 1)
+    if rounds.dtype.kind not in "iu" or not rounds.size or rounds[0] < 0 or (rounds[1:] <= rounds[:-1]).any():
+        raise ValueError(f"rounds={shown(rounds)} must be increasing integers, at least 0")
+
+
+def _slack(mean: Array, cov: Array) -> float:
+    """What rounding may take from a variance."""
+    with np.errstate(over="ignore"):
+        size = max(float(np.abs(piece).max(initial=0.0)) for _, piece in _pieces(cov))
+        return float(_ROUNDING * size + _ROUNDING_OF_SQUARE * np.abs(mean).max(initial=0.0)**2)
+
+
+def _check_covariance(mean: Array, cov: Any, rounds: np.ndarray) -> None:
+    """Shape, finite, variances not negative, and what holds entry by entry of a covariance."""
+    _numbers("cov", cov, 2, 3)
+    dim = mean.shape[1]
+    shape("cov", cov, (*mean.shape, dim) if cov.ndim == 3 else mean.shape, " as mean has it")
+    _finite("cov", cov, rounds)
+    slack = _slack(mean, cov)
+    for begin, piece in _pieces(cov):
+        variances = piece if cov.ndim == 2 else np.diagonal(piece, axis1=1, axis2=2)
+        if (variances < -slack).any():
+            row, i = (int(k) for k in np.argwhere(variances < -slack)[0])
+            raise ValueError(f"cov[{begin + row}] has a negative variance {variances[row, i]:g} of "
+                             f"coordinate {i}; it must be at least 0")
+        if cov.ndim == 3 and dim > 1:
+            _check_entries(begin, piece, variances, slack)
+
+
+def _check_entries(begin: int, piece: Array, variances: Array, slack: float) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        lopsided = np.abs(piece - np.swapaxes(piece, 1, 2)) > slack
+        scale = np.sqrt(np.maximum(variances, 0.0) + slack)
+        large = np.abs(piece) > (1.0 + _ROUNDING) * scale[:, :, None] * scale[:, None, :]
+    for wrong, why in ((lopsided, "it must be symmetric"), (large, "no correlation can exceed 1")):
+        if wrong.any():
+            row, i, j = (int(k) for k in np.argwhere(wrong)[0])
+            raise ValueError(f"cov[{begin + row}, {i}, {j}]={piece[row, i, j]:g}; {why}")
+
+
+def check_semidefinite(law: Any) -> None:
+    """Refuse covariances with a negative eigenvalue beyond rounding.
+
+    Raises
+    ------
+    ValueError
+        Naming `cov`, the round and the eigenvalue.
+    """
+    if law.cov is None or law.cov.ndim == 2:
+        return
+    slack = law.dim * _slack(law.mean, law.cov)
+    for begin, piece in _pieces(law.cov):
+        try:
+            np.linalg.cholesky(piece + max(slack, 1e-300) * np.eye(law.dim))
+        except np.linalg.LinAlgError:
+            smallest = np.linalg.eigvalsh(piece)[:, 0]
+            row = int(np.argmin(smallest))
+            if smallest[row] < -slack:
+                raise ValueError(f"cov[{begin + row}] has smallest eigenvalue {smallest[row]:g}; it must be "
+                                 "positive semidefinite") from None
+
+
+def check_law(law: Any, kind: type, gaussian: type) -> None:
+    """Check a law's own fields; `kind` is the class of its clients' laws, `gaussian` that of its target.
+
+    Raises
+    ------
+    ValueError
+        Naming the field, its value and the condition.
+    """
+    _check_rounds(law.rounds)
+    _numbers("mean", law.mean, 2)
+    if law.mean.shape[1] == 0:
+        raise ValueError(f"mean has shape {law.mean.shape}; it must have a column per coordinate")
+    shape("mean", law.mean, (len(law.rounds), law.dim), " (one row per recorded round)")
+    _finite("mean", law.mean, law.rounds)
+    if law.cov is not None:
+        _check_covariance(law.mean, law.cov, law.rounds)
+    if law.target is not None:
+        instance("target", law.target, gaussian)
+        if law.target.dim != law.dim:
+            raise ValueError(f"target has dimension {law.target.dim}; it must be that of mean, {law.dim}")
+    instance("is_gaussian", law.is_gaussian, bool, np.bool_)
+    instance("label", law.label, str)
+    for number, client in enumerate(instance("clients", law.clients, tuple, list)):
+        instance(f"clients[{number}]", client, kind)
+        shape(f"clients[{number}].mean", client.mean, law.mean.shape, " as mean has it")
+        if (client.rounds != law.rounds).any():
+            raise ValueError(f"clients[{number}].rounds={shown(client.rounds)} must be those of the law")
+
+
+def check_run(run: Any) -> None:
+    """Check what a run has besides the fields of a law.
+
+    Raises
+    ------
+    ValueError
+        Naming the field, its value and the condition.
+    """
+    whole("n_replicas", run.n_replicas, 1)
+    whole("n_leaves", run.n_leaves)
+    whole("seed", run.seed)
+    for name, cost in instance("costs", run.costs, dict).items():
+        nonnegative(f"costs[{instance('a name in costs', name, str)!r}]", cost)
+    for name, wanted in (("final", (run.n_replicas, run.dim)), ("averages", (run.n_replicas,))):
+        value = getattr(run, name)
+        if value is not None:
+            _numbers(name, value, len(wanted))
+            shape(name, value, wanted, " (one row per replica)")
+            _finite(name, value)
+    for name in ("leaf_cov", "spread"):
+        value = getattr(run, name)
+        if value is None:
+            continue
+        if run.cov is None:
+            raise ValueError(f"{name} must be None when cov is")
+        _numbers(name, value, run.cov.ndim)
+        shape(name, value, run.cov.shape, " as cov has it")
+        if name == "leaf_cov" or run.n_leaves > 1:  # a spread of one leaf is not a number
+            _finite(name, value)

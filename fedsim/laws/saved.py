@@ -1,0 +1,78 @@
+"""`load`: from the arrays of a file to a Law or Run, checked as one made by hand, and its covariances too."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..provenance import Provenance, attach
+from .checks import check_semidefinite
+from .law import Gaussian, Law
+from .run import Run
+from .storage import DAMAGED, foreign, read_payload
+
+_OF_RUN = ("final", "averages", "leaf_cov", "spread")
+
+
+def _target(data: dict[str, Any]) -> Gaussian | None:
+    if not {"target_mean", "target_cov"} & data.keys():
+        return None
+    try:
+        return Gaussian(data["target_mean"], data["target_cov"])
+    except ValueError as error:
+        raise ValueError(f"target_{error}") from None
+
+
+def _law(data: dict[str, Any], meta: dict[str, Any], of: Provenance) -> Law:
+    target = _target(data)
+
+    def part(prefix: str) -> dict[str, Any]:
+        return {"rounds": data["rounds"], "mean": data[f"{prefix}mean"], "cov": data.get(f"{prefix}cov"),
+                "target": target, "is_gaussian": meta["is_gaussian"]}
+
+    def client(number: int) -> Law:
+        try:
+            law = Law(**part(f"client{number}_"))
+            check_semidefinite(law)
+        except ValueError as error:
+            raise ValueError(f"clients[{number}]: {error}") from None
+        return attach(law, of.client(number))
+
+    clients = tuple(client(number) for number in range(meta["n_clients"]))
+    fields: dict[str, Any] = part("") | {"clients": clients, "label": meta["label"]}
+    if meta["kind"] == "Law":
+        return Law(**fields)
+    fields |= {name: data.get(name) for name in _OF_RUN}
+    return Run(**fields, **{name: meta[name] for name in ("n_replicas", "costs", "n_leaves", "seed")})
+
+
+def load(path: str | os.PathLike[str]) -> Law:
+    """Read a `Law` or `Run` written by ``save``.
+
+    Raises
+    ------
+    ValueError
+        When the file is damaged or was written by something else, naming the field that cannot be right.
+    FileNotFoundError
+        When there is none.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> run = fs.simulate(problem, fs.FALD(0.1, local_steps=3), n_rounds=20, n_replicas=256, seed=1)
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / 'run.npz'
+    ...     run.save(path)
+    ...     again = fs.load(path)
+    >>> bool((again.mean == run.mean).all())
+    True
+    """
+    data, meta = read_payload(path)
+    try:
+        of = Provenance.from_json(meta.get("of"))  # files of older versions have none
+        law = _law(data, meta, of)
+        check_semidefinite(law)
+        return attach(law, of)
+    except DAMAGED as error:
+        raise foreign(path, error) from None

@@ -47,12 +47,12 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -e $@ || $(PYTHON) -m venv --clear $(VENV)
 	@echo "environment: installing the versions of constraints.txt"
 	@$(PIP) hatchling
-	@$(PIP) --no-build-isolation -e '.[test,figures]'
+	@$(PIP) --no-build-isolation -e '.[test,figures,cluster]'
 	@touch $@
 
 $(BENCH_STAMP): $(STAMP)
 	@echo "environment: installing JAX for the comparison"
-	@$(PIP) --no-build-isolation -e '.[test,figures,bench]'
+	@$(PIP) --no-build-isolation -e '.[test,figures,cluster,bench]'
 	@touch $@
 
 $(MUTANTS_STAMP): $(STAMP)

@@ -15,7 +15,7 @@ from . import gallery, run, store
 from .data import Files, chosen_files
 from .discovery import chosen, figures
 from .figure import SCALES, BadInput, Figure, Tables, clear_note
-from .pool import pool
+from .pool import HELP, results
 
 Done = tuple[Tables, float]
 COMMANDS = ("scoreboard", "gallery", "readme", "rejudge")
@@ -37,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     line.add_argument("--out", metavar="FOLDER", help="write there instead of figures/")
     line.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), metavar="N",
                       help="processes that compute figures (default the number of cores, at most 4)")
+    line.add_argument("--executor", metavar="WHERE", help=HELP)
     line.add_argument("--data", action="append", default=[], metavar="PATH",
                       help="a data file, or a folder of data files under their usual names (see --list); "
                            "may be repeated; results go to figures/data/ unless --out says otherwise")
@@ -85,14 +86,14 @@ def work(figure: Figure, arguments: argparse.Namespace, files: Files, done: Done
 
 
 def _computed(todo: Sequence[Figure], arguments: argparse.Namespace, files: Files) -> Iterator[Done | None]:
-    """What the processes computed, in order; None where this one is to do it."""
+    """What other processes computed, in order; None where this one is to do it."""
     workers = min(arguments.workers, len(todo))
-    if arguments.draw or workers < 2:
+    if arguments.draw or (workers < 2 and arguments.executor is None):
         yield from [None] * len(todo)
         return
-    one = partial(run.computed_by_id, scale=arguments.scale, given=files)
-    with pool(workers) as processes:
-        yield from processes.imap(one, [figure.id for figure in todo])
+    paths = {name: path.resolve() for name, path in files.items()}
+    one = partial(run.computed_by_id, scale=arguments.scale, given=paths)
+    yield from results(one, [figure.id for figure in todo], workers, arguments.executor, in_order=True)
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -1,13 +1,30 @@
-"""Processes that share the work of the command line."""
+"""Processes and executors that share the work of the command line."""
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import multiprocessing
 import multiprocessing.pool
 import signal
 import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, as_completed
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import fedsim
+import theory
+from fedsim.engine.pool import check_executor
 
 from . import figure
+
+HELP = ("where the work is done, instead of --workers processes: dask=ADDRESS, a Dask cluster whose workers "
+        "have this checkout installed, or package.module:name, which is called and gives a "
+        "concurrent.futures executor (concurrent.futures:ProcessPoolExecutor)")
+"""What the command line says of ``--executor``."""
 
 
 def pool(workers: int) -> multiprocessing.pool.Pool:
@@ -20,3 +37,78 @@ def pool(workers: int) -> multiprocessing.pool.Pool:
         return make(workers, figure.be_quiet)
     finally:
         signal.signal(signal.SIGINT, previous)
+
+
+@cache
+def _sources() -> str:
+    """Hash of every source that decides a number."""
+    digest = hashlib.sha256()
+    for root in (Path(str(module.__file__)).parent for module in (fedsim, theory, figure)):
+        for path in sorted(root.rglob("*.py")):
+            digest.update(f"{root.name}/{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _called(sources: str, function: Callable[[Any], Any], item: Any) -> Any:
+    """`function` of an item, in a process that has the same sources."""
+    if sources != _sources():
+        raise figure.BadInput("--executor: a worker has another version of this checkout; update it there")
+    return function(item)
+
+
+def _on_dask(words: str, address: str, ending: ExitStack) -> Any:
+    """The executor of a Dask cluster; `ending` disconnects."""
+    try:
+        distributed = importlib.import_module("distributed")
+    except ImportError:
+        raise figure.BadInput(f"--executor {words} needs the extra `cluster` (distributed)") from None
+    try:
+        client = distributed.Client(address, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise figure.BadInput(f"--executor {words}: no scheduler answers there ({error})") from None
+    return ending.enter_context(client).get_executor()
+
+
+def _made(words: str) -> Any:
+    """What the callable ``package.module:name`` gives."""
+    module, _, name = words.partition(":")
+    try:
+        make = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise figure.BadInput(f"--executor {words} must be dask=ADDRESS or package.module:name of a callable "
+                              f"({error})") from None
+    try:
+        return make()
+    except Exception as error:
+        raise figure.BadInput(f"--executor {words}: calling it failed "
+                              f"({type(error).__name__}: {error})") from error
+
+
+@contextmanager
+def opened(words: str) -> Iterator[Executor]:
+    """The executor that ``--executor`` names, shut down afterwards; `BadInput` says what is wrong with it."""
+    with ExitStack() as ending:
+        kind, _, address = words.partition("=")
+        executor = _on_dask(words, address, ending) if kind == "dask" else _made(words)
+        try:
+            check_executor(object() if executor is None else executor)
+        except ValueError as error:
+            raise figure.BadInput(f"--executor {words}: {error}") from None
+        yield ending.enter_context(executor)
+
+
+def results(function: Callable[[Any], Any], items: Sequence[Any], workers: int, executor: str | None,
+            in_order: bool) -> Iterator[Any]:
+    """`function` of every item, computed elsewhere: in order, or as they finish."""
+    if executor is None:
+        with pool(min(workers, len(items))) as processes:
+            yield from (processes.imap if in_order else processes.imap_unordered)(function, items)
+        return
+    with opened(executor) as where:
+        futures = [where.submit(partial(_called, _sources(), function), item) for item in items]
+        try:
+            for future in futures if in_order else as_completed(futures):
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()

@@ -146,8 +146,12 @@ def run_on_threads(job: Job, blocks: Iterable[Block], threads: int, take: Take, 
         pool.shutdown(cancel_futures=True)
 
 
-def run_whole_block(source: str, job: Job, first: int, last: int) -> BlockResult:
-    """A task of an executor: refused where its process would run another fedsim than the one that asks."""
+def run_whole_block(source: str, call: str, job: Job, first: int, last: int) -> BlockResult:
+    """A task of an executor: refused where its process would run another fedsim than the one that asks.
+
+    `call` is of one call alone: Dask knows tasks by their arguments, and those of an interrupted call are
+    cancelled.
+    """
     if source != source_hash():
         raise RuntimeError("a process of the executor has other sources of fedsim or another numba than the "
                            "one that called simulate: all replicas are to be of one simulation")
@@ -161,7 +165,7 @@ def run_on_executor(job: Job, blocks: Iterable[Block], executor: Executor, take:
     On Ctrl-C, or any error, tasks that have not finished are cancelled, those that have are taken, and it
     is raised again.
     """
-    coming = iter(blocks)
+    coming, call = iter(blocks), os.urandom(8).hex()
     pending: Pending = set()
 
     def handle(result: BlockResult) -> None:
@@ -170,7 +174,7 @@ def run_on_executor(job: Job, blocks: Iterable[Block], executor: Executor, take:
 
     def next_task(running: int) -> tuple[Any, ...] | None:
         block = next(coming, None)
-        return None if block is None else (run_whole_block, source_hash(), job, *block)
+        return None if block is None else (run_whole_block, source_hash(), call, job, *block)
 
     try:
         _run(executor, next_task, in_flight, pending, handle)

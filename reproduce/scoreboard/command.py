@@ -38,7 +38,8 @@ import pandas as pd
 import theory
 
 from .. import gallery, store
-from ..pool import pool
+from ..figure import BadInput
+from ..pool import HELP, results
 from .kept import Kept
 from .rows import DIGITS, Row, rows
 
@@ -57,18 +58,18 @@ def _timed(id: str, n_problems: int) -> tuple[list[Row], float]:
     return rows(entry, n_problems), time.perf_counter() - begin
 
 
-def _finished(ids: Sequence[str], n_problems: int, workers: int) -> Iterator[tuple[list[Row], float]]:
+def _finished(ids: Sequence[str], n_problems: int, workers: int,
+              executor: str | None) -> Iterator[tuple[list[Row], float]]:
     """Rows of the theorems as they finish."""
     one = partial(_timed, n_problems=n_problems)
-    if min(workers, len(ids)) < 2:
+    if executor is None and min(workers, len(ids)) < 2:
         yield from map(one, ids)
-        return
-    with pool(min(workers, len(ids))) as processes:
-        yield from processes.imap_unordered(one, ids)
+    else:
+        yield from results(one, ids, workers, executor, in_order=False)
 
 
 def table(n_problems: int = PROBLEMS, workers: int = 1, kept: Kept | None = None,
-          tell: Callable[[str], None] | None = None) -> pd.DataFrame:
+          tell: Callable[[str], None] | None = None, executor: str | None = None) -> pd.DataFrame:
     """One row per theorem and variant, whatever the number of workers.
 
     Parameters
@@ -77,13 +78,15 @@ def table(n_problems: int = PROBLEMS, workers: int = 1, kept: Kept | None = None
     workers : processes
     kept : where finished theorems are kept and found
     tell : what takes a line of text per finished theorem
+    executor : instead of processes; see ``--executor``
     """
     ids = [entry.id for entry in theory.theorems()]
     known = kept.load() if kept is not None else {}
     finished = {id: known[id] for id in ids if id in known}
     if finished and tell is not None:
         tell(f"{len(finished)} of {len(ids)} theorems are kept from an interrupted run")
-    for rows_of, seconds in _finished([id for id in ids if id not in finished], n_problems, workers):
+    left = [id for id in ids if id not in finished]
+    for rows_of, seconds in _finished(left, n_problems, workers, executor):
         id = rows_of[0]["theorem"]
         finished[id] = rows_of
         if kept is not None:
@@ -119,6 +122,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--problems", type=int, default=PROBLEMS, help=f"per theorem (default {PROBLEMS})")
     parser.add_argument("--workers", type=int, default=cores, metavar="N",
                         help=f"processes (default the number of cores, {cores})")
+    parser.add_argument("--executor", metavar="WHERE", help=HELP)
     parser.add_argument("--out", metavar="FOLDER", help="write scoreboard.csv there instead of figures/")
     arguments = parser.parse_args(given)
     for name in ("problems", "workers"):
@@ -134,7 +138,10 @@ def main(given: Sequence[str]) -> int:
     kept = Kept(folder, arguments.problems)
     try:
         board = table(arguments.problems, arguments.workers, kept,
-                      partial(print, file=sys.stderr, flush=True))
+                      partial(print, file=sys.stderr, flush=True), arguments.executor)
+    except BadInput as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("\nthe finished theorems are kept: the same command goes on from there", file=sys.stderr)
         raise

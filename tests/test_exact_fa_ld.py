@@ -260,3 +260,17 @@ def test_sums_over_local_steps():
     close(equal.deviation(), listed.deviation(), 1e-14)
     close(equal.injected(*pairs), listed.injected(*pairs), 1e-14)
     close(equal.gradient(*pairs), listed.gradient(*pairs), 1e-14)
+
+
+@pytest.mark.parametrize("hessians", [
+    np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 0.5]]),
+    np.array([[[1.0, 0.2], [0.2, 2.0]], [[1.0, 0.2], [0.2, 3.0]], [[1.0, 0.2], [0.2, 0.5]]])])
+def test_hessians_that_share_entries_are_told_apart(hessians):
+    """Turned about, the same clients differ in the first entry of their Hessians."""
+    minimizers = np.array([[0.0, 1.0], [2.0, -1.0], [-0.5, 3.0]])
+    algorithm = FALD(0.2, 3, shared_noise=0.4)
+    law = exact_law(Quadratic(hessians, minimizers), algorithm, 4)
+    axes = tuple(range(1, hessians.ndim))
+    turned = exact_law(Quadratic(np.flip(hessians, axes).copy(), minimizers[:, ::-1].copy()), algorithm, 4)
+    close(law.mean, turned.mean[:, ::-1])
+    close(law.cov, turned.cov[:, ::-1, ::-1])

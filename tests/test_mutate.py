@@ -61,6 +61,7 @@ def test_verdicts(tests, new, verdict, tmp_path, monkeypatch):
     (["caught", "caught"], 0), (["caught", UNKNOWN], 2), (["SURVIVED", UNKNOWN], 1), (["SURVIVED"] * 2, 1)])
 def test_the_exit_code_says_what_came_out(verdicts, code, monkeypatch, capsys):
     monkeypatch.setattr(runner, "faults", lambda: FAULTS[:2])
+    monkeypatch.setattr(runner, "bounded", lambda: None)  # else it would bound the tests that follow
     monkeypatch.setattr(runner, "sound", lambda chosen, timeout: True)
     monkeypatch.setattr(runner, "judged", lambda fault, timeout: (verdicts[FAULTS.index(fault)], "words"))
     monkeypatch.setattr(sys, "argv", ["mutate"])

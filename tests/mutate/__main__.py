@@ -20,8 +20,19 @@ from . import ROOT, Fault, faults
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", "*.egg-info", "figures",
                                   "build", "dist", ".hypothesis")
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
+MEMORY = 8 * 2**30
 VERDICTS = {0: "SURVIVED", 1: "caught"}
 UNKNOWN = "NO VERDICT"
+
+
+def bounded() -> None:
+    """Bound the memory of this process and its tests: a fault may be that a limit is ignored."""
+    try:
+        import resource
+    except ImportError:  # not on Unix
+        return
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY if most < 0 else min(MEMORY, most), most))
 
 
 def copied(folder: Path) -> Path:
@@ -83,6 +94,7 @@ def main() -> int:
     if arguments.list:
         print(*(f"{fault.file:45} {fault.name}: {' '.join(fault.tests)}" for fault in chosen), sep="\n")
         return 0
+    bounded()
     if not chosen or not sound(chosen, arguments.timeout):
         return 2
     counts = dict.fromkeys((*VERDICTS.values(), UNKNOWN), 0)

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .__main__ import PYTEST, VERDICTS, copied, run
+from .__main__ import PYTEST, VERDICTS, bounded, copied, run
 
 ROOMS = tomllib.loads(Path(__file__).with_name("rooms.toml").read_text(encoding="utf-8"))
 
@@ -124,6 +124,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0, help="no new change later than this")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for the tests of one change")
     arguments = parser.parse_args()
+    bounded()
     began, draws = time.monotonic(), random.Random(arguments.seed)
     name = draws.choice(sorted(ROOMS["room"]))
     name = arguments.room or name

@@ -4,7 +4,7 @@ from . import Fault
 
 MOMENTS = ("tests/test_engine.py", "-k", "moments_are_those")
 CHECKPOINT = ("tests/test_engine.py", "-k", "checkpoint or damaged or removed or another")
-MEMORY = ("tests/test_engine.py", "tests/test_memory_of_clients.py", "-k", "memory_is or clients_count")
+MEMORY = ("tests/test_memory_of_runs.py",)
 FLOOR = ("tests/test_distance.py",)
 JOB, RUNNING, TREE = "fedsim/engine/job.py", "fedsim/engine/running.py", "fedsim/engine/moments.py"
 BLOCK, POOL, KEPT = "fedsim/engine/block.py", "fedsim/engine/pool.py", "fedsim/engine/checkpoint.py"

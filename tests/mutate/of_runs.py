@@ -77,5 +77,5 @@ FAULTS = [
           ("tests/test_replicas_against_law.py", "-k", "FALD and partly")),
     Fault("the stability limit is a thousandth too large", "fedsim/stability/search.py",
           "min(radius(step), 2.0) - 1.0, low, high,", "min(radius(step / 1.001), 2.0) - 1.0, low, high,",
-          ("tests/test_engine.py", "-k", "unstable", "tests/test_stability_minibatch.py")),
+          ("tests/test_stability_limits.py",)),
 ]

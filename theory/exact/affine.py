@@ -35,6 +35,8 @@ DIRECT_DIM = 24
 """Largest group in which the stationary covariance of a random map is one linear solve."""
 SMALL = 2
 """Up to this size of groups a matrix on the entries of a covariance is cheap."""
+WELL = 1e12
+"""Condition number up to which it is; sums of positive terms keep more digits beyond."""
 Moments = tuple[Array, Array | None]
 
 
@@ -208,7 +210,8 @@ class AffineMap:
         source = self.source(mean)
         if self.width == 1:
             return mean, source / -self.lift
-        if self.width <= (SMALL if self.spread is None else DIRECT_DIM):
+        direct = self.width <= (SMALL if self.spread is None else DIRECT_DIM)
+        if direct and (self.spread is not None or self.between or np.linalg.cond(self.lift).max() < WELL):
             solved: Any = np.linalg.solve(-self.lift, flat(source)).reshape(source.shape)
             return mean, solved if self.between else symmetrised(solved)
         solve, cov = doubling(self.deviation), np.zeros_like(source)

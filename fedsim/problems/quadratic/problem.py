@@ -189,6 +189,11 @@ class Quadratic(ByValue, ProblemParts):
     def target(self, temperature: float = 1.0) -> Gaussian:
         """The law proportional to exp(-f / temperature)."""
         tau = positive("temperature", temperature)
+        least = float((np.diagonal(self.mean_hessian) if self.structure == "dense"
+                       else self.mean_hessian).min())
+        if not least * 1e308 > tau:
+            raise ValueError(f"hessians with mean curvature {least:g} must be more than {tau / 1e308:g}: the "
+                             "target's variance would leave the range of float64")
         if self.structure == "dense":
             inverse = np.linalg.inv(self.mean_hessian)
             return Gaussian(self.minimizer, tau * 0.5 * (inverse + inverse.T))

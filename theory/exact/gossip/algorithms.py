@@ -42,8 +42,8 @@ class DESGHMCFamily(DecentralizedFamily):
     """A step of DE-SGHMC."""
 
     def move(self, algorithm: Any, size: float) -> Move:
-        friction = algorithm.friction
-        return Move(size, 1.0 - friction * size, 2.0 * friction * size)
+        damping = algorithm.friction * size
+        return Move(size, 1.0 - damping, 2.0 * damping, damping)
 
     def velocities(self, problem: Any, algorithm: Any) -> Array | None:
         return algorithm.start_velocities(problem)

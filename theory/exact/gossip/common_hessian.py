@@ -126,7 +126,7 @@ class ModeLaw:
             deviation = (modes - 1.0 - eta * theta)[..., None, None]
         else:
             entries = (modes - 1.0 - times_squared(eta, theta), eta * move.keep, -eta * theta,
-                       move.keep - 1.0)
+                       -move.lost)
             rows = [np.broadcast_to(entry, pulls.shape) for entry in entries]
             deviation = np.stack(rows, axis=-1).reshape(*pulls.shape, 2, 2)
         kicks = move.kicks

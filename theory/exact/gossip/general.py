@@ -36,6 +36,13 @@ class Move(NamedTuple):
     size: float
     keep: float | None
     heat: float
+    damping: float | None = None
+
+    @property
+    def lost(self) -> float:
+        """1 - beta, which keeps its digits where the `damping` friction times step size was given."""
+        assert self.keep is not None
+        return 1.0 - self.keep if self.damping is None else self.damping
 
     @property
     def parts(self) -> int:
@@ -185,7 +192,7 @@ class GossipMap:
         x = state[:, 0]
         if self.move.keep is None:
             return (c.mixed(x) - eta * c.pulled(x)).reshape(columns.shape)
-        change = (self.move.keep - 1.0) * state[:, 1] - eta * c.pulled(x)
+        change = -self.move.lost * state[:, 1] - eta * c.pulled(x)
         moved = c.mixed(x) + eta * (state[:, 1] + change)
         return np.stack([moved, change], axis=1).reshape(columns.shape)
 
@@ -238,7 +245,7 @@ class GossipMap:
     def fixed_mean(self) -> Array:
         """Solution of m = M m + v: (I - W + a A) x = a A b, velocities (W - I) x / eta."""
         c, move = self.components, self.move
-        rate = move.size if move.keep is None else move.size * move.size / (1.0 - move.keep)
+        rate = move.size if move.keep is None else move.size * move.size / move.lost
         positions = np.stack([self._solve(rate, group) for group in range(c.groups)])
         if move.keep is None:
             return positions.reshape(c.groups, -1)

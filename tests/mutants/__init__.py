@@ -108,7 +108,7 @@ class Mutants:
     def arrays_change(self, name, case):
         """Decorator of a function of the problem's compiled form that returns another of the same class."""
         def add(change):
-            self.override(name, case, lambda problem: _with_arrays(problem, change))
+            self.override(name, case, lambda problem: with_arrays(problem, change))
             return change
 
         return add
@@ -151,7 +151,7 @@ class Mutants:
                            record=self._record)
 
 
-def _with_arrays(problem, change):
+def with_arrays(problem, change):
     """The problem as an instance of a subclass whose compiled form is changed."""
     program = type(problem)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from examples_of.fa_ld import ETA, KAPPA, MEAN_TEMPERATURE, RHO2, TAU, WEIGHTS, D, H, K, L, M, by_hand, fald
@@ -9,6 +11,7 @@ from examples_of.fa_ld import ETA, KAPPA, MEAN_TEMPERATURE, RHO2, TAU, WEIGHTS, 
 import fedsim as fs
 import theory
 from fedsim.settings.schedules import Harmonic
+from theory.fa_ld.notation import LIMITS
 
 
 def test_setting_by_hand():
@@ -119,6 +122,12 @@ def test_a_schedule_takes_the_largest_step_of_the_round():
 
 
 # --- hypotheses, vacuity, refusals
+
+def test_the_largest_step_sizes_by_hand():
+    known = SimpleNamespace(L=5.0, m=2.0)
+    assert {name: round(largest(known), 12) for name, (_, largest) in LIMITS.items()} == {
+        "1/(2L)": 0.1, "1/(L+m)": 0.142857142857, "2/(L+m)": 0.285714285714, "2/m": 1.0}
+
 
 @pytest.mark.parametrize("step, holds", [(0.25, True), (0.25 * (1 + 1e-9), False), (0.1, True)])
 def test_step_size_margin(step, holds):

@@ -104,29 +104,104 @@ def test_an_executor_by_its_import_path(tmp_path, capsys):
 
 
 def commands():
-    """The shell lines of README's section, by what comes after `python docs/long_runs.py` and the like."""
+    """The shell lines of README's section, without what they say of themselves."""
     section, = re.findall(r"^## Long runs$(.*?)^## ", TEXT, re.MULTILINE | re.DOTALL)
     block, = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
     return [line.partition("#")[0].strip() for line in block.splitlines()]
 
 
+RUN, RESUME, SHARD, MERGE, SCHEDULER, WORKER, DASK, FIGURE = range(8)
+
+
 def started(line, folder):
     """A shell line of README as a process."""
-    words = shlex.split(line.rstrip("& "))
-    if words[0] == "python":
-        words = [sys.executable, *(str(ROOT / word) if word.startswith("docs/") else word for word in words[1:])]
-    else:  # of Dask
-        words = [sys.executable, "-m", "dask", *words[1:], *(["--no-dashboard"])]
-    return subprocess.Popen(words, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
+    program, *words = shlex.split(line.rstrip("& "))
+    words = [str(ROOT / word) if word.startswith("docs/") else word for word in words]
+    words = ["-m", "dask", *words, "--no-dashboard"] if program == "dask" else words
+    return subprocess.Popen([sys.executable, *words], cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
 
 
-def said(line, folder, code=0):
-    """What it prints when it ends with this exit code."""
+def printed(line, folder):
+    """What a shell line prints when it ends well."""
     process = started(line, folder)
     try:
         output, errors = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
-    assert process.returncode == code, errors
-    return errors if code else output
+    assert process.returncode == 0, errors
+    return output
+
+
+def main_of_the_script(*words):
+    runpy.run_path(str(ROOT / "docs" / "long_runs.py"))["main"](list(words))
+
+
+@pytest.fixture(scope="module", name="expected")
+def _expected(tmp_path_factory):
+    """What a run that nothing stops prints."""
+    return printed(commands()[RUN], tmp_path_factory.mktemp("run"))
+
+
+def test_an_interrupted_run_is_resumed(expected, tmp_path):
+    lines = commands()
+    process, deadline = started(lines[RUN], tmp_path), time.monotonic() + PATIENCE
+    try:
+        while not list(tmp_path.glob("long-run/block-*.npz")):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+    assert expected.startswith("100000 replicas: W2 at rounds [0, 10, 100] is [1.3128, ")
+    assert printed(lines[RESUME], tmp_path) == expected
+
+
+def test_shards_are_run_and_merged_by_commands(expected, tmp_path, monkeypatch, capsys):
+    lines = commands()
+    assert printed(lines[SHARD], tmp_path).startswith("12544 replicas")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="87456 of 100000 replicas are missing"):
+        main_of_the_script("merge")
+    for number in (1, 2, 4, 5, 6, 7, 8):
+        main_of_the_script("shard", str(number), "--of", "8")
+    assert printed(lines[MERGE], tmp_path) == expected
+    for words in (["shard", "9", "--of", "8"], ["--folder", "none", "resume"]):
+        with pytest.raises(SystemExit, match="2"):
+            main_of_the_script(*words)
+    told = capsys.readouterr().err
+    assert "shard 9 must be one of 1 to 8" in told and "there is nothing to resume" in told
+
+
+@pytest.fixture(scope="module", name="dask")
+def _dask(tmp_path_factory):
+    """The address of a Dask cluster that README's two commands made, on a free port."""
+    pytest.importorskip("distributed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    folder = tmp_path_factory.mktemp("dask")
+    processes = [started(commands()[which].replace("8786", port), folder) for which in (SCHEDULER, WORKER)]
+    try:
+        yield f"tcp://127.0.0.1:{port}"
+    finally:
+        for process in reversed(processes):  # the worker first: it ends its nanny's process too
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+
+
+def test_commands_run_on_dask(dask, expected, tmp_path):
+    """The client waits for the scheduler, and the scheduler for the worker."""
+    lines = [line.replace("tcp://127.0.0.1:8786", dask) for line in commands()]
+    assert printed(lines[DASK], tmp_path) == expected
+    assert "de_fig1" in printed(f"{lines[FIGURE]} --scale tiny --out .", tmp_path)
+    assert (tmp_path / "de_fig1.csv").exists()
+
+
+def test_the_commands_are_those():
+    lines = [line.split() for line in commands()]
+    assert [line[:3] for line in lines[:4]] == [["python", "docs/long_runs.py", name]
+                                                for name in ("run", "resume", "shard", "merge")]
+    assert [line[:2] for line in lines[4:]] == [["dask", "scheduler"], ["dask", "worker"],
+                                                ["python", "docs/long_runs.py"], ["python", "-m"]]

@@ -2,6 +2,6 @@
 
 from .paths import sample_path
 from .running import simulate
-from .shards import shards
+from .sharding import shards
 
 __all__ = ["sample_path", "shards", "simulate"]

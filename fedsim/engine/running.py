@@ -22,7 +22,7 @@ from .job import Job, make_job
 from .moments import Moments, Tree
 from .pool import check_executor, run_on_executor, run_on_threads, thread_count
 from .rounds import LEAF
-from .shards import refuse_missing, to_run
+from .sharding import refuse_missing, to_run
 
 
 def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_replicas: int, *, seed: int,

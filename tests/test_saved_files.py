@@ -230,7 +230,7 @@ def damage(data, random):
         data[begin:begin + length] = bytes(len(data[begin:begin + length]))
     elif kind == 4:
         places = [match.start() for match in re.finditer(rb"PK..|\x93NUMPY", bytes(data), re.DOTALL)]
-        data[int(random.choice(places)) + int(random.integers(46))] = int(random.integers(256))
+        data[min(size - 1, int(random.choice(places) + random.integers(46)))] = int(random.integers(256))
     else:
         data[begin:begin] = data[begin:begin + length]
     return bytes(data)

@@ -177,7 +177,6 @@ def test_shards_are_run_and_merged_by_commands(expected, tmp_path, monkeypatch, 
 @pytest.fixture(scope="module", name="dask")
 def _dask(tmp_path_factory):
     """The address of a Dask cluster that README's two commands made, on a free port."""
-    pytest.importorskip("distributed")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])

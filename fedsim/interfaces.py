@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from .settings.schedules import Schedule, as_schedule
-from .settings.validation import Array, array, shape
+from .settings.validation import Array, array, shape, shown
 from .vector.tiles import aligned
 
 if TYPE_CHECKING:
@@ -138,18 +138,21 @@ class AlgorithmParts(Protocol):
 
     def target(self, problem: Problem) -> Gaussian:
         """The law that this algorithm is meant to sample on `problem`."""
+        offers("problem", problem, Problem)
         return problem.target(self.temperature)
 
     def check(self, problem: Problem) -> None:
         """Raise ValueError unless this algorithm can run on this problem."""
-        return None
+        offers("problem", problem, Problem)
 
     def n_active(self, problem: Problem) -> int:
         """Clients that work in a round."""
+        offers("problem", problem, Problem)
         return problem.n_clients
 
     def variance_factor(self, problem: Problem) -> float:
         """`Participation.variance_factor`, 0 when all clients take part."""
+        offers("problem", problem, Problem)
         return 0.0
 
     def _steps(self, n_rounds: int) -> int:
@@ -204,15 +207,15 @@ _MISSING = object()
 def offers(name: str, value: object, interface: type) -> None:
     """Raise ValueError unless `value` has every part of `interface`, and its methods can be called."""
     if isinstance(value, type):
-        raise ValueError(f"{name}={value!r} must be a fedsim {name}, an instance and not the class")
+        raise ValueError(f"{name}={shown(value)} must be a fedsim {name}, an instance and not the class")
     for part, (declared, is_stub) in _members(interface).items():
         method = inspect.isfunction(declared)
         own = inspect.getattr_static(value, part, _MISSING)  # without computing a property
         missing = own is _MISSING or (is_stub and own is declared)
         if missing or (method and not callable(getattr(value, part))):
             what = f"no method {part}()" if method else f"no {part}"
-            raise ValueError(f"{name}={value!r} must be a fedsim {name}: {type(value).__name__} has {what}: "
-                             f"{inspect.getdoc(declared)}")
+            raise ValueError(f"{name}={shown(value)} must be a fedsim {name}: {type(value).__name__} has "
+                             f"{what}: {inspect.getdoc(declared)}")
 
 
 @cache
@@ -265,7 +268,7 @@ def start_moments(start: Any, dim: int, n_clients: int | None = None) -> tuple[A
     """
     if start is None:
         return np.zeros(dim), None
-    if hasattr(start, "mean") and hasattr(start, "cov") and not isinstance(start, np.ndarray):
+    if hasattr(start, "cov") and hasattr(start, "is_diagonal"):  # a Gaussian; tables have a `cov` too
         if start.dim != dim:
             raise ValueError(f"start has dimension {start.dim}; it must be {dim}")
         return start.mean, start.cov

@@ -137,6 +137,7 @@ def test_plans_stay_within_stability_and_name_what_is_missing():
             (lambda: stale.plan(known, ALGORITHM, 0.1, "w2"), "quantity='w2' must be one of"),
             (lambda: stale.plan(known, ALGORITHM, 0.1, step_constant=0.0), "step_constant=0.0 must be"),
             (lambda: stale.plan(None, ALGORITHM, 0.1), "must be a theory.Constants of convention 'global'"),
-            (lambda: stale.plan(known, fs.FALD(0.1), 0.1), "must be a StaleSGLD or StaleSGHMC")):
+            (lambda: stale.plan(known, fs.FALD(0.1), 0.1),
+             "must be a fedsim.StaleSGLD or a fedsim.StaleSGHMC")):
         with pytest.raises(ValueError, match=words):
             make()

@@ -246,7 +246,7 @@ def test_refusals():
     facts, algorithm = by_hand(), fs.DESGLD(0.1, W)
     with pytest.raises(ValueError, match="convention='federated' of the constants must be 'components'"):
         LD.w2_bound(by_hand(convention="federated"), algorithm, n_rounds=1)
-    with pytest.raises(ValueError, match="must be a DESGLD"):
+    with pytest.raises(ValueError, match=r"must be a fedsim\.DESGLD"):
         LD.w2_bound(facts, fs.DESGHMC(0.1, 1.0, W), n_rounds=1)
     with pytest.raises(ValueError, match="must be constant"):
         LD.w2_bound(facts, fs.DESGLD([0.1, 0.05], W), n_rounds=1)

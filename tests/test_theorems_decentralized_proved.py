@@ -224,7 +224,7 @@ def test_the_plan_refuses():
     facts = theory.Constants(dim=1, strong_convexity=1.0, smoothness=2.0, n_clients=2,
                              convention="components")
     mixing = fs.network.complete(2)
-    with pytest.raises(ValueError, match="must be a DESGHMC"):
+    with pytest.raises(ValueError, match=r"must be a fedsim\.DESGHMC"):
         HMC.plan(facts, fs.DESGLD(0.1, mixing), 0.1)
     with pytest.raises(ValueError, match=r"share=1\.5 must be from 0 to 1"):
         HMC.plan(facts, fs.DESGHMC(0.1, 1.0, mixing), 0.1, share=1.5)

@@ -277,7 +277,7 @@ def test_other_rounds_are_refused(changes, words):
     (lambda: fa_hmc.coupling_law(fs.Quadratic([1.0], [[0.0]]), fahmc(), -1), "n_steps=-1"),
     (lambda: fa_hmc.coupling_law("problem", fahmc(), 1), "problem='problem'"),
     (lambda: fa_hmc.plan(by_hand(), fahmc(), 0.0), "eps=0.0"),
-    (lambda: fa_hmc.plan(by_hand(), fs.FALD(0.1), 0.1), "must be a FAHMC"),
+    (lambda: fa_hmc.plan(by_hand(), fs.FALD(0.1), 0.1), "must be a fedsim.FAHMC"),
     (lambda: fa_hmc.plan(by_hand(), fahmc(), 1e-200), "eps=1e-200 is too small"),
     (lambda: fa_hmc.theorem_step_size(by_hand(), fahmc(), 0.1, constant=-1.0), "constant=-1.0"),
     (lambda: fa_hmc.dynamic_plan(by_hand(), fahmc(), 0.1, order="cubic"), "order='cubic'"),

@@ -201,7 +201,8 @@ def test_catalogue_lists_every_theorem():
 
 def test_the_decorator_checks_what_all_theorems_share(problem, algorithm):
     facts = theory.constants(problem, algorithm)
-    for arguments, words in [((1, algorithm), "constants=1"), ((facts, 2), "algorithm=2 must be a FALD")]:
+    for arguments, words in [((1, algorithm), "constants=1"),
+                             ((facts, 2), "algorithm=2 must be a fedsim.FALD")]:
         with pytest.raises(ValueError, match=words):
             theory.fa_ld.w2_bound(*arguments, n_rounds=1)
     with pytest.raises(ValueError, match="variant='wrong' must be one of 'proof', 'printed'"):

@@ -11,7 +11,19 @@ import numpy as np
 
 from fedsim.laws.law import Gaussian
 from fedsim.provenance import Provenance
-from fedsim.settings.validation import Array, array, one_of, read_only, real, shape
+from fedsim.settings.validation import (
+    Array,
+    array,
+    instance,
+    nonnegative,
+    one_of,
+    positive,
+    read_only,
+    real,
+    shape,
+    shown,
+    whole_numbers,
+)
 
 KINDS = ("upper", "lower", "rate")
 INDICES = ("round", "local_step", "leapfrog_step")
@@ -44,6 +56,9 @@ class Assumption:
     margin: float
 
     def __post_init__(self) -> None:
+        instance("name", self.name, str)
+        if not isinstance(self.holds, (bool, np.bool_)):
+            raise ValueError(f"holds={shown(self.holds)} must be True or False")
         margin = real("margin", self.margin)
         if bool(self.holds) != (margin >= 0.0):
             raise ValueError(f"holds={self.holds!r} contradicts margin={margin:g} in {self.name!r}; "
@@ -64,6 +79,7 @@ class Assumption:
         >>> theory.Assumption.at_most('step_size <= 1/(2 smoothness)', 0.25, 0.5)
         Assumption(name='step_size <= 1/(2 smoothness)', holds=True, margin=0.5)
         """
+        limit, value = positive("limit", limit), value if value in (np.inf, -np.inf) else real("value", value)
         margin = (limit - value) / limit
         if abs(margin) <= ROUNDING:
             margin = 0.0
@@ -72,7 +88,7 @@ class Assumption:
     @classmethod
     def yes(cls, name: str, holds: bool) -> Assumption:
         """A condition that holds or not: margin 1 or -1."""
-        return cls(name, bool(holds), 1.0 if holds else -1.0)
+        return cls(name, holds, 1.0 if isinstance(holds, (bool, np.bool_)) and holds else -1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,8 +162,17 @@ class Bound:
     def __post_init__(self) -> None:
         one_of("kind", self.kind, KINDS)
         one_of("index", self.index, INDICES)
+        for name in ("quantity", "source", "variant", "theorem"):
+            instance(name, getattr(self, name), str)
+        instance("target", self.target, Gaussian, type(None))
+        if self.start_distance is not None:
+            nonnegative("start_distance", self.start_distance)
+        if self.floor is not None and self.floor != np.inf:
+            nonnegative("floor", self.floor)
+        for name in ("terms", "inputs"):
+            instance(name, getattr(self, name), Mapping)
         value = array("value", self.value, 1)
-        rounds = read_only(np.array(self.rounds, dtype=np.int64))
+        rounds = read_only(whole_numbers("rounds", self.rounds).astype(np.int64))
         shape("rounds", rounds, value.shape, " (one per value)")
         if not self.terms:
             raise ValueError("terms must name at least one part of the bound")
@@ -163,6 +188,8 @@ class Bound:
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "rounds", rounds)
         object.__setattr__(self, "terms", MappingProxyType(terms))
+        for i, one in enumerate(instance("assumptions", self.assumptions, tuple, list)):
+            instance(f"assumptions[{i}]", one, Assumption)
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
         object.__setattr__(self, "inputs", MappingProxyType(dict(self.inputs)))
 

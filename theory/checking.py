@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedsim.interfaces import Algorithm, Problem
+from fedsim.interfaces import Algorithm, Problem, offers
 from fedsim.laws.law import Gaussian, Law
 from fedsim.provenance import Provenance, compared, differing, of_source
-from fedsim.settings.validation import Array, array, one_of, positive, shape
+from fedsim.settings.validation import Array, array, instance, one_of, positive, shape, shown, whole
 
 from .bound import Bound
 from .exact import exact_law
@@ -119,11 +119,10 @@ def check(bound: Bound, law: Any, *, level: float = 0.999, same: bool = True) ->
     >>> verdict.holds, verdict.first_violation, verdict.is_vacuous
     (True, None, True)
     """
-    if not isinstance(bound, Bound):
-        raise ValueError(f"bound={bound!r} must be a theory.Bound")
+    instance("bound", bound, Bound)
     if bound.kind == "rate":
         raise ValueError(f"kind='rate' of {bound.source}: a rate {instead_of_verdict(bound)}")
-    positive("level", level)
+    level = positive("level", level)
     of, names = of_source(law), ("bound", "law")
     known = differing(bound.of, of, names)
     try:
@@ -179,7 +178,7 @@ def _measure(bound: Bound, law: Any, level: float) -> Measured:
     if isinstance(law, Law):
         _moments(law)
     if isinstance(law, (np.ndarray, list, tuple, float, int)):
-        value = shape("law", array("law", np.atleast_1d(np.asarray(law)), 1), bound.value.shape,
+        value = shape("law", np.atleast_1d(array("law", law, 0, 1)), bound.value.shape,
                       " (one number per round of the bound)")
         return Measured(value, bound.rounds, float(np.abs(value).max()))
     return _QUANTITIES[one_of("quantity", bound.quantity, tuple(_QUANTITIES))].measure(bound, law, level)
@@ -200,7 +199,8 @@ def require_target(bound: Bound, theirs: Gaussian) -> None:
 
 def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
     if not isinstance(law, Law):
-        raise ValueError(f"law={law!r} must be a fedsim.Law or Run: the bound is about W2 at communications")
+        raise ValueError(f"law={shown(law)} must be a fedsim.Law or Run: the bound is about W2 at "
+                         "communications")
     if bound.index != "round":
         raise ValueError(f"index={bound.index!r} of the bound must be 'round' to compare with a Law")
     notes = ["the bound's target is not known: taken to be that of the law"] if bound.target is None else []
@@ -273,15 +273,17 @@ def examine(theorem: str | Theorem, problem: Problem, algorithm: Algorithm, n_ro
     """
     by_id = {entry.id: entry for entry in theorems()}
     entry = theorem if isinstance(theorem, Theorem) else by_id[one_of("theorem", theorem, tuple(by_id))]
-    if isinstance(algorithm, entry.algorithm):
-        entry.require(algorithm, problem)
-    facts = constants(problem, algorithm, start) if known is None else known
+    offers("problem", problem, Problem)
+    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
+    n_rounds = whole("n_rounds", n_rounds)
+    entry.require(algorithm, problem)
+    facts = constants(problem, algorithm, start) if known is None else instance("known", known, Constants)
     extra: dict[str, Any] = {}
     if entry.inputs is not None:
         with float64_range(f"problem={problem!r} in {entry.id}"):
             extra = entry.inputs(problem, algorithm, facts, n_rounds, start)
     bound = entry.function(facts, algorithm, n_rounds=n_rounds, record=record,
-                           variant=variant or entry.variants[0], **extra)
+                           variant=entry.variants[0] if variant is None else variant, **extra)
     object.__setattr__(bound, "given", ())  # by the theorem's own rule, from the problem itself
     if bound.kind == "rate":
         raise ValueError(f"theorem={entry.id!r} is a rate: it {instead_of_verdict(bound)}")

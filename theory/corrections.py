@@ -230,7 +230,7 @@ def _frame(entries: list[Erratum], evidence: bool) -> pd.DataFrame:
     for entry in entries:
         row: dict[str, Any] = {name: getattr(entry, name) for name in COLUMNS}
         row["theorems"] = list(entry.theorems)
-        if evidence:
+        if one_of("evidence", evidence, (True, False)):
             result = entry.evidence()
             row |= {"demonstrated": result.demonstrated, "speaks_for": result.speaks_for,
                     "numbers": {name: float(value) if isfinite(value) else None

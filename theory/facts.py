@@ -9,7 +9,7 @@ Which potentials an algorithm follows is its convention, an attribute of its cla
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,26 @@ import numpy as np
 from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
 from fedsim.laws.law import Gaussian, NoTarget
 from fedsim.provenance import Provenance, attach
-from fedsim.settings.validation import array, client_weights, nonnegative, one_of, positive, shape, whole
+from fedsim.settings.validation import (
+    array,
+    client_weights,
+    instance,
+    nonnegative,
+    one_of,
+    positive,
+    shape,
+    whole,
+)
 
 from .potentials import Potentials, potentials
 from .ranges import float64_range
 
 __all__ = ["Constants", "Potentials", "constants", "potentials"]
+
+def _are_several(value: object) -> bool:
+    """Something with entries, rather than one number."""
+    return hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
+
 
 CONVENTIONS = ("federated", "components", "global")
 INITIAL = ("initial_distance", "initial_second_moment", "initial_w2", "initial_spread")
@@ -112,8 +126,7 @@ class Constants:
             if getattr(self, name) is not None:
                 put(self, name, nonnegative(name, getattr(self, name)))
         one_of("convention", self.convention, CONVENTIONS)
-        if self.target is not None and not isinstance(self.target, Gaussian):
-            raise ValueError(f"target={self.target!r} must be a fedsim.Gaussian or None")
+        instance("target", self.target, Gaussian, type(None))
         if self.minimizer is not None:
             put(self, "minimizer", shape("minimizer", array("minimizer", self.minimizer, 1), (self.dim,)))
         self._per_client()
@@ -122,13 +135,13 @@ class Constants:
         """Normalise what there is one of per client."""
         put = object.__setattr__
         sizes = [len(value) for value in (self.weights, self.gradient_at_minimizer,
-                                          self.gradient_noise_traces) if np.ndim(value) > 0]
+                                          self.gradient_noise_traces) if _are_several(value)]
         n_clients = self.n_clients if self.n_clients is not None else (sizes or [1])[0]
         n_clients = whole("n_clients", n_clients, 1)
         put(self, "n_clients", n_clients)
         put(self, "weights", client_weights(self.weights, n_clients))
         traces = self.gradient_noise_traces
-        if np.ndim(traces) == 0:
+        if not _are_several(traces):
             traces = np.full(n_clients, nonnegative("gradient_noise_traces", traces))
         for name, values in (("gradient_noise_traces", traces), ("gaps_at_origin", self.gaps_at_origin)):
             if values is not None:
@@ -161,7 +174,7 @@ class Constants:
 
     def need(self, name: str) -> Any:
         """The constant of this name, or a ValueError when it is not known."""
-        value = getattr(self, name)
+        value = getattr(self, one_of("name", name, tuple(field.name for field in fields(self))))
         if value is None:
             raise ValueError(f"{name}=None is not known, and this theorem needs it: pass {name}=... to "
                              "theory.Constants, or use theory.constants(problem, algorithm, start)")

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import Array
+from fedsim.settings.validation import Array, shown
 
 from .bound import Assumption, Bound
 from .checking import Measured, quantity
@@ -64,7 +64,7 @@ class Source:
         """Register a quantity; any other law is a ValueError."""
         def measure(bound: Bound, law: Any, level: float) -> Measured:
             if not isinstance(law, self.kind):
-                raise ValueError(f"law={law!r} must be {self.words.format(meaning=meaning)}")
+                raise ValueError(f"law={shown(law)} must be {self.words.format(meaning=meaning)}")
             return read(bound, law)
 
         quantity(name, meaning, measure, lambda problem, algorithm, bound, n_rounds, start, record: self.make(

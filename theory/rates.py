@@ -25,9 +25,9 @@ def _above_zero(name: str, value: Any) -> Array:
     return checked
 
 
-def _pairs(x: Any, y: Any, least: int) -> tuple[Array, Array]:
+def _pairs(x: Any, y: Any, least: int, second_name: str = "y") -> tuple[Array, Array]:
     first = _above_zero("x", x)
-    second = shape("y", _above_zero("y", y), first.shape, " (one per x)")
+    second = shape(second_name, _above_zero(second_name, y), first.shape, " (one per x)")
     if len(np.unique(first)) < least:
         raise ValueError(f"x has {len(np.unique(first))} different entries; {least} are needed")
     return first, second
@@ -197,7 +197,7 @@ def fit_rate(x: Any, rate: Any, measured: Any, *, side: str = "upper", level: fl
     (3.0, 1.2, 'shape of the rate, fitted constant 3')
     """
     one_of("side", side, ("upper", "lower"))
-    first, second = _pairs(x, measured, 1)
+    first, second = _pairs(x, measured, 1, "measured")
     form = shape("rate", _above_zero("rate", rate), first.shape, " (one per x)")
     ratio = second / form
     constant = float(ratio.max() if side == "upper" else ratio.min())

@@ -13,7 +13,7 @@ import numpy as np
 
 from fedsim.laws.law import Gaussian
 from fedsim.provenance import Part, attach
-from fedsim.settings.validation import one_of
+from fedsim.settings.validation import instance, one_of, whole
 
 from .bound import INDICES, KINDS, Assumption, Bound
 from .facts import Constants
@@ -208,6 +208,7 @@ class Statement:
             raise TypeError(f"theory.{self.id}(): {error}; it takes {', '.join(self.signature.parameters)}"
                             ) from None
         arguments.apply_defaults()
+        arguments.arguments["n_rounds"] = whole("n_rounds", arguments.arguments["n_rounds"])
         known = Known(self, arguments.arguments)
         known["variant"] = variant = named_variant(
             known["variant"], tuple(self.variants), self.id, self.formerly, 4)
@@ -235,10 +236,8 @@ class Statement:
 
     def _check(self, constants: Any, algorithm: Any) -> None:
         where = f"{self.paper.name} {self.number}"
-        if not isinstance(constants, Constants):
-            raise ValueError(f"constants={constants!r} must be a theory.Constants")
-        if not isinstance(algorithm, self.algorithm):
-            raise ValueError(f"algorithm={algorithm!r} must be a {self.algorithm.__name__} ({where})")
+        instance("constants", constants, Constants)
+        instance("algorithm", algorithm, self.algorithm, advice=where)
         if constants.convention != self.paper.convention:
             raise ValueError(f"convention={constants.convention!r} of the constants must be "
                              f"{self.paper.convention!r} ({where}); use theory.constants(problem, algorithm)")

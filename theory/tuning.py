@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.interfaces import Algorithm, Problem
+from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.validation import UnstableStepSize, positive, whole
 
 from .crossing import rounds_to
@@ -95,8 +95,9 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     >>> theory.tuning.best_step_size(problem, fs.FALD(0.01, local_steps=5), 0.05).n_rounds
     11
     """
+    validate_sizes(problem, algorithm, start)
     eps = positive("eps", eps)
-    whole("n_grid", n_grid, 5)
+    n_grid = whole("n_grid", n_grid, 5, 10**6)
     limit = with_step(algorithm, algorithm.schedule.largest).stability(problem).max_step_size
     if not np.isfinite(limit):
         raise ValueError("max_step_size of this problem is not known; give step sizes to rounds_to instead")

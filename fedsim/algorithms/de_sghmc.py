@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..interfaces import Problem
+from ..interfaces import Problem, offers
 from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
 from ..settings.validation import Array, array, positive, shape
@@ -115,6 +115,7 @@ class DESGHMC(Decentralized):
 
     def start_velocities(self, problem: Problem) -> Array:
         """Velocities at the start, (N, d)."""
+        offers("problem", problem, Problem)
         given = 0.0 if self.start_velocity is None else self.start_velocity
         return np.broadcast_to(given, (problem.n_clients, problem.dim))
 

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
-from ..interfaces import Problem
+from ..interfaces import Problem, offers
 from ..random.normals import draw, steps_per_draw
 from ..random.participants import draw_clients
 from ..random.slots import Listed, NormalRoom, Normals, Numbers, normal_room
 from ..random.streams import OWN_NOISE, SHARED_NOISE
 from ..settings.participation import Participation
-from ..settings.validation import Array, fraction, set_fields, whole
+from ..settings.validation import Array, fraction, instance, set_fields, whole
 from ..stability.federated import FederatedStability
 from ..vector import lanes
 from ..vector.compile import Nothing, dispatched, inner, spliced
@@ -188,20 +188,22 @@ class Federated(ByValue, FederatedStability):
         self._normalise_step()
         set_fields(self, local_steps=whole("local_steps", self.local_steps, 1),
                    shared_noise=fraction("shared_noise", self.shared_noise))
-        if self.participation is not None and not isinstance(self.participation, Participation):
-            raise ValueError(f"participation={self.participation!r} must be a fedsim.Participation or None")
+        instance("participation", self.participation, Participation, type(None))
 
     def check(self, problem: Problem) -> None:
         """Raise ValueError unless this algorithm can run on this problem."""
+        offers("problem", problem, Problem)
         if self.participation is not None:
             self.participation.check(problem)
 
     def n_active(self, problem: Problem) -> int:
         """Clients that work in a round."""
+        offers("problem", problem, Problem)
         return problem.n_clients if self.participation is None else self.participation.n_active
 
     def variance_factor(self, problem: Problem) -> float:
         """`Participation.variance_factor`, 0 when all clients take part."""
+        offers("problem", problem, Problem)
         return 0.0 if self.participation is None else self.participation.variance_factor(problem.n_clients)
 
     def _separates(self, problem: Problem) -> bool:
@@ -227,7 +229,7 @@ class Federated(ByValue, FederatedStability):
 
         Each round every client receives the server's d numbers and every active client sends d.
         """
-        active = self.n_active(problem)
+        active, n_rounds = self.n_active(problem), whole("n_rounds", n_rounds)
         return {"communications": n_rounds,
                 "gradient_evaluations": self._steps(n_rounds) * active * self._gradients_per_step(problem),
                 "floats_sent": n_rounds * problem.dim * (active + problem.n_clients)}

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
-from ..interfaces import Problem
+from ..interfaces import Problem, offers
 from ..problems.gradients import stochastic_gradient
 from ..problems.quadratic import Quadratic
 from ..random.normals import draw, steps_per_draw
 from ..random.slots import NormalRoom, Normals, Numbers, normal_room
 from ..random.streams import OWN_NOISE
 from ..settings.network import check_mixing, smallest_eigenvalue
-from ..settings.validation import Array
+from ..settings.validation import Array, whole
 from ..stability.minibatch import Judged, Radius, first_limit, gossip_second_moment, only_limit
 from ..stability.search import symmetric_extremes
 from ..vector import lanes
@@ -119,6 +119,7 @@ class Decentralized(ByValue, Judged):
 
     def check(self, problem: Problem) -> None:
         """Raise ValueError unless this algorithm can run on this problem."""
+        offers("problem", problem, Problem)
         if problem.n_clients != self.n_clients:
             raise ValueError(f"mixing has shape {self.mixing.shape}; it must be "
                              f"{(problem.n_clients, problem.n_clients)} for the problem's clients")
@@ -135,6 +136,8 @@ class Decentralized(ByValue, Judged):
 
     def costs(self, problem: Problem, n_rounds: int) -> dict[str, int]:
         """What one replica of `n_rounds` costs; a number is sent along every edge in both directions."""
+        offers("problem", problem, Problem)
+        n_rounds = whole("n_rounds", n_rounds)
         links = int(np.count_nonzero(self.mixing)) - self.n_clients
         return {"communications": n_rounds, "gradient_evaluations": n_rounds * self.n_clients,
                 "floats_sent": n_rounds * problem.dim * links}

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
-from ..interfaces import AlgorithmParts, Problem
+from ..interfaces import AlgorithmParts, Problem, offers
 from ..problems.gradients import stochastic_gradient
 from ..random.normals import draw, steps_per_draw
 from ..random.slots import NormalRoom, Normals, Numbers, normal_room, normal_row
 from ..random.streams import OWN_NOISE
+from ..settings.limits import refuse_bytes
 from ..settings.staleness import Fixed, FixedAges, ListedAges, Sequence, SeveralAges, Workers, as_staleness
-from ..settings.validation import Array, positive
+from ..settings.validation import Array, positive, whole
 from ..stability.delay import growth_at, pooled_curvatures, safe_step, step_limit
 from ..stability.search import Stability
 from ..vector import lanes
@@ -154,7 +155,9 @@ class Stale(ByValue, AlgorithmParts):
 
     def ages(self, n_rounds: int) -> np.ndarray:
         """Age of the gradient at updates 0, ..., n_rounds - 1."""
-        return as_staleness(self.staleness).ages(n_rounds)
+        count = whole("n_rounds", n_rounds)
+        refuse_bytes(16.0 * count, f"n_rounds={count}", "ask for fewer ages")
+        return as_staleness(self.staleness).ages(count)
 
     def _bind(self, problem: Problem, n_rounds: int | None) -> tuple[Any, Any]:
         """The pooled problem, and this algorithm with the ages of so many updates worked out."""
@@ -175,6 +178,8 @@ class Stale(ByValue, AlgorithmParts):
 
     def costs(self, problem: Problem, n_rounds: int) -> dict[str, int]:
         """What one replica costs: every update is one gradient, one upload and one download."""
+        offers("problem", problem, Problem)
+        n_rounds = whole("n_rounds", n_rounds)
         return {"communications": n_rounds, "gradient_evaluations": n_rounds,
                 "floats_sent": 2 * n_rounds * problem.dim}
 
@@ -185,6 +190,7 @@ class Stale(ByValue, AlgorithmParts):
 
     def stability(self, problem: Problem) -> Stability:
         """Growth per update, and the step-size limit."""
+        offers("problem", problem, Problem)
         step, value, curvatures = self.schedule.largest, self._radius(problem), pooled_curvatures(problem)
         with np.errstate(over="ignore", invalid="ignore"):
             limit, safe = step_limit(self, curvatures), safe_step(self, curvatures)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..settings.validation import Array, whole
+from ..settings.validation import Array, instance, whole
 
 LARGEST = 2**28
 """Numbers in the dense table of features, 2 GB, beyond which a file is refused."""
@@ -64,7 +64,7 @@ def _entry(text: str, before: int, n_features: int | None) -> tuple[int, float]:
 
 def text_of(path: str | os.PathLike[str], form: str) -> str:
     """A text file with rows of this form."""
-    file = Path(path)
+    file = Path(instance("path", path, str, os.PathLike))
     if not file.is_file():
         what = "is a folder" if file.is_dir() else "does not exist"
         raise ValueError(f"path={str(file)!r} {what}; expected a text file with rows {form}")

@@ -71,9 +71,9 @@ def read_magic(path: str | os.PathLike[str], *, n_rows: int | None = N_ROWS) -> 
     ([10.0, -1.5], [1.0, 0.0])
     """
     if n_rows is not None:
-        whole("n_rows", n_rows, 1)
+        n_rows = whole("n_rows", n_rows, 1)
+    lines = text_of(path, f"of {_FORM}").split("\n")
     file = Path(path)
-    lines = text_of(file, f"of {_FORM}").split("\n")
     while lines and not lines[-1].strip():
         lines.pop()  # line ends after the last row
     if not lines:

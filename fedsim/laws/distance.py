@@ -13,6 +13,26 @@ from scipy.special import ndtr
 from ..settings.validation import Array, array, positive, shape, whole
 
 
+def _numbers(name: str, value: object) -> Array:
+    """Finite numbers; large arrays are not copied."""
+    if type(value) is np.ndarray and value.dtype == np.float64 and np.isfinite(value).all():
+        return value
+    return array(name, value)
+
+
+def _moments(number: int, mean: object, cov: object) -> tuple[Array, Array]:
+    """Mean (..., d) and covariance (..., d, d) or variances (..., d) of law `number`."""
+    centre, spread = _numbers(f"mean{number}", mean), _numbers(f"cov{number}", cov)
+    dim = centre.shape[-1:]
+    axes = int(spread.ndim != centre.ndim)
+    if not dim or spread.shape[-1 - axes:] != dim * (1 + axes):
+        raise ValueError(f"mean{number} has shape {centre.shape} and cov{number} {spread.shape}; they must "
+                         "be (..., d), and (..., d, d) or (..., d)")
+    if axes == 0 and (spread < 0.0).any():
+        raise ValueError(f"cov{number} has a negative variance {spread.min():g}; it must be at least 0")
+    return centre, spread
+
+
 def psd_sqrt(cov: Array) -> Array:
     """Symmetric square roots of positive semidefinite matrices, shape (..., d, d)."""
     values, vectors = np.linalg.eigh(cov)
@@ -34,6 +54,10 @@ def w2_gaussian(mean1: Array, cov1: Array, mean2: Array, cov2: Array) -> Array:
     (...) distances, not squared. Relative accuracy is that of the eigen decomposition even when
     the two laws nearly coincide.
     """
+    (mean1, cov1), (mean2, cov2) = _moments(1, mean1, cov1), _moments(2, mean2, cov2)
+    if mean1.shape[-1] != mean2.shape[-1] or (cov1.ndim == mean1.ndim) != (cov2.ndim == mean2.ndim):
+        raise ValueError(f"mean2 has shape {mean2.shape} and cov2 {cov2.shape}; they must be of the "
+                         f"dimension and kind of mean1 {mean1.shape} and cov1 {cov1.shape}")
     shift = _length(mean1 - mean2, 1)
     if cov1.ndim == mean1.ndim:
         return np.hypot(shift, _length(np.sqrt(cov1) - np.sqrt(cov2), 1))
@@ -56,9 +80,13 @@ def w1_normal(mean1: Array, sd1: Array, mean2: Array, sd2: Array) -> Array:
     The quantile functions differ by a + b z with z standard normal, a = m1-m2, b = s1-s2, so the
     distance is E|a + b z| (FA-HMC section 7's marginal error averages it over coordinates).
     """
-    shift = np.abs(np.asarray(mean1) - mean2)
-    spread = np.abs(np.asarray(sd1) - sd2)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    shift = np.abs(_numbers("mean1", mean1) - _numbers("mean2", mean2))
+    sds = _numbers("sd1", sd1), _numbers("sd2", sd2)
+    for number, sd in enumerate(sds, 1):
+        if (sd < 0.0).any():
+            raise ValueError(f"sd{number} has an entry {sd.min():g}; it must be at least 0")
+    spread = np.abs(sds[0] - sds[1])
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = shift / spread
         folded = spread * np.sqrt(2 / np.pi) * np.exp(-0.5 * ratio**2) + shift * (1 - 2 * ndtr(-ratio))
     return np.where(spread > 0.0, folded, shift)
@@ -101,7 +129,7 @@ def w2_floor_parts(cov: Array, n_replicas: int, reference: Array | None = None) 
     Returns the weights of the mean's part (..., d) and of the covariance's part (..., d*d); their sum
     is the expectation, twice the sum of their squares the variance. See `w2_floor`.
     """
-    whole("n_replicas", n_replicas, 2)
+    n_replicas = whole("n_replicas", n_replicas, 2)
     values, vectors = np.linalg.eigh(cov)
     values = np.clip(values, 0.0, None)
     target = values
@@ -117,7 +145,7 @@ def w2_floor_parts(cov: Array, n_replicas: int, reference: Array | None = None) 
 
 def w2_floor_parts_diagonal(variances: Array, n_replicas: int) -> tuple[Array, Array]:
     """The same when only variances (..., d) are fitted."""
-    whole("n_replicas", n_replicas, 2)
+    n_replicas = whole("n_replicas", n_replicas, 2)
     return variances / n_replicas, variances / (2 * (n_replicas - 1))
 
 
@@ -138,7 +166,13 @@ def w2_floor(cov: Array, n_replicas: int, reference: Array | None = None) -> Arr
     (...) the leading term for large R of sqrt(E[W2^2] - W2(N(m, S), reference)^2) due to noise in
     mean and covariance; for a reference that does not commute with S it is an approximation.
     """
-    mean_part, cov_part = w2_floor_parts(cov, n_replicas, reference)
+    parts = {"cov": _numbers("cov", cov), "reference": cov if reference is None else reference}
+    for name, part in parts.items():
+        matrix = parts[name] = _numbers(name, part)
+        if matrix.ndim < 2 or matrix.shape[-2:] != parts["cov"].shape[-1:] * 2:
+            raise ValueError(f"{name} has shape {matrix.shape}; it must be (..., d, d), d that of cov")
+    mean_part, cov_part = w2_floor_parts(parts["cov"], n_replicas, None if reference is None else (
+        parts["reference"]))
     return np.sqrt(mean_part.sum(axis=-1) + cov_part.sum(axis=-1))
 
 

@@ -19,12 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from ..settings.validation import Array, array, positive, real, shape
+from ..settings.validation import Array, array, instance, positive, real, shape
 from .distance import check_quantile
 
 __all__ = [
     "Errors", "Estimated", "combine", "errors",
 ]
+
+
+LARGEST = 1e75
+"""Size of averages and of their truth, whose fourth powers are taken."""
 
 
 class Estimated(NamedTuple):
@@ -102,7 +106,11 @@ def errors(averages: Any, truth: float, level: float = 0.95) -> Errors:
     given = array("averages", averages, 1)
     if len(given) < 4:
         raise ValueError(f"averages has {len(given)} entries; it must have at least 4")
-    goal = real("truth", truth)
+    goal, largest = real("truth", truth), int(np.argmax(np.abs(given)))
+    for name, value in ((f"averages[{largest}]", given[largest]), ("truth", goal)):
+        if abs(value) > LARGEST:
+            raise ValueError(f"{name}={value:g} must be at most {LARGEST:g} in size: fourth powers are "
+                             "taken")
     check_quantile(level)
     n = len(given)
     half = float(stdtrit(n - 1, 0.5 * (1.0 + level)))
@@ -135,7 +143,8 @@ def combine(averages: Sequence[Any], times: Any) -> Array:
     >>> fs.estimators.combine([[1.0, 2.0], [4.0, 5.0]], times=[2.0, 1.0]).tolist()
     [2.0, 3.0]
     """
-    if len(averages) == 0:
+    instance("averages", averages, list, tuple, np.ndarray)
+    if getattr(averages, "ndim", 1) == 0 or len(averages) == 0:
         raise ValueError("averages is empty; it must hold the averages of at least one server")
     given = [array(f"averages[{i}]", part, 1) for i, part in enumerate(averages)]
     for i, part in enumerate(given):

@@ -13,7 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..provenance import Provenance
-from ..settings.validation import Array, array, definite, set_fields, shape, symmetric, whole
+from ..settings.validation import (
+    Array,
+    array,
+    definite,
+    instance,
+    set_fields,
+    shape,
+    symmetric,
+    whole,
+    whole_numbers,
+)
 from .checks import check_law, kept
 from .distance import psd_sqrt, w2_gaussian
 from .storage import save_arrays
@@ -74,8 +84,7 @@ class Gaussian:
 
     def w2(self, other: Gaussian) -> float:
         """2-Wasserstein distance to another Gaussian (not squared)."""
-        if not isinstance(other, Gaussian):
-            raise ValueError(f"other={other!r} must be a fedsim.Gaussian")
+        instance("other", other, Gaussian)
         shape("other.mean", other.mean, self.mean.shape)
         if self.is_diagonal and other.is_diagonal:
             return float(w2_gaussian(self.mean, self.variances, other.mean, other.variances))
@@ -118,12 +127,7 @@ def recorded_rounds(n_rounds: int, record: Any = None) -> np.ndarray:
     """
     n_rounds = whole("n_rounds", n_rounds, 0, 2**53)
     if record is not None:
-        try:
-            rounds = np.atleast_1d(np.asarray(record))
-        except ValueError:  # ragged
-            rounds = np.empty((0, 0))
-        if rounds.ndim != 1 or (rounds.size and rounds.dtype.kind not in "iu"):
-            raise ValueError(f"record={record!r} must be a sequence of integers")
+        rounds = whole_numbers("record", record)
         if rounds.size and (rounds.min() < 0 or rounds.max() > n_rounds):
             bad = rounds.min() if rounds.min() < 0 else rounds.max()
             raise ValueError(f"record contains {bad}; it must lie in [0, n_rounds={n_rounds}]")
@@ -209,8 +213,7 @@ class Law:
         if goal is None:
             raise ValueError("target=None: the target of this law is not known in closed form; pass a "
                              "fedsim.Gaussian, e.g. problem.laplace(), or compare with a reference sample")
-        if not isinstance(goal, Gaussian):
-            raise ValueError(f"target={goal!r} must be a fedsim.Gaussian, or None for the law's own")
+        instance("target", goal, Gaussian, advice="None is the law's own")
         shape("target.mean", goal.mean, (self.dim,))
         cov = self._covariance()
         if cov.ndim == 2:

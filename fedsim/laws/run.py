@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtr, ndtri, stdtr
 
 from ..provenance import compared
-from ..settings.validation import Array, one_of
+from ..settings.validation import Array, instance, one_of
 from .checks import check_run
 from .distance import check_quantile, w2_floor_parts, w2_floor_parts_diagonal
 from .law import Law, variances_of
@@ -175,8 +175,7 @@ class Run(Law):
         ValueError
             Also where the law is known to be of something else, unless `same` is False.
         """
-        if not isinstance(law, Law):
-            raise ValueError(f"law={law!r} must be a fedsim.Law")
+        instance("law", law, Law)
         if self.dim != law.dim:
             raise ValueError(f"law has dimension {law.dim}; it must be {self.dim}")
         note = compared(self.of, law.of, ("run", "law"), bool(one_of("same", same, (True, False))))

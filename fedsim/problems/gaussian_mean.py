@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..laws.law import Gaussian
-from ..settings.validation import Array, array, positive, set_fields, whole
+from ..settings.validation import Array, array, points, positive, set_fields, whole
 from ..vector import lanes
 from ..vector.compile import compiled
 from .gradients import stochastic_gradient
@@ -207,15 +207,21 @@ class GaussianMean(Batched):
         """The quadratic problem that stability is judged on."""
         return self.as_quadratic()
 
+    def _points(self, client: int | None, x: Any) -> Array:
+        """The points, once the client is known to be the only one."""
+        if client is not None:
+            whole("client", client, 0, 0)
+        return points("x", x, 1)
+
     def potential(self, client: int | None, x: Any) -> Array:
         """f at points `x` (..., 1), in NumPy."""
-        point = np.asarray(x, dtype=np.float64)[..., 0]
+        point = self._points(client, x)[..., 0]
         fit = 0.5 * ((point[..., None] - self.data) ** 2).sum(axis=-1)
         return fit + 0.5 * point**2 / self.prior_variance
 
     def gradient(self, client: int | None, x: Any) -> Array:
         """Exact gradient of f at points `x` (..., 1), in NumPy."""
-        point = np.asarray(x, dtype=np.float64)
+        point = self._points(client, x)
         return (self.n_data + 1.0 / self.prior_variance) * point - self.data.sum()
 
     def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:

@@ -188,7 +188,7 @@ def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:
     if _is_graph(mixing):
         raise ValueError(f"mixing={mixing!s} is a graph; it must be a matrix: pass network.metropolis(graph)")
     given = array("mixing", mixing, 2)
-    size = len(given) if n_clients is None else n_clients
+    size = len(given) if n_clients is None else whole("n_clients", n_clients, 1)
     matrix = symmetric("mixing", shape("mixing", given, (size, size), " (one row per client)"))
     _refuse_negative("mixing", matrix)
     sums = matrix.sum(axis=1)
@@ -199,48 +199,48 @@ def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:
     if (diagonal <= 0.0).any():
         worst = int(np.argmin(diagonal))
         raise ValueError(f"mixing[{worst}, {worst}]={diagonal[worst]:g} must be greater than 0")
-    smallest = smallest_eigenvalue(matrix)
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
     if smallest <= -1.0 + 1e-12:
         raise ValueError(f"mixing has smallest eigenvalue {smallest:g}; it must be greater than -1")
     return matrix
 
 
-def is_connected(mixing: Array) -> bool:
-    """True when every node can be reached from every other.
+def is_connected(mixing: Any) -> bool:
+    """True when every node can be reached from every other; ValueError as `check_mixing`.
 
     Examples
     --------
     >>> fs.network.is_connected(fs.network.ring(5)), fs.network.is_connected(fs.network.disconnected(5))
     (True, False)
     """
-    return bool(connected_components(csr_array(mixing != 0.0), directed=False)[0] == 1)
+    return bool(connected_components(csr_array(check_mixing(mixing) != 0.0), directed=False)[0] == 1)
 
 
 def smallest_eigenvalue(mixing: Any) -> float:
-    """lambda_N of a symmetric mixing matrix.
+    """lambda_N of a mixing matrix; ValueError as `check_mixing`.
 
     Examples
     --------
     >>> round(fs.network.smallest_eigenvalue(fs.network.ring(4)), 6)
     -0.333333
     """
-    return float(np.linalg.eigvalsh(np.asarray(mixing, dtype=np.float64))[0])
+    return float(np.linalg.eigvalsh(check_mixing(mixing))[0])
 
 
 def second_eigenvalue(mixing: Any) -> float:
-    """max(|lambda_2|, |lambda_N|), the paper's gamma-bar; 0 for a single node.
+    """max(|lambda_2|, |lambda_N|), the paper's gamma-bar; 0 for a single node. ValueError as `check_mixing`.
 
     Examples
     --------
     >>> round(fs.network.second_eigenvalue(fs.network.ring(4)), 6)
     0.333333
     """
-    values = np.linalg.eigvalsh(np.asarray(mixing, dtype=np.float64))
+    values = np.linalg.eigvalsh(check_mixing(mixing))
     return float(max(abs(values[-2]), abs(values[0]))) if len(values) > 1 else 0.0
 
 
 def spectral_gap(mixing: Any) -> float:
-    """1 - `second_eigenvalue`.
+    """1 - `second_eigenvalue`; ValueError as `check_mixing`.
 
     Examples
     --------

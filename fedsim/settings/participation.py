@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .validation import one_of, whole
+from .validation import one_of, shown, whole
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,17 @@ class Participation:
 
     def check(self, problem: Any) -> None:
         """Raise ValueError unless this problem's clients can be drawn so."""
+        try:
+            n_clients, weights = problem.n_clients, problem.weights
+        except AttributeError:
+            raise ValueError(f"problem={shown(problem)} must have n_clients and weights") from None
         if self.replace:
             return
-        if self.n_active > problem.n_clients:
-            raise ValueError(f"n_active={self.n_active} must be at most n_clients={problem.n_clients} "
+        if self.n_active > n_clients:
+            raise ValueError(f"n_active={self.n_active} must be at most n_clients={n_clients} "
                              "(scheme II draws without replacement)")
-        if np.abs(problem.weights - 1.0 / problem.n_clients).max() > 1e-12:
-            raise ValueError(f"weights={np.array2string(problem.weights, threshold=6)} must all equal "
+        if np.abs(weights - 1.0 / n_clients).max() > 1e-12:
+            raise ValueError(f"weights={np.array2string(weights, threshold=6)} must all equal "
                              "1/n_clients for scheme II (replace=False); use replace=True")
 
     def variance_factor(self, n_clients: int) -> float:
@@ -66,6 +70,7 @@ class Participation:
 
         1/S with replacement, (N - S) / (S (N - 1)) without.
         """
+        n_clients = whole("n_clients", n_clients, 1)
         if n_clients == 1:  # whoever is drawn
             return 0.0
         if self.replace:

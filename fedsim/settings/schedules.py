@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
-from .validation import Array, array, nonnegative, positive, set_fields
+from .validation import Array, array, nonnegative, positive, set_fields, shown, unmasked
 
 __all__ = [
     "Constant", "Harmonic", "Listed", "Schedule", "as_schedule",
@@ -53,8 +53,26 @@ class Schedule:
     """Number of steps the schedule is defined for; None when it never ends."""
 
     def at(self, k: Any) -> Array:
-        """Step sizes at local steps `k` (an int or an array of ints)."""
+        """Step sizes at local steps `k` (an int or an array of ints), from 0 and below `n_steps`."""
         raise NotImplementedError
+
+    def _steps(self, k: Any) -> Any:
+        """`k`, or a ValueError where there is no such local step."""
+        if type(k) is int and 0 <= k < (self.n_steps or 2**63):  # as exact laws ask, step by step
+            return k
+        unmasked("k", k)
+        try:
+            steps = np.asarray(k)
+        except (ValueError, TypeError, MemoryError):  # ragged
+            steps = np.array(["?"])
+        if steps.dtype.kind not in "iu" and steps.size:
+            raise ValueError(f"k={shown(k)} must be an integer, or an array of integers")
+        if steps.size and steps.min() < 0:
+            raise ValueError(f"k contains {steps.min()}; local steps count from 0")
+        if self.n_steps is not None and steps.size and steps.max() >= self.n_steps:
+            raise ValueError(f"k contains {steps.max()}; step_size has {self.n_steps} entries, "
+                             f"0 to {self.n_steps - 1}")
+        return steps.astype(np.int64) if not steps.size else steps
 
     def arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
@@ -83,7 +101,7 @@ class Constant(Schedule):
         object.__setattr__(self, "value", positive("step_size", self.value))
 
     def at(self, k: Any) -> Array:
-        return np.full(np.shape(k), self.value)
+        return np.full(np.shape(self._steps(k)), self.value)
 
     def arrays(self) -> ConstantStep:
         return ConstantStep(self.value)
@@ -118,7 +136,7 @@ class Harmonic(Schedule):
         return cls(offset=2.0 * positive("smoothness", smoothness), slope=m / 12.0)
 
     def at(self, k: Any) -> Array:
-        return np.asarray(1.0 / (self.offset + self.slope * np.asarray(k, dtype=np.float64)))
+        return np.asarray(1.0 / (self.offset + self.slope * np.asarray(self._steps(k), dtype=np.float64)))
 
     def arrays(self) -> HarmonicStep:
         return HarmonicStep(self.offset, self.slope)
@@ -148,7 +166,7 @@ class Listed(ByValue, Schedule):
         set_fields(self, values=values, n_steps=len(values))
 
     def at(self, k: Any) -> Array:
-        return self.values[np.asarray(k)]
+        return self.values[self._steps(k)]
 
     def arrays(self) -> ListedStep:
         return ListedStep(self.values)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
-from .validation import nonnegative, one_of, set_fields, whole
+from .validation import nonnegative, one_of, set_fields, unmasked, whole
 
 
 class FixedAges(NamedTuple):
@@ -90,6 +90,7 @@ class Sequence(ByValue, Staleness):
     values: Any
 
     def __post_init__(self) -> None:
+        unmasked("staleness", self.values)
         try:
             ages = np.asarray(self.values)
         except ValueError:

@@ -85,22 +85,25 @@ def instance(name: str, value: object, *kinds: type, advice: str = "") -> Any:
 
 
 def real(name: str, value: object) -> float:
-    """A finite real number, or a ValueError naming `name`."""
+    """A finite real number, or a ValueError naming `name`.
+
+    NumPy's scalars of any precision become a float64 of the same value.
+    """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ValueError(f"{name}={value!r} must be a real number")
+        raise ValueError(f"{name}={shown(value)} must be a real number")
     try:
         number = float(value)
     except OverflowError:
-        raise ValueError(f"{name}={value!r} is too large for a float64") from None
+        raise ValueError(f"{name}={shown(value)} is too large for a float64") from None
     if not np.isfinite(number):
-        raise ValueError(f"{name}={value!r} must be finite")
+        raise ValueError(f"{name}={shown(value)} must be finite")
     return number
 
 
 def _such(name: str, value: object, holds: Callable[[float], bool], condition: str) -> float:
     number = real(name, value)
     if not holds(number):
-        raise ValueError(f"{name}={value!r} must {condition}")
+        raise ValueError(f"{name}={shown(value)} must {condition}")
     return number
 
 
@@ -120,20 +123,55 @@ def fraction(name: str, value: object) -> float:
 
 
 def whole(name: str, value: object, at_least: int = 0, at_most: int = 2**64 - 1) -> int:
-    """An integer within limits (a float is refused even when it is whole)."""
+    """An integer within limits (a float is refused even when it is whole).
+
+    NumPy's small integers become Python's, whose products do not wrap.
+    """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise ValueError(f"{name}={value!r} must be an integer")
-    if value < at_least:
-        raise ValueError(f"{name}={value!r} must be at least {at_least}")
-    if value > at_most:
-        raise ValueError(f"{name}={value!r} must be at most {at_most}")
-    return int(value)
+        raise ValueError(f"{name}={shown(value)} must be an integer")
+    number = int(value)
+    if number < at_least:
+        raise ValueError(f"{name}={shown(value)} must be at least {at_least}")
+    if number > at_most:
+        raise ValueError(f"{name}={shown(value)} must be at most {at_most}")
+    return number
+
+
+def whole_numbers(name: str, value: object) -> np.ndarray:
+    """A sequence of integers (n,), in the type in which it came, or a ValueError naming `name`."""
+    unmasked(name, value)
+    try:
+        numbers = np.atleast_1d(np.asarray(value))
+    except (ValueError, TypeError, OverflowError):  # ragged
+        numbers = np.empty((0, 0))
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise ValueError(f"{name}={shown(value)} must be a sequence of integers")
+    return numbers
 
 
 def one_of(name: str, value: object, choices: tuple[object, ...]) -> Any:
     """One of a few allowed values."""
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
-        raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}")
+        raise ValueError(f"{name}={shown(value)} must be one of {', '.join(map(repr, choices))}")
+    return value
+
+
+def unmasked(name: str, value: Any) -> Any:
+    """The value itself, or a ValueError where entries are masked: NumPy would use what is under the mask.
+
+    Examples
+    --------
+    >>> from fedsim.settings.validation import unmasked
+    >>> unmasked("record", np.ma.array([1, 999], mask=[False, True]))
+    Traceback (most recent call last):
+    ...
+    ValueError: record has masked entries; fill them or leave them out
+    """
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            unmasked(name, part)
+    elif isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked entries; fill them or leave them out")
     return value
 
 
@@ -142,22 +180,34 @@ def array(name: str, value: object, *dims: tuple[int, ...] | int) -> Array:
 
     The result is a read-only copy, so that a problem cannot change under a run.
     """
+    unmasked(name, value)
     try:
         numbers = np.asarray(value)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"{name} must be a rectangular array of numbers ({error})") from None
+    except MemoryError:
+        raise ValueError(f"{name}={shown(value)} has more entries than there is memory for") from None
     if numbers.dtype.kind not in "fiu":
         raise ValueError(f"{name} must be an array of real numbers, got dtype {numbers.dtype}")
     if dims and numbers.ndim not in dims:
         raise ValueError(f"{name} has shape {numbers.shape}; it must have {' or '.join(map(str, dims))} axes")
     if numbers.size == 0:
         raise ValueError(f"{name} has shape {numbers.shape}; it must not be empty")
-    result = np.array(numbers, dtype=np.float64, order="C")
+    with np.errstate(over="ignore"):  # of a longer float: refused below
+        result = np.array(numbers, dtype=np.float64, order="C")
     if not np.isfinite(result).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(result))[0])
         raise ValueError(f"{name}[{', '.join(map(str, where))}]={result[where]} must be finite")
     result.setflags(write=False)
     return result
+
+
+def points(name: str, value: object, dim: int) -> Array:
+    """Finite points (..., d)."""
+    checked = array(name, value)
+    if checked.shape[-1:] != (dim,):
+        raise ValueError(f"{name} has shape {checked.shape}; its last axis must have the dimension {dim}")
+    return checked
 
 
 def set_fields(frozen: object, **fields: Any) -> None:

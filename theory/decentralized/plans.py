@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fedsim.settings.network import check_mixing, smallest_eigenvalue
-from fedsim.settings.validation import positive, real, whole
+from fedsim.settings.validation import instance, positive, real, whole
 
 from ..bound import Assumption, Bound
 from ..facts import Constants
@@ -66,7 +66,8 @@ def ratio(strong_convexity: float, smoothness: float, mixing: Any, c: float,
           room: Callable[[float], float]) -> float:
     """a of Remarks 2 and 12: c (L + mu)/(mu room), with the room that a theorem makes of 1 + lambda_N."""
     mu, L = positive("strong_convexity", strong_convexity), positive("smoothness", smoothness)
-    if real("c", c) <= 1.0:
+    c = real("c", c)
+    if c <= 1.0:
         raise ValueError(f"c={c!r} must be greater than 1")
     return c * (L + mu) / (mu * room(1.0 + smallest_eigenvalue(check_mixing(mixing))))
 
@@ -79,7 +80,7 @@ def enough(a: float) -> int:
 def budget_step(strong_convexity: float, n_iterations: int, c: float, a: float, theorem: str,
                 remark: str) -> float:
     """c log(sqrt K)/(mu K) of a remark, where it is within the theorem: where log K <= K/a."""
-    K = whole("n_iterations", n_iterations, 2)
+    K, strong_convexity, c = whole("n_iterations", n_iterations, 2), float(strong_convexity), float(c)
     if np.log(K) > K / a:
         raise ValueError(f"n_iterations={K} gives log K={np.log(K):.4g} more than K/a={K / a:.4g}: the step "
                          f"size is beyond {theorem}; {enough(a)} or more suffices ({remark})")
@@ -119,10 +120,8 @@ class Plan:
 
 def require_plannable(constants: Constants, algorithm: Any, kind: type) -> None:
     """Raise ValueError for an algorithm of another class, and for what are no constants."""
-    if not isinstance(algorithm, kind):
-        raise ValueError(f"algorithm={algorithm!r} must be a {kind.__name__}")
-    if not isinstance(constants, Constants):
-        raise ValueError(f"constants={constants!r} must be a theory.Constants")
+    instance("algorithm", algorithm, kind)
+    instance("constants", constants, Constants)
 
 
 def planned(eps: float, cap: float, chosen: Callable[[float], Any], bound: Callable[..., Bound]) -> Plan:

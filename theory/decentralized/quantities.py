@@ -14,7 +14,7 @@ from fedsim.laws.distance import w2_gaussian
 from fedsim.laws.law import Gaussian, Law
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
-from fedsim.settings.validation import Array
+from fedsim.settings.validation import Array, instance, shown
 
 from ..bound import Bound
 from ..checking import Measured, quantity, require_target
@@ -29,7 +29,7 @@ def read_from(kind: type, must_be: str, name: str, meaning: str, read: Callable[
     """Register a quantity that is read, of (bound, law), from laws of one kind alone; see `Quantity`."""
     def measure(bound: Bound, law: Any, level: float) -> Measured:
         if not isinstance(law, kind):
-            raise ValueError(f"law={law!r} must be {must_be}")
+            raise ValueError(f"law={shown(law)} must be {must_be}")
         return read(bound, law)
 
     quantity(name, meaning, measure, exact)
@@ -80,9 +80,9 @@ def clients_w2(law: Law, target: Gaussian | None = None) -> Array:
     [0.601, 0.039]
     """
     if not isinstance(law, Law) or not law.clients:
-        raise ValueError(f"law={law!r} must be a fedsim.Law with the laws of clients, of a decentralized "
-                         "algorithm")
-    goal = target if target is not None else law.target
+        raise ValueError(f"law={shown(law)} must be a fedsim.Law with the laws of clients, of a "
+                         "decentralized algorithm")
+    goal = instance("target", target, Gaussian, type(None)) or law.target
     covs = [client.cov for client in law.clients]
     if goal is None or any(cov is None or cov.ndim == 2 for cov in covs):
         return np.mean([client.w2(goal) for client in law.clients], axis=0)
@@ -91,8 +91,7 @@ def clients_w2(law: Law, target: Gaussian | None = None) -> Array:
 
 
 def _measure_clients(bound: Bound, law: Any, level: float) -> Measured:
-    if not isinstance(law, Law):
-        raise ValueError(f"law={law!r} must be a fedsim.Law or Run: the bound is about W2 of its clients")
+    instance("law", law, Law, advice="the bound is about W2 of its clients")
     goal = _same_goal(bound, law)
     value = clients_w2(law, goal)
     scale = max(float(value.max()), float(np.sqrt(goal.variances.sum())))

@@ -19,10 +19,11 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
-from fedsim.settings.validation import Array
+from fedsim.settings.validation import Array, array, instance, positive, real, shape, whole
 
 from ..exact import JointLaw
 
@@ -58,10 +59,10 @@ def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
     >>> theory.de_sgld.fixed_point(problem, algorithm, 0.5).round(12).tolist()
     [[0.333333333333], [-0.333333333333]]
     """
-    if not isinstance(problem, Quadratic):
-        raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic: the fixed point is explicit there")
+    instance("problem", problem, Quadratic, advice="the fixed point is explicit there")
+    instance("algorithm", algorithm, DESGLD, DESGHMC).check(problem)
     N, d = problem.n_clients, problem.dim
-    blocks = alpha * problem.weights[:, None, None] * problem.dense_hessians
+    blocks = positive("alpha", alpha) * problem.weights[:, None, None] * problem.dense_hessians
     matrix = np.kron(np.eye(N) - algorithm.mixing, np.eye(d)) + block_diag(*blocks)
     pull = np.einsum("cij,cj->ci", blocks, problem.minimizers)
     return np.linalg.solve(matrix, pull.ravel()).reshape(N, d)
@@ -120,6 +121,23 @@ def _of(problem: Quadratic, algorithm: Any, start: Any, alpha: float, beta: floa
     return of.altered(f"alpha={float(alpha)!r}, beta={float(beta)!r} and velocities by hand, in place")
 
 
+MOST_ROUNDS = 10**7
+"""Rounds that are followed one by one."""
+
+
+def _checked(problem: Any, algorithm: Any, n_rounds: Any, alpha: Any, beta: Any,
+             velocities: Any) -> tuple[int, float, float, Array | None]:
+    """The numbers of a coupling, once they and the objects are what they must be."""
+    instance("problem", problem, Quadratic, advice="the coupling is affine only there")
+    instance("algorithm", algorithm, DESGLD, DESGHMC).check(problem)
+    if not 0.0 <= real("beta", beta) < 1.0:
+        raise ValueError(f"beta={beta!r} must lie in [0, 1)")
+    if velocities is not None:
+        velocities = array("velocities", velocities, 1, 2)
+        shape("velocities", velocities, (problem.n_clients, problem.dim)[2 - velocities.ndim:])
+    return whole("n_rounds", n_rounds, 0, MOST_ROUNDS), positive("alpha", alpha), float(beta), velocities
+
+
 def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, alpha: float,
              beta: float = 0.0, velocities: Array | None = None) -> Coupling:
     """Moments of the clients and of both schemes, driven by the same noise.
@@ -154,8 +172,7 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
     >>> theory.de_sgld.coupling(problem, algorithm, 2, [1.0], alpha=0.01).average_to_euler.round(9).tolist()
     [0.0, 0.0, 2.54e-07]
     """
-    if not isinstance(problem, Quadratic):
-        raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic: the coupling is affine only there")
+    n_rounds, alpha, beta, velocities = _checked(problem, algorithm, n_rounds, alpha, beta, velocities)
     N, d, W = problem.n_clients, problem.dim, algorithm.mixing
     size, unit, eta = N * d, np.eye(d), np.sqrt(alpha)
     blocks = problem.weights[:, None, None] * problem.dense_hessians
@@ -199,12 +216,15 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
     reads = [(pick[apart], 0.0), (pick[lag], 0.0), (pick[apart] + pick[lag], 0.0), (ahead, 0.0),
              (ahead, fixed), (root @ pick[before], root @ fixed)]
     moments = np.empty((len(reads), n_rounds + 1))
-    for k in range(n_rounds + 1):
-        if k:
-            mean, S = M @ mean + c, M @ S @ M.T + Q
-        for row, (read, origin) in zip(moments, reads, strict=True):
-            spread = np.einsum("ij,jk,ik->", read, S, read, optimize=True)
-            row[k] = ((read @ mean - origin) ** 2).sum() + spread
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(n_rounds + 1):
+            if k:
+                mean, S = M @ mean + c, M @ S @ M.T + Q
+            for row, (read, origin) in zip(moments, reads, strict=True):
+                spread = np.einsum("ij,jk,ik->", read, S, read, optimize=True)
+                row[k] = ((read @ mean - origin) ** 2).sum() + spread
+    if not np.isfinite(moments).all():
+        raise ValueError(f"alpha={alpha:g} is too large: the moments leave float64 within {n_rounds} rounds")
     return attach(Coupling(np.arange(n_rounds + 1), *moments),
                   _of(problem, algorithm, start, alpha, beta, velocities))
 

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.settings.network import second_eigenvalue, smallest_eigenvalue
-from fedsim.settings.validation import Array
+from fedsim.settings.validation import Array, instance, positive
 
 from ..facts import Constants
 from .applicable import NotApplicable, require_connected, require_constant_step
@@ -286,10 +288,12 @@ def setting(constants: Constants, algorithm: Any, alpha: float | None = None) ->
     >>> s.mu, s.L, s.N, round(s.second, 12)
     (1.0, 2.0, 2, 0.0)
     """
-    eta, matrix = require_constant_step(algorithm), algorithm.mixing
+    instance("constants", constants, Constants)
+    eta = require_constant_step(instance("algorithm", algorithm, DESGLD, DESGHMC))
+    matrix = algorithm.mixing
     if len(matrix) != constants.n_clients:
         raise ValueError(f"mixing has shape {matrix.shape}; it must be one row for each of the "
                          f"n_clients={constants.n_clients} of the constants")
     require_connected(matrix)
-    return Setting(constants, eta if alpha is None else alpha, smallest_eigenvalue(matrix),
+    return Setting(constants, eta if alpha is None else positive("alpha", alpha), smallest_eigenvalue(matrix),
                    second_eigenvalue(matrix))

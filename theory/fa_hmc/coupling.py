@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
+from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.interfaces import start_moments, validate_sizes
 from fedsim.laws.distance import psd_sqrt
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
-from fedsim.settings.validation import Array, whole
+from fedsim.settings.validation import Array, instance, whole
 
 from ..exact.federated.chain import spread
 from ..exact.federated.fa_hmc import leapfrog
@@ -108,8 +109,8 @@ def coupling_law(problem: Quadratic, algorithm: Any, n_steps: int, *, start: Any
     >>> law.distance_sq[[0, 400]].round(4).tolist()
     [1.0625, 0.0]
     """
-    if not isinstance(problem, Quadratic):
-        raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic: only there is the coupling exact")
+    instance("problem", problem, Quadratic, advice="only there is the coupling exact")
+    instance("algorithm", algorithm, FAHMC)
     validate_sizes(problem, algorithm, start)
     FULL.require(algorithm)
     count = whole("n_steps", n_steps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array
 
 from ..bound import Assumption
@@ -24,6 +25,7 @@ def trajectory_lengths(algorithm: FAHMC, n_steps: int) -> Array:
     if schedule.n_steps is not None and schedule.n_steps < n_steps:
         raise ValueError(f"step_size has {schedule.n_steps} entries; it must have at least {n_steps}, one "
                          "per local update")
+    refuse_bytes(32.0 * n_steps, f"n_steps={n_steps}", "each step's length is looked at; ask for fewer")
     return algorithm.leapfrog_steps * np.asarray(schedule.at(np.arange(n_steps)), dtype=np.float64)
 
 

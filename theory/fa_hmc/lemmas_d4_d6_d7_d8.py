@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.settings.validation import array
+from fedsim.settings.validation import array, nonnegative
 
 from ..exact import joint_law
 from ..statement import Terms
@@ -196,6 +196,7 @@ def client_step_bound(s: Setting, algorithm: FAHMC, variant: str, *, second_mome
     0.574
     """
     c, before = client_number(s, client), array("second_moments", second_moments, 1)
+    nonnegative("smallest of second_moments", float(before.min()))
     X = trajectory_lengths(algorithm, len(before))
     cost = s.moment_constants(variant)[c]
     if variant == "printed":

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.settings.validation import Array, array, nonnegative, shape, whole
+from fedsim.settings.validation import Array, array, instance, nonnegative, shape, whole
 
 from ..facts import Constants
 from ..federated import against, settled
@@ -172,6 +172,8 @@ def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float = 
     >>> s.kappa, s.X, s.s.tolist()
     (3.0, 0.1, [1.0, 1.0])
     """
+    instance("constants", constants, Constants)
+    instance("algorithm", algorithm, FAHMC)
     FULL.require(algorithm)
     w, rho = constants.weights, algorithm.shared_noise
     N = constants.need("n_clients")

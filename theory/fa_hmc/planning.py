@@ -13,7 +13,7 @@ from math import ceil, log, sqrt
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.settings.validation import positive
+from fedsim.settings.validation import instance, positive
 
 from ..facts import Constants
 from ..tuning import planner
@@ -59,12 +59,10 @@ class Plan:
 
 def prepared(constants: Constants, algorithm: FAHMC) -> Setting:
     """The numbers of a rule, after the checks that all rules share; the step size is of no influence."""
-    if not isinstance(constants, Constants):
-        raise ValueError(f"constants={constants!r} must be a theory.Constants")
+    instance("constants", constants, Constants)
+    instance("algorithm", algorithm, FAHMC)
     if constants.convention != "federated":
         raise ValueError(f"convention={constants.convention!r} of the constants must be 'federated'")
-    if not isinstance(algorithm, FAHMC):
-        raise ValueError(f"algorithm={algorithm!r} must be a FAHMC")
     return setting(constants, replace(algorithm, step_size=1.0))
 
 

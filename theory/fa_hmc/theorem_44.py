@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.settings.validation import Array, array, nonnegative, one_of
+from fedsim.settings.validation import Array, array, instance, nonnegative, one_of
 
 from ..bound import Assumption
 from ..facts import Constants
@@ -147,6 +147,8 @@ def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: An
     >>> round(theory.fa_hmc.steady_state(known, algorithm), 4)
     0.0002
     """
+    instance("constants", constants, Constants)
+    instance("algorithm", algorithm, FAHMC)
     if not algorithm.schedule.is_constant:
         raise ValueError(f"step_size={algorithm.step_size!r} must be constant: a schedule has no steady "
                          "state")

@@ -20,7 +20,7 @@ import numpy as np
 from fedsim.interfaces import start_moments
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import Array, positive, real, whole
+from fedsim.settings.validation import Array, array, fraction, instance, positive, real, whole
 
 from ..bound import Assumption
 from ..exact import FAHMCFlow, two_group_law
@@ -70,8 +70,7 @@ class TwoGroups:
     @classmethod
     def of(cls, problem: Any, start: Any = None) -> TwoGroups:
         """Read off a problem, or a ValueError saying why it is not of this kind."""
-        if not isinstance(problem, Quadratic):
-            raise ValueError(f"problem={problem!r} must be a fedsim.Quadratic of two kinds of clients")
+        instance("problem", problem, Quadratic, advice="of two kinds of clients")
         mean, cov = start_moments(start, problem.dim)
         spread = np.zeros((problem.dim, problem.dim)) if cov is None else cov
         curved = problem.dense_hessians[:, 0, 0]
@@ -105,7 +104,11 @@ class TwoGroups:
 
     def fixed_point(self, length: float, local_steps: int) -> tuple[float, float]:
         """gamma and theta_eta of trajectories of this length."""
+        length = positive("length", length)
+        local_steps = whole("local_steps", local_steps, 1)
         gone = 1.0 - np.cos(np.sqrt([self.L, self.mu]) * length) ** local_steps
+        if not gone.sum() > 0.0:
+            raise ValueError(f"length={length!r} is too short: the round map rounds to 1")
         return float(1.0 - 0.5 * gone.sum()), float(gone @ [self.theta_L, self.theta_mu] / gone.sum())
 
     def law(self, rounds: Any, length: float, local_steps: int,
@@ -123,11 +126,12 @@ class TwoGroups:
 
     def printed_variance(self, rounds: Any, length: float, local_steps: int) -> Array:
         """Variance as in the proof of Theorem I.1, which takes one Gaussian for two correlated sums."""
-        a = np.array([self.L, self.mu])
+        a, local_steps = np.array([self.L, self.mu]), whole("local_steps", local_steps, 1)
+        length = positive("length", length)
         gone = 1.0 - np.cos(np.sqrt(a) * length) ** (2 * local_steps)
         gamma, _ = self.fixed_point(length, local_steps)
         jump = 0.25 * np.sqrt(gone / a).sum() ** 2
-        left = gamma ** (2 * np.asarray(rounds, dtype=np.float64))
+        left = gamma ** (2 * array("rounds", rounds))
         return left * self.start_variance + jump * (1.0 - left) / (1.0 - gamma**2)
 
 
@@ -177,8 +181,7 @@ def lower_bound(constants: Constants, algorithm: FAHMCFlow, rounds: np.ndarray, 
     >>> round(float(bound.value[-1]), 3), round(float(groups.w2(30, 0.5, 10)), 3)
     (0.224, 0.314)
     """
-    if not isinstance(groups, TwoGroups):
-        raise ValueError(f"groups={groups!r} must be a theory.fa_hmc.TwoGroups")
+    instance("groups", groups, TwoGroups)
     x, T = algorithm.trajectory_length, algorithm.local_steps
     gamma, fixed = groups.fixed_point(x, T)
     if variant == "mean":
@@ -224,7 +227,9 @@ def fewest_rounds(groups: TwoGroups, eps: float, local_steps: int, shared_noise:
     >>> rounds, round(length, 2)
     (8, 0.44)
     """
+    instance("groups", groups, TwoGroups)
     eps, T = positive("eps", eps), whole("local_steps", local_steps, 1)
+    shared_noise = fraction("shared_noise", shared_noise)
     top = 1.0 / np.sqrt(groups.L)
     lengths = np.geomspace(1e-3 * top, top, whole("n_grid", n_grid, 10))
     reached: dict[float, int] = {}

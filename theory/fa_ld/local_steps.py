@@ -77,7 +77,7 @@ def best_plan(constants: Constants, algorithm: FALD, eps: float, *, largest: int
     >>> theory.fa_ld.best_plan(known, fs.FALD(0.1), 0.1).local_steps
     3
     """
-    whole("largest", largest, 1)
+    largest = whole("largest", largest, 1)
     eps = positive("eps", eps)
     if isinstance(algorithm, FALD):
         FULL.require(algorithm)

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.settings.validation import Array
+from fedsim.settings.validation import Array, instance
 
 from ..bound import Assumption
 from ..facts import Constants
@@ -98,6 +98,8 @@ def setting(constants: Constants, algorithm: FALD) -> Setting:
     >>> round(theory.fa_ld.setting(theory.constants(problem, algorithm), algorithm).H, 4)
     3.125
     """
+    instance("constants", constants, Constants)
+    instance("algorithm", algorithm, FALD)
     m, L, d = constants.strong_convexity, constants.smoothness, constants.dim
     tau, shared = algorithm.temperature, algorithm.shared_noise
     N = constants.need("n_clients")

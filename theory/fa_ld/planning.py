@@ -31,7 +31,7 @@ import numpy as np
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.participation import Participation
 from fedsim.settings.schedules import Harmonic
-from fedsim.settings.validation import positive
+from fedsim.settings.validation import instance, positive
 
 from ..facts import Constants
 from ..tuning import planner
@@ -133,8 +133,8 @@ def plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
     fa_ld.w2_bound_decreasing 43739976
     """
     eps = positive("eps", eps)
-    if not isinstance(algorithm, FALD):
-        raise ValueError(f"algorithm={algorithm!r} must be a FALD")
+    instance("constants", constants, Constants)
+    instance("algorithm", algorithm, FALD)
     if algorithm.participation is not None:
         return _partial_plan(constants, algorithm, algorithm.participation, eps)
     if isinstance(algorithm.schedule, Harmonic):
@@ -224,7 +224,9 @@ def fewest_active(constants: Constants, algorithm: FALD, eps: float) -> int:
     16
     """
     eps = positive("eps", eps)
-    if not isinstance(algorithm, FALD) or algorithm.participation is None:
+    instance("constants", constants, Constants)
+    instance("algorithm", algorithm, FALD)
+    if algorithm.participation is None:
         raise ValueError(f"algorithm={algorithm!r} must be a FALD with participation (Theorem 4.10)")
     drawn = replace(algorithm.participation, n_active=1)
     return _fewest(_thirds(constants, replace(algorithm, participation=drawn), eps)[1], drawn, eps)

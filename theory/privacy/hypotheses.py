@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 
+from fedsim.settings.validation import instance
+
 from ..bound import Assumption
 from ..registry import named_variant
 from .setting import PrivacySetting
@@ -34,7 +36,8 @@ def validity_ceiling(given: PrivacySetting) -> float:
 
     Raises
     ------
-    None: a `PrivacySetting` is checked already.
+    ValueError
+        For what is no `PrivacySetting`.
 
     Source: FA-LD (57).
 
@@ -45,6 +48,7 @@ def validity_ceiling(given: PrivacySetting) -> float:
     >>> round(theory.privacy.validity_ceiling(given), 6)
     0.207112
     """
+    instance("given", given, PrivacySetting)
     share = math.log(given.batch_fraction) - math.log(given.sensitivity)
     return exp(2.0 * share - given.log_noise_scale(1.0))
 
@@ -99,6 +103,7 @@ def checked_variant(given: PrivacySetting, variant: str) -> str:
     Raises ValueError when a hypothesis of the variant fails in this setting.
     """
     variant = named(variant)
+    instance("given", given, PrivacySetting)
     for one in amplification(given, variant):
         if not one.holds:
             raise ValueError(f"variant={variant!r} needs {one.name}: client_sizes={given.client_sizes!r}, "
@@ -108,6 +113,7 @@ def checked_variant(given: PrivacySetting, variant: str) -> str:
 
 def needed(given: PrivacySetting, where: str, *names: str) -> list[float]:
     """log(1/delta) of the deltas that advanced composition needs to be positive."""
+    instance("given", given, PrivacySetting)
     for name in names:
         if getattr(given, name) == 0.0:
             raise ValueError(f"{name}=0 must be greater than 0 (equation {where} is about advanced "

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from scipy.optimize import brentq
 
 from fedsim.settings.participation import Participation
-from fedsim.settings.validation import fraction, positive
+from fedsim.settings.validation import fraction, instance, positive
 
 from .hypotheses import checked_variant, validity, validity_ceiling
 from .setting import PrivacySetting
@@ -134,6 +134,7 @@ def largest_shared_noise(given: PrivacySetting, step_size: float, epsilon: float
     0.7784
     """
     eta = positive("step_size", step_size)
+    instance("given", given, PrivacySetting)
     most = largest_step_size(replace(given, shared_noise=0.0), epsilon, variant=variant).step_size
     if eta > most:
         raise ValueError(f"step_size={eta:g} must be at most {most:.6g}: beyond it epsilon={epsilon:g} "
@@ -177,6 +178,7 @@ def largest_active_clients(given: PrivacySetting, step_size: float, epsilon: flo
     >>> theory.privacy.largest_active_clients(given, 1e-9, 2.0, delta=5.1e-8)
     20
     """
+    instance("given", given, PrivacySetting)
     eta, budget = positive("step_size", step_size), positive("epsilon", epsilon)
     failure = math.inf if delta is None else positive("delta", delta)
     in_force = validity(given, eta)

@@ -58,9 +58,17 @@ def gaussian_delta(epsilon: float, shift: float) -> float:
     >>> round(theory.privacy.gaussian_delta(1.0, 1.0), 6)
     0.126937
     """
-    if not (epsilon >= 0.0 and shift >= 0.0):
-        raise ValueError(f"epsilon={epsilon!r} and shift={shift!r} must be at least 0")
-    return float(gaussian_deltas(epsilon, np.array([shift]))[0])
+    shifts = np.array([nonnegative_or_inf("shift", shift)])
+    return float(gaussian_deltas(nonnegative_or_inf("epsilon", epsilon), shifts)[0])
+
+
+def nonnegative_or_inf(name: str, value: object) -> float:
+    """A real number from 0 on, infinity included."""
+    if isinstance(value, (float, np.floating)) and not 0.0 <= value < math.inf:
+        if value == math.inf:
+            return math.inf
+        raise ValueError(f"{name}={value!r} must be at least 0")
+    return nonnegative(name, value)
 
 
 def gaussian_deltas(epsilon: float, shifts: Array) -> Array:

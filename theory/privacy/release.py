@@ -16,17 +16,26 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from fedsim.fingerprints import fingerprint
-from fedsim.settings.validation import Array, one_of, whole
+from fedsim.settings.schedules import Schedule
+from fedsim.settings.validation import Array, instance, nonnegative, one_of, whole
 
 from ..bound import Bound
 from ..checking import Measured, quantity
-from .profiles import batches_delta, gaussian_delta, gaussian_deltas, mixture_delta, record_shift
+from .profiles import (
+    batches_delta,
+    gaussian_delta,
+    gaussian_deltas,
+    mixture_delta,
+    nonnegative_or_inf,
+    record_shift,
+)
 from .setting import PrivacySetting, drawn_probability
 
 OBSERVED = ("step", "minibatch", "client", "run")
 _MOST_DRAWS = 4
 _MOST_ROUNDS = 4
 _POINTS = 20_001
+_MOST_STEPS = 10**8
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +68,8 @@ class Release:
     observed: str = "run"
 
     def __post_init__(self) -> None:
+        instance("given", self.given, PrivacySetting)
+        instance("schedule", self.schedule, Schedule)
         one_of("observed", self.observed, OBSERVED)
 
     @property
@@ -85,6 +96,10 @@ class Release:
     def delta(self, epsilon: float, count: int) -> float:
         """Smallest delta at `epsilon` after `count` rounds ("client": local steps; else 1)."""
         count, given = whole("count", count, 1), self.given
+        epsilon = nonnegative_or_inf("epsilon", epsilon)
+        if count * given.local_steps > _MOST_STEPS:
+            raise ValueError(f"count={count} of local_steps={given.local_steps} makes more than "
+                             f"{_MOST_STEPS:g} steps, which are looked at one by one; ask for fewer")
         steps = self._steps({"client": count, "run": count * given.local_steps}.get(self.observed, 1))
         if self.hides_who_is_drawn:
             return self._one_upload(epsilon, steps[:given.local_steps])
@@ -97,6 +112,7 @@ class Release:
 
     def epsilon(self, delta: float, count: int) -> float:
         """Smallest epsilon at which `delta` is enough."""
+        delta = nonnegative("delta", delta)
         if self.delta(0.0, count) <= delta:
             return 0.0
         high = 1.0
@@ -200,9 +216,7 @@ def _require_same(bound: Bound, law: Release) -> None:
 
 def _measure(known: str) -> Any:
     def measure(bound: Bound, law: Any, level: float) -> Measured:
-        if not isinstance(law, Release):
-            raise ValueError(f"law={law!r} must be a theory.privacy.Release: the bound is about what an "
-                             "observer learns of one record")
+        instance("law", law, Release, advice="the bound is about what an observer learns of one record")
         _require_same(bound, law)
         rounds = law.affordable(bound.rounds)
         levels = bound.inputs[known][np.isin(bound.rounds, rounds)]

@@ -11,7 +11,17 @@ import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.participation import Participation
-from fedsim.settings.validation import Array, array, client_weights, fraction, positive, real, shape, whole
+from fedsim.settings.validation import (
+    Array,
+    array,
+    client_weights,
+    fraction,
+    instance,
+    positive,
+    real,
+    shape,
+    whole,
+)
 
 MOST = 2**53
 
@@ -109,10 +119,7 @@ class PrivacySetting:
         self._put("weights", client_weights(self.weights, n_clients))
         self._put("n_clients", n_clients)
         if self.participation is not None:
-            if not isinstance(self.participation, Participation):
-                raise ValueError(
-                    f"participation={self.participation!r} must be a fedsim.Participation or None")
-            self.participation.check(self)
+            instance("participation", self.participation, Participation, type(None)).check(self)
         self._put("client_sizes", self._checked_sizes(n_clients))
 
     def _put(self, name: str, value: Any) -> None:
@@ -121,7 +128,7 @@ class PrivacySetting:
     def _checked_sizes(self, n_clients: int) -> Array | None:
         if self.client_sizes is None:
             return None
-        if np.ndim(self.client_sizes) == 0:
+        if isinstance(self.client_sizes, (int, float, np.generic)):
             return np.full(n_clients, counted("client_sizes", self.client_sizes), dtype=np.float64)
         sizes = shape("client_sizes", array("client_sizes", self.client_sizes, 1), (n_clients,),
                       " (one per client)")
@@ -219,9 +226,11 @@ def setting_of(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: floa
     >>> given.n_clients, given.local_steps, given.smallest_weight
     (2, 5, 0.25)
     """
-    if not isinstance(algorithm, FALD):
-        raise ValueError(f"algorithm={algorithm!r} must be a fedsim.FALD")
-    weights = problem if isinstance(problem, (list, tuple, np.ndarray)) else problem.weights
+    instance("algorithm", algorithm, FALD)
+    try:
+        weights = problem.weights
+    except AttributeError:  # not a problem: they are the weights themselves
+        weights = array("problem", problem, 1)
     return PrivacySetting(
         sensitivity=sensitivity, batch_fraction=batch_fraction, delta0=delta0, delta1=delta1, delta2=delta2,
         local_steps=algorithm.local_steps, n_rounds=n_rounds, weights=weights,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from fedsim.settings.validation import positive
+from fedsim.settings.validation import instance, positive
 
 from ..bound import Assumption
 from .hypotheses import assumptions, named, share
@@ -140,6 +140,7 @@ def guarantee_at(given: PrivacySetting, step_size: float, *,
     >>> theory.privacy.guarantee_at(given, 1e-8)
     PrivacyGuarantee(epsilon=3.07367, delta=0.000201, record_level)
     """
+    instance("given", given, PrivacySetting)
     eta = positive("step_size", step_size)
     variant = named(variant)
     one_step = step_epsilon(given, eta)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from fedsim.settings.validation import Array, array, positive, shape, whole
+from fedsim.settings.validation import Array, array, instance, positive, shape, whole
 
 from ..exact.delay import AverageLaw
 
@@ -84,7 +84,7 @@ def fit_constants(terms: Mapping[str, Any], measured: Any) -> TermFit:
     >>> fit.label
     'fitted constants: time 2, step 1'
     """
-    if not terms:
+    if not instance("terms", terms, Mapping):
         raise ValueError("terms must name at least one term")
     values = array("measured", measured, 1)
     if (values <= 0.0).any():
@@ -133,6 +133,7 @@ def first_reaching(lengths: Any, values: Any, precision: float) -> int | None:
 
 
 def _reached(name: str, law: AverageLaw, precision: float) -> int:
+    instance(name, law, AverageLaw)
     length = first_reaching(law.lengths, law.variance, precision)
     if length is None:
         raise ValueError(f"precision={precision!r} is not reached by {name} within {law.lengths[-1]} "

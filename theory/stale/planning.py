@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.stale import Stale, StaleSGLD
+from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import as_staleness
-from fedsim.settings.validation import one_of, positive
+from fedsim.settings.validation import instance, one_of, positive, real
 
 from ..facts import Constants
 from .setting import largest_age
@@ -122,8 +122,7 @@ def plan(constants: Constants, algorithm: Any, eps: float, quantity: str = "mse"
     goal = positive("eps", eps)
     if not isinstance(constants, Constants) or constants.convention != "global":
         raise ValueError(f"constants={constants!r} must be a theory.Constants of convention 'global'")
-    if not isinstance(algorithm, Stale):
-        raise ValueError(f"algorithm={algorithm!r} must be a StaleSGLD or StaleSGHMC")
+    instance("algorithm", algorithm, StaleSGLD, StaleSGHMC)
     V = _time_constant(constants, algorithm, quantity) if time_constant is None else positive(
         "time_constant", time_constant)
     tau = _age(algorithm)
@@ -169,7 +168,7 @@ def optimal_constant(curvature: float, mean: float = 0.0) -> float:
     0.25
     """
     a = positive("curvature", curvature)
-    return float(np.cbrt(1.0 / a**3 + 4.0 * float(mean) ** 2 / a**2))
+    return float(np.cbrt(1.0 / a**3 + 4.0 * real("mean", mean) ** 2 / a**2))
 
 
 def _age(algorithm: Any) -> int:

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.stale import StaleSGLD
-from fedsim.interfaces import validate
+from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
+from fedsim.interfaces import validate, validate_sizes
 from fedsim.problems.gaussian_mean import GaussianMean
-from fedsim.settings.validation import Array, whole
+from fedsim.settings.limits import refuse_bytes
+from fedsim.settings.validation import Array, instance, whole
 
 from ..bound import Assumption, Bound
 from ..checking import Measured, quantity
@@ -78,7 +79,10 @@ class _Gaps:
 
 
 def _gaps(problem: Any, algorithm: Any, n_rounds: int, start: Any) -> _Gaps:
-    length, pooled = whole("n_rounds", n_rounds, 1), StaleFamily().solvable(problem).pooled()
+    validate_sizes(problem, algorithm, start)
+    instance("algorithm", algorithm, StaleSGLD, StaleSGHMC)
+    refuse_bytes(32.0 * whole("n_rounds", n_rounds, 1), f"n_rounds={n_rounds}", "ask for fewer rounds")
+    length, pooled = int(n_rounds), StaleFamily().solvable(problem).pooled()
     each, updates = each_schedule(algorithm, length), np.arange(length)
     gaps, size = np.zeros((length, problem.dim)), float(np.linalg.norm(pooled.minimizer))
     for one in each:
@@ -124,9 +128,11 @@ def fluctuation(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = Non
     """
     if not isinstance(algorithm, StaleSGLD) or not algorithm.schedule.is_constant:
         raise NoExactLaw(f"algorithm={algorithm!r}: psi is known here for StaleSGLD with one step size")
+    validate_sizes(problem, algorithm, start)
     if not problem.keeps_gaussian:
         raise NoExactLaw(f"problem={problem!r}: the noise of minibatches is not normal")
     validate(problem, algorithm, start)
+    refuse_bytes(32.0 * whole("n_rounds", n_rounds, 1), f"n_rounds={n_rounds}", "ask for fewer rounds")
     length, pooled = whole("n_rounds", n_rounds, 1), StaleFamily().solvable(problem).pooled()
     h, rough = float(algorithm.schedule.largest), pooled.noise_covariances
     noise = 2.0 * h * np.eye(pooled.dim) + (0.0 if rough is None else h**2 * rough[0])

@@ -92,9 +92,13 @@ def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, ord
             "integrator": integrated**2}
 
 
+MOST_SERVERS = 10**6
+"""Servers that are listed one by one."""
+
+
 def _equal(quantity: str, s: Setting, rounds: np.ndarray, n_chains: int, order: int) -> Terms:
     """The terms of equal servers with as many iterations each as there are rounds."""
-    servers = whole("n_chains", n_chains, 1)
+    servers = whole("n_chains", n_chains, 1, MOST_SERVERS)
     rows = [chain_terms(quantity, [length] * servers, [s.h] * servers, s.tau, order=order)
             for length in rounds.tolist()]
     return Terms({name: np.array([row[name] for row in rows]) for name in rows[0]},

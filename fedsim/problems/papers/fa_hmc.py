@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...settings.limits import refuse_bytes
 from ...settings.validation import Array, array, positive, shape, whole
 from ..quadratic import Quadratic
 from ..regression import LogisticRegression
@@ -49,6 +50,7 @@ def fa_hmc_two_groups(dim: int = 1, *, curvatures: object = (1.0, 0.25), minimiz
     clients = whole("n_clients", n_clients, 2)
     if clients % 2:
         raise ValueError(f"n_clients={clients} must be even: the two groups are equally large")
+    refuse_bytes(32.0 * clients * size, f"n_clients={clients} at dim={size}", "use fewer clients")
     values = shape("curvatures", array("curvatures", curvatures, 1), (2,))
     for value in values:
         positive("curvatures", value)

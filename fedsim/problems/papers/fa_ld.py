@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...settings.limits import refuse_bytes
 from ...settings.validation import Array, array, definite, nonnegative, shape, symmetric, whole
 from ..quadratic import Quadratic
 
@@ -126,6 +127,7 @@ def fa_ld_unequal_curvature(alpha: float = 0.0, seed: int = 0, *, spread: float 
                          "this coefficient of variation has negative data sizes")
     rng = np.random.default_rng(whole("seed", seed))
     clients = whole("n_clients", n_clients, 1)
+    refuse_bytes(100.0 * clients, f"n_clients={clients}", "use fewer clients")
     mean_size = float(whole("n_data", n_data, 1))
     cov = _covariance(covariance)
     # sizes come from their own stream: centres and errors are then those of fa_ld_simulation

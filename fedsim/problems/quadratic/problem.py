@@ -19,10 +19,12 @@ from ...settings.validation import (
     client_weights,
     definite,
     nonnegative,
+    points,
     positive,
     set_fields,
     shape,
     symmetric,
+    whole,
 )
 from ..gradients import NoisyGradients
 from .gradients import CoordinateQuadratic, DenseQuadratic, DiagonalQuadratic, NoisyQuadratic, PlaneQuadratic
@@ -214,7 +216,8 @@ class Quadratic(ByValue, ProblemParts):
 
     def gradient(self, client: int, x: Array) -> Array:
         """Exact grad f_c at points `x` (..., d), in NumPy."""
-        difference = np.asarray(x) - self.minimizers[client]
+        client = whole("client", client, 0, self.n_clients - 1)
+        difference = points("x", x, self.dim) - self.minimizers[client]
         if self.structure == "dense":
             return difference @ self.hessians[client]
         return difference * self.diagonal_hessians[client]

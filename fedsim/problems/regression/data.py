@@ -10,7 +10,18 @@ import numpy as np
 
 from ...equality import ByValue
 from ...interfaces import ProblemParts
-from ...settings.validation import Array, array, client_weights, one_of, positive, set_fields, shape, whole
+from ...settings.validation import (
+    Array,
+    array,
+    client_weights,
+    one_of,
+    points,
+    positive,
+    set_fields,
+    shape,
+    unmasked,
+    whole,
+)
 from ..quadratic import Quadratic
 from .gradients import Data, regression_scratch
 from .minibatch import MAX_DATA, Minibatch
@@ -20,7 +31,7 @@ CONVENTIONS = ("federated", "components", "global")
 
 def client_numbers(value: object, n_data: int) -> np.ndarray:
     """Integers 0, ..., N-1 (n,), each of which occurs."""
-    numbers = np.asarray(value)
+    numbers = np.asarray(unmasked("clients", value))
     if numbers.dtype.kind not in "iu":
         raise ValueError(f"clients must be an array of integers, got dtype {numbers.dtype}")
     if numbers.shape != (n_data,):
@@ -161,19 +172,19 @@ class Regression(Batched):
 
     def potential(self, client: int | None, x: Any) -> Array:
         """f_(c), or f with client=None, at points `x` (..., d), in NumPy; without the laws' normalisers."""
-        points = np.asarray(x, dtype=np.float64)
+        at = points("x", x, self.dim)
         features, targets, weight = self._rows(client)
         share = 1.0 if client is None else 1.0 / self.n_clients
-        fit = self._unit * self._losses(points @ features.T, targets).sum(axis=-1)
-        return (fit + 0.5 * share / self.prior_variance * (points**2).sum(axis=-1)) / weight
+        fit = self._unit * self._losses(at @ features.T, targets).sum(axis=-1)
+        return (fit + 0.5 * share / self.prior_variance * (at**2).sum(axis=-1)) / weight
 
     def gradient(self, client: int | None, x: Any) -> Array:
         """Exact grad f_(c), or grad f with client=None, at points `x` (..., d), in NumPy."""
-        points = np.asarray(x, dtype=np.float64)
+        at = points("x", x, self.dim)
         features, targets, weight = self._rows(client)
         share = 1.0 if client is None else 1.0 / self.n_clients
-        fit = self._unit * self._slopes(points @ features.T, targets) @ features
-        return (fit + share / self.prior_variance * points) / weight
+        fit = self._unit * self._slopes(at @ features.T, targets) @ features
+        return (fit + share / self.prior_variance * at) / weight
 
     def curvature_bounds(self, convention: str = "federated") -> tuple[float, float]:
         """Strong convexity and smoothness of the potentials that an algorithm follows.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from ...laws.law import Gaussian, NoTarget
-from ...settings.validation import Array, nonnegative, positive
+from ...settings.validation import Array, nonnegative, points, positive, shape, unmasked
 from ..gradients import NoisyGradients
 from ..quadratic import Quadratic
 from .data import Regression
@@ -90,6 +90,7 @@ class LogisticRegression(Regression):
     keeps_gaussian = False
 
     def __post_init__(self) -> None:
+        unmasked("labels", self.labels)
         if np.asarray(self.labels).dtype == bool:
             object.__setattr__(self, "labels", np.asarray(self.labels).astype(np.float64))
         self._normalise()
@@ -113,7 +114,7 @@ class LogisticRegression(Regression):
 
     def hessian(self, x: Any) -> Array:
         """Hessian of f at one point `x` (d,), in NumPy."""
-        scores = self.features @ np.asarray(x, dtype=np.float64)
+        scores = self.features @ shape("x", points("x", x, self.dim), (self.dim,))
         spread = expit(scores) * expit(-scores)
         return (self.features.T * spread) @ self.features + np.eye(self.dim) / self.prior_variance
 

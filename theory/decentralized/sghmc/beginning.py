@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
+from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.validation import instance
 
 from ..applicable import require_constant_step
 from ..schemes import fixed_point
@@ -99,10 +101,11 @@ def beginning(problem: Any, algorithm: Any, start: Any = None) -> Beginning:
     >>> round(begin.start_sq, 2), round(begin.first_sq, 2)
     (2.71, 2.67)
     """
+    instance("problem", problem, Quadratic)
+    instance("algorithm", algorithm, DESGHMC).check(problem)
     eta = require_constant_step(algorithm)
     alpha, beta = eta**2, 1.0 - algorithm.friction * eta
     fixed = fixed_point(problem, algorithm, alpha)
-    assert isinstance(problem, Quadratic)
     (N, d), same = fixed.shape, np.eye(fixed.size)
     blocks = problem.weights[:, None, None] * problem.dense_hessians
     downhill = np.kron(algorithm.mixing - np.eye(N), np.eye(d)) - alpha * block_diag(*blocks)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.provenance import Part, Provenance, attach
-from fedsim.settings.validation import whole
+from fedsim.settings.validation import instance, whole
 
 from ...statement import Terms
 from ..paper import sghmc_theorem as theorem, theorem_of_constants
@@ -171,7 +171,8 @@ def recursion(c: Chain) -> Recursion:
 
     Raises
     ------
-    None: a `Chain` is checked already.
+    ValueError
+        For what is no `Chain`.
 
     Source: DE-SGHMC Lemmas 19 to 21, equations (80), (106) and (107).
 
@@ -184,6 +185,7 @@ def recursion(c: Chain) -> Recursion:
     >>> found.gradient_coefficient < 0.0, found.ratio < 1.0, found.least_factor < 1.0
     (True, True, True)
     """
+    instance("c", c, Chain)
     mu, L_a, beta = c.base.mu, c.L_alpha, c.beta
     resistance = (1.0 - beta) * (L_a + mu) / (2.0 * c.alpha * mu * L_a) + beta / (c.alpha * mu)
     return Recursion(c.k, c.q1, max(0.0, 1.0 + 2.0 * c.c1 - 1.0 / resistance))

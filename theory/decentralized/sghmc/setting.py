@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.settings.validation import Array
+from fedsim.settings.validation import Array, instance, one_of
 
 from ...bound import Assumption
 from ...facts import Constants
@@ -250,6 +250,9 @@ def chain(constants: Constants, algorithm: DESGHMC, variant: str = "corrected",
     >>> round(c.c5, 2)
     6.77
     """
+    instance("algorithm", algorithm, DESGHMC)
+    one_of("variant", variant, ("corrected", "printed"))
+    instance("begin", begin, Beginning, type(None))
     eta, beta = require_constant_step(algorithm), momentum(algorithm)
     base = network_setting(constants, algorithm, eta**2)
     velocity: Array = np.zeros(1) if algorithm.start_velocity is None else algorithm.start_velocity

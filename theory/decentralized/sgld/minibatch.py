@@ -27,9 +27,10 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.problems.regression import LinearRegression, LogisticRegression
-from fedsim.settings.validation import Array, one_of, whole
+from fedsim.settings.validation import Array, instance, one_of, whole
 
 from ...exact import joint_law
 from ...facts import Constants, Potentials, constants, potentials
@@ -110,7 +111,8 @@ def noise_growth(problem: LinearRegression) -> float:
     >>> theory.de_sgld.noise_growth(problem)
     68.0
     """
-    if not isinstance(problem, LinearRegression) or problem.batch_size is None:
+    instance("problem", problem, LinearRegression)
+    if problem.batch_size is None:
         raise ValueError(f"problem={problem!r} must be a fedsim.LinearRegression with a batch_size")
     _refuse_sums(problem)
     rows = np.square(problem.features).sum(axis=1)
@@ -158,6 +160,7 @@ def minibatch_constants(problem: LinearRegression, algorithm: Any, start: Any = 
     [9.0, 9.0]
     """
     one_of("known", known, ("a_priori", "a_posteriori"))
+    instance("algorithm", algorithm, DESGLD, DESGHMC)
     growth = noise_growth(problem)
     exact = dataclasses.replace(problem, batch_size=None)
     facts = constants(exact, algorithm, start)
@@ -189,9 +192,7 @@ def _noise_traces(problem: LinearRegression, client: int, mean: Array, cov: Arra
 
 
 def _a_priori(facts: Constants, algorithm: Any, growth: float) -> float:
-    if not isinstance(algorithm, DESGLD):
-        raise ValueError(f"algorithm={algorithm!r} must be a DESGLD: appendix D is about it alone; use "
-                         "known='a_posteriori'")
+    instance("algorithm", algorithm, DESGLD, advice="appendix D is about it alone; use known='a_posteriori'")
     s = setting(facts, algorithm)
     eta, limit = s.alpha, s.mu * (1.0 + s.smallest) / (4.0 * growth + s.mu * s.L)
     if eta > limit * (1.0 + 1e-12):

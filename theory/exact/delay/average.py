@@ -24,7 +24,7 @@ import numpy as np
 from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
 from fedsim.interfaces import start_of, validate, validate_sizes
 from fedsim.provenance import Provenance, attach
-from fedsim.settings.validation import Array, array, one_of, positive, real, shape, whole
+from fedsim.settings.validation import Array, array, instance, one_of, positive, real, shape, whole
 
 from ..affine import NoExactLaw
 from ..families import refuse_numbers
@@ -260,8 +260,11 @@ def combine_servers(laws: Sequence[AverageLaw], times: Any) -> AverageLaw:
     >>> theory.stale.combine_servers([law, law], [1.0, 1.0]).variance.tolist()
     [0.25]
     """
-    if not laws or not all(isinstance(law, AverageLaw) for law in laws):
-        raise ValueError(f"laws={laws!r} must be a sequence of at least one AverageLaw")
+    instance("laws", laws, list, tuple, advice="of the laws of servers")
+    if not laws:
+        raise ValueError(f"laws={laws!r} must hold at least one AverageLaw")
+    for i, law in enumerate(laws):
+        instance(f"laws[{i}]", law, AverageLaw)
     lengths = shape("times", array("times", times, 1), (len(laws),), " (one per server)")
     for i, value in enumerate(lengths):
         positive(f"times[{i}]", float(value))

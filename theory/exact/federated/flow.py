@@ -12,9 +12,19 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.federated import Federated
+from fedsim.interfaces import Problem, offers
 from fedsim.laws.law import Law
 from fedsim.settings.participation import Participation
-from fedsim.settings.validation import Array, UnstableStepSize, array, nonnegative, positive, real, shape
+from fedsim.settings.validation import (
+    Array,
+    UnstableStepSize,
+    array,
+    nonnegative,
+    positive,
+    real,
+    shape,
+    unmasked,
+)
 from fedsim.stability.federated import curvatures, turned_back
 from fedsim.stability.search import Stability, largest_stable, round_radius, scalar_round_radius
 
@@ -96,6 +106,7 @@ class FAHMCFlow(Federated):
 
     def stability(self, problem: Any) -> Stability:
         """Does the round contract? `max_step_size` is the shortest trajectory found for which it does not."""
+        offers("problem", problem, Problem)
         modes, length = curvatures(problem.curvature_problem()), self.trajectory_length
         value = self._mean_radius(problem, modes, length)
         safe = 0.5 / np.sqrt(float(modes[0].max()))
@@ -143,6 +154,18 @@ def flow_law(problem: Any, trajectory_length: float, n_rounds: int, *, local_ste
     return exact_law(problem, algorithm, n_rounds, **options)
 
 
+def _counts(rounds: Any) -> Array:
+    """Numbers from 0 on, infinity included."""
+    try:
+        endless = np.isposinf(np.asarray(unmasked("rounds", rounds)))
+    except (TypeError, ValueError, MemoryError):  # no numbers: refused below
+        endless = np.zeros(1, bool)
+    finite = array("rounds", np.where(endless, 0.0, rounds) if endless.any() else rounds)
+    if (finite < 0.0).any():
+        raise ValueError(f"rounds={rounds!r} must be at least 0")
+    return np.where(endless, np.inf, finite)
+
+
 def two_group_law(rounds: Any, *, curvatures: tuple[float, float], minimizers: tuple[float, float],
                   trajectory_length: float, local_steps: int, shared_noise: float = 1.0,
                   start_mean: float = 0.0, start_variance: float = 0.0) -> tuple[Array, Array]:
@@ -179,9 +202,7 @@ def two_group_law(rounds: Any, *, curvatures: tuple[float, float], minimizers: t
     >>> mean.round(3).tolist()
     [0.0, 0.754, 0.755]
     """
-    n = np.asarray(rounds, dtype=np.float64)
-    if not (n >= 0.0).all():
-        raise ValueError(f"rounds={rounds!r} must be at least 0")
+    n = _counts(rounds)
     flow = FAHMCFlow(trajectory_length, local_steps, shared_noise)
     count, common = flow.local_steps, flow.shared_noise
     start, spread = real("start_mean", start_mean), nonnegative("start_variance", start_variance)
@@ -193,6 +214,8 @@ def two_group_law(rounds: Any, *, curvatures: tuple[float, float], minimizers: t
     lost, reach = 2.0 * np.sin(0.5 * phase) ** 2, np.sin(phase) / np.sqrt(a)  # 1 - c_a, s_a
     gone = -power_deviation(lost, count)  # 1 - c_a^T
     leaving = 0.5 * gone.sum()  # 1 - gamma
+    if leaving == 0.0:
+        raise ValueError(f"trajectory_length={trajectory_length!r} is too short: the round map rounds to 1")
     if 2.0 - leaving < 1e-12 or (leaving < 1e-12 and phase.max() > 0.5):
         length = flow.trajectory_length
         raise UnstableStepSize(

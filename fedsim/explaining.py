@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .engine.block import FEW_REPLICAS, by_coordinate
 from .engine.rounds import LEAF
+from .engine.state import FEW_REPLICAS, by_coordinate
 from .interfaces import EXPLAINERS, Problem, SimulatedAlgorithm, offers, validate_sizes
 from .random.slots import NormalRoom
 from .random.streams import lane_set

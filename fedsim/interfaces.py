@@ -171,8 +171,12 @@ class AlgorithmParts(Protocol):
         """False where the law is not Gaussian."""
         return problem.keeps_gaussian
 
-    def _bind(self, problem: Problem, n_rounds: int | None) -> tuple[Problem, Any]:
-        """The problem and the algorithm that are run, for so many rounds; None: only to be looked at."""
+    def _bind(self, problem: Problem, n_rounds: int | None,
+              n_replicas: int | None = None) -> tuple[Problem, Any]:
+        """The problem and the algorithm that are run, for so many rounds; None: only to be looked at.
+
+        `n_replicas` is how many there are at most, None for any number.
+        """
         return problem, self
 
 
@@ -262,16 +266,17 @@ def validate_sizes(problem: Problem, algorithm: Algorithm, start: object = None)
 
 
 def start_moments(start: Any, dim: int, n_clients: int | None = None) -> tuple[Array, Array | None]:
-    """Mean (d,) and covariance (d, d) (None for a point) of a start; the origin when None.
+    """Mean (d,) and covariance of a start; the origin when None.
 
+    The covariance is (d, d), or variances (d,) of a Gaussian that was made from them, or None for a point.
     With `n_clients` (decentralized algorithms) a point per client (N, d) is allowed too.
     """
     if start is None:
         return np.zeros(dim), None
-    if hasattr(start, "cov") and hasattr(start, "is_diagonal"):  # a Gaussian; tables have a `cov` too
+    if hasattr(start, "variances") and hasattr(start, "is_diagonal"):  # a Gaussian; tables have a `cov` too
         if start.dim != dim:
             raise ValueError(f"start has dimension {start.dim}; it must be {dim}")
-        return start.mean, start.cov
+        return start.mean, start.variances if getattr(start, "is_diagonal", False) else start.cov
     point = array("start", start, 1) if n_clients is None else array("start", start, 1, 2)
     return shape("start", point, (n_clients or 0, dim)[-point.ndim:], " (the problem's dimension)"), None
 

@@ -238,7 +238,7 @@ def _constants(problem: Problem, algorithm: Algorithm, start: Any) -> Constants:
         gaps = None if gaps is None else scale * gaps
     points, cov = start_of(problem, algorithm, start)
     mean = np.atleast_2d(points).mean(axis=0)
-    trace = 0.0 if cov is None else float(np.trace(cov))
+    trace = 0.0 if cov is None else float(cov.sum() if cov.ndim == 1 else np.trace(cov))
     begin = Gaussian(mean, np.zeros(problem.dim) if cov is None else cov)
     try:
         goal = algorithm.target(problem)

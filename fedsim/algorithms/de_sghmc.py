@@ -123,7 +123,8 @@ class DESGHMC(Decentralized):
         """Velocities at the start, (N, d, B)."""
         if self.start_velocity is None:
             return aligned((problem.n_clients, dim, n_lanes))
-        return aligned_copy(np.repeat(self.start_velocities(problem)[:, :, None], n_lanes, axis=2))
+        velocities = self.start_velocities(problem)
+        return aligned_copy(np.broadcast_to(velocities[:, :, None], (*velocities.shape, n_lanes)))
 
     def _separates(self, problem: Problem) -> bool:
         """True while velocities start at zero, so that they can be laid out by coordinates too."""

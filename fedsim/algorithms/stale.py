@@ -151,7 +151,8 @@ class Stale(ByValue, AlgorithmParts):
     def _normalise(self) -> None:
         self._normalise_step()
         staleness = as_staleness(self.staleness)
-        object.__setattr__(self, "staleness", staleness.tau if isinstance(staleness, Fixed) else staleness)
+        plain = isinstance(staleness, Fixed) and staleness.reach is None
+        object.__setattr__(self, "staleness", staleness.tau if plain else staleness)
 
     def ages(self, n_rounds: int) -> np.ndarray:
         """Age of the gradient at updates 0, ..., n_rounds - 1."""
@@ -159,11 +160,14 @@ class Stale(ByValue, AlgorithmParts):
         refuse_bytes(16.0 * count, f"n_rounds={count}", "ask for fewer ages")
         return as_staleness(self.staleness).ages(count)
 
-    def _bind(self, problem: Problem, n_rounds: int | None) -> tuple[Any, Any]:
+    def _bind(self, problem: Problem, n_rounds: int | None,
+              n_replicas: int | None = None) -> tuple[Any, Any]:
         """The pooled problem, and this algorithm with the ages of so many updates worked out."""
         staleness = as_staleness(self.staleness)
         if isinstance(staleness, Workers):
-            staleness = staleness.worked_out(n_rounds or 0)
+            staleness = staleness.worked_out(n_rounds or 0, n_replicas)
+        elif isinstance(staleness, Fixed):
+            staleness = dataclasses.replace(staleness, reach=n_rounds or 0)
         elif isinstance(staleness, Sequence) and n_rounds is not None:
             staleness.ages(n_rounds)  # there must be one for each update
         return problem.pooled(), dataclasses.replace(self, staleness=staleness)  # type: ignore[type-var]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, instance, whole
 
 LARGEST = 2**28
@@ -69,6 +70,8 @@ def text_of(path: str | os.PathLike[str], form: str) -> str:
         what = "is a folder" if file.is_dir() else "does not exist"
         raise ValueError(f"path={str(file)!r} {what}; expected a text file with rows {form}")
     try:
+        size = file.stat().st_size
+        refuse_bytes(10.0 * size, f"path={str(file)!r} with {size} bytes of text", "split it")
         return file.read_bytes().decode("ascii")
     except UnicodeDecodeError as error:
         raise ValueError(f"path={str(file)!r} has byte {error.object[error.start]:#04x} at place "

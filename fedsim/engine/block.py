@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..interfaces import Problem, SimulatedAlgorithm
-from ..laws.distance import psd_sqrt
-from ..random.normals import as_single, normals
-from ..random.streams import START, by_coordinates, lane_set
 from ..settings.validation import Array
-from ..vector.compile import compiled
-from ..vector.tiles import aligned, aligned_copy
+from ..vector.tiles import aligned
 from .job import Job
 from .moments import Moments, leaf_moments
 from .rounds import LEAF, Record, observe_unfolded, run_rounds
+from .state import lane_state
 
 RADIUS = 1e75
 """A coordinate beyond this has diverged: its fourth power, in standard errors, would soon overflow."""
@@ -67,72 +64,6 @@ class BlockResult:
         begins = range(self.first, self.last, LEAF)
         return [(begin // LEAF, leaf_moments(mean, square, min(LEAF, self.last - begin)))
                 for begin, mean, square in zip(begins, self.mean, self.square, strict=True)]
-
-
-@compiled
-def _start_normals(lanes, out):
-    normals(lanes, START, 0, 0, out)
-
-
-def start_rows(mean: Array, cov: Array | None, lanes: Any) -> Array:
-    """Starting points (d, B): the mean, or one draw per replica common to all clients.
-
-    A point per client (N, d) gives (N, d, B).
-    """
-    rows = aligned_copy(np.repeat(mean[..., None], len(lanes.replicas), axis=-1))
-    if cov is None:
-        return rows
-    draws = aligned(rows.shape)
-    _start_normals(lanes, draws)
-    for j, column in enumerate(psd_sqrt(cov).T):  # no BLAS: its bits depend on shapes
-        rows += column[:, None] * draws[j]
-    return rows
-
-
-class LaneState(NamedTuple):
-    """Compiled arguments of a block, with replicas or pairs of coordinates as lanes.
-
-    Rows may have more lanes than the block has replicas: those at the end repeat the last replica.
-    """
-
-    kernel: Any
-    arrays: Any
-    lanes: Any
-    work: Any
-    observed: Array
-    unfolded: Array
-
-
-FEW_REPLICAS = 32
-"""Below this, rows of coordinates are longer than rows of replicas and run faster."""
-
-
-def by_coordinate(problem: Problem, algorithm: SimulatedAlgorithm, n_lanes: int, noise: str) -> Any:
-    """The problem's compiled form with pairs of coordinates as lanes, where they are to be; else None."""
-    if n_lanes < FEW_REPLICAS and noise == "double" and algorithm._separates(problem):
-        return problem._coordinate_arrays(n_lanes)
-    return None
-
-
-def lane_state(job: Job, first: int, last: int) -> LaneState:
-    """Lay a block out in lanes. The bits do not depend on which layout is chosen."""
-    problem, algorithm, n_lanes = job.problem, job.algorithm, last - first
-    arrays = by_coordinate(problem, algorithm, n_lanes, job.noise)
-    lanes: Any = lane_set(job.seed, first, n_lanes)
-    start = start_rows(job.start_mean, job.start_cov, lanes)
-    if arrays is not None:
-        n_pairs = problem.dim // 2
-        lanes = by_coordinates(lanes, n_lanes, n_pairs)
-        pairs = start[..., :n_lanes].reshape(*start.shape[:-2], n_pairs, 2, n_lanes)
-        start = np.swapaxes(pairs, -3, -2).reshape(*start.shape[:-2], 2, -1)
-        unfolded = aligned((problem.dim, n_lanes))
-        observed = unfolded if n_pairs == 1 else aligned(start.shape[-2:])  # one pair: nothing to unfold
-    else:
-        arrays = problem._arrays()
-        observed = unfolded = aligned(start.shape[-2:])
-        lanes = as_single(lanes) if job.noise == "single" else lanes
-    work = algorithm._workspace(problem, aligned_copy(start), job.dtype)
-    return LaneState(algorithm._kernel(problem), arrays, lanes, work, observed, unfolded)
 
 
 class BlockRunner:
@@ -188,9 +119,13 @@ class BlockRunner:
 
 def diverged(problem: Problem, algorithm: SimulatedAlgorithm, round: int) -> DivergedError:
     """The error that names the round and, where it is known, the stability limit."""
-    stability = algorithm.stability(problem)
-    limit = ("" if np.isnan(stability.max_step_size)
-             else f"; step_size={stability.step_size:g}, stability limit {stability.max_step_size:.6g}")
+    limit = ""
+    try:
+        stability = algorithm.stability(problem)
+        if not np.isnan(stability.max_step_size):
+            limit = f"; step_size={stability.step_size:g}, stability limit {stability.max_step_size:.6g}"
+    except ValueError:  # too large to be judged
+        pass
     return DivergedError(f"diverged at round {round}: a coordinate is not finite or beyond {RADIUS:g}{limit}",
                          round)
 

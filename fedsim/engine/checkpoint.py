@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -82,9 +83,8 @@ class Checkpoint:
         # one that a power cut takes is computed again
         write_atomically(self.folder / f"block-{block.first}-{block.last}.npz", data, lasting=False)
 
-    def read(self) -> list[BlockResult]:
-        """All kept blocks of the job's range, each leaf once, checked."""
-        result: list[BlockResult] = []
+    def read(self) -> Iterator[BlockResult]:
+        """All kept blocks of the job's range, each leaf once, checked; one after the other."""
         done: set[int] = set()
         for path in sorted(self.folder.glob("block-*.npz")):
             try:
@@ -100,5 +100,4 @@ class Checkpoint:
             leaves = set(range(first // LEAF, -(-last // LEAF)))
             if self.job.first <= first and last <= self.job.last and not leaves & done:
                 done |= leaves
-                result.append(block)
-        return result
+                yield block

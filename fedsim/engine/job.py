@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..fingerprints import feed
 from ..interfaces import Problem, SimulatedAlgorithm, offers, start_of, validate, validate_sizes
-from ..laws.law import recorded_rounds
+from ..laws.distance import psd_sqrt
+from ..laws.recording import n_recorded, recorded_rounds
 from ..random.streams import MAX_CLIENTS, MAX_EVALUATIONS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
 from ..settings.limits import refuse_bytes
-from ..settings.validation import Array, one_of, whole
+from ..settings.validation import Array, one_of, shown, whole
 from ..vector.compile import source_hash
 from .rounds import LEAF, TEST_FUNCTIONS, NoFunction
+from .state import state_bytes
 
 _CACHE_BYTES = 2**19
 
 
 @dataclass(frozen=True)
 class Job:
-    """A checked simulation. Blocks are pairs (first replica, one past the last)."""
+    """A checked simulation. Blocks are pairs (first replica, one past the last).
+
+    `start_cov` is (d, d), or variances (d,) of independent coordinates, or None for a point; `start_root` its
+    square root, in the same form.
+    """
 
     problem: Problem
     algorithm: SimulatedAlgorithm
@@ -39,6 +46,7 @@ class Job:
     first: int
     last: int
     block_size: int
+    start_root: Array | None = None
 
     @property
     def n_views(self) -> int:
@@ -61,18 +69,25 @@ class Job:
         dim = self.problem.dim
         return {"full": dim * dim, "diagonal": dim, "none": 0}[self.covariance]
 
-    def blocks(self, done: set[int]) -> list[tuple[int, int]]:
-        """Blocks of whole leaves covering all leaves that are not done yet."""
-        result: list[tuple[int, int]] = []
-        for leaf in range(self.first // LEAF, -(-self.last // LEAF)):
+    @property
+    def leaves(self) -> range:
+        """Numbers of the leaves."""
+        return range(self.first // LEAF, -(-self.last // LEAF))
+
+    def blocks(self, done: Container[int] = ()) -> Iterator[tuple[int, int]]:
+        """Blocks of whole leaves covering all leaves that are not done yet, one after the other."""
+        first = last = self.first
+        for leaf in self.leaves:
             if leaf in done:
                 continue
             begin, end = leaf * LEAF, min((leaf + 1) * LEAF, self.last)
-            if result and result[-1][1] == begin and end - result[-1][0] <= self.block_size:
-                result[-1] = (result[-1][0], end)
-            else:
-                result.append((begin, end))
-        return result
+            if last != begin or end - first > self.block_size:
+                if first < last:
+                    yield first, last
+                first = begin
+            last = end
+        if first < last:
+            yield first, last
 
     def key(self) -> str:
         """Hash of everything that decides the numbers, and of the code version."""
@@ -83,19 +98,33 @@ class Job:
         return digest.hexdigest()[:32]
 
 
-def _check_memory(job: Job, threads: int) -> None:
-    views, n, dim = job.n_views, len(job.rounds), job.problem.dim
-    per_node = 8.0 * views * n * (dim + 3 * job.width)
-    leaves_in_flight = 3 * threads * (job.block_size // LEAF) + np.log2(max(2, job.last / LEAF))
+def _check_memory(job: Job, algorithm: SimulatedAlgorithm, n_kept: int, threads: int) -> None:
+    """Refuse what the moments of so many recorded rounds, every replica's numbers and open blocks need.
+
+    `algorithm` is what was asked for, before anything was worked out for it.
+    """
+    views, dim, active = job.n_views, job.problem.dim, job.algorithm.n_active(job.problem)
+    size = min(job.block_size, LEAF * len(job.leaves))
+    open_blocks = min(3 * threads, -(-len(job.leaves) * LEAF // size))
+    per_node = 8.0 * views * n_kept * (dim + 3 * job.width)
+    leaves_in_flight = open_blocks * (size // LEAF) + np.log2(max(2, job.last / LEAF))
     # of every replica, in blocks and then joined
     per_replica = dim * job.keep_final + (job.average is not None)
-    n_bytes = per_node * (leaves_in_flight + 2) + 16.0 * (job.last - job.first) * per_replica
-    active = job.algorithm.n_active(job.problem)
-    n_bytes += 8.0 * threads * job.block_size * dim * (job.problem.n_clients + active + 8)
+    kept = per_node * (leaves_in_flight + 2) + 16.0 * (job.last - job.first) * per_replica
+    replicas = min(size, job.last - job.first)
+    states = open_blocks * state_bytes(job, replicas)
+    if job.start_cov is not None:
+        states += 4.0 * job.start_cov.nbytes  # while its root is taken
+    if states > kept:
+        refuse_bytes(kept + states, f"algorithm={shown(algorithm)} with n_rounds={job.n_rounds}, dimension "
+                     f"{dim}, {active} active clients and n_replicas={job.n_replicas}, {open_blocks} blocks "
+                     f"of {size} at a time,", "use fewer threads, a smaller block_size, or what keeps "
+                     "fewer iterates")
     refuse_bytes(
-        n_bytes, f"covariance={job.covariance!r} with {n} recorded rounds, dimension {dim}, {views} recorded "
-        f"laws, {active} active clients, n_replicas={job.n_replicas}, average={job.average!r} and "
-        f"keep_final={job.keep_final}", "use covariance='diagonal' or 'none', or fewer rounds in record")
+        kept + states, f"covariance={job.covariance!r} with {n_kept} recorded rounds, dimension {dim}, "
+        f"{views} recorded laws, {active} active clients, n_replicas={job.n_replicas}, "
+        f"average={job.average!r} and keep_final={job.keep_final}", "use covariance='diagonal' or 'none', "
+        "or fewer rounds in record")
 
 
 def _check_fields(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_replicas: int) -> None:
@@ -131,14 +160,15 @@ def make_job(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     noise = one_of("noise", noise, ("double", "single"))
     if average is not None:
         average = one_of("average", average, tuple(TEST_FUNCTIONS))
-    rounds = recorded_rounds(n_rounds, record)
+    n_kept = n_recorded(n_rounds, record)
     unchecked = one_of("allow_unstable", allow_unstable, (True, False))
     validate_sizes(problem, algorithm, start)
     offers("algorithm", algorithm, SimulatedAlgorithm)
     _check_fields(problem, algorithm, n_rounds, n_replicas)  # what is too large may take for ever to judge
     if not unchecked:
         validate(problem, algorithm, start)
-    problem, algorithm = algorithm._bind(problem, n_rounds)
+    asked = algorithm
+    problem, algorithm = algorithm._bind(problem, n_rounds, n_replicas)
     first, last = (0, n_replicas) if replicas is None else _shard(replicas, n_replicas)
     if covariance != "none" and last - first < 2:
         raise ValueError(f"n_replicas={last - first} must be at least 2 to estimate a covariance; "
@@ -150,10 +180,11 @@ def make_job(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
         if size % LEAF:
             raise ValueError(f"block_size={block_size} must be a multiple of {LEAF}")
     mean, cov = start_of(problem, algorithm, start)
-    job = Job(problem, algorithm, n_rounds, n_replicas, seed, mean, cov, rounds, covariance, average,
-                bool(one_of("keep_final", keep_final, (True, False))), noise, first, last, size)
-    _check_memory(job, threads)
-    return job
+    job = Job(problem, algorithm, n_rounds, n_replicas, seed, mean, cov, np.empty(0, np.int64), covariance,
+              average, bool(one_of("keep_final", keep_final, (True, False))), noise, first, last, size)
+    _check_memory(job, asked, n_kept, threads)
+    root = cov if cov is None else np.sqrt(cov) if cov.ndim == 1 else psd_sqrt(cov)
+    return replace(job, rounds=recorded_rounds(n_rounds, record), start_root=root)
 
 
 def _block_size(problem: Problem, n_replicas: int, threads: int) -> int:

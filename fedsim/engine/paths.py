@@ -10,11 +10,14 @@ import numpy as np
 from ..interfaces import Problem, SimulatedAlgorithm
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, whole
-from .block import RADIUS, diverged, lane_state
+from ..vector.tiles import TILE
+from .block import RADIUS, diverged
 from .job import make_job
 from .pool import thread_count
 from .rounds import LEAF, trace_rounds
+from .state import lane_state
 
+_TASK = 4000.0  # bytes, about, of a block that waits for a thread
 SEGMENT = 256
 """Rounds between two looks at whether another thread has failed."""
 
@@ -53,7 +56,7 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
     every, n_threads = whole("every", every, 1), thread_count(threads)
     n_chains = whole("n_chains", n_chains, 1)
     job = make_job(problem, algorithm, n_rounds, n_chains, seed=seed, start=start, record=(),
-                   covariance="none", allow_unstable=allow_unstable, block_size=LEAF)
+                   covariance="none", allow_unstable=allow_unstable, block_size=LEAF, threads=n_threads)
     view = 0
     if client is not None:
         if job.n_views == 1:
@@ -61,7 +64,9 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
                              "share one iterate")
         view = 1 + whole("client", client, 0, job.n_views - 2)
     n_rounds, dim = job.n_rounds, job.problem.dim
-    refuse_bytes(16.0 * n_chains * (n_rounds // every) * dim,
+    blocks = -(-n_chains // LEAF)
+    open_rows = min(n_threads, blocks) * -(-min(n_chains, LEAF) // TILE) * TILE
+    refuse_bytes(8.0 * (n_chains + open_rows) * (n_rounds // every) * dim + _TASK * blocks,
                  f"n_rounds={n_rounds} with every={every}, n_chains={n_chains} and dimension {dim}",
                  "use a larger every")
     paths = np.empty((n_chains, n_rounds // every, dim))
@@ -80,7 +85,7 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
 
     with ThreadPoolExecutor(n_threads) as pool:
         try:
-            list(pool.map(trace, job.blocks(set())))
+            list(pool.map(trace, job.blocks()))
         except BaseException:
             stop.append(True)  # Ctrl-C: the threads end after their segment
             raise

@@ -15,6 +15,7 @@ from ..interfaces import Problem, SimulatedAlgorithm
 from ..laws.law import NoTarget
 from ..laws.run import Run
 from ..provenance import Provenance, attach
+from ..settings.progress import bars_shown
 from ..settings.validation import Array, one_of
 from .block import BlockResult, DivergedError
 from .checkpoint import Checkpoint
@@ -104,12 +105,13 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     n_threads = thread_count(threads)
     check_executor(executor)
     shard = to_run(replicas, checkpoint)
-    job = make_job(problem, algorithm, n_rounds, n_replicas, seed=seed, start=start, record=record,
-                   covariance=covariance, average=average, keep_final=keep_final, noise=noise,
-                   allow_unstable=allow_unstable, replicas=shard, block_size=block_size,
-                   threads=n_threads)
+    with bars_shown(progress):
+        job = make_job(problem, algorithm, n_rounds, n_replicas, seed=seed, start=start, record=record,
+                       covariance=covariance, average=average, keep_final=keep_final, noise=noise,
+                       allow_unstable=allow_unstable, replicas=shard, block_size=block_size,
+                       threads=n_threads)
     of = Provenance.of(problem, algorithm, start)  # the job's own are worked out for so many rounds
-    tree = Tree(job.first // LEAF, -(-job.last // LEAF), covariance == "diagonal")
+    tree = Tree(job.leaves.start, job.leaves.stop, covariance == "diagonal")
     store = None if checkpoint is None else Checkpoint(checkpoint, job)
     done: set[int] = set()
     replica_parts: dict[int, tuple[Array, Array]] = {}
@@ -119,22 +121,23 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
             store.write(block)
         for leaf, moments in block.leaves():
             tree.add(leaf, moments)
-            done.add(leaf)
-        replica_parts[block.first] = block.sums, block.final
+        if keep_final or average is not None or not replica_parts:
+            replica_parts[block.first] = block.sums, block.final
 
+    work = (job.last - job.first) * job.n_rounds
     for block in store.read() if store else ():
         take(block, is_new=False)
+        done |= {leaf for leaf, _ in block.leaves()}
+        work -= (block.last - block.first) * job.n_rounds
     if replicas is not shard:
         refuse_missing(job, done, checkpoint)
-    blocks = job.blocks(done)
-    work = sum(last - first for first, last in blocks) * job.n_rounds
     with _telling_what_is_kept(job, done, checkpoint), tqdm(
             total=work, disable=not progress, unit="replica-round", unit_scale=True,
             desc=type(algorithm).__name__) as bar:
         if executor is None:
-            run_on_threads(job, blocks, min(n_threads, max(1, len(blocks))), take, bar.update)
+            run_on_threads(job, job.blocks(done), n_threads, take, bar.update)
         else:
-            run_on_executor(job, blocks, executor, take, bar.update, max(64, 2 * n_threads))
+            run_on_executor(job, job.blocks(done), executor, take, bar.update, max(64, 2 * n_threads))
     run = _finish(job, tree.root(), [parts for _, parts in sorted(replica_parts.items())])
     for number, client in enumerate(run.clients):
         attach(client, of.client(number))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
+from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, array, positive, shape, whole
 
 
@@ -61,6 +62,8 @@ def w2_gaussian(mean1: Array, cov1: Array, mean2: Array, cov2: Array) -> Array:
     shift = _length(mean1 - mean2, 1)
     if cov1.ndim == mean1.ndim:
         return np.hypot(shift, _length(np.sqrt(cov1) - np.sqrt(cov2), 1))
+    refuse_bytes(8.0 * (cov1.nbytes + cov2.nbytes), f"W2 of covariances of shape {cov1.shape} to those of "
+                 f"shape {cov2.shape}", "keep fewer rounds (record), or variances (covariance='diagonal')")
     root1, root2 = psd_sqrt(cov1), psd_sqrt(cov2)
     left, _, right = np.linalg.svd(root2 @ root1)  # polar factor of S2^(1/2) S1^(1/2)
     return np.hypot(shift, _length(root1 - root2 @ (left @ right), 2))

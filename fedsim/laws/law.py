@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 from collections.abc import Sequence
@@ -13,26 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..provenance import Provenance
-from ..settings.validation import (
-    Array,
-    array,
-    definite,
-    instance,
-    set_fields,
-    shape,
-    symmetric,
-    whole,
-    whole_numbers,
-)
+from ..settings.limits import refuse_bytes
+from ..settings.validation import Array, array, definite, instance, set_fields, shape, symmetric, whole
 from .checks import check_law, kept
 from .distance import psd_sqrt, w2_gaussian
+from .recording import recorded_rounds as recorded_rounds
 from .storage import save_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
-
-MAX_ROUNDS_RECORDED = 2000
-
 
 class NoTarget(ValueError):
     """The target law is not known in closed form."""
@@ -79,7 +67,9 @@ class Gaussian:
 
     @property
     def cov(self) -> Array:
-        """Covariance (d, d)."""
+        """Covariance (d, d), made anew of variances; ValueError where the memory has no room for it."""
+        if self._dense is None:
+            refuse_bytes(16.0 * self.dim**2, f"cov of dim={self.dim} as a dense matrix", "use variances")
         return np.diag(self.variances) if self._dense is None else self._dense
 
     def w2(self, other: Gaussian) -> float:
@@ -92,51 +82,15 @@ class Gaussian:
 
     def sample(self, n: int, seed: int) -> Array:
         """`n` independent draws, shape (n, d), from NumPy's generator."""
-        draws = np.random.default_rng(whole("seed", seed)).standard_normal(
-            (whole("n", n, 1), self.dim))
+        count = whole("n", n, 1)
+        refuse_bytes(24.0 * count * self.dim, f"n={n!r} draws of dimension {self.dim}", "draw fewer at once")
+        draws = np.random.default_rng(whole("seed", seed)).standard_normal((count, self.dim))
         if self.is_diagonal:
             return self.mean + draws * np.sqrt(self.variances)
         return self.mean + draws @ psd_sqrt(self.cov)
 
     def __repr__(self) -> str:
         return f"Gaussian(dim={self.dim}, mean={self.mean[:4]}, variances={self.variances[:4]})"
-
-
-def recorded_rounds(n_rounds: int, record: Any = None) -> np.ndarray:
-    """The rounds at which a law is kept: sorted({0, n_rounds} and `record`).
-
-    Parameters
-    ----------
-    n_rounds : int
-        Number of rounds (communications), at least 0.
-    record : sequence of ints in [0, n_rounds], or None
-        None keeps every round up to 2,000 rounds, and about 400 log-spaced ones beyond.
-
-    Returns
-    -------
-    (n,) int64, increasing.
-
-    Examples
-    --------
-    >>> fs.recorded_rounds(3).tolist()
-    [0, 1, 2, 3]
-    >>> len(fs.recorded_rounds(100_000)) < 450
-    True
-    >>> fs.recorded_rounds(100, [10]).tolist()
-    [0, 10, 100]
-    """
-    n_rounds = whole("n_rounds", n_rounds, 0, 2**53)
-    if record is not None:
-        rounds = whole_numbers("record", record)
-        if rounds.size and (rounds.min() < 0 or rounds.max() > n_rounds):
-            bad = rounds.min() if rounds.min() < 0 else rounds.max()
-            raise ValueError(f"record contains {bad}; it must lie in [0, n_rounds={n_rounds}]")
-    elif n_rounds <= MAX_ROUNDS_RECORDED:
-        rounds = np.arange(n_rounds + 1)
-    else:  # small rounds coincide after rounding: space more finely until enough differ
-        spaced = (np.unique(np.rint(np.geomspace(1.0, n_rounds, n))) for n in itertools.count(400, 20))
-        rounds = next(values for values in spaced if len(values) >= 400)
-    return np.unique(np.concatenate([[0, n_rounds], rounds.astype(np.int64)])).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from .limits import refuse_bytes
 from .validation import Array, array, nonnegative, shape, symmetric, whole
 
 __all__ = [
@@ -41,7 +42,7 @@ def metropolis(graph: Any) -> Array:
     ------
     ValueError
         For a directed graph, a matrix that is not square or not symmetric, and for a weight that is
-        negative or no finite number, which is named.
+        negative or no finite number, which is named; and for more nodes than the memory has matrices of.
 
     Source: Decentralized SGLD and SGHMC, section 2, after equation (7), and footnote 4.
 
@@ -60,6 +61,8 @@ def metropolis(graph: Any) -> Array:
            [0.333, 0.667, 0.   ],
            [0.333, 0.   , 0.667]])
     """
+    if _is_graph(graph):
+        _refuse_nodes("graph", str(graph), len(graph.nodes))
     given = array("graph", _adjacency(graph) if _is_graph(graph) else graph, 2)
     adjacency = symmetric("graph", shape("graph", given, (len(given), len(given)), " (an adjacency matrix)"))
     _refuse_negative("graph", adjacency, ": a link has a positive weight, and 0 is no link")
@@ -74,6 +77,19 @@ def metropolis(graph: Any) -> Array:
 def _refuse_negative(name: str, matrix: Array, why: str = "") -> None:
     for i, j in np.argwhere(matrix < 0.0):
         raise ValueError(f"{name}[{i}, {j}]={matrix[i, j]:g} must be at least 0{why}")
+
+
+def _nodes(n: object) -> int:
+    """A number of nodes, whose Metropolis weights the memory has room for."""
+    size = whole("n", n, 1)
+    _refuse_nodes("n", n, size)
+    return size
+
+
+def _refuse_nodes(name: str, value: object, n_nodes: int, matrices: int = 6) -> None:
+    """Refuse so many dense matrices; Metropolis weights take 6 while they are made."""
+    refuse_bytes(8.0 * matrices * n_nodes**2, f"{name}={value!r}: a dense mixing matrix of {n_nodes} nodes",
+                 "use fewer nodes")
 
 
 def _is_graph(value: Any) -> bool:
@@ -113,6 +129,7 @@ def complete(n: int) -> Array:
            [0.5, 0.5]])
     """
     size = whole("n", n, 1)
+    _refuse_nodes("n", n, size, 1)
     return np.full((size, size), 1.0 / size)
 
 
@@ -124,7 +141,7 @@ def ring(n: int) -> Array:
     >>> fs.network.ring(4)[0].round(3).tolist()
     [0.333, 0.333, 0.0, 0.333]
     """
-    size = whole("n", n, 1)
+    size = _nodes(n)
     return _from_edges(size, ((i, (i + 1) % size) for i in range(size)))
 
 
@@ -136,7 +153,7 @@ def path(n: int) -> Array:
     >>> fs.network.path(3).round(3).tolist()
     [[0.667, 0.333, 0.0], [0.333, 0.333, 0.333], [0.0, 0.333, 0.667]]
     """
-    size = whole("n", n, 1)
+    size = _nodes(n)
     return _from_edges(size, ((i, i + 1) for i in range(size - 1)))
 
 
@@ -148,7 +165,7 @@ def star(n: int) -> Array:
     >>> round(fs.network.second_eigenvalue(fs.network.star(5)), 6)
     0.8
     """
-    size = whole("n", n, 1)
+    size = _nodes(n)
     return _from_edges(size, ((0, i) for i in range(1, size)))
 
 
@@ -161,6 +178,7 @@ def grid(a: int, b: int) -> Array:
     (6, 6)
     """
     rows, columns = whole("a", a, 1), whole("b", b, 1)
+    _refuse_nodes("a, b", (rows, columns), rows * columns)
     along = [(i * columns + j, i * columns + j + 1) for i in range(rows) for j in range(columns - 1)]
     down = [(i * columns + j, (i + 1) * columns + j) for i in range(rows - 1) for j in range(columns)]
     return _from_edges(rows * columns, along + down)
@@ -174,7 +192,9 @@ def disconnected(n: int) -> Array:
     >>> fs.network.spectral_gap(fs.network.disconnected(3))
     0.0
     """
-    return np.eye(whole("n", n, 1))
+    size = whole("n", n, 1)
+    _refuse_nodes("n", n, size, 1)
+    return np.eye(size)
 
 
 def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:

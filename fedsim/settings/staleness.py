@@ -5,16 +5,16 @@ It is a plain sequence of integers, so that the chain given it is a linear recur
 
 from __future__ import annotations
 
-import heapq
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..equality import ByValue
+from .limits import refuse_bytes
+from .progress import progress_bar
+from .server import SERVICES, History, history_bytes, history_of, service_times
 from .validation import nonnegative, one_of, set_fields, unmasked, whole
 
 
@@ -34,6 +34,10 @@ class SeveralAges(NamedTuple):
     """Compiled form of `Several`."""
 
     values: Any
+
+
+_LISTED = 24.0
+"""Bytes of an age while lists are made: twice in the table, and once in its rows or before."""
 
 
 class Staleness:
@@ -65,9 +69,14 @@ def as_staleness(value: object) -> Any:
 
 @dataclass(frozen=True)
 class Fixed(Staleness):
-    """Staleness min(l, tau) at update l: the gradient is taken at theta_{max(l - tau, 0)}."""
+    """Staleness min(l, tau) at update l: the gradient is taken at theta_{max(l - tau, 0)}.
+
+    `reach` is how many updates are made, where that is known: no gradient is older, and no more iterates
+    are kept.
+    """
 
     tau: int
+    reach: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tau", whole("staleness", self.tau, 0))
@@ -76,7 +85,7 @@ class Fixed(Staleness):
         return np.minimum(np.arange(n_updates), self.tau)
 
     def _arrays(self) -> FixedAges:
-        return FixedAges(self.tau)
+        return FixedAges(self.tau if self.reach is None else min(self.tau, self.reach))
 
     @property
     def limit(self) -> int:
@@ -122,7 +131,7 @@ class Several(ByValue, Staleness):
     values: Any
 
     def __post_init__(self) -> None:
-        table = np.array([Sequence(row).values for row in self.values])
+        table = np.array([Sequence(row).values for row in self.values], dtype=np.int64)
         table.setflags(write=False)
         object.__setattr__(self, "values", table)
 
@@ -140,53 +149,6 @@ class Several(ByValue, Staleness):
     def one(self, number: int) -> Sequence:
         """One of the schedules."""
         return Sequence(self.values[number])
-
-
-class History(NamedTuple):
-    """What the workers did, up to the last update.
-
-    Attributes
-    ----------
-    ages, times, workers : (n_updates,)
-        Age of the gradient, time and worker of each update; times in units of the mean service time.
-    busy : (n,)
-        Time up to the last update that each worker computed gradients, unfinished ones included; the rest
-        it waited for the server.
-    discarded : int
-        Gradients older than the cap.
-    """
-
-    ages: np.ndarray
-    times: np.ndarray
-    workers: np.ndarray
-    busy: np.ndarray
-    discarded: int
-
-    @property
-    def utilisation(self) -> np.ndarray:
-        """Share of the time up to the last update that each worker computed gradients, (n,), at most 1.
-
-        Raises
-        ------
-        ValueError
-            For a history without updates.
-
-        Examples
-        --------
-        >>> fs.Workers(2, 'deterministic', update_cost=0.5).history(2).utilisation.tolist()
-        [0.75, 0.5]
-        """
-        if not len(self.times):
-            raise ValueError("n_updates=0 must be at least 1: no time has passed of which to take a share")
-        return self.busy / self.times[-1]
-
-
-_SERVICES: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
-    "deterministic": lambda rng: np.ones(1024),
-    "exponential": lambda rng: rng.exponential(size=1024),
-    "lognormal": lambda rng: rng.lognormal(-0.125, 0.5, size=1024),
-    "pareto": lambda rng: (1.0 + rng.pareto(2.5, size=1024)) * 0.6}
-"""Draws of the service time, whose mean is 1."""
 
 
 @dataclass(frozen=True)
@@ -231,69 +193,53 @@ class Workers(Staleness):
     schedules: int = 1
 
     def __post_init__(self) -> None:
-        set_fields(self, n=whole("n", self.n, 1), service=one_of("service", self.service, tuple(_SERVICES)),
+        set_fields(self, n=whole("n", self.n, 1), service=one_of("service", self.service, tuple(SERVICES)),
                    update_cost=nonnegative("update_cost", self.update_cost),
                    cap=None if self.cap is None else whole("cap", self.cap, 0),
                    seed=whole("seed", self.seed, 0), schedules=whole("schedules", self.schedules, 1, 2**20))
 
     def _service_times(self, rng: np.random.Generator) -> Iterator[float]:
-        return (time for _ in itertools.count() for time in _SERVICES[self.service](rng).tolist())
+        return service_times(self.service, rng)
 
     def history(self, n_updates: int, number: int = 0) -> History:
-        """Simulate the schedule of this number until `n_updates` updates are made."""
-        return _simulate(self, whole("n_updates", n_updates, 0),
-                         whole("number", number, 0, self.schedules - 1))
+        """Simulate the schedule of this number until `n_updates` updates are made.
+
+        Raises
+        ------
+        ValueError
+            Naming argument, value and condition; also for more updates than the memory holds.
+        """
+        length, which = whole("n_updates", n_updates, 0), whole("number", number, 0, self.schedules - 1)
+        self._refuse(length, 1, 0.0)
+        with progress_bar(length, "schedule of workers") as bar:
+            return history_of(self, length, which, bar.update)
 
     def ages(self, n_updates: int) -> np.ndarray:
         return self.history(n_updates).ages
 
-    def worked_out(self, n_updates: int) -> Sequence | Several:
-        """The schedules as lists of ages."""
+    def worked_out(self, n_updates: int, n_replicas: int | None = None) -> Sequence | Several:
+        """The schedules as lists of ages: all, or those that the first `n_replicas` replicas follow."""
         if self.schedules == 1:
+            self._refuse(n_updates, 1, _LISTED)
             return Sequence(self.ages(n_updates))
-        return Several([self.history(n_updates, number).ages for number in range(self.schedules)])
+        # of one replica two, so that its law stays that of a mixture
+        count = self.schedules if n_replicas is None else min(self.schedules, max(2, n_replicas))
+        self._refuse(n_updates, count, _LISTED)
+        table = np.empty((count, n_updates), np.int64)
+        with progress_bar(count * n_updates, "schedules of workers") as bar:
+            for number, row in enumerate(table):
+                row[:] = history_of(self, n_updates, number, bar.update).ages
+        return Several(table)
+
+    def _refuse(self, n_updates: int, count: int, listed: float) -> None:
+        """Refuse what one history at a time, and `count` lists of ages, need."""
+        what = "" if count == 1 else f", of {count} schedules,"
+        refuse_bytes(history_bytes(self.n, n_updates) + listed * count * n_updates,
+                     f"{self!r} with {n_updates} updates (n_rounds){what}",
+                     "use fewer workers, schedules or rounds, or a fixed age")
 
     @property
     def limit(self) -> int | None:
         """n - 1 for equal deterministic service without discards; otherwise the ages stay random."""
         settles = self.service == "deterministic" and (self.cap is None or self.cap >= self.n - 1)
         return self.n - 1 if settles else None
-
-
-@lru_cache(maxsize=32)
-def _simulate(workers: Workers, n_updates: int, number: int) -> History:
-    seed = workers.seed if number == 0 else [workers.seed, number]
-    service = workers._service_times(np.random.default_rng(seed))
-    version = [0] * workers.n
-    events = [(next(service), worker, worker) for worker in range(workers.n)]  # (ready, dispatch, worker)
-    waited = np.zeros(workers.n)  # for the server, with a gradient ready
-    heapq.heapify(events)
-    ages, who = np.empty(n_updates, np.int64), np.empty(n_updates, np.int64)
-    times = np.empty(n_updates)
-    done, order, free, discarded = 0, workers.n, 0.0, 0
-    limit = 1000 * (n_updates + workers.n)
-    while done < n_updates:
-        ready, _, worker = heapq.heappop(events)
-        age = done - version[worker]
-        now = ready
-        if workers.cap is None or age <= workers.cap:
-            free = max(free, ready) + workers.update_cost
-            now = free
-            waited[worker] += now - ready
-            ages[done], who[done], times[done] = age, worker, now
-            done += 1
-        else:
-            discarded += 1
-            if discarded > limit:
-                raise ValueError(f"cap={workers.cap} discards nearly every gradient of n={workers.n} "
-                                 "workers; use a larger cap or fewer workers")
-        version[worker] = done
-        heapq.heappush(events, (now + next(service), order, worker))
-        order += 1
-    end = float(times[-1]) if n_updates else 0.0
-    for ready, _, worker in events:
-        waited[worker] += max(end - ready, 0.0)
-    busy = end - waited  # exact where nobody waits
-    for part in (ages, times, who, busy):
-        part.setflags(write=False)
-    return History(ages, times, who, busy, discarded)

@@ -61,6 +61,8 @@ def sgld_radius(ha: float, tau: int) -> float:
         return float(tau * np.log(r) + 0.5 * np.log(1.0 - 2.0 * r * np.cos(phi) + r * r) - np.log(ha))
 
     end = np.pi / (tau + 1)
+    if ha == np.inf or gap(end * (1.0 - 1e-13)) < 0.0:  # so far out the root is a power of h a
+        return float(ha ** (1.0 / (tau + 1)))
     phi = brentq(gap, 1e-7 * end, end * (1.0 - 1e-13), xtol=1e-16)
     return float(np.sin(tau * phi) / np.sin((tau + 1) * phi))
 
@@ -104,6 +106,7 @@ def _next_to_one(damping: float, pull: float, tau: int) -> float | None:
     return radius_of(float(gaps_to_one(roots).min()))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _growth(h: float, curvatures: Array, friction: float | None, ages: Array) -> float:
     """Growth per update of the noise-free recursion over a schedule, worst over curvatures."""
     n, oldest = len(ages), int(ages.max())
@@ -128,7 +131,8 @@ def _growth(h: float, curvatures: Array, friction: float | None, ages: Array) ->
     first = max(0, n - oldest)
     with np.errstate(divide="ignore"):
         log_scale += np.log(np.abs(past[first:]).max(axis=0))
-    return float(np.exp(log_scale.max() / n))
+    growth = float(np.exp(log_scale.max() / n))
+    return float("inf") if np.isnan(growth) else growth  # it overflowed between two scalings
 
 
 def _stretch(staleness: Any) -> Array:
@@ -138,6 +142,7 @@ def _stretch(staleness: Any) -> Array:
     return staleness.ages(STRETCH)
 
 
+@np.errstate(over="ignore")
 def growth_at(algorithm: Any, curvatures: Array, step: float) -> float:
     """Growth per update at this step size, of the slowest or least stable of `pooled_curvatures`."""
     staleness, friction = as_staleness(algorithm.staleness), algorithm.friction

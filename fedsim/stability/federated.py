@@ -87,14 +87,21 @@ class FederatedStability(Judged):
                                 self.variance_factor(problem)), remark
 
     def _exact_radius(self, problem: Quadratic, step: float) -> float:
-        return self._round_radius(problem, curvatures(problem), step)
+        return self._radius_at(problem, curvatures(problem), step)
+
+    def _radius_at(self, problem: Quadratic, modes: Modes, eta: float) -> float:
+        """`_round_radius`, infinite where powers of the step size leave the range of float64."""
+        try:
+            return self._round_radius(problem, modes, eta)
+        except OverflowError:
+            return float("inf")
 
     def _exact_stability(self, problem: Quadratic) -> Stability:
         step, modes = self.schedule.largest, curvatures(problem)
         largest = float(modes[0].max())
 
         def radius(eta: float) -> float:
-            return self._round_radius(problem, modes, eta)
+            return self._radius_at(problem, modes, eta)
 
         below, scan = self._search(radius, largest)
         value, limit, source = radius(step), largest_stable(radius, below, scan=scan), self._source(largest)

@@ -164,7 +164,10 @@ def gossip_radius(problem: Problem, response: Array, mixing: Array, friction: fl
             matrix = np.block([[gossip - eta**2 * pulls, eta * keep * unit], [-eta * pulls, keep * unit]])
         return csr_array(matrix) if np.count_nonzero(matrix) < DENSE * matrix.size else matrix
 
+    @np.errstate(over="ignore")
     def radius(eta: float) -> float:
+        if not eta < 1e75:  # second moments would overflow
+            return float("inf")
         matrix, kicks = moved(eta), eta * np.array([1.0] if friction is None else [eta, 1.0])
 
         def apply(flat: Array) -> Array:

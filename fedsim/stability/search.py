@@ -71,11 +71,11 @@ def largest_stable(radius: Callable[[float], float], below: float, growth: float
     for _ in range(scan):
         high = low * growth
         if not radius(high) < edge:
-            if not radius(low) < edge:
+            if not radius(low) < edge:  # `below` was none
                 break
             # an infinite radius would spoil the secant steps
             return float(brentq(lambda step: min(radius(step), 2.0) - edge, low, high,
-                                xtol=1e-14 * high, rtol=1e-13))
+                                xtol=max(1e-14 * high, 5e-324), rtol=1e-13))
         low = high
     return float("nan")
 

@@ -133,13 +133,13 @@ class Floor(Fedsim):
                           rounds[part + 1], self.problem.n_clients)
             return (own if with_own else shared)[:, :last - first]  # lanes beyond repeat the last replica
 
-        pieces = [(block, part) for part in range(self.segments) for block in job.blocks(set())]
+        pieces = [(block, part) for part in range(self.segments) for block in job.blocks()]
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(task, pieces))
 
     def run(self, seed: int) -> np.ndarray:
         """Normals of the last draw, (n, 1): they are judged too."""
-        blocks = self._draw(self.job.n_rounds, self.job)[-len(self.job.blocks(set())):]
+        blocks = self._draw(self.job.n_rounds, self.job)[-len(list(self.job.blocks())):]
         return np.concatenate([block.ravel() for block in blocks]).astype(np.float64)[:, None]
 
 

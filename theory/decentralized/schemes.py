@@ -26,6 +26,7 @@ from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, array, instance, positive, real, shape, whole
 
 from ..exact import JointLaw
+from ..exact.evolution import matrix_of
 
 
 def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
@@ -208,7 +209,7 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
     still = np.zeros(2 * d)
     mean = np.concatenate([points.ravel(), (points - push).ravel(), push.ravel(), still])
     rows = np.concatenate([np.tile(unit, (2 * N, 1)), np.zeros((size + 2 * d, d))])
-    S = np.zeros((total, total)) if cov is None else rows @ cov @ rows.T
+    S = np.zeros((total, total)) if cov is None else rows @ matrix_of(cov) @ rows.T
 
     pick, step = np.eye(total), beta / (1.0 - beta)
     ahead, curvature = (1.0 + step) * pick[x] - step * pick[before], A + np.kron(np.eye(N) - W, unit) / alpha

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from fedsim.interfaces import Algorithm, Problem, start_of, validate, validate_sizes
-from fedsim.laws.law import Gaussian, Law, recorded_rounds
+from fedsim.laws.law import Gaussian, Law
+from fedsim.laws.recording import n_recorded, recorded_rounds
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, one_of, whole
 
 from ..ranges import float64_range
-from .affine import Moments
-from .evolution import correlated
+from .evolution import correlated, matrix_of
 from .families import ExactFamily, family_of, refuse_numbers
 from .federated.joint import JointLaw
 from .precision import warn_of_lost_digits
@@ -30,13 +30,6 @@ def _family(problem: Problem, algorithm: Algorithm, start: object,
             validate(problem, algorithm, start)
             family.require_stable(problem, algorithm)
     return family, solvable
-
-
-def _start(problem: Problem, algorithm: Algorithm, start: Any) -> Moments:
-    """Moments of the start; variances (d,) where it has independent coordinates, None for a point."""
-    if getattr(start, "is_diagonal", False):
-        return start.mean, start.variances
-    return start_of(problem, algorithm, start)
 
 
 def _finite(values: Array, rounds: np.ndarray, algorithm: Any, allow_unstable: bool) -> None:
@@ -106,16 +99,16 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     if not allow_unstable:
         warn_of_lost_digits(solved, algorithm, float(whole("n_rounds", n_rounds, 0, 2**53)))
     one_of("covariance", covariance, ("full", "diagonal", "none"))
-    rounds = recorded_rounds(n_rounds, record)
-    dim, n_kept = problem.dim, len(rounds)
+    dim, n_kept = problem.dim, n_recorded(n_rounds, record)
     views = 1 + problem.n_clients if family.clients_differ else 1
     entries = {"full": dim * dim, "diagonal": dim, "none": 0}[covariance]
     laws = "" if views == 1 else f" of {views} laws"
     refuse_numbers(views * n_kept * (dim + entries), f"{n_kept} recorded rounds{laws} of "
                   f"covariance={covariance!r} at dimension {dim}", "record fewer rounds or use "
                   "covariance='diagonal'")
+    rounds = recorded_rounds(n_rounds, record)
     with _range(algorithm):  # an overflow is reported below, by its round
-        mean, cov = _start(problem, algorithm, start)
+        mean, cov = start_of(problem, algorithm, start)
         cov = None if covariance == "none" else np.zeros(dim) if cov is None else cov
         moments = family.moments(solved, algorithm, rounds, mean, cov, covariance == "full")
         means = np.empty((views, n_kept, dim))
@@ -226,7 +219,8 @@ def joint_law(problem: Problem, algorithm: Algorithm, n_steps: int, *, start: An
                   f"{problem.n_clients} clients at dimension {problem.dim}", "ask for fewer steps "
                   "or use exact_law")
     with _range(algorithm):
-        law = family.joint(solved, algorithm, steps, *start_of(problem, algorithm, start))
+        mean, cov = start_of(problem, algorithm, start)
+        law = family.joint(solved, algorithm, steps, mean, None if cov is None else matrix_of(cov))
     _finite(law.cov, law.steps, algorithm, allow_unstable)
     return attach(law, Provenance.of(problem, algorithm, start))
 
@@ -259,13 +253,13 @@ def sample_rounds(problem: Problem, algorithm: Algorithm, n_rounds: int, n_repli
     (100, 3, 1)
     """
     family, problem = _family(problem, algorithm, start, allow_unstable)
-    rounds, replicas = recorded_rounds(n_rounds, record if record is not None else ()), whole(
-        "n_replicas", n_replicas, 1)
+    kept, replicas = record if record is not None else (), whole("n_replicas", n_replicas, 1)
     generator = np.random.default_rng(whole("seed", seed))
-    n_kept = 1 if record is None else len(rounds)
+    n_kept = 1 if record is None else n_recorded(n_rounds, kept)
     refuse_numbers(replicas * n_kept * problem.dim, f"n_replicas={replicas} at {n_kept} rounds of dimension "
                   f"{problem.dim}", "draw fewer at a time")
-    mean, cov = _start(problem, algorithm, start)
+    rounds = recorded_rounds(n_rounds, kept)
+    mean, cov = start_of(problem, algorithm, start)
     out = np.empty((replicas, n_kept, problem.dim))
     block = max(1, 4_000_000 // (len(rounds) * problem.n_clients * problem.dim))
     with _range(algorithm):

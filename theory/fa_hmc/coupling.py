@@ -23,6 +23,7 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, instance, whole
 
+from ..exact.evolution import matrix_of
 from ..exact.federated.chain import spread
 from ..exact.federated.fa_hmc import leapfrog
 from ..exact.federated.flow import Flow
@@ -70,7 +71,7 @@ class CouplingLaw:
 def _pair(problem: Quadratic, mean: Array, cov: Array | None) -> tuple[Array, Array]:
     """Mean and covariance of the optimally coupled start, of N equal clients and then the oracle."""
     N, d, goal = problem.n_clients, problem.dim, problem.target()
-    cov, root = np.zeros((d, d)) if cov is None else cov, psd_sqrt(goal.cov)
+    cov, root = np.zeros((d, d)) if cov is None else matrix_of(cov), psd_sqrt(goal.cov)
     # theta_0 = m_0 + back middle back (theta^pi - m), the optimal map, with back the inverse of root
     cross = np.linalg.solve(root, psd_sqrt(root @ cov @ root) @ root)
     copies = np.kron(np.repeat(np.eye(2), (N, 1), axis=0), np.eye(d))

@@ -24,6 +24,7 @@ from fedsim.settings.validation import Array, array, fraction, instance, positiv
 
 from ..bound import Assumption
 from ..exact import FAHMCFlow, two_group_law
+from ..exact.evolution import matrix_of
 from ..facts import Constants
 from ..statement import Hypothesis, Terms
 from .notation import FULL, theorem
@@ -72,7 +73,7 @@ class TwoGroups:
         """Read off a problem, or a ValueError saying why it is not of this kind."""
         instance("problem", problem, Quadratic, advice="of two kinds of clients")
         mean, cov = start_moments(start, problem.dim)
-        spread = np.zeros((problem.dim, problem.dim)) if cov is None else cov
+        spread = np.zeros((problem.dim, problem.dim)) if cov is None else matrix_of(cov)
         curved = problem.dense_hessians[:, 0, 0]
         first = curved == curved.max()
         share = float(problem.weights[first].sum())

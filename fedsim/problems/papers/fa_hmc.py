@@ -50,7 +50,7 @@ def fa_hmc_two_groups(dim: int = 1, *, curvatures: object = (1.0, 0.25), minimiz
     clients = whole("n_clients", n_clients, 2)
     if clients % 2:
         raise ValueError(f"n_clients={clients} must be even: the two groups are equally large")
-    refuse_bytes(32.0 * clients * size, f"n_clients={clients} at dim={size}", "use fewer clients")
+    refuse_bytes(64.0 * size * clients, f"dim={dim!r} of n_clients={n_clients!r} clients", "use fewer")
     values = shape("curvatures", array("curvatures", curvatures, 1), (2,))
     for value in values:
         positive("curvatures", value)
@@ -136,6 +136,7 @@ def fa_hmc_logistic(dim: int = 1000, seed: int = 0, *, n_data: int = 1000, n_cli
     size, rows, clients = whole("dim", dim, 1), whole("n_data", n_data, 1), whole("n_clients", n_clients, 1)
     if rows % clients:
         raise ValueError(f"n_clients={clients} must divide n_data={rows}: the data are split equally")
+    refuse_bytes(40.0 * rows * size, f"dim={dim!r} of n_data={n_data!r} data", "use fewer of them")
     spread, norm = positive("prior_variance", prior_variance), positive("feature_norm", feature_norm)
     rng = np.random.default_rng(whole("seed", seed))
     # the data of different norms and priors share their random numbers

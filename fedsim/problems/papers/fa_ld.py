@@ -130,6 +130,8 @@ def fa_ld_unequal_curvature(alpha: float = 0.0, seed: int = 0, *, spread: float 
     refuse_bytes(100.0 * clients, f"n_clients={clients}", "use fewer clients")
     mean_size = float(whole("n_data", n_data, 1))
     cov = _covariance(covariance)
+    refuse_bytes(8.0 * clients * (6 * cov.size + 6 * len(cov)), f"n_clients={n_clients!r} of dimension "
+                 f"{len(cov)}", "use fewer clients")
     # sizes come from their own stream: centres and errors are then those of fa_ld_simulation
     uniform = np.random.default_rng([seed, 1]).uniform(-1.0, 1.0, clients)
     sizes = np.maximum(np.rint(mean_size * (1.0 + np.sqrt(3.0) * variation * uniform)), 1.0)

@@ -13,6 +13,7 @@ from ...equality import ByValue
 from ...fingerprints import fields_of, plain
 from ...interfaces import ProblemParts
 from ...laws.law import Gaussian
+from ...settings.limits import refuse_bytes
 from ...settings.validation import (
     Array,
     array,
@@ -26,6 +27,7 @@ from ...settings.validation import (
     symmetric,
     whole,
 )
+from ...vector.tiles import aligned_copy
 from ..gradients import NoisyGradients
 from .gradients import CoordinateQuadratic, DenseQuadratic, DiagonalQuadratic, NoisyQuadratic, PlaneQuadratic
 
@@ -152,6 +154,8 @@ class Quadratic(ByValue, ProblemParts):
         """A_c as (N, d, d), whatever was given."""
         if self.structure == "dense":
             return self.hessians
+        refuse_bytes(8.0 * (self.n_clients + 1) * self.dim**2, f"dense Hessians of {self!r}", "use what "
+                     "keeps them diagonal, or fewer clients or dimensions")
         return self.diagonal_hessians[:, :, None] * np.eye(self.dim)
 
     @cached_property
@@ -254,7 +258,8 @@ class Quadratic(ByValue, ProblemParts):
 
         def fold(table: Array) -> Array:
             pairs = table.reshape(self.n_clients, self.dim // 2, 2).transpose(0, 2, 1)
-            return np.ascontiguousarray(np.repeat(pairs, n_replicas, axis=2))
+            copies = np.broadcast_to(pairs[..., None], (*pairs.shape, n_replicas))
+            return aligned_copy(copies).reshape(self.n_clients, 2, -1)
 
         return self._with_noise(CoordinateQuadratic(fold(self.diagonal_hessians), fold(self.minimizers)))
 

@@ -16,6 +16,7 @@ from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import instance
 
+from ...exact.evolution import matrix_of
 from ..applicable import require_constant_step
 from ..schemes import fixed_point
 from ..setting import Setting
@@ -116,7 +117,7 @@ def beginning(problem: Any, algorithm: Any, start: Any = None) -> Beginning:
         heat += alpha**2 * float(problem.weights**2 @ rough)
     points, cov = start_of(problem, algorithm, start)
     off = (np.broadcast_to(points, (N, d)) - fixed).ravel()
-    spread = np.tile(np.zeros((d, d)) if cov is None else cov, (N, N))  # one draw for all clients
+    spread = np.tile(np.zeros((d, d)) if cov is None else matrix_of(cov), (N, N))  # one draw for all clients
     moments = [float(((to @ off + moved * push) ** 2).sum() + np.trace(to @ spread @ to.T) + moved * heat)
                for to, moved in ((same, 0.0), (same + downhill, 1.0), (downhill, 1.0))]
     return Beginning(float(np.linalg.norm(fixed)), float(np.linalg.norm(fixed - problem.minimizer)), *moments)

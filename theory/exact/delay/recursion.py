@@ -96,7 +96,10 @@ class Directions:
     def enter(self, mean: Array, cov: Any) -> tuple[Array, Array]:
         """Moments of x as the mean (d,) of y and covariances (p,) of its pairs."""
         gap = mean - self.minimizer
-        table = matrix_of(np.zeros(len(gap)) if cov is None else cov)
+        cov = np.zeros(len(gap)) if cov is None else cov
+        if cov.ndim == 1 and self.vectors is None and not self.all_pairs:
+            return gap, cov
+        table = matrix_of(cov)
         if self.vectors is not None:
             gap, table = self.vectors.T @ gap, self.vectors.T @ table @ self.vectors
         return gap, table[self.left, self.right]

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import multiprocessing
 import multiprocessing.pool
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -49,8 +50,11 @@ def _sources() -> str:
     return digest.hexdigest()
 
 
-def _called(sources: str, function: Callable[[Any], Any], item: Any) -> Any:
-    """`function` of an item, in a process that has the same sources."""
+def _called(sources: str, call: str, function: Callable[[Any], Any], item: Any) -> Any:
+    """`function` of an item, in a process that has the same sources.
+
+    `call` is of one call alone, because Dask knows tasks by their arguments.
+    """
     if sources != _sources():
         raise figure.BadInput("--executor: a worker has another version of this checkout; update it there")
     return function(item)
@@ -105,7 +109,8 @@ def results(function: Callable[[Any], Any], items: Sequence[Any], workers: int, 
             yield from (processes.imap if in_order else processes.imap_unordered)(function, items)
         return
     with opened(executor) as where:
-        futures = [where.submit(partial(_called, _sources(), function), item) for item in items]
+        one = partial(_called, _sources(), os.urandom(8).hex(), function)
+        futures = [where.submit(one, item) for item in items]
         try:
             for future in futures if in_order else as_completed(futures):
                 yield future.result()

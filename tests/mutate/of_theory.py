@@ -70,7 +70,7 @@ FAULTS = [
     Fault("a decentralized average over N for N^2", "theory/exact/gossip/general.py",
           "self.clients**2", "self.clients", EXACT_GOSSIP),
     Fault("decentralized noise of weights for their squares", "theory/exact/gossip/general.py",
-          "            weights**2, noise if dense", "            weights, noise if dense", EXACT_GOSSIP),
+          "            weights**2, problem.noise", "            weights, problem.noise", EXACT_GOSSIP),
     Fault("velocities are mixed with the new pull once more", "theory/exact/gossip/general.py",
           "moved = c.mixed(x) + eta * (state[:, 1] + change)", "moved = c.mixed(x) + eta * state[:, 1]",
           EXACT_GOSSIP),

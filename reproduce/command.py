@@ -7,7 +7,8 @@ import importlib
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -85,8 +86,9 @@ def work(figure: Figure, arguments: argparse.Namespace, files: Files, done: Done
     return True
 
 
-def _computed(todo: Sequence[Figure], arguments: argparse.Namespace, files: Files) -> Iterator[Done | None]:
-    """What other processes computed, in order; None where this one is to do it."""
+def _computed(todo: Sequence[Figure], arguments: argparse.Namespace,
+              files: Files) -> Generator[Done | None, None, None]:
+    """What other processes computed, in order; None where this one is to do it. To be closed."""
     workers = min(arguments.workers, len(todo))
     if arguments.draw or (workers < 2 and arguments.executor is None):
         yield from [None] * len(todo)
@@ -121,15 +123,16 @@ def _figures(arguments: argparse.Namespace, running: list[str]) -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    same, computed = True, _computed(todo, arguments, files)
-    for number, figure in enumerate(todo, start=1):
-        running[0] = figure.id
-        print(f"[{number}/{len(todo)}] {figure.id:<18} {figure.title[:60]:<60} ", end="", flush=True)
-        try:
-            same &= work(figure, arguments, files, next(computed))
-        except (store.MissingResult, BadInput) as error:
-            print(f"\nerror: {error}", file=sys.stderr)
-            return 2
+    same = True
+    with closing(_computed(todo, arguments, files)) as computed:
+        for number, figure in enumerate(todo, start=1):
+            running[0] = figure.id
+            print(f"[{number}/{len(todo)}] {figure.id:<18} {figure.title[:60]:<60} ", end="", flush=True)
+            try:
+                same &= work(figure, arguments, files, next(computed))
+            except (store.MissingResult, BadInput) as error:
+                print(f"\nerror: {error}", file=sys.stderr)
+                return 2
     if not arguments.check:
         running[0] = "gallery"
         page = gallery.write(folder_of(arguments), arguments.scale)

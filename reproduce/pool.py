@@ -9,7 +9,7 @@ import multiprocessing.pool
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor, as_completed
 from contextlib import ExitStack, contextmanager
 from functools import cache, partial
@@ -102,8 +102,11 @@ def opened(words: str) -> Iterator[Executor]:
 
 
 def results(function: Callable[[Any], Any], items: Sequence[Any], workers: int, executor: str | None,
-            in_order: bool) -> Iterator[Any]:
-    """`function` of every item, computed elsewhere: in order, or as they finish."""
+            in_order: bool) -> Generator[Any, None, None]:
+    """`function` of every item, computed elsewhere: in order, or as they finish.
+
+    To be closed by who does not exhaust it: at the end of the process a cluster could no longer be left.
+    """
     if executor is None:
         with pool(min(workers, len(items))) as processes:
             yield from (processes.imap if in_order else processes.imap_unordered)(function, items)

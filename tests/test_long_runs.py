@@ -110,7 +110,7 @@ def commands():
     return [line.partition("#")[0].strip() for line in block.splitlines()]
 
 
-RUN, RESUME, SHARD, MERGE, SCHEDULER, WORKER, DASK = range(7)
+RUN, RESUME, SHARD, MERGE, SCHEDULER, WORKER, DASK, FIGURE = range(8)
 
 
 def started(line, folder):
@@ -194,6 +194,8 @@ def test_commands_run_on_dask(dask, expected, tmp_path):
     """The client waits for the scheduler, and the scheduler for the worker."""
     lines = [line.replace("tcp://127.0.0.1:8786", dask) for line in commands()]
     assert printed(lines[DASK], tmp_path) == expected
+    assert "de_fig1" in printed(f"{lines[FIGURE]} --scale tiny --out .", tmp_path)
+    assert (tmp_path / "de_fig1.csv").exists()
 
 
 def test_the_commands_are_those():
@@ -201,4 +203,4 @@ def test_the_commands_are_those():
     assert [line[:3] for line in lines[:4]] == [["python", "docs/long_runs.py", name]
                                                 for name in ("run", "resume", "shard", "merge")]
     assert [line[:2] for line in lines[4:]] == [["dask", "scheduler"], ["dask", "worker"],
-                                                ["python", "docs/long_runs.py"]]
+                                                ["python", "docs/long_runs.py"], ["python", "-m"]]

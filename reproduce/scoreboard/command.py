@@ -29,7 +29,8 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def _timed(id: str, n_problems: int) -> tuple[list[Row], float]:
 
 
 def _finished(ids: Sequence[str], n_problems: int, workers: int,
-              executor: str | None) -> Iterator[tuple[list[Row], float]]:
+              executor: str | None) -> Generator[tuple[list[Row], float], None, None]:
     """Rows of the theorems as they finish."""
     one = partial(_timed, n_problems=n_problems)
     if executor is None and min(workers, len(ids)) < 2:
@@ -86,13 +87,14 @@ def table(n_problems: int = PROBLEMS, workers: int = 1, kept: Kept | None = None
     if finished and tell is not None:
         tell(f"{len(finished)} of {len(ids)} theorems are kept from an interrupted run")
     left = [id for id in ids if id not in finished]
-    for rows_of, seconds in _finished(left, n_problems, workers, executor):
-        id = rows_of[0]["theorem"]
-        finished[id] = rows_of
-        if kept is not None:
-            kept.add(rows_of)
-        if tell is not None:
-            tell(f"[{len(finished):>2}/{len(ids)}] {id:<40} {_words(rows_of)}  {seconds:.1f} s")
+    with closing(_finished(left, n_problems, workers, executor)) as coming:
+        for rows_of, seconds in coming:
+            id = rows_of[0]["theorem"]
+            finished[id] = rows_of
+            if kept is not None:
+                kept.add(rows_of)
+            if tell is not None:
+                tell(f"[{len(finished):>2}/{len(ids)}] {id:<40} {_words(rows_of)}  {seconds:.1f} s")
     return pd.DataFrame([row for id in ids for row in finished[id]], columns=list(COLUMNS))
 
 

@@ -161,7 +161,8 @@ def inputs(name: str) -> str:
     digest, arrays = hashlib.sha256(), problem._arrays()
     if case.problem is LINEAR_BATCH:  # minibatches look at the data, not at the form of full gradients
         arrays = problem._data
-    feed(digest, (arrays, sampler._kernel(problem), mean, None if cov is None else psd_sqrt(cov)))
+    root = cov if cov is None else np.sqrt(cov) if cov.ndim == 1 else psd_sqrt(cov)
+    feed(digest, (arrays, sampler._kernel(problem), mean, root))
     return digest.hexdigest()
 
 

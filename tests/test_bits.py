@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PROMISED = bits.table()
 RENEW = ("the bits of a promised run changed. If that is meant, run `python -m tests.bits` and commit "
          "tests/bits.json by itself, saying why the numbers had to change")
-QUICK = ["FALD: plane, double", "FALD: plane, single", "FALD: logistic, minibatches, double",
-         "FAHMC: stale, exact first round, double", "DESGLD: plane, gradient noise, double",
-         "DESGHMC: plane, gradient noise, double", "StaleSGHMC: plane, gradient noise, double"]
+FIRST = [f"{algorithm}: {next(iter(cases))}" for algorithm, cases in bits.CASES.items()]
+QUICK = [*(f"{case}, {precision}" for case in FIRST for precision in bits.PRECISIONS),
+         "FALD: logistic, minibatches, double", "FAHMC: stale, exact first round, double"]
 PLAIN = QUICK[0]
 HOST = {name for name, has in get_host_cpu_features().items() if has}
 AVX2 = ("sse", "sse2", "sse3", "ssse3", "sse4.1", "sse4.2", "cx16", "popcnt", "avx", "f16c", "avx2", "bmi",

@@ -287,5 +287,7 @@ def test_huge_steps_are_unstable(make, step_size):
 
 
 def test_ages_that_have_too_many_roots_are_refused():
-    with pytest.raises(ValueError, match="staleness=1000000 must be at most 2000"):
-        fs.validate(Q2, fs.StaleSGHMC(1e-9, 1.0, 10**6))
+    """Where steps are so small that two roots next to one decide, none are searched for."""
+    with pytest.raises(ValueError, match="staleness=1000000 must be at most 3000"):
+        fs.validate(Q2, fs.StaleSGHMC(1e-3, 1.0, 10**6))
+    fs.validate(Q2, fs.StaleSGHMC(1e-9, 1.0, 10**6))

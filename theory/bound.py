@@ -31,6 +31,12 @@ ROUNDING = 1e-12
 """Relative slack of a hypothesis: a step size of exactly 1/(2L) must count as within it."""
 
 
+def number_or_infinite(name: str, value: Any) -> float:
+    """A real number, which may be infinite."""
+    infinite = isinstance(value, (float, np.floating)) and np.isinf(value)
+    return float(value) if infinite else real(name, value)
+
+
 @dataclass(frozen=True)
 class Assumption:
     """One hypothesis of a theorem, judged in one setting.
@@ -79,7 +85,7 @@ class Assumption:
         >>> theory.Assumption.at_most('step_size <= 1/(2 smoothness)', 0.25, 0.5)
         Assumption(name='step_size <= 1/(2 smoothness)', holds=True, margin=0.5)
         """
-        limit, value = positive("limit", limit), value if value in (np.inf, -np.inf) else real("value", value)
+        limit, value = positive("limit", limit), number_or_infinite("value", value)
         margin = (limit - value) / limit
         if abs(margin) <= ROUNDING:
             margin = 0.0

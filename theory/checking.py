@@ -280,7 +280,7 @@ def examine(theorem: str | Theorem, problem: Problem, algorithm: Algorithm, n_ro
     facts = constants(problem, algorithm, start) if known is None else instance("known", known, Constants)
     extra: dict[str, Any] = {}
     if entry.inputs is not None:
-        with float64_range(f"problem={problem!r} in {entry.id}"):
+        with float64_range(lambda: f"problem={problem!r} in {entry.id}"):
             extra = entry.inputs(problem, algorithm, facts, n_rounds, start)
     bound = entry.function(facts, algorithm, n_rounds=n_rounds, record=record,
                            variant=entry.variants[0] if variant is None else variant, **extra)

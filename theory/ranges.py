@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -30,8 +30,10 @@ class PrecisionWarning(UserWarning):
 
 
 @contextmanager
-def float64_range(what: str) -> Iterator[None]:
+def float64_range(what: str | Callable[[], str]) -> Iterator[None]:
     """Overflow passes as infinity inside, which the caller looks for; what cannot pass is a ValueError.
+
+    `what` names the arguments, or is called for their names when they are wanted.
 
     Examples
     --------
@@ -46,7 +48,8 @@ def float64_range(what: str) -> Iterator[None]:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             yield
     except (OverflowError, ZeroDivisionError, np.linalg.LinAlgError) as error:
-        raise ValueError(f"{what}: an intermediate result leaves the range of float64; rescale the problem"
+        words = what if isinstance(what, str) else what()
+        raise ValueError(f"{words}: an intermediate result leaves the range of float64; rescale the problem"
                          ) from error
 
 

@@ -196,9 +196,13 @@ class Statement:
     def bound(self, constants: Constants, algorithm: Any, options: dict[str, Any]) -> Bound:
         """The theorem's value, after what all theorems check."""
         self._check(constants, algorithm)
-        numbers = "".join(f", {name}={value!r}" for name, value in options.items()
-                          if isinstance(value, (int, float)))
-        with float64_range(f"constants={constants!r}{numbers} in {self.id}"):
+
+        def what() -> str:
+            numbers = "".join(f", {name}={value!r}" for name, value in options.items()
+                              if isinstance(value, (int, float)))
+            return f"constants={constants!r}{numbers} in {self.id}"
+
+        with float64_range(what):
             return self._bound(constants, algorithm, options)
 
     def _bound(self, constants: Constants, algorithm: Any, options: dict[str, Any]) -> Bound:
@@ -211,7 +215,7 @@ class Statement:
         arguments.arguments["n_rounds"] = whole("n_rounds", arguments.arguments["n_rounds"])
         known = Known(self, arguments.arguments)
         known["variant"] = variant = named_variant(
-            known["variant"], tuple(self.variants), self.id, self.formerly, 4)
+            known["variant"], tuple(self.variants), self.id, self.formerly, 5)
         result = known.call(self.body)
         result = result if isinstance(result, Terms) else Terms(result)
         if not set(result.terms) <= set(self.terms):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -115,12 +115,15 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     store = None if checkpoint is None else Checkpoint(checkpoint, job)
     done: set[int] = set()
     replica_parts: dict[int, tuple[Array, Array]] = {}
+    n_done = 0  # leaves, which may be too many to list
 
     def take(block: BlockResult, is_new: bool = True) -> None:
+        nonlocal n_done
         if store and is_new:
             store.write(block)
         for leaf, moments in block.leaves():
             tree.add(leaf, moments)
+            n_done += 1
         if keep_final or average is not None or not replica_parts:
             replica_parts[block.first] = block.sums, block.final
 
@@ -131,7 +134,7 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
         work -= (block.last - block.first) * job.n_rounds
     if replicas is not shard:
         refuse_missing(job, done, checkpoint)
-    with _telling_what_is_kept(job, done, checkpoint), tqdm(
+    with _telling_what_is_kept(job, lambda: n_done, checkpoint), tqdm(
             total=work, disable=not progress, unit="replica-round", unit_scale=True,
             desc=type(algorithm).__name__) as bar:
         if executor is None:
@@ -145,20 +148,19 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
 
 
 @contextmanager
-def _telling_what_is_kept(job: Job, done: set[int], checkpoint: object) -> Iterator[None]:
+def _telling_what_is_kept(job: Job, n_done: Callable[[], int], checkpoint: object) -> Iterator[None]:
     """A note on what ends a run early: how much is finished, and how to go on."""
     try:
         yield
     except DivergedError:  # to go on would not help
         raise
     except Exception as error:
-        leaves = -(-job.last // LEAF) - job.first // LEAF
-        share = f"{len(done)} of {leaves} leaves of {LEAF} replicas are finished"
+        share = f"{n_done()} of {len(job.leaves)} leaves of {LEAF} replicas are finished"
         if checkpoint is not None:
             anew = " with a new executor" if isinstance(error, BrokenExecutor) else ""
             error.add_note(f"{share} and kept in checkpoint={str(checkpoint)!r}: the same call{anew} goes on "
                            "from there")
-        elif done:
+        elif n_done():
             error.add_note(f"{share}, and none is kept without a checkpoint")
         raise
 

@@ -6,6 +6,7 @@ import os
 from itertools import pairwise
 from typing import Any
 
+from ..settings.limits import refuse_bytes
 from ..settings.validation import whole
 from .job import Job
 from .rounds import LEAF
@@ -47,6 +48,7 @@ def shards(n_replicas: int, n_shards: int) -> list[tuple[int, int]]:
     if n_shards > leaves:
         raise ValueError(f"n_shards={n_shards} must be at most {leaves}: n_replicas={n_replicas} are so many "
                          f"leaves of {LEAF}")
+    refuse_bytes(200.0 * n_shards, f"n_shards={n_shards}", "make fewer, larger shards")
     ends = [min(LEAF * (i * leaves // n_shards), n_replicas) for i in range(n_shards + 1)]
     return list(pairwise(ends))
 

@@ -6,11 +6,12 @@ processor's cache; `check_semidefinite` factorises them and is for what was read
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Any
 
 import numpy as np
 
+from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, instance, nonnegative, read_only, shape, shown, whole
 
 _PIECE = 2**16
@@ -31,6 +32,8 @@ def kept(name: str, value: Any) -> Any:
     """
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(f"{name} must not be a masked array; fill or drop what is masked")
+    if not isinstance(value, np.ndarray) and isinstance(value, Sized):
+        refuse_bytes(40.0 * len(value), f"{name}={shown(value)}", "pass an array")
     try:
         return read_only(value)
     except ValueError as error:

@@ -26,7 +26,7 @@ def _moments(number: int, mean: object, cov: object) -> tuple[Array, Array]:
     centre, spread = _numbers(f"mean{number}", mean), _numbers(f"cov{number}", cov)
     dim = centre.shape[-1:]
     axes = int(spread.ndim != centre.ndim)
-    if not dim or spread.shape[-1 - axes:] != dim * (1 + axes):
+    if not centre.size or not dim or spread.shape[-1 - axes:] != dim * (1 + axes):
         raise ValueError(f"mean{number} has shape {centre.shape} and cov{number} {spread.shape}; they must "
                          "be (..., d), and (..., d, d) or (..., d)")
     if axes == 0 and (spread < 0.0).any():
@@ -59,6 +59,11 @@ def w2_gaussian(mean1: Array, cov1: Array, mean2: Array, cov2: Array) -> Array:
     if mean1.shape[-1] != mean2.shape[-1] or (cov1.ndim == mean1.ndim) != (cov2.ndim == mean2.ndim):
         raise ValueError(f"mean2 has shape {mean2.shape} and cov2 {cov2.shape}; they must be of the "
                          f"dimension and kind of mean1 {mean1.shape} and cov1 {cov1.shape}")
+    try:
+        np.broadcast_shapes(mean1.shape, mean2.shape)
+    except ValueError:
+        raise ValueError(f"mean2 has shape {mean2.shape}; it must go with mean1 of shape {mean1.shape}"
+                         ) from None
     shift = _length(mean1 - mean2, 1)
     if cov1.ndim == mean1.ndim:
         return np.hypot(shift, _length(np.sqrt(cov1) - np.sqrt(cov2), 1))

@@ -241,7 +241,7 @@ def read_payload(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
     try:
         return _payload(file)
     except FileNotFoundError:
-        raise
+        raise FileNotFoundError(f"path={str(path)!r} does not exist") from None
     except DAMAGED as error:
         raise foreign(path, error) from None
 

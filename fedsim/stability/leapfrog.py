@@ -21,8 +21,8 @@ def leapfrog_shift(eta: float, curvatures: Array, steps: int) -> Array:
     Examples
     --------
     >>> from fedsim.stability.leapfrog import leapfrog_shift
-    >>> leapfrog_shift(1.0, np.array([1.0, 2.0, 4.0, 5.0]), 2).round(12).tolist()
-    [-1.5, -2.0, 0.0, 3.5]
+    >>> leapfrog_shift(1.0, np.array([1.0, 2.0, 5.0]), 2).round(12).tolist()
+    [-1.5, -2.0, 2.5]
     """
     half = 0.5 * eta * np.sqrt(curvatures)  # sin(t/2)
     apart = np.abs((1.0 - half) * (1.0 + half))  # cos(t/2)^2

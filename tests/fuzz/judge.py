@@ -135,7 +135,7 @@ def answer(door: Door, replaced: dict[str, str]) -> Answer:
             return Answer("accepted")
         except TooLong:
             return Answer("late", f"more than {SECONDS} s")
-        except (ValueError, TypeError, fs.DivergedError) as error:
+        except (ValueError, TypeError, FileNotFoundError, fs.DivergedError) as error:
             message = str(error)
             if any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", message) for word in names(door, replaced)):
                 return Answer("refused", message)

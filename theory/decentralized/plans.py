@@ -69,7 +69,11 @@ def ratio(strong_convexity: float, smoothness: float, mixing: Any, c: float,
     c = real("c", c)
     if c <= 1.0:
         raise ValueError(f"c={c!r} must be greater than 1")
-    return c * (L + mu) / (mu * room(1.0 + smallest_eigenvalue(check_mixing(mixing))))
+    share = mu * room(1.0 + smallest_eigenvalue(check_mixing(mixing)))
+    if not c * (L + mu) < 1e150 * share:
+        raise ValueError(f"strong_convexity={mu!r}, smoothness={L!r} and c={c!r} make a of 1e150 or more; it "
+                         "must be less: iterations grow like its square")
+    return c * (L + mu) / share
 
 
 def enough(a: float) -> int:

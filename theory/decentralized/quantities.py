@@ -14,7 +14,7 @@ from fedsim.laws.distance import w2_gaussian
 from fedsim.laws.law import Gaussian, Law
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
-from fedsim.settings.validation import Array, instance, shown
+from fedsim.settings.validation import Array, instance, shape, shown
 
 from ..bound import Bound
 from ..checking import Measured, quantity, require_target
@@ -83,6 +83,8 @@ def clients_w2(law: Law, target: Gaussian | None = None) -> Array:
         raise ValueError(f"law={shown(law)} must be a fedsim.Law with the laws of clients, of a "
                          "decentralized algorithm")
     goal = instance("target", target, Gaussian, type(None)) or law.target
+    if goal is not None:
+        shape("target.mean", goal.mean, (law.dim,), " as the law has it")
     covs = [client.cov for client in law.clients]
     if goal is None or any(cov is None or cov.ndim == 2 for cov in covs):
         return np.mean([client.w2(goal) for client in law.clients], axis=0)

@@ -27,6 +27,7 @@ from fedsim.settings.validation import Array, array, instance, positive, real, s
 
 from ..exact import JointLaw
 from ..exact.evolution import matrix_of
+from ..ranges import float64_range
 
 
 def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
@@ -66,7 +67,8 @@ def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
     blocks = positive("alpha", alpha) * problem.weights[:, None, None] * problem.dense_hessians
     matrix = np.kron(np.eye(N) - algorithm.mixing, np.eye(d)) + block_diag(*blocks)
     pull = np.einsum("cij,cj->ci", blocks, problem.minimizers)
-    return np.linalg.solve(matrix, pull.ravel()).reshape(N, d)
+    with float64_range(f"alpha={alpha!r} on this problem"):
+        return np.linalg.solve(matrix, pull.ravel()).reshape(N, d)
 
 
 @dataclass(frozen=True)

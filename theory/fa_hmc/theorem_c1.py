@@ -232,7 +232,7 @@ def fewest_rounds(groups: TwoGroups, eps: float, local_steps: int, shared_noise:
     eps, T = positive("eps", eps), whole("local_steps", local_steps, 1)
     shared_noise = fraction("shared_noise", shared_noise)
     top = 1.0 / np.sqrt(groups.L)
-    lengths = np.geomspace(1e-3 * top, top, whole("n_grid", n_grid, 10))
+    lengths = np.geomspace(1e-3 * top, top, whole("n_grid", n_grid, 10, 10**6))
     reached: dict[float, int] = {}
     for _ in range(2):
         rounds = {float(length): _first_within(groups, eps, float(length), T, shared_noise)

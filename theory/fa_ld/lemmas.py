@@ -18,7 +18,7 @@ import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.laws.distance import w2_gaussian
-from fedsim.settings.validation import array, shape, whole
+from fedsim.settings.validation import array, shape, shown, whole
 
 from ..bound import Assumption
 from ..exact import joint_law
@@ -158,6 +158,8 @@ def gradient_moment_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
 def _two_sets_of_points(problem: Any, algorithm: Any, *others: Any) -> dict[str, Any]:
     """Points for Lemma B.1 when it is examined on a problem: the clients' minimizers, and those
     mirrored at the global one and moved by a standard deviation of the target."""
+    if not hasattr(problem, "minimizers"):
+        raise ValueError(f"problem={shown(problem)} must have clients whose minimizers are known")
     away = problem.minimizer - problem.minimizers + np.sqrt(algorithm.target(problem).variances)
     return {"points": problem.minimizers, "others": problem.minimizer + away}
 

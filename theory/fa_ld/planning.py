@@ -31,7 +31,7 @@ import numpy as np
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.participation import Participation
 from fedsim.settings.schedules import Harmonic
-from fedsim.settings.validation import instance, positive
+from fedsim.settings.validation import instance, positive, shown
 
 from ..facts import Constants
 from ..tuning import planner
@@ -225,9 +225,8 @@ def fewest_active(constants: Constants, algorithm: FALD, eps: float) -> int:
     """
     eps = positive("eps", eps)
     instance("constants", constants, Constants)
-    instance("algorithm", algorithm, FALD)
-    if algorithm.participation is None:
-        raise ValueError(f"algorithm={algorithm!r} must be a FALD with participation (Theorem 4.10)")
+    if not isinstance(algorithm, FALD) or algorithm.participation is None:
+        raise ValueError(f"algorithm={shown(algorithm)} must be a FALD with participation (Theorem 4.10)")
     drawn = replace(algorithm.participation, n_active=1)
     return _fewest(_thirds(constants, replace(algorithm, participation=drawn), eps)[1], drawn, eps)
 

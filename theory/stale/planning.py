@@ -28,6 +28,7 @@ from fedsim.settings.staleness import as_staleness
 from fedsim.settings.validation import instance, one_of, positive, real
 
 from ..facts import Constants
+from ..ranges import float64_range
 from .setting import largest_age
 
 STRETCH = 4000
@@ -158,7 +159,7 @@ def optimal_constant(curvature: float, mean: float = 0.0) -> float:
     Raises
     ------
     ValueError
-        For a curvature that is not greater than 0.
+        For a curvature that is not greater than 0, and beyond the range of float64.
 
     Source: derived from the exact law.
 
@@ -167,8 +168,12 @@ def optimal_constant(curvature: float, mean: float = 0.0) -> float:
     >>> round(theory.stale.optimal_constant(4.0), 12)
     0.25
     """
-    a = positive("curvature", curvature)
-    return float(np.cbrt(1.0 / a**3 + 4.0 * real("mean", mean) ** 2 / a**2))
+    a, centre = positive("curvature", curvature), real("mean", mean)
+    with float64_range(f"curvature={a!r} and mean={centre!r}"):
+        cube = 1.0 / a**3 + 4.0 * centre**2 / a**2
+        if cube == np.inf:
+            raise OverflowError
+    return float(np.cbrt(cube))
 
 
 def _age(algorithm: Any) -> int:

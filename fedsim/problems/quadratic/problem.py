@@ -198,8 +198,8 @@ class Quadratic(ByValue, ProblemParts):
         least = float((np.diagonal(self.mean_hessian) if self.structure == "dense"
                        else self.mean_hessian).min())
         if not least * 1e308 > tau:
-            raise ValueError(f"hessians with mean curvature {least:g} must be more than {tau / 1e308:g}: the "
-                             "target's variance would leave the range of float64")
+            raise ValueError(f"temperature={tau:g} must be less than 1e308 times {least:g}, the least mean "
+                             "curvature of hessians: the target's variance would leave the range of float64")
         if self.structure == "dense":
             inverse = np.linalg.inv(self.mean_hessian)
             return Gaussian(self.minimizer, tau * 0.5 * (inverse + inverse.T))

@@ -203,7 +203,7 @@ class Regression(Batched):
         if convention == "federated":
             low, high = low / self.weights, high / self.weights
         if convention == "global":
-            self.refuse_matrices(1)
+            self._refuse_matrices(1)
             spectrum = np.linalg.eigvalsh(self.features.T @ self.features)
             low, high = self._bounds(spectrum, 1.0 / self.prior_variance)
         return float(np.min(low)), float(np.max(high))
@@ -217,14 +217,14 @@ class Regression(Batched):
         """Least curvature of the losses where those of their squares have this one."""
         raise NotImplementedError
 
-    def refuse_matrices(self, count: int) -> None:
+    def _refuse_matrices(self, count: int) -> None:
         """Refuse what has no room for so many (d, d) matrices, and twice that to work with."""
         refuse_bytes(24.0 * count * self.dim**2, f"features with {self.dim} columns: {count} dense matrices "
                      "of curvatures", "use fewer features or clients")
 
     @cached_property
     def _spectra(self) -> Array:
-        self.refuse_matrices(self.n_clients)
+        self._refuse_matrices(self.n_clients)
         features = [self._rows(client)[0] for client in range(self.n_clients)]
         return np.linalg.eigvalsh(np.array([rows.T @ rows for rows in features]))
 

@@ -104,7 +104,7 @@ class LinearRegression(Regression):
 
     def _quadratic(self, share: Array) -> Quadratic:
         """Quadratic clients with this share (N,) of the likelihood."""
-        self.refuse_matrices(2 * self.n_clients)
+        self._refuse_matrices(2 * self.n_clients)
         precisions = np.empty((self.n_clients, self.dim, self.dim))
         pulls = np.empty((self.n_clients, self.dim))
         prior = np.eye(self.dim) / (self.prior_variance * self.n_clients)

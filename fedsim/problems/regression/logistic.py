@@ -114,7 +114,7 @@ class LogisticRegression(Regression):
 
     def hessian(self, x: Any) -> Array:
         """Hessian of f at one point `x` (d,), in NumPy."""
-        self.refuse_matrices(1)
+        self._refuse_matrices(1)
         scores = self.features @ shape("x", points("x", x, self.dim), (self.dim,))
         spread = expit(scores) * expit(-scores)
         return (self.features.T * spread) @ self.features + np.eye(self.dim) / self.prior_variance

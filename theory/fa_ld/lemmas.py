@@ -158,10 +158,12 @@ def gradient_moment_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
 def _two_sets_of_points(problem: Any, algorithm: Any, *others: Any) -> dict[str, Any]:
     """Points for Lemma B.1 when it is examined on a problem: the clients' minimizers, and those
     mirrored at the global one and moved by a standard deviation of the target."""
-    if not hasattr(problem, "minimizers"):
-        raise ValueError(f"problem={shown(problem)} must have clients whose minimizers are known")
-    away = problem.minimizer - problem.minimizers + np.sqrt(algorithm.target(problem).variances)
-    return {"points": problem.minimizers, "others": problem.minimizer + away}
+    try:
+        points, centre = problem.minimizers, problem.minimizer
+    except AttributeError:
+        raise ValueError(f"problem={shown(problem)} must have clients whose minimizers are known") from None
+    away = centre - points + np.sqrt(algorithm.target(problem).variances)
+    return {"points": points, "others": centre + away}
 
 
 @theorem("Lemma B.1 (4.4)", quantity="squared_distance_after_step", terms=("contraction", "divergence"),

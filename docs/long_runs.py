@@ -2,13 +2,15 @@
 
     python docs/long_runs.py run              on this machine; Ctrl-C or a kill lose no finished block
     python docs/long_runs.py resume           go on from what is kept
-    python docs/long_runs.py shard 3 --of 8   the third of eight parts: one task of an array job
+    python docs/long_runs.py shard 3 --of 8   the third of eight parts: one task of an array job, with Slurm's
+                                              `#SBATCH --array=1-8`: shard $SLURM_ARRAY_TASK_ID --of 8
     python docs/long_runs.py merge            put shards together; refuses while replicas are missing
     python docs/long_runs.py dask ADDRESS     blocks as tasks of a Dask cluster: `dask scheduler` prints its
                                               address, `dask worker ADDRESS` elsewhere serves it
 
 All of them give the same bits, and share one folder of finished blocks (`--folder`, on a disk that every
-machine sees; of Dask's only this one). Change `PROBLEM` and what stands below it into your own simulation.
+machine sees; of Dask's only this one). Change `PROBLEM` and what stands below it into your own simulation;
+after a change, or with another fedsim, take another folder.
 """
 
 from __future__ import annotations
@@ -67,6 +69,10 @@ def main(words: list[str] | None = None) -> None:
             run = simulate(given.folder, progress=sys.stderr.isatty())
     except ValueError as error:  # replicas are missing, or the folder is another simulation's
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        print(f"interrupted: finished blocks are kept in {given.folder}, the same command goes on",
+              file=sys.stderr)
+        sys.exit(130)
     print(f"{run.n_replicas} replicas: W2 at rounds {run.rounds.tolist()} is {run.w2().round(4).tolist()}")
 
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 import fedsim as fs
-from fedsim.engine import job, running
+from fedsim.engine import checkpoint, job, running
 
 PROBLEM = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.2], [-0.2, 0.7]]], [[0.0, 1.0], [2.0, 3.0]])
 
@@ -68,3 +68,57 @@ def test_blocks_of_other_code_are_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="belongs to another simulation"):
         simulate(tmp_path)
     assert kept(tmp_path) == names and len(names) == 4
+
+
+def test_a_folder_of_another_simulation_says_what_may_differ(tmp_path):
+    simulate(tmp_path)
+    with pytest.raises(ValueError, match=r"algorithm, n_rounds, n_replicas, seed, start, record, another"):
+        fs.simulate(PROBLEM, fs.FALD(0.1, 3, 1.0, 0.3), 1, 64 * 4, seed=1, noise="single",
+                    checkpoint=tmp_path)
+
+
+def test_a_folder_in_the_home_folder_is_not_made_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder, problem in (("~/run", r"^checkpoint='~/run' must not begin with ~.*expanduser\('~/run'\)"),
+                            ("", "^checkpoint='' must be a folder$")):
+        with pytest.raises(ValueError, match=problem):
+            simulate(folder)
+    assert not list(tmp_path.iterdir())
+    assert kept(tmp_path / "~") == [] and simulate("./~/run").n_replicas == 256
+
+
+def test_a_folder_that_cannot_be_made_is_refused_by_name(tmp_path):
+    with pytest.raises(ValueError, match=r"^checkpoint='.*' must be a folder that can be made.*too long"):
+        simulate(str(tmp_path / ("long" * 100)))
+
+
+def test_a_folder_that_cannot_be_written_is_refused_by_name(tmp_path, monkeypatch):
+    def refused(*content, **options):
+        raise OSError(errno.EROFS if content[0].parent.name == "disk" else errno.EACCES, "not writable")
+
+    monkeypatch.setattr(checkpoint, "write_atomically", refused)
+    for name in ("disk", "folder"):
+        with pytest.raises(ValueError, match=rf"^checkpoint='.*{name}' must be .*not writable.*permissions"):
+            simulate(tmp_path / name)
+
+
+def test_what_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch):
+    """Nobody is told to remove the work of somebody else."""
+    simulate(tmp_path)
+
+    def refused(*content, **options):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    for where, name in ((checkpoint.json, "loads"), (checkpoint, "read_arrays")):
+        with monkeypatch.context() as patch, pytest.raises(ValueError) as told:
+            patch.setattr(where, name, refused)
+            simulate(tmp_path)
+        assert "Permission denied); check its path and permissions" in str(told.value)
+        assert "remove" not in str(told.value) and "damaged" not in str(told.value)
+
+
+def test_a_list_of_shards_is_refused_as_a_shard(tmp_path):
+    for count in (2, 4):
+        with pytest.raises(ValueError, match=r"^replicas=\[\(0, .*must be a pair \(first, last\)"):
+            fs.simulate(PROBLEM, fs.FALD(0.1, 3), 1, 64 * 4, seed=1, checkpoint=tmp_path,
+                        replicas=fs.shards(64 * 4, count))

@@ -107,7 +107,8 @@ def commands():
     """The shell lines of README's section, without what they say of themselves."""
     section, = re.findall(r"^## Long runs$(.*?)^## ", TEXT, re.MULTILINE | re.DOTALL)
     block, = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
-    return [line.partition("#")[0].strip() for line in block.splitlines()]
+    lines = [line.partition("#")[0].strip() for line in block.splitlines()]
+    return [line for line in lines if line]
 
 
 RUN, RESUME, SHARD, MERGE, SCHEDULER, WORKER, DASK, FIGURE = range(8)
@@ -156,6 +157,16 @@ def test_an_interrupted_run_is_resumed(expected, tmp_path):
         process.kill()
     assert expected.startswith("100000 replicas: W2 at rounds [0, 10, 100] is [1.3128, ")
     assert printed(lines[RESUME], tmp_path) == expected
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    def interrupted(*words, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fs, "simulate", interrupted)
+    with pytest.raises(SystemExit, match="130"):
+        main_of_the_script("--folder", str(tmp_path), "run")
+    assert f"interrupted: finished blocks are kept in {tmp_path}" in capsys.readouterr().err
 
 
 def test_shards_are_run_and_merged_by_commands(expected, tmp_path, monkeypatch, capsys):

@@ -6,6 +6,7 @@ processes may start on one folder at once.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -23,6 +24,8 @@ from .rounds import LEAF
 _FIELDS = ("mean", "square", "sums", "final")
 _MANIFEST_BYTES = 4096
 """Far more than a manifest has."""
+_UNUSABLE = (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)
+"""What a user mends by another path; a full or failing disk stays an OSError."""
 
 
 class Checkpoint:
@@ -31,14 +34,36 @@ class Checkpoint:
     Raises
     ------
     ValueError
-        When the folder belongs to another simulation or code version, or a block is damaged.
+        When the folder belongs to another simulation or code version, cannot be made, read or written, or a
+        block is damaged.
     """
 
     def __init__(self, folder: str | os.PathLike[str], job: Job) -> None:
-        if not isinstance(folder, (str, os.PathLike)) or "\0" in str(folder):
+        if not isinstance(folder, (str, os.PathLike)) or "\0" in str(folder) or not str(folder):
             raise ValueError(f"checkpoint={folder!r} must be a folder")
         self.folder, self.job, self.key = Path(folder), job, job.key()
         self._shown = f"checkpoint={str(folder)!r}"
+        if str(folder).startswith("~"):  # a folder of that name here is not what was meant
+            raise ValueError(f"{self._shown} must not begin with ~, which only a shell expands; pass "
+                             f"os.path.expanduser({str(folder)!r})")
+        try:
+            self._open()
+        except (PermissionError, FileNotFoundError) as error:
+            raise self._unusable(error) from None
+        except OSError as error:
+            if error.errno not in _UNUSABLE:
+                raise
+            raise self._unusable(error) from None
+        sweep(self.folder)
+
+    def _unusable(self, error: OSError) -> ValueError:
+        """What a user can mend who may not make, read or write the folder: nothing in it is damaged."""
+        return ValueError(f"{self._shown} must be a folder that can be made, read and written here "
+                          f"({type(error).__name__}: {error.strerror}); check its path and permissions, or "
+                          "use another folder")
+
+    def _open(self) -> None:
+        """Make the folder and its manifest where there are none; refuse one of another simulation."""
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"{self._shown} must be a folder")
         try:
@@ -55,19 +80,21 @@ class Checkpoint:
             with suppress(FileExistsError):  # of another process, meanwhile
                 write_atomically(manifest, json.dumps({"key": self.key}).encode(), new=True)
         self._compare(manifest)
-        sweep(self.folder)
 
     def _compare(self, manifest: Path) -> None:
         """Refuse the manifest of another simulation."""
         try:
             with open(manifest, "rb") as file:
                 key = json.loads(file.read(_MANIFEST_BYTES).decode())["key"]
+        except PermissionError:
+            raise
         except DAMAGED as error:
             raise ValueError(f"{self._shown}: manifest.json is damaged ({type(error).__name__}: {error}); "
                              "remove the folder to start again") from None
         if key != self.key:
-            raise ValueError(f"{self._shown} belongs to another simulation (other problem, algorithm, seed, "
-                             "sizes or fedsim version); use another folder or remove this one")
+            raise ValueError(f"{self._shown} belongs to another simulation (other problem, algorithm, "
+                             "n_rounds, n_replicas, seed, start, record, another option that decides its "
+                             "numbers, or fedsim version); use another folder or remove this one")
 
     def _digest(self, block: BlockResult) -> str:
         digest = hashlib.sha256(f"{self.key} {block.first} {block.last}".encode())
@@ -93,6 +120,8 @@ class Checkpoint:
                 block = BlockResult(first, last, *(data[name] for name in _FIELDS))
                 if bytes(data["digest"]).decode() != self._digest(block):
                     raise ValueError("its digest does not match")
+            except PermissionError as error:
+                raise self._unusable(error) from None
             except DAMAGED as error:
                 raise ValueError(f"checkpoint block {path.name} is damaged or foreign "
                                  f"({type(error).__name__}: {error}); remove it to compute it "

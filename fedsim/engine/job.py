@@ -202,9 +202,12 @@ def _block_size(problem: Problem, n_replicas: int, threads: int) -> int:
 def _shard(replicas: object, n_replicas: int) -> tuple[int, int]:
     """A range of replicas made of whole leaves."""
     if not isinstance(replicas, (tuple, list)) or len(replicas) != 2:
-        raise ValueError(f"replicas={replicas!r} must be a pair (first, last) or 'kept'")
+        raise ValueError(f"replicas={shown(replicas)} must be a pair (first, last) or 'kept'")
+    if any(isinstance(end, (tuple, list)) for end in replicas):
+        raise ValueError(f"replicas={shown(replicas)} must be a pair (first, last), one of those that "
+                         "fedsim.shards lists")
     first, last = whole("replicas[0]", replicas[0], 0), whole("replicas[1]", replicas[1], 1, n_replicas)
     if first >= last or first % LEAF or (last % LEAF and last != n_replicas):
         raise ValueError(f"replicas={replicas!r} must be a non-empty range whose ends are multiples of "
-                         f"{LEAF} (or n_replicas={n_replicas})")
+                         f"{LEAF} (or n_replicas={n_replicas}), as fedsim.shards gives them")
     return first, last

@@ -73,7 +73,8 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
         Runs each block as one task, instead of threads: processes of this machine, loky, MPI, or a Dask
         cluster by ``client.get_executor()``. The same fedsim must be installed where tasks run.
     checkpoint : folder, optional
-        Finished blocks are kept there and not computed again.
+        Finished blocks are kept there and not computed again. It belongs to one simulation: the same problem,
+        algorithm, sizes, seed, options that decide numbers, and sources of fedsim.
     progress : bool
         Show a progress bar.
 

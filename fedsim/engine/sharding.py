@@ -59,7 +59,7 @@ def to_run(replicas: Any, checkpoint: object) -> Any:
         return replicas
     if not (isinstance(checkpoint, (str, os.PathLike)) and os.path.isdir(checkpoint)):
         raise ValueError("replicas='kept' needs the folder that holds them; there is none of the name "
-                         f"checkpoint={checkpoint!r}")
+                         f"checkpoint={checkpoint if checkpoint is None else str(checkpoint)!r}")
     return None
 
 

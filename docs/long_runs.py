@@ -67,7 +67,7 @@ def main(words: list[str] | None = None) -> None:
             run = on_dask(given.address, given.folder)
         else:
             run = simulate(given.folder, progress=sys.stderr.isatty())
-    except ValueError as error:  # replicas are missing, or the folder is another simulation's
+    except (ValueError, OSError) as error:  # missing replicas, a folder of another simulation, no scheduler
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
         print(f"interrupted: finished blocks are kept in {given.folder}, the same command goes on",

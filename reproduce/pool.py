@@ -66,6 +66,8 @@ def _on_dask(words: str, address: str, ending: ExitStack) -> Any:
         distributed = importlib.import_module("distributed")
     except ImportError:
         raise figure.BadInput(f"--executor {words} needs the extra `cluster` (distributed)") from None
+    if not address:
+        raise figure.BadInput(f"--executor {words} must be dask=ADDRESS: `dask scheduler` prints its address")
     try:
         client = distributed.Client(address, set_as_default=False)
     except (OSError, ValueError) as error:

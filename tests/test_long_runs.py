@@ -90,7 +90,8 @@ def test_a_figure_and_a_theorem_are_computed_on_dask(dask, tmp_path, capsys):
     ("concurrent.futures:NoSuchPool", "must be dask=ADDRESS or package.module:name of a callable"),
     ("concurrent.futures:Future", "must have the interface of concurrent.futures.Executor"),
     ("gc:collect", "must have the interface of concurrent.futures.Executor"),
-    ("os:remove", "calling it failed (TypeError"), ("dask=nowhere", "no scheduler answers there")])
+    ("os:remove", "calling it failed (TypeError"), ("dask=nowhere", "no scheduler answers there"),
+    ("dask", "must be dask=ADDRESS: `dask scheduler` prints"), ("dask=", "must be dask=ADDRESS")])
 def test_a_bad_executor_of_the_command_line(words, problem, tmp_path, capsys):
     assert command.main(["de_fig1", "--scale", "tiny", "--out", str(tmp_path), "--executor", words]) == 2
     assert f"error: --executor {words}" in (told := capsys.readouterr().err) and problem in told

@@ -12,6 +12,7 @@ from examples_of.stale import DATA, mean_model
 import fedsim as fs
 import fedsim.vector.compile
 import theory
+from fedsim.settings import server
 
 # --- the server and its workers
 
@@ -110,6 +111,36 @@ def test_caps_and_the_cost_of_updates():
     assert np.diff(busy.times).min() >= 0.5 - 1e-9
     strict = fs.Workers(5, cap=0, seed=2).history(100)
     assert not strict.ages.any() and strict.discarded > 100
+
+
+def counted(monkeypatch, most):
+    """Service times are counted; more than so many are a failure."""
+    made, times = [0], server.service_times
+
+    def counting(service, rng):
+        for time in times(service, rng):
+            made[0] += 1
+            assert made[0] <= most, "more work than a refusal may cost"
+            yield time
+
+    monkeypatch.setattr(server, "service_times", counting)
+    return made
+
+
+def test_a_cap_that_discards_nearly_everything_is_refused_early(monkeypatch):
+    """Each update makes the others' gradients too old: 3000 events each, of which a million are not made."""
+    counted(monkeypatch, 400_000)
+    with pytest.raises(ValueError, match=r"cap=0 discards nearly every gradient of n=3000 workers \(\d+ in "
+                                         r"the first 64 updates\); use a larger cap or fewer workers"):
+        fs.Workers(3000, "deterministic", cap=0).history(1_000_000)
+
+
+def test_a_cap_that_discards_much_is_not_refused(monkeypatch):
+    """900 of each update; and 3000 of few updates, which is no more than a thousand for each worker."""
+    made = counted(monkeypatch, 400_000)
+    assert fs.Workers(900, "deterministic", cap=0).history(200).discarded == 899 * 199
+    assert made[0] < 200_000
+    assert fs.Workers(3000, "deterministic", cap=0).history(60).discarded == 2999 * 59
 
 
 # --- the Gaussian model

@@ -58,9 +58,11 @@ SERVICES: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
     "pareto": lambda rng: (1.0 + rng.pareto(2.5, size=1024)) * 0.6}
 """Draws of the service time, whose mean is 1."""
 
-
-
 _TICK = 2**14  # updates between two steps of a progress bar
+_DISCARDS = 1000
+"""Discarded gradients for each update, and each worker, beyond which a cap is refused."""
+_TRIAL = 64
+"""Updates after which it is refused where so many are in sight, rather than made."""
 _KEPT_BYTES = 2**27
 """Histories that are kept for the next time they are asked for take no more than this."""
 _kept: OrderedDict[tuple[Any, int, int], History] = OrderedDict()
@@ -106,7 +108,7 @@ def _simulate(workers: Any, n_updates: int, number: int, tick: Callable[[int], A
     ages, who = np.empty(n_updates, np.int64), np.empty(n_updates, np.int64)
     times = np.empty(n_updates)
     done, order, free, discarded = 0, workers.n, 0.0, 0
-    limit = 1000 * (n_updates + workers.n)
+    limit = _DISCARDS * (n_updates + workers.n)
     while done < n_updates:
         ready, _, worker = heapq.heappop(events)
         age = done - version[worker]
@@ -121,9 +123,11 @@ def _simulate(workers: Any, n_updates: int, number: int, tick: Callable[[int], A
                 tick(_TICK)
         else:
             discarded += 1
-            if discarded > limit:
+            in_sight = discarded * n_updates > 2 * limit * done >= 2 * limit * _TRIAL
+            if in_sight or discarded > limit:
                 raise ValueError(f"cap={workers.cap} discards nearly every gradient of n={workers.n} "
-                                 "workers; use a larger cap or fewer workers")
+                                 f"workers ({discarded} in the first {done} updates); use a larger cap or "
+                                 "fewer workers")
         version[worker] = done
         heapq.heappush(events, (now + next(service), order, worker))
         order += 1

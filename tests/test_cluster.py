@@ -206,6 +206,61 @@ def test_bad_executors(executor, words):
         simulate(executor=executor)
 
 
+class ClosedClientError(Exception):
+    """As Dask names what a closed client raises; it is no RuntimeError."""
+
+
+class Closing(Failing):
+    """It does its tasks at once, and takes no third one, or gives it up."""
+
+    def __init__(self, error):
+        self._error = error
+
+    def submit(self, function, *args):
+        future = Future()
+        if args[-2] < 128:
+            future.set_result(function(*args))
+        elif self._error is None:
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        else:
+            raise self._error
+        return future
+
+
+@pytest.mark.parametrize(("error", "words"), [
+    (RuntimeError("cannot schedule new futures after shutdown"), "must not be shut down"),
+    (ClosedClientError("Client is closed."), r"must not be shut down \(Client is closed\.\)"),
+    (None, "cancelled a task that it had taken")], ids=["pool", "client", "cancelled"])
+def test_an_executor_that_closes_under_a_run_is_named_and_loses_nothing(error, words, whole, tmp_path):
+    with pytest.raises(ValueError, match=f"^executor=.*{words}") as caught:
+        simulate(executor=Closing(error), checkpoint=tmp_path)
+    assert caught.value.__cause__ is error or error is None
+    assert len(list(tmp_path.glob("block-*.npz"))) == 2
+    note, = caught.value.__notes__
+    assert note.startswith("2 of 12 leaves of 64 replicas are finished and kept")
+    assert note.endswith("the same call with a new executor goes on from there")
+    assert bits(simulate(executor=None, checkpoint=tmp_path)) == whole
+
+
+def test_a_pool_that_came_broken_is_named():
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        with pytest.raises(BrokenExecutor):
+            pool.submit(os._exit, 1).result()
+        with pytest.raises(ValueError, match=r"^executor=.*must not be broken \(.*; pass a new") as caught:
+            simulate(executor=pool)
+    assert isinstance(caught.value.__cause__, BrokenExecutor)
+
+
+def test_a_closed_client_of_dask_is_named():
+    cluster = distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        executor = client.get_executor()
+        client.close()
+        with pytest.raises(ValueError, match=r"^executor=.*must not be shut down \(Client is closed"):
+            simulate(executor=executor)
+
+
 def test_other_pools_are_told_the_way_to_an_executor(client):
     with pytest.raises(ValueError, match=r"executor=<Client.*use client\.get_executor\(\)"):
         simulate(executor=client)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -51,18 +59,42 @@ def check_executor(executor: object) -> None:
                      f"{advice}")
 
 
-def _submit(pool: Executor, task: tuple[Any, ...]) -> Future[Any]:
-    """Hand a task over; a ValueError where the pool is no pool, or was shut down."""
+class UnusableExecutor(ValueError):
+    """An executor that takes no tasks, or no more of them."""
+
+
+def _closed(error: Exception) -> bool:
+    """True for what says that no task is taken any more: of any pool, and of Dask's client."""
+    return "after shutdown" in str(error) or type(error).__name__ == "ClosedClientError"
+
+
+def _submit(pool: Executor, task: tuple[Any, ...], is_first: bool) -> Future[Any]:
+    """Hand a task over; an `UnusableExecutor` where the pool is no pool, was shut down or came broken."""
     try:
         future = pool.submit(*task)
-    except RuntimeError as error:
-        if "after shutdown" not in str(error):
+    except BrokenExecutor as error:
+        if not is_first:  # it broke under the run
             raise
-        raise ValueError(f"executor={shown(pool)} must not be shut down ({error})") from None
+        raise UnusableExecutor(f"executor={shown(pool)} must not be broken ({error}); pass a new one"
+                               ) from error
+    except Exception as error:
+        if not _closed(error):
+            raise
+        raise UnusableExecutor(f"executor={shown(pool)} must not be shut down ({error}); pass one that is "
+                               "open") from error
     if not isinstance(future, Future):
-        raise ValueError(f"executor={shown(pool)} must give a concurrent.futures.Future for a task, not "
-                         f"{shown(future)}")
+        raise UnusableExecutor(f"executor={shown(pool)} must give a concurrent.futures.Future for a task, "
+                               f"not {shown(future)}")
     return future
+
+
+def _result(pool: Executor, future: Future[Any]) -> Any:
+    """What a task gave; an `UnusableExecutor` where the pool gave the task up, which nobody here had."""
+    try:
+        return future.result()
+    except CancelledError as error:
+        raise UnusableExecutor(f"executor={shown(pool)} cancelled a task that it had taken: it must not be "
+                               "shut down before simulate returns") from error
 
 
 def _run(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None], in_flight: int, pending: Pending,
@@ -71,14 +103,16 @@ def _run(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None], in_
 
     `next_task` is told how many are `pending`, at most `in_flight`, and gives what to submit.
     """
+    is_first = True
     while True:
         while len(pending) < in_flight and (task := next_task(len(pending))) is not None:
-            pending.add(_submit(pool, task))
+            pending.add(_submit(pool, task, is_first))
+            is_first = False
         if not pending:
             return
         for future in wait(pending, return_when=FIRST_COMPLETED).done:
             pending.remove(future)
-            handle(future.result())
+            handle(_result(pool, future))
 
 
 def _stop(pending: Pending, keep: Callable[[Any], None], *, patiently: bool) -> None:

@@ -21,7 +21,7 @@ from .block import BlockResult, DivergedError
 from .checkpoint import Checkpoint
 from .job import Job, make_job
 from .moments import Moments, Tree
-from .pool import check_executor, run_on_executor, run_on_threads, thread_count
+from .pool import UnusableExecutor, check_executor, run_on_executor, run_on_threads, thread_count
 from .rounds import LEAF
 from .sharding import refuse_missing, to_run
 
@@ -86,13 +86,15 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     ------
     ValueError
         For bad arguments, before anything is compiled or run; `UnstableStepSize` beyond stability. For
-        an executor that was shut down, and for "kept" where replicas are missing, which it names.
+        an executor that came broken or was shut down, and for "kept" where replicas are missing, which it
+        names.
     DivergedError
         When a replica diverges, naming the round.
     KeyboardInterrupt
         After Ctrl-C, when all threads have stopped and finished blocks are kept.
     Exception
-        What a broken executor raises (a killed process: `BrokenProcessPool`), with a note of what is kept.
+        What an executor raises that breaks under the run (a killed process: `BrokenProcessPool`), with a
+        note of what is kept.
 
     Examples
     --------
@@ -158,7 +160,7 @@ def _telling_what_is_kept(job: Job, n_done: Callable[[], int], checkpoint: objec
     except Exception as error:
         share = f"{n_done()} of {len(job.leaves)} leaves of {LEAF} replicas are finished"
         if checkpoint is not None:
-            anew = " with a new executor" if isinstance(error, BrokenExecutor) else ""
+            anew = " with a new executor" if isinstance(error, (BrokenExecutor, UnusableExecutor)) else ""
             error.add_note(f"{share} and kept in checkpoint={str(checkpoint)!r}: the same call{anew} goes on "
                            "from there")
         elif n_done():

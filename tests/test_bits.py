@@ -15,6 +15,7 @@ from pathlib import Path
 import bits
 import pytest
 from algorithms import ROWS
+from interrupting import ctrl_c_after
 from llvmlite.binding import get_host_cpu_features
 from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
@@ -137,27 +138,8 @@ def test_shards_and_an_interruption(name, tmp_path, monkeypatch):
         bits.simulate(name, replicas=shard, checkpoint=tmp_path / "shards", block_size=64)
     assert bits.sha(bits.simulate(name, checkpoint=tmp_path / "shards")) == PROMISED[name]
 
-    class Interrupting:
-        """A progress bar during which the user presses Ctrl-C, after the work of a block."""
-
-        done = 0
-
-        def __init__(self, **options):
-            pass
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            return False
-
-        def update(self, amount):
-            self.done += amount
-            if self.done >= 64 * bits.N_ROUNDS:
-                raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(running, "tqdm", Interrupting)
+        patch.setattr(running, "tqdm", ctrl_c_after(64 * bits.N_ROUNDS))
         with pytest.raises(KeyboardInterrupt):
             bits.simulate(name, checkpoint=tmp_path / "kept", block_size=64)
     assert len(list((tmp_path / "kept").glob("block-*.npz"))) == 1

@@ -4,6 +4,7 @@ import errno
 import os
 
 import pytest
+from interrupting import ctrl_c_after
 
 import fedsim as fs
 from fedsim.engine import checkpoint, job, running
@@ -21,25 +22,9 @@ def kept(folder):
     return sorted(path.name for path in folder.glob("block-*.npz"))
 
 
-class _Interrupting:
-    """A progress bar during which the user presses Ctrl-C, when the first block is done."""
-
-    def __init__(self, **options):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return False
-
-    def update(self, amount):
-        raise KeyboardInterrupt
-
-
 def test_the_block_of_the_other_thread_is_kept(tmp_path, monkeypatch):
     """Two of them are under way when the first is handed over."""
-    monkeypatch.setattr(running, "tqdm", _Interrupting)
+    monkeypatch.setattr(running, "tqdm", ctrl_c_after(1))
     with pytest.raises(KeyboardInterrupt):
         simulate(tmp_path)
     assert len(kept(tmp_path)) == 2

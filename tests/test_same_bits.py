@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from algorithms import ROWS, each
+from interrupting import ctrl_c_after
 
 import fedsim as fs
 from fedsim.engine import running
@@ -177,29 +178,8 @@ def test_resumed_with_other_blocks(tmp_path):
 
 
 BLOCK_WORK = 64 * 3000  # replica-rounds of one block in the runs below
-
-
-class _Interrupting:
-    """A progress bar during which the user presses Ctrl-C.
-
-    It comes after the work of four blocks: two threads, working depth first, have finished some by then.
-    """
-
-    done = 0
-
-    def __init__(self, **options):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return False
-
-    def update(self, amount):
-        before, type(self).done = self.done, self.done + amount
-        if before < 4 * BLOCK_WORK <= self.done:
-            raise KeyboardInterrupt
+ENOUGH = 4 * BLOCK_WORK
+"""Two threads, working depth first, have finished some blocks by then."""
 
 
 @pytest.mark.parametrize("with_executor", [False, True])
@@ -207,8 +187,7 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch, with_executor):
     whole = fs.simulate(DENSE, PLAIN, 3000, 64 * 120, seed=5, threads=2)
     before = threading.active_count()
     with monkeypatch.context() as patch, ThreadPoolExecutor(2) as pool:
-        patch.setattr(running, "tqdm", _Interrupting)
-        _Interrupting.done = 0
+        patch.setattr(running, "tqdm", ctrl_c_after(ENOUGH))
         with pytest.raises(KeyboardInterrupt):
             fs.simulate(DENSE, PLAIN, 3000, 64 * 120, seed=5, threads=2, block_size=64, checkpoint=tmp_path,
                         executor=pool if with_executor else None)
@@ -224,8 +203,7 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch, with_executor):
 
 def test_an_interrupt_without_a_checkpoint_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(running, "tqdm", _Interrupting)
-    _Interrupting.done = 0
+    monkeypatch.setattr(running, "tqdm", ctrl_c_after(ENOUGH))
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         fs.simulate(DENSE, PLAIN, 3000, 64 * 120, seed=5, threads=2, block_size=64)

@@ -280,3 +280,34 @@ def test_truth_values_are_labels():
     given = {"features": GOOD["features"], "clients": GOOD["clients"], "prior_variance": 1.0}
     true = fs.LogisticRegression(labels=[True, False, True, True, False, True], **given)
     assert true.labels.tolist() == [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
+
+
+HUGE = {"features": {"features": np.array(GOOD["features"]) * 1e200},
+        "one feature": {"features": [[1e308, 0.0], *np.array(GOOD["features"])[1:]]},
+        "weights": {"weights": [1e-160, 0.5, 0.5]},
+        "prior_variance": {"prior_variance": 1e-200}}
+LINEAR = {"targets": {"targets": np.array(GOOD["targets"]) * 1e307}, "long noise": {"noise_std": 1e200},
+          "short noise": {"noise_std": 1e-200}}
+
+
+@pytest.mark.parametrize("name", [*HUGE, *LINEAR])
+def test_what_overflows_in_a_curvature_is_refused_by_name(name):
+    """Each entry has a float64; the sums of their squares, or the inverse, have none. No warning either."""
+    changed = (HUGE | LINEAR)[name]
+    word = next(iter(changed)) if name != "weights" else "features"
+    given = GOOD | {"noise_std": 1.0, "prior_variance": 1.0} | changed
+    with np.errstate(all="raise"), pytest.raises(ValueError, match=rf"^{word}(\[.*\])?=.*overflow"):
+        fs.LinearRegression(**given)
+    if name in HUGE:
+        given = {key: value for key, value in given.items() if key not in ("noise_std", "targets")}
+        with np.errstate(all="raise"), pytest.raises(ValueError, match=rf"^{word}(\[.*\])?=.*overflow"):
+            fs.LogisticRegression(labels=[0, 1, 1, 0, 1, 1], **given)
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e60])
+def test_what_does_not_overflow_is_worked_out_without_a_warning(size):
+    problem = fs.LinearRegression(np.array(GOOD["features"]) * size, np.array(GOOD["targets"]) * size,
+                                  GOOD["clients"], noise_std=size, prior_variance=1.0)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        fs.validate(problem, fs.FALD(1e-3, 2))
+        assert np.isfinite(problem.target().cov).all()

@@ -28,6 +28,8 @@ from .gradients import Data, regression_scratch
 from .minibatch import MAX_DATA, Minibatch
 
 CONVENTIONS = ("federated", "components", "global")
+LARGEST = 1e150
+"""Curvatures and slopes beyond it have squares, which laws and limits are made of, that overflow."""
 
 
 def client_numbers(value: object, n_data: int) -> np.ndarray:
@@ -116,6 +118,29 @@ class Regression(Batched):
             raise ValueError(f"clients: client {int(np.argmax(sizes))} has {sizes.max()} data; with a "
                              f"batch_size it must have at most {MAX_DATA} (the random streams' numbers)")
         set_fields(self, batch_size=size)
+
+    def _refuse_overflow(self) -> None:
+        """Refuse numbers each of which has a float64, and whose gradients and curvatures have none."""
+        if self.prior_variance < 1.0 / LARGEST:
+            raise ValueError(f"prior_variance={self.prior_variance} must be at least {1.0 / LARGEST:g}: "
+                             "squares of its inverse overflow")
+        targets = getattr(self, self._targets_name)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.einsum("ij,ij->i", self.features, self.features)
+            parts = ((self._steepest * squares, "features", self.features, "curvature"),
+                     (np.sqrt(squares) * np.abs(targets), self._targets_name, targets, "slope at 0"),
+                     (0.5 * targets**2, self._targets_name, targets, "value at 0"))
+            for part, name, values, what in parts:
+                bounds = self._unit * np.bincount(self.clients, part) / self.weights
+                if (bounds <= LARGEST).all():
+                    continue
+                client = int(np.argmax(bounds))
+                own = np.where(self.clients == client, np.abs(values).T, 0.0).T
+                worst = np.unravel_index(int(np.argmax(own)), values.shape)
+                index = ", ".join(str(int(i)) for i in worst)
+                raise ValueError(f"{name}[{index}]={values[worst]:g} (with weights[{client}]="
+                                 f"{self.weights[client]:g}) gives a potential whose {what} is beyond "
+                                 f"{LARGEST:g}, where squares overflow; scale {name}")
 
     def _slopes(self, scores: Array, targets: Array) -> Array:
         """Derivative of the loss in the score x'X_r, in units of `unit`."""

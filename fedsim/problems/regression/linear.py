@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ...laws.law import Gaussian
 from ...settings.validation import Array, positive
 from ..quadratic import Quadratic
-from .data import Regression
+from .data import LARGEST, Regression
 from .gradients import LinearModel
 
 
@@ -84,7 +84,12 @@ class LinearRegression(Regression):
 
     def __post_init__(self) -> None:
         self._normalise()
-        object.__setattr__(self, "noise_std", positive("noise_std", self.noise_std))
+        noise = positive("noise_std", self.noise_std)
+        if not LARGEST**-0.5 <= noise <= LARGEST**0.5:
+            raise ValueError(f"noise_std={self.noise_std} must lie in [{LARGEST**-0.5:g}, {LARGEST**0.5:g}]: "
+                             "squares of its powers overflow")
+        object.__setattr__(self, "noise_std", noise)
+        self._refuse_overflow()
 
     @property
     def _unit(self) -> float:  # type: ignore[override]

@@ -100,6 +100,7 @@ class LogisticRegression(Regression):
         if self.gradient_noise is not None:
             noise = nonnegative("gradient_noise", self.gradient_noise)
             object.__setattr__(self, "gradient_noise", noise or None)
+        self._refuse_overflow()
 
     def _losses(self, scores: Array, targets: Array) -> Array:
         """log(1 + exp(-(2 y_r - 1) x'X_r))."""

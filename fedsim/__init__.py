@@ -24,9 +24,10 @@ from .settings import network, schedules
 from .settings.participation import Participation
 from .settings.staleness import Workers
 from .settings.validation import UnstableStepSize
+from .vector.cache import CacheWarning
 
 __all__ = [
-    "DESGHMC", "DESGLD", "FAHMC", "FALD", "DivergedError", "Gaussian", "GaussianMean", "Law",
+    "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "DivergedError", "Gaussian", "GaussianMean", "Law",
     "LinearRegression", "LogisticRegression", "Participation", "Quadratic", "Run", "StaleSGHMC", "StaleSGLD",
     "UnstableStepSize", "Workers", "estimators", "explain", "load", "network", "papers", "recorded_rounds",
     "sample_path", "schedules", "shards", "simulate", "validate",

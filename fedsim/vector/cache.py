@@ -24,7 +24,18 @@ _KEEP_PARTS_SECONDS = 86400
 
 
 class CacheWarning(UserWarning):
-    """Compiled code could not be read or kept: compiling it takes seconds."""
+    """Compiled code could not be read or kept: compiling it takes seconds, in this process and the next.
+
+    It is warned of once in a process; the numbers are the same.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", fs.CacheWarning)
+    ...     run = fs.simulate(problem, fs.FALD(0.1), n_rounds=2, n_replicas=64, seed=1)
+    """
 
 
 class _NotPrivate(OSError):

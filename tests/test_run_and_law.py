@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
@@ -227,3 +228,32 @@ def test_a_distance_to_what_is_not_known_says_so():
     law = fs.Law(np.arange(2), np.zeros((2, 1)), np.ones((2, 1, 1)), None)
     with pytest.raises(ValueError, match=r"target=None: the target .* is not known in closed form; pass a"):
         law.w2()
+
+
+NEGATIVE = np.array([[1.0, -0.9, -0.9], [-0.9, 1.0, -0.9], [-0.9, -0.9, 1.0]])
+"""Correlations below 1, and smallest eigenvalue -0.8."""
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-20, 1.0, 1e150, 1.7e308])
+def test_a_negative_eigenvalue_is_refused_whoever_makes_the_law(size):
+    cov = size * np.array([np.eye(3), NEGATIVE])
+    message = re.escape(f"cov[1] has smallest eigenvalue {-0.8 * size:g}; it must be positive semidefinite")
+    with pytest.raises(ValueError, match=message):
+        Law(np.arange(2), np.zeros((2, 3)), cov)
+    with pytest.raises(ValueError, match=message):
+        fs.Run(np.arange(2), np.zeros((2, 3)), cov, n_replicas=64)
+    assert Law(np.arange(2), np.zeros((2, 3)), cov[:1].repeat(2, axis=0)).dim == 3
+
+
+@pytest.mark.parametrize("dim", [2, 7, 60])
+def test_semidefinite_to_rounding_is_no_negative_eigenvalue(dim):
+    """Of fewer replicas than dimensions, of noise in few directions, of entries that fill the range."""
+    rng = np.random.default_rng(dim)
+    few = rng.standard_normal((max(dim // 3, 1), dim))
+    for cov in (few.T @ few, np.ones((dim, dim)), np.diag(np.arange(dim) % 2.0), np.zeros((dim, dim)),
+                np.outer(few[0], few[0])):
+        for size in (1e-300, 1e-20, 1.0, 1e20, 1e300):
+            assert Law(np.arange(1), np.zeros((1, dim)), size * cov[None]).dim == dim
+    problem = fs.Quadratic(np.ones((2, dim)), np.zeros((2, dim)))
+    run = fs.simulate(problem, fs.FALD(0.1, 2), 2, 3, seed=1)
+    assert Law(run.rounds, run.mean, run.cov).dim == run.dim == dim

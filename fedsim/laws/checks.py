@@ -1,7 +1,7 @@
 """What the fields of a law must be, whether it was computed, made by hand or read from a file.
 
-`check_law` and `check_run` hold for every one that is made and pass over the covariances in pieces that fit a
-processor's cache; `check_semidefinite` factorises them and is for what was read from a file.
+They hold for every one that is made, and pass over the covariances in pieces that fit a processor's cache. A
+factor of each costs about what these passes do, and less than a round of the law that it comes from.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ def _check_covariance(mean: Array, cov: Any, rounds: np.ndarray) -> None:
                              f"coordinate {i}; it must be at least 0")
         if cov.ndim == 3 and dim > 1:
             _check_entries(begin, piece, variances, slack)
+    if cov.ndim == 3:
+        _check_semidefinite(cov, slack)
 
 
 def _check_entries(begin: int, piece: Array, variances: Array, slack: float) -> None:
@@ -104,26 +106,22 @@ def _check_entries(begin: int, piece: Array, variances: Array, slack: float) -> 
             raise ValueError(f"cov[{begin + row}, {i}, {j}]={piece[row, i, j]:g}; {why}")
 
 
-def check_semidefinite(law: Any) -> None:
-    """Refuse covariances with a negative eigenvalue beyond rounding.
-
-    Raises
-    ------
-    ValueError
-        Naming `cov`, the round and the eigenvalue.
-    """
-    if law.cov is None or law.cov.ndim == 2:
+def _check_semidefinite(cov: Array, slack: float) -> None:
+    """Refuse a negative eigenvalue beyond rounding: one that `slack` in each variance would not lift."""
+    dim, size = cov.shape[-1], max(float(np.abs(piece).max(initial=0.0)) for _, piece in _pieces(cov))
+    if dim == 1 or slack >= size:  # every eigenvalue is larger than -dim * size
         return
-    slack = law.dim * _slack(law.mean, law.cov)
-    for begin, piece in _pieces(law.cov):
+    lift = dim * slack / size
+    for begin, piece in _pieces(cov):
+        scaled = piece / size  # of entries near the largest float64 sums overflow
         try:
-            np.linalg.cholesky(piece + max(slack, 1e-300) * np.eye(law.dim))
+            np.linalg.cholesky(scaled + lift * np.eye(dim))
         except np.linalg.LinAlgError:
-            smallest = np.linalg.eigvalsh(piece)[:, 0]
+            smallest = np.linalg.eigvalsh(scaled)[:, 0]
             row = int(np.argmin(smallest))
-            if smallest[row] < -slack:
-                raise ValueError(f"cov[{begin + row}] has smallest eigenvalue {smallest[row]:g}; it must be "
-                                 "positive semidefinite") from None
+            if smallest[row] < -lift:
+                raise ValueError(f"cov[{begin + row}] has smallest eigenvalue {smallest[row] * size:g}; it "
+                                 "must be positive semidefinite") from None
 
 
 def check_law(law: Any, kind: type, gaussian: type) -> None:

@@ -1,4 +1,4 @@
-"""`load`: from the arrays of a file to a Law or Run, checked as one made by hand, and its covariances too."""
+"""`load`: from the arrays of a file to a Law or Run, checked as one made by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from ..provenance import Provenance, attach
-from .checks import check_semidefinite
 from .law import Gaussian, Law
 from .run import Run
 from .storage import DAMAGED, foreign, read_payload
@@ -33,7 +32,6 @@ def _law(data: dict[str, Any], meta: dict[str, Any], of: Provenance) -> Law:
     def client(number: int) -> Law:
         try:
             law = Law(**part(f"client{number}_"))
-            check_semidefinite(law)
         except ValueError as error:
             raise ValueError(f"clients[{number}]: {error}") from None
         return attach(law, of.client(number))
@@ -71,8 +69,6 @@ def load(path: str | os.PathLike[str]) -> Law:
     data, meta = read_payload(path)
     try:
         of = Provenance.from_json(meta.get("of"))  # files of older versions have none
-        law = _law(data, meta, of)
-        check_semidefinite(law)
-        return attach(law, of)
+        return attach(_law(data, meta, of), of)
     except DAMAGED as error:
         raise foreign(path, error) from None

@@ -84,7 +84,7 @@ def test_what_is_refused_of_files_is_refused_of_laws_made_by_hand(tmp_path):
             accepted.append(name)
         except ValueError as error:
             assert re.match(rf"{name.split(':')[0]}\b", str(error)), (name, str(error))
-    assert accepted == ["cov: negative eigenvalue"] and tried > 35  # factorised only when read
+    assert not accepted and tried > 35
 
 
 @pytest.mark.parametrize(("change", "words"), [

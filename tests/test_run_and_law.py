@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from examples_of import ALGORITHM, PROBLEM, SIGMA
-from scipy import stats
+from scipy import sparse, stats
 
 import fedsim as fs
 import theory
@@ -257,3 +257,19 @@ def test_semidefinite_to_rounding_is_no_negative_eigenvalue(dim):
     problem = fs.Quadratic(np.ones((2, dim)), np.zeros((2, dim)))
     run = fs.simulate(problem, fs.FALD(0.1, 2), 2, 3, seed=1)
     assert Law(run.rounds, run.mean, run.cov).dim == run.dim == dim
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble, np.int64])
+def test_covariances_of_other_types_are_judged_alike(kind):
+    root = np.random.default_rng(3).standard_normal((2, 5))
+    full = [root.T @ root] if kind is np.longdouble else []
+    for cov in (np.eye(5), np.ones((5, 5)), *full):
+        assert Law(np.arange(1), np.zeros((1, 5)), cov[None].astype(kind)).dim == 5
+    with pytest.raises(ValueError, match=r"cov\[0\] has smallest eigenvalue -"):
+        Law(np.arange(1), np.zeros((1, 3)), (10.0 * NEGATIVE[None]).astype(kind))
+
+
+def test_sparse_matrices_are_no_arrays_of_a_law():
+    for mean, cov, name in ((sparse.eye(2), None, "mean"), (np.zeros((2, 2)), sparse.eye(2), "cov")):
+        with pytest.raises(ValueError, match=f"^{name}=.*must be an array of real numbers"):
+            Law(np.arange(2), mean, cov)

@@ -7,6 +7,7 @@ factor of each costs about what these passes do, and less than a round of the la
 from __future__ import annotations
 
 from collections.abc import Iterator, Sized
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ def kept(name: str, value: Any) -> Any:
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(f"{name} must not be a masked array; fill or drop what is masked")
     if not isinstance(value, np.ndarray) and isinstance(value, Sized):
-        refuse_bytes(40.0 * len(value), f"{name}={shown(value)}", "pass an array")
+        with suppress(TypeError):  # a sparse matrix has no length
+            refuse_bytes(40.0 * len(value), f"{name}={shown(value)}", "pass an array")
     try:
         return read_only(value)
     except ValueError as error:
@@ -111,9 +113,10 @@ def _check_semidefinite(cov: Array, slack: float) -> None:
     dim, size = cov.shape[-1], max(float(np.abs(piece).max(initial=0.0)) for _, piece in _pieces(cov))
     if dim == 1 or slack >= size:  # every eigenvalue is larger than -dim * size
         return
-    lift = dim * slack / size
+    rounding = 8.0 * float(np.finfo(cov.dtype).eps) if cov.dtype.kind == "f" else 0.0  # of short floats
+    lift = dim * max(slack / size, rounding)
     for begin, piece in _pieces(cov):
-        scaled = piece / size  # of entries near the largest float64 sums overflow
+        scaled = np.asarray(piece, np.float64) / size  # of entries near the largest float64 sums overflow
         try:
             np.linalg.cholesky(scaled + lift * np.eye(dim))
         except np.linalg.LinAlgError:

@@ -177,9 +177,9 @@ def _bound(case, problem, algorithm):
 def _agree(long, stationary, radius):
     """2^50 rounds come to the stationary law, where so many forget the start.
 
-    Nearer to one than 1e-11 the rounding of entries of order one leaves fewer than five digits.
+    A radius nearer to one than 1e-13 does not tell how much of the start is left.
     """
-    if not radius < 1.0 - 1e-11:
+    if not radius < 1.0 - 1e-13:
         return
     gap = np.abs(long.variances - stationary.variances).max() / stationary.variances.max()
     assert gap < 1e-4, f"long run and stationary law differ by {gap:g}"

@@ -86,6 +86,30 @@ def test_lost_digits_are_said_next_to_the_limit_and_nowhere_else(name):
     theory.exact_law(problem, near, 100)  # so few rounds lose nothing
 
 
+# --- digits where contraction is slow
+
+SPARSE = fs.network.ring(40)
+
+
+@pytest.mark.parametrize("make", [lambda h, network: fs.DESGLD(h, network),
+                                  lambda h, network: fs.DESGHMC(h, 0.5, network)])
+@pytest.mark.parametrize("hessians", [
+    RNG.uniform(0.5, 3.0, (3, 2)), np.repeat(RNG.uniform(0.5, 3.0, (1, 2)), 5, axis=0),
+    np.array([[[1.0, 0.3], [0.3, 0.5]], [[2.0, -0.4], [-0.4, 1.0]]]), RNG.uniform(0.5, 3.0, (40, 1))],
+    ids=["diagonal", "common", "dense", "sparse network"])
+def test_slow_decentralized_contraction_keeps_its_digits(make, hessians):
+    """As the step size goes to zero the average's law goes to that of exp(-f), by a relative step size."""
+    clients, dim = len(hessians), hessians.shape[-1]
+    network = SPARSE if clients == 40 else fs.network.complete(clients)
+    problem = fs.Quadratic(hessians, np.random.default_rng(clients).standard_normal((clients, dim)))
+    target, algorithm = problem.target(), make(1e-12, network)
+    long = theory.exact_law(problem, algorithm, 2**50, record=[])
+    for law in (theory.stationary_law(problem, algorithm), long.at(2**50),
+                theory.stationary_law(problem, algorithm, client=1), long.clients[1].at(2**50)):
+        assert law.mean == pytest.approx(target.mean, rel=1e-9, abs=1e-10)
+        assert law.variances == pytest.approx(target.variances, rel=1e-9)
+
+
 # --- memory
 
 WIDE = fs.Quadratic(RNG.uniform(0.5, 3.0, (10, 10_000)), RNG.standard_normal((10, 10_000)))

@@ -42,6 +42,7 @@ class Network:
             self.vectors = None
         else:
             self.values, self.vectors = np.linalg.eigh(mixing)
+        self.values[np.argmax(self.values)] = 1.0  # of the average, which is left alone
 
     def turn(self, table: Array) -> Array:
         """U' times (N, k)."""

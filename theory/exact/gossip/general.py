@@ -12,15 +12,16 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import block_diag, csr_array, eye_array, kron
-from scipy.sparse.linalg import spsolve
+from scipy.sparse import csr_array
 
 from fedsim.settings.validation import Array
 
 from ...ranges import times_squared
-from ..affine import AffineMap, Moments, NoExactLaw, doubling, in_eigenvectors, symmetrised
+from ..affine import AffineMap, Moments, NoExactLaw, symmetrised
 from ..evolution import matrix_of, variances_of
 from ..families import refuse_numbers
+from .average_first import AverageFirst, TurnedMap
+from .fixed import fixed_positions
 
 SPARSE = 0.1
 """Below this share of nonzero entries W is used as a sparse matrix."""
@@ -230,52 +231,52 @@ class GossipMap:
         self.add_noise(turned, self.noises(mean, cov))
         return after, turned
 
-    def dense(self) -> AffineMap:
-        """The same as matrices, which can be raised to powers."""
-        groups, size = self.components.groups, self.size
-        unit = np.broadcast_to(np.eye(size), (groups, size, size))
-        noise = np.zeros((groups, size, size))
+    @property
+    def noise(self) -> Array:
+        """Q, (G, n, n)."""
+        noise = np.zeros((self.components.groups, self.size, self.size))
         self.add_noise(noise, self.noises(self.shift, noise))
-        return AffineMap(self.deviate(unit), self.shift, noise)
+        return noise
 
-    def squared(self) -> AffineMap:
+    @property
+    def deviation(self) -> Array:
+        """M - I, (G, n, n)."""
+        shape = (self.components.groups, self.size, self.size)
+        return self.deviate(np.broadcast_to(np.eye(self.size), shape))
+
+    def dense(self) -> AffineMap:
+        """The same as matrices, for draws of many steps at once."""
+        return AffineMap(self.deviation, self.shift, self.noise)
+
+    @cached_property
+    def turned(self) -> TurnedMap:
+        """The same as matrices, in coordinates in which slow contraction keeps its digits."""
+        coordinates: Any = AverageFirst(self.components)
+        other = GossipMap(coordinates, self.move)
+        return TurnedMap(coordinates, AffineMap(other.deviation, other.shift,
+                                                coordinates.covariance(self.noise)))
+
+    def squared(self) -> TurnedMap:
         """Two steps."""
-        return self.dense().squared()
+        return self.turned.squared()
 
     def fixed_mean(self) -> Array:
         """Solution of m = M m + v: (I - W + a A) x = a A b, velocities (W - I) x / eta."""
         c, move = self.components, self.move
         rate = move.size if move.keep is None else move.size * move.size / move.lost
-        positions = np.stack([self._solve(rate, group) for group in range(c.groups)])
+        positions = np.stack([fixed_positions(c, rate, group) for group in range(c.groups)])
         if move.keep is None:
             return positions.reshape(c.groups, -1)
         velocities = -c.mixed(positions[..., None])[..., 0] / move.size
         return np.stack([positions, velocities], axis=1).reshape(c.groups, -1)
 
-    def _solve(self, rate: float, group: int) -> Array:
-        c = self.components
-        size = c.clients * c.width
-        if isinstance(c.mixing, np.ndarray):
-            refuse_numbers(3 * size * size, f"a system of {c.clients} clients x {c.width} coordinates",
-                          "use fewer clients or a sparse network")
-            matrix = np.kron(-c.mixing, np.eye(c.width))
-            blocks = matrix.reshape(c.clients, c.width, c.clients, c.width)
-            each = np.arange(c.clients)
-            blocks[each, :, each, :] += rate * c.hessians[group]
-            solved = np.linalg.solve(matrix, rate * c.pulls[group].ravel())
-        else:
-            system = block_diag(list(rate * c.hessians[group]), format="csc") - kron(
-                c.mixing, eye_array(c.width), format="csc")
-            solved = spsolve(system, rate * c.pulls[group].ravel())
-        return np.asarray(solved).reshape(c.clients, c.width)
-
     def lyapunov(self) -> Callable[[Array], Array]:
         """Solver of S = M S M' + Q."""
-        return (in_eigenvectors if self.move.keep is None else doubling)(self.dense().deviation)
+        return self.turned.lyapunov(symmetric=self.move.keep is None)
 
     def stationary(self) -> tuple[Array, Array]:
         """Fixed moments; the caller has checked that the map contracts."""
-        return self.fixed_mean(), self.lyapunov()(self.dense().noise)
+        return self.fixed_mean(), self.lyapunov()(self.noise)
 
     def power(self, rounds: np.ndarray) -> Any:
         """What `affine.evolve` should be given: this map, or a function to step with where it is large."""

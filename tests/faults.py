@@ -70,7 +70,7 @@ class Faults:
     def __init__(self, folder, n=0, kind="no room", watch=None):
         self.folder, self.n, self.watch = os.path.realpath(folder), n, watch
         self.fail, self.stays = FAULTS[kind]
-        self.count = 0
+        self.count, self.failed = 0, set()
 
     def call(self, name, first=lambda: None):
         if self.watch:
@@ -78,6 +78,7 @@ class Faults:
         self.count += 1
         if self.n and (self.count == self.n or (self.stays and self.count > self.n and name != "unlink")):
             first()
+            self.failed.add(name)
             self.fail()
 
     def _below(self, path):
@@ -136,6 +137,7 @@ class Checkpoint:
     """A run that keeps its blocks in a folder that does not exist yet."""
 
     raises = (OSError, MemoryError)
+    unsaid = frozenset({"link", "unlink"})  # a rename does as well, and a part that stays is swept later
 
     def __init__(self):
         self.expected = bits(fs.simulate(PROBLEM, ALGORITHM, 3, 128, seed=1, threads=1))
@@ -159,7 +161,7 @@ class Checkpoint:
 class Save:
     """A law over an older one."""
 
-    raises = (OSError, MemoryError)
+    raises, unsaid = (OSError, MemoryError), frozenset()
     laws = tuple(fs.Law(np.arange(40), np.full((40, 2), mean), np.ones((40, 2))) for mean in (0.0, 1.0))
 
     def prepare(self, place):
@@ -179,7 +181,7 @@ class Save:
 class Publish:
     """The files of a figure over older ones."""
 
-    raises = (OSError, MemoryError)
+    raises, unsaid = (OSError, MemoryError), frozenset({"mkdir"})  # the folder is there
     files = tuple({f"figure.{end}": f"{end} {state} " * 999 for end in ("csv", "json", "png")}
                   for state in range(2))
 
@@ -205,7 +207,7 @@ def _twice(x):
 class Cache:
     """A function that is compiled and kept; the cache never fails, it only warns."""
 
-    raises = ()
+    raises, unsaid = (), frozenset({"open", "write", "replace", "mkdir", "unlink"})
 
     def prepare(self, place):
         pass
@@ -263,12 +265,14 @@ def _exits(scenario, place, n):
 
 
 def _fails(scenario, place, n, kind):
-    """True when a fault came at the n-th call, and all that it may do was done."""
-    faults = Faults(place, n, kind)
+    """True when a fault came at the n-th call, and all that it may do was done, and no more; it was said."""
+    faults, is_said = Faults(place, n, kind), True
     with faults, contextlib.suppress(*scenario.raises):
         scenario.act(place)
+        is_said = False
     if faults.count >= n:
         assert not parts(place), (n, parts(place))
+        assert is_said or faults.failed <= scenario.unsaid, (n, faults.failed)
     return faults.count >= n
 
 

@@ -2,7 +2,9 @@
 
 import errno
 import os
+import shutil
 
+import numpy as np
 import pytest
 from interrupting import ctrl_c_after
 
@@ -107,3 +109,46 @@ def test_a_list_of_shards_is_refused_as_a_shard(tmp_path):
         with pytest.raises(ValueError, match=r"^replicas=\[\(0, .*must be a pair \(first, last\)"):
             fs.simulate(PROBLEM, fs.FALD(0.1, 3), 1, 64 * 4, seed=1, checkpoint=tmp_path,
                         replicas=fs.shards(64 * 4, count))
+
+
+# --- sound files that hold other numbers
+
+def with_everything(folder, seed=1):
+    return fs.simulate(PROBLEM, fs.FALD(0.1, 3), 2, 128, seed=seed, threads=1, block_size=64,
+                       average="square", keep_final=True, checkpoint=folder)
+
+
+def assert_refused(folder):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(ValueError, match=r"block-\d+-\d+\.npz is damaged or foreign .*digest does not match"):
+        with_everything(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["mean", "square", "sums", "final"])
+def test_a_number_of_a_block_that_is_another_is_seen(tmp_path, name):
+    """By one bit, in whichever field, in an archive that is sound."""
+    with_everything(tmp_path)
+    block = tmp_path / "block-64-128.npz"
+    with np.load(block) as stored:
+        fields = {key: stored[key] for key in stored.files}
+    fields[name].flat[-1] = np.nextafter(fields[name].flat[-1], np.inf)
+    np.savez(block, **fields)
+    assert_refused(tmp_path)
+
+
+def test_the_block_of_another_simulation_is_seen(tmp_path):
+    """Of the same size and under the same name."""
+    for folder, seed in (("one", 1), ("other", 2)):
+        with_everything(tmp_path / folder, seed)
+    shutil.copy(tmp_path / "other" / "block-0-64.npz", tmp_path / "one")
+    assert_refused(tmp_path / "one")
+
+
+def test_blocks_that_changed_names_are_seen(tmp_path):
+    with_everything(tmp_path)
+    first, last = (tmp_path / name for name in kept(tmp_path))
+    one, other = first.read_bytes(), last.read_bytes()
+    first.write_bytes(other)
+    last.write_bytes(one)
+    assert_refused(tmp_path)

@@ -239,7 +239,8 @@ def text_files():
     """Every text file of the project: of its folders, and beside them."""
     folders = [ROOT / name for name in (*PACKAGES, "tests", "figures", ".ci")]
     found = [path for folder in folders for path in sorted(folder.rglob("*"))] + sorted(ROOT.glob("*"))
-    return [path for path in found if path.is_file() and path.suffix in TEXT]
+    # in a linked work tree .git is a file, with a path of its machine
+    return [path for path in found if path.is_file() and path.suffix in TEXT and path.name != ".git"]
 
 
 # Spelled so that this file does not contain what it forbids.

@@ -9,6 +9,8 @@ import pytest
 from algorithms import ROWS, each
 
 import fedsim as fs
+import fedsim.engine.job
+import fedsim.engine.paths
 import fedsim.engine.running
 import fedsim.settings.server
 import theory
@@ -22,6 +24,9 @@ Q2 = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 WIDE = 10_000
 DIAGONAL = fs.Quadratic(np.full((2, WIDE), [[1.0], [2.0]]), np.zeros((2, WIDE)))
 START = fs.Gaussian(np.ones(WIDE), np.full(WIDE, 0.25))
+MIDDLE = fs.Quadratic(np.ones((2, 50)), np.zeros((2, 50)))
+NO_RECORD = {"covariance": "none", "record": ()}
+NO_MOMENTS = NO_RECORD | {"threads": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +100,33 @@ def test_state_of_active_clients_is_counted(algorithm):
     wide = fs.Quadratic(np.ones((1, 30_000)), np.zeros((1, 30_000)))
     with pytest.raises(ValueError, match=r"60000 active clients.*needs about"):
         simulate(algorithm, problem=wide, allow_unstable=True, covariance="none")
+
+
+@pytest.fixture(name="asked")
+def _asked(monkeypatch):
+    """The bytes that were asked for, in place of a refusal."""
+    estimates = []
+    for module in (fedsim.engine.job, fedsim.engine.paths):
+        monkeypatch.setattr(module, "refuse_bytes", lambda n_bytes, *words: estimates.append(n_bytes))
+    return estimates
+
+
+@pytest.mark.parametrize("run", [
+    lambda: simulate(problem=MIDDLE, n_rounds=1, n_replicas=64 * 200, keep_final=True, **NO_MOMENTS),
+    lambda: simulate(n_rounds=1, n_replicas=64 * 10_000, average="square", **NO_MOMENTS),
+    lambda: fs.sample_path(Q2, fs.FALD(0.1), 1000, seed=1, n_chains=640, threads=1)],
+    ids=["last iterates", "averages", "paths"])
+def test_the_estimate_is_what_a_run_keeps(run, asked):
+    run()  # compiles
+    asked.clear()
+    taken = peak_of(run)
+    assert 0.75 < asked[-1] / taken < 2.0
+
+
+def test_blocks_that_are_open_at_once_are_counted(asked):
+    """Near the end of a run three for each thread."""
+    job = make_job(MIDDLE, fs.FALD(0.1), 1, 64 * 100, seed=1, block_size=64, threads=4, **NO_RECORD)
+    assert 12.0 <= asked[-1] / state_bytes(job, 64) < 13.0
 
 
 def test_a_block_is_no_larger_than_the_run():

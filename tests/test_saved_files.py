@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import re
@@ -123,6 +124,26 @@ def test_a_bomb_is_not_expanded(tmp_path, monkeypatch):
         tracemalloc.stop()
 
 
+def test_arrays_that_fit_one_by_one_and_not_together_are_refused(tmp_path, monkeypatch):
+    law, path = fs.Law(np.arange(100), np.ones((100, 10)), np.ones((100, 10))), tmp_path / "law.npz"
+    law.save(path)
+    monkeypatch.setattr(limits, "memory_limit", lambda: 1.5 * law.mean.nbytes)
+    with pytest.raises(ValueError, match="cov, with what is read before it, needs about"):
+        fs.load(path)
+    monkeypatch.setattr(limits, "memory_limit", lambda: 4.0 * law.mean.nbytes)
+    assert bits(fs.load(path)) == bits(law)
+
+
+def test_covariances_of_clients_are_factorised(tmp_path):
+    """Each correlation may be -0.9, and not all three."""
+    one = fs.Law(np.arange(1), np.zeros((1, 3)), np.eye(3)[None])
+    data = corpus.saved(dataclasses.replace(one, clients=(one, one)), tmp_path)
+    indefinite = 1.9 * np.eye(3)[None] - 0.9
+    (tmp_path / "law.npz").write_bytes(corpus.changed(data, arrays={"client1_cov": indefinite}))
+    with pytest.raises(ValueError, match=r"clients\[1\]: cov\[0\] has smallest eigenvalue -0\.8"):
+        fs.load(tmp_path / "law.npz")
+
+
 # --- paths
 
 @pytest.mark.parametrize("path", [3, None, b"law.npz", "law\0.npz"])
@@ -188,6 +209,39 @@ def test_a_reader_sees_the_old_file_or_the_new_one(tmp_path):
     calls, laws = [call for call, _ in seen], [law for _, law in seen]
     assert len(seen) > 20 and calls[-3:] == ["fsync", "replace", "fsync"]  # of the file, then of the folder
     assert all(law == bits(OLD) for law in laws[:-1]) and laws[-1] == bits(fs.load(path)) == bits(NEW)
+
+
+@pytest.mark.parametrize("name", ["EINVAL", "ENOTSUP", "ENOSYS", "EIO", "ENOSPC"])
+def test_only_a_file_system_that_knows_of_no_synchronising_may_leave_it_out(tmp_path, monkeypatch, name):
+    """An error of the disk is never taken for that."""
+    number, is_refusal = getattr(errno, name), name in ("EIO", "ENOSPC")
+
+    def refuse(handle):
+        raise OSError(number, "simulated")
+
+    OLD.save(tmp_path / "law.npz")
+    monkeypatch.setattr(os, "fsync", refuse)
+    if is_refusal:
+        with pytest.raises(OSError, match="simulated"):
+            NEW.save(tmp_path / "law.npz")
+    else:
+        NEW.save(tmp_path / "law.npz")
+    assert bits(fs.load(tmp_path / "law.npz")) == bits(OLD if is_refusal else NEW)
+    assert names_in(tmp_path) == ["law.npz"]
+
+
+def test_parts_of_processes_that_may_not_be_asked_stay(tmp_path, monkeypatch):
+    """Who runs this may be root, to whom nobody refuses: so the refusal is simulated."""
+    def refuse(process, signal):
+        raise PermissionError(errno.EPERM, "somebody else's")
+
+    part = storage.write_part(tmp_path / "law.npz", b"half")
+    monkeypatch.setattr(os, "kill", refuse)
+    NEW.save(tmp_path / "law.npz")
+    assert part.exists()
+    os.utime(part, (time.time() - storage.ABANDONED_SECONDS - 60,) * 2)
+    NEW.save(tmp_path / "law.npz")
+    assert names_in(tmp_path) == ["law.npz"]
 
 
 def test_parts_of_dead_processes_are_swept(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import fedsim.engine.running
 import fedsim.settings.server
 import theory
 from fedsim.engine.job import make_job
+from fedsim.engine.pool import thread_count
 from fedsim.engine.state import lane_state, state_bytes
 from fedsim.laws.recording import n_recorded
 from fedsim.settings.progress import bars_shown, progress_bar
@@ -288,6 +290,25 @@ def test_blocks_are_made_as_they_are_run(monkeypatch):
             simulate(n_replicas=2**32)
 
     assert peak_of(begun) < 1e7
+
+
+@pytest.mark.parametrize(("threads", "in_flight"), [(1, 64), (2, 64), (100, 200)])
+def test_so_many_tasks_are_handed_to_an_executor_and_no_more(monkeypatch, threads, in_flight):
+    """Each of them is kept by it, and later a result."""
+    handed = []
+    monkeypatch.setattr(fedsim.engine.running, "run_on_executor", lambda *args: handed.append(args[-1]))
+    with ThreadPoolExecutor(1) as pool, pytest.raises(RuntimeError, match="parts of the tree"):
+        simulate(threads=threads, executor=pool)
+    assert handed == [in_flight]
+
+
+def test_threads_are_as_many_as_processors_that_may_be_used(monkeypatch):
+    """Of a machine that has more, as within a container or a batch job."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {1, 4, 5}, raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    assert thread_count(None) == 3 and thread_count(7) == 7
+    monkeypatch.delattr("os.sched_getaffinity")
+    assert thread_count(None) == 64
 
 
 @pytest.mark.parametrize("done", [(), {0}, {1, 2, 7}, {3}, set(range(8))])

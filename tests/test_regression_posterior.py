@@ -183,3 +183,10 @@ def test_long_chains_have_a_small_marginal_error():
     error = w1_samples(chain / sd, reference / sd)
     assert error < 0.1
     assert abs(w1_samples(reference / sd + 0.5, reference / sd) - 0.5) < 1e-9
+
+
+@pytest.mark.parametrize("kind", ["linear", "logistic"])
+def test_clients_weigh_as_many_as_they_have_data(kind):
+    problem = posterior(kind, sizes=(9, 4, 13))
+    np.testing.assert_allclose(problem.weights, np.array([9, 4, 13]) / 26, rtol=1e-15)
+    assert problem.pooled().weights.tolist() == [1.0]

@@ -115,3 +115,10 @@ def test_as_many_evaluations_as_tags_are_allowed(draws, refused, monkeypatch):
             make_job(NOISY, fs.FALD(0.1), 1, 2, seed=1)
     else:
         assert make_job(NOISY, fs.FALD(0.1), 1, 2, seed=1).n_rounds == 1
+
+
+def test_as_many_steps_as_positions_are_allowed():
+    half = fs.FALD(0.1, 2)
+    assert make_job(SMOOTH, half, 2**31, 2, seed=1, record=()).n_rounds == 2**31
+    with pytest.raises(ValueError, match=f"n_rounds={2**31 + 1} makes {2**32 + 2} steps; .* number {2**32}"):
+        make_job(SMOOTH, half, 2**31 + 1, 2, seed=1, record=())

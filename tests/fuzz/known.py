@@ -145,8 +145,6 @@ NOT_FINITE: dict[str, set[str]] = {
         "noisy_step_bound", "minibatch_step_bound", "client_bound", "round_bound", "run_bound")}
 NOT_FINITE["theory.fa_hmc.u_curve"] = {"inf"}
 """Doors whose documented result may be "inf" or "nan"."""
-PENDING: dict[str, str] = {}
-"""Failures that stand for now: pattern of their line -> reason."""
 
 
 def examined(entry: theory.Theorem) -> dict[str, Any] | None:

@@ -124,6 +124,8 @@ TOO_LARGE = {
     "sampling of common noise": lambda: sample_rounds(
         WIDE_MANY, fs.FALD(0.01, 5, shared_noise=0.5, participation=DRAWN), 2, 2, 1),
     "old gradients": lambda: theory.stationary_law(WIDE, fs.StaleSGLD(1e-4, 500)),
+    "an average over old gradients": lambda: theory.stale.average_law(
+        fs.Quadratic(np.eye(400)[None], np.zeros((1, 400))), fs.StaleSGHMC(0.1, 1.0), 200),
     "many decentralized clients": lambda: theory.stationary_law(
         MANY, fs.DESGLD(0.1, fs.network.ring(1000))),
 }
@@ -138,6 +140,24 @@ def test_what_does_not_fit_is_refused_before_it_is_allocated(name):
     taken = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert taken < 0.25 * MEMORY_LIMIT
+
+
+@pytest.mark.parametrize("algorithm", [fs.FALD(0.1), fs.DESGLD(0.1, PAIR), fs.StaleSGLD(0.1, 2)])
+def test_too_many_rounds_are_refused_before_they_are_written_out(algorithm):
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"record=range\(0, 100000000\) of 100000001 rounds "):
+        theory.exact_law(PROBLEM, algorithm, 10**8, record=range(10**8), covariance="none")
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < 1e6
+    assert len(theory.exact_law(PROBLEM, algorithm, 10**8).rounds) < 450
+
+
+def test_too_many_rounds_of_a_changing_step_size_are_refused():
+    harmonic = fs.schedules.Harmonic(10.0, 0.1)
+    for algorithm in (fs.FALD(harmonic), fs.DESGLD(harmonic, PAIR)):
+        with pytest.raises(theory.NoExactLaw, match="n_rounds=100000000 must be at most 10000000 "):
+            theory.exact_law(PROBLEM, algorithm, 10**8)
 
 
 def test_scalar_noise_of_equal_clients_makes_no_tables():

@@ -164,19 +164,7 @@ def _require_finite(measured: Measured) -> None:
         raise ValueError(f"scale={measured.scale} of the measured quantity must be finite")
 
 
-def _moments(law: Law) -> None:
-    """Raise ValueError naming the first round whose moments are not finite."""
-    for name, part in (("mean", law.mean), ("cov", law.cov)):
-        bad = np.zeros(1, bool) if part is None else ~np.isfinite(part).reshape(len(part), -1).all(axis=1)
-        if bad.any():
-            raise ValueError(f"{name} of the law at round {law.rounds[np.argmax(bad)]} must be finite")
-    for client in law.clients:
-        _moments(client)
-
-
 def _measure(bound: Bound, law: Any, level: float) -> Measured:
-    if isinstance(law, Law):
-        _moments(law)
     if isinstance(law, (np.ndarray, list, tuple, float, int)):
         value = shape("law", np.atleast_1d(array("law", law, 0, 1)), bound.value.shape,
                       " (one number per round of the bound)")

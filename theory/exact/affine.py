@@ -31,6 +31,8 @@ LIFT_DIM = 12
 """Largest group in which a random map is raised to powers, as a matrix on (mean, covariance)."""
 STEP_ROUNDS = 2000
 """Up to this many rounds a random map is stepped rather than raised to powers."""
+LARGEST_STEPS = 10_000_000
+"""Most rounds that are stepped through one by one, or recorded."""
 DIRECT_DIM = 24
 """Largest group in which the stationary covariance of a random map is one linear solve."""
 SMALL = 2
@@ -195,7 +197,7 @@ class AffineMap:
             if lifted is not None:
                 return lifted
             work = 4.0 * rounds[-1] * self.spread.size * self.width
-            if work > 1e13 or rounds[-1] > 10_000_000:
+            if work > 1e13 or rounds[-1] > LARGEST_STEPS:
                 raise NoExactLaw(
                     f"n_rounds={rounds[-1]} with participation at dimension {self.width} would be stepped "
                     f"through one by one ({work:.1g} operations); powers of the moment map are for dense "

@@ -14,7 +14,7 @@ from fedsim.settings.validation import Array, one_of, whole
 
 from ..ranges import float64_range
 from .evolution import correlated, matrix_of
-from .families import ExactFamily, family_of, refuse_numbers
+from .families import ExactFamily, family_of, refuse_numbers, refuse_steps
 from .federated.joint import JointLaw
 from .precision import warn_of_lost_digits
 
@@ -79,7 +79,8 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     Raises
     ------
     UnstableStepSize, NoExactLaw (both are ValueErrors), ValueError
-        The last also for results beyond the memory limit.
+        The last also for results beyond the memory limit, and for more than 10^7 rounds that are
+        recorded, or of a step size that changes.
 
     Warns
     -----
@@ -100,6 +101,7 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
         warn_of_lost_digits(solved, algorithm, float(whole("n_rounds", n_rounds, 0, 2**53)))
     one_of("covariance", covariance, ("full", "diagonal", "none"))
     dim, n_kept = problem.dim, n_recorded(n_rounds, record)
+    refuse_steps(algorithm, n_rounds, n_kept, record)
     views = 1 + problem.n_clients if family.clients_differ else 1
     entries = {"full": dim * dim, "diagonal": dim, "none": 0}[covariance]
     laws = "" if views == 1 else f" of {views} laws"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import Array
+from fedsim.settings.validation import Array, shown
 
-from .affine import Moments, NoExactLaw
+from .affine import LARGEST_STEPS, Moments, NoExactLaw
 from .batches import has_minibatches
 from .federated.joint import JointLaw
 
@@ -92,6 +92,16 @@ def refuse_numbers(numbers: int, what: str, advice: str) -> None:
     if 8 * numbers > MEMORY_LIMIT:
         raise ValueError(f"{what} would take {8 * numbers / 1e9:.3g} GB, more than the limit of "
                          f"{MEMORY_LIMIT / 1e9:.3g} GB; {advice}")
+
+
+def refuse_steps(algorithm: Any, n_rounds: int, n_kept: int, record: Any) -> None:
+    """Raise ValueError for more than `LARGEST_STEPS` rounds that are recorded, or stepped through."""
+    if n_kept > LARGEST_STEPS:
+        raise ValueError(f"record={shown(record)} of {n_kept} rounds must have at most {LARGEST_STEPS}, as "
+                         "each is a step; record fewer, as range(0, n_rounds, 1000) does")
+    if n_rounds > LARGEST_STEPS and not algorithm.schedule.is_constant:
+        raise NoExactLaw(f"n_rounds={n_rounds} must be at most {LARGEST_STEPS} where the step size changes, "
+                         "because rounds are stepped through one by one; ask for fewer rounds")
 
 
 def require_steps(algorithm: Any, n_steps: int, asked: str = "") -> None:

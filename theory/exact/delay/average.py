@@ -147,7 +147,7 @@ def _on_schedule(problem: Any, pooled: Any, algorithm: Any, length: int, functio
     ages = algorithm.ages(length)
     steps = np.broadcast_to(algorithm.schedule.at(np.arange(length)), length)
     oldest = int(ages.max())
-    refuse_numbers(len(directions.left) * (oldest + 2) * (length + 1),
+    refuse_numbers(len(directions.left) * (oldest + 10) * (length + 1),  # nine rows to work with
                    f"covariances of n_rounds={length} iterates at dimension {pooled.dim} with ages up to "
                    f"{oldest}", "average over fewer, or use diagonal Hessians")
     delays = Delays(directions, algorithm.friction, oldest, length + 1, *directions.enter(mean, cov))

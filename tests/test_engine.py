@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from algorithms import ROWS
 
 import fedsim as fs
 from fedsim.engine import rounds as kernel, running
 from fedsim.engine.block import CHECK_EVERY, RADIUS
+from fedsim.engine.job import make_job
 from fedsim.engine.moments import Tree, leaf_moments
 from fedsim.engine.rounds import LEAF
 from fedsim.settings import limits
@@ -310,12 +312,30 @@ def test_a_checkpoint_of_another_simulation_is_refused(tmp_path, change):
 @pytest.mark.parametrize(("problem", "algorithm"), [
     (fs.Quadratic(PROBLEM.hessians, PROBLEM.minimizers + 1e-12, PROBLEM.weights), ALGORITHM),
     (fs.Quadratic(PROBLEM.hessians, PROBLEM.minimizers, PROBLEM.weights, 0.1), ALGORITHM),
+    (fs.Quadratic(PROBLEM.hessians, PROBLEM.minimizers, [0.7, 0.3]), ALGORITHM),
+    (fs.Quadratic(2.0 * PROBLEM.hessians, PROBLEM.minimizers, PROBLEM.weights), ALGORITHM),
+    (fs.LinearRegression(np.eye(2), [1.0, 2.0], [0, 1], noise_std=1.0, prior_variance=1.0), ALGORITHM),
+    (PROBLEM, fs.FALD(0.11, 3, 1.0, 0.3)), (PROBLEM, fs.FALD(0.1, 2, 1.0, 0.3)),
+    (PROBLEM, fs.FALD(0.1, 3, 0.9, 0.3)), (PROBLEM, fs.FAHMC(0.1, 3)),
+    (PROBLEM, fs.DESGLD(0.1, fs.network.complete(2))), (PROBLEM, fs.StaleSGLD(0.1, 3)),
     (PROBLEM, fs.FALD(0.1, 3, 1.0, 0.3 + 1e-15)), (PROBLEM, fs.FALD([0.1] * 18, 3, 1.0, 0.3)),
     (PROBLEM, fs.FALD(0.1, 3, 1.0, 0.3, fs.Participation(2, True)))])
 def test_a_checkpoint_of_another_problem_is_refused(tmp_path, problem, algorithm):
     run(checkpoint=tmp_path)
     with pytest.raises(ValueError, match="belongs to another simulation"):
         fs.simulate(problem, algorithm, 6, 200, seed=3, checkpoint=tmp_path)
+
+
+def test_every_setting_has_a_key_of_its_own():
+    """Of all algorithms and problems that are tested, and of each precision and range of rounds."""
+    keys = {}
+    for kind, row in ROWS.items():
+        for name, (problem, algorithm, start) in row.laws.items():
+            for options in ({}, {"noise": "single"}, {"seed": 4}, {"record": ()}):
+                job = make_job(problem, algorithm, row.n_rounds, 200, **{"seed": 3, "start": start} | options)
+                keys.setdefault(job.key(), []).append((kind.__name__, name, *options))
+    shared = [names for names in keys.values() if len(names) > 1]
+    assert not shared and len(keys) > 100
 
 
 def test_schemes_do_not_share_a_checkpoint(tmp_path):

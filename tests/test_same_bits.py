@@ -1,5 +1,6 @@
 """The same seed gives the same bytes however the work is cut, run, interrupted and put together."""
 
+import asyncio
 import multiprocessing
 import os
 import signal
@@ -71,6 +72,61 @@ def test_processes():
     base = arrays(simulate(start=START))
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         assert arrays(simulate(start=START, executor=pool, block_size=256)) == base
+
+
+def test_threads_that_simulate_at_once():
+    """Whole calls side by side, each with threads of its own; of one setting, and of several."""
+    names = ("dense", "diagonal", "drawn", "dense")
+    bases = [arrays(simulate(**CASES[name])) for name in names]
+    start = threading.Barrier(len(names))
+
+    def call(name):
+        start.wait(60)
+        return [arrays(simulate(**CASES[name], threads=threads)) for threads in (1, 2, 3)]
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        for base, found in zip(bases, pool.map(call, names), strict=True):
+            assert found == [base] * 3
+
+
+def test_calls_from_an_event_loop():
+    async def calls():
+        return await asyncio.gather(*(asyncio.to_thread(simulate, threads=threads) for threads in (1, 2, 2)))
+
+    assert [arrays(run) for run in asyncio.run(calls())] == [arrays(simulate())] * 3
+
+
+IN_PROCESSES = """
+    import multiprocessing, sys
+    from concurrent.futures import ProcessPoolExecutor
+    import numpy as np
+    import fedsim as fs
+
+    problem = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.2], [-0.2, 0.7]]], [[0.0, 1.0], [2.0, 3.0]])
+
+    def numbers(threads):
+        run = fs.simulate(problem, fs.FALD(0.1, 3, 1.0, 0.3), 12, 64 * 9 + 20, seed=99, threads=threads,
+                          start=fs.Gaussian([1.0, -1.0], [[1.0, 0.4], [0.4, 2.0]]))
+        return run.mean.tobytes() + run.cov.tobytes() + run.spread.tobytes()
+
+    if __name__ == "__main__":
+        method, before = sys.argv[1], int(sys.argv[2])
+        bases = [numbers(2)] * before  # threads ran, and ended, before the processes begin
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(method)) as pool:
+            found = [*pool.map(numbers, (1, 2, 3))]
+        assert found == [numbers(2)] * 3 and set(bases) <= set(found), "other bits"
+        print("the same bits")
+"""
+
+
+@pytest.mark.parametrize(("method", "before"), [("fork", 0), ("fork", 1), ("spawn", 1)])
+def test_calls_in_processes(tmp_path, method, before):
+    """Each process simulates on threads of its own; a fork takes along whatever its parent compiled."""
+    (tmp_path / "script.py").write_text(textwrap.dedent(IN_PROCESSES))
+    done = subprocess.run([sys.executable, str(tmp_path / "script.py"), method, str(before)], text=True,
+                          env=os.environ | {"PYTHONPATH": str(Path(fs.__file__).parent.parent)},
+                          capture_output=True, timeout=300)
+    assert done.stdout == "the same bits\n", done.stderr
 
 
 def test_more_replicas_keep_the_first_ones():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 400
-ONLY_SLOW = {"tests/test_interrupts.py", "tests/test_other_processor.py"}  # CI runs nothing of them, `make test-all` all
+ONLY_SLOW = {"tests/test_interrupts.py", "tests/test_other_processor.py"}  # not in CI, in `make test-all`
 
 
 def sources(root):

@@ -1,7 +1,6 @@
 """fedsim: replicas of federated, decentralized and asynchronous samplers, beside their exact laws."""
 
 import sys as _sys
-from importlib import metadata as _metadata
 
 from .algorithms.de_sghmc import DESGHMC
 from .algorithms.de_sgld import DESGLD
@@ -36,7 +35,13 @@ __all__ = [
 for _module in (distance, estimators, network, schedules):  # `import fedsim.network` and the like
     _sys.modules.setdefault(f"{__name__}.{_module.__name__.split('.')[-1]}", _module)
 
-try:
-    __version__ = _metadata.version("fedsim-theory")
-except _metadata.PackageNotFoundError:
-    __version__ = "0+not.installed"  # a checkout that was never installed
+
+def __getattr__(name: str) -> str:
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import metadata  # slow to import
+
+    try:
+        return metadata.version("fedsim-theory")
+    except metadata.PackageNotFoundError:
+        return "0+not.installed"  # a checkout that was never installed

@@ -18,7 +18,7 @@ from .interfaces import EXPLAINERS, Problem, SimulatedAlgorithm, offers, validat
 from .random.slots import NormalRoom
 from .random.streams import lane_set
 from .vector.compile import STUBS, body_of
-from .vector.tiles import TILE
+from .vector.memory import TILE
 
 
 @dataclass(frozen=True, repr=False)

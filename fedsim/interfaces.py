@@ -18,7 +18,7 @@ import numpy as np
 
 from .settings.schedules import Schedule, as_schedule
 from .settings.validation import Array, array, shape, shown
-from .vector.tiles import aligned
+from .vector.memory import aligned
 
 if TYPE_CHECKING:
     from .laws.law import Gaussian

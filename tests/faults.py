@@ -219,8 +219,8 @@ class Cache:
         pass
 
     def _compiled(self, place):
-        before, folder = compiling._cache_place, place / "fedsim" / compiling.source_hash()
-        compiling._cache_place = lambda: (folder, "")
+        before, folder = cache.cache_place, place / "fedsim" / cache.source_hash()
+        cache.cache_place = lambda: (folder, "")
         cache._Once.done = False
         try:
             kernel = compiling.compiled(_twice)
@@ -229,7 +229,7 @@ class Cache:
                 assert kernel(1.5) == 3.0
             return kernel
         finally:
-            compiling._cache_place = before
+            cache.cache_place = before
 
     def restart(self, place):
         self._compiled(place)

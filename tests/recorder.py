@@ -45,7 +45,8 @@ from fedsim.engine.job import make_job
 from fedsim.random import philox, streams
 from fedsim.random.normals import steps_per_draw
 from fedsim.random.slots import NormalRoom
-from fedsim.vector.tiles import INDEX, TILE, Words
+from fedsim.vector.memory import TILE
+from fedsim.vector.tiles import INDEX, Words
 
 LOG = np.zeros((2_000_000, 4), np.uint64)
 COUNT = np.zeros(1, np.int64)

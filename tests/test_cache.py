@@ -29,8 +29,8 @@ def thrice(x):
 @pytest.fixture(name="place")
 def _place(tmp_path, monkeypatch):
     """The folder of this version, empty, in a process that has not warned yet."""
-    folder = tmp_path / "fedsim" / compiling.source_hash()
-    monkeypatch.setattr(compiling, "_cache_place", lambda: (folder, ""))
+    folder = tmp_path / "fedsim" / cache.source_hash()
+    monkeypatch.setattr(cache, "cache_place", lambda: (folder, ""))
     monkeypatch.setattr(cache._Once, "done", False)
     return folder
 
@@ -131,7 +131,7 @@ def test_a_place_that_cannot_be_written_to_costs_one_warning(place):
 
 
 def test_without_any_folder_there_is_one_warning(place, monkeypatch):
-    monkeypatch.setattr(compiling, "_cache_place", lambda: (None, "why not"))
+    monkeypatch.setattr(cache, "cache_place", lambda: (None, "why not"))
     results, hits, heard = called(twice, 1, 1.5)
     assert results == [2, 3.0] and not hits and len(heard) == 1 and "why not" in heard[0]
     assert called(thrice, 1) == ([3], 0, [])
@@ -263,8 +263,8 @@ def test_a_simulation_outlives_a_damaged_cache(tmp_path):
     """All indices of this version but the largest kernel's are cut off; the next process is quick again."""
     expected = fs.simulate(fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.1), 5, 100, seed=1,
                            start=fs.Gaussian([0.0], [1.0])).mean.tobytes().hex()
-    folder = tmp_path / "fedsim" / compiling.source_hash()
-    shutil.copytree(compiling.cache_folder(), folder)
+    folder = tmp_path / "fedsim" / cache.source_hash()
+    shutil.copytree(cache.cache_folder(), folder)
     tmp_path.chmod(0o700)
     folder.parent.chmod(0o700)
     for path in files(folder, ".nbi"):

@@ -361,21 +361,16 @@ def test_other_folders_and_files_are_refused(tmp_path):
 
 
 IMPORT = """
-import sys, gc
-before = set(sys.modules)
+import sys
 import fedsim
-from numba.core.dispatcher import Dispatcher
-kernels = [o for o in gc.get_objects() if isinstance(o, Dispatcher) and o.__module__.startswith("fedsim")]
-assert len(kernels) > 10, len(kernels)
-compiled = [k.__name__ for k in kernels if k.signatures]
-assert not compiled, compiled
-assert not {"matplotlib", "pandas", "theory", "reproduce"} & set(sys.modules), "too much is imported"
+slow = {"matplotlib", "pandas", "scipy", "numba", "llvmlite", "theory", "reproduce"}
+assert not slow & set(sys.modules), slow & set(sys.modules)
 fedsim.Quadratic([1.0], [[0.0]]); fedsim.FALD(0.1); fedsim.recorded_rounds(5)
 try:
     fedsim.simulate(fedsim.Quadratic([1.0], [[0.0]]), fedsim.FALD(5.0), 2, 64, seed=1)
 except fedsim.UnstableStepSize:
     pass
-assert not [k.__name__ for k in kernels if k.signatures]
+assert not {"numba", "llvmlite"} & set(sys.modules), "numba is imported"
 """
 
 

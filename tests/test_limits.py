@@ -20,7 +20,7 @@ from fedsim.engine.pool import thread_count
 from fedsim.engine.state import lane_state, state_bytes
 from fedsim.laws.recording import n_recorded
 from fedsim.settings.progress import bars_shown, progress_bar
-from fedsim.vector.tiles import aligned
+from fedsim.vector.memory import aligned
 
 Q2 = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 WIDE = 10_000

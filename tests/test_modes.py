@@ -6,7 +6,7 @@ import pytest
 import fedsim as fs
 from fedsim.random.slots import Normals
 from fedsim.vector.compile import compiled
-from fedsim.vector.tiles import TILE
+from fedsim.vector.memory import TILE
 from fedsim.vector.trajectories import (
     from_modes,
     modes_of,

@@ -4,7 +4,7 @@ import pytest
 from algorithms import ROWS, each
 from scores import all_scores
 
-from fedsim.vector.compile import cache_folder
+from fedsim.vector.cache import cache_folder
 
 
 @pytest.mark.parametrize(**each(lambda row: row.mutants.cases))

@@ -10,7 +10,7 @@ from fedsim.random.normals import as_single, normals
 from fedsim.random.slots import Listed, Numbers, normal_room
 from fedsim.random.streams import OWN_NOISE, by_coordinates, lane_set
 from fedsim.vector.compile import compiled
-from fedsim.vector.tiles import aligned, aligned_copy
+from fedsim.vector.memory import aligned, aligned_copy
 
 SEED = 7_771
 LANES = {"double": lambda: lane_set(SEED, 5, 48), "single": lambda: as_single(lane_set(SEED, 5, 48)),

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
 
+from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array, array, one_of, real, shape
+
+student = lazy("scipy.stats", "t")
 
 __all__ = ["Line", "RateFit", "Slope", "fit_affine", "fit_rate", "fit_root_log", "loglog_slope"]
 

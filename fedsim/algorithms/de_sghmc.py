@@ -18,15 +18,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ..interfaces import Problem, offers
 from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
+from ..settings.lazy import lazy
 from ..settings.validation import Array, array, positive, shape
 from ..stability.search import DENSE_SIZE, Stability, gaps_to_one, general_radius, radius_of
 from ..vector import lanes
-from ..vector.tiles import aligned, aligned_copy
+from ..vector.memory import aligned, aligned_copy
 from .bodies import advance, step_size_at
 from .gossip import (
     Decentralized,
@@ -38,6 +38,8 @@ from .gossip import (
     shared_curvatures,
     step_room,
 )
+
+csr_array = lazy("scipy.sparse", "csr_array")
 
 
 class DESGHMCKernel(NamedTuple):

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ..interfaces import Problem
 from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
+from ..settings.lazy import lazy
 from ..settings.validation import Array
 from ..stability.search import Stability, symmetric_extremes
 from ..vector import lanes
@@ -36,6 +36,8 @@ from .gossip import (
     shared_curvatures,
     step_room,
 )
+
+csr_array = lazy("scipy.sparse", "csr_array")
 
 
 class DESGLDKernel(NamedTuple):

@@ -28,7 +28,7 @@ from ..settings.validation import Array, fraction, one_of, whole
 from ..stability.federated import Modes, powers_shift, turned_back
 from ..stability.leapfrog import leapfrog_shift, resonant
 from ..stability.minibatch import Radius
-from ..vector.tiles import TILE, aligned
+from ..vector.memory import TILE, aligned
 from ..vector.trajectories import modes_of
 from .fa_hmc_update import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel, NoModes
 from .federated import Federated, FederatedWork

@@ -23,8 +23,8 @@ from ..settings.validation import Array, fraction, instance, set_fields, whole
 from ..stability.federated import FederatedStability
 from ..vector import lanes
 from ..vector.compile import Nothing, dispatched, inner, spliced
+from ..vector.memory import aligned, aligned_copy
 from ..vector.per_lane import entry
-from ..vector.tiles import aligned, aligned_copy
 from .bodies import observe
 
 

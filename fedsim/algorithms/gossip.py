@@ -23,7 +23,7 @@ from ..stability.minibatch import Judged, Radius, first_limit, gossip_second_mom
 from ..stability.search import symmetric_extremes
 from ..vector import lanes
 from ..vector.compile import compiled, dispatched
-from ..vector.tiles import aligned
+from ..vector.memory import aligned
 from .bodies import observe
 
 

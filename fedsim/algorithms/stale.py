@@ -32,7 +32,7 @@ from ..stability.delay import growth_at, pooled_curvatures, safe_step, step_limi
 from ..stability.search import Stability
 from ..vector import lanes
 from ..vector.compile import Nothing, compiled, dispatched
-from ..vector.tiles import aligned
+from ..vector.memory import aligned
 from .bodies import advance, observe, step_size_at
 
 _AHEAD = 64  # draws made together at most

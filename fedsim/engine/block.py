@@ -10,7 +10,7 @@ import numpy as np
 
 from ..interfaces import Problem, SimulatedAlgorithm
 from ..settings.validation import Array
-from ..vector.tiles import aligned
+from ..vector.memory import aligned
 from .job import Job
 from .moments import Moments, leaf_moments
 from .rounds import LEAF, Record, observe_unfolded, run_rounds

@@ -16,7 +16,7 @@ from ..laws.recording import n_recorded, recorded_rounds
 from ..random.streams import MAX_CLIENTS, MAX_EVALUATIONS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, one_of, shown, whole
-from ..vector.compile import source_hash
+from ..vector.cache import source_hash
 from .rounds import LEAF, TEST_FUNCTIONS, NoFunction
 from .state import state_bytes
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..interfaces import Problem, SimulatedAlgorithm
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, whole
-from ..vector.tiles import TILE
+from ..vector.memory import TILE
 from .block import RADIUS, diverged
 from .job import make_job
 from .pool import thread_count

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from ..settings.validation import shown, whole
-from ..vector.compile import source_hash
+from ..vector.cache import source_hash
 from .block import BlockResult, BlockRunner, run_block
 from .job import Job
 

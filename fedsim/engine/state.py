@@ -11,7 +11,7 @@ from ..random.normals import as_single, normals
 from ..random.streams import START, by_coordinates, lane_set
 from ..settings.validation import Array
 from ..vector.compile import compiled
-from ..vector.tiles import aligned, aligned_copy, tallied
+from ..vector.memory import aligned, aligned_copy, tallied
 
 
 @compiled

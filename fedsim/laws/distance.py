@@ -8,10 +8,12 @@ equal numbers and loses all digits when the laws are close.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr
 
+from ..settings.lazy import lazy
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, array, positive, shape, whole
+
+ndtr = lazy("scipy.special", "ndtr")
 
 
 def _numbers(name: str, value: object) -> Array:

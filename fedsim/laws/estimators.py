@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
+from ..settings.lazy import lazy
 from ..settings.validation import Array, array, instance, positive, real, shape
 from .distance import check_quantile
+
+stdtrit = lazy("scipy.special", "stdtrit")
 
 __all__ = [
     "Errors", "Estimated", "combine", "errors",

@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaincinv, ndtr, ndtri, stdtr
 
 from ..provenance import compared
+from ..settings.lazy import lazy
 from ..settings.validation import Array, instance, one_of
 from .checks import check_run
 from .distance import check_quantile, w2_floor_parts, w2_floor_parts_diagonal
 from .law import Law, variances_of
+
+gammaincinv, ndtr, ndtri, stdtr = lazy("scipy.special", "gammaincinv", "ndtr", "ndtri", "stdtr")
 
 _ROUNDING = 1e-12
 """Relative size of what rounding may add to a mean or covariance of replicas."""

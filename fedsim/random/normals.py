@@ -26,7 +26,7 @@ from ..vector.compile import (
     inner,
     spliced,
 )
-from ..vector.tiles import aligned
+from ..vector.memory import aligned
 from .philox import last_words, word_rows
 from .slots import Normals
 from .streams import ROOM, CoordinateLaneSet, LaneSet

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import cgutils, types
-from numba.core.errors import TypingError
-from numba.extending import intrinsic
-
-from ..vector.compile import inner
-from ..vector.tiles import INDEX, TILE, Tiles, Words, contiguous, minimum
+from ..settings.lazy import lazy
+from ..vector.compile import inner, intrinsic
+from ..vector.memory import TILE
 from .slots import Listed, Numbers
+
+cgutils, types = lazy("numba.core", "cgutils", "types")
+TypingError = lazy("numba.core.errors", "TypingError")
+INDEX, Tiles, Words = lazy("fedsim.vector.tiles", "INDEX", "Tiles", "Words")
+contiguous, minimum = lazy("fedsim.vector.tiles", "contiguous", "minimum")
+
 
 _MASK = 0xFFFFFFFF
 _M0, _M1 = 0xD2511F53, 0xCD9E8D57
@@ -42,16 +45,16 @@ def philox(typingctx: Any, c0: Any, c1: Any, c2: Any, c3: Any, key0: Any, key1: 
     return types.containers.UniTuple(word, 4)(word, word, word, word, word, word), build
 
 
-def _numbers(context: Any, builder: Any, kind: Any, value: Any, slot: Any, lane: Any, last: Any) -> Words:
+def _numbers(context: Any, builder: Any, kind: Any, value: Any, slot: Any, lane: Any, last: Any) -> Any:
     """Numbers of a tile of lanes: of a number, an array over lanes, `Numbers` or `Listed`."""
-    def words(kind: Any, array: Any, row: Any) -> Words:
+    def words(kind: Any, array: Any, row: Any) -> Any:
         if not isinstance(kind.dtype, types.Integer):
             raise TypingError(f"numbers of lanes must be integers, not {kind}")
         array = contiguous(context, builder, kind, array, 64)
         shape = cgutils.unpack_tuple(builder, array.shape)
         # a row beyond the last is asked for when the last group of slots is not full
         row = INDEX(0) if row is None else minimum(builder, row, builder.sub(shape[0], INDEX(1)))
-        return Words(builder, Tiles(builder, shape[-1], lane, last, INDEX).load(array, row))
+        return Words(builder, Tiles(builder, shape[-1], lane, last, words=True).load(array, row))
 
     form = getattr(kind, "instance_class", None)
     if isinstance(kind, types.Array):
@@ -74,7 +77,7 @@ def _tile_words(partial: bool) -> Any:
             def array(i: int) -> Any:
                 return contiguous(context, builder, signature.args[i], args[i], 64)
 
-            def numbers(i: int) -> Words:
+            def numbers(i: int) -> Any:
                 return _numbers(context, builder, signature.args[i], args[i], slot, lane, last)
 
             slot, lane = args[4:6]
@@ -85,7 +88,7 @@ def _tile_words(partial: bool) -> Any:
             before = builder.mul(slot, n_lanes)
             lane, last = (i if i is None else builder.add(before, i) for i in (lane, last))
             for i, word in ((0, (w0 << 32) | w1), (2, (w2 << 32) | w3)):
-                tiles = Tiles(builder, builder.extract_value(array(i).shape, 1), lane, last, INDEX)
+                tiles = Tiles(builder, builder.extract_value(array(i).shape, 1), lane, last, words=True)
                 tiles.store(word.value, array(i), args[i + 1])
             return context.get_dummy_value()
 

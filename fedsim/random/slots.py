@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..vector.compile import spliced
-from ..vector.tiles import aligned
+from ..vector.memory import aligned
 from .streams import ROOM
 
 

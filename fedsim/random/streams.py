@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..vector.tiles import TILE, aligned, aligned_copy
+from ..vector.memory import TILE, aligned, aligned_copy
 
 
 class Tags(NamedTuple):

@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
+from .lazy import lazy
 from .limits import refuse_bytes
 from .validation import Array, array, nonnegative, shape, symmetric, whole
+
+csr_array = lazy("scipy.sparse", "csr_array")
+connected_components = lazy("scipy.sparse.csgraph", "connected_components")
 
 __all__ = [
     "check_mixing", "complete", "disconnected", "grid", "is_connected", "metropolis", "path",

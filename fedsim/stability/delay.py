@@ -11,12 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ..interfaces import Problem
+from ..settings.lazy import lazy
 from ..settings.staleness import Sequence, Several, as_staleness
 from ..settings.validation import Array
 from .search import BELOW_ONE, gaps_to_one, largest_stable, radius_of
+
+brentq = lazy("scipy.optimize", "brentq")
 
 LARGEST_AGE = 3000
 """Age up to which the roots of stale SGHMC's polynomial are taken, whose degree it is."""

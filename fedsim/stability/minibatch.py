@@ -18,14 +18,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.sparse import csr_array
-from scipy.sparse.linalg import LinearOperator, eigs, eigsh
 
 from ..interfaces import AlgorithmParts, Problem
 from ..problems.quadratic import Quadratic
+from ..settings.lazy import lazy
 from ..settings.validation import Array
 from .search import Stability, largest_stable
+
+brentq = lazy("scipy.optimize", "brentq")
+csr_array = lazy("scipy.sparse", "csr_array")
+arpack = lazy("scipy.sparse.linalg")
 
 MAX_TABLE = 1_000_000
 """Entries of the largest table that is made: N d^4, and four times that for FA-HMC."""
@@ -184,9 +186,10 @@ def gossip_radius(problem: Problem, response: Array, mixing: Array, friction: fl
         length = (parts * size) ** 2
         if parts * size <= SMALL:
             return _root(np.stack([apply(row) for row in np.eye(length)], axis=1))
-        operator = LinearOperator((length, length), apply, dtype=np.float64)
-        solve: Any = eigs if friction is not None else eigsh  # without friction it is its own transpose
-        options = {"which": "LM", "ncv": 40, "tol": 1e-9} if solve is eigs else {
+        operator = arpack.LinearOperator((length, length), apply, dtype=np.float64)
+        # without friction it is its own transpose
+        solve: Any = arpack.eigsh if friction is None else arpack.eigs
+        options = {"which": "LM", "ncv": 40, "tol": 1e-9} if friction is not None else {
             "which": "LA", "ncv": 30, "tol": 1e-11}
         values, vectors = solve(operator, k=1, v0=starts[0], **options)
         # near what the next step size needs; the identity keeps it inside the cone

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, eigsh
 
 from ..interfaces import Algorithm, Problem
+from ..settings.lazy import lazy
 from ..settings.validation import UnstableStepSize
+
+brentq = lazy("scipy.optimize", "brentq")
+arpack = lazy("scipy.sparse.linalg")
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,10 @@ def cone_radius(apply: Callable[[np.ndarray], np.ndarray], dim: int) -> float:
         basis = np.eye(size).reshape(size, dim, dim)
         table = np.stack([apply(matrix).ravel() for matrix in basis], axis=1)
         return float(np.abs(np.linalg.eigvals(table)).max()) if np.isfinite(table).all() else float("inf")
-    operator = LinearOperator((size, size), lambda v: apply(v.reshape(dim, dim)).ravel(), dtype=np.float64)
-    return float(np.abs(eigs(operator, k=1, which="LM", v0=np.eye(dim).ravel(),
-                             return_eigenvectors=False)).max())
+    operator = arpack.LinearOperator((size, size), lambda v: apply(v.reshape(dim, dim)).ravel(),
+                                     dtype=np.float64)
+    return float(np.abs(arpack.eigs(operator, k=1, which="LM", v0=np.eye(dim).ravel(),
+                                    return_eigenvectors=False)).max())
 
 
 def radius_of(gap: float) -> float:
@@ -170,9 +173,10 @@ def symmetric_extremes(apply: Callable[[np.ndarray], np.ndarray], size: int) -> 
     if size <= DENSE_SIZE:
         values = np.linalg.eigvalsh(apply(np.eye(size)))
         return float(values[0]), float(values[-1])
-    operator = LinearOperator((size, size), lambda v: apply(v.reshape(size, 1)).ravel(), dtype=np.float64)
+    operator = arpack.LinearOperator((size, size), lambda v: apply(v.reshape(size, 1)).ravel(),
+                                     dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(size)  # only where Lanczos begins
-    values = eigsh(operator, k=2, which="BE", v0=start, ncv=100, tol=1e-9, return_eigenvectors=False)
+    values = arpack.eigsh(operator, k=2, which="BE", v0=start, ncv=100, tol=1e-9, return_eigenvectors=False)
     return float(values.min()), float(values.max())
 
 
@@ -186,13 +190,14 @@ def general_radius(apply: Callable[[np.ndarray], np.ndarray], size: int) -> floa
     """
     if size <= DENSE_SIZE:
         return _dense_radius(apply, size)
-    operator = LinearOperator((size, size), lambda v: apply(v.reshape(size, 1)).ravel(), dtype=np.float64)
+    operator = arpack.LinearOperator((size, size), lambda v: apply(v.reshape(size, 1)).ravel(),
+                                     dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(size)
     for width in (60, 240):
         try:
-            return float(np.abs(eigs(operator, k=1, which="LM", v0=start, ncv=width,
+            return float(np.abs(arpack.eigs(operator, k=1, which="LM", v0=start, ncv=width,
                                      return_eigenvectors=False)).max())
-        except ArpackNoConvergence:
+        except arpack.ArpackNoConvergence:
             continue
     if size <= LARGEST_DENSE:
         return _dense_radius(apply, size)

@@ -4,10 +4,15 @@ Its files are pickles and machine code: who can write them runs code in this pro
 in NUMBA_CACHE_DIR or else in the user's cache, has to belong to the user and is made with mode 0700; one that
 others could write to is closed, and what is in it thrown away. A link or folder of somebody else is not used.
 Next comes a folder in the temporary folder, by the same rules and never through a link, and then none.
+
+numba's disk cache looks for edits only in the file of the cached function itself; an edit in a callee
+would silently run old code. The cache folder is therefore keyed by a hash of all fedsim sources.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
 import shutil
 import stat
@@ -127,3 +132,27 @@ def warn_once(what: str) -> None:
         warnings.warn(f"{what}. fedsim compiles in memory instead, which takes seconds in each process: make "
                       "room, remove the folder, or set NUMBA_CACHE_DIR to a folder of your own", CacheWarning,
                       stacklevel=2)
+
+
+@functools.cache
+def source_hash() -> str:
+    """Hash of every fedsim source file: the version of the compiled code."""
+    from importlib import metadata  # slow to import
+
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256(metadata.version("numba").encode())
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def cache_place() -> tuple[Path | None, str]:
+    """The folder for the code of this version, or None and why there is none."""
+    return private_folder(source_hash())
+
+
+def cache_folder() -> Path | None:
+    """Folder of compiled code in NUMBA_CACHE_DIR, the user's cache or a temporary folder; None for none."""
+    return cache_place()[0]

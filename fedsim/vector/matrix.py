@@ -11,11 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from .compile import dispatched, fused, inner
-from .tiles import INDEX, TILE, Tiles
+from ..settings.lazy import lazy
+from .compile import dispatched, fused, inner, intrinsic
+from .memory import TILE
+
+cgutils, types = lazy("numba.core", "cgutils", "types")
+INDEX, Tiles = lazy("fedsim.vector.tiles", "INDEX", "Tiles")
+
 
 
 def _tile_product(n_rows: int) -> Any:

@@ -1,4 +1,4 @@
-"""Leapfrog trajectories of a quadratic client in the coordinates of its curvature's eigenvectors.
+"""Leapfrog trajectories of a quadratic client in the coordinates of its curvature's eigen
 
 With A_c = Q diag(a) Q', the coordinates z = Q' (x - c) do not mix: a leapfrog step costs d operations
 instead of d^2, and all steps of a trajectory are made on numbers that stay in registers. Only the
@@ -11,13 +11,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core import cgutils, types
-from numba.extending import intrinsic
 
+from ..settings.lazy import lazy
 from ..settings.validation import Array
 from . import lanes
-from .compile import inner, spliced
-from .tiles import INDEX, TILE, Tiles, contiguous, minimum
+from .compile import inner, intrinsic, spliced
+from .memory import TILE
+
+cgutils, types = lazy("numba.core", "cgutils", "types")
+INDEX, Tiles, contiguous, minimum = lazy("fedsim.vector.tiles", "INDEX", "Tiles", "contiguous", "minimum")
+
 
 
 class Modes(NamedTuple):

@@ -15,8 +15,8 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
+from fedsim.settings.lazy import lazy
 from fedsim.settings.network import check_mixing, smallest_eigenvalue
 from fedsim.settings.validation import instance, positive, real, whole
 
@@ -25,6 +25,8 @@ from ..facts import Constants
 from ..statement import Hypothesis, Terms
 from .applicable import NotApplicable
 from .setting import Setting
+
+brentq = lazy("scipy.optimize", "brentq")
 
 _SMALL = "1 - alpha mu (1 - alpha L/2) >= second_eigenvalue^2"
 _BUDGET = "step size of the average = c log(sqrt K)/(mu K) with c > 1, K half the iterations"

@@ -16,18 +16,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
+from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array, array, instance, positive, real, shape, whole
 
 from ..exact import JointLaw
 from ..exact.evolution import matrix_of
 from ..ranges import float64_range
+
+block_diag = lazy("scipy.linalg", "block_diag")
 
 
 def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:

@@ -17,13 +17,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.sparse.linalg import LinearOperator, gmres
 
 from fedsim.problems.regression import LinearRegression
+from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array, UnstableStepSize
 
 from .affine import NoExactLaw
+
+brentq = lazy("scipy.optimize", "brentq")
+arpack = lazy("scipy.sparse.linalg")
 
 
 def has_minibatches(problem: Any) -> bool:
@@ -53,8 +55,8 @@ def fixed_covariance(linear: Callable[[Array], Array], source: Array) -> Array:
     def remains(flat: Array) -> Array:
         return flat - linear(flat.reshape(source.shape)).ravel()
 
-    operator = LinearOperator((source.size, source.size), remains, dtype=np.float64)
-    solved, _ = gmres(operator, source.ravel(), rtol=1e-14, atol=0.0, restart=60, maxiter=20)
+    operator = arpack.LinearOperator((source.size, source.size), remains, dtype=np.float64)
+    solved, _ = arpack.gmres(operator, source.ravel(), rtol=1e-14, atol=0.0, restart=60, maxiter=20)
     return solved.reshape(source.shape)
 
 

@@ -14,13 +14,13 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.interfaces import start_moments, validate_sizes
 from fedsim.laws.distance import psd_sqrt
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
+from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array, instance, whole
 
 from ..exact.evolution import matrix_of
@@ -30,6 +30,8 @@ from ..exact.federated.flow import Flow
 from ..exact.federated.spectrum import PAIRS
 from .hypotheses import trajectory_lengths
 from .notation import FULL
+
+block_diag = lazy("scipy.linalg", "block_diag")
 
 
 @dataclass(frozen=True, eq=False)

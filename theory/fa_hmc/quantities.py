@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.integrate import quad
-from scipy.special import erf
 
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array
 
 from ..bound import Bound
@@ -22,6 +21,9 @@ from ..exact.federated.joint import JointLaw
 from ..federated import CLIENTS, PROBLEM, TARGET, Source, minimizer_of, of_its_size
 from ..tuning import rounds_to
 from .coupling import CouplingLaw, coupling_law
+
+quad = lazy("scipy.integrate", "quad")
+erf = lazy("scipy.special", "erf")
 
 # --- the coupled pair
 

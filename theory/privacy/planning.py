@@ -9,14 +9,15 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 
-from scipy.optimize import brentq
-
+from fedsim.settings.lazy import lazy
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import fraction, instance, positive
 
 from .hypotheses import checked_variant, validity, validity_ceiling
 from .setting import PrivacySetting
 from .theorem import PrivacyGuarantee, guarantee_at
+
+brentq = lazy("scipy.optimize", "brentq")
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,16 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr
-from scipy.stats import binom
 
+from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array, fraction, nonnegative, positive, real
 
 from .setting import PrivacySetting
 from .terms import exp
+
+brentq = lazy("scipy.optimize", "brentq")
+log_ndtr, ndtr = lazy("scipy.special", "log_ndtr", "ndtr")
+binom = lazy("scipy.stats", "binom")
 
 Component = tuple[float, float, float]
 """Probability, centre and width of one normal part of a mixture."""

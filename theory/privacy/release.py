@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import binom
 
 from fedsim.fingerprints import fingerprint
+from fedsim.settings.lazy import lazy
 from fedsim.settings.schedules import Schedule
 from fedsim.settings.validation import Array, instance, nonnegative, one_of, whole
 
@@ -30,6 +29,9 @@ from .profiles import (
     record_shift,
 )
 from .setting import PrivacySetting, drawn_probability
+
+brentq = lazy("scipy.optimize", "brentq")
+binom = lazy("scipy.stats", "binom")
 
 OBSERVED = ("step", "minibatch", "client", "run")
 _MOST_DRAWS = 4

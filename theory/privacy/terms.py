@@ -13,10 +13,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
-from scipy.stats import binom
+
+from fedsim.settings.lazy import lazy
 
 from .setting import PrivacySetting
+
+logsumexp = lazy("scipy.special", "logsumexp")
+binom = lazy("scipy.stats", "binom")
 
 MAX_DRAWS = 10_000_000
 _LARGEST = 709.0  # e^709 still fits a float64

@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
+from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array, array, instance, positive, shape, whole
 
 from ..exact.delay import AverageLaw
+
+nnls = lazy("scipy.optimize", "nnls")
 
 
 @dataclass(frozen=True, eq=False)

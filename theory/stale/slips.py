@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 
 from fedsim.algorithms.stale import StaleSGLD
 from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.lazy import lazy
 
 from ..corrections import Evidence, erratum, reading
 from ..exact import exact_law
 from ..exact.delay import long_run_variance, stability_limit, stationary_autocovariance, stationary_variance
 from .quantities import gradient_gap
 from .setting import PAPER
+
+brentq = lazy("scipy.optimize", "brentq")
 
 UNIT = Quadratic(np.eye(1), np.zeros((1, 1)))
 """f = theta^2/2."""

@@ -27,7 +27,7 @@ from ...settings.validation import (
     symmetric,
     whole,
 )
-from ...vector.tiles import aligned_copy
+from ...vector.memory import aligned_copy
 from ..gradients import NoisyGradients
 from .gradients import CoordinateQuadratic, DenseQuadratic, DiagonalQuadratic, NoisyQuadratic, PlaneQuadratic
 

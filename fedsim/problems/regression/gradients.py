@@ -14,8 +14,8 @@ import numpy as np
 from ...settings.validation import Array
 from ...vector import lanes
 from ...vector.compile import bits_float64, compiled, dispatched, float64_bits, inlined
+from ...vector.memory import aligned
 from ...vector.per_lane import Gathered, entry, per_lane
-from ...vector.tiles import aligned
 from ..gradients import exact_gradient, noise_free
 
 GROUP = 8

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from ...laws.law import Gaussian, NoTarget
+from ...settings.lazy import lazy
 from ...settings.validation import Array, nonnegative, points, positive, shape, unmasked
 from ..gradients import NoisyGradients
 from ..quadratic import Quadratic
 from .data import Regression
 from .gradients import LogisticModel
+
+expit = lazy("scipy.special", "expit")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import instance
 
 from ...exact.evolution import matrix_of
 from ..applicable import require_constant_step
 from ..schemes import fixed_point
 from ..setting import Setting
+
+block_diag = lazy("scipy.linalg", "block_diag")
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
+from fedsim.settings.lazy import lazy
 from fedsim.settings.network import check_mixing, is_connected, smallest_eigenvalue
 from fedsim.settings.validation import positive
 
 from ..applicable import NotApplicable
+
+brentq = lazy("scipy.optimize", "brentq")
 
 
 def curvature_ratio(mu: float, L: float, smallest: float, alpha: float) -> float:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import block_diag, eye_array, kron
-from scipy.sparse.linalg import spsolve
 
+from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array
 
 from ..families import refuse_numbers
+
+block_diag, eye_array, kron = lazy("scipy.sparse", "block_diag", "eye_array", "kron")
+spsolve = lazy("scipy.sparse.linalg", "spsolve")
 
 
 def fixed_positions(components: Any, rate: float, group: int) -> Array:

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array
 
 from ...ranges import times_squared
@@ -22,6 +22,8 @@ from ..evolution import matrix_of, variances_of
 from ..families import refuse_numbers
 from .average_first import AverageFirst, TurnedMap
 from .fixed import fixed_positions
+
+csr_array = lazy("scipy.sparse", "csr_array")
 
 SPARSE = 0.1
 """Below this share of nonzero entries W is used as a sparse matrix."""

@@ -18,13 +18,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigs
 
+from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array
 
 from ..affine import NoExactLaw
 from ..batches import fixed_covariance, require_fixed
 from .general import GossipMap
+
+arpack = lazy("scipy.sparse.linalg")
 
 DENSE_UNKNOWNS = 30
 """Up to this many entries of client covariances the radius is that of a dense matrix."""
@@ -95,8 +97,9 @@ class MinibatchMap(GossipMap):
         if size <= DENSE_UNKNOWNS:
             table = np.stack([flat(row) for row in np.eye(size)], axis=1)
             return float(np.abs(np.linalg.eigvals(table)).max())
-        operator = LinearOperator((size, size), flat, dtype=np.float64)
-        return float(np.abs(eigs(operator, k=1, v0=start.ravel(), tol=1e-8, return_eigenvectors=False)).max())
+        operator = arpack.LinearOperator((size, size), flat, dtype=np.float64)
+        values = arpack.eigs(operator, k=1, v0=start.ravel(), tol=1e-8, return_eigenvectors=False)
+        return float(np.abs(values).max())
 
     @property
     def _table(self) -> tuple[int, int, int]:

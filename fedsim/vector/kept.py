@@ -1,0 +1,139 @@
+"""The disk cache of compiled code: what numba is told of where it is, and what is done when it fails.
+
+It makes processes start sooner and is never needed. What is damaged (each file begins with a hash of the
+rest), another function's or gone is compiled in memory and written again; where that fails, on a full disk or
+in a folder that is not writable, every process compiles for itself. A process warns of it once. `cache` says
+whose the folder has to be. This file needs numba, so it is imported where something is compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import pickle
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+
+from . import cache
+from .cache import make_folder, make_private, source_hash, warn_once
+
+
+def _is_own(kind: Any) -> bool:
+    """True when a type names no class from outside fedsim."""
+    cls = getattr(kind, "instance_class", None)
+    if cls is not None and cls.__module__.partition(".")[0] != __name__.partition(".")[0]:
+        return False
+    return all(_is_own(part) for part in getattr(kind, "types", ()))
+
+
+class _Place:
+    """Where the files of a function are, for numba, whose own choice may be a folder beside the sources."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._py_file = inspect.getfile(function)
+        self._line = function.__code__.co_firstlineno
+        source = Path(self._py_file).absolute()
+        beside = hashlib.sha256(str(source.parent).encode()).hexdigest()
+        self._folder = (cache.cache_folder() or Path()) / f"{source.parent.name}_{beside[:16]}"
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return source_hash()
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+    def ensure_cache_path(self) -> None:
+        make_folder(self._folder.parent)  # it may be gone
+        make_private(self._folder)
+
+
+class _Kept(CompileResultCacheImpl):  # type: ignore[misc]
+    """What is kept of a compiled function, and under which name."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._lineno = function.__code__.co_firstlineno
+        self._locator = _Place(function)
+        name = f"{Path(self._locator._py_file).stem}.{function.__qualname__}"
+        self._filename_base = self.get_filename_base(name, getattr(sys, "abiflags", ""))
+
+
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    """Index and code of a function, each after a hash of it and whose it is; else it is as if not there."""
+
+    def _hash(self, data: bytes) -> bytes:
+        owner = f"{self._source_stamp} {Path(self._index_path).parent.name} {self._index_name} "
+        return hashlib.sha256(owner.encode() + data).digest()
+
+    def load(self, key: Any) -> Any:
+        entry = super().load(key)
+        # two processes that begin an index at once may give one name to two signatures
+        return entry[1] if entry is not None and entry[0] == key else None
+
+    def save(self, key: Any, data: Any) -> None:
+        super().save(key, (key, data))
+
+    def _load_index(self) -> Any:
+        return self._read(self._index_path) or {}
+
+    def _save_index(self, overloads: Any) -> None:
+        self._write(self._index_path, overloads)
+
+    def _load_data(self, name: str) -> Any:
+        return self._read(self._data_path(name))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), data)
+
+    def _write(self, path: str, content: Any) -> None:
+        data = self._dump(content)
+        with self._open_for_write(path) as file:
+            file.write(self._hash(data) + data)
+
+    def _read(self, path: str) -> Any:
+        try:
+            data = Path(path).read_bytes()
+        except FileNotFoundError:
+            return None
+        if self._hash(data[32:]) != data[:32]:
+            warn_once(f"compiled code in {path} is damaged and will be replaced")
+            return None
+        return pickle.loads(data[32:])
+
+
+class OwnCache(FunctionCache):  # type: ignore[misc]
+    """A disk cache that keeps only code for types of this package, and that may fail.
+
+    A user's registered class is pickled by name into the shared index, which no process without the
+    user's module could then read; nor would an edit of that module be noticed.
+    """
+
+    _impl_class = _Kept
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, source_hash())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        return self._or_none(super().load_overload, sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if all(_is_own(kind) for kind in data.signature.args):
+            self._or_none(super().save_overload, sig, data)
+
+    def _or_none(self, use: Callable[..., Any], *args: Any) -> Any:
+        folder, refused = cache.cache_place()
+        if folder is None:
+            warn_once(f"there is no folder for compiled code ({refused})")
+            return None
+        try:
+            return use(*args)
+        except Exception as error:  # the code can be compiled, whatever is wrong here
+            warn_once(f"compiled code in {folder} cannot be used or kept ({type(error).__name__}: {error})")
+            return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -163,6 +163,10 @@ class AlgorithmParts(Protocol):
         """Gradient evaluations of a client in a step, each with random numbers of its own."""
         return 1
 
+    def _is_stable(self, problem: Problem) -> bool:
+        """Whether `_radius` is below one, which may be cheaper to tell."""
+        return cast(Algorithm, self)._radius(problem) < 1.0
+
     def _separates(self, problem: Problem) -> bool:
         """True when a step treats each coordinate alone, given a problem that does."""
         return False
@@ -253,7 +257,7 @@ def validate(problem: Problem, algorithm: Algorithm, start: object = None) -> No
     >>> fs.validate(problem, fs.FALD(0.1), start=[2.0])
     """
     validate_sizes(problem, algorithm, start)
-    if not algorithm._radius(problem) < 1.0:  # the limit is dearer than the radius
+    if not algorithm._is_stable(problem):  # the limit is dearer
         algorithm.stability(problem).require()
 
 

@@ -11,7 +11,7 @@ from examples_of import regression
 
 import fedsim as fs
 from fedsim.algorithms.federated import Federated
-from fedsim.stability import minibatch as minibatch_stability
+from fedsim.stability import minibatch as minibatch_stability, own_blocks
 from theory.exact.batches import MinibatchNoise
 from theory.exact.families import family_of
 from theory.exact.federated.minibatch import MinibatchRounds
@@ -99,6 +99,51 @@ def test_simulate_refuses_what_only_the_mean_survives(name):
     assert caught.value.limit == pytest.approx(limit, rel=1e-9)
     run = fs.simulate(FEW, between, 3, 64, seed=1, threads=1, allow_unstable=True)
     assert np.isfinite(run.mean).all()
+
+
+def gossip_problem(rng, clients):
+    """Clients of unequal data and weights on a network that may be sparse."""
+    sizes = tuple(int(n) for n in rng.integers(3, 9, clients))
+    weights = rng.dirichlet(np.ones(clients)) if rng.random() < 0.5 else None
+    scale = "batch_sum" if weights is not None and rng.random() < 0.5 else "unbiased"
+    batch, again = int(rng.integers(1, 4)), bool(rng.random() < 0.5)
+    problem = regression(batch, again, scale, sizes=sizes, weights=weights)
+    return problem, (fs.network.ring if rng.random() < 0.5 else fs.network.complete)(clients)
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_verdicts_next_to_the_limit(number):
+    """By clients' own blocks, as by the dense table of what theory's step does to covariances."""
+    rng = np.random.default_rng([11, number])
+    problem, mixing = gossip_problem(rng, int(rng.integers(3, 6)))
+    limit = fs.DESGLD(1e-3, mixing).stability(problem).max_step_size
+    for share in (1e-6, 0.5, 0.98, 0.999, 1.001, 1.02, 1.5, 4.0):
+        algorithm = fs.DESGLD(share * limit, mixing)
+        expected = dense_root(problem, algorithm)
+        assert algorithm._is_stable(problem) == (expected < 1.0) == (share < 1.0)
+        assert algorithm._radius(problem) == pytest.approx(expected, rel=1e-12)
+    for beyond in (1e80, 1e160, 1e300):
+        assert not fs.DESGLD(beyond, mixing)._is_stable(problem)
+
+
+def test_many_clients_are_decided_by_few_products(monkeypatch):
+    """Counted: products of own blocks, where the map itself has 4 10^4 numbers."""
+    problem, mixing = regression(2, sizes=(5, 8) * 50), fs.network.ring(100)
+    counts = []
+    answer = own_blocks.Step.answer
+    monkeypatch.setattr(own_blocks.Step, "answer", lambda *words: counts.append(1) or answer(*words))
+    limit = fs.DESGLD(1e-3, mixing).stability(problem).max_step_size
+    step_of_all, starts = theory_map(problem, fs.DESGLD(limit, mixing)), np.eye(200)[None]
+    for share, most in ((0.5, 3), (0.98, 12), (0.999, 60), (1.001, 60), (1.02, 60)):
+        counts.clear()
+        assert fs.DESGLD(share * limit, mixing)._is_stable(problem) == (share < 1.0)
+        assert 1 <= len(counts) <= most
+    zero, growth = np.zeros((1, 200)), 0.0
+    base = step_of_all.step(zero, np.zeros((1, 200, 200)))[1]
+    for _ in range(400):  # of theory's step at the limit covariances neither grow nor shrink
+        after = step_of_all.step(zero, starts)[1] - base
+        growth, starts = np.trace(after[0]) / np.trace(starts[0]), after / np.trace(after[0])
+    assert growth == pytest.approx(1.0, abs=1e-4)
 
 
 def test_all_data_without_replacement_are_full_gradients():

@@ -20,6 +20,7 @@ from ..random.streams import OWN_NOISE
 from ..settings.network import check_mixing, smallest_eigenvalue
 from ..settings.validation import Array, whole
 from ..stability.minibatch import Judged, Radius, first_limit, gossip_second_moment, only_limit
+from ..stability.own_blocks import SymmetricGossip
 from ..stability.search import symmetric_extremes
 from ..vector import lanes
 from ..vector.compile import compiled, dispatched
@@ -132,7 +133,8 @@ class Decentralized(ByValue, Judged):
         return gossip_second_moment(problem, self.mixing, self.friction)
 
     def _limit(self, radius: Radius, high: float) -> float:
-        return (only_limit if self.friction is None else first_limit)(radius, high)
+        return only_limit(radius.crossing, high) if isinstance(radius, SymmetricGossip) else first_limit(
+            radius, high)
 
     def costs(self, problem: Problem, n_rounds: int) -> dict[str, int]:
         """What one replica of `n_rounds` costs; a number is sent along every edge in both directions."""

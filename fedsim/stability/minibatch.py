@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -23,10 +22,10 @@ from ..interfaces import AlgorithmParts, Problem
 from ..problems.quadratic import Quadratic
 from ..settings.lazy import lazy
 from ..settings.validation import Array
+from .own_blocks import SymmetricGossip
 from .search import Stability, largest_stable
 
 brentq = lazy("scipy.optimize", "brentq")
-csr_array = lazy("scipy.sparse", "csr_array")
 arpack = lazy("scipy.sparse.linalg")
 
 MAX_TABLE = 1_000_000
@@ -36,7 +35,8 @@ MAX_POSITIONS, MAX_STATE = 300, 80
 radius is searched for more slowly."""
 MAX_WORK = 4_000_000_000
 """n d^4 for n data, the operations that `batch_response` takes."""
-SMALL, DENSE = 8, 0.1
+SMALL = 8
+"""Numbers of a state up to which the radius is that of a dense table."""
 
 Radius = Callable[[float], float]
 
@@ -79,6 +79,15 @@ class Judged(AlgorithmParts):
         self.check(problem)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite: not stable
             return self._judged_radius(problem)
+
+    def _is_stable(self, problem: Problem) -> bool:
+        """Whether `_radius` is below one; of a second moment that may be seen before the radius is known."""
+        self.check(problem)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            step, (second, _) = self.schedule.largest, self._second_moment(problem)
+            if isinstance(second, SymmetricGossip):  # the mean's map is in it
+                return second.is_stable(step)
+            return self._judged_radius(problem) < 1.0
 
     def _judged_radius(self, problem: Problem) -> float:
         step, (second, _) = self.schedule.largest, self._second_moment(problem)
@@ -144,58 +153,47 @@ def first_limit(radius: Radius, high: float) -> float:
     return high if np.isnan(limit) else min(limit, high)
 
 
-def gossip_radius(problem: Problem, response: Array, mixing: Array, friction: float | None) -> Radius:
-    """Root of the radius of the second-moment map of all clients, as a function of the step size.
+def momentum_radius(problem: Problem, response: Array, mixing: Array, friction: float) -> Radius:
+    """Root of the radius of DE-SGHMC's second-moment map of all clients, as a function of the step size.
 
-    States are positions (N d), followed by velocities where there is a `friction`.
+    States are positions (N d), followed by velocities.
     """
     followed, weights = problem.curvature_problem(), problem.weights
-    clients, dim, parts = problem.n_clients, problem.dim, 1 if friction is None else 2
+    clients, dim = problem.n_clients, problem.dim
     size, each = clients * dim, np.arange(clients)
     gossip, pull = np.kron(mixing, np.eye(dim)), np.zeros((clients, dim, clients, dim))
     pull[each, :, each, :] = weights[:, None, None] * followed.dense_hessians
-    pulls = pull.reshape(size, size)
+    pulls, unit = pull.reshape(size, size), np.eye(size)
     response = weights[:, None, None] ** 2 * response
-    starts = [np.eye(parts * size).ravel()]
-
-    def moved(eta: float) -> Any:
-        if friction is None:
-            matrix = gossip - eta * pulls
-        else:
-            keep, unit = 1.0 - eta * friction, np.eye(size)
-            matrix = np.block([[gossip - eta**2 * pulls, eta * keep * unit], [-eta * pulls, keep * unit]])
-        return csr_array(matrix) if np.count_nonzero(matrix) < DENSE * matrix.size else matrix
+    starts = [np.eye(2 * size).ravel()]
 
     @np.errstate(over="ignore")
     def radius(eta: float) -> float:
         if not eta < 1e75:  # second moments would overflow
             return float("inf")
-        matrix, kicks = moved(eta), eta * np.array([1.0] if friction is None else [eta, 1.0])
+        keep, kicks = 1.0 - eta * friction, eta * np.array([eta, 1.0])
+        matrix = np.block([[gossip - eta**2 * pulls, eta * keep * unit], [-eta * pulls, keep * unit]])
 
         def apply(flat: Array) -> Array:
-            cov = flat.reshape(parts * size, parts * size)
+            cov = flat.reshape(2 * size, 2 * size)
             after = np.ascontiguousarray((matrix @ np.ascontiguousarray((matrix @ cov).T)).T)
-            own = cov.reshape(parts, clients, dim, parts, clients, dim)[0, each, :, 0, each]
+            own = cov.reshape(2, clients, dim, 2, clients, dim)[0, each, :, 0, each]
             noise = (response @ own.reshape(clients, dim * dim, 1)).reshape(own.shape)
-            blocks = after.reshape(parts, clients, dim, parts, clients, dim)
+            blocks = after.reshape(2, clients, dim, 2, clients, dim)
             for a, one in enumerate(kicks):
                 for b, other in enumerate(kicks):
                     blocks[a, each, :, b, each] += one * other * noise
             return after.ravel()
 
-        length = (parts * size) ** 2
-        if parts * size <= SMALL:
+        length = (2 * size) ** 2
+        if 2 * size <= SMALL:
             return _root(np.stack([apply(row) for row in np.eye(length)], axis=1))
         operator = arpack.LinearOperator((length, length), apply, dtype=np.float64)
-        # without friction it is its own transpose
-        solve: Any = arpack.eigsh if friction is None else arpack.eigs
-        options = {"which": "LM", "ncv": 40, "tol": 1e-9} if friction is not None else {
-            "which": "LA", "ncv": 30, "tol": 1e-11}
-        values, vectors = solve(operator, k=1, v0=starts[0], **options)
+        values, vectors = arpack.eigs(operator, k=1, v0=starts[0], which="LM", ncv=40, tol=1e-9)
         # near what the next step size needs; the identity keeps it inside the cone
         vector = vectors[:, 0].real
-        vector = vector if vector[:: parts * size + 1].sum() >= 0.0 else -vector  # its trace is positive
-        starts[0] = vector + 1e-3 * np.abs(vector).max() * np.eye(parts * size).ravel()
+        vector = vector if vector[:: 2 * size + 1].sum() >= 0.0 else -vector  # its trace is positive
+        starts[0] = vector + 1e-3 * np.abs(vector).max() * np.eye(2 * size).ravel()
         return float(np.sqrt(np.abs(values[0])))
 
     return radius
@@ -207,7 +205,11 @@ def gossip_second_moment(problem: Problem, mixing: Array,
     size = problem.n_clients * problem.dim
     fits = size <= MAX_POSITIONS if friction is None else 2 * size <= MAX_STATE
     response, remark = batch_response(problem, fits)
-    return None if response is None else gossip_radius(problem, response, mixing, friction), remark
+    if response is None:
+        return None, remark
+    if friction is None:
+        return SymmetricGossip(problem, response, mixing), remark
+    return momentum_radius(problem, response, mixing, friction), remark
 
 
 def forgets(evaluations: list[tuple[Array, Array]]) -> bool:

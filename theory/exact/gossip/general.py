@@ -100,6 +100,8 @@ class Components:
         flat = x.reshape(len(x), self.clients, -1)
         if isinstance(self.mixing, np.ndarray):
             return (self.mixing @ flat).reshape(x.shape)
+        if len(flat) == 1:  # without a copy
+            return np.asarray(self.mixing @ flat[0]).reshape(x.shape)
         return np.stack([self.mixing @ group for group in flat]).reshape(x.shape)
 
     def spread_out(self, table: Array) -> Array:
@@ -159,7 +161,7 @@ class Components:
         means = np.concatenate([x.mean(axis=0)[None], x])
         if cov is None:
             return means, None
-        average = self.blocks(cov).sum(axis=(1, 3))[:, None] / self.clients**2
+        average = self.blocks(cov).sum(axis=1).sum(axis=2)[:, None] / self.clients**2  # rows of rows: fast
         covs = np.concatenate([average, self.own(cov)], axis=1)
         return means, symmetrised(covs[0]) if self.dense else covs[:, :, 0, 0].T
 
@@ -194,7 +196,10 @@ class GossipMap:
         state, eta, c = self._split(columns), self.move.size, self.components
         x = state[:, 0]
         if self.move.keep is None:
-            return (c.mixed(x) - eta * c.pulled(x)).reshape(columns.shape)
+            pulled = c.pulled(x)
+            pulled *= -eta
+            pulled += c.mixed(x)
+            return pulled.reshape(columns.shape)
         change = -self.move.lost * state[:, 1] - eta * c.pulled(x)
         moved = c.mixed(x) + eta * (state[:, 1] + change)
         return np.stack([moved, change], axis=1).reshape(columns.shape)
@@ -227,7 +232,8 @@ class GossipMap:
         after = mean + (self.deviate(mean[..., None])[..., 0] + self.shift)
         if cov is None:
             return after, None
-        half = cov + self.deviate(cov)
+        half = self.deviate(cov)
+        half += cov
         turned = np.ascontiguousarray(half.swapaxes(1, 2))
         turned += self.deviate(turned)
         self.add_noise(turned, self.noises(mean, cov))

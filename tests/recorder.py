@@ -29,7 +29,6 @@ if __name__ == "__main__":  # before numba is imported: quick to compile, and a 
     _FOLDER = tempfile.TemporaryDirectory()
     os.environ |= {"NUMBA_OPT": "0", "NUMBA_CACHE_DIR": _FOLDER.name}
 
-import numba
 import numpy as np
 from algorithms import ROWS
 from examples_of import posterior
@@ -45,6 +44,7 @@ from fedsim.engine.job import make_job
 from fedsim.random import philox, streams
 from fedsim.random.normals import steps_per_draw
 from fedsim.random.slots import NormalRoom
+from fedsim.vector.compile import compiled
 from fedsim.vector.memory import TILE
 from fedsim.vector.tiles import INDEX, Words
 
@@ -54,7 +54,7 @@ FAR = 2**16
 """Replicas, and steps, beyond the first 16 bits."""
 
 
-@numba.njit(nogil=True, error_model="numpy")
+@compiled
 def one_round(kernel, problem, lanes, work, round):
     """As `run_rounds` calls it."""
     advance(kernel, problem, lanes, work, round)

@@ -252,11 +252,10 @@ def test_a_pool_that_came_broken_is_named():
     assert isinstance(caught.value.__cause__, BrokenExecutor)
 
 
-def test_a_closed_client_of_dask_is_named():
-    cluster = distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=None)
-    with cluster, distributed.Client(cluster) as client:
-        executor = client.get_executor()
-        client.close()
+def test_a_closed_client_of_dask_is_named(client):
+    with distributed.Client(client.cluster, set_as_default=False) as other:
+        executor = other.get_executor()
+        other.close()
         with pytest.raises(ValueError, match=r"^executor=.*must not be shut down \(Client is closed"):
             simulate(executor=executor)
 

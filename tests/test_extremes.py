@@ -136,11 +136,11 @@ def test_the_limit_of_decentralized_momentum_is_where_the_radius_is_one(structur
 
 def test_krylov_iterations_that_do_not_converge(monkeypatch):
     def never(*arguments, **options):
-        raise search.ArpackNoConvergence("no convergence", np.zeros(0), np.zeros(0))
+        raise search.arpack.ArpackNoConvergence("no convergence", np.zeros(0), np.zeros(0))
 
     problem, dense = quadratic(3, 2, "dense"), fs.DESGHMC(0.1, 2.0, fs.network.complete(3))
     expected = dense.stability(problem).radius
-    monkeypatch.setattr(search, "eigs", never)
+    monkeypatch.setattr("scipy.sparse.linalg.eigs", never)
     monkeypatch.setattr(search, "DENSE_SIZE", 4)
     assert dense.stability(problem).radius == expected
     monkeypatch.setattr(search, "LARGEST_DENSE", 4)

@@ -42,7 +42,7 @@ def test_a_seed_replays_its_schedule(pool):
 
 
 TAKE = "            take(result)\n"
-HANDLED = "            pending.remove(future)\n", "            handle(future.result())\n"
+HANDLED = "            pending.remove(future)\n", "            handle(_result(pool, future))\n"
 OF_THREADS, OF_EXECUTORS = ("        _stop(pending, keep, patiently=True)\n",
                             "        _stop(pending, take, patiently=False)\n")
 POPPED = ("                future = pending.pop()  # before it is kept: never twice\n"

@@ -132,6 +132,15 @@ class Decentralized(ByValue, Judged):
     def _second_moment(self, problem: Problem) -> tuple[Radius | None, str]:
         return gossip_second_moment(problem, self.mixing, self.friction)
 
+    def _is_stable(self, problem: Problem) -> bool:
+        """Whether `_radius` is below one; of a second moment that may be seen before the radius is known."""
+        self.check(problem)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            second, _ = self._second_moment(problem)
+            if isinstance(second, SymmetricGossip):  # the mean's map is in it
+                return second.is_stable(self.schedule.largest)
+        return super()._is_stable(problem)
+
     def _limit(self, radius: Radius, high: float) -> float:
         return only_limit(radius.crossing, high) if isinstance(radius, SymmetricGossip) else first_limit(
             radius, high)

@@ -80,15 +80,6 @@ class Judged(AlgorithmParts):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite: not stable
             return self._judged_radius(problem)
 
-    def _is_stable(self, problem: Problem) -> bool:
-        """Whether `_radius` is below one; of a second moment that may be seen before the radius is known."""
-        self.check(problem)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            step, (second, _) = self.schedule.largest, self._second_moment(problem)
-            if isinstance(second, SymmetricGossip):  # the mean's map is in it
-                return second.is_stable(step)
-            return self._judged_radius(problem) < 1.0
-
     def _judged_radius(self, problem: Problem) -> float:
         step, (second, _) = self.schedule.largest, self._second_moment(problem)
         mean = self._exact_radius(problem.curvature_problem(), step)

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from evidence import TABLE
 
 import theory
 from theory.corrections import CONSEQUENCES, ERRATA, EVIDENCE_KINDS, REMARKS, erratum
@@ -61,6 +62,17 @@ def test_an_entry_is_kept_only_while_its_evidence_speaks_for_it(entry):
         assert found.numbers and found.speaks_for == "the entry"
     else:
         assert not found.demonstrated and found.speaks_for == "neither"
+
+
+@pytest.mark.parametrize("entry", COMPUTED, ids=lambda entry: entry.id)
+def test_the_numbers_of_evidence_are_those_that_were_read(entry):
+    """`python -m tests.evidence` writes them again: a parameter of the evidence changed, or a law."""
+    kept = json.loads(TABLE.read_text(encoding="utf-8"))[entry.id]
+    assert entry.evidence().numbers == pytest.approx(kept, rel=1e-6, abs=1e-10)  # a deviation is rounding
+
+
+def test_no_evidence_is_kept_that_is_not_there():
+    assert set(json.loads(TABLE.read_text(encoding="utf-8"))) == {entry.id for entry in COMPUTED}
 
 
 def test_tables_are_clean_json():

@@ -219,7 +219,7 @@ class Cache:
         pass
 
     def _compiled(self, place):
-        before, folder = cache.cache_place, place / "fedsim" / cache.source_hash()
+        before, folder = cache.cache_place, place / "fedsim" / cache.code_hash()
         cache.cache_place = lambda: (folder, "")
         cache._Once.done = False
         try:

@@ -29,7 +29,7 @@ def thrice(x):
 @pytest.fixture(name="place")
 def _place(tmp_path, monkeypatch):
     """The folder of this version, empty, in a process that has not warned yet."""
-    folder = tmp_path / "fedsim" / cache.source_hash()
+    folder = tmp_path / "fedsim" / cache.code_hash()
     monkeypatch.setattr(cache, "cache_place", lambda: (folder, ""))
     monkeypatch.setattr(cache._Once, "done", False)
     return folder
@@ -263,7 +263,7 @@ def test_a_simulation_outlives_a_damaged_cache(tmp_path):
     """All indices of this version but the largest kernel's are cut off; the next process is quick again."""
     expected = fs.simulate(fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.1), 5, 100, seed=1,
                            start=fs.Gaussian([0.0], [1.0])).mean.tobytes().hex()
-    folder = tmp_path / "fedsim" / cache.source_hash()
+    folder = tmp_path / "fedsim" / cache.code_hash()
     shutil.copytree(cache.cache_folder(), folder)
     tmp_path.chmod(0o700)
     folder.parent.chmod(0o700)

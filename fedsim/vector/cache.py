@@ -6,7 +6,8 @@ others could write to is closed, and what is in it thrown away. A link or folder
 Next comes a folder in the temporary folder, by the same rules and never through a link, and then none.
 
 numba's disk cache looks for edits only in the file of the cached function itself; an edit in a callee
-would silently run old code. The cache folder is therefore keyed by a hash of all fedsim sources.
+would silently run old code. The cache folder is therefore keyed by a hash of all sources that can change
+compiled code (`COMPILED`, which a test compares with what compiled bodies name).
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+_ROOT = Path(__file__).resolve().parents[1]
+COMPILED = ("vector", "random", "algorithms", "problems", "engine/rounds.py", "engine/state.py",
+            "settings/schedules.py", "settings/staleness.py", "interfaces.py")
+"""Where compiled bodies stand, and the classes and constants that they see."""
 _NAME = "fedsim"
 _KEEP_SECONDS = 30 * 86400
 _KEEP_PARTS_SECONDS = 86400
@@ -134,23 +139,35 @@ def warn_once(what: str) -> None:
                       stacklevel=2)
 
 
-@functools.cache
-def source_hash() -> str:
-    """Hash of every fedsim source file: the version of the compiled code."""
+def hash_of(root: Path, parts: tuple[str, ...]) -> str:
+    """Hash of the Python files of these folders and files of `root`, and of numba's version."""
     from importlib import metadata  # slow to import
 
-    root = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256(metadata.version("numba").encode())
-    for path in sorted(root.rglob("*.py")):
+    files = {path for part in parts for path in ([root / part] if part.endswith(".py")
+                                                 else (root / part).rglob("*.py"))}
+    for path in sorted(files):
         digest.update(path.relative_to(root).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
 @functools.cache
+def source_hash() -> str:
+    """Hash of every fedsim source file: the version of a simulation's numbers."""
+    return hash_of(_ROOT, ("",))
+
+
+@functools.cache
+def code_hash() -> str:
+    """Hash of the source files that can change compiled code: its version."""
+    return hash_of(_ROOT, COMPILED)
+
+
+@functools.cache
 def cache_place() -> tuple[Path | None, str]:
     """The folder for the code of this version, or None and why there is none."""
-    return private_folder(source_hash())
+    return private_folder(code_hash())
 
 
 def cache_folder() -> Path | None:

@@ -19,7 +19,7 @@ from typing import Any
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
 from . import cache
-from .cache import make_folder, make_private, source_hash, warn_once
+from .cache import code_hash, make_folder, make_private, warn_once
 
 
 def _is_own(kind: Any) -> bool:
@@ -44,7 +44,7 @@ class _Place:
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        return source_hash()
+        return code_hash()
 
     def get_disambiguator(self) -> str:
         return str(self._line)
@@ -118,7 +118,7 @@ class OwnCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file = _Files(self._cache_path, self._impl.filename_base, source_hash())
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, code_hash())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         return self._or_none(super().load_overload, sig, target_context)

@@ -146,6 +146,18 @@ def test_many_clients_are_decided_by_few_products(monkeypatch):
     assert growth == pytest.approx(1.0, abs=1e-4)
 
 
+@pytest.mark.parametrize("clients", [2, 5, 20])
+def test_tiny_step_sizes_are_stable(clients):
+    """Where the square of the step size is zero, and the radius rounds to one."""
+    problem, mixing = regression(1, sizes=(4,) * clients), fs.network.complete(clients)
+    limit = fs.DESGLD(1e-3, mixing).stability(problem).max_step_size
+    for step in (5e-324, 1e-170, 1e-100, 1e-30):
+        stability = fs.DESGLD(step, mixing).stability(problem)
+        assert stability.stable and stability.radius == pytest.approx(1.0, rel=1e-12)
+        assert stability.max_step_size == pytest.approx(limit, rel=1e-9)
+        fs.validate(problem, fs.DESGLD(step, mixing))
+
+
 def test_all_data_without_replacement_are_full_gradients():
     full = regression(3, False, sizes=(3, 3))
     for algorithm in (fs.FALD(0.01, 2), fs.DESGLD(0.01, fs.network.complete(2))):

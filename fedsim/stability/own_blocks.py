@@ -65,6 +65,8 @@ class Step:
     def radius(self, blocks: Array, level: float) -> tuple[float, Array]:
         """Radius of H(level) and where it is attained, beginning with some blocks."""
         shape = blocks.shape
+        if not self.answer(blocks, level).any():  # the square of a tiny step size is zero
+            return 0.0, blocks
         if blocks.size <= SMALL:
             units = np.eye(blocks.size).reshape(-1, *shape)
             values, vectors = np.linalg.eig(
@@ -136,6 +138,8 @@ class SymmetricGossip:
         level = max(1.0, 1.01 * floor)
         for _ in range(REFINEMENTS):
             value, blocks = step.radius(self._start(blocks), level)
+            if value == 0.0:
+                return step.mean_radius
             source = step.spread(blocks)
             state = source / (level - step.products)
             found = level + (value - 1.0) * float((state * source).sum() / (state * state).sum())

@@ -7,7 +7,7 @@ from .algorithms.de_sgld import DESGLD
 from .algorithms.fa_hmc import FAHMC
 from .algorithms.fa_ld import FALD
 from .algorithms.stale import StaleSGHMC, StaleSGLD
-from .engine import sample_path, shards, simulate
+from .engine import sample_path, shards, simulate, warm_up
 from .engine.block import DivergedError
 from .explaining import explain
 from .interfaces import validate
@@ -29,7 +29,7 @@ __all__ = [
     "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "DivergedError", "Gaussian", "GaussianMean", "Law",
     "LinearRegression", "LogisticRegression", "Participation", "Quadratic", "Run", "StaleSGHMC", "StaleSGLD",
     "UnstableStepSize", "Workers", "estimators", "explain", "load", "network", "papers", "recorded_rounds",
-    "sample_path", "schedules", "shards", "simulate", "validate",
+    "sample_path", "schedules", "shards", "simulate", "validate", "warm_up",
 ]
 
 for _module in (distance, estimators, network, schedules):  # `import fedsim.network` and the like

@@ -30,7 +30,7 @@ def nothing_runs(monkeypatch):
     monkeypatch.setattr(Dispatcher, "_compile_for_args", refuse)
     monkeypatch.setattr(Dispatcher, "compile", refuse)
     for module, name in (("running", "run_on_threads"), ("running", "run_on_executor"),
-                         ("paths", "lane_state"), ("paths", "trace_rounds"), ("block", "run_rounds")):
+                         ("block", "lane_state"), ("block", "run_rounds")):
         monkeypatch.setattr(importlib.import_module(f"fedsim.engine.{module}"), name, refuse)
 
 

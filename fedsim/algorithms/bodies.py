@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..settings.schedules import ConstantStep, HarmonicStep, ListedStep
+from ..settings.schedules import CONSTANT, HARMONIC, StepSizes
 from ..vector.compile import dispatched
 
 
@@ -23,16 +23,10 @@ def step_size_at(schedule: Any, k: int) -> float:
     """Step size of local step k; one body per class of schedule."""
 
 
-@step_size_at.register(ConstantStep)
-def _constant(schedule, k):
-    return schedule.value
-
-
-@step_size_at.register(HarmonicStep)
-def _harmonic(schedule, k):
-    return 1.0 / (schedule.offset + schedule.slope * k)
-
-
-@step_size_at.register(ListedStep)
-def _listed(schedule, k):
+@step_size_at.register(StepSizes)
+def _step_size(schedule, k):
+    if schedule.kind == CONSTANT:
+        return schedule.value
+    if schedule.kind == HARMONIC:
+        return 1.0 / (schedule.value + schedule.slope * k)
     return schedule.values[k]

@@ -10,7 +10,7 @@ from ..problems.gradients import drift, exact_gradient, is_exact, leapfrog, stoc
 from ..random.slots import Normals, normal_row
 from ..settings.validation import Array
 from ..vector import lanes
-from ..vector.compile import Nothing, compiled, dispatched, inner
+from ..vector.compile import Nothing, dispatched, inner
 from ..vector.trajectories import Modes, from_modes, to_modes, trajectory_in_modes, trajectory_of_normals
 from .bodies import advance, step_size_at
 from .federated import begin_round, federated_round, local_update, receive, receive_value, send, send_value
@@ -51,7 +51,7 @@ class FAHMCExtra(NamedTuple):
 advance.register(FAHMCKernel)(federated_round)
 
 
-@compiled
+@inner
 def is_corrected(kernel, round):
     """Whether gradients of this round are debiased."""
     return kernel.debias != 0 and (kernel.debias == FRESH or round > 0 or kernel.first_round != 0)

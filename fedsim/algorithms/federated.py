@@ -162,7 +162,7 @@ def federated_round(kernel, problem, lane_set, work, round):
     per_draw = work.shared.rows.shape[1] // dim
     for step in range(first, first + kernel.local_steps):
         fresh = step % per_draw == 0 or step == first
-        shared = draw(lane_set, work.shared, SHARED_NOISE, step // per_draw, 0, 0, step, dim,
+        shared = draw(lane_set, work.shared, SHARED_NOISE, step // per_draw, Numbers(0), 0, step, dim,
                       fresh and kernel.shared_noise > 0.0)
         step_clients(kernel.clients, kernel, problem, lane_set, work, step, fresh, shared)
     for slot in range(work.local.shape[0]):

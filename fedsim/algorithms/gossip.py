@@ -23,7 +23,7 @@ from ..stability.minibatch import Judged, Radius, first_limit, gossip_second_mom
 from ..stability.own_blocks import SymmetricGossip
 from ..stability.search import symmetric_extremes
 from ..vector import lanes
-from ..vector.compile import compiled, dispatched
+from ..vector.compile import dispatched, inner
 from ..vector.memory import aligned
 from .bodies import observe
 
@@ -57,7 +57,7 @@ def client_update(kernel: Any, work: Any, step: int, client: int, weight: float,
     """
 
 
-@compiled
+@inner
 def mix(gossip, old, client, new):
     """new = sum_j W_ij old_j"""
     start, end = gossip.first[client], gossip.first[client + 1]

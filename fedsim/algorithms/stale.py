@@ -31,7 +31,7 @@ from ..settings.validation import Array, positive, whole
 from ..stability.delay import growth_at, pooled_curvatures, safe_step, step_limit
 from ..stability.search import Stability
 from ..vector import lanes
-from ..vector.compile import Nothing, compiled, dispatched
+from ..vector.compile import Nothing, dispatched, inner
 from ..vector.memory import aligned
 from .bodies import advance, observe, step_size_at
 
@@ -77,7 +77,7 @@ def past_place(ages: Any, ring: Any, lane_set: Any, update: int) -> int:
 
 @past_place.register(FixedAges)
 def _after_fixed_age(ages, ring, lane_set, update):
-    return (update - min(update, ages.tau)) % (ring.shape[0] - 1)
+    return (update - ages.tau if update > ages.tau else 0) % (ring.shape[0] - 1)
 
 
 @past_place.register(ListedAges)
@@ -85,7 +85,7 @@ def _after_listed_age(ages, ring, lane_set, update):
     return (update - ages.values[update]) % (ring.shape[0] - 1)
 
 
-@compiled
+@inner
 def _gather(ring, coordinate, values, replicas, update):
     size = ring.shape[0] - 1
     for b in range(ring.shape[2]):

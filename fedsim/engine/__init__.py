@@ -3,5 +3,6 @@
 from .paths import sample_path
 from .running import simulate
 from .sharding import shards
+from .warming import warm_up
 
-__all__ = ["sample_path", "shards", "simulate"]
+__all__ = ["sample_path", "shards", "simulate", "warm_up"]

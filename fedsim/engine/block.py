@@ -13,7 +13,7 @@ from ..settings.validation import Array
 from ..vector.memory import aligned
 from .job import Job
 from .moments import Moments, leaf_moments
-from .rounds import LEAF, Record, observe_unfolded, run_rounds
+from .rounds import LEAF, Path, Record, run_rounds
 from .state import lane_state
 
 RADIUS = 1e75
@@ -67,9 +67,10 @@ class BlockResult:
 
 
 class BlockRunner:
-    """The state of a block between segments."""
+    """The state of a block between segments; with `n_kept`, `every` and `view` as in `Path`."""
 
-    def __init__(self, job: Job, first: int, last: int) -> None:
+    def __init__(self, job: Job, first: int, last: int, n_kept: int = 0, every: int = 1,
+                 view: int = 0) -> None:
         self.job, self.first, self.last = job, first, last
         self.done = 0
         self._state = lane_state(job, first, last)
@@ -77,6 +78,7 @@ class BlockRunner:
         self._record = Record(job.rounds, np.zeros((*shape, job.problem.dim)), np.zeros((*shape, job.width)),
                               np.zeros(last - first), job.function)
         self._centred = aligned(self._state.unfolded.shape)
+        self.path = Path(np.empty((n_kept, *self._state.unfolded.shape)), every, view)
         self._index = 0
         self._chunk = 1
 
@@ -85,10 +87,11 @@ class BlockRunner:
         """True when all rounds are done."""
         return self._index > 0 and self.done >= self.job.n_rounds
 
-    def _run(self, last: int, every: int) -> int:
+    def run_to(self, last: int, every: int) -> int:
         """Run up to round `last`; returns the first bad round of those looked at, -1 if there is none."""
-        self._index, bad = run_rounds(*self._state, self._record, self._centred, self.done, last, self._index,
-                                      RADIUS, every)
+        self._index, bad = run_rounds(*self._state, self._record, self._centred, self.path, self.done, last,
+                                      self._index, RADIUS, every)
+        self.done = last
         return int(bad)
 
     def advance(self) -> int:
@@ -96,11 +99,10 @@ class BlockRunner:
         begin = time.perf_counter()
         last = min(self.done + self._chunk, self.job.n_rounds)
         rounds = last - self.done
-        bad = self._run(last, CHECK_EVERY)
+        bad = self.run_to(last, CHECK_EVERY)
         if bad >= 0:  # the block is run again up to there, and looked at every round
-            bad = BlockRunner(self.job, self.first, self.last)._run(bad, 1)
+            bad = BlockRunner(self.job, self.first, self.last).run_to(bad, 1)
             raise diverged(self.job.problem, self.job.algorithm, bad)
-        self.done = last
         seconds = max(time.perf_counter() - begin, 1e-7)
         # the first call may include compiling: grow gradually, never more than eightfold
         self._chunk = int(np.clip(rounds * SEGMENT_SECONDS / seconds, 1, 8 * self._chunk))
@@ -110,7 +112,6 @@ class BlockRunner:
         """Moments of the leaves, the test function's averages, and the last average iterate."""
         state, final = self._state, np.empty((0, self.job.problem.dim))
         if self.job.keep_final:
-            observe_unfolded(state.work, 0, state.observed, state.unfolded)
             final = state.unfolded[:, :self.last - self.first].T.copy()
         sums = self._record.sums if self.job.average else np.empty(0)
         return BlockResult(self.first, self.last, self._record.mean, self._record.square,

@@ -11,11 +11,10 @@ from ..interfaces import Problem, SimulatedAlgorithm
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, whole
 from ..vector.memory import TILE
-from .block import RADIUS, diverged
+from .block import BlockRunner, diverged
 from .job import make_job
 from .pool import thread_count
-from .rounds import LEAF, trace_rounds
-from .state import lane_state
+from .rounds import LEAF
 
 _TASK = 4000.0  # bytes, about, of a block that waits for a thread
 SEGMENT = 256
@@ -73,15 +72,14 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
     stop: list[bool] = []
 
     def trace(block: tuple[int, int]) -> None:
-        state = lane_state(job, *block)
-        rows = np.empty((paths.shape[1], *state.unfolded.shape))
-        for first in range(0, n_rounds, SEGMENT):
+        runner = BlockRunner(job, *block, paths.shape[1], every, view)
+        while runner.done < n_rounds:
             if stop:
                 return
-            bad = trace_rounds(*state, first, min(first + SEGMENT, n_rounds), every, view, rows, RADIUS)
+            bad = runner.run_to(min(runner.done + SEGMENT, n_rounds), 1)
             if bad >= 0:
                 raise diverged(job.problem, job.algorithm, bad)
-        paths[block[0]:block[1]] = rows.transpose(2, 0, 1)[:block[1] - block[0]]
+        paths[block[0]:block[1]] = runner.path.values.transpose(2, 0, 1)[:block[1] - block[0]]
 
     with ThreadPoolExecutor(n_threads) as pool:
         try:

@@ -31,6 +31,14 @@ class Record(NamedTuple):
     function: Any
 
 
+class Path(NamedTuple):
+    """What a view shows after each `every`-th round, in `values` (n, d, B); with n = 0 nothing is kept."""
+
+    values: Any
+    every: int
+    view_number: int
+
+
 class NoFunction(Nothing):
     """No test function."""
 
@@ -99,12 +107,16 @@ def _leaf_moments(x, first, last, mean, square, centred):
             square[j * dim + i if full else i] = product
 
 
-@compiled
-def observe_unfolded(work, view, observed, unfolded):
+@dispatched
+def observe_unfolded(work: Any, view: int, observed: Any, unfolded: Any) -> None:
     """Copy what `view` shows to `observed`, as it lies in the lanes, and to `unfolded`, as rows (d, B).
 
     Rows (2, pairs * B) of coordinate lanes are unfolded; nothing is to do where both are the same.
     """
+
+
+@observe_unfolded.otherwise
+def _observe_unfolded(work, view, observed, unfolded):
     observe(work, view, observed)
     n_lanes, rows = unfolded.shape[1], observed.shape[0]
     if unfolded.shape[0] == rows:
@@ -115,33 +127,30 @@ def observe_unfolded(work, view, observed, unfolded):
 
 
 @spliced
-def record_moments(work, record, index, observed, unfolded, centred):
-    """Fill entry `index` of the record from the present state."""
-    for view in range(record.mean.shape[1]):
-        observe_unfolded(work, view, observed, unfolded)
-        for leaf in range(record.mean.shape[0]):
-            first = leaf * LEAF
-            last = min(first + LEAF, record.sums.shape[0])
-            _leaf_moments(unfolded, first, last, record.mean[leaf, view, index],
-                          record.square[leaf, view, index], centred)
+def _record_moments(record, view, index, unfolded, centred):
+    """Fill entry `index` of the record with what is observed of a view."""
+    for leaf in range(record.mean.shape[0]):
+        first = leaf * LEAF
+        last = first + LEAF if first + LEAF < record.sums.shape[0] else record.sums.shape[0]
+        _leaf_moments(unfolded, first, last, record.mean[leaf, view, index],
+                      record.square[leaf, view, index], centred)
 
 
 @spliced
-def _out_of_bounds(work, observed, radius):
-    observe(work, 0, observed)
+def _out_of_bounds(unfolded, radius):
     bad = 0
-    for i in range(observed.shape[0]):
-        bad += lanes.count_beyond(observed[i], radius)
+    for i in range(unfolded.shape[0]):
+        bad += lanes.count_beyond(unfolded[i], radius)
     return bad > 0
 
 
 @compiled
-def run_rounds(kernel, problem, lane_set, work, observed, unfolded, record, centred, first, last, index,
+def run_rounds(kernel, problem, lane_set, work, observed, unfolded, record, centred, path, first, last, index,
                radius, every):
-    """Rounds first..last-1, recording those in `record.rounds` from entry `index` on.
+    """Rounds first..last-1, recording those in `record.rounds` from entry `index` on, and keeping a `Path`.
 
-    `observed` holds the average iterate as it lies in the lanes and `unfolded` as (d, B); they are the same
-    array unless coordinates are lanes.
+    `observed` is room for an iterate as it lies in the lanes and `unfolded` for it as (d, B): the same array
+    unless coordinates are lanes. At the end the average is in them.
 
     The start is entry 0, recorded when `index` is 0. Returns the next entry to fill, and the first round
     of those looked at after which a lane lies beyond `radius` (-1 if none); looked at are the multiples of
@@ -149,26 +158,24 @@ def run_rounds(kernel, problem, lane_set, work, observed, unfolded, record, cent
     """
     for round in range(first - (index == 0), last):  # the pass before the first round records the start
         recorded = index < record.rounds.shape[0] and record.rounds[index] == round + 1
+        looked = kept = False
         if round >= first:
             advance(kernel, problem, lane_set, work, round)
-            if (recorded or (round + 1) % every == 0) and _out_of_bounds(work, observed, radius):
-                return index, round + 1
             accumulate(record.function, work, observed, unfolded, record.sums)
-        if recorded:
-            record_moments(work, record, index, observed, unfolded, centred)
-            index += 1
-    return index, -1
-
-
-@compiled
-def trace_rounds(kernel, problem, lane_set, work, observed, unfolded, first, last, every, view, out, radius):
-    """Rounds first..last-1, keeping what `view` shows after each `every`-th in `out` (n, d, B)."""
-    for round in range(first, last):
-        advance(kernel, problem, lane_set, work, round)
-        if _out_of_bounds(work, observed, radius):
-            return round + 1
-        if (round + 1) % every == 0:
+            looked = recorded or (round + 1) % every == 0
+            kept = path.values.shape[0] > 0 and (round + 1) % path.every == 0
+        if not (recorded or looked or kept or round + 1 == last):
+            continue
+        n_views = record.mean.shape[1] if recorded else 1
+        for place in range(n_views - 1 + kept, -1, -1):  # the path's, then the recorded, average last
+            view = path.view_number if place == n_views else place
             observe_unfolded(work, view, observed, unfolded)
-            for i in range(unfolded.shape[0]):
-                lanes.copy(out[(round + 1) // every - 1, i], unfolded[i])
-    return -1
+            if recorded and place < n_views:
+                _record_moments(record, view, index, unfolded, centred)
+            elif place == n_views:
+                for i in range(unfolded.shape[0]):
+                    lanes.copy(path.values[(round + 1) // path.every - 1, i], unfolded[i])
+        if looked and _out_of_bounds(unfolded, radius):
+            return index, round + 1
+        index += recorded
+    return index, -1

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..laws.law import Gaussian
 from ..settings.validation import Array, array, points, positive, set_fields, whole
 from ..vector import lanes
-from ..vector.compile import compiled
+from ..vector.compile import inner
 from .gradients import stochastic_gradient
 from .quadratic import Quadratic
 from .regression.data import Batched
@@ -37,7 +37,7 @@ class MeanBatch(NamedTuple):
     prior: float
 
 
-@compiled
+@inner
 def _subtract_gathered(out, values, index):
     for b in range(out.shape[0]):
         out[b] -= values[index[b]]

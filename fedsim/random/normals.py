@@ -197,7 +197,7 @@ def draw(lane_set, room, tag, position, client, slot, step, dim, fresh):
     If `fresh`, the first slot of a group draws for all of it, at `position` and for `client`; see `normals`.
     """
     together, groups = room.slots.shape[2], room.slots.shape[0]
-    group = min(slot // together, groups - 1)
+    group = slot // together if groups > 1 else 0
     if fresh and slot % together == 0:
         normals(lane_set, tag, position, client, room.rows[group])
     return Normals(room.slots[group], slot % together, step % (room.rows.shape[1] // dim) * dim)

@@ -19,23 +19,24 @@ __all__ = [
 ]
 
 
-class ConstantStep(NamedTuple):
-    """Compiled form of `Constant`."""
+CONSTANT, HARMONIC, LISTED = 0, 1, 2
 
+
+class StepSizes(NamedTuple):
+    """Compiled form, one type for the three `kind`s: value, 1/(value + slope k) or values[k]."""
+
+    kind: int
     value: float
-
-
-class HarmonicStep(NamedTuple):
-    """Compiled form of `Harmonic`."""
-
-    offset: float
     slope: float
-
-
-class ListedStep(NamedTuple):
-    """Compiled form of `Listed`."""
-
     values: Array
+
+
+_NO_VALUES = np.empty(0)
+_NO_VALUES.flags.writeable = False  # as those of a list, for code is compiled for the one or the other
+
+
+def _step_sizes(kind: int, value: float = 0.0, slope: float = 0.0, values: Array = _NO_VALUES) -> StepSizes:
+    return StepSizes(kind, value, slope, values)
 
 
 class Schedule:
@@ -103,8 +104,8 @@ class Constant(Schedule):
     def at(self, k: Any) -> Array:
         return np.full(np.shape(self._steps(k)), self.value)
 
-    def arrays(self) -> ConstantStep:
-        return ConstantStep(self.value)
+    def arrays(self) -> StepSizes:
+        return _step_sizes(CONSTANT, self.value)
 
     @property
     def largest(self) -> float:
@@ -138,8 +139,8 @@ class Harmonic(Schedule):
     def at(self, k: Any) -> Array:
         return np.asarray(1.0 / (self.offset + self.slope * np.asarray(self._steps(k), dtype=np.float64)))
 
-    def arrays(self) -> HarmonicStep:
-        return HarmonicStep(self.offset, self.slope)
+    def arrays(self) -> StepSizes:
+        return _step_sizes(HARMONIC, self.offset, self.slope)
 
     @property
     def largest(self) -> float:
@@ -168,8 +169,8 @@ class Listed(ByValue, Schedule):
     def at(self, k: Any) -> Array:
         return self.values[self._steps(k)]
 
-    def arrays(self) -> ListedStep:
-        return ListedStep(self.values)
+    def arrays(self) -> StepSizes:
+        return _step_sizes(LISTED, values=self.values)
 
     @property
     def largest(self) -> float:

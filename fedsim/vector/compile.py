@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -25,8 +26,7 @@ from ..settings.lazy import Lazy, lazy
 ir = lazy("llvmlite.ir")
 types = lazy("numba.core", "types")
 
-_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
-_INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # never called from Python: compiles faster
+_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 
 _PENDING: list[Callable[[], None]] = []
 """Dispatched functions that numba has not been told of."""
@@ -47,35 +47,50 @@ def _made_by(make: Callable[[], Any], function: Callable[..., Any]) -> Any:
     return functools.update_wrapper(Lazy(make), function)
 
 
-def _jitted(function: Callable[..., Any], **options: Any) -> Any:
-    return _made_by(lambda: _numba().njit(**_OPTIONS, **options)(function), function)
+def _inner(inline: bool = False) -> dict[str, Any]:
+    """Options of a function that Python never calls, which is compiled with its kernel."""
+    from .pipelines import InlinedCompiler, InnerCompiler
+
+    return _OPTIONS | {"no_cpython_wrapper": True,
+                       "pipeline_class": InlinedCompiler if inline else InnerCompiler}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a kernel on first call (never at import), with the options explained above."""
     def make() -> Any:
-        kernel = _numba().njit(**_OPTIONS)(function)
+        numba = _numba()
         from .kept import OwnCache
+        from .pipelines import KernelCompiler
 
+        kernel = numba.njit(**_OPTIONS, pipeline_class=KernelCompiler)(function)
         kernel._cache = OwnCache(function)  # what cache=True does, with our cache
         return kernel
 
     return _made_by(make, function)
 
 
+def n_compiled() -> int:
+    """Kernels that this process has compiled, rather than read from the disk cache."""
+    if "numba" not in sys.modules:
+        return 0
+    from .pipelines import KernelCompiler
+
+    return KernelCompiler.n_compiled
+
+
 def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled code calls; it is cached with its callers."""
-    return _jitted(function, **_INNER)
+    return _made_by(lambda: _numba().njit(**_inner())(function), function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a function of scalars that is always inlined, so that the loop around it vectorises."""
-    return _jitted(function, forceinline=True, **_INNER)
+    return _made_by(lambda: _numba().njit(**_inner(inline=True))(function), function)
 
 
 def spliced(function: Callable[..., Any]) -> Any:
     """Copy a one-line function into its callers before types are known, so that it may return a view."""
-    return _jitted(function, inline="always", **_INNER)
+    return _made_by(lambda: _numba().njit(**_OPTIONS, inline="always")(function), function)
 
 
 class _Intrinsic(Lazy):
@@ -126,8 +141,8 @@ def dispatched(stub: Callable[..., Any] | None = None, *, inline: bool = False, 
         array = np.ndarray if isinstance(args[place], types.Array) else None
         return body_of(function, getattr(args[place], "instance_class", array))
 
-    options = _OPTIONS | _INNER | ({"forceinline": True} if inline else {})
-    _PENDING.append(lambda: _numba().extending.overload(stub, jit_options=options, strict=False)(choose))
+    _PENDING.append(
+        lambda: _numba().extending.overload(stub, jit_options=_inner(inline), strict=False)(choose))
 
     def register(cls: type | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def add(body: Callable[..., Any]) -> Callable[..., Any]:

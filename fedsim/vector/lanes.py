@@ -8,8 +8,15 @@ Coefficients may be a scalar, a row with one value per lane, or what `per_lane.e
 
 from __future__ import annotations
 
-from .compile import fused, inner
+from typing import Any
+
+from ..settings.lazy import lazy
+from .compile import fused, inner, intrinsic
 from .per_lane import per_lane
+
+ir = lazy("llvmlite.ir")
+cgutils, types = lazy("numba.core", "cgutils", "types")
+INDEX, contiguous = lazy("fedsim.vector.tiles", "INDEX", "contiguous")
 
 
 @inner
@@ -183,20 +190,37 @@ def count_beyond(x, radius):
     return bad
 
 
+def _sum_of(n_sums: int, products: bool) -> Any:
+    @intrinsic
+    def interleaved(typingctx: Any, x: Any, y: Any, first: Any, last: Any) -> Any:
+        """`n_sums` sums of x, or of x y, each over every so manieth of lanes first..last-1."""
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.VectorType(ir.DoubleType(), n_sums)
+            arrays = [contiguous(context, builder, signature.args[i], args[i], 64) for i in range(2)]
+            sums = cgutils.alloca_once_value(builder, ir.Constant(kind, [0.0] * n_sums))
+            with cgutils.for_range_slice(builder, args[2], args[3], INDEX(n_sums)) as (lane, _):
+                places = [builder.gep(array.data, [lane]) for array in arrays[:1 + products]]
+                values = [builder.load(builder.bitcast(place, kind.as_pointer()), align=8)
+                          for place in places]
+                term = builder.fmul(*values) if products else values[0]
+                builder.store(builder.fadd(builder.load(sums), term), sums)
+            parts = [builder.extract_element(builder.load(sums), INDEX(i)) for i in range(n_sums)]
+            return context.make_tuple(builder, signature.return_type, parts)
+
+        n = types.int64
+        return types.containers.UniTuple(types.float64, n_sums)(x, y, n, n), build
+
+    return interleaved
+
+
+_eight_sums, _four_sums = _sum_of(8, products=True), _sum_of(4, products=False)
+
+
 @inner
 def dot(x, y, first, last):
     """Sum of x y over lanes first..last-1, in a fixed order of eight interleaved partial sums."""
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
     whole = first + (last - first) // 8 * 8
-    for b in range(first, whole, 8):
-        s0 += x[b] * y[b]
-        s1 += x[b + 1] * y[b + 1]
-        s2 += x[b + 2] * y[b + 2]
-        s3 += x[b + 3] * y[b + 3]
-        s4 += x[b + 4] * y[b + 4]
-        s5 += x[b + 5] * y[b + 5]
-        s6 += x[b + 6] * y[b + 6]
-        s7 += x[b + 7] * y[b + 7]
+    s0, s1, s2, s3, s4, s5, s6, s7 = _eight_sums(x, y, first, whole)
     rest = 0.0
     for b in range(whole, last):
         rest += x[b] * y[b]
@@ -205,14 +229,9 @@ def dot(x, y, first, last):
 
 @inner
 def total(x, first, last):
-    """Sum of x over lanes first..last-1, in the order of `dot`."""
-    s0 = s1 = s2 = s3 = 0.0
+    """Sum of x over lanes first..last-1, in the order of `dot` with four partial sums."""
     whole = first + (last - first) // 4 * 4
-    for b in range(first, whole, 4):
-        s0 += x[b]
-        s1 += x[b + 1]
-        s2 += x[b + 2]
-        s3 += x[b + 3]
+    s0, s1, s2, s3 = _four_sums(x, x, first, whole)
     rest = 0.0
     for b in range(whole, last):
         rest += x[b]

@@ -63,7 +63,7 @@ def nothing_runs() -> Iterator[None]:
         for owner, name in ((Dispatcher, "_compile_for_args"), (Dispatcher, "compile")):
             stack.enter_context(mock.patch.object(owner, name, refuse))
         for module, name in (("running", "run_on_threads"), ("running", "run_on_executor"),
-                             ("paths", "lane_state"), ("paths", "trace_rounds"), ("block", "run_rounds")):
+                             ("block", "lane_state"), ("block", "run_rounds")):
             stack.enter_context(mock.patch.object(importlib.import_module(f"fedsim.engine.{module}"), name,
                                                   refuse))
         yield

@@ -1,0 +1,110 @@
+"""How kernels are compiled, and the functions that only compiled code calls: once, with the kernel.
+
+numba makes machine code of every function, and optimises it again in each function that calls it, directly or
+not. Nobody runs that of an inner function: here it becomes LLVM code, which is linked into its callers. The
+loops over a row, which call no other function, are optimised by themselves, because there they vectorise; all
+others with their kernel. This file needs numba, so it is imported where something is compiled.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Any
+
+from numba._dynfunc import make_function
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import NativeLowering
+from tqdm.auto import tqdm
+
+
+class _Library(JITCodeLibrary):  # type: ignore[misc]
+    """LLVM code that is linked into its callers and never run by itself."""
+
+    def add_llvm_module(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+        self._final_module.link_in(module)
+
+    def finalize(self) -> None:
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        if not self._linking_libraries:
+            self._optimize_final_module()
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _InnerLowering(NativeLowering):  # type: ignore[misc]
+    """From typed code to a `_Library`."""
+
+    _name = "inner_lowering"
+    inline = False
+
+    def run_pass(self, state: Any) -> bool:
+        name = state.func_id.func_qualname
+        library = state.library = _Library(state.targetctx.codegen(), name)
+        state.flags.no_compile = True
+        # not an option of the function, which those that it calls would inherit, and be compiled again
+        state.flags.forceinline = self.inline
+        super().run_pass(state)
+        library._ensure_finalized()
+        # without an address, like all that Python does not call
+        entry = make_function(state.func_id.module, name, "", 0, state.cr.env, (library,))
+        state.targetctx.insert_user_function(entry, state.cr.fndesc, [library])
+        state.cr = state.cr._replace(cfunc=entry)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _InlinedLowering(_InnerLowering):
+    """The same, inlined wherever it is called."""
+
+    _name = "inlined_lowering"
+    inline = True
+
+
+class InnerCompiler(CompilerBase):  # type: ignore[misc]
+    """numba's compiler with that last step."""
+
+    lowering: Any = _InnerLowering
+
+    def define_pipelines(self) -> list[Any]:
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes = [(self.lowering if step is NativeLowering else step, why)
+                           for step, why in pipeline.passes]
+        pipeline.finalize()
+        return [pipeline]
+
+
+class InlinedCompiler(InnerCompiler):
+    """The same for what is always inlined."""
+
+    lowering = _InlinedLowering
+
+
+class KernelCompiler(CompilerBase):  # type: ignore[misc]
+    """numba's compiler for what Python calls; it says that it is at work."""
+
+    n_compiled = 0
+    """Kernels that this process has compiled rather than read from the disk cache."""
+
+    def define_pipelines(self) -> list[Any]:
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+    def compile_extra(self, function: Any) -> Any:
+        """As numba's; it is told on standard error, above progress bars."""
+        KernelCompiler.n_compiled += 1
+        classes = (getattr(kind, "instance_class", None) for kind in self.state.args[:2])
+        about = ", ".join(cls.__name__ for cls in classes if cls)
+        tqdm.write(f"fedsim: compiling {function.__name__} for {about} (once)", file=sys.stderr)
+        collecting = gc.isenabled()
+        gc.disable()  # millions of objects come and nearly all stay: an eighth of the time
+        try:
+            return super().compile_extra(function)
+        finally:
+            if collecting:
+                gc.enable()

@@ -23,6 +23,7 @@ CONTESTANTS = ("fedsim", "fedsim single", "NumPy", "NumPy by updates", "NumPy in
 PEERS = ("desgld",)
 """Programs that are left out where they are not installed, and that another interpreter may run."""
 FLOOR_SHARE = 0.5
+FIRST_TURNS = 3
 Say = Callable[[str], None]
 
 
@@ -87,6 +88,7 @@ class Result:
     note: str = ""
     import_seconds: float = 0.0
     compile_seconds: float = 0.0
+    first_seconds: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     cpu_seconds: list[float] = field(default_factory=list)
     floor_seconds: list[float] = field(default_factory=list)
@@ -147,10 +149,10 @@ class Arena:
                 result.failure = str(error)
                 self.say(f"  FAILED ({what}): {error}")
 
-    def _start(self, result: Result) -> None:
+    def _process(self, result: Result) -> Process:
         python = self.peer_python if result.contestant in PEERS else sys.executable
-        self.processes[id(result)] = Process(result.contestant, self.case.name, result.threads, self.factor,
-                                             self.folder / "cache", python)
+        return Process(result.contestant, self.case.name, result.threads, self.factor, self.folder / "cache",
+                       python)
 
     def _sample(self, process: Process, what: str, seed: int) -> tuple[dict[str, Any], np.ndarray]:
         path = self.folder / "samples.npy"
@@ -185,6 +187,17 @@ class Arena:
                         floors[id(result)].append(final)
             return action
 
+        def first(result: Result, _: Process) -> None:
+            if result.threads > 1:
+                return
+            for _ in range(FIRST_TURNS):  # each in a process of its own, whose compiled code is on disk
+                process = self._process(result)
+                try:
+                    process.ask("import")
+                    result.first_seconds.append(process.ask("first", replicas=result.n_replicas)["seconds"])
+                finally:
+                    process.close()
+
         def memory(result: Result, process: Process) -> None:
             result.peak_bytes = process.ask("memory")["bytes"]
 
@@ -205,13 +218,15 @@ class Arena:
 
         try:
             for result in self.results:
-                self._start(result)
+                self.processes[id(result)] = self._process(result)
             self.say(f"case {self.case.name}: {self.case.title}")
             self._each("prepare", self._prepare)
             for seed in range(repeats + 1):
                 self.say(f"  {'warm-up' if not seed else f'repetition {seed} of {repeats}'}")
                 self._each("run", once(seed))
             self._each("memory", memory)
+            self.say("  first results")
+            self._each("first", first)
             self.say("  law test")
             self._each("check", check)
         finally:

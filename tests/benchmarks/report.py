@@ -17,7 +17,8 @@ from .case import Case
 from .judge import ALLOWED, FALSE_ALARM
 
 HEADER = ("case", "program", "step", "ns per step, 1 thread", "times fedsim's (range)",
-          "ns per step, 2 threads", "times fedsim's (range)", "time / its random numbers", "peak MB", "note")
+          "ns per step, 2 threads", "times fedsim's (range)", "time / its random numbers",
+          "first result after, s", "peak MB", "note")
 
 
 def spread(values: np.ndarray) -> dict[str, float]:
@@ -99,6 +100,7 @@ def record(results: list[Result], first: dict[str, Any], power: dict[str, dict[s
             "law_test": {name: found._asdict() for name, found in result.findings.items()}}
         if result.valid:  # an invalid program has no speed
             row |= {"seconds": result.seconds, "cpu_seconds": result.cpu_seconds,
+                    "first_seconds": result.first_seconds,
                     "ns_per_step": spread(1e9 * result.rates)}
             for base in ("fedsim", "fedsim single"):
                 row[f"time_over_{base.replace(' ', '_')}"] = ratio(
@@ -154,8 +156,9 @@ def table(found: dict[str, Any]) -> list[tuple[str, ...]]:
                               "1" if own else shown(row["time_over_fedsim"])]
             valid = [row for row in by_threads.values() if row["valid"]]
             floor = by_threads.get(1, {}).get("time_over_random_numbers")
-            cells += [shown(floor), f"{max(row['peak_megabytes'] for row in valid):.0f}" if valid else "",
-                      any_row["note"]]
+            first = by_threads.get(1, {}).get("first_seconds")
+            cells += [shown(floor), _short(float(np.median(first)), 2) if first else "",
+                      f"{max(row['peak_megabytes'] for row in valid):.0f}" if valid else "", any_row["note"]]
             rows.append(tuple(cells))
     return rows
 

@@ -47,6 +47,7 @@ class Fedsim:
     """`fs.simulate` as a user calls it."""
 
     noise = "double"
+    runs_when_prepared = True
 
     def __init__(self, tables: Any, threads: int) -> None:
         self.problem, self.algorithm = problem_of(tables), algorithm_of(tables)

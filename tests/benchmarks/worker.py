@@ -7,6 +7,7 @@ Each line in is a JSON object with "do"; each line out is its answer:
     import                            -> seconds
     prepare  what, rounds, replicas   -> seconds (compiling)
     run      what, seed, path         -> seconds, cpu (samples are saved to path)
+    first    replicas                 -> seconds, cpu (from the call to the result of one round)
     memory                            -> bytes (peak of this process)
 
 `what` is "timed", "check", "floor" or the name of a mutation.
@@ -70,6 +71,11 @@ class Worker:
             programs = self.module.FLOORS if what == "floor" else self.module.CONTESTANTS
             self.made[what] = programs[self.contestant](tables, self.threads)
             self.made[what].prepare(request["rounds"], request["replicas"])
+        elif request["do"] == "first":
+            program = self.module.CONTESTANTS[self.contestant](self.tables, self.threads)
+            program.prepare(1, request["replicas"])
+            if not getattr(program, "runs_when_prepared", False):
+                program.run(0)
         elif request["do"] == "run":
             samples = self.made[request["what"]].run(request["seed"])
         else:

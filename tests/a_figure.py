@@ -1,11 +1,14 @@
-"""A small figure that is not in the package, for tests of the machinery."""
+"""What is true of every figure, and a small one that is not in the package, for tests of the machinery."""
 
+import json
+import re
 from types import SimpleNamespace
 
 import pandas as pd
 
-from reproduce import figure, plot
+from reproduce import figure, plot, store
 from reproduce.figure import EXACT, PASS, SCALES, ByScale, Claim, Figure, Parameter
+from reproduce.verdicts import BASES, CLAIM_WORDS, FINDING_WORDS
 
 
 def a_figure(**changes):
@@ -26,3 +29,43 @@ def a_figure(**changes):
              "CLAIMS": [Claim("It rises.", "nowhere", lambda tables: (PASS, "Because it does, as we see."),
                               name="rises", rests_on=EXACT)]}
     return Figure("a_figure", SimpleNamespace(**parts | changes))
+
+
+def assert_storable(tables, folder, name):
+    """Nothing is empty or NaN, and what is stored in the folder is these tables."""
+    assert tables
+    for key, table in tables.items():
+        assert len(table) > 0, key
+        numbers = table.select_dtypes("number")
+        assert not numbers.isna().any().any(), f"{name}: NaN in table {key}"
+    stored = store.load_tables(folder, name)
+    assert store.differences(stored, tables) == []
+    assert store.to_csv(stored) == (folder / f"{name}.csv").read_text()
+
+
+def assert_reasoned(record):
+    """Everything said has a word, a reason in a sentence and a source."""
+    judged = record["claims"] + record["findings"]
+    assert judged
+    for items, words in ((record["claims"], CLAIM_WORDS), (record["findings"], FINDING_WORDS)):
+        for item in items:
+            assert item["verdict"] in words and item["rests_on"] in BASES
+            assert len(item["why"]) > 20 and item["why"].endswith(".")
+            assert "nan" not in item["why"].lower().split()
+            assert not re.search(r"\d0?e-(1[5-9]|[2-9]\d)|\b0e\+00", item["why"]), "rounding is no number"
+    for item in record["claims"] + record["unjudged"]:
+        assert item["source"] and not item["source"].startswith("ours")
+    for item in record["findings"]:
+        assert not item["text"].startswith("ours")
+    for item in judged + record["unjudged"]:
+        assert item["name"].isidentifier()
+    for item in record["parameters"]:
+        assert item["origin"] in ("paper", "ours")
+        assert item["origin"] == "paper" or item["reason"]
+
+
+def assert_of_no_machine(folder, name, scale):
+    """No path of this machine is written; the scale is."""
+    text = (folder / f"{name}.json").read_text() + (folder / f"{name}.csv").read_text()
+    assert str(folder) not in text and str(store.FOLDER.parent) not in text
+    assert json.loads((folder / f"{name}.json").read_text())["scale"] == scale

@@ -1,5 +1,6 @@
 # make figures   every figure at quick scale, and the gallery figures/index.html
 # make test      the tests
+# make test-fast some tests of every room, for the inner loop: less than a minute once all is compiled
 # make test-all  the tests and the slow ones: every verdict that rests on random numbers, on other seeds
 # make lint      ruff and mypy
 # make lowest    the README's example and some tests with the lowest versions that pyproject.toml allows
@@ -32,7 +33,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c const
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help figures test test-all lint lowest search mutants bench env clean
+.PHONY: help figures test test-fast test-all lint lowest search mutants bench env clean
 .DEFAULT_GOAL := help
 
 help:
@@ -64,10 +65,13 @@ figures: $(STAMP)
 	$(BIN)/python -m reproduce $(REPRODUCE_ARGS)
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+
+test-fast: $(STAMP)
+	$(BIN)/python -m pytest -n auto --dist loadfile --fast $(PYTEST_ARGS)
 
 test-all: $(STAMP)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "slow or not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "slow or not slow" $(PYTEST_ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -8,6 +8,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # before NumPy is imported
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+from pathlib import Path
+
+import fast
 import pytest
 from alarm import FALSE_ALARM, MAX_STATISTICS, Alarm
 from hypothesis import settings
@@ -15,8 +18,38 @@ from hypothesis import settings
 settings.register_profile("fedsim", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("fedsim")
 
+LONGEST = ("naive_parity", "mutants", "same_bits", "bits", "streams", "fa_hmc", "limits", "calibration")
+"""Files that take long: processes that share the work begin with them, so that none ends alone."""
+
 _ALARM = Alarm()
 _OTHERS: list[int] = []  # counts of parallel workers, where there are any
+
+
+def pytest_addoption(parser):
+    """`--fast`, what `make test-fast` asks for."""
+    parser.addoption("--fast", action="store_true", help="only what tests/fast.py names: some of every room")
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Read no file of which nothing is to be run."""
+    if config.getoption("--fast") and collection_path.match("test_*.py"):
+        path = _shown(collection_path)
+        return None if any(start.partition("::")[0] == path for start in fast.starts()) else True
+    return None
+
+
+def _shown(path):
+    return f"tests/{path.relative_to(Path(__file__).parent).as_posix()}"
+
+
+def pytest_collection_modifyitems(config, items):
+    """What takes longest comes first; with `--fast` only what `tests/fast.py` names is left."""
+    rank = {f"test_{name}.py": number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+    if config.getoption("--fast"):
+        left_out = [item for item in items if not fast.selected(item.nodeid)]
+        items[:] = [item for item in items if fast.selected(item.nodeid)]
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(name="alarm", scope="session")

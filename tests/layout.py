@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,6 +19,7 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@functools.cache
 def tree_of(path):
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
@@ -74,7 +76,7 @@ def top(module, name=None):
 
 def executed(path):
     """Imports of a file that are executed some time: all but those for type checkers alone."""
-    tree = tree_of(path)
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))  # a copy, as it is changed
     for node in ast.walk(tree):
         if _typing_only(node):
             node.body = [ast.Pass()]

@@ -1,0 +1,71 @@
+"""What `make test-fast` runs: for every room some tests of it, chosen to be quick once all is compiled.
+
+`tests/test_fast.py` fails while a room of fedsim or theory has none, or a name here is that of no test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+FAST = {
+    "fedsim": {
+        "algorithms": ("naive_parity::test_every_algorithm_has_a_row",
+                       "naive_parity::test_every_round_of_a_path",  # kernel against slow twin, all algorithms
+                       "naive_parity::test_the_twins_are_not_the_same_code"),
+        "data": ("data", "libsvm"),
+        "engine": ("kept_blocks",),
+        "equality": ("equality",),
+        "explaining": ("explain::test_the_general_body_and_the_layout",),
+        "fingerprints": ("provenance",),
+        "interfaces": ("interfaces",),
+        "laws": ("run_and_law", "z_scores"),
+        "problems": ("problems",),
+        "provenance": ("provenance",),
+        "random": ("noise::test_known_answers", "noise::test_philox_is_its_slow_twin",
+                   "noise::test_draws_are_their_slow_twins"),
+        "settings": ("schedules_participation", "network", "staleness"),
+        "stability": ("stability_limits",),
+        "vector": ("matrix", "modes"),
+    },
+    "theory": {
+        "bibliography": ("theory_core",),
+        "bound": ("theory_core",),
+        "checking": ("verdicts",),
+        "corrections": ("errata_fa_ld",),
+        "crossing": ("plans_fa_ld",),
+        "de_sghmc": ("theorems_decentralized_by_hand",),
+        "de_sgld": ("theorems_decentralized_by_hand",),
+        "decentralized": ("theorems_decentralized_by_hand",),
+        "exact": ("exact_fa_ld", "exact_decentralized_joint", "exact_fa_ld_joint", "exact_flow"),
+        "fa_hmc": ("theorems_fa_hmc_by_hand",),
+        "fa_ld": ("theorems_fa_ld_by_hand",),
+        "facts": ("theorems_fa_ld_by_hand",),
+        "federated": ("theorems_fa_hmc_by_hand",),
+        "paper": ("declarations",),
+        "potentials": ("theory_core",),
+        "privacy": ("privacy",),
+        "ranges": ("theory_core",),
+        "rates": ("rates",),
+        "registry": ("declarations",),
+        "stale": ("theory_stale",),
+        "statement": ("declarations",),
+        "tuning": ("theory_core",),
+        "verdict": ("verdicts",),
+    },
+    "reproduce": {"": ("figures_computed::test_same_seed_same_tables", "verdicts")},
+    "all": {"": ("layout", "rooms", "imports")},
+}
+"""By package and room: files of tests, without what their names share, or single tests of them."""
+
+
+def selected(name: str) -> bool:
+    """Is the test of this node id to be run?"""
+    return any(name == start or name.startswith((f"{start}::", f"{start}[")) for start in starts())
+
+
+def starts() -> Iterable[str]:
+    """What the ids of the chosen tests begin with."""
+    for choices in (choices for rooms in FAST.values() for choices in rooms.values()):
+        for choice in choices:
+            file, _, test = choice.partition("::")
+            yield f"tests/test_{file}.py" + (f"::{test}" if test else "")

@@ -1,6 +1,7 @@
 """The bits that are promised: one hash a case, whatever the processor, threads, blocks and processes."""
 
 import asyncio
+import itertools
 import json
 import multiprocessing
 import os
@@ -40,6 +41,9 @@ OTHER = {"an older BLAS": {"OPENBLAS_CORETYPE": "Prescott"},
          "a recent BLAS": {"OPENBLAS_CORETYPE": "Haswell"},
          "plain NumPy loops": {"NPY_DISABLE_CPU_FEATURES": " ".join(
              name for name in __cpu_dispatch__ if __cpu_features__.get(name))}}
+PAIRS = {target: [f"{case}, {bits.PRECISIONS[(number + turn) % 2]}" for number, case in enumerate(FIRST)]
+         + QUICK[2 * len(FIRST):] for turn, target in enumerate(TARGETS)}
+"""Every pair of algorithm, precision and target: a body, the normals and the registers meet no other way."""
 on_intel_or_amd = pytest.mark.skipif(platform.machine().lower() not in ("x86_64", "amd64"),
                                      reason="the targets are those of x86-64")
 
@@ -105,7 +109,17 @@ def check(target, names, folder):
 @on_intel_or_amd
 @pytest.mark.parametrize("target", TARGETS)
 def test_processors(target, tmp_path):
-    check(target, QUICK, tmp_path)
+    check(target, PAIRS[target], tmp_path)
+
+
+def test_the_cases_on_processors_cover_the_pairs():
+    """`test_every_case_on_processors` has the product."""
+    cases = {(target, *name.rsplit(", ", 1)) for target, names in PAIRS.items() for name in names}
+    for case, precision in itertools.product(FIRST, bits.PRECISIONS):
+        assert any(one[1:] == (case, precision) for one in cases)
+    for target, name in itertools.product(TARGETS, FIRST + list(bits.PRECISIONS)):
+        assert any(one[0] == target and name in one[1:] for one in cases)
+    assert {name for names in PAIRS.values() for name in names} == set(QUICK)
 
 
 @on_intel_or_amd

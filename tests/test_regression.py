@@ -36,8 +36,8 @@ def evaluate(problem, x, client, *, step=None, draw=0, first=0):
     if step is None:
         _exact(problem._arrays(), client, rows, scratch, out)
     else:
-        lanes = lane_set(SEED, first, len(x))  # minibatches go lane by lane and need no whole tiles
-        lanes = lanes._replace(replicas=np.arange(first, first + len(x), dtype=np.uint64))
+        lanes = lane_set(SEED, first, len(x))
+        assert len(lanes.replicas) == len(x)  # minibatches need whole tiles
         _stochastic(problem._arrays(), lanes, client, step, draw, rows, scratch, out)
     return out.T
 

@@ -5,11 +5,13 @@ Source: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..settings.lazy import lazy
 from ..vector.compile import inner, intrinsic
 from ..vector.memory import TILE
+from ..vector.per_lane import Gathered
 from .slots import Listed, Numbers
 
 cgutils, types = lazy("numba.core", "cgutils", "types")
@@ -33,20 +35,26 @@ def rounds(c0: Any, c1: Any, c2: Any, c3: Any, key0: Any, key1: Any) -> tuple[An
     return c0, c1, c2, c3
 
 
+def four_words(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+    """`rounds` of the lower 32 bits of four `Words` and a key of two."""
+    return rounds(*(word & _MASK for word in (*counter, *key)))
+
+
 @intrinsic
 def philox(typingctx: Any, c0: Any, c1: Any, c2: Any, c3: Any, key0: Any, key1: Any) -> Any:
     """`rounds` of the lower 32 bits of unsigned 64-bit integers."""
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         # the mask says that products of 32 bits are enough
-        words = rounds(*(Words(builder, arg) & _MASK for arg in args))
+        counter_and_key = [Words(builder, arg) for arg in args]
+        words = four_words(counter_and_key[:4], counter_and_key[4:])
         return context.make_tuple(builder, signature.return_type, [word.value for word in words])
 
     word = types.uint64
     return types.containers.UniTuple(word, 4)(word, word, word, word, word, word), build
 
 
-def _numbers(context: Any, builder: Any, kind: Any, value: Any, slot: Any, lane: Any, last: Any) -> Any:
-    """Numbers of a tile of lanes: of a number, an array over lanes, `Numbers` or `Listed`."""
+def tile_numbers(context: Any, builder: Any, kind: Any, value: Any, slot: Any, lane: Any, last: Any) -> Any:
+    """`Words` of a tile of lanes: of a number, an array over lanes, `Gathered`, `Numbers` or `Listed`."""
     def words(kind: Any, array: Any, row: Any) -> Any:
         if not isinstance(kind.dtype, types.Integer):
             raise TypingError(f"numbers of lanes must be integers, not {kind}")
@@ -59,6 +67,13 @@ def _numbers(context: Any, builder: Any, kind: Any, value: Any, slot: Any, lane:
     form = getattr(kind, "instance_class", None)
     if isinstance(kind, types.Array):
         return words(kind, value, None)
+    if form is Gathered:
+        table = contiguous(context, builder, kind[0], builder.extract_value(value, 0), 64)
+        row = gathered = words(kind[1], builder.extract_value(value, 1), None).value
+        for i in range(TILE):
+            place = builder.gep(table.data, [builder.extract_element(row, INDEX(i))])
+            gathered = builder.insert_element(gathered, builder.load(place), INDEX(i))
+        return Words(builder, gathered)
     if form is Listed:
         table, first = (builder.extract_value(value, i) for i in range(2))
         return words(kind[0], table, builder.add(first, slot))
@@ -78,13 +93,13 @@ def _tile_words(partial: bool) -> Any:
                 return contiguous(context, builder, signature.args[i], args[i], 64)
 
             def numbers(i: int) -> Any:
-                return _numbers(context, builder, signature.args[i], args[i], slot, lane, last)
+                return tile_numbers(context, builder, signature.args[i], args[i], slot, lane, last)
 
             slot, lane = args[4:6]
             n_lanes, = cgutils.unpack_tuple(builder, array(8).shape)
             last = builder.sub(n_lanes, INDEX(1)) if partial else None
             counter = ((numbers(9) << 16) | (numbers(11) + numbers(12)), numbers(10), numbers(8), numbers(13))
-            w0, w1, w2, w3 = rounds(*(word & _MASK for word in (*counter, numbers(6), numbers(7))))
+            w0, w1, w2, w3 = four_words(counter, (numbers(6), numbers(7)))
             before = builder.mul(slot, n_lanes)
             lane, last = (i if i is None else builder.add(before, i) for i in (lane, last))
             for i, word in ((0, (w0 << 32) | w1), (2, (w2 << 32) | w3)):

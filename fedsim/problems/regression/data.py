@@ -26,6 +26,7 @@ from ...settings.validation import (
 from ..quadratic import Quadratic
 from .gradients import Data, regression_scratch
 from .minibatch import MAX_DATA, Minibatch
+from .tile_sums import packed
 
 CONVENTIONS = ("federated", "components", "global")
 LARGEST = 1e150
@@ -184,6 +185,11 @@ class Regression(Batched):
         return Data(np.ascontiguousarray(self.features[order].T), getattr(self, self._targets_name)[order],
                     first, self.sizes.astype(np.int64))
 
+    @cached_property
+    def _table(self) -> Array:
+        """The same data as minibatches are summed from."""
+        return packed(self._data.columns, self._data.targets)
+
     @property
     def prior_pull(self) -> Array:
         """Factors (N,) of x in the prior's part of grad f_(c): 1 / (lambda N w_c)."""
@@ -277,9 +283,8 @@ class Regression(Batched):
     def _with_minibatches(self, model: Any) -> Any:
         """The compiled form of gradients estimated from `batch_size` data."""
         assert self.batch_size is not None
-        scales = self._unit / self.weights * (
-            self.sizes / self.batch_size if self.grad_scale == "unbiased" else 1.0)
-        return Minibatch(model, self.batch_size, self.replace, scales)
+        ratio = self.sizes / self.batch_size if self.grad_scale == "unbiased" else 1.0
+        return Minibatch(model, self._table, self.batch_size, self.replace, self._unit / self.weights * ratio)
 
     def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
         """What a gradient of this problem needs to work in."""

@@ -11,21 +11,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...settings.lazy import lazy
 from ...settings.validation import Array
 from ...vector import lanes
-from ...vector.compile import bits_float64, compiled, dispatched, float64_bits, inlined
+from ...vector.compile import compiled, dispatched, intrinsic
 from ...vector.memory import aligned
 from ...vector.per_lane import Gathered, entry, per_lane
+from ...vector.reals import Reals
 from ..gradients import exact_gradient, noise_free
+from .tile_sums import sums_room
+
+types = lazy("numba.core", "types")
 
 GROUP = 8
 """Data rows taken together, so that the sum is read and written once for all of them."""
 
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits
-_1023, _52 = np.uint64(1023), np.uint64(52)
 _LOG2E = float(np.log2(np.e))
 _LN2_HIGH = int(np.log(2.0) * 2.0**40) / 2.0**40  # exact times any exponent
 _LN2_LOW = 7.371002565167799e-13
+_EXP = (2.510037583256133e-08, 2.7620075879983494e-07, 2.7557268480310024e-06, 2.4801521322368692e-05,
+        0.00019841269863040545, 0.0013888888917196719, 0.008333333333330065, 0.041666666666624164,
+        0.16666666666666669, 0.5000000000000001)
 
 
 class Data(NamedTuple):
@@ -37,14 +44,38 @@ class Data(NamedTuple):
     sizes: Any
 
 
+def sigmoid_of(z: Any) -> Any:
+    """1 / (1 + exp(-z)) of `Reals`, from + * / and bits; for z below -708 the value at -708."""
+    size = abs(z)
+    size = size.choose(">", 708.0, 708.0, size)  # a NaN stays
+    # exp(-size) = 2^k exp(r), |r| <= log(2)/2, with a Chebyshev interpolant of (exp(r) - 1 - r) / r^2
+    shifted = size.times(-_LOG2E, _ROUND)
+    k = shifted - _ROUND
+    r = k.times(-_LN2_LOW, k.times(-_LN2_HIGH, -size))
+    series: Any = _EXP[0]
+    for coefficient in _EXP[1:]:
+        series = r.times(series, coefficient)
+    power = z.from_bits((shifted.bits() + 1023) << 52)
+    e = power * (1.0 + (r * r).times(series, r))
+    return z.choose(">=", 0.0, 1.0, e) / (1.0 + e)
+
+
 @noise_free
 class LogisticModel(NamedTuple):
-    """Labels 0 and 1. Factors (N,) of the sum over data and of the prior's gradient x; largest client."""
+    """Labels 0 and 1. Factors (N,) of the sum over data and of the prior's gradient x; largest client.
+
+    `mean` is a target's, from its score (`Reals`): the slope of a datum's loss is this minus the target.
+    """
 
     data: Data
     scales: Array
     prior: Array
     longest: int
+
+    @staticmethod
+    def mean(score: Any) -> Any:
+        """What a label is expected to be."""
+        return sigmoid_of(score)
 
 
 @noise_free
@@ -55,39 +86,40 @@ class LinearModel(NamedTuple):
     prior: Array
     inner: Any
 
+    @staticmethod
+    def mean(score: Any) -> Any:
+        """What a target is expected to be."""
+        return score
+
 
 class RegressionScratch(NamedTuple):
-    """Rows (.., B) that a gradient may overwrite: float64, normals, features (d, GROUP, B), data numbers."""
+    """Rows (.., B) that a gradient may overwrite: float64, normals, features (d, GROUP, B), data numbers.
+
+    And the `tile` that a minibatch is summed in.
+    """
 
     rows: Array
     normals: Any
     gathered: Array
     indices: Any
+    tile: Array
 
 
 def regression_scratch(dim: int, n_lanes: int, dtype: Any, batch_size: int) -> RegressionScratch:
     """Room for gradients; `batch_size` is 0 without minibatches."""
     drawn = max(GROUP, -(-batch_size // 4) * 4)  # a Philox call gives four numbers
     return RegressionScratch(aligned((max(dim, GROUP), n_lanes)), aligned((dim, n_lanes), dtype),
-                             aligned((dim, GROUP, n_lanes)), aligned((drawn + 1, n_lanes), np.uint32))
+                             aligned((dim, GROUP, n_lanes)), aligned((drawn, n_lanes), np.uint32),
+                             sums_room(dim if batch_size else 0))
 
 
-@inlined
-def sigmoid(z):
-    """1 / (1 + exp(-z)) from + * / and bits; for z below -708 the value at -708."""
-    size = abs(z)
-    size = 708.0 if size > 708.0 else size  # a NaN stays
-    # exp(-size) = 2^k exp(r), |r| <= log(2)/2, with a Chebyshev interpolant of (exp(r) - 1 - r) / r^2
-    shifted = _ROUND - size * _LOG2E
-    k = shifted - _ROUND
-    r = (-size - k * _LN2_HIGH) - k * _LN2_LOW
-    series = 0.5000000000000001 + r * (0.16666666666666669 + r * (0.041666666666624164 + r * (
-        0.008333333333330065 + r * (0.0013888888917196719 + r * (0.00019841269863040545 + r * (
-            2.4801521322368692e-05 + r * (2.7557268480310024e-06 + r * (
-                2.7620075879983494e-07 + r * 2.510037583256133e-08))))))))
-    power = bits_float64((float64_bits(shifted) + _1023) << _52)
-    e = power * (1.0 + (r + r * r * series))
-    return (1.0 if z >= 0.0 else e) / (1.0 + e)
+@intrinsic
+def sigmoid(typingctx: Any, z: Any) -> Any:
+    """`sigmoid_of` a number."""
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return sigmoid_of(Reals(builder, args[0])).value
+
+    return types.float64(types.float64), build
 
 
 @compiled
@@ -103,20 +135,11 @@ def _less_target(z, target):
         z[b] = z[b] - per_lane(target, b)
 
 
-@dispatched
-def residual(model: Any, z: Array, target: Any) -> None:
-    """Replace scores z = x'X_r (B,) by the loss's derivative, up to the factor in `scales`."""
-
-
-@residual.register(LogisticModel)
-def _logistic_residual(model, z, target):
+@compiled
+def _residual(z, target):
+    """Replace scores z = x'X_r (B,) by the logistic loss's derivative, up to the factor in `scales`."""
     sigmoid_row(z)
     _less_target(z, target)  # apart: a gathered target would keep the sigmoid from vectorising
-
-
-@residual.register(LinearModel)
-def _linear_residual(model, z, target):
-    _less_target(z, target)
 
 
 @compiled
@@ -145,7 +168,7 @@ def gathered_residual(model, index, x, features, place, z):
     for j in range(x.shape[0]):
         _gather(features[j, place], model.data.columns[j], index)
     _score(features, place, x, z)
-    residual(model, z, Gathered(model.data.targets, index))
+    _residual(z, Gathered(model.data.targets, index))
 
 
 @compiled
@@ -191,7 +214,7 @@ def _sum_of_one_client(model, client, x, scratch, out):
         count = min(GROUP, last - row)
         for k in range(count):
             _score(data.columns, row + k, x, z[k])
-            residual(model, z[k], data.targets[row + k])
+            _residual(z[k], data.targets[row + k])
         add_products(data.columns, row, count, z, out)
 
 

@@ -35,12 +35,12 @@ def _gradient(problem, lanes, client, step, draw, x, scratch, out):
 
 @compiled
 def _blocks(model, table, indices, size, x, room, out, lane):
-    tile_sums.sum_blocks(model, table, indices, size, x, room, out, lane)
+    tile_sums.sum_blocks(model, table, indices, size, 1.0, 0.0, x, room, out, lane)
 
 
 @compiled
 def _one_block(model, table, indices, size, x, room, out, lane):
-    tile_sums.sum_one_block(model, table, indices, size, x, room, out, lane)
+    tile_sums.sum_one_block(model, table, indices, size, 1.0, 0.0, x, room, out, lane)
 
 
 def streams_of(lanes):
@@ -56,7 +56,7 @@ def evaluate(problem, lanes, client, x):
 
 @pytest.mark.parametrize("replace", [True, False])
 def test_what_is_drawn(replace):
-    """The rule of `minibatch`, in integers: for batches of whole calls of Philox and others, up to all data."""
+    """The rule of `minibatch`, in integers: for batches of whole Philox calls and others, up to all data."""
     lanes = lane_set(SEED, FIRST, LANES)
     streams = streams_of(lanes)
     for size in (1, 2, 3, 4, 5, 8, 11, 16):
@@ -138,7 +138,7 @@ def test_fused_sigmoid_is_expit():
     z = np.concatenate([np.linspace(-708.0, 708.0, 100_001), rng.standard_normal(100_000) * 5, [0.0, -0.0],
                         10.0 ** np.arange(-300, 3), -(10.0 ** np.arange(-300, 3))])
     z = np.concatenate([z, np.zeros(-len(z) % TILE)])
-    far = np.array([709.0, 1e4, 1e300, np.inf, -709.0, -1e4, -1e300, -np.inf] + [np.nan] * 8)
+    far = np.array([709.0, 1e4, 1e300, 1.7e308, -709.0, -1e4, -1e300, -1.7e308] + [np.nan] * 8)
     model = LogisticModel(posterior("logistic", 1)._data, np.ones(1), np.ones(1), 1)
     table = tile_sums.packed(np.ones((1, 1)), np.zeros(1))
 

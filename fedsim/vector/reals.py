@@ -6,9 +6,12 @@ from functools import partialmethod
 from typing import Any
 
 from ..settings.lazy import lazy
+from .memory import TILE
 
 ir = lazy("llvmlite.ir")
-Words = lazy("fedsim.vector.tiles", "Words")
+types = lazy("numba.core", "types")
+INDEX, Words = lazy("fedsim.vector.tiles", "INDEX", "Words")
+contiguous, spread = lazy("fedsim.vector.tiles", "contiguous", "spread")
 
 
 class Reals:
@@ -76,3 +79,15 @@ class Reals:
     def from_bits(self, words: Any) -> Reals:
         """`Words`, as many as these floats, as floats."""
         return self._new(self.builder.bitcast(words.value, self.value.type))
+
+
+def tile_reals(context: Any, builder: Any, kind: Any, value: Any, lane: Any) -> Reals:
+    """`Reals` of a tile of lanes: of a number, or of what `entry` gave for a client in each lane."""
+    if isinstance(kind, types.Float):
+        return Reals(builder, spread(builder, value))
+    table, rows = (contiguous(context, builder, kind[i], builder.extract_value(value, i), 64) for i in (0, 1))
+    values = ir.Constant(ir.VectorType(ir.DoubleType(), TILE), ir.Undefined)
+    for i in range(TILE):
+        row = builder.load(builder.gep(rows.data, [builder.add(lane, INDEX(i))]))
+        values = builder.insert_element(values, builder.load(builder.gep(table.data, [row])), INDEX(i))
+    return Reals(builder, values)

@@ -23,7 +23,6 @@ from ...vector.memory import TILE
 from ...vector.per_lane import entry
 from ..gradients import stochastic_gradient
 from .drawing import draw_tile
-from .gradients import finish
 from .tile_sums import BLOCK, sum_blocks, sum_one_block
 
 MAX_DATA = 2**18
@@ -55,19 +54,13 @@ def draw_indices(batch, lane_set, client, step, draw, indices):
                   lane_set.replicas, client, np.uint64(step), np.uint64(MINIBATCH + draw), lane)
 
 
-@inner
-def _sum_slopes(model, table, indices, size, x, room, out):
-    """out (d, B) = sum over the first `size` rows of `indices` of features times slope, in whole tiles."""
-    for lane in range(0, x.shape[1] // TILE * TILE, TILE):
-        if table.shape[1] == BLOCK:
-            sum_one_block(model, table, indices, size, x, room, out, lane)
-        else:
-            sum_blocks(model, table, indices, size, x, room, out, lane)
-
-
 @stochastic_gradient.register(Minibatch)
 def _minibatch_gradient(batch, lane_set, client, step, draw, x, scratch, out):
-    model = batch.inner
-    draw_indices(batch, lane_set, client, step, draw, scratch.indices)
-    _sum_slopes(model, batch.table, scratch.indices, batch.size, x, scratch.tile, out)
-    finish(out, entry(batch.scales, client), entry(model.prior, client), x)
+    model, table, indices, room = batch.inner, batch.table, scratch.indices, scratch.tile
+    scale, prior = entry(batch.scales, client), entry(model.prior, client)
+    draw_indices(batch, lane_set, client, step, draw, indices)
+    for lane in range(0, x.shape[1] // TILE * TILE, TILE):
+        if table.shape[1] == BLOCK:
+            sum_one_block(model, table, indices, batch.size, scale, prior, x, room, out, lane)
+        else:
+            sum_blocks(model, table, indices, batch.size, scale, prior, x, room, out, lane)

@@ -16,7 +16,7 @@ from ...settings.limits import refuse_bytes
 from ...settings.validation import Array
 from ...vector.compile import intrinsic
 from ...vector.memory import TILE, aligned
-from ...vector.reals import Reals
+from ...vector.reals import Reals, tile_reals
 
 cgutils, types = lazy("numba.core", "cgutils", "types")
 ir = lazy("llvmlite.ir")
@@ -108,14 +108,15 @@ class _Kept:
 def _tile_sums(blocks: int | None) -> Any:
     """For tables of so many blocks; None for any number, which then work in `room`."""
     @intrinsic
-    def tile(typingctx: Any, model: Any, table: Any, indices: Any, size: Any, x: Any, room: Any, out: Any,
-             lane: Any) -> Any:
-        """out (d, B) <- sum over `size` rows of `indices` of features times slope, in one tile."""
+    def tile(typingctx: Any, model: Any, table: Any, indices: Any, size: Any, scale: Any, prior: Any, x: Any,
+             room: Any, out: Any, lane: Any) -> Any:
+        """out = scale sum + prior x in one tile: over `size` rows of `indices`, of features times slope."""
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             table, x, room, out = (
-                contiguous(context, builder, signature.args[i], args[i], 64) for i in (1, 4, 5, 6))
+                contiguous(context, builder, signature.args[i], args[i], 64) for i in (1, 6, 7, 8))
             indices = contiguous(context, builder, signature.args[2], args[2], 32)
-            size, lane = args[3], args[7]
+            size, lane = args[3], args[9]
+            scale, prior = (tile_reals(context, builder, signature.args[i], args[i], lane) for i in (4, 5))
             dim, n_lanes = cgutils.unpack_tuple(builder, x.shape)
             tiles = Tiles(builder, n_lanes, lane)
             zero = tiles.spread(context.get_constant(types.float64, 0.0))
@@ -151,11 +152,13 @@ def _tile_sums(blocks: int | None) -> Any:
                     kept.store(tiles.fma(feature, slope, kept.load(kept.SUM, j)), kept.SUM, j)
             for j in _each(builder, features):
                 with builder.if_then(builder.icmp_signed("<", j, dim)):
-                    tiles.store(kept.load(kept.SUM, j), out, j)
+                    total, at = (Reals(builder, kept.load(sort, column)) for sort, column in (
+                        (kept.SUM, j), (kept.POINT, builder.add(j, one))))
+                    tiles.store((scale * total + prior * at).value, out, j)
             return context.get_dummy_value()
 
         n = types.int64
-        return types.void(model, table, indices, n, x, room, out, n), build
+        return types.void(model, table, indices, n, scale, prior, x, room, out, n), build
 
     return tile
 

@@ -79,10 +79,12 @@ def _noise_sd(problem: fs.LinearRegression, law: fs.Law, ends: list[fs.Gaussian]
     """Largest root of E||gradient noise||^2 of an agent along the law and in its limit; infinite without."""
     if not ends:
         return float("inf")
-    noise, along = MinibatchNoise(problem), [[agent.at(k) for agent in law.clients] for k in law.rounds]
-    return float(np.sqrt(max(np.trace(noise.mean(
-        np.stack([agent.mean for agent in agents]), np.stack([agent.cov for agent in agents])),
-        axis1=1, axis2=2).max() for agents in [*along, ends[1:]])))
+    noise, clients = MinibatchNoise(problem), law.clients  # with full covariances
+    covs: list[Any] = [agent.cov for agent in clients]
+    along = zip(np.stack([agent.mean for agent in clients], axis=1), np.stack(covs, axis=1), strict=True)
+    limit = np.stack([agent.mean for agent in ends[1:]]), np.stack([agent.cov for agent in ends[1:]])
+    return float(np.sqrt(max(np.trace(noise.mean(*moments), axis1=1, axis2=2).max()
+                             for moments in [*along, limit])))
 
 
 def _alone(p: Any, problem: fs.LinearRegression) -> dict[str, float]:

@@ -28,13 +28,21 @@ class _Library(JITCodeLibrary):  # type: ignore[misc]
         self._final_module.link_in(module)
 
     def finalize(self) -> None:
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         if not self._linking_libraries:
             self._optimize_final_module()
         self._finalize_dynamic_globals()
         self._finalized = True
+
+
+class _KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """Machine code of a kernel, with all that it calls, directly or not."""
+
+    def add_linking_library(self, library: Any) -> None:
+        super().add_linking_library(library)
+        if isinstance(library, _Library):
+            for called in library._linking_libraries:
+                if called not in self._linking_libraries:
+                    self.add_linking_library(called)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -57,6 +65,18 @@ class _InnerLowering(NativeLowering):  # type: ignore[misc]
         state.targetctx.insert_user_function(entry, state.cr.fndesc, [library])
         state.cr = state.cr._replace(cfunc=entry)
         return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _KernelLowering(NativeLowering):  # type: ignore[misc]
+    """From typed code to a `_KernelLibrary`."""
+
+    _name = "kernel_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -86,14 +106,12 @@ class InlinedCompiler(InnerCompiler):
     lowering = _InlinedLowering
 
 
-class KernelCompiler(CompilerBase):  # type: ignore[misc]
-    """numba's compiler for what Python calls; it says that it is at work."""
+class KernelCompiler(InnerCompiler):
+    """The same for what Python calls; it says that it is at work."""
 
+    lowering = _KernelLowering
     n_compiled = 0
     """Kernels that this process has compiled rather than read from the disk cache."""
-
-    def define_pipelines(self) -> list[Any]:
-        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
 
     def compile_extra(self, function: Any) -> Any:
         """As numba's; it is told on standard error, above progress bars."""

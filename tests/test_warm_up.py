@@ -13,13 +13,14 @@ import fedsim as fs
 PROBLEM = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 SETUP = """
 import json
+import pickle
 import fedsim as fs
 import numba.core.event as event
 from fedsim.vector.compile import n_compiled
 problem = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]]] * 3, [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 def kernels(call, *args, **options):
     before = n_compiled()
-    call(problem, *args, **options)
+    call(pickle.loads(pickle.dumps(problem)), *args, **options)
     return n_compiled() - before
 """
 
@@ -42,11 +43,12 @@ print(json.dumps([
     kernels(fs.simulate, fs.FALD(listed, 2, shared_noise=0.5), 10, 200, seed=1, covariance="diagonal"),
     kernels(fs.simulate, fs.FALD(harmonic), 10, 100, seed=1, covariance="none", record=[10], keep_final=True),
     kernels(fs.sample_path, fs.FALD(0.1, 2), 20, seed=1, every=5),
+    kernels(fs.simulate, pickle.loads(pickle.dumps(fs.FALD(listed, 2))), 10, 100, seed=1),
     kernels(fs.simulate, fs.FALD(0.1, participation=fs.Participation(2, True)), 10, 128, seed=1),
 ]))
 """
     counts, told = in_a_new_process(tmp_path, code)
-    assert counts == [1, 0, 0, 0, 0, 1]
+    assert counts == [1, 0, 0, 0, 0, 0, 1]
     lines = [line for line in told.splitlines() if "compiling" in line]
     assert lines == ["fedsim: compiling run_rounds for FALDKernel, PlaneQuadratic (once)"] * 2
 

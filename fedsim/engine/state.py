@@ -70,7 +70,23 @@ def lane_state(job: Any, first: int, last: int) -> LaneState:
     lanes = lane_set(job.seed, first, n_lanes)
     few = by_coordinate(problem, job.algorithm, n_lanes, job.noise)
     state = _laid_out(job, lanes, few is not None, start_rows(job.start_mean, job.start_root, lanes), n_lanes)
-    return LaneState(job.algorithm._kernel(problem), problem._arrays() if few is None else few, *state)
+    return LaneState(_read_only(job.algorithm._kernel(problem)),
+                     _read_only(problem._arrays() if few is None else few), *state)
+
+
+def _read_only(value: Any) -> Any:
+    """Parameters whose arrays, in nested tuples, are read-only, as not all are and none that was pickled.
+
+    Code is compiled for the one or the other.
+    """
+    if isinstance(value, tuple):
+        parts = [_read_only(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
 
 
 def _laid_out(job: Any, lanes: Any, few: bool, start: Array, n_lanes: int) -> tuple[Any, Any, Array, Array]:

@@ -31,12 +31,8 @@ class StepSizes(NamedTuple):
     values: Array
 
 
-_NO_VALUES = np.empty(0)
-_NO_VALUES.flags.writeable = False  # as those of a list, for code is compiled for the one or the other
-
-
-def _step_sizes(kind: int, value: float = 0.0, slope: float = 0.0, values: Array = _NO_VALUES) -> StepSizes:
-    return StepSizes(kind, value, slope, values)
+def _step_sizes(kind: int, value: float = 0.0, slope: float = 0.0, values: Array | None = None) -> StepSizes:
+    return StepSizes(kind, value, slope, np.empty(0) if values is None else values)
 
 
 class Schedule:

@@ -50,7 +50,7 @@ print(json.dumps([
     counts, told = in_a_new_process(tmp_path, code)
     assert counts == [1, 0, 0, 0, 0, 0, 1]
     lines = [line for line in told.splitlines() if "compiling" in line]
-    assert lines == ["fedsim: compiling run_rounds for FALDKernel, PlaneQuadratic (once)"] * 2
+    assert lines == ["fedsim: compiling run_rounds, FALDKernel, PlaneQuadratic (once)"] * 2
 
     again, quiet = in_a_new_process(tmp_path, "print(json.dumps(fs.warm_up(problem, fs.FALD(0.1))))")
     assert again == 0 and "compiling" not in quiet

@@ -116,9 +116,9 @@ class KernelCompiler(InnerCompiler):
     def compile_extra(self, function: Any) -> Any:
         """As numba's; it is told on standard error, above progress bars."""
         KernelCompiler.n_compiled += 1
-        classes = (getattr(kind, "instance_class", None) for kind in self.state.args[:2])
-        about = ", ".join(cls.__name__ for cls in classes if cls)
-        tqdm.write(f"fedsim: compiling {function.__name__} for {about} (once)", file=sys.stderr)
+        classes = [getattr(kind, "instance_class", None) for kind in self.state.args[:2]]
+        what = ", ".join([function.__name__, *(cls.__name__ for cls in classes if cls)])
+        tqdm.write(f"fedsim: compiling {what} (once)", file=sys.stderr)
         collecting = gc.isenabled()
         gc.disable()  # millions of objects come and nearly all stay: an eighth of the time
         try:

@@ -14,7 +14,7 @@ import numpy as np
 from ...settings.lazy import lazy
 from ...settings.validation import Array
 from ...vector import lanes
-from ...vector.compile import compiled, dispatched, intrinsic
+from ...vector.compile import dispatched, inner, intrinsic
 from ...vector.memory import aligned
 from ...vector.per_lane import Gathered, entry, per_lane
 from ...vector.reals import Reals
@@ -122,27 +122,27 @@ def sigmoid(typingctx: Any, z: Any) -> Any:
     return types.float64(types.float64), build
 
 
-@compiled
+@inner
 def sigmoid_row(z):
     """z <- `sigmoid` of z, in every lane"""
     for b in range(z.shape[0]):
         z[b] = sigmoid(z[b])
 
 
-@compiled
+@inner
 def _less_target(z, target):
     for b in range(z.shape[0]):
         z[b] = z[b] - per_lane(target, b)
 
 
-@compiled
+@inner
 def _residual(z, target):
     """Replace scores z = x'X_r (B,) by the logistic loss's derivative, up to the factor in `scales`."""
     sigmoid_row(z)
     _less_target(z, target)  # apart: a gathered target would keep the sigmoid from vectorising
 
 
-@compiled
+@inner
 def _score(features, place, x, z):
     """z = sum_j features[j, place] x[j], these being scalars or rows."""
     dim = x.shape[0]
@@ -155,14 +155,14 @@ def _score(features, place, x, z):
         lanes.axpy_pair(z, features[j, place], x[j], features[j + 1, place], x[j + 1])
 
 
-@compiled
+@inner
 def _gather(row, column, index):
     """row = column[index]; alone, because a loop that gathers does not vectorise."""
     for b in range(row.shape[0]):
         row[b] = column[index[b]]
 
 
-@compiled
+@inner
 def gathered_residual(model, index, x, features, place, z):
     """Residuals (B,) of data row index[b] in lane b; features[:, place] (d, B) are then its features."""
     for j in range(x.shape[0]):
@@ -171,7 +171,7 @@ def gathered_residual(model, index, x, features, place, z):
     _residual(z, Gathered(model.data.targets, index))
 
 
-@compiled
+@inner
 def add_products(features, first, count, z, out):
     """out += sum over `count` data rows from `first` on of features times residual"""
     for i in range(out.shape[0]):
@@ -185,14 +185,15 @@ def add_products(features, first, count, z, out):
                 lanes.axpy(out[i], features[i, first + k], z[k])
 
 
-@compiled
+@inner
 def _row_number(index, first, size, place):
     """The client's row at this place, or its last one where it has fewer."""
     for b in range(index.shape[0]):
-        index[b] = np.uint32(per_lane(first, b) + min(place, per_lane(size, b) - 1))
+        last = per_lane(size, b) - 1
+        index[b] = np.uint32(per_lane(first, b) + (place if place < last else last))
 
 
-@compiled
+@inner
 def _only_if_present(z, size, place):
     """z = 0 where the client has no row at this place."""
     for b in range(z.shape[0]):
@@ -233,13 +234,13 @@ def _sum_lane_by_lane(model, client, x, scratch, out):
         add_products(scratch.gathered, 0, count, z, out)
 
 
-@compiled
+@inner
 def _finish_row(out, scale, prior, x):
     for b in range(out.shape[0]):
         out[b] = per_lane(scale, b) * out[b] + per_lane(prior, b) * x[b]
 
 
-@compiled
+@inner
 def finish(out, scale, prior, x):
     """out = scale out + prior x: the sum over data becomes a gradient of f_(c)."""
     for i in range(out.shape[0]):

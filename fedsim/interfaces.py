@@ -65,6 +65,10 @@ class ProblemParts(Protocol):
         """The compiled form with pairs of coordinates as lanes; None where coordinates mix."""
         return None
 
+    def _coordinates(self, first: int, last: int) -> Any:
+        """These coordinates as a problem, for compiled code; None where coordinates mix."""
+        return None
+
     def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
         """What a gradient needs to work in, whose normals have this dtype."""
         return Scratch(aligned((dim, n_lanes)), aligned((dim, n_lanes), dtype))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,42 +67,60 @@ class BlockResult:
                 for begin, mean, square in zip(begins, self.mean, self.square, strict=True)]
 
 
-class BlockRunner:
-    """The state of a block between segments; with `n_kept`, `every` and `view` as in `Path`."""
+class BlockPart:
+    """The state of a block, or of some coordinates of it; with `n_kept`, `every` and `view` as in `Path`."""
 
     def __init__(self, job: Job, first: int, last: int, n_kept: int = 0, every: int = 1,
                  view: int = 0) -> None:
-        self.job, self.first, self.last = job, first, last
         self.done = 0
-        self._state = lane_state(job, first, last)
+        self.state = lane_state(job, first, last)
         shape = -(-(last - first) // LEAF), job.n_views, len(job.rounds)
-        self._record = Record(job.rounds, np.zeros((*shape, job.problem.dim)), np.zeros((*shape, job.width)),
-                              np.zeros(last - first), job.function)
-        self._centred = aligned(self._state.unfolded.shape)
-        self.path = Path(np.empty((n_kept, *self._state.unfolded.shape)), every, view)
-        self._index = 0
+        self.record = Record(job.rounds, np.zeros((*shape, job.problem.dim)), np.zeros((*shape, job.width)),
+                             np.zeros(last - first), job.function)
+        self.path = Path(np.empty((n_kept, *self.state.unfolded.shape)), every, view)
+        self.index = 0
+        self._centred = aligned(self.state.unfolded.shape)
+
+    def run_to(self, last: int, every: int) -> int:
+        """Run up to round `last`; returns the first bad round of those looked at, -1 if there is none."""
+        self.index, bad = run_rounds(*self.state, self.record, self._centred, self.path, self.done, last,
+                                     self.index, RADIUS, every)
+        self.done = last
+        return int(bad)
+
+
+class BlockRunner:
+    """A block between segments; its parts, of `Job.parts`, run side by side."""
+
+    def __init__(self, job: Job, first: int, last: int) -> None:
+        self.job, self.first, self.last = job, first, last
+        self._parts = [BlockPart(part, first, last) for part in job.parts()]
         self._chunk = 1
+
+    @property
+    def done(self) -> int:
+        """Rounds that are done."""
+        return self._parts[0].done
 
     @property
     def finished(self) -> bool:
         """True when all rounds are done."""
-        return self._index > 0 and self.done >= self.job.n_rounds
+        return self._parts[0].index > 0 and self.done >= self.job.n_rounds
 
-    def run_to(self, last: int, every: int) -> int:
-        """Run up to round `last`; returns the first bad round of those looked at, -1 if there is none."""
-        self._index, bad = run_rounds(*self._state, self._record, self._centred, self.path, self.done, last,
-                                      self._index, RADIUS, every)
-        self.done = last
-        return int(bad)
+    def _run_to(self, last: int) -> int:
+        if len(self._parts) == 1:
+            return self._parts[0].run_to(last, CHECK_EVERY)
+        with ThreadPoolExecutor(len(self._parts)) as pool:
+            return max(pool.map(lambda part: part.run_to(last, CHECK_EVERY), self._parts))
 
     def advance(self) -> int:
         """Run one segment; returns the number of rounds done in it."""
         begin = time.perf_counter()
         last = min(self.done + self._chunk, self.job.n_rounds)
         rounds = last - self.done
-        bad = self.run_to(last, CHECK_EVERY)
-        if bad >= 0:  # the block is run again up to there, and looked at every round
-            bad = BlockRunner(self.job, self.first, self.last).run_to(bad, 1)
+        bad = self._run_to(last)
+        if bad >= 0:  # the block is run again up to there, in one part and looked at every round
+            bad = BlockPart(self.job, self.first, self.last).run_to(bad, 1)
             raise diverged(self.job.problem, self.job.algorithm, bad)
         seconds = max(time.perf_counter() - begin, 1e-7)
         # the first call may include compiling: grow gradually, never more than eightfold
@@ -110,12 +129,14 @@ class BlockRunner:
 
     def result(self) -> BlockResult:
         """Moments of the leaves, the test function's averages, and the last average iterate."""
-        state, final = self._state, np.empty((0, self.job.problem.dim))
+        records, final = [part.record for part in self._parts], np.empty((0, self.job.problem.dim))
         if self.job.keep_final:
-            final = state.unfolded[:, :self.last - self.first].T.copy()
-        sums = self._record.sums if self.job.average else np.empty(0)
-        return BlockResult(self.first, self.last, self._record.mean, self._record.square,
-                           sums / max(self.job.n_rounds, 1), final)
+            rows = np.concatenate([part.state.unfolded for part in self._parts])
+            final = rows[:, :self.last - self.first].T.copy()
+        mean, square = (np.concatenate(values, axis=-1) for values in zip(
+            *((record.mean, record.square) for record in records), strict=True))
+        sums = records[0].sums if self.job.average else np.empty(0)
+        return BlockResult(self.first, self.last, mean, square, sums / max(self.job.n_rounds, 1), final)
 
 
 def diverged(problem: Problem, algorithm: SimulatedAlgorithm, round: int) -> DivergedError:
@@ -132,8 +153,8 @@ def diverged(problem: Problem, algorithm: SimulatedAlgorithm, round: int) -> Div
 
 
 def run_block(job: Job, first: int, last: int) -> BlockResult:
-    """A whole block as one task, for executors."""
-    runner = BlockRunner(job, first, last)
+    """A whole block as one task, for executors, in one thread."""
+    runner = BlockRunner(replace(job, threads=1), first, last)
     while not runner.finished:
         runner.advance()
     return runner.result()

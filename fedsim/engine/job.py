@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from .rounds import LEAF, TEST_FUNCTIONS, NoFunction
 from .state import state_bytes
 
 _CACHE_BYTES = 2**19
+_PART = 64
+"""Coordinates of a part, at least: cutting costs as much as a few of them."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Job:
     """A checked simulation. Blocks are pairs (first replica, one past the last).
 
     `start_cov` is (d, d), or variances (d,) of independent coordinates, or None for a point; `start_root` its
-    square root, in the same form.
+    square root, in the same form. With `first_coordinate` it is a part of another job; see `parts`.
     """
 
     problem: Problem
@@ -47,6 +50,8 @@ class Job:
     last: int
     block_size: int
     start_root: Array | None = None
+    threads: int = 1
+    first_coordinate: int = 0
 
     @property
     def n_views(self) -> int:
@@ -73,6 +78,26 @@ class Job:
     def leaves(self) -> range:
         """Numbers of the leaves."""
         return range(self.first // LEAF, -(-self.last // LEAF))
+
+    def parts(self) -> list[Job]:
+        """This job cut by coordinates, so that every thread has work where blocks are fewer than threads.
+
+        Only where coordinates neither mix nor meet in what is asked for; else it is the whole job alone.
+        """
+        dim = self.problem.dim
+        blocks = -(-len(self.leaves) * LEAF // self.block_size)
+        count = min(self.threads // blocks, dim // _PART)
+        apart = (self.covariance != "full" and self.average is None
+                 and (self.start_root is None or self.start_root.ndim == 1)
+                 and dim % 4 == 0 and self.algorithm._separates(self.problem))
+        if count < 2 or not apart or self.problem._coordinates(0, dim) is None:
+            return [self]
+        cuts = [4 * (i * (dim // 4) // count) for i in range(count + 1)]  # a call gives up to four normals
+        root = self.start_root
+        return [replace(self, problem=self.problem._coordinates(first, last), threads=1,
+                        start_mean=self.start_mean[..., first:last],
+                        start_root=root if root is None else root[first:last], first_coordinate=first)
+                for first, last in pairwise(cuts)]
 
     def blocks(self, done: Container[int] = ()) -> Iterator[tuple[int, int]]:
         """Blocks of whole leaves covering all leaves that are not done yet, one after the other."""
@@ -184,7 +209,7 @@ def make_job(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
               average, bool(one_of("keep_final", keep_final, (True, False))), noise, first, last, size)
     _check_memory(job, asked, n_kept, threads)
     root = cov if cov is None else np.sqrt(cov) if cov.ndim == 1 else psd_sqrt(cov)
-    return replace(job, rounds=recorded_rounds(n_rounds, record), start_root=root)
+    return replace(job, rounds=recorded_rounds(n_rounds, record), start_root=root, threads=threads)
 
 
 def _block_size(problem: Problem, n_replicas: int, threads: int) -> int:

@@ -11,7 +11,7 @@ from ..interfaces import Problem, SimulatedAlgorithm
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, whole
 from ..vector.memory import TILE
-from .block import BlockRunner, diverged
+from .block import BlockPart, diverged
 from .job import make_job
 from .pool import thread_count
 from .rounds import LEAF
@@ -72,7 +72,7 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
     stop: list[bool] = []
 
     def trace(block: tuple[int, int]) -> None:
-        runner = BlockRunner(job, *block, paths.shape[1], every, view)
+        runner = BlockPart(job, *block, paths.shape[1], every, view)
         while runner.done < n_rounds:
             if stop:
                 return

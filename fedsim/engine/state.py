@@ -67,7 +67,7 @@ def by_coordinate(problem: Problem, algorithm: SimulatedAlgorithm, n_lanes: int,
 def lane_state(job: Any, first: int, last: int) -> LaneState:
     """Lay a block of a job out in lanes. The bits do not depend on which layout is chosen."""
     problem, n_lanes = job.problem, last - first
-    lanes = lane_set(job.seed, first, n_lanes)
+    lanes = lane_set(job.seed, first, n_lanes, job.first_coordinate // 2)
     few = by_coordinate(problem, job.algorithm, n_lanes, job.noise)
     state = _laid_out(job, lanes, few is not None, start_rows(job.start_mean, job.start_root, lanes), n_lanes)
     return LaneState(_read_only(job.algorithm._kernel(problem)),

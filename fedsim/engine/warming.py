@@ -6,7 +6,7 @@ from typing import Any
 
 from ..interfaces import Problem, SimulatedAlgorithm
 from ..vector.compile import n_compiled
-from .block import BlockRunner
+from .block import BlockPart
 from .job import make_job
 
 
@@ -46,5 +46,5 @@ def warm_up(problem: Problem, algorithm: SimulatedAlgorithm, n_replicas: int = 1
     job = make_job(problem, algorithm, 0, n_replicas, seed=0, **options)
     before = n_compiled()
     first, last = next(job.blocks())
-    BlockRunner(job, first, last).run_to(0, 1)
+    BlockPart(job, first, last).run_to(0, 1)
     return n_compiled() - before

@@ -46,13 +46,17 @@ _ROOT_HALF_F, _ONE_F, _FRACTION_F = np.uint32(0x3F3504F3), np.uint32(0x3F800000)
 
 
 class SingleLaneSet(NamedTuple):
-    """A `LaneSet` whose normals are float32, with room for the words of all slots of a row."""
+    """A `LaneSet` whose normals are float32, with room for the words of all slots of a row.
+
+    The first four coordinates are quad `first_quad` of the problem's.
+    """
 
     key0: Any
     key1: Any
     replicas: Any
     words: Any
     spare: Any
+    first_quad: Any
 
 
 @dispatched
@@ -119,7 +123,7 @@ def _normals_double(lane_set, tag, position, client, out):
     # two loops and not one: neither then runs out of registers
     rows, n_slots = out.shape[0], out.shape[1] // lane_set.replicas.shape[0]
     word_rows(out, lane_set.spare, n_slots, lane_set.key0, lane_set.key1, lane_set.replicas, client, position,
-              0, tag)
+              lane_set.first_pair, tag)
     for row in range(0, rows, 2):
         _transform_rows(out[row], out[row + 1] if row + 1 < rows else lane_set.spare[0])
 
@@ -181,7 +185,7 @@ def _normals_single(lane_set, tag, position, client, out):
     n_slots = out.shape[1] // lane_set.replicas.shape[0]
     for quad in range((rows + 3) // 4):
         word_rows(words, words, n_slots, lane_set.key0, lane_set.key1, lane_set.replicas, client, position,
-                  quad, tag)
+                  lane_set.first_quad + np.uint64(quad), tag)
         for half in range(2):
             row = 4 * quad + 2 * half
             if row + 1 < rows:
@@ -213,4 +217,5 @@ def as_single(lane_set: LaneSet) -> SingleLaneSet:
     """The same lanes with float32 normals."""
     n_lanes = len(lane_set.replicas)
     return SingleLaneSet(lane_set.key0, lane_set.key1, lane_set.replicas,
-                         aligned((2, max(n_lanes, ROOM))), aligned(max(n_lanes, ROOM), np.float32))
+                         aligned((2, max(n_lanes, ROOM))), aligned(max(n_lanes, ROOM), np.float32),
+                         lane_set.first_pair // np.uint64(2))

@@ -52,13 +52,15 @@ ROOM = 2048
 class LaneSet(NamedTuple):
     """The lanes of a block, in whole tiles: the key words and the replica number of each lane, all uint64.
 
-    `spare` is a row (1, at least B) of floats for the second normal of a pair where only one is wanted.
+    `spare` is a row (1, at least B) of floats for the second normal of a pair where only one is wanted. The
+    first two coordinates are pair `first_pair` of the problem's.
     """
 
     key0: Any
     key1: Any
     replicas: Any
     spare: Any
+    first_pair: Any
 
 
 class CoordinateLaneSet(NamedTuple):
@@ -73,15 +75,17 @@ class CoordinateLaneSet(NamedTuple):
     pairs: Any
 
 
-def lane_set(seed: int, first: int, count: int) -> LaneSet:
+def lane_set(seed: int, first: int, count: int, first_pair: int = 0) -> LaneSet:
     """Lanes of replicas first, ..., first + count - 1, and of the last one again until tiles are full."""
     n_lanes = -(-count // TILE) * TILE
     replicas = np.minimum(np.arange(first, first + n_lanes), first + count - 1)
     return LaneSet(np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32),
-                   aligned_copy(replicas.astype(np.uint64)), aligned((1, max(n_lanes, ROOM))))
+                   aligned_copy(replicas.astype(np.uint64)), aligned((1, max(n_lanes, ROOM))),
+                   np.uint64(first_pair))
 
 
 def by_coordinates(lanes: LaneSet, count: int, n_pairs: int) -> CoordinateLaneSet:
     """The first `count` lanes, with one lane for each pair of coordinates."""
     return CoordinateLaneSet(lanes.key0, lanes.key1, aligned_copy(np.tile(lanes.replicas[:count], n_pairs)),
-                             aligned_copy(np.repeat(np.arange(n_pairs, dtype=np.uint64), count)))
+                             aligned_copy(np.repeat(np.arange(n_pairs, dtype=np.uint64) + lanes.first_pair,
+                                                    count)))

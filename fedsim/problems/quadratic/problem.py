@@ -263,6 +263,16 @@ class Quadratic(ByValue, ProblemParts):
 
         return self._with_noise(CoordinateQuadratic(fold(self.diagonal_hessians), fold(self.minimizers)))
 
+    def _coordinates(self, first: int, last: int) -> Quadratic | None:
+        """These coordinates as a problem, for compiled code; None where coordinates mix."""
+        if self.structure == "dense" or np.ndim(self.gradient_noise) > 0:
+            return None
+        part = object.__new__(Quadratic)  # what is given was checked, and weights would be rounded again
+        set_fields(part, hessians=np.ascontiguousarray(self.diagonal_hessians[:, first:last]),
+                   minimizers=np.ascontiguousarray(self.minimizers[:, first:last]), weights=self.weights,
+                   gradient_noise=self.gradient_noise, structure="diagonal")
+        return part
+
     def _with_noise(self, exact: Any) -> Any:
         if self.gradient_noise is None:
             return exact

@@ -136,7 +136,7 @@ class Constants:
         put = object.__setattr__
         sizes = [len(value) for value in (self.weights, self.gradient_at_minimizer,
                                           self.gradient_noise_traces) if _are_several(value)]
-        n_clients = self.n_clients if self.n_clients is not None else (sizes or [1])[0]
+        n_clients = self.n_clients if self.n_clients is not None else next(iter(sizes), 1) or 1
         n_clients = whole("n_clients", n_clients, 1)
         put(self, "n_clients", n_clients)
         put(self, "weights", client_weights(self.weights, n_clients))

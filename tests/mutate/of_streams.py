@@ -9,6 +9,7 @@ MINIBATCHES = ("tests/test_regression.py", "-k", "minibatch_gradients")
 STREAMS, NORMALS = "fedsim/random/streams.py", "fedsim/random/normals.py"
 PHILOX, PARTICIPANTS = "fedsim/random/philox.py", "fedsim/random/participants.py"
 MINIBATCH, STALE = "fedsim/problems/regression/minibatch.py", "fedsim/algorithms/stale.py"
+DRAWING = "fedsim/problems/regression/drawing.py"
 
 
 def law(words: str) -> tuple[str, ...]:
@@ -57,13 +58,12 @@ FAULTS = [
     Fault("without replacement: a client may be drawn twice", PARTICIPANTS,
           "pool[other, b] = pool[slot, b]", "pool[other, b] = chosen", DRAWN),
     Fault("with replacement: the same draw in every slot", PARTICIPANTS,
-          "                u = _uniform(lane_set, b, round, slot)\n                client =",
-          "                u = _uniform(lane_set, b, round, 0)\n                client =", DRAWN),
-    Fault("the last datum is never drawn", MINIBATCH, "m = np.uint64(per_lane(size, b)) - less",
-          "m = np.uint64(per_lane(size, b)) - less - np.uint64(1)", MINIBATCHES),
-    Fault("without replacement: a datum may be drawn twice", MINIBATCH,
-          "_replace_drawn(indices[k], drawn, sizes, size - k)", "_replace_drawn(indices[k], drawn, sizes, 1)",
+          "                u = _uniform(lane_set, b, round, slot)\n                first, last =",
+          "                u = _uniform(lane_set, b, round, 0)\n                first, last =", DRAWN),
+    Fault("the last datum is never drawn", DRAWING, "m = (least + Words", "m = (least + -1 + Words",
           MINIBATCHES),
+    Fault("without replacement: a datum may be drawn twice", DRAWING,
+          "rows.narrow(last + Words(builder, k))", "rows.narrow(last)", MINIBATCHES),
     Fault("every evaluation has the same minibatch", MINIBATCH, "np.uint64(MINIBATCH + draw)",
           "np.uint64(MINIBATCH)", ("tests/test_regression.py", "-k", "evaluation")),
     Fault("stale: always the first step size", STALE, "step_size_at(kernel.schedule, round),",
@@ -71,8 +71,8 @@ FAULTS = [
     Fault("stale: schedules by lane, not by replica", STALE, "values[replicas[b] % np.uint64",
           "values[np.uint64(b) % np.uint64",
           ("tests/test_same_bits.py", "-k", "StaleSGLD and schedule")),
-    Fault("stale: a fixed age is one less", STALE, "(update - min(update, ages.tau))",
-          "(update - min(update, max(0, ages.tau - 1)))", twin("StaleSGLD and diagonal")),
+    Fault("stale: a fixed age is one less", STALE, "(update - ages.tau if update > ages.tau else 0)",
+          "(update - ages.tau + 1 if update >= ages.tau > 0 else 0)", twin("StaleSGLD and diagonal")),
     Fault("stale: friction heats by h for 2 h", STALE, "np.sqrt(2.0 * dynamics.friction * h)",
           "np.sqrt(dynamics.friction * h)", law("StaleSGHMC and momentum")),
     Fault("FA-LD: common noise of the wrong size", "fedsim/algorithms/fa_ld.py",

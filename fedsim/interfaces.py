@@ -220,9 +220,12 @@ def offers(name: str, value: object, interface: type) -> None:
     """Raise ValueError unless `value` has every part of `interface`, and its methods can be called."""
     if isinstance(value, type):
         raise ValueError(f"{name}={shown(value)} must be a fedsim {name}, an instance and not the class")
+    fields = getattr(value, "__dict__", {})
     for part, (declared, is_stub) in _members(interface).items():
         method = inspect.isfunction(declared)
-        own = inspect.getattr_static(value, part, _MISSING)  # without computing a property
+        own = getattr(type(value), part, _MISSING)  # of the class: no property is computed
+        if own is _MISSING or (method and part in fields):
+            own = fields.get(part, _MISSING)
         missing = own is _MISSING or (is_stub and own is declared)
         if missing or (method and not callable(getattr(value, part))):
             what = f"no method {part}()" if method else f"no {part}"

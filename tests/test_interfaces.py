@@ -5,7 +5,7 @@ import pytest
 
 import fedsim as fs
 import theory
-from fedsim.interfaces import Problem
+from fedsim.interfaces import Algorithm, Problem, offers
 
 GOOD = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 1.0]]], [[0.0, 1.0], [2.0, 3.0]])
 STEP = fs.FALD(0.1, 3)
@@ -49,3 +49,21 @@ def test_deriving_from_a_declaration_offers_nothing_yet():
 
     with pytest.raises(ValueError, match="Derived has no n_clients"):
         fs.validate(Derived(), STEP)
+
+
+@pytest.mark.parametrize("held", [3, None])
+def test_what_an_instance_holds_hides_the_method_of_its_class(held):
+    algorithm = fs.FALD(0.1, 3)
+    fs.validate(GOOD, algorithm)
+    object.__setattr__(algorithm, "check", held)
+    with pytest.raises(ValueError, match=r"FALD has no method check\(\)"):
+        fs.validate(GOOD, algorithm)
+
+
+def test_looking_for_parts_computes_none_of_them():
+    class Shy(fs.FALD):
+        @property
+        def convention(self):
+            raise AssertionError("computed")
+
+    offers("algorithm", Shy(0.1, 3), Algorithm)

@@ -83,8 +83,8 @@ def _listed(n_rounds: int, record: Any) -> np.ndarray:
     if isinstance(record, range):
         _require_within(n_rounds, record)
     count = record.size if isinstance(record, np.ndarray) else len(record) if isinstance(record, Sized) else 1
-    refuse_bytes(40.0 * count, f"record={shown(record)} of {count} rounds", "record fewer, as range(0, "
-                 "n_rounds, 1000) does")
+    refuse_bytes(40.0 * count, lambda: f"record={shown(record)} of {count} rounds",
+                 "record fewer, as range(0, n_rounds, 1000) does")
     if isinstance(record, range):
         return np.arange(record.start, record.stop, record.step) if record else np.empty(0, np.int64)
     rounds = whole_numbers("record", record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 
 def memory_limit() -> float:
@@ -13,8 +14,10 @@ def memory_limit() -> float:
         return 4e9
 
 
-def refuse_bytes(n_bytes: float, what: str, advice: str) -> None:
+def refuse_bytes(n_bytes: float, what: str | Callable[[], str], advice: str) -> None:
     """Raise ValueError for arrays of more than half of the machine's memory, before they are made.
+
+    `what` says of what, or is called for it when it is wanted.
 
     Examples
     --------
@@ -22,5 +25,6 @@ def refuse_bytes(n_bytes: float, what: str, advice: str) -> None:
     >>> refuse_bytes(1e3, "n_clients=10", "use fewer clients")
     """
     if n_bytes > memory_limit():
-        raise ValueError(f"{what} needs about {n_bytes / 1e9:.1f} GB, more than half of this machine's "
+        words = what if isinstance(what, str) else what()
+        raise ValueError(f"{words} needs about {n_bytes / 1e9:.1f} GB, more than half of this machine's "
                          f"memory; {advice}")

@@ -198,6 +198,17 @@ def test_bad_mixing_matrices_are_refused(name):
             refuse(given)
 
 
+def test_an_answer_is_of_the_numbers_that_a_matrix_holds_now():
+    mixing = np.array(network.ring(4))
+    assert network.is_connected(mixing) and network.second_eigenvalue(mixing) < 0.5
+    mixing[:] = np.eye(4)
+    assert not network.is_connected(mixing) and network.second_eigenvalue(mixing) == 1.0
+    mixing[0, 0] = 0.5
+    for ask in (network.is_connected, network.smallest_eigenvalue, network.spectral_gap):
+        with pytest.raises(ValueError, match="row 0 sums to"):
+            ask(mixing)
+
+
 def test_a_mixing_matrix_of_the_wrong_size_is_refused():
     problem = fs.Quadratic(np.ones(3), np.zeros((3, 2)))
     for algorithm in (fs.DESGLD(0.1, network.ring(4)), fs.DESGHMC(0.1, 1.0, network.ring(4))):

@@ -8,6 +8,8 @@ Source: Decentralized SGLD and SGHMC, section 2 and footnote 4.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -227,6 +229,32 @@ def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:
     return matrix
 
 
+REMEMBERED = 2**15
+"""Entries of the largest matrix of which answers are kept: statements ask again and again."""
+
+
+@lru_cache(maxsize=64)
+def _remembered(question: Callable[[Array], Any], numbers: bytes, shape: tuple[int, ...]) -> Any:
+    return question(check_mixing(np.ndarray(shape, np.float64, numbers)))
+
+
+def _answer(question: Callable[[Array], Any], mixing: Any) -> Any:
+    """What a function says of a mixing matrix, which is checked; asked once of equal ones."""
+    if type(mixing) is np.ndarray and mixing.dtype == np.float64 and mixing.size <= REMEMBERED:
+        return _remembered(question, mixing.tobytes(), mixing.shape)
+    return question(check_mixing(mixing))
+
+
+def _reaches_all(matrix: Array) -> bool:
+    return bool(connected_components(csr_array(matrix != 0.0), directed=False)[0] == 1)
+
+
+def _extremes(matrix: Array) -> tuple[float, float]:
+    """lambda_N, and gamma-bar."""
+    values = np.linalg.eigvalsh(matrix)
+    return float(values[0]), float(max(abs(values[-2]), abs(values[0]))) if len(values) > 1 else 0.0
+
+
 def is_connected(mixing: Any) -> bool:
     """True when every node can be reached from every other; ValueError as `check_mixing`.
 
@@ -235,7 +263,7 @@ def is_connected(mixing: Any) -> bool:
     >>> fs.network.is_connected(fs.network.ring(5)), fs.network.is_connected(fs.network.disconnected(5))
     (True, False)
     """
-    return bool(connected_components(csr_array(check_mixing(mixing) != 0.0), directed=False)[0] == 1)
+    return bool(_answer(_reaches_all, mixing))
 
 
 def smallest_eigenvalue(mixing: Any) -> float:
@@ -246,7 +274,7 @@ def smallest_eigenvalue(mixing: Any) -> float:
     >>> round(fs.network.smallest_eigenvalue(fs.network.ring(4)), 6)
     -0.333333
     """
-    return float(np.linalg.eigvalsh(check_mixing(mixing))[0])
+    return float(_answer(_extremes, mixing)[0])
 
 
 def second_eigenvalue(mixing: Any) -> float:
@@ -257,8 +285,7 @@ def second_eigenvalue(mixing: Any) -> float:
     >>> round(fs.network.second_eigenvalue(fs.network.ring(4)), 6)
     0.333333
     """
-    values = np.linalg.eigvalsh(check_mixing(mixing))
-    return float(max(abs(values[-2]), abs(values[0]))) if len(values) > 1 else 0.0
+    return float(_answer(_extremes, mixing)[1])
 
 
 def spectral_gap(mixing: Any) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.interfaces import Algorithm, Problem, validate
+from fedsim.interfaces import Algorithm, Problem
 from fedsim.laws.law import Law
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import positive, whole
@@ -64,7 +64,6 @@ def rounds_to(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any 
     """
     eps = positive("eps", eps)
     limit = whole("max_rounds", max_rounds, 0, 2**53)
-    validate(problem, algorithm, start)
     low = 0
     high = min(DENSE, limit)
     grid = np.arange(high + 1)

@@ -17,7 +17,9 @@ from ..figure import note
 from . import linear, shared as de
 
 LATE = 10**12
-"""Iterations after which every law here is stationary; powers of the map cost nothing more."""
+"""Iterations after which every law and bound here is stationary."""
+DOUBLED = 2**40
+"""About as many: one power of the map, where a round number would be the product of many."""
 CIRCULANT, LAZY, RANDOM, SINGLE = "circle with k neighbours a side", "lazy complete", "random", "other"
 FAMILIES = (CIRCULANT, LAZY, RANDOM, SINGLE)
 
@@ -75,7 +77,7 @@ def equal_curvature(problem: fs.Quadratic) -> fs.Quadratic:
 
 def limits(problem: Any, algorithm: fs.DESGLD) -> tuple[float, float]:
     """Stationary W2 of the average, and mean over agents."""
-    law = theory.exact_law(problem, algorithm, LATE, record=[])
+    law = theory.exact_law(problem, algorithm, DOUBLED, record=[])
     return float(law.w2()[-1]), float(theory.de_sgld.clients_w2(law)[-1])
 
 

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 import fedsim as fs
 import theory
+from fedsim.stability.search import stability_radius
 
 from .. import plot
 from ..figure import ByScale, Drawing, Finding, Parameter, Tables, note, settings
@@ -118,7 +119,7 @@ def _stability(p: Any, data: int, kind: str, length: float) -> dict[str, float]:
     """Smallest unstable T; infinity when there is none up to most_steps."""
     problem, grid = problem_of(p, data), spaced(p.most_steps, p.n_tried)
     unstable = (float(steps) for steps in grid
-                if _stationary(problem, _algorithm(p, kind, int(steps), length)) is None)
+                if not stability_radius(problem, _algorithm(p, kind, int(steps), length)) < 1.0)
     return {"unstable_from": next(unstable, np.inf), "tried_to": int(grid[-1])}
 
 

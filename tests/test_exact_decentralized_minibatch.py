@@ -114,10 +114,32 @@ class TestMinibatches:
         components = general.Components(problem.curvature_problem(), network.ring(12), True)
         data, size = MinibatchNoise(problem), 48
         step = minibatch.MinibatchMap(components, general.Move(0.05, None, 0.1), data)
-        table = np.stack([step.response[1](row.reshape(12, 2, 2)).ravel() for row in np.eye(size)], axis=1)
+        table = np.stack([step.react(row.reshape(12, 2, 2)).ravel() for row in np.eye(size)], axis=1)
         assert size > minibatch.DENSE_UNKNOWNS
         assert step.radius() == pytest.approx(np.abs(np.linalg.eigvals(table)).max(), rel=1e-7)
         assert step.contracts() == (step.radius() < 1.0)
+
+    @pytest.mark.parametrize("keep", [None, 0.9])
+    def test_own_blocks_are_those_of_the_whole_solution(self, keep):
+        """With their own eigenvectors, and by doubling where there are velocities."""
+        problem = regression(2)
+        components = general.Components(problem.curvature_problem(), network.ring(2), True)
+        step = minibatch.MinibatchMap(components, general.Move(0.02, keep, 0.04), MinibatchNoise(problem))
+        root = np.random.default_rng(3).standard_normal((2, components.width, components.width))
+        blocks, source = root @ root.swapaxes(1, 2), np.zeros((1, step.size, step.size))
+        step.add_noise(source, 0.02**2 * step.data.linear(blocks)[None])
+        close(step.react(blocks), components.own(step.solve(source))[0], 1e-12)
+
+    @pytest.mark.parametrize("share", [0.5, 0.99, 1.01, 1.05])
+    def test_contraction_is_told_on_both_sides_of_the_limit(self, share):
+        problem = regression(2)
+        components = general.Components(problem.curvature_problem(), network.ring(2), True)
+        mean_limit = fs.DESGLD(0.02, network.ring(2)).stability(problem.as_quadratic()).max_step_size
+        with pytest.raises(fs.UnstableStepSize) as caught:
+            theory.stationary_law(problem, fs.DESGLD(0.999 * mean_limit, network.ring(2)))
+        move = general.Move(share * caught.value.limit, None, 2.0 * share * caught.value.limit)
+        step = minibatch.MinibatchMap(components, move, MinibatchNoise(problem))
+        assert step.contracts() == (step.radius() < 1.0) == (share < 1.0)
 
     def test_rounds_cannot_be_sampled(self):
         with pytest.raises(NoExactLaw, match="minibatches"):

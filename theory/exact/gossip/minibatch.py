@@ -22,14 +22,17 @@ import numpy as np
 from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array
 
-from ..affine import NoExactLaw
+from ..affine import NoExactLaw, symmetrised
 from ..batches import fixed_covariance, require_fixed
+from .average_first import FLAT
 from .general import GossipMap
 
 arpack = lazy("scipy.sparse.linalg")
 
 DENSE_UNKNOWNS = 30
 """Up to this many entries of client covariances the radius is that of a dense matrix."""
+TRIES = 12
+"""Applications of the map to client covariances that may decide whether they contract, before the radius."""
 
 
 @dataclass(frozen=True)
@@ -60,28 +63,56 @@ class MinibatchMap(GossipMap):
         return lambda number: self
 
     @cached_property
-    def response(self) -> tuple[Any, Callable[[Array], Array]]:
-        """Solver of S = M S M' + Q, and the map of client covariances (N, d, d) whose radius decides."""
-        solve = GossipMap(self.components, self.move).lyapunov()
+    def solve(self) -> Callable[[Array], Array]:
+        """Solver of S = M S M' + Q."""
+        return GossipMap(self.components, self.move).lyapunov()
+
+    @cached_property
+    def react(self) -> Callable[[Array], Array]:
+        """The map of client covariances (N, d, d) whose radius decides."""
+        factor = self.move.size * self.move.size
+        short = self._own_blocks() if self.move.keep is None else None
 
         def react(blocks: Array) -> Array:
+            noise = factor * self.data.linear(blocks)
+            if short is not None:
+                return short(noise)
             source = np.zeros((1, self.size, self.size))
-            self.add_noise(source, self.move.size * self.move.size * self.data.linear(blocks)[None])
-            return self.components.own(solve(source))[0]
+            self.add_noise(source, noise[None])
+            return self.components.own(self.solve(source))[0]
 
-        return solve, react
+        return react
+
+    def _own_blocks(self) -> Callable[[Array], Array] | None:
+        """`solve` from the clients' own noise to their own blocks, in eigenvectors: two products of four.
+
+        None where they have not the digits.
+        """
+        turned = GossipMap(self.components, self.move).turned
+        values, vectors = np.linalg.eigh(symmetrised(turned.inner.deviation[0]))
+        if values.max() >= -FLAT:
+            return None
+        rows = turned.coordinates.state(vectors[None])[0]
+        own, gaps = rows.reshape(*self._table[:2], -1), -(values[:, None] + values + np.outer(values, values))
+
+        def solved(noise: Array) -> Array:
+            states = rows.T @ (noise @ own).reshape(rows.shape) / gaps
+            return symmetrised((rows @ states).reshape(own.shape) @ own.swapaxes(1, 2))
+
+        return solved
 
     def contracts(self) -> bool:
         """Does the second moment contract, given that the mean does?"""
         blocks = np.broadcast_to(np.eye(self.components.width), self._table)
-        for _ in range(3):  # a map of cones that takes any inner point below itself has radius below one
-            after = self.response[1](blocks)
+        for _ in range(TRIES):  # a map of cones that takes an inner point below itself has radius below one
+            after = self.react(blocks)
             values, vectors = np.linalg.eigh(blocks)
             if values.min() <= 1e-8 * values.max():
                 break
             root = vectors / np.sqrt(values)[:, None, :]
-            if np.linalg.eigvalsh(root.swapaxes(1, 2) @ after @ root).max() < 1.0:
-                return True
+            ratios = np.linalg.eigvalsh(root.swapaxes(1, 2) @ after @ root)
+            if ratios.max() < 1.0 or ratios.min() >= 1.0:  # and one that takes it above itself has not
+                return bool(ratios.max() < 1.0)
             blocks = after
         return self.radius() < 1.0
 
@@ -90,7 +121,7 @@ class MinibatchMap(GossipMap):
         size, start = int(np.prod(self._table)), np.broadcast_to(np.eye(self._table[1]), self._table)
 
         def flat(vector: Array) -> Array:
-            return self.response[1](vector.reshape(self._table)).ravel()
+            return self.react(vector.reshape(self._table)).ravel()
 
         if not flat(start).any():
             return 0.0
@@ -107,12 +138,12 @@ class MinibatchMap(GossipMap):
 
     def stationary(self) -> tuple[Array, Array]:
         """Fixed moments; the caller has checked that the second moment contracts."""
-        mean, (solve, react), c = self.fixed_mean(), self.response, self.components
+        mean, c = self.fixed_mean(), self.components
 
         def solved(blocks: Array) -> Array:
             source = np.zeros((1, self.size, self.size))
             self.add_noise(source, self._noises(c.positions(mean), blocks))
-            return solve(source)
+            return self.solve(source)
 
-        cov = solved(fixed_covariance(react, c.own(solved(np.zeros(self._table)))[0]))
+        cov = solved(fixed_covariance(self.react, c.own(solved(np.zeros(self._table)))[0]))
         return mean, require_fixed(cov, solved(c.own(cov)[0]))  # the check, and one more digit

@@ -42,6 +42,10 @@ def evolve(rounds: np.ndarray, mean: Array, cov: Array | None, maps: Any, head: 
     stepped = not hasattr(maps, "step")
     powers = [maps]
     for before, now in pairwise(rounds.tolist()):
+        if not stepped and now == before + 1 > len(head):  # every round is recorded
+            mean, cov = maps.step(mean, cov)
+            yield mean, cov
+            continue
         for number in range(before, now if stepped else min(now, len(head))):
             step = head[number] if number < len(head) else maps(number)
             mean, cov = step.step(mean, cov)

@@ -48,8 +48,11 @@ def simulated(p: Any, runs: Iterable[tuple[Any, Any, dict[str, Any]]]) -> Tables
 
 def settles(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> bool:
     """Do mean and second moment contract with these minibatches?"""
-    mean = stability_radius(problem.as_quadratic(), algorithm)
-    return mean < 1.0 and _map(problem, algorithm)[1].contracts()
+    return _contracts(problem, algorithm, _map(problem, algorithm)[1])
+
+
+def _contracts(problem: fs.LinearRegression, algorithm: fs.DESGLD, moves: MinibatchMap) -> bool:
+    return stability_radius(problem.as_quadratic(), algorithm) < 1.0 and moves.contracts()
 
 
 def _map(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> tuple[Components, MinibatchMap]:
@@ -63,9 +66,9 @@ def stationary(problem: fs.LinearRegression, algorithm: fs.DESGLD) -> list[fs.Ga
     if problem.batch_size is None:
         law = theory.exact_law(problem, algorithm, linear.LATE, record=[])
         return [view.at(linear.LATE) for view in (law, *law.clients)]
-    if not settles(problem, algorithm):
-        return []
     views, moves = _map(problem, algorithm)
+    if not _contracts(problem, algorithm, moves):
+        return []
     means, covs = views.views(*moves.stationary())
     assert covs is not None
     return [fs.Gaussian(mean, cov) for mean, cov in zip(means, covs, strict=True)]

@@ -15,7 +15,8 @@ from scipy.optimize import brentq
 import fedsim as fs
 import theory
 from fedsim import network
-from theory.exact.gossip import common_hessian
+from theory.exact import families
+from theory.exact.gossip import common_hessian, general, white
 
 HARMONIC = fs.schedules.Harmonic(6.0, 0.4)
 
@@ -74,6 +75,53 @@ def test_powers_are_many_steps(same):
         for one, other in zip((few, *few.clients), (every, *every.clients), strict=True):
             close(one.mean, other.mean[few.rounds], 1e-12)
             close(one.cov, other.cov[few.rounds], 1e-12)
+
+
+@pytest.mark.parametrize("numbers", [white.NUMBERS, 40])
+def test_eigenvectors_are_many_steps(numbers, monkeypatch):
+    """White noise by eigenvectors against stepping, in one piece and in many."""
+    monkeypatch.setattr(white, "NUMBERS", numbers)
+    rng = np.random.default_rng(5)
+    for number, structure in enumerate(("dense", "diagonal", "dense", "diagonal")):
+        problem = drawn_quadratic(rng, structure, (None, "std")[number // 2], 5, 2, weighted=number < 2)
+        algorithm = fs.DESGLD(0.1, network.ring(5))
+        for start in (gaussian_start(2, structure == "diagonal"), rng.standard_normal((5, 2))):
+            used: list[bool] = []
+
+            def of(cls, step, rounds, used=used, ours=white.WhiteLaw.of):
+                used.append(ours(step, rounds) is not None)
+                return ours(step, rounds)
+
+            options = {"start": start, "covariance": "full" if structure == "dense" else "diagonal"}
+            with monkeypatch.context() as patch:
+                patch.setattr(white.WhiteLaw, "of", classmethod(of))
+                fast = theory.exact_law(problem, algorithm, 60, **options)
+            with monkeypatch.context() as patch:
+                patch.setattr(white.WhiteLaw, "of", classmethod(lambda cls, step, rounds: None))
+                stepped = theory.exact_law(problem, algorithm, 60, **options)
+            assert used == [True]
+            same_laws(fast, stepped, 1e-13)
+
+
+def test_eigenvectors_only_where_they_hold():
+    """Not for coloured noise, velocities, contraction that is slow from either side, nor for few steps."""
+    rng, mixing = np.random.default_rng(6), network.ring(4)
+
+    def found(problem, algorithm, n_rounds=100):
+        step = general.GossipMap(general.Components(problem, mixing, True),
+                                 families.family_of(algorithm).move(algorithm, algorithm.step_size))
+        return white.WhiteLaw.of(step, np.array([0, n_rounds]))
+
+    problem = fs.Quadratic(spd(rng, 4, 2), rng.standard_normal((4, 2)), None, 0.5)
+    assert found(problem, fs.DESGLD(0.1, mixing)) is not None
+    limit = fs.DESGLD(0.1, mixing).stability(problem).max_step_size
+    assert found(problem, fs.DESGLD(0.1, mixing), 0) is None
+    assert found(problem, fs.DESGHMC(0.1, 2.0, mixing)) is None
+    for step_size in (1e-5, 0.99999 * limit, 1.1 * limit):
+        assert found(problem, fs.DESGLD(step_size, mixing)) is None
+    for weights, noise in ((None, spd(rng, 4, 2)), ([0.4, 0.3, 0.2, 0.1], 0.5)):
+        coloured = fs.Quadratic(problem.hessians, problem.minimizers, weights, noise)
+        assert found(coloured, fs.DESGLD(0.1, mixing)) is None
 
 
 class TestSharedCurvature:

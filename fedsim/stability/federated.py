@@ -116,7 +116,7 @@ def turned_back(values: Array, vectors: Array) -> Array:
     return (vectors * values[:, None, :]) @ np.swapaxes(vectors, 1, 2)
 
 
-def powers_shift(shift: Array, n: int) -> Array:
+def powers_shift(shift: Array, n: int | Array) -> Array:
     """(1 + shift)^n - 1, accurate for a tiny shift."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(shift > -1.0, np.expm1(n * np.log1p(np.maximum(shift, -1.0))),

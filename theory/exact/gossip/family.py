@@ -20,6 +20,7 @@ from ..federated.joint import JointLaw
 from .common_hessian import ModeLaw
 from .general import Components, GossipMap, Move
 from .minibatch import MinibatchMap
+from .white import WhiteLaw
 
 
 class DecentralizedFamily(ExactFamily):
@@ -59,10 +60,15 @@ class DecentralizedFamily(ExactFamily):
         if cov is None and has_minibatches(problem):
             problem = problem.curvature_problem()
         law, step = self._law(problem, algorithm, cov, full)
-        maps = self._maps(algorithm, step)
+        maps, velocities = self._maps(algorithm, step), self.velocities(problem, algorithm)
+        begin = law.begin(mean, velocities, cov)
         if algorithm.schedule.is_constant:
-            maps = maps(0).power(rounds)
-        begin = law.begin(mean, self.velocities(problem, algorithm), cov)
+            constant = maps(0)
+            if cov is not None and type(constant) is GossipMap:
+                white = WhiteLaw.of(constant, rounds)
+                if white is not None:
+                    return white.views(rounds, begin[0], cov)
+            maps = constant.power(rounds)
         return itertools.starmap(law.views, evolve(rounds, *begin, maps))
 
     def _steps(self, problem: Any, algorithm: Any, dense: bool) -> tuple[Components, Callable[[Move], Any]]:

@@ -71,11 +71,11 @@ def test_mutants_are_explained_as_what_they_are():
 def test_the_general_body_and_the_layout():
     wide = fs.explain(fs.Quadratic(np.ones((3, 4)), np.ones((3, 4)), gradient_noise=0.2), fs.FALD(0.1))
     assert wide["langevin"] == "fedsim.problems.gradients:_langevin (the general one)"
-    assert wide["below 32 replicas"] == "pairs of coordinates, of NoisyGradients(CoordinateQuadratic)"
+    assert wide["below 28 replicas"] == "pairs of coordinates, of NoisyGradients(CoordinateQuadratic)"
     assert wide["gradient noise"] == "normal, in every gradient" and wide["minibatches"].startswith("none")
     plane = fs.explain(PROBLEM, fs.FALD(0.1))
     assert plane["langevin"] == "fedsim.problems.quadratic.gradients:_langevin_plane"
-    assert plane["below 32 replicas"] == "the same" and plane["gradient noise"] == "none"
+    assert plane["below 28 replicas"] == "the same" and plane["gradient noise"] == "none"
     batches = fs.explain(fs.GaussianMean([1.0, 2.0, 3.0], batch_size=2), fs.StaleSGLD(0.01, fs.Workers(3)))
     assert batches["minibatches"] == "drawn for every gradient"
     assert batches["past_place"] == "fedsim.algorithms.stale:_after_listed_age"

@@ -53,7 +53,7 @@ class LaneState(NamedTuple):
     unfolded: Array
 
 
-FEW_REPLICAS = 32
+FEW_REPLICAS = 28
 """Below this, rows of coordinates are longer than rows of replicas and run faster."""
 
 

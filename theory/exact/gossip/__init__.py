@@ -10,7 +10,8 @@ A = blkdiag(A_i), where client i's noise has covariance D_i = h I + eta^2 G_i an
 eta, beta and h. So mean and covariance of the stacked state obey m' = M m + v, S' = M S M' + Q, and what
 is reported are the laws of the uniform average and of every client. `general` propagates the stacked
 state, coordinate by coordinate where coordinates do not mix; `common_hessian` uses that for a common Hessian
-the eigenvectors of W decouple; `minibatch` has noise whose covariance depends on the state.
+the eigenvectors of W decouple; `white` takes many steps without velocities at once where noise is white;
+`minibatch` has noise whose covariance depends on the state.
 
 Source: DE-SGLD equations (2), (13), (32) and (33) for the recursions; the laws are derived.
 """

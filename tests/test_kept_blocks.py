@@ -1,15 +1,17 @@
 """Blocks of a checkpoint: none is lost to Ctrl-C, none silently not kept, none of other code taken."""
 
 import errno
+import itertools
 import os
 import shutil
+import threading
 
 import numpy as np
 import pytest
 from interrupting import ctrl_c_after
 
 import fedsim as fs
-from fedsim.engine import checkpoint, job, running
+from fedsim.engine import block, checkpoint, job, running
 
 PROBLEM = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.2], [-0.2, 0.7]]], [[0.0, 1.0], [2.0, 3.0]])
 
@@ -26,6 +28,15 @@ def kept(folder):
 
 def test_the_block_of_the_other_thread_is_kept(tmp_path, monkeypatch):
     """Two of them are under way when the first is handed over."""
+    numbers, second, run_to = itertools.count(), threading.Event(), block.BlockPart.run_to
+
+    def after_the_second_has_begun(part, *words):
+        if next(numbers):
+            second.set()
+        assert second.wait(60.0)
+        return run_to(part, *words)
+
+    monkeypatch.setattr(block.BlockPart, "run_to", after_the_second_has_begun)
     monkeypatch.setattr(running, "tqdm", ctrl_c_after(1))
     with pytest.raises(KeyboardInterrupt):
         simulate(tmp_path)

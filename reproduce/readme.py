@@ -23,7 +23,7 @@ from .verdicts import CLAIM_WORDS, FAIL, FINDING_WORDS, MISPRINT, PASS, counted,
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "tests" / "benchmarks" / "results.csv"
 """Written by `make bench`: one row a contestant, the header is the table's."""
-SHOWN = ("i", "iv", "de", "stale")
+SHOWN = ("i", "iv", "de", "de-minibatch", "stale")
 PAPERS = {"fa_ld": "FA-LD", "privacy": "FA-LD", "fa_hmc": "FA-HMC", "de": "DE-SGLD and DE-SGHMC",
           "stale": "Stale gradients"}
 """The papers by the beginning of their figures' ids."""

@@ -18,6 +18,7 @@ from .report import as_csv, as_text, joined, record
 
 HERE = Path(__file__).resolve().parent
 QUICK = 0.1
+REPEATS = 30
 
 
 def _chosen(text: str | None, known: tuple[str, ...], what: str) -> tuple[str, ...]:
@@ -48,7 +49,7 @@ def main() -> int:
                         help="a tenth of the work, 3 repetitions, nothing kept")
     parser.add_argument("--cases", help="comma separated, of " + ", ".join(case.name for case in CASES))
     parser.add_argument("--contestants", help="comma separated, of " + ", ".join(CONTESTANTS))
-    parser.add_argument("--repeats", type=int, help="repetitions, 5 by default")
+    parser.add_argument("--repeats", type=int, help=f"repetitions, {REPEATS} by default")
     parser.add_argument("--output", type=Path, help="folder for results.json and results.csv; by default "
                         "this one for the full comparison or with --update, none for a part of it")
     parser.add_argument("--update", action="store_true",
@@ -57,7 +58,7 @@ def main() -> int:
                         help="an interpreter that has NumPy and " + " and ".join(PEERS) + ", which are left "
                         "out where it has not; by default this one")
     options = parser.parse_args()
-    repeats = options.repeats or (3 if options.quick else 5)
+    repeats = options.repeats or (3 if options.quick else REPEATS)
     factor = QUICK if options.quick else 1.0
     names = _chosen(options.cases, tuple(case.name for case in CASES), "case")
     contestants = _chosen(options.contestants, CONTESTANTS, "contestant")

@@ -121,19 +121,19 @@ _SLOW = {"NumPy": 1 / 3, "NumPy in modes": 1 / 3, "JAX natural": 1 / 12, "JAX tu
 
 CASES = (
     FederatedCase(
-        name="i", title="FA-LD, N=50, d=2, dense, K=10, 300 replicas, 20,000 steps, shared noise 1/4",
-        n_clients=50, dim=2, n_replicas=300, n_rounds=2000, check_replicas=65536, check_rounds=2,
+        name="i", title="FA-LD, N=50, d=2, dense, K=10, 300 replicas, 5,000 steps, shared noise 1/4",
+        n_clients=50, dim=2, n_replicas=300, n_rounds=500, check_replicas=65536, check_rounds=2,
         fractions=_SLOW),
     FederatedCase(
         name="i-0", title="as i, without shared noise", n_clients=50, dim=2, shared_noise=0.0,
-        n_replicas=300, n_rounds=2000, check_replicas=65536, check_rounds=2, fractions=_SLOW),
+        n_replicas=300, n_rounds=500, check_replicas=65536, check_rounds=2, fractions=_SLOW),
     FederatedCase(
-        name="ii", title="FA-LD, N=20, d=50, dense, K=10, 256 replicas, 1,000 steps, shared noise 1/4",
-        n_clients=20, dim=50, n_replicas=256, n_rounds=100, check_replicas=8192, check_rounds=2,
+        name="ii", title="FA-LD, N=20, d=50, dense, K=10, 256 replicas, 250 steps, shared noise 1/4",
+        n_clients=20, dim=50, n_replicas=256, n_rounds=25, check_replicas=8192, check_rounds=2,
         fractions=_SLOW),
     FederatedCase(
-        name="iii", title="FA-LD, N=2, d=1000, isotropic, K=10, 64 replicas, 4,000 steps, shared noise 1/4",
-        n_clients=2, dim=1000, isotropic=True, n_replicas=64, n_rounds=400, check_replicas=2048,
+        name="iii", title="FA-LD, N=2, d=1000, isotropic, K=10, 64 replicas, 1,000 steps, shared noise 1/4",
+        n_clients=2, dim=1000, isotropic=True, n_replicas=64, n_rounds=100, check_replicas=2048,
         check_rounds=2, fractions=_SLOW),
     HamiltonianCase(
         name="iv", title="FA-HMC, N=20, d=2, dense, K=5, T=10, 320 replicas, 1,500 rounds, shared noise 1 "
@@ -141,18 +141,18 @@ CASES = (
         n_rounds=1500, check_replicas=65536, check_rounds=2, fractions=_SLOW),
     HamiltonianCase(
         name="iv-1/4", title="as iv, shared noise 1/4", n_clients=20, dim=2,
-        n_replicas=320, n_rounds=1000, check_replicas=65536, check_rounds=2, fractions=_SLOW),
+        n_replicas=320, n_rounds=500, check_replicas=65536, check_rounds=2, fractions=_SLOW),
     HamiltonianCase(
         name="iv-0", title="as iv, without shared noise", n_clients=20, dim=2, shared_noise=0.0,
-        n_replicas=320, n_rounds=1000, check_replicas=65536, check_rounds=2, fractions=_SLOW),
+        n_replicas=320, n_rounds=500, check_replicas=65536, check_rounds=2, fractions=_SLOW),
     HamiltonianCase(
         name="v", title="FA-HMC, N=20, d=10, dense, K=5, T=10, 320 replicas, 200 rounds, shared noise 1 "
         "(the default)", n_clients=20, dim=10, shared_noise=1.0, n_replicas=320,
         n_rounds=200, check_replicas=16384, check_rounds=2, fractions=_SLOW),
     HamiltonianCase(
         name="v-1/4", title="as v, shared noise 1/4", n_clients=20, dim=10,
-        n_replicas=320, n_rounds=150, check_replicas=16384, check_rounds=2, fractions=_SLOW),
+        n_replicas=320, n_rounds=75, check_replicas=16384, check_rounds=2, fractions=_SLOW),
     HamiltonianCase(
         name="v-0", title="as v, without shared noise", n_clients=20, dim=10, shared_noise=0.0,
-        n_replicas=320, n_rounds=150, check_replicas=16384, check_rounds=2, fractions=_SLOW),
+        n_replicas=320, n_rounds=75, check_replicas=16384, check_rounds=2, fractions=_SLOW),
 )

@@ -123,14 +123,14 @@ _PEER = "another map: clients updated one by one, minibatches of {} only; law no
 
 CASES = (
     GossipCase(
-        name="de", title="DE-SGLD, linear regression, N=100, d=2, ring, 100 replicas, 16,000 iterations",
-        n_clients=100, n_data=50, dim=2, step_size=0.009, n_replicas=100, n_rounds=16000,
+        name="de", title="DE-SGLD, linear regression, N=100, d=2, ring, 100 replicas, 4,000 iterations",
+        n_clients=100, n_data=50, dim=2, step_size=0.009, n_replicas=100, n_rounds=4000,
         check_replicas=32768, check_rounds=4,
-        fractions={"NumPy": 1 / 2, "JAX tuned": 1 / 4, "JAX own normals": 1 / 2, "desgld": 1 / 1600},
+        fractions={"NumPy": 1 / 2, "JAX tuned": 1 / 4, "JAX own normals": 1 / 2, "desgld": 1 / 400},
         replicas={"desgld": 1}, notes={"desgld": _PEER.format("50 rows drawn at random")}),
     GossipCase(
         name="de-minibatch", title="as de, with minibatches of 25 of a client's 50 data with replacement, "
-        "1,000 iterations", n_clients=100, n_data=50, dim=2, step_size=0.008, batch_size=25, n_replicas=100,
-        n_rounds=1000, check_replicas=32768, check_rounds=4, fractions={"NumPy": 1 / 2, "desgld": 1 / 100},
+        "400 iterations", n_clients=100, n_data=50, dim=2, step_size=0.008, batch_size=25, n_replicas=100,
+        n_rounds=400, check_replicas=32768, check_rounds=4, fractions={"NumPy": 1 / 2, "desgld": 1 / 40},
         replicas={"desgld": 1}, notes={"desgld": _PEER.format("25 rows")}),
 )

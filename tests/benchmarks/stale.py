@@ -86,11 +86,11 @@ _SLOW = {"NumPy": 1 / 3, "NumPy by updates": 1 / 6, "JAX tuned": 1 / 10, "JAX ow
 CASES = (
     StaleCase(
         name="stale", title="stale SGLD, Gaussian model of 1,000 data, d=1, staleness 8, 200 replicas, "
-        "1,000,000 updates", n_data=1000, staleness=8, relative_step=0.1, averages=False, n_replicas=200,
-        n_rounds=1_000_000, check_replicas=65536, check_rounds=15, fractions=_SLOW),
+        "300,000 updates", n_data=1000, staleness=8, relative_step=0.1, averages=False, n_replicas=200,
+        n_rounds=300_000, check_replicas=65536, check_rounds=15, fractions=_SLOW),
     StaleCase(
         name="stale-average", title="as stale, with the average of the squares of all iterates, "
-        "400,000 updates",
-        n_data=1000, staleness=8, relative_step=0.1, averages=True, n_replicas=200, n_rounds=400_000,
+        "200,000 updates",
+        n_data=1000, staleness=8, relative_step=0.1, averages=True, n_replicas=200, n_rounds=200_000,
         check_replicas=65536, check_rounds=45, fractions=_SLOW),
 )

@@ -129,8 +129,9 @@ CASES = (
         fractions={"NumPy": 1 / 2, "JAX tuned": 1 / 4, "JAX own normals": 1 / 2, "desgld": 1 / 400},
         replicas={"desgld": 1}, notes={"desgld": _PEER.format("50 rows drawn at random")}),
     GossipCase(
-        name="de-minibatch", title="DE-SGLD, linear regression, N=100, d=2, ring, minibatches of 25 of 50 data, "
-        "400 iterations", n_clients=100, n_data=50, dim=2, step_size=0.008, batch_size=25, n_replicas=100,
-        n_rounds=400, check_replicas=32768, check_rounds=4, fractions={"NumPy": 1 / 2, "desgld": 1 / 40},
-        replicas={"desgld": 1}, notes={"desgld": _PEER.format("25 rows")}),
+        name="de-minibatch", title="DE-SGLD, linear regression, N=100, d=2, ring, minibatches of 25 of 50 "
+        "data, 400 iterations", n_clients=100, n_data=50, dim=2, step_size=0.008, batch_size=25,
+        n_replicas=100, n_rounds=400, check_replicas=32768, check_rounds=4,
+        fractions={"NumPy": 1 / 2, "desgld": 1 / 40}, replicas={"desgld": 1},
+        notes={"desgld": _PEER.format("25 rows")}),
 )

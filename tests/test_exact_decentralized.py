@@ -103,6 +103,17 @@ def test_eigenvectors_are_many_steps(numbers, monkeypatch):
             same_laws(fast, stepped, 1e-13)
 
 
+def test_eigenvectors_whose_eigenvalues_are_nearly_equal(monkeypatch):
+    """Clients that differ in the eleventh digit on a ring, whose waves come in pairs."""
+    rng = np.random.default_rng(7)
+    problem = fs.Quadratic(1.0 + 1e-11 * rng.random((12, 1)), rng.standard_normal((12, 1)))
+    algorithm = fs.DESGLD(0.0028, network.ring(12))
+    fast = theory.exact_law(problem, algorithm, 379)
+    with monkeypatch.context() as patch:
+        patch.setattr(white.WhiteLaw, "of", classmethod(lambda cls, step, rounds: None))
+        same_laws(fast, theory.exact_law(problem, algorithm, 379), 1e-12)
+
+
 def test_eigenvectors_only_where_they_hold():
     """Not for coloured noise, velocities, contraction that is slow from either side, nor for few steps."""
     rng, mixing = np.random.default_rng(6), network.ring(4)

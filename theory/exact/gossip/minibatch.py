@@ -26,6 +26,7 @@ from ..affine import NoExactLaw, symmetrised
 from ..batches import fixed_covariance, require_fixed
 from .average_first import FLAT
 from .general import GossipMap
+from .white import eigenvectors
 
 arpack = lazy("scipy.sparse.linalg")
 
@@ -88,11 +89,9 @@ class MinibatchMap(GossipMap):
 
         None where they have not the digits.
         """
-        turned = GossipMap(self.components, self.move).turned
-        values, vectors = np.linalg.eigh(symmetrised(turned.inner.deviation[0]))
+        (values,), (rows,) = eigenvectors(GossipMap(self.components, self.move))
         if values.max() >= -FLAT:
             return None
-        rows = turned.coordinates.state(vectors[None])[0]
         own, gaps = rows.reshape(*self._table[:2], -1), -(values[:, None] + values + np.outer(values, values))
 
         def solved(noise: Array) -> Array:

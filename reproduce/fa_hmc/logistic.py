@@ -37,7 +37,8 @@ REFERENCE_CHAINS = [Parameter("reference_chains", ByScale(30, 50, 400), "ours", 
 
 def round_map(problem: fs.Quadratic, algorithm: fs.FAHMC) -> Round:
     """M (d, d), v (d,) and Q (d, d) of a round: the average goes from x to M x + v + N(0, Q)."""
-    clients, w = FAHMCFamily().rounds(problem, algorithm, False, False)(0), problem.weights
+    rounds, w = FAHMCFamily().rounds(problem, algorithm, False, False)[0], problem.weights
+    clients = rounds(np.array([0])).at(0)
     deviation = np.tensordot(w, clients.deviations, 1)
     noise = clients.shared_average + np.tensordot(w**2, clients.own, 1)
     if deviation.ndim == 1:

@@ -134,6 +134,10 @@ class AffineMap:
     def lift(self) -> Array:
         """What the round does to the covariance's blocks, as a matrix on their entries minus the identity."""
         own = self.deviation[None]
+        if self.width == 1:  # without products of tables, which are dear
+            one, other = (own.swapaxes(0, 1), own) if self.between else (own[0], own[0])
+            lift = one + other + one * other
+            return lift if self.spread is None else lift + self.squares
         half = np.eye(self.width) + 0.5 * own
         lift = kron(own, half, self.between) + kron(half, own, self.between)
         return lift if self.spread is None else lift + self.squares

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +12,15 @@ import numpy as np
 from fedsim.settings.validation import Array
 
 from .affine import AffineMap, Moments
+
+TOGETHER = 32
+"""Rounds whose maps are made together where each has its own."""
+
+
+def batched(make: Callable[[np.ndarray], Sequence[Any]], size: int) -> Callable[[int], Any]:
+    """`make` for one number at a time, called for `size` of them together."""
+    together = lru_cache(maxsize=1)(lambda batch: make(batch * size + np.arange(size)))
+    return lambda number: together(number // size)[number % size]
 
 
 def composed(maps: Iterable[Any]) -> Any:

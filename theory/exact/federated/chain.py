@@ -13,16 +13,15 @@ the identity keep their relative accuracy when a step hardly moves. `spectrum` g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ..evolution import composed, leap
+from ..evolution import TOGETHER, composed, leap
 
 BATCH = 1_000_000
 """Numbers held for local steps of different sizes at a time."""
@@ -116,7 +115,10 @@ def local_step(parts: Sequence[Any], values: Array, noisy: bool) -> Motion:
 
 
 class Round(NamedTuple):
-    """Motions (p, ., g, d), one after the other, so many times; directions index curvatures (g, d)."""
+    """Motions (p, ., S, g, d) of S rounds, one after the other, so many times.
+
+    Directions index curvatures (g, d); what is answered begins with S.
+    """
 
     motions: Sequence[Motion]
     repeats: int
@@ -201,28 +203,21 @@ class Steps:
         values = np.broadcast_to(self.values, (len(steps), *self.values.shape))
         return local_step(parts, values, self.noisy)
 
-    def rounds(self) -> Callable[[int], Round]:
-        """A function of the round's number."""
-        if self.equal is None:
-            return batched(self._rounds, self.room // self.every)
-        same = Round([self.equal], self.every)
-        return lambda number: same
+    @property
+    def together(self) -> int:
+        """How many rounds are made at a time."""
+        return min(max(1, self.room // self.every), TOGETHER)
 
-    def _rounds(self, numbers: np.ndarray) -> list[Round]:
+    def rounds(self, numbers: np.ndarray) -> Round:
+        """Of these numbers; of all of them where steps are `equal`."""
+        if self.equal is not None:
+            return Round([Motion(*(x[:, :, None] for x in self.equal))], self.every)
         pieces = []
         for start in range(0, self.every, self.room):
             steps = np.arange(start, min(self.every, start + self.room))
             motions = self.motions(np.add.outer(numbers * self.every, steps).ravel())
             pieces.append(_folded(motions, len(steps)))
-        return [Round([Motion(*(x[:, :, i] for x in piece)) for piece in pieces], 1)
-                for i in range(len(numbers))]
-
-
-def batched(make: Callable[[np.ndarray], Sequence[Any]], size: int) -> Callable[[int], Any]:
-    """`make` for one number at a time, called for up to `size` of them together."""
-    size = min(max(1, size), 32)
-    together = lru_cache(maxsize=1)(lambda batch: make(batch * size + np.arange(size)))
-    return lambda number: together(number // size)[number % size]
+        return Round(pieces, 1)
 
 
 def _folded(steps: Motion, count: int) -> Motion:

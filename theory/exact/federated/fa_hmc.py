@@ -67,24 +67,26 @@ class FAHMCFamily(FederatedFamily):
         return int(algorithm.debias == "stale")
 
     def rounds(self, problem: Any, algorithm: Any, variances: bool,
-               sampling: bool) -> Callable[[int], ClientMaps]:
-        plain = super().rounds(problem, algorithm, variances, sampling)
+               sampling: bool) -> tuple[Callable[[np.ndarray], ClientMaps], int]:
+        plain, together = super().rounds(problem, algorithm, variances, sampling)
 
-        def clients(number: int) -> ClientMaps:
-            own = plain(number)
-            if own.deviations.ndim == 3:
+        def clients(numbers: np.ndarray) -> ClientMaps:
+            own = plain(numbers)
+            if own.deviations.ndim == 4:
                 towards = np.linalg.solve(problem.dense_hessians, -own.deviations) @ problem.mean_hessian
             else:
                 towards = -own.deviations / problem.diagonal_hessians * problem.mean_hessian
+            pulls = apply(towards, problem.minimizer[None])
             if algorithm.debias == "fresh":
-                return replace(own, deviations=-towards, pulls=apply(towards, problem.minimizer[None]))
-            kind = "corrected" if number else algorithm.first_round
-            if kind == "none":
-                return replace(own, anchored=np.zeros_like(towards))
-            centre = np.zeros(problem.dim) if kind == "printed" else problem.minimizer
-            return replace(own, pulls=apply(towards, centre[None]), anchored=-own.deviations - towards)
+                return replace(own, deviations=-towards, pulls=pulls)
+            anchored, first = -own.deviations - towards, numbers == 0
+            if algorithm.first_round == "none":
+                pulls[first], anchored[first] = own.pulls[first], 0.0
+            elif algorithm.first_round == "printed":
+                pulls[first] = 0.0
+            return replace(own, pulls=pulls, anchored=anchored)
 
-        return plain if algorithm.debias is None else clients
+        return (plain if algorithm.debias is None else clients), together
 
     def local(self, problem: Any, algorithm: Any) -> Callable[[int], LocalStep]:
         plain, unit = super().local(problem, algorithm), np.eye(problem.dim)
@@ -98,6 +100,6 @@ class FAHMCFamily(FederatedFamily):
             if kind == "none":
                 return own
             away, still = unit - own.maps, float(kind != "printed")
-            return own._replace(shifts=still * apply(away, centres), anchors=away @ shift)
+            return own._replace(shifts=still * (away @ centres[..., None])[..., 0], anchors=away @ shift)
 
         return plain if algorithm.debias is None else step

@@ -28,12 +28,12 @@ from fedsim.settings.validation import Array
 
 from ..affine import AffineMap, Moments, NoExactLaw
 from ..batches import has_minibatches, require_second_moment
-from ..evolution import drawn, evolve, matrix_of, variances_of
+from ..evolution import TOGETHER, batched, drawn, evolve, matrix_of, variances_of
 from ..families import ExactFamily, refuse_numbers, require_constant, require_rounds_to_draw, require_steps
-from .chain import Steps, batched
+from .chain import BATCH, Steps
 from .joint import JointLaw, LocalStep, propagate
 from .minibatch import MinibatchRounds, parts_of
-from .server import DrawnRound, States, server_map
+from .server import DrawnRound, States, server_maps
 from .spectrum import ClientMaps, Spectrum, local_steps, round_clients
 
 ASKED = "n_rounds and local_steps ask"
@@ -49,15 +49,17 @@ class FederatedFamily(ExactFamily):
         raise NoExactLaw(f"{type(algorithm).__name__} declares no chain of a local step")
 
     def rounds(self, problem: Any, algorithm: Any, variances: bool,
-               sampling: bool) -> Callable[[int], ClientMaps]:
-        """A function of the round number giving `ClientMaps`.
+               sampling: bool) -> tuple[Callable[[np.ndarray], ClientMaps], int]:
+        """A function of the numbers of rounds giving their `ClientMaps`, and how many it may be asked for.
 
         `variances`: off-diagonal gradient noise may be dropped (it is not asked for).
         """
         spectrum = Spectrum(problem)
-        rounds = Steps(self, algorithm, spectrum.values, problem.gradient_noise is not None).rounds()
-        return lambda number: round_clients(problem, spectrum, rounds(number), algorithm.shared_noise,
-                                            variances, sampling)
+        steps = Steps(self, algorithm, spectrum.values, problem.gradient_noise is not None)
+        width = 1 if variances else problem.dim
+        together = 1 if sampling else min(steps.together, BATCH // (problem.n_clients * problem.dim * width))
+        return lambda numbers: round_clients(problem, spectrum, steps.rounds(numbers), algorithm.shared_noise,
+                                             variances, sampling), max(1, together)
 
     def local(self, problem: Any, algorithm: Any) -> Callable[[int], LocalStep]:
         """A function of the local step k giving a `LocalStep`."""
@@ -66,7 +68,7 @@ class FederatedFamily(ExactFamily):
         as_matrices = partial(local_steps, problem, spectrum, algorithm.shared_noise)
         if steps.equal is None:
             return batched(lambda numbers: list(map(LocalStep, *as_matrices(steps.motions(numbers))[:4])),
-                           steps.room // problem.n_clients)
+                           min(max(1, steps.room // problem.n_clients), TOGETHER))
         same = as_matrices(steps.equal)
         return lambda k: same
 
@@ -123,8 +125,9 @@ class FederatedFamily(ExactFamily):
               variances: bool) -> tuple[States, Callable[[int], AffineMap]]:
         """How states are held, and a function of the round number giving the server's map."""
         states = States(problem.dim, problem.structure == "dense", self.memory(algorithm) == 2)
-        clients = self.rounds(problem, algorithm, variances, False)
-        return states, lambda number: server_map(problem, clients(number), states, factor, variances)
+        clients, together = self.rounds(problem, algorithm, variances, False)
+        return states, batched(lambda numbers: server_maps(problem, clients(numbers), states, factor,
+                                                           variances), together)
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         require_constant(algorithm)
@@ -160,14 +163,14 @@ class FederatedFamily(ExactFamily):
     def _sample_drawn(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                       generator: np.random.Generator, variances: bool) -> Array:
         """Round by round, because each replica has its own clients."""
-        clients, head = self.rounds(problem, algorithm, variances, True), self.head(algorithm)
+        (clients, _), head = self.rounds(problem, algorithm, variances, True), self.head(algorithm)
         out = np.empty((len(points), len(rounds), problem.dim))
         out[:, 0] = points
         previous, draw = np.zeros_like(points), None
         for i, (before, now) in enumerate(itertools.pairwise(rounds.tolist()), start=1):
             for number in range(before, now):
                 if draw is None or number <= head or not algorithm.schedule.is_constant:
-                    draw = DrawnRound(problem, algorithm.participation, clients(number))
+                    draw = DrawnRound(problem, algorithm.participation, clients(np.array([number])).at(0))
                 points, previous = draw(points, previous, generator), points
             out[:, i] = points
         return out

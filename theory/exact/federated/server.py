@@ -10,7 +10,7 @@ import numpy as np
 from fedsim.settings.validation import Array
 
 from ..affine import AffineMap, Moments, symmetrised
-from .spectrum import ClientMaps
+from .spectrum import ClientMaps, weighted
 
 
 @dataclass(frozen=True)
@@ -57,32 +57,34 @@ class States:
         return self.present_points(mean), cov
 
 
-def server_map(problem: Any, clients: ClientMaps, states: States, factor: float,
-               variances: bool) -> AffineMap:
-    """The round, with the `factor` f of participation; `variances` alone are followed, or covariances."""
+def server_maps(problem: Any, clients: ClientMaps, states: States, factor: float,
+                variances: bool) -> list[AffineMap]:
+    """The rounds, with the `factor` f of participation; `variances` alone are followed, or covariances."""
     weights, deviations, pulls = problem.weights, states.grouped(clients.deviations, 2), clients.pulls
 
     def widen(cov: Array) -> Array:
-        return symmetrised(cov) if cov.ndim == 2 else cov if variances else np.diag(cov)
+        if cov.ndim == 3:
+            return symmetrised(cov)
+        return cov if variances else cov[..., None] * np.eye(problem.dim)
 
-    noise = widen(clients.shared_average) + widen(np.tensordot(weights**2, clients.own, axes=1))
+    noise = widen(clients.shared_average) + widen(weighted(weights**2, clients.own))
     if factor:
-        alone = widen(clients.shared_alone) + widen(np.tensordot(weights, clients.own, axes=1))
+        alone = widen(clients.shared_alone) + widen(weighted(weights, clients.own))
         noise = (1.0 - factor) * noise + factor * alone
     if clients.anchored is not None:
         unit = np.broadcast_to(np.eye(deviations.shape[-1]), deviations.shape)
         deviations = np.block([[deviations, states.grouped(clients.anchored, 2)], [unit, -unit]])
     pulls = states.begin_points(pulls)
-    deviation, shift = np.tensordot(weights, deviations, axes=1), np.tensordot(weights, pulls, axes=1)
-    if factor == 0.0:
-        return AffineMap(deviation, shift, states.begin_cov(noise))
-    scale = np.sqrt(factor * weights)[:, None, None]
-    return AffineMap(deviation, shift, states.begin_cov(noise), (deviations - deviation) * scale[..., None],
-                     (pulls - shift) * scale)
+    deviation, shift = weighted(weights, deviations), weighted(weights, pulls)
+    tables = [deviation, shift, states.begin_cov(noise)]
+    if factor:
+        scale = np.sqrt(factor * weights)[:, None, None]
+        tables += [(deviations - deviation[:, None]) * scale[..., None], (pulls - shift[:, None]) * scale]
+    return [AffineMap(*parts) for parts in zip(*tables, strict=True)]
 
 
 class DrawnRound:
-    """One round of replicas in which clients are drawn."""
+    """One round of replicas in which clients are drawn; of the `clients` `at` it."""
 
     def __init__(self, problem: Any, participation: Any, clients: Any) -> None:
         self.problem, self.scheme, self.clients = problem, participation, clients

@@ -28,21 +28,23 @@ PAIRS = np.s_[:, :, None], np.s_[:, None, :]
 
 @dataclass(frozen=True)
 class ClientMaps:
-    """What a round does in each client; matrices are (d,) diagonals where coordinates do not mix.
+    """What rounds do in each client; matrices are (d,) diagonals where coordinates do not mix.
+
+    All but `group` begin with an axis of rounds, which `at` leaves away.
 
     Parameters
     ----------
-    deviations : (N, d, d) or (N, d), G_c - I
-    pulls : (N, d), what a client adds; (I - G_c) b_c where it is drawn to its own minimizer
-    own : (N, d, d), or (N, d) variances where coordinates do not mix
+    deviations : (S, N, d, d) or (S, N, d), G_c - I
+    pulls : (S, N, d), what a client adds; (I - G_c) b_c where it is drawn to its own minimizer
+    own : (S, N, d, d), or (S, N, d) variances where coordinates do not mix
         Covariance of the noise that client c has for itself.
     group : (N,) int
         Clients with equal entries receive the same common noise through the same map.
-    shared : (g, g, d, d) or (g, g, d), or None
+    shared : (S, g, g, d, d) or (S, g, g, d), or None
         Covariances of the common noise between groups; only made for sampling.
-    shared_average, shared_alone : (d, d) or (d,)
+    shared_average, shared_alone : (S, d, d) or (S, d)
         sum_ce p_c p_e and sum_c p_c of the common noise's covariances.
-    anchored : (N, d, d) or (N, d), or None
+    anchored : (S, N, d, d) or (S, N, d), or None
         Factor of the server's previous value.
     """
 
@@ -54,6 +56,11 @@ class ClientMaps:
     shared_average: Array
     shared_alone: Array
     anchored: Array | None = None
+
+    def at(self, index: int) -> ClientMaps:
+        """Of one of the rounds."""
+        return ClientMaps(**{name: value if value is None or name == "group" else value[index]
+                             for name, value in vars(self).items()})
 
 
 class Spectrum:
@@ -98,7 +105,7 @@ class Spectrum:
         return symmetrised(vectors @ ((back @ noise @ vectors) * sums) @ back)
 
     def shared_rows(self, steps: Round, first: int, last: int) -> Array:
-        """Covariances of common noise of groups [first, last) and all, (rows, g, d, d) or (rows, g, d)."""
+        """Covariances of common noise of groups [first, last) and all, (S, rows, g, d, d) or a d less."""
         rows = slice(first, last)
         if not self.dense:
             return steps.injected(np.s_[rows, None, :], np.s_[None, :, :])
@@ -109,35 +116,39 @@ class Spectrum:
 
 def round_clients(problem: Any, spectrum: Spectrum, steps: Round, shared_noise: float,
                   variances: bool, sampling: bool) -> ClientMaps:
-    """All that one round does in each client, by the arguments of `FederatedFamily.rounds`."""
+    """All that rounds do in each client, by the arguments of `FederatedFamily.rounds`."""
     values, group = spectrum.values, spectrum.group
-    alone = spectrum.compose(steps.injected())  # (g, d, d) or (g, d)
-    weights = problem.weights.reshape(-1, *([1] * (alone.ndim - 1)))
-    own = (1.0 - shared_noise) / weights * alone[group]
+    alone = spectrum.compose(steps.injected())  # (S, g, d, d) or (S, g, d)
+    weights = problem.weights.reshape(-1, *([1] * (alone.ndim - 2)))
+    own = (1.0 - shared_noise) / weights * alone[:, group]
     if problem.gradient_noise is not None:
         own = _add_gradient_noise(own, problem, spectrum, steps, variances)
-    average, table = np.zeros(alone.shape[1:]), []
+    average, table = np.zeros_like(alone[:, 0]), []
     if shared_noise > 0.0:
         if sampling:
             refuse_numbers(4 * len(values) * alone.size, f"covariances of the common noise of {len(values)} "
                            f"clients at dimension {problem.dim}", "use fewer clients, shared_noise=0, or "
                            "fedsim.simulate")
-        rows = max(1, BLOCK // (len(values) * alone[0].size))
+        rows = max(1, BLOCK // (len(values) * alone[:, 0].size))
         for i in range(0, len(values), rows):
             block = shared_noise * spectrum.shared_rows(steps, i, i + rows)
-            average = average + np.tensordot(spectrum.weights[i:i + rows],
-                                             np.tensordot(spectrum.weights, block, axes=(0, 1)), axes=1)
+            average = average + weighted(spectrum.weights[i:i + rows], weighted(spectrum.weights, block, 2))
             if sampling:
                 table.append(block)
-    deviations = spectrum.compose(steps.deviation())[group]
+    deviations = spectrum.compose(steps.deviation())[:, group]
     return ClientMaps(deviations, -apply(deviations, problem.minimizers), own, group,
-                   np.concatenate(table) if table else None, average,
-                   shared_noise * np.tensordot(spectrum.weights, alone, axes=1))
+                      np.concatenate(table, axis=1) if table else None, average,
+                      shared_noise * weighted(spectrum.weights, alone))
+
+
+def weighted(weights: Array, tables: Array, axis: int = 1) -> Array:
+    """Sum of tables with these weights along an axis."""
+    return np.tensordot(weights, tables, axes=(0, axis))
 
 
 def apply(maps: Array, points: Array) -> Array:
-    """Maps (N, d, d) or (N, d) at points (N, d), or at one (1, d)."""
-    return (maps @ points[..., None])[..., 0] if maps.ndim == 3 else maps * points
+    """Maps (S, N, d, d) or (S, N, d) at points (N, d), or at one (1, d)."""
+    return (maps @ points[..., None])[..., 0] if maps.ndim == 4 else maps * points
 
 
 def _add_gradient_noise(own: Array, problem: Any, spectrum: Spectrum, steps: Round,
@@ -145,11 +156,11 @@ def _add_gradient_noise(own: Array, problem: Any, spectrum: Spectrum, steps: Rou
     """Private covariances plus those of gradient noise."""
     noise, group = problem.gradient_noise, spectrum.group
     if np.ndim(noise) == 0:
-        return own + noise**2 * spectrum.compose(steps.gradient())[group]
+        return own + noise**2 * spectrum.compose(steps.gradient())[:, group]
     if variances:  # coordinates do not mix, so that variances need variances only
-        return own + np.diagonal(noise, axis1=1, axis2=2) * steps.gradient()[group]
+        return own + np.diagonal(noise, axis1=1, axis2=2) * steps.gradient()[:, group]
     wide = spectrum.filtered(noise, steps.gradient(*PAIRS))
-    return wide + (own if spectrum.dense else own[:, :, None] * np.eye(problem.dim))
+    return wide + (own if spectrum.dense else own[..., None] * np.eye(problem.dim))
 
 
 def local_steps(problem: Any, spectrum: Spectrum, shared_noise: float, steps: Motion) -> LocalStep:

@@ -20,6 +20,7 @@ from ..federated.joint import JointLaw
 from .common_hessian import ModeLaw
 from .general import Components, GossipMap, Move
 from .minibatch import MinibatchMap
+from .stepped import matrices
 from .white import WhiteLaw
 
 
@@ -54,6 +55,17 @@ class DecentralizedFamily(ExactFamily):
         """A function of the step's number, from one of its `Move`."""
         return lambda number: step(self.move(algorithm, float(algorithm.schedule.at(number))))
 
+    def _moves(self, algorithm: Any) -> Callable[[np.ndarray], list[Move]]:
+        """A function of numbers of steps, giving their `Move`s."""
+        schedule = algorithm.schedule
+
+        def moves(numbers: np.ndarray) -> list[Move]:
+            known = schedule.n_steps  # beyond its end nobody looks
+            sizes = schedule.at(numbers if known is None else np.minimum(numbers, known - 1))
+            return [self.move(algorithm, size) for size in sizes.tolist()]
+
+        return moves
+
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
                 full: bool) -> Iterable[Moments]:
         require_steps(algorithm, int(rounds[-1]))
@@ -69,6 +81,8 @@ class DecentralizedFamily(ExactFamily):
                 if white is not None:
                     return white.views(rounds, begin[0], cov)
             maps = constant.power(rounds)
+        elif cov is not None and isinstance(law, Components) and not has_minibatches(problem):
+            maps = matrices(law, velocities is not None, self._moves(algorithm)) or maps
         return itertools.starmap(law.views, evolve(rounds, *begin, maps))
 
     def _steps(self, problem: Any, algorithm: Any, dense: bool) -> tuple[Components, Callable[[Move], Any]]:

@@ -1,0 +1,62 @@
+"""Steps whose size changes: as matrices, many made at a time, where states are small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...ranges import times_squared
+from ..affine import AffineMap
+from ..evolution import TOGETHER, batched
+from .general import Components, Move
+
+ROOM = 2_000_000
+"""Numbers held at a time."""
+FEWEST = 8
+"""Steps at a time below which one by one is as fast."""
+
+
+def matrices(components: Components, velocities: bool,
+             moves: Callable[[np.ndarray], list[Move]]) -> Callable[[int], AffineMap] | None:
+    """A function of the step's number, from one of the `Move`s of many; None where states are large."""
+    c, size = components, components.clients * components.width
+    parts = 2 if velocities else 1
+    together = min(TOGETHER, ROOM // (3 * c.groups * (parts * size) ** 2))
+    if together < FEWEST:
+        return None
+    unit = np.broadcast_to(np.eye(size), (c.groups, size, size)).reshape(c.groups, c.clients, c.width, size)
+    hessian, network = (table.reshape(c.groups, size, size) for table in (c.pulled(unit), c.mixed(unit)))
+    each = np.arange(c.clients)
+
+    def make(numbers: np.ndarray) -> list[AffineMap]:
+        given = moves(numbers)
+        eta, heat = (np.array([getattr(move, name) for move in given])[:, None, None, None]
+                     for name in ("size", "heat"))
+        kicks = np.array([move.kicks for move in given])[:, None]  # (S, 1, parts)
+        deviation = np.zeros((len(given), c.groups, parts, size, parts, size))
+        deviation[:, :, 0, :, 0] = network
+        for part in range(parts):
+            kick = kicks[:, :, part, None, None] * eta
+            deviation[:, :, part, :, 0] -= kick * hessian
+        if velocities:
+            keep, lost = (np.array([getattr(move, name) for move in given])[:, None, None, None]
+                          for name in ("keep", "lost"))
+            deviation[:, :, 0, :, 1] = eta * keep * np.eye(size)
+            deviation[:, :, 1, :, 1] = -lost * np.eye(size)
+        own = np.broadcast_to(heat[..., None] * np.eye(c.width),
+                              (len(given), c.groups, c.clients, c.width, c.width))
+        if c.noise is not None:
+            own = own + times_squared(eta[..., None], c.noise)
+        noise = np.zeros((len(given), c.groups, parts, c.clients, c.width, parts, c.clients, c.width))
+        for a in range(parts):
+            for b in range(parts):
+                both = (kicks[..., a] * kicks[..., b])[:, :, None, None, None]
+                noise[:, :, a, each, :, b, each] = np.moveaxis(both * own, 2, 0)
+        shift = kicks[..., None] * eta * c.pulls.reshape(c.groups, 1, size)
+        wide = len(given), c.groups, parts * size
+        tables: Any = deviation.reshape(*wide, -1), shift.reshape(wide), noise.reshape(*wide, -1)
+        return [AffineMap(*one) for one in zip(*tables, strict=True)]
+
+    return batched(make, together)

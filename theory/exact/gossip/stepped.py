@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...ranges import times_squared
 from ..affine import AffineMap
 from ..evolution import TOGETHER, batched
 from .general import Components, Move
@@ -48,7 +47,7 @@ def matrices(components: Components, velocities: bool,
         own = np.broadcast_to(heat[..., None] * np.eye(c.width),
                               (len(given), c.groups, c.clients, c.width, c.width))
         if c.noise is not None:
-            own = own + times_squared(eta[..., None], c.noise)
+            own = own + eta[..., None] * (eta[..., None] * c.noise)  # where a square leaves the range too
         noise = np.zeros((len(given), c.groups, parts, c.clients, c.width, parts, c.clients, c.width))
         for a in range(parts):
             for b in range(parts):

@@ -235,11 +235,12 @@ def test_fractions(parts, size, listed, monkeypatch):
     family = type("Family", (), {"chain": lambda self, algorithm, eta: parts(eta)})()
     for room in (10, 10**6) if listed else (10**6,):
         monkeypatch.setattr(chain, "BATCH", room)
-        rounds = chain.Steps(family, algorithm, curvatures, True).rounds()
+        steps = chain.Steps(family, algorithm, curvatures, True)
         for number in (0, 1):
-            found = rounds(number)
+            found = steps.rounds(np.array([number]))
             pairs = np.s_[:, :, None], np.s_[:, None, :]
-            deviation, injected, gradient = found.deviation(), found.injected(*pairs), found.gradient(*pairs)
+            deviation, injected, gradient = (
+                answer[0] for answer in (found.deviation(), found.injected(*pairs), found.gradient(*pairs)))
             for i, a in enumerate(curvatures[0]):
                 for j, b in enumerate(curvatures[0]):
                     wanted = fractions(parts, sizes[number * count:(number + 1) * count], a, b)

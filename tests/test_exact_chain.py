@@ -235,16 +235,17 @@ def test_fractions(parts, size, listed, monkeypatch):
     family = type("Family", (), {"chain": lambda self, algorithm, eta: parts(eta)})()
     for room in (10, 10**6) if listed else (10**6,):
         monkeypatch.setattr(chain, "BATCH", room)
-        steps = chain.Steps(family, algorithm, curvatures, True)
+        found = chain.Steps(family, algorithm, curvatures, True).rounds(np.arange(2))
+        pairs = np.s_[:, :, None], np.s_[:, None, :]
         for number in (0, 1):
-            found = steps.rounds(np.array([number]))
-            pairs = np.s_[:, :, None], np.s_[:, None, :]
-            deviation, injected, gradient = (
-                answer[0] for answer in (found.deviation(), found.injected(*pairs), found.gradient(*pairs)))
+            deviation, injected, gradient, alone, noisy = (
+                answer[number if listed else 0] for answer in (
+                    found.deviation(), found.injected(*pairs), found.gradient(*pairs), found.injected(),
+                    found.gradient()))
             for i, a in enumerate(curvatures[0]):
                 for j, b in enumerate(curvatures[0]):
                     wanted = fractions(parts, sizes[number * count:(number + 1) * count], a, b)
                     np.testing.assert_allclose(
                         [deviation[0, i], injected[0, i, j], gradient[0, i, j]], wanted, rtol=3e-13)
-                assert found.injected()[0, i] == pytest.approx(injected[0, i, i], rel=1e-13)
-                assert found.gradient()[0, i] == pytest.approx(gradient[0, i, i], rel=1e-13)
+                assert alone[0, i] == pytest.approx(injected[0, i, i], rel=1e-13)
+                assert noisy[0, i] == pytest.approx(gradient[0, i, i], rel=1e-13)

@@ -74,7 +74,7 @@ class Spectrum:
         if len(index) < len(flat):  # only then can Hessians be the same, and comparing rows is slow
             _, index, group = np.unique(flat, axis=0, return_index=True, return_inverse=True)
         self.group = group.ravel()
-        self.weights = np.bincount(self.group, weights=problem.weights)
+        self.weights: Any = np.bincount(self.group, weights=problem.weights)
         self.values: Array
         self.vectors: Any
         self.values, self.vectors = np.linalg.eigh(tables[index]) if self.dense else (tables[index], None)

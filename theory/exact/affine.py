@@ -72,8 +72,10 @@ def at(maps: Array, points: Array) -> Array:
 
 
 def around(maps: Array, cov: Array) -> Array:
-    """M_i C_ij M_j' of maps (g, m, m); within groups of (n, g, m, m) too."""
-    left, right = maps[:, None] if cov.ndim == 4 else maps, np.swapaxes(maps, -1, -2)
+    """M_i C_ij M_j' of maps (..., g, m, m) and covariances of as many axes, or one more between groups."""
+    left, right = maps, np.swapaxes(maps, -1, -2)
+    if cov.ndim > maps.ndim:
+        left, right = left[..., None, :, :], right[..., None, :, :, :]
     return left * right * cov if maps.shape[-1] == 1 else left @ cov @ right
 
 
@@ -113,7 +115,7 @@ class AffineMap:
     @property
     def width(self) -> int:
         """m."""
-        return self.shift.shape[1]
+        return self.shift.shape[-1]
 
     @property
     def between(self) -> bool:

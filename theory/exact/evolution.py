@@ -13,7 +13,7 @@ from fedsim.settings.validation import Array
 
 from .affine import AffineMap, Moments
 
-TOGETHER = 32
+TOGETHER = 64
 """Rounds whose maps are made together where each has its own."""
 
 
@@ -21,6 +21,26 @@ def batched(make: Callable[[np.ndarray], Sequence[Any]], size: int) -> Callable[
     """`make` for one number at a time, called for `size` of them together."""
     together = lru_cache(maxsize=1)(lambda batch: make(batch * size + np.arange(size)))
     return lambda number: together(number // size)[number % size]
+
+
+class Batches:
+    """The `Stacked` maps that `make` gives, `size` of them together: one at a time, or composed."""
+
+    def __init__(self, make: Callable[[np.ndarray], Any], size: int) -> None:
+        self.size = size
+        self._batch = lru_cache(maxsize=1)(lambda batch: make(batch * size + np.arange(size)))
+
+    def __call__(self, number: int) -> Any:
+        """Of one number."""
+        return self._batch(number // self.size).taken(number % self.size)
+
+    def between(self, before: int, now: int) -> Iterator[Any]:
+        """Maps which one after the other are those of the numbers before, ..., now - 1."""
+        while before < now:
+            batch, first = divmod(before, self.size)
+            last = min(self.size, first + now - before)
+            yield from self._batch(batch).merged(first, last)
+            before += last - first
 
 
 def composed(maps: Iterable[Any]) -> Any:
@@ -44,10 +64,17 @@ def evolve(rounds: np.ndarray, mean: Array, cov: Array | None, maps: Any, head: 
     rounds : (n,) int, increasing, first entry 0
     mean, cov : moments at round 0
     maps : one map for all rounds, whose powers are made by doubling as they are needed; or a function
-        of the round r = 0, 1, ..., each of which is stepped through. Maps `step` moments and are `squared`.
-    head : maps of the first rounds, where they are others
+        of the round r = 0, 1, ..., each of which is stepped through, or `Batches`. Maps `step` moments and
+        are `squared`.
+    head : maps of the first rounds, where they are others than `maps`
     """
     yield mean, cov
+    if isinstance(maps, Batches):
+        for before, now in pairwise(rounds.tolist()):
+            for step in maps.between(before, now):
+                mean, cov = step.step(mean, cov)
+            yield mean, cov
+        return
     stepped = not hasattr(maps, "step")
     powers = [maps]
     for before, now in pairwise(rounds.tolist()):

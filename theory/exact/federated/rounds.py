@@ -26,9 +26,9 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ..affine import AffineMap, Moments, NoExactLaw
+from ..affine import Moments, NoExactLaw
 from ..batches import has_minibatches, require_second_moment
-from ..evolution import TOGETHER, batched, drawn, evolve, matrix_of, variances_of
+from ..evolution import TOGETHER, Batches, batched, drawn, evolve, matrix_of, variances_of
 from ..families import ExactFamily, refuse_numbers, require_constant, require_rounds_to_draw, require_steps
 from .chain import BATCH, Steps
 from .joint import JointLaw, LocalStep, propagate
@@ -122,11 +122,11 @@ class FederatedFamily(ExactFamily):
             "use covariance='diagonal' or 'none', all clients in a round, or fewer dimensions")
 
     def _maps(self, problem: Any, algorithm: Any, factor: float,
-              variances: bool) -> tuple[States, Callable[[int], AffineMap]]:
+              variances: bool) -> tuple[States, Batches]:
         """How states are held, and a function of the round number giving the server's map."""
         states = States(problem.dim, problem.structure == "dense", self.memory(algorithm) == 2)
         clients, together = self.rounds(problem, algorithm, variances, False)
-        return states, batched(lambda numbers: server_maps(problem, clients(numbers), states, factor,
+        return states, Batches(lambda numbers: server_maps(problem, clients(numbers), states, factor,
                                                            variances), together)
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:

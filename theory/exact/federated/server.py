@@ -9,7 +9,8 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ..affine import AffineMap, Moments, symmetrised
+from ..affine import Moments, symmetrised
+from ..stacked import Stacked
 from .spectrum import ClientMaps, weighted
 
 
@@ -58,7 +59,7 @@ class States:
 
 
 def server_maps(problem: Any, clients: ClientMaps, states: States, factor: float,
-                variances: bool) -> list[AffineMap]:
+                variances: bool) -> Stacked:
     """The rounds, with the `factor` f of participation; `variances` alone are followed, or covariances."""
     weights, deviations, pulls = problem.weights, states.grouped(clients.deviations, 2), clients.pulls
 
@@ -80,7 +81,7 @@ def server_maps(problem: Any, clients: ClientMaps, states: States, factor: float
     if factor:
         scale = np.sqrt(factor * weights)[:, None, None]
         tables += [(deviations - deviation[:, None]) * scale[..., None], (pulls - shift[:, None]) * scale]
-    return [AffineMap(*parts) for parts in zip(*tables, strict=True)]
+    return Stacked(*tables)
 
 
 class DrawnRound:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ..affine import AffineMap
-from ..evolution import TOGETHER, batched
+from ..evolution import TOGETHER, Batches
+from ..stacked import Stacked
 from .general import Components, Move
 
 ROOM = 2_000_000
@@ -18,7 +17,7 @@ FEWEST = 8
 
 
 def matrices(components: Components, velocities: bool,
-             moves: Callable[[np.ndarray], list[Move]]) -> Callable[[int], AffineMap] | None:
+             moves: Callable[[np.ndarray], list[Move]]) -> Batches | None:
     """A function of the step's number, from one of the `Move`s of many; None where states are large."""
     c, size = components, components.clients * components.width
     parts = 2 if velocities else 1
@@ -29,7 +28,7 @@ def matrices(components: Components, velocities: bool,
     hessian, network = (table.reshape(c.groups, size, size) for table in (c.pulled(unit), c.mixed(unit)))
     each = np.arange(c.clients)
 
-    def make(numbers: np.ndarray) -> list[AffineMap]:
+    def make(numbers: np.ndarray) -> Stacked:
         given = moves(numbers)
         eta, heat = (np.array([getattr(move, name) for move in given])[:, None, None, None]
                      for name in ("size", "heat"))
@@ -55,7 +54,6 @@ def matrices(components: Components, velocities: bool,
                 noise[:, :, a, each, :, b, each] = np.moveaxis(both * own, 2, 0)
         shift = kicks[..., None] * eta * c.pulls.reshape(c.groups, 1, size)
         wide = len(given), c.groups, parts * size
-        tables: Any = deviation.reshape(*wide, -1), shift.reshape(wide), noise.reshape(*wide, -1)
-        return [AffineMap(*one) for one in zip(*tables, strict=True)]
+        return Stacked(deviation.reshape(*wide, -1), shift.reshape(wide), noise.reshape(*wide, -1))
 
-    return batched(make, together)
+    return Batches(make, together)

@@ -41,7 +41,7 @@ def one_at_a_time(monkeypatch):
 @pytest.mark.parametrize("structure", ["dense", "diagonal"])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_batches_and_compositions(name, structure, noise, monkeypatch):
-    """Wherever a batch ends and whichever rounds are recorded; steps that all differ would tell them apart."""
+    """Wherever a batch ends and whichever rounds are recorded: no two steps are equal."""
     problem, start = make_problem(structure, noise=noise), gaussian_start(2)
     for size in (HARMONIC, LISTED):
         algorithm = ALGORITHMS[name](size, problem.n_clients)

@@ -11,7 +11,7 @@ import numpy as np
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
-from .exact.affine import at
+from .exact.tables import at
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ EXACT_FA_LD = ("tests/test_exact_fa_ld.py",)
 EXACT_FA_HMC = ("tests/test_exact_fa_hmc.py",)
 EXACT_STALE = ("tests/test_exact_stale.py",)
 EXACT_GOSSIP = ("tests/test_exact_decentralized.py",)
+EXACT_SCHEDULES = ("tests/test_exact_schedules.py",)
 
 FAULTS = [
     Fault("w2_bound of FA-LD with 27 for 30", "theory/fa_ld/theorems.py",
@@ -55,6 +56,11 @@ FAULTS = [
           "2.0 * self.constant + times(lift, self.constant))", "2.0 * self.constant)", EXACT_FA_LD),
     Fault("many rounds by powers: the first of them left out", "theory/exact/evolution.py",
           "for bit in range(gap.bit_length()):", "for bit in range(1, gap.bit_length()):", EXACT_FA_LD),
+    Fault("rounds composed in pairs: the odd one left out", "theory/exact/stacked.py",
+          "np.concatenate([table, old[even:]])", "table", EXACT_SCHEDULES),
+    Fault("the later round before the earlier", "theory/exact/stacked.py",
+          "rest.taken(np.s_[:even:2]).then(rest.taken(np.s_[1:even:2]))",
+          "rest.taken(np.s_[1:even:2]).then(rest.taken(np.s_[:even:2]))", EXACT_SCHEDULES),
     Fault("common Hessians told apart by their first entry", "theory/exact/federated/spectrum.py",
           "        if len(index) < len(flat):", "        if len(index) < 1:", EXACT_FA_LD),
     Fault("stale stationary variance: h for 2 h", "theory/exact/delay/closed.py",

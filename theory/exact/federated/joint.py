@@ -13,7 +13,7 @@ from fedsim.laws.law import Gaussian
 from fedsim.provenance import Provenance
 from fedsim.settings.validation import Array, array, read_only, shape, whole
 
-from ..affine import symmetrised
+from ..tables import symmetrised
 
 
 class LocalStep(NamedTuple):

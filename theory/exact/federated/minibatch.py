@@ -22,9 +22,10 @@ import numpy as np
 from fedsim.settings.validation import Array
 from fedsim.stability.search import cone_radius
 
-from ..affine import Moments, NoExactLaw, symmetrised
+from ..affine import Moments, NoExactLaw
 from ..batches import MinibatchNoise, fixed_covariance, require_fixed
 from ..families import family_of, refuse_numbers
+from ..tables import symmetrised
 from .chain import Part, length, unrolled
 from .joint import LocalStep, after_step, communicate
 

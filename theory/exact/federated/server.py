@@ -9,8 +9,9 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ..affine import Moments, symmetrised
+from ..affine import Moments
 from ..stacked import Stacked
+from ..tables import symmetrised
 from .spectrum import ClientMaps, weighted
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ..affine import symmetrised
 from ..families import refuse_numbers
+from ..tables import symmetrised
 from .chain import Motion, Round, spread
 from .joint import LocalStep
 

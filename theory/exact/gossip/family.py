@@ -12,11 +12,12 @@ import numpy as np
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
-from ..affine import Moments, symmetrised
+from ..affine import Moments
 from ..batches import MinibatchNoise, has_minibatches, require_second_moment
 from ..evolution import drawn, evolve
 from ..families import ExactFamily, require_constant, require_rounds_to_draw, require_steps
 from ..federated.joint import JointLaw
+from ..tables import symmetrised
 from .common_hessian import ModeLaw
 from .general import Components, GossipMap, Move
 from .minibatch import MinibatchMap

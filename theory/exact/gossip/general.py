@@ -17,9 +17,10 @@ from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array
 
 from ...ranges import times_squared
-from ..affine import AffineMap, Moments, NoExactLaw, symmetrised
+from ..affine import AffineMap, Moments, NoExactLaw
 from ..evolution import matrix_of, variances_of
 from ..families import refuse_numbers
+from ..tables import symmetrised
 from .average_first import AverageFirst, TurnedMap
 from .fixed import fixed_positions
 

@@ -22,8 +22,9 @@ import numpy as np
 from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array
 
-from ..affine import NoExactLaw, symmetrised
+from ..affine import NoExactLaw
 from ..batches import fixed_covariance, require_fixed
+from ..tables import symmetrised
 from .average_first import FLAT
 from .general import GossipMap
 from .white import eigenvectors

@@ -22,8 +22,9 @@ import numpy as np
 from fedsim.settings.validation import Array
 from fedsim.stability.federated import powers_shift
 
-from ..affine import Moments, symmetrised
+from ..affine import Moments
 from ..evolution import matrix_of, variances_of
+from ..tables import symmetrised
 from .average_first import FLAT, AverageFirst
 from .general import POWER_SIZE, Components, GossipMap
 

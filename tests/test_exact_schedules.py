@@ -70,3 +70,18 @@ def test_little_room(monkeypatch):
             context.setattr(rounds, "BATCH", room)
             for one, other in zip(laws(problem, algorithm, [3, N_ROUNDS], start), wanted, strict=True):
                 np.testing.assert_allclose(one, other, rtol=0, atol=1e-13 * max(1.0, np.abs(other).max()))
+
+
+@pytest.mark.parametrize("noise", [None, "covariances"])
+@pytest.mark.parametrize("structure", ["dense", "diagonal"])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_round_recorded(name, structure, noise):
+    """Powers held together where rounds follow each other, against single powers, wherever a run begins."""
+    problem, start = make_problem(structure, noise=noise), gaussian_start(2)
+    algorithm = ALGORITHMS[name](0.03, problem.n_clients)
+    every = laws(problem, algorithm, range(1, N_ROUNDS + 1), start)
+    for record in ([40], [1, 2, *range(20, 25), 30, *range(60, N_ROUNDS)], range(5, 80)):
+        recorded = sorted({0, N_ROUNDS, *record})
+        for found, wanted in zip(laws(problem, algorithm, record, start), every, strict=True):
+            np.testing.assert_allclose(found, wanted[recorded], rtol=0,
+                                       atol=1e-13 * max(1.0, np.abs(wanted).max()))

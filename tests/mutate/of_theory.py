@@ -61,6 +61,8 @@ FAULTS = [
     Fault("the later round before the earlier", "theory/exact/stacked.py",
           "rest.taken(np.s_[:even:2]).then(rest.taken(np.s_[1:even:2]))",
           "rest.taken(np.s_[1:even:2]).then(rest.taken(np.s_[:even:2]))", EXACT_SCHEDULES),
+    Fault("powers of a map: the next ones by one round more only", "theory/exact/stacked.py",
+          "rest.taken(np.s_[-1:])", "rest.taken(np.s_[:1])", EXACT_SCHEDULES),
     Fault("common Hessians told apart by their first entry", "theory/exact/federated/spectrum.py",
           "        if len(index) < len(flat):", "        if len(index) < 1:", EXACT_FA_LD),
     Fault("stale stationary variance: h for 2 h", "theory/exact/delay/closed.py",

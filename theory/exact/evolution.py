@@ -12,6 +12,7 @@ import numpy as np
 from fedsim.settings.validation import Array
 
 from .affine import AffineMap, Moments
+from .stacked import FEWEST, Stacked
 
 TOGETHER = 64
 """Rounds whose maps are made together where each has its own."""
@@ -76,9 +77,20 @@ def evolve(rounds: np.ndarray, mean: Array, cov: Array | None, maps: Any, head: 
             yield mean, cov
         return
     stepped = not hasattr(maps, "step")
-    powers = [maps]
-    for before, now in pairwise(rounds.tolist()):
-        if not stepped and now == before + 1 > len(head):  # every round is recorded
+    powers, together, i = [maps], None, 1
+    runs = _runs(rounds)
+    while i < len(rounds):
+        before, now = int(rounds[i - 1]), int(rounds[i])
+        if runs[i] >= FEWEST and isinstance(maps, AffineMap) and before >= len(head):
+            together = together or Stacked.powers(maps)
+            if together is not None:  # every round of a run is recorded
+                many = together.moments(mean, cov, min(int(runs[i]), len(together.shift)))
+                yield from many
+                mean, cov = many[-1]
+                i += len(many)
+                continue
+        i += 1
+        if not stepped and now == before + 1 > len(head):
             mean, cov = maps.step(mean, cov)
             yield mean, cov
             continue
@@ -92,6 +104,13 @@ def evolve(rounds: np.ndarray, mean: Array, cov: Array | None, maps: Any, head: 
             if gap >> bit & 1:
                 mean, cov = powers[bit].step(mean, cov)
         yield mean, cov
+
+
+def _runs(rounds: np.ndarray) -> np.ndarray:
+    """How many rounds from the i-th on come one after the other, each after the one before it, (n,)."""
+    jumps = np.append(np.flatnonzero(np.diff(rounds) != 1) + 1, len(rounds))
+    places = np.arange(len(rounds))
+    return np.asarray(jumps[np.searchsorted(jumps, places)] - places)
 
 
 def drawn(rounds: np.ndarray, state: Array, maps: Callable[[int], AffineMap], constant: bool,

@@ -1,0 +1,145 @@
+"""Rounds of a recursion one after the other, its parts, and bounds of very many rounds.
+
+The state of a recursion is a list of squares, of which the first is E >= W2^2. A round takes x to F(x),
+which is increasing and jointly concave: it is built from (sum_i sqrt(y_i))^2, minima and linear maps of the
+squares. So F lies below its tangent T at any point x_0, and F(F(x)) <= F(T(x)) <= T(T(x)), and so on: powers
+of the affine T bound many rounds at once. A new tangent is taken wherever the old one has become loose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from fedsim.settings.validation import Array
+
+from .langevin import Step
+
+LARGEST_WORK = 2_000_000
+"""Most local steps that are gone through one by one."""
+FIRST = 200
+"""Rounds that are, before tangents are taken."""
+LOOSE = 0.01
+"""How much of what a round changes a tangent may be off before the next is taken."""
+TINY = 1e-30
+"""Imaginary part by which derivatives are taken, without loss of digits."""
+
+
+class Recursion(Protocol):
+    """What the functions of this room ask for."""
+
+    names: tuple[str, ...]
+    """Parts of E, "initialization" first."""
+    work: int
+    """Local steps of a round."""
+    constant: bool
+    """Whether all rounds are the same but for what `given` says."""
+
+    def begin(self) -> list[float]:
+        """The state before round 0."""
+
+    def given(self, number: int) -> Any:
+        """What round `number` depends on besides the state; where `constant` it only grows with it."""
+
+    def round(self, state: Sequence[Any], given: Any) -> tuple[list[Any], list[Step]]:
+        """The state's changes by a round, and the steps that E has made."""
+
+    def terms(self, state: Sequence[float], parts: dict[str, float], number: int) -> dict[str, float]:
+        """The bound's terms at communication `number`."""
+
+
+class Moving(NamedTuple):
+    """State and parts of E after so many rounds."""
+
+    number: int
+    state: list[float]
+    parts: dict[str, float]
+
+
+def evaluate(recursion: Recursion, rounds: np.ndarray) -> dict[str, Array]:
+    """The bound's terms at increasing recorded rounds, each (n,)."""
+    last = int(rounds[-1])
+    many = last * recursion.work > LARGEST_WORK
+    if many and not recursion.constant:
+        raise ValueError(f"n_rounds={last} of {recursion.work} local steps whose sizes change would be gone "
+                         f"through one by one; they must be at most {LARGEST_WORK} in all")
+    state = recursion.begin()
+    now = Moving(0, state, {**dict.fromkeys(recursion.names, 0.0), "initialization": state[0]})
+    found = [recursion.terms(now.state, now.parts, 0)] if rounds[0] == 0 else []
+    for goal in (int(number) for number in rounds if number > 0):
+        while now.number < goal:
+            now = _band(recursion, now, goal) if many and now.number >= FIRST else _next(recursion, now)
+        found.append(recursion.terms(now.state, now.parts, goal))
+    return {name: np.array([terms[name] for terms in found]) for name in found[0]}
+
+
+def _next(recursion: Recursion, now: Moving) -> Moving:
+    """One round."""
+    changes, steps = recursion.round(now.state, recursion.given(now.number))
+    parts = now.parts
+    for step in steps:
+        parts = {name: step.factor * part + step.added.get(name, 0.0) for name, part in parts.items()}
+    return Moving(now.number + 1, [x + change for x, change in zip(now.state, changes, strict=True)], parts)
+
+
+class Tangent(NamedTuple):
+    """x -> x + D (x - origin) + shift."""
+
+    origin: Array
+    deviation: Array
+    shift: Array
+
+    def twice(self) -> Tangent:
+        """Applied two times."""
+        return Tangent(self.origin, 2.0 * self.deviation + self.deviation @ self.deviation,
+                       2.0 * self.shift + self.deviation @ self.shift)
+
+    def change(self, state: Array) -> Array:
+        """What it adds to a state."""
+        return self.deviation @ (state - self.origin) + self.shift
+
+
+def changes(recursion: Recursion, state: Array, given: Any) -> Array:
+    """What a round adds to a state."""
+    return np.array(recursion.round(state.tolist(), given)[0])
+
+
+def tangent(recursion: Recursion, state: Array, given: Any) -> Tangent:
+    """That of a round at this state, with the digits of its changes."""
+    columns = []
+    for i, x in enumerate(state.tolist()):
+        moved: list[Any] = state.tolist()
+        moved[i] = complex(x, TINY * x)
+        columns.append([complex(change).imag / (TINY * x) for change in recursion.round(moved, given)[0]])
+    return Tangent(state, np.array(columns).T, changes(recursion, state, given))
+
+
+def _band(recursion: Recursion, now: Moving, goal: int) -> Moving:
+    """As many rounds as one tangent is good for, at most up to `goal`."""
+    given, start = recursion.given(goal - 1), np.array(now.state)
+    once = power = tangent(recursion, start, given)
+    count = 1
+    while 2 * count <= goal - now.number:
+        twice = power.twice()
+        after = start + twice.change(start)
+        asked, real = once.change(after), changes(recursion, after, given)
+        if not (asked - real <= LOOSE * np.abs(real) + 1e-14 * after).all():
+            break
+        power, count = twice, 2 * count
+    state = (start + power.change(start)).tolist()
+    return Moving(now.number + count, state, _shares(recursion, now, given, count, state[0]))
+
+
+def _shares(recursion: Recursion, now: Moving, given: Any, count: int, total: float) -> dict[str, float]:
+    """Parts of `total` after so many equal rounds."""
+    factor, added = 1.0, dict.fromkeys(recursion.names, 0.0)
+    for step in recursion.round(now.state, given)[1]:
+        factor *= step.factor
+        added = {name: step.factor * part + step.added.get(name, 0.0) for name, part in added.items()}
+    left = factor**count
+    times = count if factor == 1.0 else (1.0 - left) / (1.0 - factor)
+    parts = {name: left * now.parts[name] + times * added[name] for name in recursion.names}
+    scale = total / sum(parts.values())
+    return {name: scale * part for name, part in parts.items()}

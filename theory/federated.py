@@ -17,6 +17,7 @@ from .checking import Measured, quantity
 from .corrections import Evidence, erratum
 from .exact import joint_law
 from .exact.federated.joint import JointLaw
+from .facts import Constants
 from .paper import Paper
 from .statement import Hypothesis
 
@@ -42,6 +43,15 @@ def required(words: str, holds: Callable[[Any], bool], refusal: str,
     """A hypothesis that refuses an algorithm which does not meet it; `refusal` shows parts of {algorithm}."""
     return Hypothesis(words, judge, lambda algorithm, problem: (
         "" if holds(algorithm) else refusal.format(algorithm=algorithm)))
+
+
+def _equal(constants: Constants, algorithm: Any) -> Assumption:
+    drawn, ratios = algorithm.participation, constants.weights * constants.n_clients
+    return Assumption.yes("equal weights or scheme I", drawn is None or drawn.replace
+                          or bool((np.abs(ratios - 1.0) <= 1e-9).all()))
+
+
+EQUAL_WEIGHTS = Hypothesis("equal weights for scheme II", _equal)
 
 
 @dataclass(frozen=True)

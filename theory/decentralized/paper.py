@@ -15,7 +15,7 @@ from fedsim.algorithms.de_sgld import DESGLD
 from ..bound import Assumption
 from ..paper import Paper
 from ..statement import Hypothesis
-from .applicable import require_applicable
+from .applicable import require_applicable, require_constant_step
 from .setting import Setting, setting
 from .sghmc.beginning import of_problem
 from .sghmc.setting import MOMENTUM_RANGE, STEP_RANGE, chain
@@ -62,3 +62,8 @@ sgld_theorem = partial(_SGLD.theorem, hypotheses=THEOREM_1)
 theorem_of_constants = partial(_OF_CONSTANTS.theorem, hypotheses=THEOREM_11)
 sghmc_theorem = partial(replace(_OF_CONSTANTS, setting=lambda constants, algorithm, begin=None: chain(
     constants, algorithm, begin=begin)).theorem, hypotheses=THEOREM_11, inputs=of_problem)
+recursion_of_sgld = replace(_SGLD, require=lambda algorithm: None, to_target=("w2", "w2_clients"),
+                            start_distances={}).theorem
+"""Statements for any network and schedule, which find their own start."""
+recursion_of_sghmc = replace(_OF_CONSTANTS, require=require_constant_step, to_target=("w2", "w2_clients"),
+                             start_distances={}, arguments={}).theorem

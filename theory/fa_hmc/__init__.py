@@ -7,6 +7,7 @@ Where what stands:
 
 ==========================================  ===============================================================
 Theorem 4.4, Lemma D.8's parts              `theorem_44`; the exact coupled pair in `coupling`
+W2 by the coupling itself, derived here      `recursion`; its update `coupled`; leapfrogs `contraction`
 Theorem 4.1, Propositions 4.3, 4.5          `rates` (shapes), `planning` (rules), `proposition_45` (stages)
 Theorem C.1 (I.1)                           `theorem_c1`
 Lemmas D.4, D.6, D.7, D.8                   `lemmas_d4_d6_d7_d8`: an update and its clients
@@ -24,6 +25,8 @@ and B.2 (nothing is proved about them). Lemma D.1 is Jensen's inequality.
 """
 
 from . import errata, errata_lemmas, errata_lower, errata_schedules, misprints, quantities
+from .contraction import Contraction
+from .coupled import NotCertified
 from .coupling import CouplingLaw, coupling_law
 from .lemmas_d2_d3_d5_d9_d10 import (
     displacement_bound,
@@ -48,11 +51,13 @@ from .notation import Setting, setting
 from .planning import Plan, plan, theorem_step_size, u_curve, vanilla_algorithm
 from .proposition_45 import DynamicPlan, dynamic_plan, dynamic_rate
 from .rates import error_rate, lower_rate, rounds_rate, vanilla_rate
+from .recursion import w2_recursion
 from .theorem_44 import coupling_bound, one_step_bound, steady_state, w2_bound
 from .theorem_c1 import TwoGroups, fewest_rounds, lower_bound
 
 __all__ = [
-    "CouplingLaw", "DynamicPlan", "Plan", "Setting", "TwoGroups", "client_gradient_bound",
+    "Contraction", "CouplingLaw", "DynamicPlan", "NotCertified", "Plan", "Setting", "TwoGroups",
+    "client_gradient_bound",
     "client_moment_bound", "client_step_bound", "coupling_bound", "coupling_law", "displacement_bound",
     "divergence_bound", "dynamic_plan", "dynamic_rate", "errata", "errata_lemmas", "errata_lower",
     "errata_schedules", "error_rate", "fewest_rounds", "flow_distance_bound",
@@ -60,5 +65,5 @@ __all__ = [
     "lower_bound", "lower_rate", "main_part_bound", "maxima_bound", "misprints", "one_step_bound",
     "oracle_deviation_bound", "oracle_gradient_bound", "oracle_reach_bound", "plan", "quantities",
     "rounds_rate", "setting", "steady_state", "target_moment_bound", "theorem_step_size", "u_curve",
-    "vanilla_algorithm", "vanilla_rate", "w2_bound",
+    "vanilla_algorithm", "vanilla_rate", "w2_bound", "w2_recursion",
 ]

@@ -23,8 +23,9 @@ from fedsim.settings.validation import array, shape, shown, whole
 from ..bound import Assumption
 from ..exact import joint_law
 from ..facts import Constants
+from ..federated import EQUAL_WEIGHTS
 from ..statement import Hypothesis, Terms
-from .notation import CONSTANT, DRAWN, EQUAL_WEIGHTS, FULL, Setting, largest_step_of_round, theorem, within
+from .notation import CONSTANT, DRAWN, FULL, Setting, largest_step_of_round, theorem, within
 
 STEP_RANGE = within("2/(L+m)", printed="2/m")
 FACTORS = {"corrected": (28.0, 4.0), "printed": (112.0, 8.0)}

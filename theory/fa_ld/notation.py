@@ -158,12 +158,6 @@ LIMITS: dict[str, tuple[str, Callable[[Setting], float]]] = {
     "2/m": ("step_size <= 2/strong_convexity", lambda s: 2.0 / s.m)}
 
 
-def _equal(constants: Constants, algorithm: FALD) -> Assumption:
-    drawn, ratios = algorithm.participation, constants.weights * constants.n_clients
-    return Assumption.yes("equal weights or scheme I", drawn is None or drawn.replace
-                          or bool((np.abs(ratios - 1.0) <= 1e-9).all()))
-
-
 FULL = required("full participation", lambda algorithm: algorithm.participation is None,
                 "participation={algorithm.participation!r} must be None for this theorem; use "
                 "theory.fa_ld.w2_bound_partial (Theorem 4.10)")
@@ -173,7 +167,6 @@ CONSTANT = required("constant step_size", lambda algorithm: algorithm.schedule.i
 DRAWN = required("participation by scheme I or II", lambda algorithm: algorithm.participation is not None,
                  "participation=None must be a fedsim.Participation for this theorem; with all clients use "
                  "theory.fa_ld.w2_bound (Theorem 4.7)")
-EQUAL_WEIGHTS = Hypothesis("equal weights for scheme II", _equal)
 
 
 def start_distance(constants: Constants, s: Setting) -> float:

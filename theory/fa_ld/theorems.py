@@ -19,9 +19,9 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.schedules import Harmonic
 
 from ..bound import Assumption
-from ..federated import decay, required
+from ..federated import EQUAL_WEIGHTS, decay, required
 from ..statement import Terms
-from .notation import CONSTANT, DRAWN, EQUAL_WEIGHTS, FULL, Setting, theorem, within
+from .notation import CONSTANT, DRAWN, FULL, Setting, theorem, within
 
 
 @theorem("Theorems 4.7 and 4.9 (B.6, B.8)", quantity="w2", terms=("initialization", "discretization"),

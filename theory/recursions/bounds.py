@@ -7,19 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..facts import Constants
 from ..statement import Terms
 from .floor import floor_state
 from .rounds import Recursion, evaluate
 
-
-def gradients_at_minimizer(constants: Constants, weights: Any) -> float:
-    """Gamma = (sum_c w_c |grad f_c(theta_*)|^2)^(1/2), or the largest norm where only that is known."""
-    if constants.n_clients == 1:
-        return 0.0
-    if constants.gradient_at_minimizer is None:
-        return float(constants.need("heterogeneity"))
-    return float(np.sqrt(np.asarray(weights) @ constants.gradient_norms**2))
+HESSIAN_SMOOTHNESS = {
+    "hessian_smoothness": "float, optional: M with |(Hess f(x) - Hess f(y)) u| <= M |x-y| |u| for the global "
+                          "f; 0 for quadratics. Not known by default, which is never read as 0."}
+FOREVER = 2**62
+"""A round by which what rounds depend on has settled."""
 
 
 def recursion_terms(recursion: Recursion, rounds: np.ndarray) -> Terms:
@@ -32,6 +28,7 @@ def floor(recursion: Any) -> float | None:
     """The limit of the bound, infinite where it has none; None for schedules."""
     if not recursion.constant:
         return None
-    last = floor_state(recursion, recursion.given(10**18), recursion.scale)
-    return math.inf if last is None else float(sum(recursion.terms(last.tolist(), {"initialization": last[0]},
-                                                                   10**18).values()))
+    last = floor_state(recursion, recursion.given(FOREVER), recursion.scale)
+    if last is None:
+        return math.inf
+    return float(sum(recursion.terms(last.tolist(), {"initialization": float(last[0])}, FOREVER).values()))

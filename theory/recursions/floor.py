@@ -1,9 +1,12 @@
 """Where a recursion settles: its floor, by Newton's method, with a certificate.
 
-F is increasing and concave with F(0) > 0, so that its positive fixed point is unique, and F(x) <= x in every
-component proves that it is at most x. Newton's method begins at such an x and goes down: the tangent lies
-above F. Changes F(x) - x and their derivatives are taken without subtraction of large numbers, so that tiny
-step sizes keep their digits.
+F is increasing and concave with F(0) > 0, so that it has one positive fixed point at most, and F(x) <= x in
+every component proves that it is at most x. F lies below its tangents, hence where the tangent at any point
+contracts its fixed point x has F(x) <= x, and Newton's method goes down from there. Such a point is looked
+for far out, where F is homogeneous: the growth of its tangents is smallest in the direction that F itself
+keeps, and each tangent's own direction is a better one than that where it was taken (Howard's iteration).
+Changes F(x) - x and their derivatives are taken without subtracting large numbers, so that tiny step sizes
+keep their digits.
 """
 
 from __future__ import annotations
@@ -16,12 +19,14 @@ from fedsim.settings.validation import Array
 
 from .rounds import Recursion, changes, tangent
 
-DOUBLINGS = 200
-"""Of the start; a recursion that still grows there has no floor."""
-ITERATIONS = 200
+FAR = 1e12
+"""Times the scale, where F is homogeneous."""
+DIRECTIONS = 50
+"""Looked at for a tangent that contracts; without one there is no floor."""
+ITERATIONS = 100
 """Newton's; 3 to 10 are usual."""
-ROOM = 1e-10
-"""Relative, by which the fixed point is enlarged before it is certified."""
+ROOM = 1e-9
+"""Relative, by which the fixed point is enlarged at most before it is certified."""
 
 
 def floor_state(recursion: Recursion, given: Any, scale: float) -> Array | None:
@@ -32,31 +37,38 @@ def floor_state(recursion: Recursion, given: Any, scale: float) -> Array | None:
     recursion : Recursion
     given : what rounds depend on in the long run
     scale : float
-        A guess of E's size, from which the start is doubled.
+        About the size of the state.
 
     Raises
     ------
     ArithmeticError
         Where Newton's method does not settle at a point that can be certified.
     """
-    state = np.full(len(recursion.begin()), scale)
-    for _ in range(DOUBLINGS):
-        now = changes(recursion, state, given)
-        if (now <= 0.0).all():
-            break
-        state = 4.0 * state
-    else:
+    state = _far(recursion, given, scale)
+    if state is None:
         return None
     for _ in range(ITERATIONS):
         line = tangent(recursion, state, given)
-        after = state + np.linalg.solve(-line.deviation, line.shift)
-        if not (after > 0.0).all():
-            after = state + line.shift
-        settled = (np.abs(after - state) <= 1e-13 * state).all()
-        state = after
-        if settled:
+        step = np.linalg.solve(-line.deviation, line.shift)
+        state = np.maximum(state + step, 0.5 * ROOM * state)
+        if (np.abs(step) <= 1e-13 * state).all():
             break
-    state = (1.0 + ROOM) * state
+    room = np.linalg.solve(-line.deviation, -np.diagonal(line.deviation) * state)
+    state = state + ROOM * room / (room / state).max()
     if not (changes(recursion, state, given) <= 0.0).all():
         raise ArithmeticError(f"the floor of {recursion!r} could not be certified")
     return state
+
+
+def _far(recursion: Recursion, given: Any, scale: float) -> Array | None:
+    """A point far out whose tangent contracts."""
+    direction = np.ones(len(recursion.begin()))
+    for _ in range(DIRECTIONS):
+        state = FAR * scale * direction
+        growth, vectors = np.linalg.eig(tangent(recursion, state, given).deviation)
+        first = int(np.argmax(growth.real))
+        if growth[first].real < 0.0:
+            return state
+        other = np.abs(vectors[:, first].real)
+        direction = np.maximum(other / other.max(), 1e-6)
+    return None

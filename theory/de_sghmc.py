@@ -27,6 +27,7 @@ from .decentralized.sghmc.heavy_ball import (
 )
 from .decentralized.sghmc.momentum import friction_interval, largest_momentum, step_size_limit
 from .decentralized.sghmc.planning import budget_rate, least_iterations, plan, remark_step_size, step_rate
+from .decentralized.sghmc.recursion import w2_clients_recursion, w2_recursion
 from .decentralized.sghmc.setting import Chain, chain
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "friction_interval", "gradient_coefficient_bound", "gradient_error_bound", "largest_momentum",
     "least_iterations", "lyapunov_bound", "plan", "position_bound", "quantities", "ratio_bound", "recursion",
     "remark_step_size", "step_rate", "step_size_limit", "velocity_bound", "w2_bound", "w2_clients_bound",
+    "w2_clients_recursion", "w2_recursion",
 ]

@@ -99,7 +99,7 @@ class Federated:
         """The state before round 0."""
         return list(self.start)
 
-    def given(self, number: int) -> list[Any]:
+    def given(self, number: int, since: int = 0) -> list[Any]:
         """The updates of a round."""
         schedule, count = self.algorithm.schedule, self.algorithm.local_steps
         if schedule.is_constant:

@@ -40,8 +40,8 @@ class Recursion(Protocol):
     def begin(self) -> list[float]:
         """The state before round 0."""
 
-    def given(self, number: int) -> Any:
-        """What round `number` depends on besides the state; where `constant` it only grows with it."""
+    def given(self, number: int, since: int = 0) -> Any:
+        """What round `number` depends on besides the state; with `since`, at least that of all from it on."""
 
     def round(self, state: Sequence[Any], given: Any) -> tuple[list[Any], list[Step]]:
         """The state's changes by a round, and the steps that E has made."""
@@ -118,7 +118,7 @@ def tangent(recursion: Recursion, state: Array, given: Any) -> Tangent:
 
 def _band(recursion: Recursion, now: Moving, goal: int) -> Moving:
     """As many rounds as one tangent is good for, at most up to `goal`."""
-    given, start = recursion.given(goal - 1), np.array(now.state)
+    given, start = recursion.given(goal - 1, now.number), np.array(now.state)
     once = power = tangent(recursion, start, given)
     count = 1
     while 2 * count <= goal - now.number:

@@ -70,7 +70,7 @@ class Steps:
         spreads = [c.spread] * (0 if c.N == 1 else 2 if self.by_modes else 1)
         return [c.w2**2, c.distance**2, c.distance**2 + c.spread, *spreads]
 
-    def given(self, number: int) -> Given:
+    def given(self, number: int, since: int = 0) -> Given:
         """What step `number` depends on besides the state."""
         if not self.constant:
             return self._listed(number)

@@ -100,12 +100,12 @@ class Step(NamedTuple):
     added: dict[str, Any]
 
 
-def average_step(E: Any, spread: Any, h: float, f: Potential, noise: float) -> Step:
-    """The smaller of two bounds of W2(xbar', target)^2, given E >= W2(xbar, target)^2.
+def coupled_step(E: Any, spread: Any, h: float, f: Potential, noise: float) -> Step:
+    """A bound of ||xbar' - Y'||^2 given E >= ||xbar - Y||^2, by the coupling itself.
 
     `spread` is at least sum_c p_c ||x_c - xbar||^2, `noise` sum_c p_c^2 E|gradient noise of c|^2.
 
-    Coupling. With D of (D) and zeta the averaged gradient noise,
+    With D of (D) and zeta the averaged gradient noise,
 
         xbar' - Y' = sum_c p_c [(x_c - Y) - h (grad f_c(x_c) - grad f_c(Y))] + D - h zeta.
 
@@ -114,8 +114,22 @@ def average_step(E: Any, spread: Any, h: float, f: Potential, noise: float) -> S
     the rest of D and zeta are centred given that, and orthogonal:
 
         E' = A^2 + 2 A ||E[D|Y_0]|| + ||D||^2 + h^2 noise            for every h.
+    """
+    total, predicted = f.wandering(h)
+    near, far = root(E), root(E + spread)
+    gap = surplus(far, near, spread)
+    less, loss = f.shift(h, near, gap), f.loss(h)
+    drift, A = h * f.radius * gap, near + less
+    wander = 2.0 * A * predicted + total
+    return Step(less * (2.0 * near + less) + wander + h * h * noise, (1.0 + loss) ** 2,
+                {"client_drift": drift * (A + (1.0 + loss) * near), "discretization": wander,
+                 "gradient_noise": h * h * noise})
 
-    Energy, for h L <= 1. Let X' = xbar - h sum_c p_c grad f_c(x_c). Smoothness of f_c from x_c to X',
+
+def average_step(E: Any, spread: Any, h: float, f: Potential, noise: float) -> Step:
+    """The smaller of two bounds of W2(xbar', target)^2, given E >= W2(xbar, target)^2.
+
+    One is that of `coupled_step`, the other, for h L <= 1, one of energy. Let X' = xbar - h sum_c p_c grad f_c(x_c). Smoothness of f_c from x_c to X',
     convexity from x_c to Y, and (P) give
     2h (f(X') - f(Y)) <= (1 - mh)|xbar - Y|^2 - |X' - Y|^2 + h (L-m) sum_c p_c |x_c - xbar|^2. The noises
     raise E f by at most L h^2 noise/2 + L h tau d. The heat flow is the gradient flow of entropy H:
@@ -127,21 +141,13 @@ def average_step(E: Any, spread: Any, h: float, f: Potential, noise: float) -> S
     (one chain: Durmus, Majewski and Miasojedow 2019). Both are increasing in E and in the spread and speak of
     W2, so that one may change from one to the other at every step.
     """
-    m, L, tau = f.strong_convexity, f.smoothness, f.temperature
-    total, predicted = f.wandering(h)
-    near, far = root(E), root(E + spread)
-    gap = surplus(far, near, spread)
-    less, loss = f.shift(h, near, gap), f.loss(h)
-    drift, A = h * f.radius * gap, near + less
-    wander = 2.0 * A * predicted + total
-    coupled = Step(less * (2.0 * near + less) + wander + h * h * noise, (1.0 + loss) ** 2,
-                   {"client_drift": drift * (A + (1.0 + loss) * near), "discretization": wander,
-                    "gradient_noise": h * h * noise})
+    coupled = coupled_step(E, spread, h, f, noise)
+    m, L = f.strong_convexity, f.smoothness
     if h * L > 1.0:
         return coupled
     share = 1.0 / (1.0 + m * h)
     added = {"client_drift": share * h * (L - m) * spread,
-             "discretization": share * 2.0 * L * f.dim * tau * h * h,
+             "discretization": share * 2.0 * L * f.dim * f.temperature * h * h,
              "gradient_noise": share * h * h * (1.0 + h * L) * noise}
     energetic = Step(sum(added.values()) - 2.0 * m * h * share * E, (1.0 - m * h) * share, added)
     return energetic if energetic.change.real < coupled.change.real else coupled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -104,7 +104,7 @@ HYPOTHESES = (UNBIASED, *STANDARD, OLDEST)
 BEST = (UNBIASED, *ASSUMPTIONS, Hypothesis("constant step size"), OLDEST)
 """Of what speaks about the best step size, whatever that of the algorithm is."""
 
-theorem = Paper(
+_PAPER = Paper(
     id="stale", name=PAPER, key="chen2016", algorithm=Stale, convention="global", setting=Setting,
     to_target=("average_bias", "average_mse", "average_variance", "average_fluctuation", "gradient_gap"),
     recorded=iterations,
@@ -115,6 +115,9 @@ theorem = Paper(
     raises="Rounds below 1; a step size that is not constant, where the hypotheses ask for one; order, "
            "n_chains or operator_error below their least values.",
     example=""">>> problem = fs.Quadratic([1.0], [[0.0]])
->>> algorithm = fs.StaleSGLD(0.1, staleness=5)""").theorem
+>>> algorithm = fs.StaleSGLD(0.1, staleness=5)""")
+theorem = _PAPER.theorem
+last_iterate = replace(_PAPER, to_target=("w2",), arguments={}).theorem
+"""For statements about the law of the last iterate."""
 rate = partial(theorem, kind="rate", hypotheses=HYPOTHESES)
 """Nearly every statement of the paper."""

@@ -98,7 +98,7 @@ class Clients:
         return float(self.traces.sum())
 
     def loss(self, size: float) -> float:
-        """rW - 1: what W - size Hessians multiply distances by at most, rW = max(1 - size mu, size L - lambda_N)."""
+        """rW - 1, rW = max(1 - size mu, size L - lambda_N): W - size Hessians shrink distances by it."""
         return max(-size * self.mu, size * self.L - self.smallest - 1.0)
 
     def mixing(self, size: float) -> float:
@@ -116,7 +116,7 @@ def with_disagreement(average: dict[str, float], value: float, spread: float) ->
     whole = (value**2 + spread) ** 0.5
     if not whole:
         return {**average, "disagreement": 0.0}
-    return {**{name: part * (value / whole) for name, part in average.items()}, "disagreement": spread / whole}
+    return {name: part * (value / whole) for name, part in average.items()} | {"disagreement": spread / whole}
 
 
 def stable(name: str, size: Callable[[Any], float]) -> Hypothesis:

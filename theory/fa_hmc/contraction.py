@@ -1,8 +1,9 @@
 """How fast K leapfrogs draw two chains of one potential together, with the same momentum: proved sharply.
 
 Let z_j be the chains' distance after j leapfrogs of step size eta, and w_j the difference of the gradients
-of f - m|.|^2/2 there, so that <w_j, (L-m) z_j - w_j> >= 0 (co-coercivity: f is m-strongly convex and L-smooth).
-With cos phi = 1 - eta^2 m/2, U_n = sin(n phi)/sin(phi), o_0 = eta^2/2 and o_j = eta^2 for j >= 1, leapfrogs are
+of f - m|.|^2/2 there, so that <w_j, (L-m) z_j - w_j> >= 0 (co-coercivity: f is m-strongly convex and
+L-smooth). With cos phi = 1 - eta^2 m/2, U_n = sin(n phi)/sin(phi), o_0 = eta^2/2 and o_j = eta^2 for
+j >= 1, leapfrogs are
 
     z_j = cos(j phi) z_0 - sum_{i<j} o_i U_{j-i} w_i,        j = 1, ..., K.
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -127,6 +129,6 @@ class Contraction:
         """Whether the factor is proved."""
         return self.margin >= -ROUNDING * self.leapfrog_steps
 
-    def _waves(self, n: Array) -> Array:
+    def _waves(self, n: Any) -> Any:
         """U_n."""
         return np.sin(n * self.angle) / math.sin(self.angle)

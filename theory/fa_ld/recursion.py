@@ -67,8 +67,8 @@ def w2_recursion(constants: Constants, algorithm: FALD, rounds: np.ndarray, *,
 
     R >= ||xbar - theta_*||^2, S >= sum_c p_c ||x_c - xbar||^2, Q >= sum_c p_c ||x_c - theta_*||^2; s is the
     shared noise, v_c the trace of a client's gradient noise, Gamma^2 = sum_c p_c |g_c(theta_*)|^2,
-    w = sqrt(min(R + S, Q)), q = (L+m)/2, r = (L-m)/2, rho_h = max(|1-hm|, |1-hL|), B^2 = d tau/m. Before every
-    step R <- min(R, (sqrt(E) + B)^2, Q), S <- min(S, Q); where clients meet S = 0 and Q = R.
+    w = sqrt(min(R + S, Q)), q = (L+m)/2, r = (L-m)/2, rho_h = max(|1-hm|, |1-hL|), B^2 = d tau/m. Before
+    every step R <- min(R, (sqrt(E) + B)^2, Q), S <- min(S, Q); where clients meet S = 0 and Q = R.
 
     Derivation. With g_c = grad f_c, and by sum_c p_c g_c(theta_*) = 0,
 

@@ -49,7 +49,10 @@ def floor_state(recursion: Recursion, given: Any, scale: float) -> Array | None:
         return None
     for _ in range(ITERATIONS):
         line = tangent(recursion, state, given)
-        step = np.linalg.solve(-line.deviation, line.shift)
+        try:
+            step = np.linalg.solve(-line.deviation, line.shift)
+        except np.linalg.LinAlgError:  # the growth is 1 as far as float64 can tell
+            return None
         state = np.maximum(state + step, 0.5 * ROOM * state)
         if (np.abs(step) <= 1e-13 * state).all():
             break

@@ -129,8 +129,9 @@ def coupled_step(E: Any, spread: Any, h: float, f: Potential, noise: float) -> S
 def average_step(E: Any, spread: Any, h: float, f: Potential, noise: float) -> Step:
     """The smaller of two bounds of W2(xbar', target)^2, given E >= W2(xbar, target)^2.
 
-    One is that of `coupled_step`, the other, for h L <= 1, one of energy. Let X' = xbar - h sum_c p_c grad f_c(x_c). Smoothness of f_c from x_c to X',
-    convexity from x_c to Y, and (P) give
+    One is that of `coupled_step`, the other, for h L <= 1, one of energy. Let
+    X' = xbar - h sum_c p_c grad f_c(x_c). Smoothness of f_c from x_c to X', convexity from x_c to Y, and (P)
+    give
     2h (f(X') - f(Y)) <= (1 - mh)|xbar - Y|^2 - |X' - Y|^2 + h (L-m) sum_c p_c |x_c - xbar|^2. The noises
     raise E f by at most L h^2 noise/2 + L h tau d. The heat flow is the gradient flow of entropy H:
     W2(after)^2 <= W2(before)^2 + 2 h tau (H(target) - H(after)). Added up, 2 h tau times the relative entropy

@@ -30,12 +30,17 @@ TINY = 1e-30
 class Recursion(Protocol):
     """What the functions of this room ask for."""
 
-    names: tuple[str, ...]
-    """Parts of E, "initialization" first."""
-    work: int
-    """Local steps of a round."""
-    constant: bool
-    """Whether all rounds are the same but for what `given` says."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parts of E, "initialization" first."""
+
+    @property
+    def work(self) -> int:
+        """Local steps of a round."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether all rounds are the same but for what `given` says."""
 
     def begin(self) -> list[float]:
         """The state before round 0."""

@@ -106,7 +106,8 @@ def squares(one: Updates, ages: np.ndarray) -> np.ndarray:
         old = number - age
         step = one.after(e[-1], one.behind(moved[number] - moved[old], age), age)
         moved.append(moved[-1] + one.move(e[old], age))
-        parts = [step.factor * part + step.added.get(name, 0.0) for name, part in zip(NAMES, parts, strict=True)]
+        parts = [step.factor * part + step.added.get(name, 0.0)
+                 for name, part in zip(NAMES, parts, strict=True)]
         e.append(math.sqrt(sum(parts)))
         found.append(parts)
     return np.array(found)
@@ -129,8 +130,8 @@ def w2_recursion(constants: Constants, algorithm: StaleSGLD, n_rounds: int, reco
     """W2 bound of the last iterate of SGLD with stale gradients, evaluated at every update.
 
     Guarantee, for m-strongly convex and L-smooth f, any known ages and gradient noise of trace at most v:
-    e_l >= W2, where e_0 is W2 at the start (or ||theta_0 - theta_*|| + sqrt(d/m) where that is not known), and
-    with old = l - t_l, G = d L^2,
+    e_l >= W2, where e_0 is W2 at the start (or ||theta_0 - theta_*|| + sqrt(d/m) where that is not known),
+    and with old = l - t_l, G = d L^2,
 
         D_l     = min( sqrt(2 G h^3 (t_l + 1/3)), h sqrt(2 L d) )
         lag_l   = sum_{i=old}^{l-1} (h L e_{i - t_i} + D_i) + h sqrt(v t_l)
@@ -140,16 +141,17 @@ def w2_recursion(constants: Constants, algorithm: StaleSGLD, n_rounds: int, reco
     mean of e_l^2: given the ages this is a mixture.
 
     Derivation. Y is the diffusion dY = -grad f dt + sqrt(2) dB in its target, driven by the injected noise,
-    g_l = grad f(Y_{lh}). With H (between m and L, symmetric) taking theta_old - Y_old to the difference of the
-    gradients there, and D_l the integral over the step of grad f(Y_s) - g_old,
+    g_l = grad f(Y_{lh}). With H (between m and L, symmetric) taking theta_old - Y_old to the difference of
+    the gradients there, and D_l the integral over the step of grad f(Y_s) - g_old,
 
         theta' - Y' = (1 - hH)(theta_l - Y_l) + hH [(theta_l - Y_l) - (theta_old - Y_old)] + D_l - h noise.
 
-    The bracket does not see the injected noise: it is the sum of the moves -h(grad f(theta) - grad f(Y)) + D_i
-    and of centred gradient noises, which is the lag. E<g_s - g_t, g_s' - g_t> has a spectral density of at most
-    2 min(s - t, s' - t) l on top of `theory.recursions.langevin`'s (D), and at most 2 in all, of mass
-    E|grad f(Y)|^2 <= L d: this is D_l. Noise of the update is centred given all before it. There is no
-    optimal coupling in between: the lag compares one coupling at two times.
+    The bracket does not see the injected noise: it is the sum of the moves
+    -h(grad f(theta) - grad f(Y)) + D_i and of centred gradient noises, which is the lag. D_l is as (D) of
+    `theory.recursions.langevin`, but for times that begin t_l h earlier: the spectral density
+    2 l min(t_l h + s, t_l h + s') integrates to 2 l h^3 (t_l + 1/3), and it is at most 2, with
+    E|grad f(Y)|^2 <= L d. The update's gradient noise is centred given all before it. Couplings are not
+    changed in between, because the lag compares one coupling at two times.
 
     Source: derived here; the papers have bounds of time averages, up to constants.
 
@@ -163,8 +165,8 @@ def w2_recursion(constants: Constants, algorithm: StaleSGLD, n_rounds: int, reco
     start, rounds = start_distance(constants, f), recorded_rounds(n_rounds, record)
     ages = each_age(algorithm, n_rounds)
     if ages.size > LARGEST_WORK:
-        raise ValueError(f"n_rounds={n_rounds} of {len(ages)} schedules would be gone through one by one; they "
-                         f"must be at most {LARGEST_WORK} updates in all")
+        raise ValueError(f"n_rounds={n_rounds} of {len(ages)} schedules would be gone through one by one; "
+                         f"they must be at most {LARGEST_WORK} updates in all")
     limit = as_staleness(algorithm.staleness).limit
     one = Updates(f, h, noise, int(ages.max(initial=0)) if limit is None else limit, start)
     parts = np.mean([squares(one, row)[rounds] for row in ages], axis=0)

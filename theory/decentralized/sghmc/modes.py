@@ -81,7 +81,8 @@ class Modes:
         return 2.0 * (1.0 - self.beta) * self.clients.d + self.size**2 * self.clients.traces_by_mode
 
     def after(self, steps: int) -> tuple[Array, Array]:
-        """Covariances of (position, velocity) that noise has left, and powers of the matrices, (N - 1, 2, 2)."""
+        """Covariances of (position, velocity) that noise has left, and powers of the matrices, (N - 1, 2, 2).
+        """
         power, total = self.matrices, self.noise
         state, moved = np.zeros_like(total), np.broadcast_to(np.eye(2), total.shape)
         while steps:

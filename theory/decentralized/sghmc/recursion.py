@@ -79,7 +79,8 @@ class Steps:
         """The state before the first step."""
         c, (average, every) = self.clients, self.velocities
         moved = self.lag * average
-        state = [(c.w2 + moved) ** 2, average**2, (c.distance + moved) ** 2, c.distance**2 + c.spread, every**2]
+        state = [(c.w2 + moved) ** 2, average**2, (c.distance + moved) ** 2, c.distance**2 + c.spread,
+                 every**2]
         return [*state, 0.0, 0.0] if self.pushed else state
 
     def given(self, number: int, since: int = 0) -> Given:
@@ -130,10 +131,11 @@ class Steps:
         closer = (-al * c.q if al * c.q <= 1.0 else al * c.q - 2.0) * Rt + al * (c.q * k * V + c.r * w)
         more = c.loss(eta * eta) * Q + eta * eta * c.gradients + eta * beta * P
         kick = eta * (c.gradients + c.L * w) - lost * P
-        changes = [step.change, turn * (2.0 * V + turn) + (2.0 * lost * c.d + eta * eta * c.noise / c.N) / c.N,
+        heat = 2.0 * lost * c.d + eta * eta * c.noise / c.N
+        changes = [step.change, turn * (2.0 * V + turn) + heat / c.N,
                    closer * (2.0 * Rt + closer) + 2.0 * h * c.d + noise,
-                   more * (2.0 * Q + more) + eta * eta * (2.0 * lost * c.d + eta * eta * c.noise / c.N),
-                   kick * (2.0 * P + kick) + 2.0 * lost * c.d + eta * eta * c.noise / c.N]
+                   more * (2.0 * Q + more) + eta * eta * heat,
+                   kick * (2.0 * P + kick) + heat]
         if response:
             alpha, b, gain = self.modes.cascade
             y, sp = (root(x) for x in response)
@@ -147,7 +149,8 @@ class Steps:
         average = {**over_root(parts), "momentum": self.lag * state[1] ** 0.5}
         if not self.of_clients:
             return average
-        return with_disagreement(average, sum(average.values()), float(self.spread(state, self.given(number))))
+        apart = float(self.spread(state, self.given(number)))
+        return with_disagreement(average, sum(average.values()), apart)
 
 
 SHARED: dict[str, Any] = {
@@ -155,7 +158,8 @@ SHARED: dict[str, Any] = {
     "hypotheses": (stable("step_size^2", lambda algorithm: algorithm.schedule.largest**2),)}
 
 
-def _steps(constants: Constants, algorithm: DESGHMC, hessian_smoothness: float | None, of_clients: bool) -> Any:
+def _steps(constants: Constants, algorithm: DESGHMC, hessian_smoothness: float | None,
+           of_clients: bool) -> Any:
     """The recursion; without momentum it is DE-SGLD's."""
     clients = Clients.of(constants, algorithm.mixing, hessian_smoothness)
     eta = float(algorithm.schedule.largest)
@@ -190,18 +194,18 @@ def w2_recursion(constants: Constants, algorithm: DESGHMC, rounds: np.ndarray, *
 
     with q, r, Gamma, rW (of the step eta^2) as in `theory.de_sgld.w2_recursion`, w^2 = min(R^2 + s^2, Q^2),
     R = min(R~ + k V, e + k V + B, Q); V >= ||average velocity||, U^2 >= (1/N) sum_i E|v_i|^2. V_j are the
-    positions' variances that noise leaves in the modes [[lambda_j - eta^2 q, eta beta], [-eta q, beta]] of the
-    network. sp bounds the response to pushes p = eta^2 (r w + Gamma), exactly sum_{i<=n} a^i b^(n-i) with a
+    positions' variances that noise leaves in the modes [[lambda_j - eta^2 q, eta beta], [-eta q, beta]] of
+    the network. sp bounds the response to pushes p = eta^2 (r w + Gamma), exactly sum_{i<=n} a^i b^(n-i) with a
     mode's roots a, b: y' = alpha y + p, sp' = b sp + y' with the largest of each (or, where it is smaller,
     one recursion by |a^(n+1) - b^(n+1)|/|a - b|).
 
     Derivation. xt = xbar + k vbar follows xt' = xt - (al/N) sum_i (grad f_i(x_i) + noise) + sqrt(2 h) z
-    exactly: an Euler step of size h for f whose gradients are taken at x_i instead of xt. Coupled with Y as in
-    `theory.recursions.langevin`, and xbar - Y = (xt - Y) - k vbar, it gives e. The mean gradient is at most
-    L w, because those at x_* add up to 0, and at most its value at Y plus L times the distance to it: V. R~ is
-    the same about x_*. Q and U are positions and velocities of all clients in one norm. For beta = 0 the
-    bound is that of `theory.de_sgld.w2_recursion` with step eta^2, which also has an energy inequality: as beta
-    goes to 0 this one stays above it. It has a limit where about friction^2 > kappa L.
+    exactly: an Euler step of size h for f whose gradients are taken at x_i instead of xt. Coupled with Y as
+    in `theory.recursions.langevin`, and xbar - Y = (xt - Y) - k vbar, it gives e. The mean gradient is at
+    most L w, because those at x_* add up to 0, and at most its value at Y plus L times the distance to it: V.
+    R~ is the same about x_*. Q and U are positions and velocities of all clients in one norm. For beta = 0
+    the bound is that of `theory.de_sgld.w2_recursion` with step eta^2, which also has an energy inequality: as
+    beta goes to 0 this one stays above it. It has a limit where about friction^2 > kappa L.
 
     Source: derived here; not from the paper's chain of schemes (Theorem 11).
 

@@ -150,9 +150,10 @@ def w2_recursion(constants: Constants, algorithm: DESGLD, rounds: np.ndarray, *,
               and  sqrt((1/N) sum_{j>=2} V_j') + sp',  sp' = gW sp + push,
               V_j' = (lambda_j - eta q)^2 V_j + 2 eta d + eta^2 v_(j)
         R'^2 = (|1 - eta q| R + eta r w)^2 + 2 eta d/N + (eta/N)^2 sum_i v_i
-        Q'^2 = (rW Q + eta Gamma)^2 + 2 eta d + (eta^2/N) sum_i v_i,  rW = max(1 - eta mu, eta L - lambda_N)
+        Q'^2 = (rW Q + eta Gamma)^2 + 2 eta d + (eta^2/N) sum_i v_i
 
-    with q = (L+mu)/2, r = (L-mu)/2, Gamma^2 = (1/N) sum_i |grad f_i(x_*)|^2, v_(j) = sum_i u_j(i)^2 v_i of the
+    with rW = max(1 - eta mu, eta L - lambda_N), q = (L+mu)/2, r = (L-mu)/2,
+    Gamma^2 = (1/N) sum_i |grad f_i(x_*)|^2, v_(j) = sum_i u_j(i)^2 v_i of the
     modes (lambda_j, u_j) of the network; V_j begins as 0 and sp as s; R <- min(R, sqrt(E) + B, Q) and
     s <- min(s, Q) before every step.
 

@@ -71,5 +71,6 @@ def _of_one_size(algorithm: DESGHMC) -> None:
 recursion_of_sgld = replace(_SGLD, require=lambda algorithm: None, to_target=("w2", "w2_clients"),
                             start_distances={}).theorem
 """Statements for any network and schedule, which find their own start."""
+euler_scheme = replace(_SGLD, to_target=("stationary_w2_of_euler",), start_distances={}).theorem
 recursion_of_sghmc = replace(_OF_CONSTANTS, require=_of_one_size, to_target=("w2", "w2_clients"),
                              start_distances={}, arguments={}).theorem

@@ -18,8 +18,9 @@ from fedsim.settings.validation import Array, instance, shape, shown
 
 from ..bound import Bound
 from ..checking import Measured, quantity, require_target
-from ..exact import exact_law, joint_law
+from ..exact import exact_law, joint_law, stationary_law
 from ..exact.gossip import GossipJointLaw
+from ..recursions.stationary import measure_stationary
 from .schemes import Coupling, NoiseFree, Spread, coupling, fixed_point
 from .sghmc.setting import momentum
 
@@ -185,6 +186,16 @@ def _of_euler(bound: Bound, law: Law) -> Measured:
 
 read_from(Law, "the fedsim.Law of the Euler scheme", "w2_of_euler",
           "W2 between the Euler scheme that the average follows and the target", _of_euler, euler_law)
+
+
+def _stationary_euler(problem: Any, algorithm: Any, *rest: Any) -> Any:
+    """The stationary law of `euler_law`."""
+    whole = Quadratic(problem.mean_hessian[None], problem.minimizer[None])
+    return stationary_law(whole, FALD(float(algorithm.schedule.largest) / problem.n_clients))
+
+
+quantity("stationary_w2_of_euler", "W2 between the stationary law of the Euler scheme that the average "
+         "follows and the target", measure_stationary, _stationary_euler)
 
 
 def _target_moment(bound: Bound, law: Any, level: float) -> Measured:

@@ -85,6 +85,6 @@ def w2_recursion(constants: Constants, algorithm: FAHMC, rounds: np.ndarray, *,
     Examples
     --------
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
-    (0.1, 0.1, False)
+    (0.385, 0.012, False)
     """
     return recursion_terms(Rounds.of(constants, algorithm, hessian_smoothness), rounds)

@@ -28,13 +28,13 @@ from .lemmas import (
 from .local_steps import best_plan, optimal_local_steps
 from .notation import Setting, setting
 from .planning import Plan, fewest_active, plan
-from .recursion import w2_recursion
+from .recursion import stationary_bound, w2_recursion
 from .theorems import w2_bound, w2_bound_decreasing, w2_bound_partial
 
 __all__ = [
     "Plan", "Setting", "best_plan", "contraction_bound", "discretization_bound", "divergence_bound",
     "errata", "fewest_active", "gradient_moment_bound", "gradient_noise_bound", "initial_bound",
     "one_step_bound", "optimal_local_steps", "participation_gap_bound", "plan", "quantities",
-    "second_moment_bound", "setting", "w2_bound", "w2_bound_decreasing", "w2_bound_partial",
-    "w2_recursion",
+    "second_moment_bound", "setting", "stationary_bound", "w2_bound", "w2_bound_decreasing",
+    "w2_bound_partial", "w2_recursion",
 ]

@@ -10,12 +10,13 @@ from fedsim.algorithms.fa_ld import FALD
 
 from ..bound import Assumption
 from ..facts import Constants
-from ..federated import EQUAL_WEIGHTS
+from ..federated import EQUAL_WEIGHTS, required
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ..recursions.federated import NAMES, Federated
-from ..recursions.langevin import Step, average_step, root
+from ..recursions.langevin import Potential, Step, average_step, root
+from ..recursions.stationary import STATIONARY, below_two, stationary_terms
 from ..statement import Hypothesis, Terms
-from .notation import theorem
+from .notation import CONSTANT, FULL, theorem
 
 
 class Rounds(Federated):
@@ -94,6 +95,39 @@ def w2_recursion(constants: Constants, algorithm: FALD, rounds: np.ndarray, *,
     Examples
     --------
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
-    (0.282, 0.2, False)
+    (0.236, 0.151, False)
     """
     return recursion_terms(Rounds.of(constants, algorithm, hessian_smoothness), rounds)
+
+
+ONE_STEP = required("local_steps = 1", lambda algorithm: algorithm.local_steps == 1,
+                    "local_steps={algorithm.local_steps} must be 1: with several the clients drift apart; "
+                    "theory.fa_ld.w2_recursion has a floor for them")
+
+
+@theorem("derived here (stationary)", quantity="stationary_w2", terms=("discretization", "gradient_noise"),
+         source="derived here, from one local step as gradient flow", variants=("proved",),
+         hypotheses=(CONSTANT, FULL, ONE_STEP, STATIONARY, below_two(
+             lambda constants, algorithm: (algorithm.schedule.largest, constants.smoothness))))
+def stationary_bound(constants: Constants, algorithm: FALD) -> Terms:
+    """W2 of the stationary law with one local step, all clients and a constant step size.
+
+    Guarantee, for eta < 2/L, with v_c the traces of the clients' gradient noises, which may depend on the
+    point:
+
+        W2^2 <= eta (tau L d + sum_c p_c^2 v_c)/(m (2 - eta L))
+
+    Source: derived here, see `theory.recursions.stationary`; m and L of the average f would do.
+
+    It is at most the floor of `w2_recursion`, whose energy inequality it is at stationarity.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> algorithm = fs.FALD(0.01)
+    >>> round(float(bound.value[0]), 4)
+    0.1234
+    """
+    f = Potential(constants.strong_convexity, constants.smoothness, constants.dim, algorithm.temperature)
+    return stationary_terms(f, algorithm.schedule.largest,
+                            float(constants.weights**2 @ constants.gradient_noise_traces))

@@ -25,7 +25,7 @@ from .rates import (
     optimal_variance_rate,
     variance_rate,
 )
-from .recursion import w2_recursion
+from .recursion import stationary_bound, w2_recursion
 from .rules import bias_optimum, bias_step_size, mse_optimum, mse_step_size, variance_step_size
 from .servers import chain_terms, chains_bias_rate, chains_mse_rate, chains_variance_rate
 
@@ -36,5 +36,5 @@ __all__ = [
     "fluctuation_rate", "generic_bias_rate", "generic_mse_rate", "gradient_gap", "gradient_gap_bound",
     "gradient_gap_rate", "iteration_speedup", "mse_optimum", "mse_rate", "mse_step_size",
     "optimal_bias_rate", "optimal_constant", "optimal_mse_rate", "optimal_variance_rate", "plan",
-    "quantities", "time_speedup", "variance_rate", "variance_step_size", "w2_recursion",
+    "quantities", "stationary_bound", "time_speedup", "variance_rate", "variance_step_size", "w2_recursion",
 ]

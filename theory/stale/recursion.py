@@ -15,9 +15,11 @@ from fedsim.settings.staleness import as_staleness
 
 from ..bound import Assumption
 from ..facts import Constants
+from ..federated import required
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, floor
 from ..recursions.federated import over_root, start_distance
 from ..recursions.langevin import Potential, Step, average_step, coupled_step, root
+from ..recursions.stationary import STATIONARY, below_two, stationary_terms
 from ..statement import Hypothesis, Terms
 from .setting import each_age, last_iterate
 
@@ -118,13 +120,13 @@ def _small(constants: Constants, algorithm: StaleSGLD) -> Assumption:
                               algorithm.schedule.largest, 2.0 / constants.smoothness)
 
 
+ONE_SIZE = required("constant step size", lambda algorithm: algorithm.schedule.is_constant,
+                    "step_size={algorithm.step_size!r} must be constant: ages are counted in equal steps")
+
+
 @last_iterate("derived here", quantity="w2", terms=NAMES, variants=("proved",), arguments=HESSIAN_SMOOTHNESS,
               source="derived here, for the last iterate; the paper speaks about time averages",
-              algorithm=StaleSGLD, hypotheses=(
-                  Hypothesis("constant step size", refuses=lambda algorithm, problem: "" if
-                             algorithm.schedule.is_constant else f"step_size={algorithm.step_size!r} must be "
-                             "constant: ages are counted in steps of one size"),
-                  Hypothesis("step_size <= 2/smoothness", _small)))
+              algorithm=StaleSGLD, hypotheses=(ONE_SIZE, Hypothesis("step_size <= 2/smoothness", _small)))
 def w2_recursion(constants: Constants, algorithm: StaleSGLD, n_rounds: int, record: Any, *,
                  hessian_smoothness: float | None = None) -> Terms:
     """W2 bound of the last iterate of SGLD with stale gradients, evaluated at every update.
@@ -158,7 +160,7 @@ def w2_recursion(constants: Constants, algorithm: StaleSGLD, n_rounds: int, reco
     Examples
     --------
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
-    (3.163, 3.163, True)
+    (3.022, 3.098, False)
     """
     f = Potential(constants.strong_convexity, constants.smoothness, constants.dim, 1.0, hessian_smoothness)
     h, noise = float(algorithm.schedule.largest), float(constants.gradient_noise_traces.max())
@@ -174,3 +176,35 @@ def w2_recursion(constants: Constants, algorithm: StaleSGLD, n_rounds: int, reco
     terms = {name: np.divide(part, value, out=np.zeros_like(value), where=value > 0.0)
              for name, part in zip(NAMES, parts.T, strict=True)}
     return Terms(terms, floor=None if limit is None else floor(one), rounds=rounds, start_distance=start)
+
+
+FRESH = required("staleness = 0",
+                 lambda algorithm: as_staleness(algorithm.staleness).limit == 0,
+                 "staleness={algorithm.staleness!r} must be 0: with older gradients theory.stale.w2_recursion "
+                 "has a floor")
+
+
+@last_iterate("derived here (stationary)", quantity="stationary_w2", variants=("proved",),
+              terms=("discretization", "gradient_noise"), algorithm=StaleSGLD,
+              source="derived here, from one update as gradient flow",
+              hypotheses=(ONE_SIZE, FRESH, STATIONARY, below_two(
+                  lambda constants, algorithm: (algorithm.schedule.largest, constants.smoothness))))
+def stationary_bound(constants: Constants, algorithm: StaleSGLD) -> Terms:
+    """W2 of the stationary law of SGLD with fresh gradients and a constant step size.
+
+    Guarantee, for h < 2/L, with v the trace of the gradient noise, which may depend on the point:
+
+        W2^2 <= h (L d + v)/(m (2 - hL))
+
+    Source: derived here, see `theory.recursions.stationary`.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0], [[0.0]])
+    >>> algorithm = fs.StaleSGLD(0.1, staleness=0)
+    >>> round(float(bound.value[0]), 4)
+    0.2294
+    """
+    f = Potential(constants.strong_convexity, constants.smoothness, constants.dim)
+    noise = float(constants.gradient_noise_traces.max())
+    return stationary_terms(f, float(algorithm.schedule.largest), noise)

@@ -117,7 +117,7 @@ _PAPER = Paper(
     example=""">>> problem = fs.Quadratic([1.0], [[0.0]])
 >>> algorithm = fs.StaleSGLD(0.1, staleness=5)""")
 theorem = _PAPER.theorem
-last_iterate = replace(_PAPER, to_target=("w2",), arguments={}).theorem
+last_iterate = replace(_PAPER, to_target=("w2", "stationary_w2"), arguments={}).theorem
 """For statements about the law of the last iterate."""
 rate = partial(theorem, kind="rate", hypotheses=HYPOTHESES)
 """Nearly every statement of the paper."""

@@ -192,27 +192,28 @@ def w2_recursion(constants: Constants, algorithm: DESGHMC, rounds: np.ndarray, *
         U'^2 = (beta U + eta (Gamma + L w))^2 + 2 (1-beta) d + (eta^2/N) sum_i v_i
         s    = min(sqrt((1/N) sum_{j>=2} V_j) + what is left of a start apart + sp, Q)
 
-    with q, r, Gamma, rW (of the step eta^2) as in `theory.de_sgld.w2_recursion`, w^2 = min(R^2 + s^2, Q^2),
-    R = min(R~ + k V, e + k V + B, Q); V >= ||average velocity||, U^2 >= (1/N) sum_i E|v_i|^2. V_j are the
-    positions' variances that noise leaves in the modes [[lambda_j - eta^2 q, eta beta], [-eta q, beta]] of
-    the network. sp bounds the response to pushes p = eta^2 (r w + Gamma), exactly sum_{i<=n} a^i b^(n-i) with a
-    mode's roots a, b: y' = alpha y + p, sp' = b sp + y' with the largest of each (or, where it is smaller,
-    one recursion by |a^(n+1) - b^(n+1)|/|a - b|).
+    with q, r, Gamma, rW (of the step eta^2) as in `theory.de_sgld.w2_recursion`, w^2 = min(R^2 + s^2,
+    Q^2), R = min(R~ + k V, e + k V + B, Q); V >= ||average velocity||, U^2 >= (1/N) sum_i E|v_i|^2. V_j
+    are the positions' variances that noise leaves in the modes [[lambda_j - eta^2 q, eta beta], [-eta q,
+    beta]] of the network. sp bounds the response to pushes p = eta^2 (r w + Gamma), exactly sum_{i<=n}
+    a^i b^(n-i) with a mode's roots a, b: y' = alpha y + p, sp' = b sp + y' with the largest of each (or,
+    where it is smaller, one recursion by |a^(n+1) - b^(n+1)|/|a - b|).
 
     Derivation. xt = xbar + k vbar follows xt' = xt - (al/N) sum_i (grad f_i(x_i) + noise) + sqrt(2 h) z
-    exactly: an Euler step of size h for f whose gradients are taken at x_i instead of xt. Coupled with Y as
-    in `theory.recursions.langevin`, and xbar - Y = (xt - Y) - k vbar, it gives e. The mean gradient is at
-    most L w, because those at x_* add up to 0, and at most its value at Y plus L times the distance to it: V.
-    R~ is the same about x_*. Q and U are positions and velocities of all clients in one norm. For beta = 0
-    the bound is that of `theory.de_sgld.w2_recursion` with step eta^2, which also has an energy inequality: as
-    beta goes to 0 this one stays above it. It has a limit where about friction^2 > kappa L.
+    exactly: an Euler step of size h for f whose gradients are taken at x_i instead of xt. Coupled with Y
+    as in `theory.recursions.langevin`, and xbar - Y = (xt - Y) - k vbar, it gives e. The mean gradient is
+    at most L w, because those at x_* add up to 0, and at most its value at Y plus L times the distance to
+    it: V. R~ is the same about x_*. Q and U are positions and velocities of all clients in one norm. For
+    beta = 0 the bound is that of `theory.de_sgld.w2_recursion` with step eta^2, which also has an energy
+    inequality: as beta goes to 0 this one stays above it. It has a limit where about friction^2 > kappa
+    L.
 
     Source: derived here; not from the paper's chain of schemes (Theorem 11).
 
     Examples
     --------
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
-    (0.389, 0.16, False)
+    (0.249, 0.081, False)
     """
     return recursion_terms(_steps(constants, algorithm, hessian_smoothness, False), rounds)
 
@@ -234,6 +235,6 @@ def w2_clients_recursion(constants: Constants, algorithm: DESGHMC, rounds: np.nd
     Examples
     --------
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
-    (0.415, 0.214, False)
+    (0.268, 0.13, False)
     """
     return recursion_terms(_steps(constants, algorithm, hessian_smoothness, True), rounds)

@@ -170,7 +170,7 @@ def w2_recursion(constants: Constants, algorithm: DESGLD, rounds: np.ndarray, *,
     Examples
     --------
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
-    (0.389, 0.16, False)
+    (0.249, 0.081, False)
     """
     return recursion_terms(Steps(Clients.of(constants, algorithm.mixing, hessian_smoothness),
                                  algorithm.schedule), rounds)
@@ -194,7 +194,7 @@ def w2_clients_recursion(constants: Constants, algorithm: DESGLD, rounds: np.nda
     Examples
     --------
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
-    (0.415, 0.214, False)
+    (0.268, 0.13, False)
     """
     return recursion_terms(Steps(Clients.of(constants, algorithm.mixing, hessian_smoothness),
                                  algorithm.schedule, of_clients=True), rounds)

@@ -58,7 +58,7 @@ class Federated:
     def of(cls, constants: Constants, algorithm: Any, hessian_smoothness: float | None = None) -> Any:
         """From what is known of the problem; its theorem's `hessian_smoothness` is M."""
         f = Potential(constants.strong_convexity, constants.smoothness, constants.dim,
-                      getattr(algorithm, "temperature", 1.0), hessian_smoothness)
+                      algorithm.temperature, hessian_smoothness)
         weights, traces, drawn = constants.weights, constants.gradient_noise_traces, algorithm.participation
         distance = constants.need("initial_distance")
         start = start_distance(constants, f)

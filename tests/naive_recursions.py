@@ -51,7 +51,7 @@ def fa_ld(k, a, n_rounds, M=None):
         for step in range(K):
             h = float(a.schedule.at(number * K + step))
             R = min(R, (sqrt(E) + c.B) ** 2, Q)
-            S = min(S, Q)
+            S = min(S, Q) if c.N > 1 else 0.0
             w = sqrt(min(R + S, Q))
             E, R, S, Q = (
                 langevin(E, S, h, c.m, c.L, c.d, c.tau, c.Z, M),
@@ -60,7 +60,7 @@ def fa_ld(k, a, n_rounds, M=None):
                 + 2 * h * c.tau * (1 - s) * (c.N - 1) * c.d + h**2 * (c.V - c.Z),
                 (c.rho(h) * sqrt(Q) + h * c.Gamma) ** 2 + 2 * h * c.tau * c.d * (s + c.N * (1 - s))
                 + h**2 * c.V)
-        S, R = min(S, Q), min(R, (sqrt(E) + c.B) ** 2, Q)
+        S, R = min(S, Q) if c.N > 1 else 0.0, min(R, (sqrt(E) + c.B) ** 2, Q)
         E, R = E + phi * S, min(R + phi * S, Q)
         found.append(sqrt(E))
     return np.array(found)
@@ -94,7 +94,7 @@ def fa_hmc(k, a, n_rounds, M=None):
         s = 0.0
         for _ in range(a.local_steps):
             R = min(R, sqrt(E) + c.B, Q)
-            s = min(s, Q)
+            s = min(s, Q) if c.N > 1 else 0.0
             w = min(sqrt(R**2 + s**2), Q)
             n, turned, spread = [0.0], [0.0], [s]
             for j in range(1, K + 1):
@@ -115,7 +115,7 @@ def fa_hmc(k, a, n_rounds, M=None):
                 sqrt((abs(1 - h * c.q) * R + h * c.r * w) ** 2 + X**2 * c.d + c.Z * N_sq[K]) + extra,
                 sqrt((c.rho(h) * Q + h * c.Gamma) ** 2 + X**2 * heat + c.V * N_sq[K]) + extra,
                 sqrt(spread[K] ** 2 + (c.V - c.Z) * N_sq[K]) + rem)
-        s, R = min(s, Q), min(R, sqrt(E) + c.B, Q)
+        s, R = min(s, Q) if c.N > 1 else 0.0, min(R, sqrt(E) + c.B, Q)
         E, R = E + phi * s**2, min(sqrt(R**2 + phi * s**2), Q)
         found.append(sqrt(E))
     return np.array(found)

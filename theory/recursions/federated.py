@@ -3,7 +3,7 @@
 The state at communications are squares, E of W2(xbar, target) and R of ||xbar - theta_*||. Between them
 S = sum_c p_c ||x_c - xbar||^2 and Q = sum_c p_c ||x_c - theta_*||^2 = R + S are followed too, all as upper
 bounds. Where clients are together S = 0 and Q = R. At any time R <= (sqrt(E) + B)^2, because
-||Y - theta_*|| <= B, and R, S <= Q.
+||Y - theta_*|| <= B, and R, S <= Q; one client alone has S = 0.
 
 Participation. Given all clients, the average of those that are drawn is unbiased with variance phi S; with Y
 chosen given the average of all, phi S adds to E and to R.
@@ -122,13 +122,14 @@ class Federated:
 
         for update in given:
             dR = least(dR, nearest(), dQ)
-            near, far, S = root(R0 + dR), root(R0 + dQ), least(S, R0 + dQ)
+            near, far = root(R0 + dR), root(R0 + dQ)
+            S = least(S, R0 + dQ) if self.clients > 1 else 0.0
             apart = least(S, dQ - dR)
             step, change, more, S = self.local(
                 update, E0 + dE, S, near, surplus(root(R0 + dR + apart), near, apart), far)
             dE, dR, dQ = dE + step.change, dR + change, dQ + more
             steps.append(step)
-        S = least(S, R0 + dQ)
+        S = least(S, R0 + dQ) if self.clients > 1 else 0.0
         dR = least(dR, nearest(), dQ)
         between = self.drawn * S
         dE = dE + between

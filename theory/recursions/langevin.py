@@ -29,6 +29,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from fedsim.settings.validation import nonnegative
+
 PREDICTED = 0.161393
 """c_P of (D), rounded up: the supremum is .16139281, at z = 2.149."""
 
@@ -57,6 +59,10 @@ class Potential:
     dim: int
     temperature: float = 1.0
     hessian_smoothness: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.hessian_smoothness is not None:
+            nonnegative("hessian_smoothness", self.hessian_smoothness)
 
     @property
     def middle(self) -> float:

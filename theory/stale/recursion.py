@@ -180,8 +180,8 @@ def w2_recursion(constants: Constants, algorithm: StaleSGLD, n_rounds: int, reco
 
 FRESH = required("staleness = 0",
                  lambda algorithm: as_staleness(algorithm.staleness).limit == 0,
-                 "staleness={algorithm.staleness!r} must be 0: with older gradients theory.stale.w2_recursion "
-                 "has a floor")
+                 "staleness={algorithm.staleness!r} must be 0: with older gradients "
+                 "theory.stale.w2_recursion has a floor")
 
 
 @last_iterate("derived here (stationary)", quantity="stationary_w2", variants=("proved",),

@@ -46,6 +46,7 @@ FAST = {
         "privacy": ("privacy",),
         "ranges": ("theory_core",),
         "rates": ("rates",),
+        "recursions": ("contraction", "recursions::test_where_clients_do_not_drift"),
         "registry": ("declarations",),
         "stale": ("theory_stale",),
         "statement": ("declarations",),

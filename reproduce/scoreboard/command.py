@@ -20,6 +20,9 @@ variant of a theorem is its default, the smallest form that is proved. The colum
     first_ratio          the ratio there: by these two a test sees that the file lags behind the code
     vacuous              share of problems on which a bound on a distance is below the distance at the start
                          at none of the rounds drawn; blank for what is no distance
+    least_gain           of a bound derived here: the least that a published bound of the same quantity is
+                         over it, at any round after the start, where the hypotheses of both hold
+    median_gain          the median of the same at the last round
     errata               of a violated variant, what `theory.errata(theorem=...)` says against the text
 """
 
@@ -49,7 +52,7 @@ PROBLEMS = 60
 
 COLUMNS = ("theorem", "statement", "variant", "quantity", "problems", "within_hypotheses", "verdict",
            "violations", "violations_outside", "largest_ratio", "median_ratio", "first_bound", "first_ratio",
-           "vacuous", "errata")
+           "vacuous", "least_gain", "median_gain", "errata")
 
 
 def _timed(id: str, n_problems: int) -> tuple[list[Row], float]:
@@ -152,7 +155,7 @@ def main(given: Sequence[str]) -> int:
     if (folder / "index.html").exists():
         gallery.write(folder, "quick")
     listed = ["theorem", "variant", "problems", "within_hypotheses", "verdict", "violations", "largest_ratio",
-              "median_ratio", "vacuous"]
+              "median_ratio", "vacuous", "least_gain", "median_gain"]
     print(board[listed].to_string(index=False, float_format=lambda value: f"{value:.3g}", na_rep="-"))
     wrong = against_defaults(board)
     print(f"{len(board)} rows; {len(wrong)} default variants violated within their hypotheses")

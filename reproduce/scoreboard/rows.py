@@ -25,6 +25,8 @@ NOTHING = 1e-12
 DIGITS = 4
 """Significant digits; the last of many more may change between processors."""
 
+OURS = "derived here"
+"""How the numbers of statements begin that no paper has."""
 RATE = "not compared: a rate holds up to an unknown constant"
 NO_SETTINGS = "no random settings for it"
 Row = dict[str, Any]
@@ -51,6 +53,32 @@ def verdicts(entry: theory.Theorem, variant: str, drawn: Iterable[tuple[Any, Any
     """Of each random problem, the verdict on a variant."""
     for problem, algorithm, n_rounds, start in drawn:
         yield theory.examine(entry, problem, algorithm, n_rounds, start=start, variant=variant)
+
+
+def published(entry: theory.Theorem) -> list[theory.Theorem]:
+    """Upper bounds in print of what a bound of ours is about; none for other theorems."""
+    if not entry.number.startswith(OURS):
+        return []
+    return [other for other in theory.theorems()
+            if other.quantity == entry.quantity and other.algorithm is entry.algorithm
+            and other.kind == entry.kind == "upper" and not other.number.startswith(OURS)]
+
+
+def gains(entry: theory.Theorem, drawn: Iterable[tuple[Any, Any, int, Any]]) -> Iterator[tuple[float, float]]:
+    """Default variants of `published` over ours, where the hypotheses of both hold: least, and at the end."""
+    others = published(entry)
+    for problem, algorithm, n_rounds, start in drawn if others else ():
+        facts = theory.constants(problem, algorithm, start)
+        ours = entry.function(facts, algorithm, n_rounds=n_rounds)
+        for other in others:
+            if not other.applies(algorithm, problem):
+                continue
+            extra = {} if other.inputs is None else other.inputs(problem, algorithm, facts, n_rounds, start)
+            theirs = other.function(facts, algorithm, n_rounds=n_rounds, **extra)
+            rounds, one, two = np.intersect1d(ours.rounds, theirs.rounds, return_indices=True)
+            if rounds[-1] > 0 and ours.hypotheses_hold and theirs.hypotheses_hold:
+                ratios = (theirs.value[two] / ours.value[one])[rounds > 0]
+                yield float(ratios.min()), float(ratios[-1])
 
 
 def shown(number: float) -> float:
@@ -80,8 +108,12 @@ def first_of(judged: Iterable[theory.Verdict]) -> tuple[float, float]:
 def rows(entry: theory.Theorem, n_problems: int) -> list[Row]:
     """One row per variant."""
     drawn = list(draws(entry, n_problems))
+    gained = np.array(list(gains(entry, drawn))).reshape(-1, 2)
+    least, median = ((shown(gained[:, 0].min()), shown(np.median(gained[:, 1]))) if len(gained)
+                     else (np.nan, np.nan))
     return [{"theorem": entry.id, "statement": f"{entry.paper} {entry.number}", "variant": variant,
-             "quantity": entry.quantity, **_summary(entry, list(verdicts(entry, variant, drawn)))}
+             "quantity": entry.quantity, **_summary(entry, list(verdicts(entry, variant, drawn))),
+             "least_gain": least, "median_gain": median}
             for variant in entry.variants]
 
 

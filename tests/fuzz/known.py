@@ -22,7 +22,8 @@ GROUPS = theory.fa_hmc.TwoGroups(L=1.0, mu=0.25, theta_L=2.0, theta_mu=1.0, dim=
 SETTINGS = (
     (PROBLEM, fs.FALD(0.01, 2)), (PROBLEM, fs.FALD(0.01, 2, participation=fs.Participation(1, True))),
     (PROBLEM, fs.FALD(fs.schedules.Harmonic.from_theorem(strong_convexity=1.0, smoothness=3.0), 2)),
-    (PROBLEM, fs.FALD(1e-7, 2)), (PROBLEM, fs.FAHMC(0.01, 10, local_steps=2)), (PROBLEM, fs.FAHMC(0.01, 10)),
+    (PROBLEM, fs.FALD(1e-7, 2)), (PROBLEM, fs.FALD(0.01)),
+    (PROBLEM, fs.FAHMC(0.01, 10, local_steps=2)), (PROBLEM, fs.FAHMC(0.01, 10)),
     (GROUPS.problem, theory.exact.FAHMCFlow(0.5, 10)), (SHARES, fs.DESGLD(0.01, MIXING)),
     (SHARES, fs.DESGHMC(0.1, 10.0, MIXING)), (PROBLEM, fs.StaleSGLD(0.01, 2)),
     (PROBLEM, fs.StaleSGHMC(0.01, 1.0, 2)), (PROBLEM, fs.StaleSGLD(0.01)))

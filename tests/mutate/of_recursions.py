@@ -10,7 +10,8 @@ GOSSIP, MOMENTUM = "theory/decentralized/sgld/recursion.py", "theory/decentraliz
 
 FAULTS = [
     Fault("recursions: L for r in the coupling", LANGEVIN,
-          "drift, A = h * f.radius * gap, near + less", "drift, A = h * f.smoothness * gap, near + less", TWINS),
+          "drift, A = h * f.radius * gap, near + less", "drift, A = h * f.smoothness * gap, near + less",
+          TWINS),
     Fault("recursions: what is predicted, without 2 A", LANGEVIN,
           "wander = 2.0 * A * predicted + total", "wander = predicted**2 + total", TWINS),
     Fault("recursions: the wandering with 1/3 for 2/3", LANGEVIN,
@@ -19,10 +20,10 @@ FAULTS = [
     Fault("recursions: the energy without temperature", LANGEVIN,
           "2.0 * L * f.dim * f.temperature * h * h", "2.0 * L * f.dim * h * h", TWINS),
     Fault("recursions: an unknown M read as 0", LANGEVIN,
-          "if self.hessian_smoothness is not None:\n            drift = L * math.sqrt(L * d * tau) + tau * d * "
-          "self.hessian_smoothness",
-          "if True:\n            drift = L * math.sqrt(L * d * tau) + tau * d * (self.hessian_smoothness or 0.0)",
-          TWINS),
+          "if self.hessian_smoothness is not None:\n            drift = L * math.sqrt(L * d * tau) + "
+          "tau * d * self.hessian_smoothness",
+          "if True:\n            drift = L * math.sqrt(L * d * tau) + tau * d "
+          "* (self.hessian_smoothness or 0.0)", TWINS),
     Fault("recursions: the clients' distance from the minimizer is not followed", FEDERATED,
           "dR + change, dQ + more", "dR + change, 1e6", TWINS),
     Fault("recursions: the spread is forgotten before clients are drawn", FEDERATED,
@@ -33,8 +34,8 @@ FAULTS = [
     Fault("recursions: noise of the average for that of the clients", FA_LD,
           "more * (2.0 * far + more) + all_heat + square * self.noises",
           "more * (2.0 * far + more) + all_heat + square * self.noise", TWINS),
-    Fault("recursions: N for N - 1", FA_LD, "heat * apart * (self.clients - 1)", "heat * apart * self.clients",
-          TWINS),
+    Fault("recursions: N for N - 1", FA_LD,
+          "heat * apart * (self.clients - 1)", "heat * apart * self.clients", TWINS),
     Fault("recursions: all of the noise for what is not shared", FA_LD,
           "heat * apart * (self.clients - 1)", "heat * (self.clients - 1)", TWINS),
     Fault("trajectories: the integration error of the first kick is not halved", COUPLED,
@@ -55,7 +56,8 @@ FAULTS = [
     Fault("momentum: the cascade without its first stage", MOMENTUM,
           "grow = (b - 1.0) * sp + y + rise", "grow = (b - 1.0) * sp + rise", TWINS),
     Fault("momentum: a start apart is forgotten", MOMENTUM,
-          "given.variance**0.5 + given.start + root(state[6])", "given.variance**0.5 + root(state[6])", TWINS),
+          "given.variance**0.5 + given.start + root(state[6])", "given.variance**0.5 + root(state[6])",
+          TWINS),
     Fault("stale: the lag without its noise", "theory/stale/recursion.py",
           "return moved + self.h * math.sqrt(self.noise * age)", "return moved", TWINS),
     Fault("tangents: not taken anew", "theory/recursions/rounds.py", "LOOSE = 0.01", "LOOSE = 100.0", TWINS),

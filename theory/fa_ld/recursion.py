@@ -90,7 +90,7 @@ def w2_recursion(constants: Constants, algorithm: FALD, rounds: np.ndarray, *,
     Source: derived here; the paper closes the same coupling by constants (Theorems 4.7 to 4.10).
 
     Where the Hessian of f is known to be M-Lipschitz, `hessian_smoothness` makes the discretization smaller.
-    More than 2,000,000 local steps of one size are bounded by tangents (`theory.recursions.rounds`).
+    More than 500,000 local steps of one size are bounded by tangents (`theory.recursions.rounds`).
 
     Examples
     --------

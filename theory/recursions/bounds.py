@@ -21,7 +21,8 @@ FOREVER = 2**62
 def recursion_terms(recursion: Recursion, rounds: np.ndarray) -> Terms:
     """The terms at the recorded rounds, and the floor where all rounds are the same."""
     first = recursion.terms(recursion.begin(), {"initialization": recursion.begin()[0]}, 0)
-    return Terms(evaluate(recursion, rounds), floor=floor(recursion), start_distance=sum(first.values()))
+    terms = evaluate(recursion, rounds)
+    return Terms(terms, floor=floor(recursion), start_distance=sum(first.values()))
 
 
 def floor(recursion: Any) -> float | None:

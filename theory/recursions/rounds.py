@@ -17,8 +17,10 @@ from fedsim.settings.validation import Array
 
 from .langevin import Step
 
-LARGEST_WORK = 2_000_000
-"""Most local steps that are gone through one by one."""
+LARGEST_WORK = 500_000
+"""Most local steps that are gone through one by one: some seconds."""
+LONGEST = 5_000
+"""Most local steps of a round."""
 FIRST = 200
 """Rounds that are, before tangents are taken."""
 LOOSE = 0.01
@@ -66,6 +68,9 @@ class Moving(NamedTuple):
 def evaluate(recursion: Recursion, rounds: np.ndarray) -> dict[str, Array]:
     """The bound's terms at increasing recorded rounds, each (n,)."""
     last = int(rounds[-1])
+    if recursion.work > LONGEST:
+        raise ValueError(f"local_steps times leapfrog_steps={recursion.work} must be at most {LONGEST}: every "
+                         "step of a round is evaluated")
     many = last * recursion.work > LARGEST_WORK
     if many and not recursion.constant:
         raise ValueError(f"n_rounds={last} of {recursion.work} local steps whose sizes change would be gone "

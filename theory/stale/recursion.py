@@ -24,7 +24,7 @@ from ..statement import Hypothesis, Terms
 from .setting import each_age, last_iterate
 
 NAMES = ("initialization", "staleness", "discretization", "gradient_noise")
-LARGEST_WORK = 2_000_000
+LARGEST_WORK = 1_000_000
 """Most updates that are gone through, over all schedules of ages."""
 
 

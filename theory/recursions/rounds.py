@@ -69,8 +69,8 @@ def evaluate(recursion: Recursion, rounds: np.ndarray) -> dict[str, Array]:
     """The bound's terms at increasing recorded rounds, each (n,)."""
     last = int(rounds[-1])
     if recursion.work > LONGEST:
-        raise ValueError(f"local_steps times leapfrog_steps={recursion.work} must be at most {LONGEST}: every "
-                         "step of a round is evaluated")
+        raise ValueError(f"local_steps times leapfrog_steps={recursion.work} must be at most {LONGEST}: "
+                         "every step of a round is evaluated")
     many = last * recursion.work > LARGEST_WORK
     if many and not recursion.constant:
         raise ValueError(f"n_rounds={last} of {recursion.work} local steps whose sizes change would be gone "

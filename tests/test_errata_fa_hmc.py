@@ -33,6 +33,7 @@ LOOSE = {"displacement_noise", "main_part_constant", "synchronization_unit", "th
 MARKS = {"average_weights", "index_of_sum", "leapfrog_argument", "missing_gradients", "oracle_norm",
          "sketch_constants", "symbols_of_the_lower_bound"}
 VARIANTS = {
+    "w2_recursion": ("proved",),
     **dict.fromkeys(("one_step_bound", "coupling_bound", "w2_bound", "main_part_bound", "divergence_bound"),
                     ("corrected", "printed", "consistent")),
     **dict.fromkeys(("client_step_bound", "client_moment_bound", "client_gradient_bound",

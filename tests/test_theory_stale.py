@@ -168,8 +168,10 @@ def test_the_catalogue_knows_them():
     assert set(mine["number"]) == {"Lemma 1 (bias)", "Lemma 1 (MSE)", "Theorem 2", "Theorem 3", "Theorem 4",
                                    "Corollary 5", "Theorem 6 (bias)", "Theorem 6 (MSE)", "Theorem 7",
                                    "Lemma 8", "Lemma 8 (quadratic f)", "Lemma 9 (A_2)", "after Theorem 7",
-                                   "section 4 (bias)", "section 4 (MSE)"}
-    assert set(mine.index[mine["kind"] != "rate"]) == {"stale.gradient_gap_bound"}
+                                   "section 4 (bias)", "section 4 (MSE)", "derived here",
+                                   "derived here (stationary)"}
+    assert set(mine.index[mine["kind"] != "rate"]) == {"stale.gradient_gap_bound", "stale.w2_recursion",
+                                                       "stale.stationary_bound"}
     assert set(mine["quantity"]) <= set(theory.quantities())
     assert not mine["variants"].str.contains("corrected").any()
     for name, row in mine.iterrows():

@@ -109,11 +109,11 @@ def rows(entry: theory.Theorem, n_problems: int) -> list[Row]:
     """One row per variant."""
     drawn = list(draws(entry, n_problems))
     gained = np.array(list(gains(entry, drawn))).reshape(-1, 2)
-    least, median = ((shown(gained[:, 0].min()), shown(np.median(gained[:, 1]))) if len(gained)
-                     else (np.nan, np.nan))
+    over = {"least_gain": shown(gained[:, 0].min()),
+            "median_gain": shown(float(np.median(gained[:, 1])))} if len(gained) else {}
     return [{"theorem": entry.id, "statement": f"{entry.paper} {entry.number}", "variant": variant,
              "quantity": entry.quantity, **_summary(entry, list(verdicts(entry, variant, drawn))),
-             "least_gain": least, "median_gain": median}
+             **over}
             for variant in entry.variants]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..recursions.federated import Federated
-from ..recursions.langevin import Potential, Step, average_step, root
+from ..recursions.langevin import Moved, Potential, Step, average_step, moved, root
 from .contraction import Contraction
 
 
@@ -102,18 +102,18 @@ class Rounds(Federated):
         return _trajectory(self.potential, size, self.algorithm.leapfrog_steps)
 
     def local(self, path: Trajectory, E: Any, S: Any, near: Any, beyond: Any, far: Any,
-              ) -> tuple[Step, Any, Any, Any]:
+              ) -> tuple[Step, Moved, Moved, Any]:
         """One update of K leapfrogs."""
         f, h, X_sq = self.potential, path.half[-1], 2.0 * path.half[-1]
         shared, N = self.algorithm.shared_noise, self.clients
         heat, apart = f.dim * (shared + N * (1.0 - shared)), f.dim * (1.0 - shared) * (N - 1)
-        moved, spreads, last = self._inside(path, root(S), near + beyond, heat, apart)
+        swept, spreads, last = self._inside(path, root(S), near + beyond, heat, apart)
         step = self._coupled(E, path, spreads)
         if len(path.drift) == 1:
             other = average_step(E, S, h, f, self.noise)
             step = other if other.change.real < step.change.real else step
         rest = path.rest * math.sqrt(self.noises)
-        extra = moved + rest
+        extra = swept + rest
         less, more = f.shift(h, near, beyond), f.loss(h) * far + h * self.gradients
         return (step, _after(near, less, X_sq * f.dim + path.noise * self.noise, extra),
                 _after(far, more, X_sq * heat + path.noise * self.noises, extra),
@@ -153,10 +153,11 @@ class Rounds(Federated):
         return Step(sum(added.values()) - lost * E, 1.0 - lost, added)
 
 
-def _after(near: Any, less: Any, noise: float, extra: Any) -> Any:
-    """(sqrt((near + less)^2 + noise) + extra)^2 - near^2."""
-    final = root((near + less) ** 2 + noise)
-    return less * (2.0 * near + less) + noise + extra * (2.0 * final + extra)
+def _after(near: Any, less: Any, noise: float, extra: Any) -> Moved:
+    """(sqrt((near + less)^2 + noise) + extra)^2 for the square of near."""
+    first = moved(near, less, noise)
+    beyond = extra * (2.0 * root(first.after) + extra)
+    return Moved(first.change + beyond, first.after + beyond)
 
 
 @lru_cache(maxsize=1024)

@@ -10,11 +10,14 @@ from ..bound import Assumption
 from ..facts import Constants
 from ..federated import EQUAL_WEIGHTS
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
+from ..recursions.catalogue import recursion, recursion_of
 from ..recursions.federated import NAMES
 from ..statement import Hypothesis, Terms
 from .contraction import Contraction
 from .coupled import Rounds
 from .notation import theorem
+
+recursion_of(FAHMC)(Rounds.of)
 
 
 def _debiased(algorithm: FAHMC, problem: object) -> str:
@@ -87,4 +90,4 @@ def w2_recursion(constants: Constants, algorithm: FAHMC, rounds: np.ndarray, *,
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.385, 0.012, False)
     """
-    return recursion_terms(Rounds.of(constants, algorithm, hessian_smoothness), rounds)
+    return recursion_terms(recursion(constants, algorithm, hessian_smoothness), rounds)

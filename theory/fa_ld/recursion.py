@@ -12,8 +12,9 @@ from ..bound import Assumption
 from ..facts import Constants
 from ..federated import EQUAL_WEIGHTS, required
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
+from ..recursions.catalogue import recursion, recursion_of
 from ..recursions.federated import NAMES, Federated
-from ..recursions.langevin import Potential, Step, average_step, root
+from ..recursions.langevin import Moved, Potential, Step, average_step, moved, root
 from ..recursions.stationary import STATIONARY, below_two, stationary_terms
 from ..statement import Hypothesis, Terms
 from .notation import CONSTANT, FULL, theorem
@@ -31,7 +32,8 @@ class Rounds(Federated):
         """Its step size."""
         return size
 
-    def local(self, h: float, E: Any, S: Any, near: Any, beyond: Any, far: Any) -> tuple[Step, Any, Any, Any]:
+    def local(self, h: float, E: Any, S: Any, near: Any, beyond: Any, far: Any,
+              ) -> tuple[Step, Moved, Moved, Any]:
         """One local step."""
         f, Gamma, apart = self.potential, self.gradients, 1.0 - self.algorithm.shared_noise
         heat, square = 2.0 * h * f.temperature * f.dim, h * h
@@ -39,9 +41,12 @@ class Rounds(Federated):
         all_heat = heat * (1.0 - apart + self.clients * apart)
         spread = abs(1.0 - h * f.middle) * root(S) + h * (f.radius * (near + beyond) + Gamma)
         return (average_step(E, S, h, f, self.noise),
-                less * (2.0 * near + less) + heat + square * self.noise,
-                more * (2.0 * far + more) + all_heat + square * self.noises,
+                moved(near, less, heat + square * self.noise),
+                moved(far, more, all_heat + square * self.noises),
                 spread**2 + heat * apart * (self.clients - 1) + square * (self.noises - self.noise))
+
+
+recursion_of(FALD)(Rounds.of)
 
 
 def _stable(constants: Constants, algorithm: FALD) -> Assumption:
@@ -97,7 +102,7 @@ def w2_recursion(constants: Constants, algorithm: FALD, rounds: np.ndarray, *,
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.236, 0.151, False)
     """
-    return recursion_terms(Rounds.of(constants, algorithm, hessian_smoothness), rounds)
+    return recursion_terms(recursion(constants, algorithm, hessian_smoothness), rounds)
 
 
 ONE_STEP = required("local_steps = 1", lambda algorithm: algorithm.local_steps == 1,

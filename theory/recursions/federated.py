@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..facts import Constants
-from .langevin import Potential, Step, least, root, surplus
+from .langevin import Moved, Potential, Step, least, root, surplus
 
 NAMES = ("initialization", "client_drift", "discretization", "gradient_noise", "participation")
 
@@ -77,8 +77,8 @@ class Federated:
         raise NotImplementedError
 
     def local(self, update: Any, E: Any, S: Any, near: Any, beyond: Any, far: Any,
-              ) -> tuple[Step, Any, Any, Any]:
-        """The step of E, the changes of R and Q, and the new S.
+              ) -> tuple[Step, Moved, Moved, Any]:
+        """The step of E, what becomes of R and Q, and the new S.
 
         Given E, S, near = sqrt(R), beyond with sqrt(min(R + S, Q)) = near + beyond, and far = sqrt(Q).
         """
@@ -107,33 +107,37 @@ class Federated:
         sizes = np.asarray(schedule.at(np.arange(number * count, (number + 1) * count)), dtype=np.float64)
         return [self.update(size) for size in sizes.tolist()]
 
-    def round(self, state: Sequence[Any], given: Sequence[Any]) -> tuple[list[Any], list[Step]]:
-        """One communication to the next; all is followed as its change since the round began."""
-        E0, R0 = state
-        at_first, B = root(E0), self.potential.reach
-        slack = (at_first + B) ** 2 - R0
+    def round(self, state: Sequence[Any], given: Sequence[Any]) -> tuple[list[Moved], list[Step]]:
+        """One communication to the next; everything is followed by itself and by its change."""
+        E, Q, B = state[0], state[1], self.potential.reach
+        at_first = root(E)
+        begin = R = Q = least(Q, (at_first + B) ** 2)
+        slack = (at_first + B) ** 2 - begin
         dE: Any = 0.0
-        dR: Any = least(0.0, slack)
+        dR: Any = 0.0
         dQ, S, steps = dR, 0.0, []
 
-        def nearest() -> Any:
-            """(sqrt(E) + B)^2 - R0."""
-            return slack + (dE * (1.0 + 2.0 * B / (root(E0 + dE) + at_first)) if dE else 0.0)
+        def nearest() -> Moved:
+            """(sqrt(E) + B)^2, and how much it is more than R at the beginning."""
+            return Moved(slack + (dE * (1.0 + 2.0 * B / (root(E) + at_first)) if dE else 0.0),
+                         (root(E) + B) ** 2)
 
         for update in given:
-            dR = least(dR, nearest(), dQ)
-            near, far = root(R0 + dR), root(R0 + dQ)
-            S = least(S, R0 + dQ) if self.clients > 1 else 0.0
-            apart = least(S, dQ - dR)
-            step, change, more, S = self.local(
-                update, E0 + dE, S, near, surplus(root(R0 + dR + apart), near, apart), far)
-            dE, dR, dQ = dE + step.change, dR + change, dQ + more
+            most = nearest()
+            dR, R, S = (least(dR, most.change, dQ), least(R, most.after, Q),
+                        least(S, Q) if self.clients > 1 else 0.0)
+            near, far, apart = root(R), root(Q), least(S, dQ - dR)
+            step, of_R, of_Q, S = self.local(update, E, S, near, surplus(root(R + apart), near, apart), far)
+            dE, dR, dQ = dE + step.change, dR + of_R.change, dQ + of_Q.change
+            E, R, Q = step.of(E).after, of_R.after, of_Q.after
             steps.append(step)
-        S = least(S, R0 + dQ) if self.clients > 1 else 0.0
-        dR = least(dR, nearest(), dQ)
-        between = self.drawn * S
-        dE = dE + between
-        return ([dE, least(dR + between, nearest(), dQ)],
+        S = least(S, Q) if self.clients > 1 else 0.0
+        between, most = self.drawn * S, nearest()
+        dR, R = least(dR, most.change, dQ), least(R, most.after, Q)
+        dE, E = dE + between, E + between
+        most = nearest()
+        return ([Moved(dE, E), Moved(begin - state[1] + least(dR + between, most.change, dQ),
+                                     least(R + between, most.after, Q))],
                 [*steps, Step(between, 1.0, {"participation": between})])
 
     def terms(self, state: Sequence[float], parts: dict[str, float], number: int) -> dict[str, float]:

@@ -19,8 +19,10 @@ from fedsim.settings.validation import Array
 
 from .rounds import Recursion, changes, tangent
 
-FAR = 1e12
+FAR = 1e18
 """Times the scale, where F is homogeneous."""
+LEAST = 1e-19
+"""Least entry of a direction: parts of the state that shrink slowly and drive nothing else want it small."""
 DIRECTIONS = 50
 """Looked at for a tangent that contracts; without one there is no floor."""
 ITERATIONS = 100
@@ -73,5 +75,5 @@ def _far(recursion: Recursion, given: Any, scale: float) -> Array | None:
         if growth[first].real < 0.0:
             return state
         other = np.abs(vectors[:, first].real)
-        direction = np.maximum(other / other.max(), 1e-6)
+        direction = np.maximum(other / other.max(), LEAST)
     return None

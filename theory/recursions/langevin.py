@@ -50,6 +50,22 @@ def surplus(large: Any, small: Any, gap: Any) -> Any:
     return gap / (large + small) if gap else 0.0
 
 
+class Moved(NamedTuple):
+    """What becomes of a square x: x' = x + change, both with their digits.
+
+    Where a round hardly moves, the change must not be taken from x' - x, and where it forgets nearly all, x'
+    must not be taken from x + change.
+    """
+
+    change: Any
+    after: Any
+
+
+def moved(near: Any, less: Any, extra: Any) -> Moved:
+    """(near + less)^2 + extra for the square of near."""
+    return Moved(less * (2.0 * near + less) + extra, (near + less) ** 2 + extra)
+
+
 @dataclass(frozen=True)
 class Potential:
     """f and its clients: m, L, d, the temperature tau, and M (None: not known)."""
@@ -104,6 +120,10 @@ class Step(NamedTuple):
     change: Any
     factor: Any
     added: dict[str, Any]
+
+    def of(self, E: Any) -> Moved:
+        """What becomes of E."""
+        return Moved(self.change, self.factor * E + sum(self.added.values()))
 
 
 def coupled_step(E: Any, spread: Any, h: float, f: Potential, noise: float) -> Step:

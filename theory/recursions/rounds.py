@@ -15,7 +15,7 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from .langevin import Step
+from .langevin import Moved, Step
 
 LARGEST_WORK = 500_000
 """Most local steps that are gone through one by one: some seconds."""
@@ -50,8 +50,8 @@ class Recursion(Protocol):
     def given(self, number: int, since: int = 0) -> Any:
         """What round `number` depends on besides the state; with `since`, at least that of all from it on."""
 
-    def round(self, state: Sequence[Any], given: Any) -> tuple[list[Any], list[Step]]:
-        """The state's changes by a round, and the steps that E has made."""
+    def round(self, state: Sequence[Any], given: Any) -> tuple[list[Moved], list[Step]]:
+        """What becomes of the state in a round, and the steps that E has made."""
 
     def terms(self, state: Sequence[float], parts: dict[str, float], number: int) -> dict[str, float]:
         """The bound's terms at communication `number`."""
@@ -80,18 +80,18 @@ def evaluate(recursion: Recursion, rounds: np.ndarray) -> dict[str, Array]:
     found = [recursion.terms(now.state, now.parts, 0)] if rounds[0] == 0 else []
     for goal in (int(number) for number in rounds if number > 0):
         while now.number < goal:
-            now = _band(recursion, now, goal) if many and now.number >= FIRST else _next(recursion, now)
+            now = _band(recursion, now, goal) if many and now.number >= FIRST else step(recursion, now)
         found.append(recursion.terms(now.state, now.parts, goal))
     return {name: np.array([terms[name] for terms in found]) for name in found[0]}
 
 
-def _next(recursion: Recursion, now: Moving) -> Moving:
+def step(recursion: Recursion, now: Moving) -> Moving:
     """One round."""
-    changes, steps = recursion.round(now.state, recursion.given(now.number))
+    moved, steps = recursion.round(now.state, recursion.given(now.number))
     parts = now.parts
-    for step in steps:
-        parts = {name: step.factor * part + step.added.get(name, 0.0) for name, part in parts.items()}
-    return Moving(now.number + 1, [x + change for x, change in zip(now.state, changes, strict=True)], parts)
+    for one in steps:
+        parts = {name: one.factor * part + one.added.get(name, 0.0) for name, part in parts.items()}
+    return Moving(now.number + 1, [one.after for one in moved], parts)
 
 
 class Tangent(NamedTuple):
@@ -113,7 +113,7 @@ class Tangent(NamedTuple):
 
 def changes(recursion: Recursion, state: Array, given: Any) -> Array:
     """What a round adds to a state."""
-    return np.array(recursion.round(state.tolist(), given)[0])
+    return np.array([one.change for one in recursion.round(state.tolist(), given)[0]])
 
 
 def tangent(recursion: Recursion, state: Array, given: Any) -> Tangent:
@@ -122,32 +122,38 @@ def tangent(recursion: Recursion, state: Array, given: Any) -> Tangent:
     for i, x in enumerate(state.tolist()):
         moved: list[Any] = state.tolist()
         moved[i] = complex(x, TINY * x)
-        columns.append([complex(change).imag / (TINY * x) for change in recursion.round(moved, given)[0]])
+        columns.append([complex(one.change).imag / (TINY * x) for one in recursion.round(moved, given)[0]])
     return Tangent(state, np.array(columns).T, changes(recursion, state, given))
+
+
+def powers_of(recursion: Recursion, start: Array, given: Any, most: int) -> list[Tangent]:
+    """The tangent at a state applied 1, 2, 4, ... times: as often as it is good for, at most `most`."""
+    once = tangent(recursion, start, given)
+    powers = [once]
+    while 2 << (len(powers) - 1) <= most:
+        twice = powers[-1].twice()
+        after = start + twice.change(start)
+        asked, real = once.change(after), changes(recursion, after, given)
+        if not (asked - real <= LOOSE * np.abs(real) + 1e-14 * after).all():
+            break
+        powers.append(twice)
+    return powers
 
 
 def _band(recursion: Recursion, now: Moving, goal: int) -> Moving:
     """As many rounds as one tangent is good for, at most up to `goal`."""
     given, start = recursion.given(goal - 1, now.number), np.array(now.state)
-    once = power = tangent(recursion, start, given)
-    count = 1
-    while 2 * count <= goal - now.number:
-        twice = power.twice()
-        after = start + twice.change(start)
-        asked, real = once.change(after), changes(recursion, after, given)
-        if not (asked - real <= LOOSE * np.abs(real) + 1e-14 * after).all():
-            break
-        power, count = twice, 2 * count
-    state = (start + power.change(start)).tolist()
-    return Moving(now.number + count, state, _shares(recursion, now, given, count, state[0]))
+    powers = powers_of(recursion, start, given, goal - now.number)
+    count, state = 1 << (len(powers) - 1), (start + powers[-1].change(start)).tolist()
+    return Moving(now.number + count, state, shares(recursion, now, given, count, state[0]))
 
 
-def _shares(recursion: Recursion, now: Moving, given: Any, count: int, total: float) -> dict[str, float]:
+def shares(recursion: Recursion, now: Moving, given: Any, count: int, total: float) -> dict[str, float]:
     """Parts of `total` after so many equal rounds."""
     factor, added = 1.0, dict.fromkeys(recursion.names, 0.0)
-    for step in recursion.round(now.state, given)[1]:
-        factor *= step.factor
-        added = {name: step.factor * part + step.added.get(name, 0.0) for name, part in added.items()}
+    for one in recursion.round(now.state, given)[1]:
+        factor *= one.factor
+        added = {name: one.factor * part + one.added.get(name, 0.0) for name, part in added.items()}
     left = factor**count
     times = count if factor == 1.0 else (1.0 - left) / (1.0 - factor)
     parts = {name: left * now.parts[name] + times * added[name] for name in recursion.names}

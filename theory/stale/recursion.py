@@ -18,7 +18,7 @@ from ..facts import Constants
 from ..federated import required
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, floor
 from ..recursions.federated import over_root, start_distance
-from ..recursions.langevin import Potential, Step, average_step, coupled_step, root
+from ..recursions.langevin import Moved, Potential, Step, average_step, coupled_step, root
 from ..recursions.stationary import STATIONARY, below_two, stationary_terms
 from ..statement import Hypothesis, Terms
 from .setting import each_age, last_iterate
@@ -88,11 +88,11 @@ class Updates:
     def given(self, number: int, since: int = 0) -> None:
         """Nothing."""
 
-    def round(self, state: Sequence[Any], given: None) -> tuple[list[Any], list[Step]]:
+    def round(self, state: Sequence[Any], given: None) -> tuple[list[Moved], list[Step]]:
         """An update after many of the same age, all with this e."""
         e = root(state[0])
         step = self.after(e, self.behind(self.oldest * self.move(e, self.oldest), self.oldest), self.oldest)
-        return [step.change], [step]
+        return [step.of(state[0])], [step]
 
     def terms(self, state: Sequence[float], parts: dict[str, float], number: int) -> dict[str, float]:
         """Parts of e^2 over their root."""

@@ -16,8 +16,9 @@ from fedsim.settings.schedules import Constant
 from ...bound import ROUNDING
 from ...facts import Constants
 from ...recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
+from ...recursions.catalogue import recursion_of
 from ...recursions.federated import over_root
-from ...recursions.langevin import Step, least, root, surplus
+from ...recursions.langevin import Moved, Step, least, moved, root, surplus
 from ...statement import Terms
 from ..paper import recursion_of_sghmc as theorem
 from ..recursion import NAMES, Clients, stable, with_disagreement
@@ -78,8 +79,8 @@ class Steps:
     def begin(self) -> list[float]:
         """The state before the first step."""
         c, (average, every) = self.clients, self.velocities
-        moved = self.lag * average
-        state = [(c.w2 + moved) ** 2, average**2, (c.distance + moved) ** 2, c.distance**2 + c.spread,
+        ahead = self.lag * average
+        state = [(c.w2 + ahead) ** 2, average**2, (c.distance + ahead) ** 2, c.distance**2 + c.spread,
                  every**2]
         return [*state, 0.0, 0.0] if self.pushed else state
 
@@ -93,8 +94,8 @@ class Steps:
         if not known:
             known.append(self.modes.after(0))
         while len(known) <= number:
-            state, moved = known[-1]
-            known.append((self.modes.noise + around(self.modes.matrices, state), self.modes.matrices @ moved))
+            state, left = known[-1]
+            known.append((self.modes.noise + around(self.modes.matrices, state), self.modes.matrices @ left))
         return self.modes.given(*known[number])
 
     def spread(self, state: Sequence[Any], given: Given) -> Any:
@@ -105,7 +106,7 @@ class Steps:
             return state[3]
         return least((given.variance**0.5 + given.start + root(state[6])) ** 2, state[3])
 
-    def round(self, state: Sequence[Any], given: Given) -> tuple[list[Any], list[Step]]:
+    def round(self, state: Sequence[Any], given: Given) -> tuple[list[Moved], list[Step]]:
         """See `w2_recursion`."""
         c, f, eta, beta, k = self.clients, self.clients.f, self.size, self.beta, self.lag
         E, V_sq, R_sq, Q_sq, P_sq, *response = state
@@ -132,17 +133,14 @@ class Steps:
         more = c.loss(eta * eta) * Q + eta * eta * c.gradients + eta * beta * P
         kick = eta * (c.gradients + c.L * w) - lost * P
         heat = 2.0 * lost * c.d + eta * eta * c.noise / c.N
-        changes = [step.change, turn * (2.0 * V + turn) + heat / c.N,
-                   closer * (2.0 * Rt + closer) + 2.0 * h * c.d + noise,
-                   more * (2.0 * Q + more) + eta * eta * heat,
-                   kick * (2.0 * P + kick) + heat]
+        after = [step.of(E), moved(V, turn, heat / c.N), moved(Rt, closer, 2.0 * h * c.d + noise),
+                 moved(Q, more, eta * eta * heat), moved(P, kick, heat)]
         if response:
             alpha, b, gain = self.modes.cascade
             y, sp = (root(x) for x in response)
             rise = (alpha - 1.0) * y + gain * eta * eta * (c.r * w + c.gradients)
-            grow = (b - 1.0) * sp + y + rise
-            changes += [rise * (2.0 * y + rise), grow * (2.0 * sp + grow)]
-        return changes, [step]
+            after += [moved(y, rise, 0.0), moved(sp, (b - 1.0) * sp + y + rise, 0.0)]
+        return after, [step]
 
     def terms(self, state: Sequence[float], parts: dict[str, float], number: int) -> dict[str, float]:
         """Parts of e over its root, the momentum, and of the clients what keeps them apart."""
@@ -158,8 +156,9 @@ SHARED: dict[str, Any] = {
     "hypotheses": (stable("step_size^2", lambda algorithm: algorithm.schedule.largest**2),)}
 
 
+@recursion_of(DESGHMC)
 def _steps(constants: Constants, algorithm: DESGHMC, hessian_smoothness: float | None,
-           of_clients: bool) -> Any:
+           of_clients: bool = False) -> Any:
     """The recursion; without momentum it is DE-SGLD's."""
     clients = Clients.of(constants, algorithm.mixing, hessian_smoothness)
     eta = float(algorithm.schedule.largest)

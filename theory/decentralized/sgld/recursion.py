@@ -13,8 +13,9 @@ from fedsim.settings.validation import Array
 
 from ...facts import Constants
 from ...recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
+from ...recursions.catalogue import recursion_of
 from ...recursions.federated import over_root
-from ...recursions.langevin import Step, average_step, least, root, surplus
+from ...recursions.langevin import Moved, Step, average_step, least, moved, root, surplus
 from ...statement import Terms
 from ..paper import recursion_of_sgld as theorem
 from ..recursion import NAMES, Clients, stable, with_disagreement
@@ -95,7 +96,7 @@ class Steps:
         eta, variances = known[number]
         return Given(eta, float(variances.sum()) / c.N)
 
-    def round(self, state: Sequence[Any], given: Given) -> tuple[list[Any], list[Step]]:
+    def round(self, state: Sequence[Any], given: Given) -> tuple[list[Moved], list[Step]]:
         """See `w2_recursion`."""
         c, f, eta = self.clients, self.clients.f, given.size
         E, R0, Q0, *spreads = state
@@ -107,18 +108,19 @@ class Steps:
         step = average_step(E, s_sq, h, f, c.noise)
         push, lost = eta * (c.r * (near + beyond) + c.gradients), c.mixing(eta) - 1.0
         less, more = f.shift(h, near, beyond), c.loss(eta) * far + eta * c.gradients
-        changes = [step.change, R - R0 + less * (2.0 * near + less) + 2.0 * h * c.d + h * h * c.noise,
-                   more * (2.0 * far + more) + heat + eta * eta * c.noise / c.N]
+        of_R = moved(near, less, 2.0 * h * c.d + h * h * c.noise)
+        after = [step.of(E), Moved(R - R0 + of_R.change, of_R.after),
+                 moved(far, more, heat + eta * eta * c.noise / c.N)]
         if not spreads:
-            return changes, [step]
-        turn = lost * s + push
-        one = s_sq + turn * (2.0 * s + turn) + (heat * (c.N - 1) + eta * eta * c.traces_by_mode.sum()) / c.N
+            return after, [step]
+        apart = (heat * (c.N - 1) + eta * eta * c.traces_by_mode.sum()) / c.N
+        one = moved(s, lost * s + push, apart).after
         if len(spreads) == 1:
-            return [*changes, one - spreads[0]], [step]
+            return [*after, Moved(one - spreads[0], one)], [step]
         before = root(spreads[1])
-        turn = lost * before + push
-        two = (given.variance**0.5 + before + turn) ** 2
-        return [*changes, least(one, two) - spreads[0], turn * (2.0 * before + turn)], [step]
+        turn = moved(before, lost * before + push, 0.0)
+        s_new = least(one, (given.variance**0.5 + root(turn.after)) ** 2)
+        return [*after, Moved(s_new - spreads[0], s_new), turn], [step]
 
     def terms(self, state: Sequence[float], parts: dict[str, float], number: int) -> dict[str, float]:
         """Parts of E over its root, and of the clients what keeps them apart."""
@@ -126,6 +128,12 @@ class Steps:
         if not self.of_clients:
             return average
         return with_disagreement(average, sum(average.values()), min(state[2:4]) if len(state) > 3 else 0.0)
+
+
+@recursion_of(DESGLD)
+def _steps(constants: Constants, algorithm: DESGLD, hessian_smoothness: float | None,
+           of_clients: bool = False) -> Steps:
+    return Steps(Clients.of(constants, algorithm.mixing, hessian_smoothness), algorithm.schedule, of_clients)
 
 
 SHARED: dict[str, Any] = {
@@ -172,8 +180,7 @@ def w2_recursion(constants: Constants, algorithm: DESGLD, rounds: np.ndarray, *,
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.249, 0.081, False)
     """
-    return recursion_terms(Steps(Clients.of(constants, algorithm.mixing, hessian_smoothness),
-                                 algorithm.schedule), rounds)
+    return recursion_terms(_steps(constants, algorithm, hessian_smoothness), rounds)
 
 
 @theorem("derived here (clients)", quantity="w2_clients", terms=(*NAMES, "disagreement"),
@@ -196,5 +203,4 @@ def w2_clients_recursion(constants: Constants, algorithm: DESGLD, rounds: np.nda
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.268, 0.13, False)
     """
-    return recursion_terms(Steps(Clients.of(constants, algorithm.mixing, hessian_smoothness),
-                                 algorithm.schedule, of_clients=True), rounds)
+    return recursion_terms(_steps(constants, algorithm, hessian_smoothness, of_clients=True), rounds)

@@ -1,12 +1,7 @@
-"""What a bound-optimal step size costs against the true optimum, by exact laws.
-
-`rounds_to` is the exact hitting time of an accuracy, `best_step_size` minimises it over the step size,
-`compare` puts the step size that a paper's planning rule asks for beside it.
-"""
+"""The step size with the fewest exact rounds to an accuracy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,25 +10,7 @@ import numpy as np
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.validation import UnstableStepSize, positive, whole
 
-from .crossing import rounds_to
-from .facts import Constants, constants
-
-__all__ = ["Comparison", "TunedStep", "best_step_size", "compare", "rounds_to"]
-
-Rule = Callable[[Constants, Any, float], tuple[Any, int]]
-_PLANNERS: dict[type, Rule] = {}
-
-
-def planner(algorithm: type) -> Callable[[Rule], Rule]:
-    """Decorator for a paper's planning rule: (constants, algorithm, eps) -> (step_size, n_rounds).
-
-    A rule that chooses more than the step size returns the algorithm in its place.
-    """
-    def register(function: Rule) -> Rule:
-        _PLANNERS[algorithm] = function
-        return function
-
-    return register
+from ..crossing import rounds_to
 
 
 @dataclass(frozen=True)
@@ -143,95 +120,3 @@ def _rounds_at(problem: Problem, algorithm: Any, step: float, eps: float, start:
         return rounds_to(problem, chosen, eps, start=start, max_rounds=cutoff)
     except UnstableStepSize:  # a window of instability below the limit
         return None
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A planned step size beside the best one.
-
-    Attributes
-    ----------
-    eps : float
-    planned_step_size : float
-    predicted_rounds : int
-        What the bound asks for.
-    planned_rounds : int or None
-        What that step size really needs; None beyond `max_rounds`, or where it is so small that a step
-        cannot be told from standing still in float64.
-    best_step_size : float or None
-    best_rounds : int or None
-
-    Examples
-    --------
-    >>> found = theory.tuning.Comparison(0.1, 1e-3, 9000, 300, 1e-2, 30)
-    >>> found.prediction_ratio, found.cost
-    (30.0, 10.0)
-    """
-
-    eps: float
-    planned_step_size: float
-    predicted_rounds: int
-    planned_rounds: int | None
-    best_step_size: float | None
-    best_rounds: int | None
-
-    @property
-    def prediction_ratio(self) -> float:
-        """Predicted rounds over rounds really needed at the planned step size (NaN when not reached)."""
-        if self.planned_rounds is None:
-            return np.nan
-        return self.predicted_rounds / max(self.planned_rounds, 1)
-
-    @property
-    def cost(self) -> float:
-        """Rounds at the planned step size over rounds at the best one (NaN when not reached)."""
-        if self.planned_rounds is None or self.best_rounds is None:
-            return np.nan
-        return max(self.planned_rounds, 1) / max(self.best_rounds, 1)
-
-
-def compare(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any = None, max_rounds: int = 2**53,
-            **search: Any) -> Comparison:
-    """The paper's planned step size for W2 <= `eps` against the best, both by the exact law.
-
-    Parameters
-    ----------
-    problem, algorithm, eps, start
-        As for `best_step_size`.
-    max_rounds : int
-        For the planned step size, which may need very many.
-    **search
-        Passed to `best_step_size`.
-
-    Returns
-    -------
-    Comparison
-
-    Source: none; the papers' rules name theirs.
-    Raises: ValueError as for `best_step_size` and as the planning rule, or where there is none.
-
-    Examples
-    --------
-    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
-    >>> found = theory.tuning.compare(problem, fs.FALD(0.01), 0.2)
-    >>> found.predicted_rounds > found.planned_rounds > found.best_rounds
-    True
-    """
-    for cls in type(algorithm).__mro__:
-        if cls in _PLANNERS:
-            break
-    else:
-        raise ValueError(f"algorithm={algorithm!r} has no planning rule; there is one for "
-                         f"{', '.join(sorted(c.__name__ for c in _PLANNERS))}")
-    asked, predicted = _PLANNERS[cls](constants(problem, algorithm, start), algorithm, eps)
-    chosen: Any = asked if isinstance(asked, cls) else with_step(algorithm, asked)
-    step = float(chosen.schedule.largest)
-    try:
-        planned = rounds_to(problem, chosen, eps, start=start, max_rounds=max_rounds)
-    except UnstableStepSize as error:
-        if not step < error.limit:
-            raise
-        planned = None  # its contraction rounds to 1
-    best = best_step_size(problem, algorithm, eps, start=start, **search)
-    return Comparison(eps, step, predicted, planned, None if best is None else best.step_size,
-                      None if best is None else best.n_rounds)

@@ -1,0 +1,136 @@
+"""At which step sizes a bound says anything."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.algorithms.fa_hmc import FAHMC
+from fedsim.algorithms.stale import StaleSGHMC
+from fedsim.interfaces import Problem
+from fedsim.settings.validation import one_of, positive, whole
+
+from ..facts import Constants, constants
+from ..registry import Theorem, theorems
+from .best import with_step
+
+SMALLEST = 1e-7
+"""Of the largest step size tried."""
+BISECTIONS = 40
+
+
+@dataclass(frozen=True)
+class InformativeSteps:
+    """Where the limit of a bound is below what was asked.
+
+    Attributes
+    ----------
+    largest : float or None
+        The largest such step size that was found; None where no step size tried has one.
+    below : float
+    step_sizes, floors : tuple of float
+        Everything tried, rising; a floor is infinite where the bound has no limit or no value.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> found = theory.tuning.informative_steps("fa_ld.w2_recursion", problem, fs.FALD(0.01, local_steps=5))
+    >>> round(found.largest, 3), round(found.below, 3), found.floors[0] < found.below
+    (0.176, 1.031, True)
+    """
+
+    largest: float | None
+    below: float
+    step_sizes: tuple[float, ...]
+    floors: tuple[float, ...]
+
+
+def informative_steps(theorem: str | Theorem, problem: Problem | Constants, algorithm: Any,
+                      below: float | None = None, *, start: Any = None, n_grid: int = 85,
+                      **given: Any) -> InformativeSteps:
+    """The largest step size at which a bound's limit is below the distance at the start.
+
+    Step sizes are tried on a logarithmic grid over seven decades, up to 1/smoothness (its root where there is
+    a momentum, the trajectory's for FA-HMC), and the last one that holds is refined by bisection: that larger
+    ones cannot hold again is not proved.
+
+    Parameters
+    ----------
+    theorem : str or Theorem
+        With a limit (`Bound.floor`), e.g. "fa_ld.w2_recursion".
+    problem : a problem, or its `Constants`
+    algorithm : an algorithm
+        Its step size is replaced; those that it excludes count as without a limit.
+    below : float, optional
+        The distance at the start by default.
+    start : optional
+        As for `theory.constants`, where a problem is given.
+    n_grid : int
+    **given
+        Further arguments of the theorem, as hessian_smoothness.
+
+    Returns
+    -------
+    InformativeSteps
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; for a theorem that has no limit.
+
+    Source: none; a bound that is not below the distance at the start says nothing.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> theory.tuning.informative_steps("fa_ld.w2_bound", problem, fs.FALD(0.01)).largest < 1e-4
+    True
+    """
+    by_id = {entry.id: entry for entry in theorems()}
+    entry = theorem if isinstance(theorem, Theorem) else by_id[one_of("theorem", theorem, tuple(by_id))]
+    facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
+    n_grid = whole("n_grid", n_grid, 5, 10_000)
+    entry.require(algorithm)
+    first = entry.function(facts, with_step(algorithm, SMALLEST * largest_step(facts, algorithm)), n_rounds=0,
+                           **given)
+    if first.floor is None:
+        raise ValueError(f"theorem={entry.id!r} has no limit (floor) to compare with")
+    if below is None:
+        below = first.start_distance
+        if below is None:
+            raise ValueError(f"below=None: {entry.id} has no distance at the start to compare with")
+    limit = positive("below", below)
+    tried: dict[float, float] = {}
+
+    def holds(size: float) -> bool:
+        try:
+            found = entry.function(facts, with_step(algorithm, size), n_rounds=0, **given).floor
+        except ValueError:  # the algorithm excludes the step size, or the bound has no value there
+            found = None
+        tried[size] = math.inf if found is None else found
+        return tried[size] < limit
+
+    high = largest_step(facts, algorithm)
+    grid = np.geomspace(SMALLEST * high, high, n_grid).tolist()
+    good = [place for place, size in enumerate(grid) if holds(size)]
+    largest = grid[good[-1]] if good else None
+    if good and good[-1] + 1 < n_grid:
+        low, high = grid[good[-1]], grid[good[-1] + 1]
+        for _ in range(BISECTIONS):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if holds(middle) else (low, middle)
+        largest = low
+    order = sorted(tried)
+    return InformativeSteps(largest, limit, tuple(order), tuple(tried[size] for size in order))
+
+
+def largest_step(facts: Constants, algorithm: Any) -> float:
+    """The largest step size tried: 1/L, or lengths whose square is of that size."""
+    if isinstance(algorithm, FAHMC):
+        return 2.0 / (math.sqrt(facts.smoothness) * algorithm.leapfrog_steps)
+    root = isinstance(algorithm, (DESGHMC, StaleSGHMC))
+    return facts.smoothness ** (-0.5 if root else -1.0)

@@ -1,0 +1,184 @@
+"""Step size and local steps that a recursion asks for, and what trusting it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fedsim.algorithms.federated import Federated
+from fedsim.interfaces import Problem
+from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.validation import one_of, positive, whole
+
+from ..facts import Constants, constants
+from ..recursions.bounds import floor
+from ..recursions.catalogue import first_round, maker_of, recursion
+from .best import best_step_size, with_step
+from .informative import BISECTIONS, SMALLEST, largest_step
+
+COSTS = {"rounds": "communications", "gradients": "gradient_evaluations", "floats": "floats_sent"}
+SHARES = (0.05, 0.98)
+"""Of the largest step size whose limit is below eps: between these the best one is looked for."""
+
+
+@dataclass(frozen=True)
+class RecursionPlan:
+    """What a recursion asks for, to reach an accuracy with the least of a cost.
+
+    Attributes
+    ----------
+    algorithm : the algorithm with step size and local steps chosen
+    n_rounds : int
+    eps : float
+    minimise : "rounds", "gradients" or "floats"
+    effort : int
+        Of `minimise`, in one run.
+    tried : tuple of (local_steps, step_size, n_rounds)
+        The best of each number of local steps that reaches eps.
+    exact_effort : int or None
+        The least effort by exact laws over the same local steps and all step sizes; None where the problem
+        is not known.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> found = theory.tuning.plan_by_recursion(problem, fs.FALD(0.01), 0.2, local_steps=(1, 2))
+    >>> found.price == found.effort / found.exact_effort
+    True
+    """
+
+    algorithm: Any
+    n_rounds: int
+    eps: float
+    minimise: str
+    effort: int
+    tried: tuple[tuple[int, float, int], ...]
+    exact_effort: int | None = None
+
+    @property
+    def price(self) -> float:
+        """Effort that the bound asks for over the least one by exact laws (NaN where that is not known)."""
+        return np.nan if self.exact_effort is None else self.effort / max(self.exact_effort, 1)
+
+
+def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, *, minimise: str = "rounds",
+                      local_steps: Sequence[int] = (1, 2, 3, 5, 10, 20, 50), start: Any = None,
+                      hessian_smoothness: float | None = None) -> RecursionPlan | None:
+    """The step size, and for federated algorithms the local steps, that a recursion asks for.
+
+    For each number of local steps the largest step size whose limit is below `eps` is found, and between
+    .05 and .98 of it the one with the least effort: 25 of them are tried, and 15 between the neighbours of
+    the best. A plan holds for every problem with these constants, quadratic or not.
+
+    Parameters
+    ----------
+    problem : a problem, or its `Constants`
+        With a problem that has exact laws, `price` says what trusting the bound costs.
+    algorithm : fedsim.FALD, FAHMC, DESGLD or DESGHMC
+        Its step size is replaced, of federated algorithms also the local steps.
+    eps : float
+        W2 to be reached.
+    minimise : "rounds", "gradients" or "floats"
+    local_steps : sequence of int
+    start : optional
+        As for `theory.constants`, where a problem is given.
+    hessian_smoothness : float, optional
+        As for the recursions.
+
+    Returns
+    -------
+    RecursionPlan, or None where no step size tried has a limit below eps.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; for an algorithm that has no recursion.
+
+    Source: derived here; the papers' rules are `theory.<paper>.plan`.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> found = theory.tuning.plan_by_recursion(problem, fs.FALD(0.01), 0.2, local_steps=(1, 2))
+    >>> found.algorithm.local_steps, found.n_rounds, found.exact_effort
+    (2, 115, 2)
+    """
+    eps, cost = positive("eps", eps), COSTS[one_of("minimise", minimise, tuple(COSTS))]
+    facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
+    stand_in: Any = problem if problem is not facts else Quadratic(
+        np.ones(facts.n_clients or 1), np.zeros((facts.n_clients or 1, facts.dim)), facts.weights)
+    maker_of(algorithm)
+    federated = isinstance(algorithm, Federated)
+    counts = [whole("local_steps", one, 1) for one in local_steps] if federated else [1]
+    best: RecursionPlan | None = None
+    tried = []
+    for count in counts:
+        one = with_local_steps(algorithm, count)
+        found = _fewest(facts, one, eps, hessian_smoothness)
+        if found is None:
+            continue
+        size, rounds = found
+        tried.append((count, size, rounds))
+        chosen = with_step(one, size)
+        effort = chosen.costs(stand_in, rounds)[cost]
+        if best is None or effort < best.effort:
+            best = RecursionPlan(chosen, rounds, eps, minimise, effort, ())
+    if best is None:
+        return None
+    exact = None if problem is facts else _least(problem, algorithm, counts, eps, start, cost)
+    return replace(best, tried=tuple(tried), exact_effort=exact)
+
+
+def with_local_steps(algorithm: Any, count: int) -> Any:
+    """The algorithm with another number of local steps, where it has one."""
+    changed: Any = algorithm
+    return replace(changed, local_steps=count) if isinstance(algorithm, Federated) else algorithm
+
+
+def _fewest(facts: Constants, algorithm: Any, eps: float, M: float | None) -> tuple[float, int] | None:
+    """The step size with the fewest rounds to eps, and those."""
+    def limit(size: float) -> float:
+        try:
+            found = floor(recursion(facts, with_step(algorithm, size), M))
+        except ValueError:  # the algorithm excludes the step size, or the bound has no value there
+            return np.inf
+        return np.inf if found is None else found
+
+    high = largest_step(facts, algorithm)
+    if limit(SMALLEST * high) >= eps:
+        return None
+    low, high = float(np.log(SMALLEST * high)), float(np.log(high))
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if limit(float(np.exp(middle))) < eps else (low, middle)
+    rounds: dict[float, int] = {}
+    first, last = SHARES[0] * float(np.exp(low)), SHARES[1] * float(np.exp(low))
+    for points in (25, 15):
+        for size in np.linspace(first, last, points).tolist():
+            needed = first_round(recursion(facts, with_step(algorithm, size), M), eps)
+            if needed is not None:
+                rounds[size] = needed
+        if not rounds:
+            return None
+        best, order = min(rounds, key=lambda size: (rounds[size], -size)), sorted(rounds)
+        place = order.index(best)
+        first, last = order[max(place - 1, 0)], order[min(place + 1, len(order) - 1)]
+    return best, rounds[best]
+
+
+def _least(problem: Any, algorithm: Any, counts: Sequence[int], eps: float, start: Any,
+           cost: str) -> int | None:
+    """The least effort to eps by exact laws, over local steps and step sizes; None where there is none."""
+    efforts = []
+    for count in counts:
+        one = with_local_steps(algorithm, count)
+        try:
+            found = best_step_size(problem, one, eps, start=start)
+        except ValueError:  # no exact law
+            continue
+        if found is not None:
+            efforts.append(int(with_step(one, found.step_size).costs(problem, found.n_rounds)[cost]))
+    return min(efforts, default=None)

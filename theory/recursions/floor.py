@@ -27,6 +27,8 @@ DIRECTIONS = 50
 """Looked at for a tangent that contracts; without one there is no floor."""
 ITERATIONS = 100
 """Newton's; 3 to 10 are usual."""
+NOTHING = 1e-60
+"""Of the scale, where a part of the state has the limit 0."""
 ROOM = 1e-9
 """Relative, by which the fixed point is enlarged at most before it is certified."""
 
@@ -55,8 +57,8 @@ def floor_state(recursion: Recursion, given: Any, scale: float) -> Array | None:
             step = np.linalg.solve(-line.deviation, line.shift)
         except np.linalg.LinAlgError:  # the growth is 1 as far as float64 can tell
             return None
-        state = np.maximum(state + step, 0.5 * ROOM * state)
-        if (np.abs(step) <= 1e-13 * state).all():
+        state = np.maximum(np.maximum(state + step, 0.5 * ROOM * state), NOTHING * scale)
+        if ((np.abs(step) <= 1e-13 * state) | (state <= NOTHING * scale)).all():
             break
     room = np.linalg.solve(-line.deviation, -np.diagonal(line.deviation) * state)
     state = state + ROOM * room / (room / state).max()

@@ -74,7 +74,7 @@ def test_the_price_in_gradients(eps, price):
 
 
 @pytest.mark.parametrize(("problem", "algorithm"), [
-    (README, fs.FAHMC(0.1, 3)), (GOSSIP, fs.DESGLD(0.01, RING)), (GOSSIP, fs.DESGHMC(1e-3, 300.0, RING))])
+    (README, fs.FAHMC(0.1, 3)), (GOSSIP, fs.DESGLD(0.01, RING))])
 def test_plans_of_all_algorithms_reach_their_accuracy(problem, algorithm):
     """From constants alone."""
     known = theory.constants(problem, algorithm)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Problem
 from fedsim.problems.quadratic import Quadratic
@@ -77,7 +78,7 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
     ----------
     problem : a problem, or its `Constants`
         With a problem that has exact laws, `price` says what trusting the bound costs.
-    algorithm : fedsim.FALD, FAHMC, DESGLD or DESGHMC
+    algorithm : fedsim.FALD, FAHMC or DESGLD
         Its step size is replaced, of federated algorithms also the local steps.
     eps : float
         W2 to be reached.
@@ -111,6 +112,9 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
     stand_in: Any = problem if problem is not facts else Quadratic(
         np.ones(facts.n_clients or 1), np.zeros((facts.n_clients or 1, facts.dim)), facts.weights)
     maker_of(algorithm)
+    if isinstance(algorithm, DESGHMC):
+        raise ValueError(f"algorithm={algorithm!r} cannot be planned for: at a fixed friction its bound "
+                         "does not fall with the step size; see theory.tuning.informative_steps")
     federated = isinstance(algorithm, Federated)
     counts = [whole("local_steps", one, 1) for one in local_steps] if federated else [1]
     best: RecursionPlan | None = None

@@ -252,5 +252,7 @@ def test_the_planned_step_size_is_far_from_the_best(problem):
     found = compare(problem, fs.FALD(1.0, 3), 0.2, start=[1.0, 1.0])
     assert found.planned_rounds <= found.predicted_rounds  # the guarantee
     assert found.cost > 100 and found.prediction_ratio >= 1.0
-    with pytest.raises(ValueError, match="has no planning rule"):
+    with pytest.raises(ValueError, match="has no planning rule; there is one for DESGHMC"):
+        compare(problem, fs.StaleSGLD(0.01), 0.2)
+    with pytest.raises(ValueError, match="must be a fedsim algorithm"):
         compare(problem, problem, 0.2)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import fedsim as fs
 import theory
+from theory.crossing import rounds_to
 from theory.recursions.catalogue import first_round, recursion
-from theory.tuning import compare, informative_steps, plan_by_recursion
+from theory.tuning import best_step_size, compare, informative_steps, plan_by_recursion
 
 README = fs.Quadratic([[1.0, 4.0], [2.0, 3.0]], [[0.0, 1.0], [1.0, 0.0]])
 ALGORITHM = fs.FALD(0.01, shared_noise=0.25)
@@ -74,7 +77,8 @@ def test_the_price_in_gradients(eps, price):
 
 
 @pytest.mark.parametrize(("problem", "algorithm"), [
-    (README, fs.FAHMC(0.1, 3)), (GOSSIP, fs.DESGLD(0.01, RING))])
+    (README, fs.FAHMC(0.1, 3)), (GOSSIP, fs.DESGLD(0.01, RING)), (GOSSIP, fs.DESGHMC(0.1, 7.0, RING)),
+    (README, fs.StaleSGLD(0.01, 3))])
 def test_plans_of_all_algorithms_reach_their_accuracy(problem, algorithm):
     """From constants alone."""
     known = theory.constants(problem, algorithm)
@@ -84,17 +88,48 @@ def test_plans_of_all_algorithms_reach_their_accuracy(problem, algorithm):
     assert law.w2()[-1] <= 0.3
 
 
-def test_first_rounds_are_those_of_the_bound():
+@pytest.mark.parametrize(("bound", "algorithm", "eps", "slack"), [
+    (theory.fa_ld.w2_recursion, fs.FALD(0.02, shared_noise=0.25), 0.6, 1.0),
+    (theory.fa_ld.w2_recursion, fs.FALD(1e-4, shared_noise=0.25), 0.3, 1.002),
+    (theory.de_sgld.w2_recursion, fs.DESGLD(1e-4, fs.network.complete(2)), 0.1, 1.002),
+    (theory.de_sghmc.w2_recursion, fs.DESGHMC(0.01, 70.0, fs.network.complete(2)), 0.1, 1.002),
+    (theory.stale.w2_recursion, fs.StaleSGLD(1e-3, 2), 1.0, 1.01)])
+def test_first_rounds_are_those_of_the_bound(bound, algorithm, eps, slack):
     """By steps exactly; by tangents no fewer, and hardly more."""
+    known = theory.constants(README, algorithm)
+    found = first_round(recursion(known, algorithm), eps)
+    values = bound(known, algorithm, n_rounds=2 * found, record=range(2 * found)).value
+    wanted = int(np.argmax(values <= eps))
+    assert 0 < wanted <= found <= slack * wanted + (slack > 1.0)
+
+
+def test_no_first_round():
     known = theory.constants(README, ALGORITHM)
-    for size, eps, slack in ((0.02, 0.6, 1.0), (1e-4, 0.3, 1.002)):
-        algorithm = fs.FALD(size, shared_noise=0.25)
-        found = first_round(recursion(known, algorithm), eps)
-        every = range(2 * found)
-        values = theory.fa_ld.w2_recursion(known, algorithm, n_rounds=2 * found, record=every).value
-        wanted = int(np.argmax(values <= eps))
-        assert wanted <= found <= slack * wanted + (slack > 1.0)
     assert first_round(recursion(known, fs.FALD(0.02)), 1e-3, most=10_000) is None
+    assert first_round(recursion(known, fs.FALD(0.6, 2)), 1e-3) is None  # it grows
+
+
+def test_a_momentum_that_is_kept():
+    """Planning for DE-SGHMC keeps friction times step size, in the plan and in its exact counterpart."""
+    algorithm = fs.DESGHMC(0.1, 7.0, RING)
+    found = plan_by_recursion(GOSSIP, algorithm, 0.3)
+    chosen = found.algorithm
+    assert chosen.friction * chosen.step_size == pytest.approx(0.7) and chosen.friction != 7.0
+    best = best_step_size(GOSSIP, algorithm, 0.3, keep_momentum=True)
+    assert found.exact_effort == best.n_rounds
+    kept = replace(algorithm, step_size=best.step_size, friction=0.7 / best.step_size)
+    assert rounds_to(GOSSIP, kept, 0.3) == best.n_rounds
+    rounds = [rounds_within(replace(algorithm, step_size=size, friction=0.7 / size))
+              for size in np.geomspace(0.05, 2.0, 60)]
+    assert best.n_rounds <= min(n for n in rounds if n is not None)
+
+
+def rounds_within(algorithm):
+    """Exact rounds to 0.3; None where there is no law."""
+    try:
+        return rounds_to(GOSSIP, algorithm, 0.3)
+    except fs.UnstableStepSize:
+        return None
 
 
 def test_compare_by_recursion():
@@ -103,5 +138,7 @@ def test_compare_by_recursion():
     assert ours.planned_rounds <= ours.predicted_rounds
     with pytest.raises(ValueError, match="by='luck'"):
         compare(README, ALGORITHM, 0.3, by="luck")
+    with pytest.raises(ValueError, match=r"staleness=Workers.* must settle"):
+        plan_by_recursion(README, fs.StaleSGLD(0.01, fs.Workers(3)), 0.3)
     with pytest.raises(ValueError, match=r"StaleSGHMC.* has no recursion"):
         plan_by_recursion(README, fs.StaleSGHMC(0.01, 1.0, 2), 0.3)

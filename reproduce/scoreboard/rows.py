@@ -7,6 +7,7 @@ worked through.
 
 from __future__ import annotations
 
+import inspect
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -27,6 +28,7 @@ DIGITS = 4
 
 OURS = "derived here"
 """How the numbers of statements begin that no paper has."""
+SMOOTHNESS = "hessian_smoothness"
 RATE = "not compared: a rate holds up to an unknown constant"
 NO_SETTINGS = "no random settings for it"
 Row = dict[str, Any]
@@ -65,20 +67,30 @@ def published(entry: theory.Theorem) -> list[theory.Theorem]:
 
 
 def gains(entry: theory.Theorem, drawn: Iterable[tuple[Any, Any, int, Any]]) -> Iterator[tuple[float, float]]:
-    """Default variants of `published` over ours, where the hypotheses of both hold: least, and at the end."""
+    """Default variants of `published` over ours, where the hypotheses of both hold: least, and at the end.
+
+    A statement that is read with a constant of the Hessian's smoothness is compared with ours that is told it
+    too.
+    """
     others = published(entry)
     for problem, algorithm, n_rounds, start in drawn if others else ():
         facts = theory.constants(problem, algorithm, start)
-        ours = entry.function(facts, algorithm, n_rounds=n_rounds)
         for other in others:
             if not other.applies(algorithm, problem):
                 continue
+            ours = entry.function(facts, algorithm, n_rounds=n_rounds, **told(other))
             extra = {} if other.inputs is None else other.inputs(problem, algorithm, facts, n_rounds, start)
             theirs = other.function(facts, algorithm, n_rounds=n_rounds, **extra)
             rounds, one, two = np.intersect1d(ours.rounds, theirs.rounds, return_indices=True)
             if rounds[-1] > 0 and ours.hypotheses_hold and theirs.hypotheses_hold:
                 ratios = (theirs.value[two] / ours.value[one])[rounds > 0]
                 yield float(ratios.min()), float(ratios[-1])
+
+
+def told(entry: theory.Theorem) -> dict[str, float]:
+    """What a statement reads about the Hessian's smoothness where it is not said."""
+    read = inspect.signature(entry.function).parameters.get(SMOOTHNESS)
+    return {} if read is None or read.default is None else {SMOOTHNESS: read.default}
 
 
 def shown(number: float) -> float:

@@ -58,7 +58,7 @@ FAULTS = [
     Fault("momentum: a start apart is forgotten", MOMENTUM,
           "given.variance**0.5 + given.start + root(state[6])", "given.variance**0.5 + root(state[6])",
           TWINS),
-    Fault("stale: the lag without its noise", "theory/stale/recursion.py",
+    Fault("stale: the lag without its noise", "theory/stale/updates.py",
           "return moved + self.h * math.sqrt(self.noise * age)", "return moved", TWINS),
     Fault("tangents: not taken anew", "theory/recursions/rounds.py", "LOOSE = 0.01", "LOOSE = 100.0", TWINS),
     Fault("floors are not enlarged", "theory/recursions/floor.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -41,10 +42,11 @@ def first_round(one: Recursion, eps: float, most: int = 10**15) -> int | None:
     """The first round at which the bound is at most eps, from above where tangents are taken; None beyond."""
     start = one.begin()
     now = Moving(0, start, {**dict.fromkeys(one.names, 0.0), "initialization": start[0]})
-    while now.number <= most:
-        if _value(one, now.state, now.parts, now.number) <= eps:
-            return now.number
-        now = step(one, now) if now.number < FIRST else _leap(one, now, eps, most)
+    with np.errstate(over="ignore", invalid="ignore"):  # a bound that grows
+        while now.number <= most and math.isfinite(now.state[0]):
+            if _value(one, now.state, now.parts, now.number) <= eps:
+                return now.number
+            now = step(one, now) if now.number < FIRST else _leap(one, now, eps, most)
     return None
 
 

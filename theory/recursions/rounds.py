@@ -64,6 +64,12 @@ class Moving(NamedTuple):
     state: list[float]
     parts: dict[str, float]
 
+    def finite(self) -> Moving:
+        """Itself, or an OverflowError: a bound that grows has left the range."""
+        if not np.isfinite(self.state).all():
+            raise OverflowError(f"the recursion leaves the range of float64 by round {self.number}")
+        return self
+
 
 def evaluate(recursion: Recursion, rounds: np.ndarray) -> dict[str, Array]:
     """The bound's terms at increasing recorded rounds, each (n,)."""
@@ -80,7 +86,8 @@ def evaluate(recursion: Recursion, rounds: np.ndarray) -> dict[str, Array]:
     found = [recursion.terms(now.state, now.parts, 0)] if rounds[0] == 0 else []
     for goal in (int(number) for number in rounds if number > 0):
         while now.number < goal:
-            now = _band(recursion, now, goal) if many and now.number >= FIRST else step(recursion, now)
+            one = _band(recursion, now, goal) if many and now.number >= FIRST else step(recursion, now)
+            now = one.finite()
         found.append(recursion.terms(now.state, now.parts, goal))
     return {name: np.array([terms[name] for terms in found]) for name in found[0]}
 
@@ -134,7 +141,9 @@ def powers_of(recursion: Recursion, start: Array, given: Any, most: int) -> list
         twice = powers[-1].twice()
         after = start + twice.change(start)
         asked, real = once.change(after), changes(recursion, after, given)
-        if not (asked - real <= LOOSE * np.abs(real) + 1e-14 * after).all():
+        # what follows others fast hardly changes: then its own rate says what an error comes to
+        own = np.abs(once.deviation.diagonal()) * np.minimum(np.abs(after - start), after)
+        if not (asked - real <= LOOSE * np.maximum(np.abs(real), own) + 1e-14 * after).all():
             break
         powers.append(twice)
     return powers

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,102 +15,17 @@ from ..bound import Assumption
 from ..facts import Constants
 from ..federated import required
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, floor
-from ..recursions.federated import over_root, start_distance
-from ..recursions.langevin import Moved, Potential, Step, average_step, coupled_step, root
+from ..recursions.catalogue import recursion_of
+from ..recursions.federated import start_distance
+from ..recursions.langevin import Potential
+from ..recursions.rounds import evaluate
 from ..recursions.stationary import STATIONARY, below_two, stationary_terms
 from ..statement import Hypothesis, Terms
 from .setting import each_age, last_iterate
+from .updates import NAMES, Updates, Window, squares
 
-NAMES = ("initialization", "staleness", "discretization", "gradient_noise")
 LARGEST_WORK = 1_000_000
-"""Most updates that are gone through, over all schedules of ages."""
-
-
-@dataclass(frozen=True)
-class Updates:
-    """One update of size h; the state is the square of e >= ||theta - Y||.
-
-    As a recursion of `theory.recursions` its rounds are updates of the oldest age, which settle.
-    """
-
-    f: Potential
-    h: float
-    noise: float
-    oldest: int
-    start: float
-
-    constant = True
-    work = 1
-    names = NAMES
-
-    def wandering(self, age: int) -> float:
-        """D, the change of the diffusion's gradient over the age, integrated over a step."""
-        f, h = self.f, self.h
-        slope_sq = f.dim * f.smoothness**2
-        return min(math.sqrt(2.0 * slope_sq * h**3 * (age + 1.0 / 3.0)),
-                   h * math.sqrt(2.0 * f.smoothness * f.dim))
-
-    def after(self, e: Any, lag: Any, age: int) -> Step:
-        """What an update makes of e^2; `lag` >= ||(theta - Y) now - (theta - Y) of the age||."""
-        if age == 0:
-            free = average_step if self.oldest == 0 else coupled_step  # then nothing compares two times
-            step = free(e * e, 0.0, self.h, self.f, self.noise)
-            return Step(step.change, step.factor, {"staleness": 0.0, **step.added})
-        h, f, D = self.h, self.f, self.wandering(age)
-        loss, late, noise = f.loss(self.h), h * f.smoothness * lag, h * h * self.noise
-        rho, less = 1.0 + loss, loss * e + late + D
-        A = rho * e + late
-        return Step(less * (2.0 * e + less) + noise, rho * rho,
-                    {"staleness": late * (A + rho * e), "discretization": D * (2.0 * A + D),
-                     "gradient_noise": noise})
-
-    def move(self, e_old: Any, age: int) -> Any:
-        """How far an update moves theta - Y apart from its gradient noise."""
-        return self.h * self.f.smoothness * e_old + self.wandering(age)
-
-    def behind(self, moved: Any, age: int) -> Any:
-        """The lag of an age over which the updates moved so far in all."""
-        return moved + self.h * math.sqrt(self.noise * age)
-
-    # as a recursion whose ages are all the oldest
-
-    @property
-    def scale(self) -> float:
-        """A size that the state has in the long run."""
-        return self.f.reach**2
-
-    def begin(self) -> list[float]:
-        """The state before the first update."""
-        return [self.start**2]
-
-    def given(self, number: int, since: int = 0) -> None:
-        """Nothing."""
-
-    def round(self, state: Sequence[Any], given: None) -> tuple[list[Moved], list[Step]]:
-        """An update after many of the same age, all with this e."""
-        e = root(state[0])
-        step = self.after(e, self.behind(self.oldest * self.move(e, self.oldest), self.oldest), self.oldest)
-        return [step.of(state[0])], [step]
-
-    def terms(self, state: Sequence[float], parts: dict[str, float], number: int) -> dict[str, float]:
-        """Parts of e^2 over their root."""
-        return over_root(parts)
-
-
-def squares(one: Updates, ages: np.ndarray) -> np.ndarray:
-    """Parts of e^2 before every update and after the last, (L + 1, 4), for one schedule of ages."""
-    e, moved = [one.start], [0.0]
-    parts = [one.start**2, 0.0, 0.0, 0.0]
-    found = [parts]
-    for number, age in enumerate(ages.tolist()):
-        old = number - age
-        step = one.after(e[-1], one.behind(moved[number] - moved[old], age), age)
-        moved.append(moved[-1] + one.move(e[old], age))
-        parts = [step.factor * part + step.added.get(name, 0.0)
-                 for name, part in zip(NAMES, parts, strict=True)]
-        e.append(math.sqrt(sum(parts)))
-        found.append(parts)
-    return np.array(found)
+"""Most updates that are gone through one by one, over all schedules of ages."""
 
 
 def _small(constants: Constants, algorithm: StaleSGLD) -> Assumption:
@@ -162,20 +75,37 @@ def w2_recursion(constants: Constants, algorithm: StaleSGLD, n_rounds: int, reco
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (3.022, 3.098, False)
     """
-    f = Potential(constants.strong_convexity, constants.smoothness, constants.dim, 1.0, hessian_smoothness)
-    h, noise = float(algorithm.schedule.largest), float(constants.gradient_noise_traces.max())
-    start, rounds = start_distance(constants, f), recorded_rounds(n_rounds, record)
+    rounds, limit = recorded_rounds(n_rounds, record), as_staleness(algorithm.staleness).limit
+    one = _updates(Updates, constants, algorithm, 0 if limit is None else limit, hessian_smoothness)
+    if limit is not None and n_rounds > LARGEST_WORK:
+        many = _updates(Window, constants, algorithm, limit, hessian_smoothness)
+        return Terms(evaluate(many, rounds), floor=floor(one), rounds=rounds, start_distance=one.start)
     ages = each_age(algorithm, n_rounds)
     if ages.size > LARGEST_WORK:
         raise ValueError(f"n_rounds={n_rounds} of {len(ages)} schedules would be gone through one by one; "
                          f"they must be at most {LARGEST_WORK} updates in all")
-    limit = as_staleness(algorithm.staleness).limit
-    one = Updates(f, h, noise, int(ages.max(initial=0)) if limit is None else limit, start)
+    if limit is None:
+        one = replace(one, oldest=int(ages.max(initial=0)))
     parts = np.mean([squares(one, row)[rounds] for row in ages], axis=0)
     value = np.sqrt(parts.sum(axis=1))
     terms = {name: np.divide(part, value, out=np.zeros_like(value), where=value > 0.0)
              for name, part in zip(NAMES, parts.T, strict=True)}
-    return Terms(terms, floor=None if limit is None else floor(one), rounds=rounds, start_distance=start)
+    return Terms(terms, floor=None if limit is None else floor(one), rounds=rounds, start_distance=one.start)
+
+
+def _updates(kind: type[Updates], constants: Constants, algorithm: StaleSGLD, oldest: int,
+             hessian_smoothness: float | None) -> Updates:
+    f = Potential(constants.strong_convexity, constants.smoothness, constants.dim, 1.0, hessian_smoothness)
+    return kind(f, float(algorithm.schedule.largest), float(constants.gradient_noise_traces.max()), oldest,
+                start_distance(constants, f))
+
+
+@recursion_of(StaleSGLD)
+def _window(constants: Constants, algorithm: StaleSGLD, hessian_smoothness: float | None) -> Updates:
+    limit = as_staleness(algorithm.staleness).limit
+    if limit is None:
+        raise ValueError(f"staleness={algorithm.staleness!r} must settle at an age, to plan with")
+    return _updates(Window, constants, algorithm, limit, hessian_smoothness)
 
 
 FRESH = required("staleness = 0",

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.validation import UnstableStepSize, positive, whole
 
@@ -42,7 +44,7 @@ class TunedStep:
 
 def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any = None,
                    smallest: float | None = None, n_grid: int = 25, n_refine: int = 3,
-                   max_rounds: int = 10**9) -> TunedStep | None:
+                   max_rounds: int = 10**9, keep_momentum: bool = False) -> TunedStep | None:
     """Step size with the fewest exact rounds to W2 <= `eps`.
 
     A logarithmic grid of step sizes up to the stability limit, refined around its best entry. Among
@@ -58,6 +60,8 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     n_grid, n_refine : int
         Entries per grid and refinements.
     max_rounds : int
+    keep_momentum : bool
+        For DE-SGHMC: friction times step size stays, instead of the friction.
 
     Returns
     -------
@@ -75,7 +79,7 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     validate_sizes(problem, algorithm, start)
     eps = positive("eps", eps)
     n_grid = whole("n_grid", n_grid, 5, 10**6)
-    limit = with_step(algorithm, algorithm.schedule.largest).stability(problem).max_step_size
+    limit = _limit(problem, algorithm, keep_momentum)
     if not np.isfinite(limit):
         raise ValueError("max_step_size of this problem is not known; give step sizes to rounds_to instead")
     low = limit * 1e-6 if smallest is None else positive("smallest", smallest)
@@ -88,7 +92,7 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
         for step in np.geomspace(low, high, n_grid)[::-1].tolist():
             if step in tried:
                 continue
-            tried[step] = found = _rounds_at(problem, algorithm, step, eps, start, cutoff)
+            tried[step] = found = _rounds_at(problem, algorithm, step, eps, start, cutoff, keep_momentum)
             if found is not None:  # smaller steps need not be followed much further than the best
                 cutoff = min(cutoff, max(found, 1))
         good = {step: n for step, n in tried.items() if n is not None}
@@ -104,16 +108,26 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     return TunedStep(best, good[best], eps, tuple(order), tuple(tried[step] for step in order))
 
 
-def with_step(algorithm: Any, step: Any) -> Any:
+def with_step(algorithm: Any, step: Any, keep_momentum: bool = False) -> Any:
     """The algorithm with another step size: algorithms are dataclasses."""
+    if keep_momentum and isinstance(algorithm, DESGHMC):
+        lost = algorithm.friction * algorithm.schedule.largest
+        return replace(algorithm, step_size=step, friction=lost / step)
     return replace(algorithm, step_size=step)
 
 
+def _limit(problem: Problem, algorithm: Any, keep_momentum: bool) -> float:
+    """The largest step size worth trying: the stability limit; with a momentum that is kept, from above."""
+    if keep_momentum and isinstance(algorithm, DESGHMC):  # with equal curvatures momentum beta has (1 + beta)
+        return float(np.sqrt(2.0 * DESGLD(1.0, algorithm.mixing).stability(problem).max_step_size))
+    return with_step(algorithm, algorithm.schedule.largest).stability(problem).max_step_size
+
+
 def _rounds_at(problem: Problem, algorithm: Any, step: float, eps: float, start: Any,
-               cutoff: int) -> int | None:
+               cutoff: int, keep_momentum: bool) -> int | None:
     """`rounds_to` at a step size; None where it is unstable, or no step size of this algorithm."""
     try:
-        chosen = with_step(algorithm, step)
+        chosen = with_step(algorithm, step, keep_momentum)
     except ValueError:  # the algorithm's own check of its parameters
         return None
     try:

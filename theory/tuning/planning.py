@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Problem
 from fedsim.problems.quadratic import Quadratic
@@ -16,7 +15,7 @@ from fedsim.settings.validation import one_of, positive, whole
 
 from ..facts import Constants, constants
 from ..recursions.bounds import floor
-from ..recursions.catalogue import first_round, maker_of, recursion
+from ..recursions.catalogue import first_round, recursion
 from .best import best_step_size, with_step
 from .informative import BISECTIONS, SMALLEST, largest_step
 
@@ -78,8 +77,9 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
     ----------
     problem : a problem, or its `Constants`
         With a problem that has exact laws, `price` says what trusting the bound costs.
-    algorithm : fedsim.FALD, FAHMC or DESGLD
-        Its step size is replaced, of federated algorithms also the local steps.
+    algorithm : fedsim.FALD, FAHMC, DESGLD, DESGHMC or StaleSGLD
+        Its step size is replaced, of federated algorithms also the local steps. DE-SGHMC keeps its momentum
+        1 - friction step_size: at a fixed friction no step size, however small, makes its bound small.
     eps : float
         W2 to be reached.
     minimise : "rounds", "gradients" or "floats"
@@ -111,10 +111,8 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
     facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
     stand_in: Any = problem if problem is not facts else Quadratic(
         np.ones(facts.n_clients or 1), np.zeros((facts.n_clients or 1, facts.dim)), facts.weights)
-    maker_of(algorithm)
-    if isinstance(algorithm, DESGHMC):
-        raise ValueError(f"algorithm={algorithm!r} cannot be planned for: at a fixed friction its bound "
-                         "does not fall with the step size; see theory.tuning.informative_steps")
+    smallest = with_step(algorithm, SMALLEST * largest_step(facts, algorithm), True)
+    recursion(facts, smallest, hessian_smoothness)  # what is wrong with the arguments is said here
     federated = isinstance(algorithm, Federated)
     counts = [whole("local_steps", one, 1) for one in local_steps] if federated else [1]
     best: RecursionPlan | None = None
@@ -126,7 +124,7 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
             continue
         size, rounds = found
         tried.append((count, size, rounds))
-        chosen = with_step(one, size)
+        chosen = with_step(one, size, True)
         effort = chosen.costs(stand_in, rounds)[cost]
         if best is None or effort < best.effort:
             best = RecursionPlan(chosen, rounds, eps, minimise, effort, ())
@@ -146,7 +144,7 @@ def _fewest(facts: Constants, algorithm: Any, eps: float, M: float | None) -> tu
     """The step size with the fewest rounds to eps, and those."""
     def limit(size: float) -> float:
         try:
-            found = floor(recursion(facts, with_step(algorithm, size), M))
+            found = floor(recursion(facts, with_step(algorithm, size, True), M))
         except ValueError:  # the algorithm excludes the step size, or the bound has no value there
             return np.inf
         return np.inf if found is None else found
@@ -162,7 +160,7 @@ def _fewest(facts: Constants, algorithm: Any, eps: float, M: float | None) -> tu
     first, last = SHARES[0] * float(np.exp(low)), SHARES[1] * float(np.exp(low))
     for points in (25, 15):
         for size in np.linspace(first, last, points).tolist():
-            needed = first_round(recursion(facts, with_step(algorithm, size), M), eps)
+            needed = first_round(recursion(facts, with_step(algorithm, size, True), M), eps)
             if needed is not None:
                 rounds[size] = needed
         if not rounds:
@@ -180,9 +178,9 @@ def _least(problem: Any, algorithm: Any, counts: Sequence[int], eps: float, star
     for count in counts:
         one = with_local_steps(algorithm, count)
         try:
-            found = best_step_size(problem, one, eps, start=start)
+            found = best_step_size(problem, one, eps, start=start, keep_momentum=True)
         except ValueError:  # no exact law
             continue
         if found is not None:
-            efforts.append(int(with_step(one, found.step_size).costs(problem, found.n_rounds)[cost]))
+            efforts.append(int(with_step(one, found.step_size, True).costs(problem, found.n_rounds)[cost]))
     return min(efforts, default=None)

@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "tests" / "benchmarks" / "results.csv"
 """Written by `make bench`: one row a contestant, the header is the table's."""
 SHOWN = ("i", "iv", "de", "de-minibatch", "stale")
-PAPERS = {"fa_ld": "FA-LD", "privacy": "FA-LD", "fa_hmc": "FA-HMC", "de": "DE-SGLD and DE-SGHMC",
-          "stale": "Stale gradients"}
+PAPERS = {"bounds": "Across the papers", "fa_ld": "FA-LD", "privacy": "FA-LD", "fa_hmc": "FA-HMC",
+          "de": "DE-SGLD and DE-SGHMC", "stale": "Stale gradients"}
 """The papers by the beginning of their figures' ids."""
 BEFORE_NUMBER = r"^(ours, for )?(FA-LD|FA-HMC|DE-SG\w+|Stale gradients) (figures? )?"
 

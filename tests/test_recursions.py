@@ -16,6 +16,7 @@ from theory.recursions.catalogue import maker_of
 from theory.stale import recursion as stale_room
 
 README = fs.Quadratic([[1.0, 4.0], [2.0, 3.0]], [[0.0, 1.0], [1.0, 0.0]])
+RING = fs.network.ring(4)
 N_ROUNDS = 30
 OF_AVERAGE = {"fa_ld": theory.fa_ld.w2_recursion, "fa_hmc": theory.fa_hmc.w2_recursion,
               "de_sgld": theory.de_sgld.w2_recursion, "de_sghmc": theory.de_sghmc.w2_recursion,
@@ -139,7 +140,8 @@ def test_floors(name, monkeypatch):
             continue
         known = theory.constants(problem, algorithm, np.full(problem.dim, (0.0, 1e3)[rng.integers(2)]))
         floor = OF_AVERAGE[name](known, algorithm, n_rounds=1).floor
-        if not np.isfinite(floor):  # rounds without a limit leave the range, which is refused
+        if not np.isfinite(floor):  # rounds grow without limit, until they leave the range, which is refused
+            assert grows(OF_AVERAGE[name], known, algorithm)
             continue
         n_rounds = 2000 if name == "stale" else 10**8
         near, last = OF_AVERAGE[name](known, algorithm, n_rounds=n_rounds, record=[n_rounds // 2]).value[1:]
@@ -148,6 +150,25 @@ def test_floors(name, monkeypatch):
         else:
             seen += 1
     assert seen > 5
+
+
+def grows(bound, known, algorithm):
+    """Whether there is no limit within 10^12 rounds."""
+    try:
+        values = bound(known, algorithm, n_rounds=10**12, record=[10**10]).value
+    except ValueError:
+        return True
+    return values[-1] > 1.0001 * values[-2]
+
+
+def test_a_limit_where_directions_go_in_circles():
+    """Found by following rounds: a large condition number under DE-SGHMC."""
+    algorithm = fs.DESGHMC(0.03, 30.0, RING)
+    for kappa in (32.0, 64.0, 100.0):
+        problem = fs.Quadratic(np.array([[1.0, kappa], [kappa, 1.0]] * 2), np.zeros((4, 2)))
+        known = theory.constants(problem, algorithm, [10.0, 0.0])
+        bound = theory.de_sghmc.w2_recursion(known, algorithm, n_rounds=10**7, record=())
+        assert bound.value[-1] == pytest.approx(bound.floor, rel=1e-8)
 
 
 @pytest.mark.parametrize("name", OF_AVERAGE)

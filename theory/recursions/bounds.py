@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..statement import Terms
-from .floor import floor_state
+from .floor import FOREVER, floor_state
 from .rounds import Recursion, evaluate
 
 HESSIAN_SMOOTHNESS = {
     "hessian_smoothness": "float, optional: M with |(Hess f(x) - Hess f(y)) u| <= M |x-y| |u| for the global "
                           "f; 0 for quadratics. Not known by default, which is never read as 0."}
-FOREVER = 2**62
-"""A round by which what rounds depend on has settled."""
 
 
 def recursion_terms(recursion: Recursion, rounds: np.ndarray) -> Terms:
@@ -26,10 +24,16 @@ def recursion_terms(recursion: Recursion, rounds: np.ndarray) -> Terms:
 
 
 def floor(recursion: Any) -> float | None:
-    """The limit of the bound, infinite where it has none; None for schedules."""
+    """The limit of the bound, infinite where it has none.
+
+    None for schedules, and where float64 has too few digits to certify it: step sizes near its resolution.
+    """
     if not recursion.constant:
         return None
-    last = floor_state(recursion, recursion.given(FOREVER), recursion.scale)
+    try:
+        last = floor_state(recursion, recursion.given(FOREVER), recursion.scale)
+    except ArithmeticError:
+        return None
     if last is None:
         return math.inf
     return float(sum(recursion.terms(last.tolist(), {"initialization": float(last[0])}, FOREVER).values()))

@@ -5,6 +5,8 @@ every component proves that it is at most x. F lies below its tangents, hence wh
 contracts its fixed point x has F(x) <= x, and Newton's method goes down from there. Such a point is looked
 for far out, where F is homogeneous: the growth of its tangents is smallest in the direction that F itself
 keeps, and each tangent's own direction is a better one than that where it was taken (Howard's iteration).
+Where parts of the state do not drive others this can go round in circles; then rounds are followed, by
+tangents, which come near the fixed point if there is one.
 Changes F(x) - x and their derivatives are taken without subtracting large numbers, so that tiny step sizes
 keep their digits.
 """
@@ -17,7 +19,7 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from .rounds import Recursion, changes, tangent
+from .rounds import Recursion, changes, powers_of, tangent
 
 FAR = 1e18
 """Times the scale, where F is homogeneous."""
@@ -25,6 +27,12 @@ LEAST = 1e-19
 """Least entry of a direction: parts of the state that shrink slowly and drive nothing else want it small."""
 DIRECTIONS = 50
 """Looked at for a tangent that contracts; without one there is no floor."""
+FIRST = 1e3
+"""Times the scale, where rounds are followed from."""
+FOREVER = 2**62
+"""A round by which what rounds depend on has settled."""
+LEAPS = 1_000
+"""Of many rounds each: a state falls by half in a few."""
 ITERATIONS = 100
 """Newton's; 3 to 10 are usual."""
 NOTHING = 1e-60
@@ -50,6 +58,8 @@ def floor_state(recursion: Recursion, given: Any, scale: float) -> Array | None:
     """
     state = _far(recursion, given, scale)
     if state is None:
+        state = _along(recursion, given, scale)
+    if state is None:
         return None
     for _ in range(ITERATIONS):
         line = tangent(recursion, state, given)
@@ -62,9 +72,23 @@ def floor_state(recursion: Recursion, given: Any, scale: float) -> Array | None:
             break
     room = np.linalg.solve(-line.deviation, -np.diagonal(line.deviation) * state)
     state = state + ROOM * room / (room / state).max()
-    if not (changes(recursion, state, given) <= 0.0).all():
+    if not ((state >= 0.0).all() and (changes(recursion, state, given) <= 0.0).all()):
         raise ArithmeticError(f"the floor of {recursion!r} could not be certified")
     return state
+
+
+def _along(recursion: Recursion, given: Any, scale: float) -> Array | None:
+    """A state on the way of the rounds whose tangent contracts; None where they leave all bounds."""
+    state = np.full(len(recursion.begin()), FIRST * scale)
+    for _ in range(LEAPS):
+        with np.errstate(over="ignore", invalid="ignore"):  # powers that are not taken
+            powers = powers_of(recursion, state, given, FOREVER)
+        if np.linalg.eigvals(powers[0].deviation).real.max() < 0.0:
+            return state
+        state = np.maximum(state + powers[-1].change(state), NOTHING * scale)
+        if not state.max() < FAR * scale:
+            return None
+    return None
 
 
 def _far(recursion: Recursion, given: Any, scale: float) -> Array | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Problem
 from fedsim.problems.quadratic import Quadratic
@@ -20,6 +22,8 @@ from .best import best_step_size, with_step
 from .informative import BISECTIONS, SMALLEST, largest_step
 
 COSTS = {"rounds": "communications", "gradients": "gradient_evaluations", "floats": "floats_sent"}
+SMALLEST_SQUARE = 3e-4
+"""Of the largest step size tried where its square is the Langevin step, and velocities must keep digits."""
 SHARES = (0.05, 0.98)
 """Of the largest step size whose limit is below eps: between these the best one is looked for."""
 
@@ -111,7 +115,7 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
     facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
     stand_in: Any = problem if problem is not facts else Quadratic(
         np.ones(facts.n_clients or 1), np.zeros((facts.n_clients or 1, facts.dim)), facts.weights)
-    smallest = with_step(algorithm, SMALLEST * largest_step(facts, algorithm), True)
+    smallest = with_step(algorithm, _range(facts, algorithm)[0], True)
     recursion(facts, smallest, hessian_smoothness)  # what is wrong with the arguments is said here
     federated = isinstance(algorithm, Federated)
     counts = [whole("local_steps", one, 1) for one in local_steps] if federated else [1]
@@ -140,6 +144,12 @@ def with_local_steps(algorithm: Any, count: int) -> Any:
     return replace(changed, local_steps=count) if isinstance(algorithm, Federated) else algorithm
 
 
+def _range(facts: Constants, algorithm: Any) -> tuple[float, float]:
+    """The smallest and the largest step size tried."""
+    largest = largest_step(facts, algorithm)
+    return (SMALLEST_SQUARE if isinstance(algorithm, DESGHMC) else SMALLEST) * largest, largest
+
+
 def _fewest(facts: Constants, algorithm: Any, eps: float, M: float | None) -> tuple[float, int] | None:
     """The step size with the fewest rounds to eps, and those."""
     def limit(size: float) -> float:
@@ -149,15 +159,15 @@ def _fewest(facts: Constants, algorithm: Any, eps: float, M: float | None) -> tu
             return np.inf
         return np.inf if found is None else found
 
-    high = largest_step(facts, algorithm)
-    if limit(SMALLEST * high) >= eps:
+    first, last = _range(facts, algorithm)
+    if limit(first) >= eps:
         return None
-    low, high = float(np.log(SMALLEST * high)), float(np.log(high))
+    low, high = math.log(first), math.log(last)
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if limit(float(np.exp(middle))) < eps else (low, middle)
+        low, high = (middle, high) if limit(math.exp(middle)) < eps else (low, middle)
     rounds: dict[float, int] = {}
-    first, last = SHARES[0] * float(np.exp(low)), SHARES[1] * float(np.exp(low))
+    first, last = (share * math.exp(low) for share in SHARES)
     for points in (25, 15):
         for size in np.linspace(first, last, points).tolist():
             needed = first_round(recursion(facts, with_step(algorithm, size, True), M), eps)

@@ -192,7 +192,8 @@ def draw(tables: Tables) -> Drawing:
 
 def _both(tables: Tables) -> pd.DataFrame:
     """Exact and promised efforts where both reach an accuracy, a row an algorithm, an accuracy and a cost."""
-    exact, promised = (tables[name].melt(["eps", "algorithm"], list(COSTS), "cost", name)
+    keys = ["eps", "algorithm"]
+    exact, promised = (tables[name].astype({"eps": float}).melt(keys, list(COSTS), "cost", name)
                        for name in ("exact", "promised"))
     return exact.merge(promised, on=["eps", "algorithm", "cost"]).dropna()
 

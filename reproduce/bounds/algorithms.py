@@ -48,6 +48,8 @@ PARAMETERS = [
     Parameter("delta0", 1e-10, "ours", "of a local step: small enough for delta < 1/records"),
     Parameter("data_seed", 0, "ours", "of the clients"),
 ]
+TITLES = {"communications": "rounds", "gradient_evaluations": "gradients", "floats_sent": "floats",
+          "epsilon": "privacy"}
 COSTS = {"communications": "communication rounds", "gradient_evaluations": "gradients of one client's data",
          "floats_sent": "floats sent"}
 
@@ -99,7 +101,7 @@ def _unit(hessians: np.ndarray) -> float:
 
 
 def compute(scale: str) -> Tables:
-    """Tables: exact, promised, setting. Efforts are NaN where an accuracy is not reached."""
+    """Tables: exact, promised, setting. An accuracy that is not reached has no row."""
     p = settings(PARAMETERS, scale)
     problem = problem_of(p)
     facts = theory.constants(problem, fs.FALD(1e-9), p.start)
@@ -110,7 +112,7 @@ def compute(scale: str) -> Tables:
                 "heterogeneity": facts.heterogeneity, "start": facts.initial_w2}])}
 
 
-def _exact(p: Any, eps: float, algorithm: str) -> dict[str, Any]:
+def _exact(p: Any, eps: float, algorithm: str) -> list[dict[str, Any]]:
     """Least efforts by exact laws over local steps, each at its best step size."""
     problem, first = problem_of(p), KINDS[algorithm].make(p)
     tried = []
@@ -123,7 +125,7 @@ def _exact(p: Any, eps: float, algorithm: str) -> dict[str, Any]:
     return _efforts(p, problem, algorithm, tried)
 
 
-def _promised(p: Any, eps: float, algorithm: str) -> dict[str, Any]:
+def _promised(p: Any, eps: float, algorithm: str) -> list[dict[str, Any]]:
     """Least efforts by the recursion, which knows the problem's constants alone."""
     problem, first = problem_of(p), KINDS[algorithm].make(p)
     facts = theory.constants(problem, first, p.start)
@@ -138,31 +140,30 @@ def _counts(p: Any, algorithm: str) -> list[int]:
     return p.local_steps if algorithm in LOCAL else [1]
 
 
-def _efforts(p: Any, problem: Any, algorithm: str, tried: list[tuple[Any, int]]) -> dict[str, Any]:
-    """The least of each cost over what was tried; the epsilon of what has the fewest gradients."""
-    row: dict[str, Any] = dict.fromkeys([*COSTS, "epsilon"], np.nan)
+def _efforts(p: Any, problem: Any, algorithm: str, tried: list[tuple[Any, int]]) -> list[dict[str, Any]]:
+    """The least of each cost over what was tried, and the epsilon of what has the fewest gradients."""
     if not tried:
-        return row
+        return []
     spent = [one.costs(problem, rounds) for one, rounds in tried]
-    # a stale gradient is one of all clients' data
-    times = p.n_clients if isinstance(tried[0][0], fs.StaleSGLD) else 1
-    row |= {cost: min(one[cost] for one in spent) * (times if cost == "gradient_evaluations" else 1)
-            for cost in COSTS}
+    least = {cost: float(min(one[cost] for one in spent)) for cost in COSTS}
+    if isinstance(tried[0][0], fs.StaleSGLD):  # its gradient is one of all clients' data
+        least["gradient_evaluations"] *= p.n_clients
     if algorithm == "FA-LD":
         chosen, rounds = tried[int(np.argmin([one["gradient_evaluations"] for one in spent]))]
-        row["epsilon"] = _epsilon(p, problem, chosen, rounds)
-    return row
+        epsilon = _epsilon(p, problem, chosen, rounds)
+        least |= {} if epsilon is None else {"epsilon": epsilon}
+    return [{"cost": cost, "effort": effort} for cost, effort in least.items()]
 
 
-def _epsilon(p: Any, problem: Any, algorithm: fs.FALD, rounds: int) -> float:
-    """Of Theorem 5.1, record level, with basic composition; NaN where it says nothing."""
+def _epsilon(p: Any, problem: Any, algorithm: fs.FALD, rounds: int) -> float | None:
+    """Of Theorem 5.1, record level, with basic composition; None where it says nothing."""
     try:
         found = theory.privacy.guarantee(
             problem, algorithm, max(rounds, 1), sensitivity=2.0 * p.radius * max(p.curvatures),
             batch_fraction=p.batch_fraction, delta0=p.delta0, delta1=0.0, delta2=1e-8,
             client_sizes=[p.client_size] * p.n_clients)
     except ValueError:
-        return np.nan
+        return None
     return found.epsilon
 
 
@@ -172,12 +173,11 @@ def draw(tables: Tables) -> Drawing:
     for ax, (cost, words) in zip(axes.flat, (*COSTS.items(), EPSILON), strict=True):
         for name, kind in KINDS.items():
             for table, style, face in LINES:
-                one = among(tables[table], algorithm=name).dropna(subset=cost)
-                if len(one):
-                    x = one[cost] if cost == "epsilon" else one[cost].clip(lower=1)
-                    ax.plot(x, one["eps"], linestyle=style, color=kind.colour, marker=kind.marker,
-                            markerfacecolor=kind.colour if face else "none", markersize=6, linewidth=1.5)
-        ax.set(xscale="log", yscale="log", xlabel=words, ylabel=r"$W_2$ / posterior standard deviation")
+                one = among(tables[table], algorithm=name, cost=cost)
+                ax.plot(one["effort"], one["eps"], linestyle=style, color=kind.colour, marker=kind.marker,
+                        markerfacecolor=kind.colour if face else "none", markersize=6, linewidth=1.5)
+        ax.set(xscale="log", yscale="log", xlabel=words, ylabel=r"$W_2$ / posterior standard deviation",
+               title=f"accuracy against {TITLES[cost]}")
     left, right = axes[1]
     for name, kind in KINDS.items():
         left.plot([], [], "-", color=kind.colour, marker=kind.marker, label=name)
@@ -192,10 +192,10 @@ def draw(tables: Tables) -> Drawing:
 
 def _both(tables: Tables) -> pd.DataFrame:
     """Exact and promised efforts where both reach an accuracy, a row an algorithm, an accuracy and a cost."""
-    keys = ["eps", "algorithm"]
-    exact, promised = (tables[name].astype({"eps": float}).melt(keys, list(COSTS), "cost", name)
+    exact, promised = (tables[name].astype({"eps": float}).rename(columns={"effort": name})
                        for name in ("exact", "promised"))
-    return exact.merge(promised, on=["eps", "algorithm", "cost"]).dropna()
+    table = exact.merge(promised, on=["eps", "algorithm", "cost"])
+    return table[table["cost"] != "epsilon"]
 
 
 def judge_promise(tables: Tables) -> Judgement:
@@ -222,8 +222,9 @@ def judge_choice(tables: Tables) -> Judgement:
 def judge_one(tables: Tables) -> Judgement:
     """Is one algorithm the first in everything, at the finest accuracy?"""
     table = among(tables["exact"], eps=tables["exact"]["eps"].min())
-    firsts = {words: table["algorithm"].iloc[int(np.nanargmin(table[cost]))] for cost, words in COSTS.items()}
-    missing = table.loc[table["communications"].isna(), "algorithm"].tolist()
+    by_cost = {words: among(table, cost=cost) for cost, words in COSTS.items()}
+    firsts = {words: one["algorithm"].iloc[int(one["effort"].argmin())] for words, one in by_cost.items()}
+    missing = [name for name in KINDS if name not in set(table["algorithm"])]
     return Judgement(PASS if len(set(firsts.values())) == 1 else FAIL, (
         f"At W2 = {table['eps'].iloc[0]:g} the fewest have " + ", ".join(
             f"of {words} {name}" for words, name in firsts.items())

@@ -165,8 +165,8 @@ def average_step(E: Any, spread: Any, h: float, f: Potential, noise: float) -> S
 
         (1 + m h) E' = (1 - m h) E + h (L-m) spread + 2 L d tau h^2 + h^2 (1 + h L) noise
 
-    (one chain: Durmus, Majewski and Miasojedow 2019). Both are increasing in E and in the spread and speak of
-    W2, so that one may change from one to the other at every step.
+    (one chain: Durmus, Majewski and Miasojedow, durmus2019 of papers.bib). Both are increasing in E and in
+    the spread and speak of W2, so that one may change from one to the other at every step.
     """
     coupled = coupled_step(E, spread, h, f, noise)
     m, L = f.strong_convexity, f.smoothness

@@ -18,7 +18,7 @@ Talagrand's inequality for the free energy, E f(X') = E f(X), and strong convexi
 so that 2 m h W2^2 <= h^2 E(|g|^2 + |xi|^2). Put the first line in.
 
 In print: the same two inequalities give twice the square at small h when they are applied step by step
-(Durmus, Majewski and Miasojedow 2019); 1.65 kappa sqrt(h d) is Theorem 4 of Dalalyan and Karagulyan (2019).
+(durmus2019 of papers.bib); 1.65 kappa sqrt(h d) is Theorem 4 of Dalalyan and Karagulyan (dalalyan2019).
 The form with 2 - hL was not found there.
 """
 

@@ -3,6 +3,7 @@
 from . import Fault
 
 TWINS = ("tests/test_recursions.py",)
+TUNING = ("tests/test_tuning_by_recursion.py",)
 CERTIFICATE = ("tests/test_contraction.py",)
 LANGEVIN, FEDERATED = "theory/recursions/langevin.py", "theory/recursions/federated.py"
 FA_LD, COUPLED = "theory/fa_ld/recursion.py", "theory/fa_hmc/coupled.py"
@@ -61,6 +62,17 @@ FAULTS = [
     Fault("stale: the lag without its noise", "theory/stale/updates.py",
           "return moved + self.h * math.sqrt(self.noise * age)", "return moved", TWINS),
     Fault("tangents: not taken anew", "theory/recursions/rounds.py", "LOOSE = 0.01", "LOOSE = 100.0", TWINS),
+    Fault("tangents: an error may be as large as the whole way", "theory/recursions/rounds.py",
+          "np.minimum(np.abs(after - start), after)", "np.abs(after - start)", TUNING),
+    Fault("tangents: of the rounds that lead beyond eps, one less", "theory/recursions/catalogue.py",
+          "return after(count + 1)", "return after(max(count - 1, 1))", TUNING),
+    Fault("stale: a window that misses the oldest move", "theory/stale/updates.py",
+          "for x in state[self.oldest + 1:]", "for x in state[self.oldest + 2:]", TWINS),
+    Fault("floors: rounds are not followed", "theory/recursions/floor.py",
+          "state = _along(recursion, given, scale)", "state = None", TWINS),
+    Fault("plans: the friction for the momentum", "theory/tuning/best.py",
+          "return replace(algorithm, step_size=step, friction=lost / step)",
+          "return replace(algorithm, step_size=step)", TUNING),
     Fault("floors are not enlarged", "theory/recursions/floor.py",
           "state = state + ROOM * room / (room / state).max()", "state = 0.999 * state", TWINS),
 ]

@@ -171,6 +171,30 @@ def test_a_limit_where_directions_go_in_circles():
         assert bound.value[-1] == pytest.approx(bound.floor, rel=1e-8)
 
 
+def test_steps_that_float64_cannot_follow_have_no_floor():
+    """Neither a wrong one nor an infinite one."""
+    for size in (1e-300, 1e-100, 1e-16, 1e-12):
+        for bound, algorithm in ((theory.fa_ld.w2_recursion, fs.FALD(size)),
+                                 (theory.de_sgld.w2_recursion, fs.DESGLD(size, fs.network.complete(2))),
+                                 (theory.stale.w2_recursion, fs.StaleSGLD(size, 1))):
+            found = bound(theory.constants(README, algorithm), algorithm, n_rounds=1).floor
+            assert found is None or 0.0 < found < 1e-3
+
+
+def test_parts_of_the_state_that_stay_zero():
+    """Clients alike and round: nothing pushes them apart, and roots have no tangent at 0."""
+    problem = fs.Quadratic(np.ones(4), np.zeros((4, 2)))
+    for bound, algorithm in ((theory.de_sgld.w2_recursion, fs.DESGLD(1e-4, RING)),
+                             (theory.de_sghmc.w2_recursion, fs.DESGHMC(0.01, 50.0, RING))):
+        known = theory.constants(problem, algorithm, [3.0, 0.0])
+        found = bound(known, algorithm, n_rounds=10**7, record=[600_000])
+        assert found.value[-1] == pytest.approx(found.floor, rel=1e-8)
+    for momentum in (0.5, 0.9, 0.95):  # rounds grow, with parts that vanish
+        algorithm = fs.DESGHMC(1.0, 1.0 - momentum, fs.network.complete(4))
+        known = theory.constants(problem, algorithm, [1.0, 0.0])
+        assert theory.de_sghmc.w2_recursion(known, algorithm, n_rounds=5).floor == np.inf
+
+
 @pytest.mark.parametrize("name", OF_AVERAGE)
 def test_tangents_bound_many_rounds(name, monkeypatch):
     """From above, and closely; whatever is recorded."""

@@ -24,7 +24,7 @@ def recursion_terms(recursion: Recursion, rounds: np.ndarray) -> Terms:
 
 
 def floor(recursion: Any) -> float | None:
-    """The limit of the bound, infinite where it has none.
+    """The limit of the bound, infinite where its state has none.
 
     None for schedules, and where float64 has too few digits to certify it: step sizes near its resolution.
     """

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..facts import Constants
-from .rounds import FIRST, Moving, Recursion, powers_of, shares, step
+from .rounds import FIRST, Moving, Recursion, lifted, powers_of, shares, step
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
 _MAKERS: dict[type, Callable[..., Any]] = {}
@@ -39,7 +39,10 @@ def recursion(constants: Constants, algorithm: Any, hessian_smoothness: float | 
 
 
 def first_round(one: Recursion, eps: float, most: int = 10**15) -> int | None:
-    """The first round at which the bound is at most eps, from above where tangents are taken; None beyond."""
+    """The first round at which the bound is at most eps, from above where tangents are taken; None beyond.
+
+    A bound that is below eps in passing only, and settles above it, may be leapt over.
+    """
     start = one.begin()
     now = Moving(0, start, {**dict.fromkeys(one.names, 0.0), "initialization": start[0]})
     with np.errstate(over="ignore", invalid="ignore"):  # a bound that grows
@@ -56,7 +59,7 @@ def _value(one: Recursion, state: list[float], parts: dict[str, float], number: 
 
 def _leap(one: Recursion, now: Moving, eps: float, most: int) -> Moving:
     """Rounds by one tangent, no more than lead to eps."""
-    given, begin = one.given(most, now.number), np.array(now.state)
+    given, begin = one.given(most, now.number), lifted(now.state)
     powers = powers_of(one, begin, given, most + 1 - now.number)
 
     def after(count: int) -> Moving:
@@ -64,6 +67,7 @@ def _leap(one: Recursion, now: Moving, eps: float, most: int) -> Moving:
         for bit, power in enumerate(powers):
             if count >> bit & 1:
                 state = state + power.change(state)
+        state = np.maximum(state, 0.0)
         return Moving(now.number + count, state.tolist(), shares(one, now, given, count, float(state[0])))
 
     count, last = 0, len(powers) - 1

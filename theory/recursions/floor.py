@@ -31,6 +31,8 @@ FIRST = 1e3
 """Times the scale, where rounds are followed from."""
 FOREVER = 2**62
 """A round by which what rounds depend on has settled."""
+DIGITS = 1e-13
+"""Growth of a round below which rounding decides."""
 LEAPS = 1_000
 """Of many rounds each: a state falls by half in a few."""
 ITERATIONS = 100
@@ -54,7 +56,7 @@ def floor_state(recursion: Recursion, given: Any, scale: float) -> Array | None:
     Raises
     ------
     ArithmeticError
-        Where Newton's method does not settle at a point that can be certified.
+        Where float64 does not tell: Newton's method does not settle at a point that can be certified.
     """
     state = _far(recursion, given, scale)
     if state is None:
@@ -65,8 +67,8 @@ def floor_state(recursion: Recursion, given: Any, scale: float) -> Array | None:
         line = tangent(recursion, state, given)
         try:
             step = np.linalg.solve(-line.deviation, line.shift)
-        except np.linalg.LinAlgError:  # the growth is 1 as far as float64 can tell
-            return None
+        except np.linalg.LinAlgError as error:
+            raise ArithmeticError("the growth of a round is 1 as far as float64 can tell") from error
         state = np.maximum(np.maximum(state + step, 0.5 * ROOM * state), NOTHING * scale)
         if ((np.abs(step) <= 1e-13 * state) | (state <= NOTHING * scale)).all():
             break
@@ -83,12 +85,15 @@ def _along(recursion: Recursion, given: Any, scale: float) -> Array | None:
     for _ in range(LEAPS):
         with np.errstate(over="ignore", invalid="ignore"):  # powers that are not taken
             powers = powers_of(recursion, state, given, FOREVER)
-        if np.linalg.eigvals(powers[0].deviation).real.max() < 0.0:
+        growth = np.linalg.eigvals(powers[0].deviation).real.max()
+        if growth < 0.0:
             return state
         state = np.maximum(state + powers[-1].change(state), NOTHING * scale)
         if not state.max() < FAR * scale:
-            return None
-    return None
+            if growth > DIGITS:
+                return None
+            break
+    raise ArithmeticError(f"whether {recursion!r} has a floor cannot be told in float64")
 
 
 def _far(recursion: Recursion, given: Any, scale: float) -> Array | None:

@@ -25,6 +25,8 @@ FIRST = 200
 """Rounds that are, before tangents are taken."""
 LOOSE = 0.01
 """How much of what a round changes a tangent may be off before the next is taken."""
+NOTHING = 1e-60
+"""Of the largest entry of a state, for one that is 0."""
 TINY = 1e-30
 """Imaginary part by which derivatives are taken, without loss of digits."""
 
@@ -133,17 +135,24 @@ def tangent(recursion: Recursion, state: Array, given: Any) -> Tangent:
     return Tangent(state, np.array(columns).T, changes(recursion, state, given))
 
 
+def lifted(state: Any) -> Array:
+    """The state without zeros, where roots have no tangents: larger, so that what is bounded stays so."""
+    found = np.array(state)
+    return np.maximum(found, NOTHING * found.max())
+
+
 def powers_of(recursion: Recursion, start: Array, given: Any, most: int) -> list[Tangent]:
     """The tangent at a state applied 1, 2, 4, ... times: as often as it is good for, at most `most`."""
     once = tangent(recursion, start, given)
     powers = [once]
     while 2 << (len(powers) - 1) <= most:
         twice = powers[-1].twice()
-        after = start + twice.change(start)
+        after = np.maximum(start + twice.change(start), 0.0)  # what vanishes may be rounded below
         asked, real = once.change(after), changes(recursion, after, given)
         # what follows others fast hardly changes: then its own rate says what an error comes to
         own = np.abs(once.deviation.diagonal()) * np.minimum(np.abs(after - start), after)
-        if not (asked - real <= LOOSE * np.maximum(np.abs(real), own) + 1e-14 * after).all():
+        rounding = 1e-14 * after + 1e-32 * after.max()  # the root of what is smaller is rounding too
+        if not (asked - real <= LOOSE * np.maximum(np.abs(real), own) + rounding).all():
             break
         powers.append(twice)
     return powers
@@ -151,9 +160,9 @@ def powers_of(recursion: Recursion, start: Array, given: Any, most: int) -> list
 
 def _band(recursion: Recursion, now: Moving, goal: int) -> Moving:
     """As many rounds as one tangent is good for, at most up to `goal`."""
-    given, start = recursion.given(goal - 1, now.number), np.array(now.state)
+    given, start = recursion.given(goal - 1, now.number), lifted(now.state)
     powers = powers_of(recursion, start, given, goal - now.number)
-    count, state = 1 << (len(powers) - 1), (start + powers[-1].change(start)).tolist()
+    count, state = 1 << (len(powers) - 1), np.maximum(start + powers[-1].change(start), 0.0).tolist()
     return Moving(now.number + count, state, shares(recursion, now, given, count, state[0]))
 
 

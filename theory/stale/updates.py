@@ -91,8 +91,8 @@ class Updates:
 class Window(Updates):
     """Updates whose ages are all the oldest, t; the state are the squares of e_l, ..., e_{l-2t}.
 
-    Before the first update all of them are e_0: so the first t updates, whose ages are younger, are bounded
-    from above, and so are all updates of younger ages by a constant e.
+    Before the first update all of them are e_0: so the first t updates, whose gradients are all taken at the
+    start, are bounded from above.
     """
 
     def begin(self) -> list[float]:

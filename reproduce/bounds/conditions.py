@@ -58,6 +58,11 @@ class Kind(NamedTuple):
     covered: Callable[[Any], Any] = lambda algorithm: algorithm
 
 
+def _with_momentum(p: Any, L: float) -> Any:
+    size = _component_step(p, L) ** 0.5
+    return fs.DESGHMC(size, (1.0 - p.momentum) / size, _ring(p))
+
+
 def _without_momentum(algorithm: Any) -> Any:
     return fs.DESGHMC(algorithm.step_size, 1.0 / algorithm.step_size, algorithm.mixing)
 
@@ -77,10 +82,8 @@ KINDS = {
                    "fa_hmc.w2_recursion", "fa_hmc.w2_bound", "Theorem 4.4, corrected"),
     "DE-SGLD": Kind("ring", lambda p, L: fs.DESGLD(_component_step(p, L), _ring(p)), "de_sgld.w2_recursion",
                     "de_sgld.w2_bound", "Theorem 1"),
-    "DE-SGHMC": Kind("ring", lambda p, L: fs.DESGHMC(_component_step(p, L) ** 0.5, (1.0 - p.momentum)
-                                                     / _component_step(p, L) ** 0.5, _ring(p)),
-                     "de_sghmc.w2_recursion", "de_sghmc.w2_bound", "Theorem 11, corrected,\nwithout momentum",
-                     _without_momentum),
+    "DE-SGHMC": Kind("ring, momentum 0.1", _with_momentum, "de_sghmc.w2_recursion", "de_sghmc.w2_bound",
+                     "Theorem 11, corrected,\nwithout momentum", _without_momentum),
     "stale SGLD": Kind("age 3", lambda p, L: fs.StaleSGLD(p.share / L, p.staleness), "stale.w2_recursion", "",
                        ""),
 }
@@ -145,7 +148,8 @@ def draw(tables: Tables) -> Drawing:
         low, high = (pick(ax.get_ylim()[i] for ax in row) for i, pick in ((0, min), (1, max)))
         for ax in row:
             ax.set_ylim(low, high)
-        row[1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9.5)
+        names = dict(pair for ax in row for pair in zip(*ax.get_legend_handles_labels()[::-1], strict=True))
+        row[1].legend(names.values(), names, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9.5)
     return drawing
 
 

@@ -138,6 +138,10 @@ def test_compare_by_recursion():
     assert ours.planned_rounds <= ours.predicted_rounds
     with pytest.raises(ValueError, match="by='luck'"):
         compare(README, ALGORITHM, 0.3, by="luck")
+    for wrong, said in ((0, "local_steps=0"), ((), r"local_steps=\(\)"), ((2, 0), "local_steps=0")):
+        with pytest.raises(ValueError, match=f"{said} must"):
+            plan_by_recursion(README, ALGORITHM, 0.3, local_steps=wrong)
+    assert plan_by_recursion(README, ALGORITHM, 0.3, local_steps=2).tried[0][0] == 2
     with pytest.raises(ValueError, match=r"staleness=Workers.* must settle"):
         plan_by_recursion(README, fs.StaleSGLD(0.01, fs.Workers(3)), 0.3)
     with pytest.raises(ValueError, match=r"StaleSGHMC.* has no recursion"):

@@ -13,7 +13,7 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Problem
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import one_of, positive, whole
+from fedsim.settings.validation import one_of, positive, whole, whole_numbers
 
 from ..facts import Constants, constants
 from ..recursions.bounds import floor
@@ -71,7 +71,7 @@ class RecursionPlan:
 
 
 def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, *, minimise: str = "rounds",
-                      local_steps: Sequence[int] = (1, 2, 3, 5, 10, 20, 50), start: Any = None,
+                      local_steps: int | Sequence[int] = (1, 2, 3, 5, 10, 20, 50), start: Any = None,
                       hessian_smoothness: float | None = None) -> RecursionPlan | None:
     """The step size, and for federated algorithms the local steps, that a recursion asks for.
 
@@ -89,7 +89,7 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
     eps : float
         W2 to be reached.
     minimise : "rounds", "gradients" or "floats"
-    local_steps : sequence of int
+    local_steps : int, or sequence of them
     start : optional
         As for `theory.constants`, where a problem is given.
     hessian_smoothness : float, optional
@@ -120,7 +120,7 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
     smallest = with_step(algorithm, _range(facts, algorithm)[0], True)
     recursion(facts, smallest, hessian_smoothness)  # what is wrong with the arguments is said here
     federated = isinstance(algorithm, Federated)
-    counts = [whole("local_steps", one, 1) for one in local_steps] if federated else [1]
+    counts = _counts(local_steps) if federated else [1]
     best: RecursionPlan | None = None
     tried = []
     for count in counts:
@@ -144,6 +144,14 @@ def with_local_steps(algorithm: Any, count: int) -> Any:
     """The algorithm with another number of local steps, where it has one."""
     changed: Any = algorithm
     return replace(changed, local_steps=count) if isinstance(algorithm, Federated) else algorithm
+
+
+def _counts(local_steps: Any) -> list[int]:
+    """Numbers of local steps to try, at least one."""
+    counts = [whole("local_steps", one, 1) for one in whole_numbers("local_steps", local_steps).tolist()]
+    if not counts:
+        raise ValueError(f"local_steps={local_steps!r} must have at least one number to try")
+    return counts
 
 
 def _range(facts: Constants, algorithm: Any) -> tuple[float, float]:

@@ -75,8 +75,8 @@ def draw(tables: Tables) -> Drawing:
     plan = tables["plans"].iloc[0]
     for ax, (_, every) in zip((left, right), tables["curves"].groupby("panel", sort=False), strict=True):
         one = every[every["round"] > 0]
-        ax.plot(one["round"], one["published"], color=plot.COLOURS[6], linestyle="--",
-                label="bound: Theorem 4.7 as published")
+        plot.bound(ax, one["round"], one["published"], bool((one["published"] >= one["start"]).all()), False,
+                   "bound: Theorem 4.7")
         ax.plot(one["round"], one["recursion"], color=plot.COLOURS[1], linestyle="-.",
                 label="bound: the same coupling, evaluated step by step")
         ax.axhline(float(one["start"].iloc[0]), color=plot.GREY, linestyle=":",

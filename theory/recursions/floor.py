@@ -19,7 +19,7 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from .rounds import Recursion, changes, powers_of, tangent
+from .rounds import NOTHING, Recursion, changes, powers_of, tangent
 
 FAR = 1e18
 """Times the scale, where F is homogeneous."""
@@ -27,7 +27,7 @@ LEAST = 1e-19
 """Least entry of a direction: parts of the state that shrink slowly and drive nothing else want it small."""
 DIRECTIONS = 50
 """Looked at for a tangent that contracts; without one there is no floor."""
-FIRST = 1e3
+AWAY = 1e3
 """Times the scale, where rounds are followed from."""
 FOREVER = 2**62
 """A round by which what rounds depend on has settled."""
@@ -37,8 +37,6 @@ LEAPS = 1_000
 """Of many rounds each: a state falls by half in a few."""
 ITERATIONS = 100
 """Newton's; 3 to 10 are usual."""
-NOTHING = 1e-60
-"""Of the scale, where a part of the state has the limit 0."""
 ROOM = 1e-9
 """Relative, by which the fixed point is enlarged at most before it is certified."""
 
@@ -81,7 +79,7 @@ def floor_state(recursion: Recursion, given: Any, scale: float) -> Array | None:
 
 def _along(recursion: Recursion, given: Any, scale: float) -> Array | None:
     """A state on the way of the rounds whose tangent contracts; None where they leave all bounds."""
-    state = np.full(len(recursion.begin()), FIRST * scale)
+    state = np.full(len(recursion.begin()), AWAY * scale)
     for _ in range(LEAPS):
         with np.errstate(over="ignore", invalid="ignore"):  # powers that are not taken
             powers = powers_of(recursion, state, given, FOREVER)

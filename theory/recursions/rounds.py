@@ -26,7 +26,7 @@ FIRST = 200
 LOOSE = 0.01
 """How much of what a round changes a tangent may be off before the next is taken."""
 NOTHING = 1e-60
-"""Of the largest entry of a state, for one that is 0."""
+"""Of the largest entry or the scale of a state, for an entry that is 0."""
 TINY = 1e-30
 """Imaginary part by which derivatives are taken, without loss of digits."""
 

@@ -3,10 +3,11 @@
 import contextlib
 import io
 import re
-import sys
 from itertools import pairwise
 from pathlib import Path
 
+import losses
+import losses_proofs
 import numpy as np
 import pytest
 
@@ -14,11 +15,6 @@ import fedsim as fs
 import theory
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "docs"))
-
-import losses  # noqa: E402
-import losses_proofs  # noqa: E402
-
 PAGES = [ROOT / "docs" / name for name in losses.PAGES]
 
 

@@ -11,7 +11,7 @@ import typing as _typing
 for _found in _pkgutil.walk_packages(__path__, f"{__name__}."):
     _importlib.import_module(_found.name)
 
-from . import exact, privacy, tuning
+from . import exact, privacy, tuning, worst_case
 from .bibliography import cite, papers
 from .bound import Assumption, Bound
 from .checking import Verdict, check, examine, quantities
@@ -29,4 +29,5 @@ __all__ = [
     "Verdict", "catalogue", "check", "cite", "constants", "errata", "errata_frame", "exact", "exact_law",
     "examine",
     "papers", "privacy", "quantities", "remarks", "remarks_frame", "stationary_law", "theorems", "tuning",
+    "worst_case",
 ]

@@ -266,6 +266,18 @@ def examine(theorem: str | Theorem, problem: Problem, algorithm: Algorithm, n_ro
     n_rounds = whole("n_rounds", n_rounds)
     entry.require(algorithm, problem)
     facts = constants(problem, algorithm, start) if known is None else instance("known", known, Constants)
+    bound, measured = both_sides(entry, problem, algorithm, n_rounds, facts, start=start, record=record,
+                                 variant=variant)
+    note = compared(bound.of, Provenance.of(problem, algorithm, start), ("bound", "law"), True)
+    return _verdict(bound, measured, note, True)
+
+
+def both_sides(entry: Theorem, problem: Problem, algorithm: Algorithm, n_rounds: int, facts: Constants, *,
+               start: Any = None, record: Any = None, variant: str | None = None) -> tuple[Bound, Measured]:
+    """A theorem's bound and the exact quantity it is about, as `examine` compares them.
+
+    Arguments are those of `examine`, checked; `facts` are the constants.
+    """
     extra: dict[str, Any] = {}
     if entry.inputs is not None:
         with float64_range(lambda: f"problem={problem!r} in {entry.id}"):
@@ -275,8 +287,7 @@ def examine(theorem: str | Theorem, problem: Problem, algorithm: Algorithm, n_ro
     object.__setattr__(bound, "given", ())  # by the theorem's own rule, from the problem itself
     if bound.kind == "rate":
         raise ValueError(f"theorem={entry.id!r} is a rate: it {instead_of_verdict(bound)}")
-    note = compared(bound.of, Provenance.of(problem, algorithm, start), ("bound", "law"), True)
     last = int(bound.rounds[-1]) if bound.index == "round" else n_rounds
     source = _QUANTITIES[bound.quantity].exact(problem, algorithm, bound, last, start, record)
     # compared without its own provenance: some quantities are read from something derived from the problem
-    return _verdict(bound, _measure(bound, source, 0.999), note, True)
+    return bound, _measure(bound, source, 0.999)

@@ -1,0 +1,226 @@
+"""The largest value of a function on a box, between two proved ends.
+
+Best first: the boxes with the largest upper bounds are halved across the widest side (relative to the first
+box). On each half the function is at most the smaller of its natural interval value and the mean-value form
+f(c) + sum_i (df/dx_i)(box) (x_i - c_i). Where a component of the gradient keeps its sign the maximum lies
+on one face, and only that face is kept. Values at the points c are the lower bound. At any moment the
+maximum lies between the two, so that a search that is stopped still gives a proof, of a wider interval.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedsim.settings.limits import refuse_bytes
+from fedsim.settings.validation import Array, instance, one_of, positive, whole
+
+from .intervals import Dual, Interval
+
+BATCH = 2048
+"""Boxes that are evaluated at once."""
+SMALLEST = 1e-290
+"""Added to what is allowed relative to the maximum: a maximum of 0 would never be reached."""
+SECONDS = 1.0
+"""Between two lines of progress."""
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """What is proved of a largest value.
+
+    Attributes
+    ----------
+    lower, upper : float
+        The largest value is at least the one and at most the other.
+    point : tuple of float
+        Where the value is at least `lower`; exactly these doubles.
+    boxes : int
+        How many were evaluated.
+    closed : bool
+        Whether the ends are as near as was asked for.
+    interrupted : bool
+        Whether Ctrl-C ended it; what is said is true nevertheless.
+
+    Examples
+    --------
+    >>> found = theory.worst_case.maximise(lambda x: x[0] * (1 - x[0]), [(0.0, 1.0)], tolerance=1e-6)
+    >>> found.point, found.closed, bool(found.lower <= 0.25 <= found.upper)
+    ((0.5,), True, True)
+    """
+
+    lower: float
+    upper: float
+    point: tuple[float, ...]
+    boxes: int
+    closed: bool
+    interrupted: bool = False
+
+
+class _State(NamedTuple):
+    """Boxes that are still open, (p, n), and what is known of all others. Replaced in one piece."""
+
+    lo: Array
+    hi: Array
+    upper: Array
+    shut: float
+    lower: float
+    point: tuple[float, ...]
+    boxes: int
+
+    @property
+    def ceiling(self) -> float:
+        """No value of the function is above."""
+        return max(self.shut, float(self.upper.max(initial=-np.inf)))
+
+
+def _allowed(lower: float, tolerance: float) -> float:
+    """How far above the lower end the upper one may stay; only decides when to stop, proves nothing."""
+    return lower + tolerance * abs(lower) + SMALLEST
+
+
+def _dual(value: Any, p: int, n: int) -> Dual:
+    """A function that does not depend on the unknowns comes back as an Interval, or as a number."""
+    if isinstance(value, Dual):
+        return value
+    value = value if isinstance(value, Interval) else Interval.rational(value)
+    shaped = Interval(np.broadcast_to(value.lo, n), np.broadcast_to(value.hi, n))
+    return Dual(shaped, Interval(np.zeros((p, n)), np.zeros((p, n))))
+
+
+def faces(lo: Array, hi: Array, gradient: Interval) -> tuple[Array, Array]:
+    """The boxes (p, n) without what cannot be their maximum: one face where the gradient keeps its sign."""
+    rises, falls = gradient.lo >= 0.0, gradient.hi <= 0.0
+    return np.where(rises, hi, lo), np.where(falls & ~rises, lo, hi)
+
+
+def _judged(function: Callable[[list[Any]], Any], lo: Array, hi: Array, state: _State) -> _State:
+    """The state in which these boxes have been evaluated, and are open."""
+    p, n = lo.shape
+    whole_box = _dual(function(list(Dual.unknowns(Interval(lo, hi)))), p, n)
+    lo, hi = faces(lo, hi, whole_box.gradient)
+    middle = np.clip(lo + 0.5 * (hi - lo), lo, hi)
+    at_middle = _dual(function([Interval.exact(x) for x in middle]), p, n).value
+    slope = whole_box.gradient * (Interval(lo, hi) - Interval.exact(middle))
+    bound = at_middle
+    for i in range(p):
+        fixed = lo[i] == hi[i]  # there the difference is 0, and rounding would not say so
+        part = Interval(np.where(fixed, 0.0, slope.lo[i]), np.where(fixed, 0.0, slope.hi[i]))
+        bound = bound + part
+    upper = np.minimum(whole_box.value.hi, bound.hi)
+    best = int(np.argmax(at_middle.lo))
+    lower, point = state.lower, state.point
+    if not point or at_middle.lo[best] > lower:
+        lower, point = float(at_middle.lo[best]), tuple(float(x) for x in middle[:, best])
+    return _State(np.concatenate([state.lo, lo], axis=1), np.concatenate([state.hi, hi], axis=1),
+                  np.concatenate([state.upper, upper]), state.shut, lower, point, state.boxes + n)
+
+
+def _without(state: _State, tolerance: float) -> _State:
+    """Boxes that cannot matter are shut: their upper bounds are allowed already."""
+    is_open = state.upper > _allowed(state.lower, tolerance)
+    if is_open.all():
+        return state
+    shut = max(state.shut, float(state.upper[~is_open].max()))
+    return state._replace(lo=state.lo[:, is_open], hi=state.hi[:, is_open], upper=state.upper[is_open],
+                          shut=shut)
+
+
+def _halved(state: _State, widths: Array, most: int) -> tuple[_State, Array, Array]:
+    """The state without its most promising boxes, and the halves of these; shut where there is no half."""
+    count = min(state.upper.size, most // 2)
+    first = np.argpartition(-state.upper, count - 1)[:count]
+    lo, hi, upper = state.lo[:, first], state.hi[:, first], state.upper[first]
+    side = np.argmax((hi - lo) / widths[:, None], axis=0)
+    each = np.arange(count)
+    middle = lo[side, each] + 0.5 * (hi[side, each] - lo[side, each])
+    halves = (lo[side, each] < middle) & (middle < hi[side, each])
+    shut = max(state.shut, float(upper[~halves].max(initial=-np.inf)))
+    others = np.ones(state.upper.size, dtype=bool)
+    others[first] = False
+    rest = state._replace(lo=state.lo[:, others], hi=state.hi[:, others], upper=state.upper[others],
+                          shut=shut)
+    lo, hi, side, middle = lo[:, halves], hi[:, halves], side[halves], middle[halves]
+    each = np.arange(middle.size)
+    left, right = hi.copy(), lo.copy()
+    left[side, each], right[side, each] = middle, middle
+    return rest, np.concatenate([lo, right], axis=1), np.concatenate([left, hi], axis=1)
+
+
+def _box(box: Any, most_boxes: int) -> tuple[Array, Array]:
+    """The first box as two columns, checked."""
+    sides = np.array([[float(end) for end in side] for side in box], dtype=np.float64).reshape(-1, 2)
+    for i, (low, high) in enumerate(sides):
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError(f"box[{i}]={(float(low), float(high))} must be a finite range with low < high")
+    if not len(sides):
+        raise ValueError("box=[] must have at least one unknown")
+    refuse_bytes(8.0 * most_boxes * 4 * (2 * len(sides) + 1), f"most_boxes={most_boxes}", "use fewer")
+    return sides[:, :1].copy(), sides[:, 1:].copy()
+
+
+def maximise(function: Callable[[list[Any]], Any], box: Any, *, tolerance: float = 1e-4,
+             most_boxes: int = 1_000_000, progress: bool = False) -> Maximum:
+    """The largest value of a function on a box, between two proved ends.
+
+    Parameters
+    ----------
+    function : callable(list of p numbers) -> number
+        Written with + - * / ** and `sqrt` of `theory.worst_case`, so that it takes intervals and duals.
+        It has to be differentiable where it is finite.
+    box : p pairs (low, high)
+    tolerance : float
+        Relative distance of the ends at which to stop.
+    most_boxes : int
+        How many to evaluate at most. The interval is wider then, `closed` is False, and all is still proved.
+    progress : bool
+        Print a line now and then.
+
+    Returns
+    -------
+    Maximum
+        After Ctrl-C too: then `interrupted` is True, and the ends are what was proved until then.
+
+    Raises
+    ------
+    ValueError
+        For a box without room, a tolerance that is not positive, or more boxes than there is memory for.
+
+    Source: R. E. Moore, Interval Analysis (1966): mean-value form; branch and bound as usual.
+
+    Examples
+    --------
+    >>> found = theory.worst_case.maximise(lambda x: x[0] / (1 + x[0] ** 2) - x[1], [(0.5, 3.0), (1.0, 2.0)])
+    >>> round(found.lower, 4), [round(x, 2) for x in found.point], found.closed
+    (-0.5, [1.0, 1.0], True)
+    """
+    most = whole("most_boxes", most_boxes, 1)
+    tolerance = positive("tolerance", tolerance)
+    one_of("progress", progress, (True, False))
+    if not callable(function):
+        instance("function", function, Callable)  # type: ignore[arg-type]
+    lo, hi = _box(box, most)
+    widths, said, interrupted = (hi - lo)[:, 0], time.monotonic(), False
+    empty = np.empty((len(lo), 0))
+    state = _judged(function, lo, hi, _State(empty, empty, np.empty(0), -np.inf, -np.inf, (), 0))
+    try:
+        while True:
+            state = _without(state, tolerance)
+            room = min(BATCH, most - state.boxes)
+            if not state.upper.size or room < 2:
+                break
+            rest, lo, hi = _halved(state, widths, room)
+            state = _judged(function, lo, hi, rest) if lo.size else rest
+            if progress and time.monotonic() - said > SECONDS:
+                said = time.monotonic()
+                print(f"{state.boxes} boxes: [{state.lower:.8g}, {state.ceiling:.8g}], "
+                      f"{state.upper.size} open", flush=True)
+    except KeyboardInterrupt:  # the last whole state stands
+        interrupted = True
+    return Maximum(state.lower, state.ceiling, state.point, state.boxes,
+                   state.ceiling <= _allowed(state.lower, tolerance), interrupted)

@@ -1,0 +1,234 @@
+"""`certify`: the worst value of a quantity over a class of problems, between two proved ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedsim.settings.validation import one_of, positive, whole
+
+from .boxes import Maximum, maximise
+from .closed import QUANTITIES
+from .closed.arguments import Setting, setting
+from .closed.forms import Instance
+from .intervals import Interval
+
+SAME = 1e-9
+"""Relative difference up to which the project's own exact laws have to agree."""
+ROUNDING = 1e-12
+"""And the same relative to the target's standard deviation: a W2 near 0 is known no better."""
+
+
+@dataclass(frozen=True)
+class Certified:
+    """The worst value of a quantity over a class: at least `lower` and at most `upper`, as is proved.
+
+    Attributes
+    ----------
+    quantity, family : str
+    lower, upper : float
+        The value at `point` is at least `lower`, and no problem of the class has more than `upper`.
+    point : dict of name -> float
+        The unknowns where the value is at least `lower`; exactly these doubles.
+    boxes : int
+        How many were evaluated.
+    closed : bool
+        Whether the relative width came below the tolerance.
+    interrupted : bool
+        Whether Ctrl-C ended it; the ends are proved nevertheless.
+    problem, algorithm, start, n_rounds
+        The instance at `point`, for `theory.stationary_law` and `theory.exact_law`.
+
+    Examples
+    --------
+    >>> worst = theory.worst_case.certify("stale.variance_ratio", curvatures=(1.0, 10.0), step_size=0.05)
+    >>> worst.point, round(worst.lower, 6), round(worst.verify(), 6)  # 1/(1 - step_size * curvature/2)
+    ({'curvature': 10.0}, 1.333333, 1.333333)
+    """
+
+    quantity: str
+    family: str
+    lower: float
+    upper: float
+    point: dict[str, float]
+    boxes: int
+    closed: bool
+    interrupted: bool
+    problem: Any
+    algorithm: Any
+    start: float
+    n_rounds: int | None
+
+    @property
+    def relative_width(self) -> float:
+        """(upper - lower)/lower; infinite where `lower` is not above 0."""
+        return (self.upper - self.lower) / self.lower if self.lower > 0.0 else math.inf
+
+    def verify(self) -> float:
+        """The quantity at `point` by the project's exact laws, which share nothing with the closed form.
+
+        Raises
+        ------
+        ValueError
+            Where it is not `lower`, up to the rounding of those laws.
+        """
+        row = QUANTITIES[self.quantity.rpartition(".")[2]]
+        found = row.measure(Instance(self.problem, self.algorithm, self.start), self.n_rounds)
+        unit = math.sqrt(self.algorithm.target(self.problem).variances.sum()) if row.squared else 1.0
+        if not abs(found - self.lower) <= SAME * self.lower + ROUNDING * unit:
+            raise ValueError(f"lower={self.lower!r} of {self.quantity} comes out as {found!r} at "
+                             f"{self.point}; it must be the same to {SAME:g}")
+        return found
+
+    def __repr__(self) -> str:
+        state = "" if self.closed else ", interrupted" if self.interrupted else ", not closed: out of boxes"
+        at = ", ".join(f"{name}={value:.6g}" for name, value in self.point.items())
+        rotated = "" if self.family == "commuting" else f" ({self.family})"
+        return (f"Certified({self.quantity}{rotated} in [{self.lower:.9g}, {self.upper:.9g}]"
+                f"{' at ' + at if at else ''}, {self.boxes} boxes{state})")
+
+
+def certify(quantity: str, *, curvatures: Any, step_size: Any, local_steps: int = 1, leapfrog_steps: int = 1,
+            shared_noise: Any = 0.0, weight: Any = 0.5, distance: Any = None, heterogeneity: Any = None,
+            gradient_noise: Any = 0.0, mixing: Any = None, staleness: int = 0, start: Any = None,
+            n_rounds: int | None = None, family: str = "commuting", tolerance: float = 1e-4,
+            most_boxes: int = 1_000_000, progress: bool = False) -> Certified:
+    """The worst value of a quantity over a class of scalar problems, between two proved ends.
+
+    Every number may be a pair (low, high): then it is an unknown, and the worst of the range is meant. At
+    most four unknowns: two take well below a second, three seconds, four a minute. All numbers are the
+    doubles that they are.
+
+    Parameters
+    ----------
+    quantity : str
+        "fa_ld.", "fa_hmc.", "de_sgld." or "stale." and one of "stationary_w2", "w2" (at round `n_rounds`),
+        "stationary_bias" (distance of the mean from the minimizer; not of "stale") or "variance_ratio"
+        (stationary variance over the target's).
+    curvatures : float or (low, high)
+        Of both clients: a pair is two unknowns, but one of "stale". Of "de_sgld" those of the components
+        that agents follow, as its gradients and their noise are.
+    step_size : float or (low, high)
+    local_steps, leapfrog_steps : int
+        Of "fa_ld" and "fa_hmc"; of "fa_hmc".
+    shared_noise, weight : float or (low, high)
+        Of "fa_ld" and "fa_hmc"; `weight` is that of client 1, strictly between 0 and 1.
+    distance : float or (low, high)
+        Between the clients' minimizers, which are 0 and `distance`. Either this or
+    heterogeneity : float or (low, high)
+        Largest norm of a client's gradient at the global minimizer x_*; the gradients are opposite, as
+        large as that allows, and in the worse direction.
+    gradient_noise : float or (low, high)
+        Standard deviation of every gradient.
+    mixing : float or (low, high)
+        w of "de_sgld", strictly between 0 and 1, where the mixing matrix is [[1-w, w], [w, 1-w]].
+    staleness : 0 or 1
+        Of "stale": age of every gradient.
+    start : float or (low, high), optional
+        Of "w2": the point where all begin, measured from client 1's minimizer where `distance` is given,
+        and from x_* otherwise. 0 by default.
+    n_rounds : int
+        Of "w2". What is stale is long to evaluate, and hard to close, after hundreds.
+    family : "commuting" or "rotated"
+        "rotated" is "fa_ld" in the plane with equal weights, where the clients' Hessians have both
+        `curvatures` as eigenvalues and any angle between them: `cosine_squared` of half of it is an
+        unknown.
+    tolerance : float
+        Relative width at which to stop.
+    most_boxes : int
+        How many to evaluate at most. With fewer than needed the interval is wider, `closed` is False, and
+        all is still proved.
+    progress : bool
+        Print a line now and then.
+
+    Returns
+    -------
+    Certified
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition, before any work begins: also where a problem of the class has no
+        stationary law, or arguments do not belong to the quantity.
+
+    Source: derived here: closed forms of `theory.worst_case.closed`, interval arithmetic and branch and
+    bound.
+
+    Examples
+    --------
+    >>> worst = theory.worst_case.certify("fa_ld.stationary_w2", curvatures=(1.0, 10.0), step_size=0.02,
+    ...                                   local_steps=5, distance=2.0, tolerance=1e-6)
+    >>> round(worst.lower, 6), round(worst.upper, 6), round(worst.point["curvature_1"], 6)
+    (0.110193, 0.110193, 10.0)
+    >>> bool(abs(worst.verify() / worst.lower - 1.0) < 1e-9)
+    True
+    """
+    given = {name: value for name, value in locals().items()
+             if name not in ("quantity", "family", "tolerance", "most_boxes", "progress")}
+    cls = setting(quantity, family, given)
+    tolerance, most = positive("tolerance", tolerance), whole("most_boxes", most_boxes, 1)
+    one_of("progress", progress, (True, False))
+    row, cases = cls.quantity, list(_cases(cls))
+    best: tuple[Maximum, dict[str, float]] | None = None
+    upper, boxes, closed, interrupted = -math.inf, 0, True, False
+    for case in cases:
+        found = _maximum(case, tolerance * (2.0 if row.squared else 1.0),
+                         1 if interrupted else max(most // len(cases), 1), progress)
+        if best is None or found.lower > best[0].lower:
+            best = found, _floats(case, found.point)
+        upper, boxes = max(upper, found.upper), boxes + found.boxes
+        closed, interrupted = closed and found.closed, interrupted or found.interrupted
+    assert best is not None
+    lower = best[0].lower
+    if row.squared:
+        lower = float(Interval(max(lower, 0.0), max(upper, 0.0)).sqrt().lo)
+        upper = float(Interval(0.0, max(upper, 0.0)).sqrt().hi)
+    problem, algorithm, begin = cls.form.instance(best[1])
+    point = {name: best[1][name] for name in cls.ranges}
+    return Certified(quantity, family, lower, upper, point, boxes, closed, interrupted, problem, algorithm,
+                     begin, cls.n_rounds)
+
+
+def _cases(cls: Setting) -> Iterator[Setting]:
+    """The class in parts where its formula is smooth: whose weight is the smaller, on which side a start is.
+
+    Both matter only where gradients are bounded: the lighter client's is the largest then, and its sign is
+    free.
+    """
+    plain = replace(cls, counts={**cls.counts, "lighter": 1, "side": 1}, fixed={"start": 0.0, **cls.fixed})
+    if not cls.form.apart:
+        yield plain
+    elif "heterogeneity" not in {*cls.fixed, *cls.ranges}:
+        away = {} if "distance" in {*cls.fixed, *cls.ranges} else {"distance": 0.0}
+        yield replace(plain, fixed={**plain.fixed, **away})
+    else:
+        for side in (1, -1) if "start" in cls.ranges or cls.fixed.get("start", 0.0) != 0.0 else (1,):
+            low, high = cls.ranges.get("weight", (cls.fixed.get("weight", 0.5),) * 2)
+            cut = [(low, min(high, 0.5), 1), (max(low, 0.5), high, 2)]
+            for begin, end, lighter in cut if low < 0.5 < high else cut[:1] if high <= 0.5 else cut[1:]:
+                ranges = {name: (begin, end) if name == "weight" else ends
+                          for name, ends in cls.ranges.items()}
+                yield replace(plain, ranges=ranges, counts={**plain.counts, "lighter": lighter, "side": side})
+
+
+def _maximum(case: Setting, tolerance: float, most: int, progress: bool) -> Maximum:
+    """The largest value of the objective on one part."""
+    known = {**{name: Interval.exact(value) for name, value in case.fixed.items()}, **case.counts}
+
+    def objective(unknowns: list[Any]) -> Any:
+        values: Mapping[str, Any] = {**known, **dict(zip(case.ranges, unknowns, strict=True))}
+        return case.quantity.objective(case.form.moments(values, case.n_rounds))
+
+    if case.ranges:
+        return maximise(objective, list(case.ranges.values()), tolerance=tolerance, most_boxes=most,
+                        progress=progress)
+    value = objective([])
+    low, high = float(value.lo), float(value.hi)
+    return Maximum(low, high, (), 1, high <= low + tolerance * abs(low))
+
+
+def _floats(case: Setting, point: tuple[float, ...]) -> dict[str, float]:
+    """All numbers at a point."""
+    return {**case.fixed, **case.counts, **dict(zip(case.ranges, point, strict=True))}

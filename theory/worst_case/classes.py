@@ -1,0 +1,150 @@
+"""A class of problems: the ranges in which a worst one is looked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from fedsim.settings.validation import fraction, nonnegative, one_of, positive, set_fields, shown, whole
+
+MOST_CLIENTS, MOST_DIM = 16, 8
+WHOLE = {"local_steps": 1, "leapfrog_steps": 1, "n_rounds": 1, "staleness": 0}
+LARGEST = ("minimizers", "start", "start_variance", "gradient_noise")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemClass:
+    """Quadratic clients and the settings of an algorithm, each in a range.
+
+    Lengths are in units of 1/sqrt(m): every curvature of the potentials that the algorithm follows lies
+    between m = 1 and `condition`. Translations, rotations and the unit of length are removed, since no bound
+    in units that agree depends on them.
+
+    Parameters
+    ----------
+    dim, n_clients : int
+        At most 8 and 16.
+    condition : float
+        kappa, at least 1: curvatures are from 1 to kappa.
+    rotated : bool, optional
+        Hessians of different eigenvectors, in two dimensions; there by default. Elsewhere they commute, and
+        then one coordinate is the worst (see `theory.worst_case.commuting_supremum`).
+    minimizers : float
+        Largest coordinate of a client's minimizer, where the first client's is the origin.
+    heterogeneity : float, optional
+        In place of `minimizers`: the largest norm of a client's gradient at the global minimizer.
+    weights : "free" or "equal"
+        Equal ones also where the algorithm asks for them.
+    start : float
+        Largest coordinate of the start's mean, from the global minimizer.
+    start_variance, gradient_noise : float
+        Largest variance of the start, and largest std of the noise of every coordinate of a gradient; 0 is
+        always among them.
+    step_size : float or (low, high), optional
+        Without it, from 1e-4 of the largest step size within the hypotheses up to that.
+    shared_noise : float or (low, high)
+    local_steps, leapfrog_steps, n_rounds, staleness : int or tuple of int
+        One of these.
+    constants : "instance" or "class"
+        What a bound is told of curvatures: those of the instance, or 1 and `condition`.
+    units : float
+        At least 1. Problems are also looked for in units of length up to so much larger or smaller: for
+        printed formulas that add what has different units.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; for empty ranges.
+
+    Source: derived here.
+
+    Examples
+    --------
+    >>> theory.worst_case.ProblemClass(condition=10.0).curvatures
+    (1.0, 10.0)
+    >>> theory.worst_case.ProblemClass(local_steps=())
+    Traceback (most recent call last):
+    ...
+    ValueError: local_steps=() must name at least one number
+    """
+
+    dim: int = 1
+    n_clients: int = 2
+    condition: float = 100.0
+    rotated: bool | None = None
+    minimizers: float = 1e3
+    heterogeneity: float | None = None
+    weights: str = "free"
+    start: float = 1e3
+    start_variance: float = 1e6
+    gradient_noise: float = 1e3
+    step_size: Any = None
+    shared_noise: Any = (0.0, 1.0)
+    local_steps: Any = (1, 2, 5, 15)
+    leapfrog_steps: Any = (1, 2, 5, 15)
+    n_rounds: Any = (1, 3, 10)
+    staleness: Any = (0, 1, 2, 5)
+    constants: str = "instance"
+    units: float = 1.0
+
+    def __post_init__(self) -> None:
+        set_fields(self, dim=whole("dim", self.dim, 1, MOST_DIM),
+                   n_clients=whole("n_clients", self.n_clients, 1, MOST_CLIENTS))
+        for name in ("condition", "units"):
+            value = positive(name, getattr(self, name))
+            if value < 1.0:
+                raise ValueError(f"{name}={value:g} must be at least 1")
+            set_fields(self, **{name: value})
+        for name in LARGEST:
+            set_fields(self, **{name: nonnegative(name, getattr(self, name))})
+        if self.heterogeneity is not None:
+            set_fields(self, heterogeneity=nonnegative("heterogeneity", self.heterogeneity))
+        rotated = self.dim == 2 if self.rotated is None else one_of("rotated", self.rotated, (True, False))
+        if rotated and self.dim != 2:
+            raise ValueError(f"rotated=True in dim={self.dim} must be in two dimensions: only there is one "
+                             "angle per client all that there is")
+        set_fields(self, rotated=rotated)
+        if self.units > 1.0 and (self.step_size is not None or self.constants == "class"):
+            raise ValueError(f"units={self.units:g} must be 1 where step_size is given, or constants of the "
+                             "class: these are in units of m")
+        one_of("weights", self.weights, ("free", "equal"))
+        one_of("constants", self.constants, ("instance", "class"))
+        set_fields(self, shared_noise=span("shared_noise", self.shared_noise, fraction))
+        if self.step_size is not None:
+            set_fields(self, step_size=span("step_size", self.step_size, positive))
+        for name, least in WHOLE.items():
+            set_fields(self, **{name: _counts(name, getattr(self, name), least)})
+
+    @property
+    def curvatures(self) -> tuple[float, float]:
+        """Smallest and largest curvature."""
+        return 1.0, self.condition
+
+    def ranges(self) -> dict[str, Any]:
+        """Every range by its name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def span(name: str, value: Any, of: Any) -> tuple[float, float]:
+    """A pair (low, high) from a number or a pair; `of` checks one number."""
+    if isinstance(value, (tuple, list, np.ndarray)):
+        if len(value) != 2:
+            raise ValueError(f"{name}={shown(value)} must be a number, or a pair (low, high)")
+        low, high = of(f"{name}[0]", value[0]), of(f"{name}[1]", value[1])
+        if low > high:
+            raise ValueError(f"{name}=({low:g}, {high:g}) is empty: low must be at most high")
+        return low, high
+    number = of(name, value)
+    return number, number
+
+
+def _counts(name: str, value: Any, least: int) -> tuple[int, ...]:
+    values = tuple(value) if isinstance(value, (tuple, list, range, np.ndarray)) else (value,)
+    if not values:
+        raise ValueError(f"{name}={shown(value)} must name at least one number")
+    counts = tuple(whole(name, one, least) for one in values)
+    if len(set(counts)) < len(counts):
+        raise ValueError(f"{name}={shown(value)} must name each number once")
+    return counts

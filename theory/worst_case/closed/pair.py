@@ -1,0 +1,89 @@
+"""Two clients that go their own ways for a round and are averaged then: what FA-LD and FA-HMC share.
+
+In a round client c takes x to b_c + (1 - B_c)(x - b_c) plus noise, where 1 - B_c = a_c^n for n local updates
+by a_c, and B_c = h_c P_c is written without 1 - a_c^n. With B = p_1 B_1 + p_2 B_2, and q = p_1 g_1 = -p_2 g_2
+the clients' gradients at the global minimizer x_*, the mean's fixed point is x_* + q (P_2 - P_1)/B, and the
+variance is V = S/(B (2 - B)) with S the noise of a round. After n rounds from x_0,
+
+    mean - x_* = (1-B)^n (x_0 - x_*) + q (P_2 - P_1) geo(1 - B, n),    variance = S geo((1-B)^2, n),
+
+where geo(x, n) = 1 + x + ... + x^(n-1). Derived here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fedsim.problems.quadratic import Quadratic
+
+from .forms import Moments, Values, geometric
+
+
+class Updates(NamedTuple):
+    """What the local updates of a round do to two clients.
+
+    Attributes
+    ----------
+    pull : P_1, P_2
+    keep : a_1, a_2, the factor of one update
+    heat : variance of an update's injected noise of 1, common to 1 and 2, of 2, at unit variance of a draw
+    jitter : the same of gradient noise, independent between the clients
+    number : local updates in a round
+    """
+
+    pull: tuple[Any, Any]
+    keep: tuple[Any, Any]
+    heat: tuple[Any, Any, Any]
+    jitter: tuple[Any, Any]
+    number: int
+
+
+def disagreement(v: Values) -> Any:
+    """q = p_1 g_1 = -p_2 g_2 at the global minimizer: of the distance, or the largest that gamma allows."""
+    p1, p2 = v["weight"], 1 - v["weight"]
+    if "distance" in v:
+        h1, h2 = v["curvature_1"], v["curvature_2"]
+        return v["distance"] * p1 * p2 * h1 * h2 / (p1 * h1 + p2 * h2)
+    return v["heterogeneity"] * (p1 if v["lighter"] == 1 else p2)
+
+
+def start_offset(v: Values) -> Any:
+    """x_0 - x_*, where x_0 is given from client 1's minimizer, or from x_*."""
+    if "distance" in v:
+        p1, p2, h1, h2 = v["weight"], 1 - v["weight"], v["curvature_1"], v["curvature_2"]
+        return v["start"] - v["distance"] * p2 * h2 / (p1 * h1 + p2 * h2)
+    return v["start"] * v["side"]
+
+
+def averaged(v: Values, updates: Updates, n_rounds: int | None) -> list[Moments]:
+    """The law of the average."""
+    p1, h1, h2, s = v["weight"], v["curvature_1"], v["curvature_2"], v["shared_noise"]
+    p2 = 1 - p1
+    (P1, P2), (a1, a2), n = updates.pull, updates.keep, updates.number
+    (heat1, both, heat2), (jitter1, jitter2) = updates.heat, updates.jitter
+    B = p1 * h1 * P1 + p2 * h2 * P2
+    G1, G2, cross = geometric(a1**2, n), geometric(a2**2, n), geometric(a1 * a2, n)
+    S = (p1 * (1 - s * p2) * heat1 * G1 + p2 * (1 - s * p1) * heat2 * G2 + 2 * s * p1 * p2 * both * cross
+         + v["gradient_noise"] ** 2 * (p1**2 * jitter1 * G1 + p2**2 * jitter2 * G2))
+    push = disagreement(v) * (P2 - P1)
+    H = p1 * h1 + p2 * h2
+    if n_rounds is None:
+        return [Moments((push / B) ** 2, S / (B * (2 - B)), H)]
+    left = 1 - B
+    return [Moments((left**n_rounds * start_offset(v) + push * geometric(left, n_rounds)) ** 2,
+                    S * geometric(left**2, n_rounds), H)]
+
+
+def two_clients(v: Values, scale: float = 1.0) -> tuple[Quadratic, float]:
+    """The problem of these floats, and where it starts; `scale` times the curvatures and the noise."""
+    p1, h1, h2 = v["weight"], v["curvature_1"], v["curvature_2"]
+    if "distance" in v:
+        minimizers = [[0.0], [v["distance"]]]
+        start = v["start"]
+    else:
+        q = disagreement(v)
+        minimizers = [[-q / (p1 * h1) / scale], [q / ((1.0 - p1) * h2) / scale]]
+        start = v["start"] * v["side"]
+    noise = v["gradient_noise"] * scale
+    problem = Quadratic([scale * h1, scale * h2], minimizers, [p1, 1.0 - p1], noise or None)
+    return problem, float(start)

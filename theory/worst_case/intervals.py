@@ -1,0 +1,299 @@
+"""Interval arithmetic without a dependency: every result contains the exact one, whatever was rounded.
+
+NumPy's +, -, *, / and sqrt are correctly rounded (IEEE 754), so a step of `np.nextafter` is rigorous;
+exp, log and general powers are not, and are missing here. Floats beside an `Interval` are refused: say
+`Interval.exact(0.1)` for the double that 0.1 is, or `Interval.rational(1, 10)`. Whole numbers and `Fraction`
+are taken as they are.
+
+`Dual` carries a gradient, so that one formula gives a function's range and that of its gradient on a box.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from fedsim.settings.validation import Array, array, whole
+
+HIGHEST_POWER = 2**20
+
+
+def _down(x: Any) -> Any:
+    return np.nextafter(x, -np.inf)
+
+
+def _up(x: Any) -> Any:
+    return np.nextafter(x, np.inf)
+
+
+def _power(x: Array, n: int, outward: Any) -> Array:
+    """x**n of numbers >= 0, rounded in one direction at every product."""
+    result, base = np.ones_like(x), x
+    while True:
+        if n & 1:
+            result = np.maximum(outward(result * base), 0.0)
+        n >>= 1
+        if not n:
+            return result
+        base = np.maximum(outward(base * base), 0.0)
+
+
+def _between(operation: Callable[[Any, Any], Interval]) -> Callable[[Any, Any], Any]:
+    """An operation of intervals, offered what stands beside one; a Dual does it itself."""
+    @functools.wraps(operation)
+    def offered(self: Interval, other: Any) -> Any:
+        if isinstance(other, Dual):
+            return NotImplemented
+        with np.errstate(all="ignore"):
+            return operation(self, Interval._beside(other))
+
+    return offered
+
+
+class _Exact:
+    """What numbers with a proof refuse: to become a float, and to be compared as one is."""
+
+    __array_ufunc__ = None  # so that NumPy's arrays leave the operators to us
+    __hash__ = None  # type: ignore[assignment]
+
+    def _refuse(self, *others: Any) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is no float and has no order: what a float says of it is "
+                        "no proof; read its ends, lo and hi")
+
+    __float__ = __int__ = __index__ = __bool__ = __array__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refuse  # type: ignore[assignment]
+
+
+class Interval(_Exact):
+    """Closed intervals, an array of them: all real numbers between two ends, which may be infinite.
+
+    Parameters
+    ----------
+    lo, hi : array_like of one shape
+        Ends, as the doubles that they are; ``lo <= hi``.
+
+    Raises
+    ------
+    ValueError
+        For ends that are no numbers or in the wrong order, or beyond which there is no real number.
+    TypeError
+        For an operation that would compute with floats.
+
+    Examples
+    --------
+    >>> third = theory.worst_case.Interval.rational(1, 3)
+    >>> one = third * 3
+    >>> bool(one.lo <= 1.0 <= one.hi), bool(one.hi - one.lo < 1e-15)
+    (True, True)
+    >>> 0.1 * third
+    Traceback (most recent call last):
+    ...
+    TypeError: 0.1 beside an Interval must be exact: say Interval.exact(0.1), or Interval.rational
+    """
+
+    __slots__ = ("hi", "lo")
+    lo: Array
+    hi: Array
+    def __init__(self, lo: Any, hi: Any) -> None:
+        low, high = np.broadcast_arrays(*(np.array(end, dtype=np.float64) for end in (lo, hi)))
+        if not (low <= high).all():
+            raise ValueError(f"lo={lo!r} must be at most hi={hi!r}, and both numbers")
+        if (low == np.inf).any() or (high == -np.inf).any():
+            raise ValueError(f"lo={lo!r} and hi={hi!r} must have a real number between them")
+        self.lo, self.hi = low, high
+    @classmethod
+    def _of(cls, lo: Any, hi: Any) -> Interval:
+        made = object.__new__(cls)
+        made.lo, made.hi = lo, hi
+        return made
+
+    @classmethod
+    def exact(cls, value: Any) -> Interval:
+        """The finite doubles of an array, each exactly what it is."""
+        values = array("value", value)
+        return cls._of(values, values)
+
+    @classmethod
+    def rational(cls, numerator: int | Fraction, denominator: int = 1) -> Interval:
+        """A fraction, between two neighbouring doubles where it is none."""
+        value = Fraction(numerator, denominator)
+        try:
+            near = float(value)  # a quotient of integers is correctly rounded
+        except OverflowError:
+            near = math.copysign(math.inf, value)
+        ends = (near, near) if near == value else (_down(near), _up(near))
+        return cls._of(*map(np.array, ends))
+
+    @classmethod
+    def _beside(cls, other: Any) -> Interval:
+        if isinstance(other, Interval):
+            return other
+        if isinstance(other, (int, Fraction)) and not isinstance(other, bool):
+            return cls.rational(other)
+        raise TypeError(f"{other!r} beside an Interval must be exact: say Interval.exact({other!r}), "
+                        "or Interval.rational")
+
+    def contains(self, value: Any) -> Any:
+        """Whether a float, an array or a Fraction lies in it; without rounding."""
+        if isinstance(value, Fraction):
+            ends = np.broadcast(self.lo, self.hi)  # Python compares a float with a Fraction exactly
+            return np.array([float(low) <= value <= float(high) for low, high in ends]).reshape(ends.shape)
+        return (self.lo <= value) & (value <= self.hi)
+
+    def __repr__(self) -> str:
+        return f"Interval({self.lo.tolist()!r}, {self.hi.tolist()!r})"
+
+    def __neg__(self) -> Interval:
+        return Interval._of(-self.hi, -self.lo)
+
+    @_between
+    def __add__(self, b: Interval) -> Interval:
+        return Interval._of(_down(self.lo + b.lo), _up(self.hi + b.hi))
+
+    @_between
+    def __sub__(self, b: Interval) -> Interval:
+        return Interval._of(_down(self.lo - b.hi), _up(self.hi - b.lo))
+
+    @_between
+    def __mul__(self, b: Interval) -> Interval:
+        return _hull(self.lo * b.lo, self.lo * b.hi, self.hi * b.lo, self.hi * b.hi)
+
+    @_between
+    def __truediv__(self, b: Interval) -> Interval:
+        found = _hull(self.lo / b.lo, self.lo / b.hi, self.hi / b.lo, self.hi / b.hi)
+        unknown = (b.lo <= 0.0) & (b.hi >= 0.0)
+        return Interval._of(np.where(unknown, -np.inf, found.lo), np.where(unknown, np.inf, found.hi))
+
+    def __pow__(self, n: int) -> Interval:
+        n = whole("n", n, 0, HIGHEST_POWER)
+        if n == 0:
+            return Interval._of(np.ones_like(self.lo), np.ones_like(self.hi))
+        low, high = np.abs(self.lo), np.abs(self.hi)
+        with np.errstate(all="ignore"):
+            if n % 2 == 0:
+                across = (self.lo <= 0.0) & (self.hi >= 0.0)
+                nearest = np.where(across, 0.0, np.minimum(low, high))
+                return Interval._of(_power(nearest, n, _down), _power(np.maximum(low, high), n, _up))
+            return Interval._of(
+                np.where(self.lo >= 0.0, _power(low, n, _down), -_power(low, n, _up)),
+                np.where(self.hi >= 0.0, _power(high, n, _up), -_power(high, n, _down)))
+
+    def sqrt(self) -> Interval:
+        """The square root of what is at least 0 in it; where nothing is, nothing is known."""
+        with np.errstate(all="ignore"):
+            low = np.maximum(_down(np.sqrt(np.maximum(self.lo, 0.0))), 0.0)
+            high = _up(np.sqrt(np.maximum(self.hi, 0.0)))
+        none = self.hi < 0.0
+        return Interval._of(np.where(none, -np.inf, low), np.where(none, np.inf, high))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, other: Any) -> Interval:
+        return self._beside(other) - self
+
+    def __rtruediv__(self, other: Any) -> Interval:
+        return self._beside(other) / self
+
+
+def _hull(*ends: Array) -> Interval:
+    """Of products or quotients of ends, outward. 0 times infinity is 0: all that is meant is finite."""
+    low, high = ends[0], ends[0]
+    for end in ends[1:]:
+        low, high = np.fmin(low, end), np.fmax(high, end)
+    low, high = _down(low), _up(high)
+    undecided = np.isnan(low)
+    if undecided.any():  # 0 by what is unbounded, at all four
+        low, high = np.where(undecided, 0.0, low), np.where(undecided, 0.0, high)
+    return Interval._of(low, high)
+
+
+class Dual(_Exact):
+    """A function's values on boxes, and its gradients there: both `Interval`.
+
+    Parameters
+    ----------
+    value : Interval (n,)
+    gradient : Interval (p, n)
+        With respect to p unknowns.
+
+    Examples
+    --------
+    >>> Interval, Dual = theory.worst_case.Interval, theory.worst_case.Dual
+    >>> x = Dual.unknowns(Interval([[1.0]], [[2.0]]))[0]
+    >>> y = 3 * x**2
+    >>> np.round([y.value.lo[0], y.value.hi[0], y.gradient.lo[0, 0], y.gradient.hi[0, 0]], 9).tolist()
+    [3.0, 12.0, 6.0, 12.0]
+    """
+
+    __slots__ = ("gradient", "value")
+
+    def __init__(self, value: Interval, gradient: Interval) -> None:
+        self.value, self.gradient = value, gradient
+
+    @classmethod
+    def unknowns(cls, boxes: Interval) -> list[Dual]:
+        """The unknowns themselves on n boxes, given as (p, n)."""
+        directions = np.eye(boxes.lo.shape[0])[:, :, None] * np.ones(boxes.lo.shape[1])
+        return [cls(Interval._of(boxes.lo[i], boxes.hi[i]), Interval._of(directions[i], directions[i]))
+                for i in range(len(directions))]
+
+    def __repr__(self) -> str:
+        return f"Dual({self.value!r}, {self.gradient!r})"
+
+    def __neg__(self) -> Dual:
+        return Dual(-self.value, -self.gradient)
+
+    def __add__(self, other: Any) -> Dual:
+        if isinstance(other, Dual):
+            return Dual(self.value + other.value, self.gradient + other.gradient)
+        return Dual(self.value + other, self.gradient)
+
+    def __sub__(self, other: Any) -> Dual:
+        if isinstance(other, Dual):
+            return Dual(self.value - other.value, self.gradient - other.gradient)
+        return Dual(self.value - other, self.gradient)
+
+    def __mul__(self, other: Any) -> Dual:
+        if isinstance(other, Dual):
+            return Dual(self.value * other.value, self.gradient * other.value + other.gradient * self.value)
+        return Dual(self.value * other, self.gradient * other)
+
+    def __truediv__(self, other: Any) -> Dual:
+        if isinstance(other, Dual):
+            quotient = self.value / other.value
+            return Dual(quotient, (self.gradient - other.gradient * quotient) / other.value)
+        return Dual(self.value / other, self.gradient / other)
+
+    def __pow__(self, n: int) -> Dual:
+        n = whole("n", n, 1, HIGHEST_POWER)
+        return Dual(self.value**n, self.gradient * (self.value**(n - 1) * n))
+
+    def sqrt(self) -> Dual:
+        """Square root, and its gradient, of which nothing is known at 0."""
+        root = self.value.sqrt()
+        return Dual(root, self.gradient / (root * 2))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, other: Any) -> Dual:
+        return -self + other
+
+    def __rtruediv__(self, other: Any) -> Dual:
+        quotient = other / self.value
+        return Dual(quotient, -(self.gradient * quotient) / self.value)
+
+
+def sqrt(x: Any) -> Any:
+    """Square root of a float or an array, an Interval or a Dual; of a Fraction there is none in general.
+
+    Examples
+    --------
+    >>> bool(theory.worst_case.sqrt(theory.worst_case.Interval(4.0, 9.0)).contains(2.5))
+    True
+    """
+    return x.sqrt() if isinstance(x, (Interval, Dual)) else np.sqrt(x)

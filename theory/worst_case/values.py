@@ -1,0 +1,126 @@
+"""What is made as large as possible: a theorem's exact quantity over its bound, or a quantity itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedsim.interfaces import Algorithm, Problem
+from fedsim.laws.law import Gaussian
+
+from ..bound import Bound
+from ..checking import Measured, both_sides
+from ..exact import exact_law, stationary_law
+from ..facts import Constants, constants
+from ..registry import Theorem
+
+OBJECTIVES = ("ratio", "excess", "stationary")
+NEGLIGIBLE = 1e-9
+"""Of the quantity's scale: a bound below this is rounding, and has no ratio."""
+START = "initialization"
+"""The term of a bound that the start decides."""
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """A problem of a class with all that is run on it; `known` where a bound is told other constants."""
+
+    problem: Any
+    algorithm: Any
+    start: Any
+    n_rounds: int
+    known: Constants | None = None
+
+
+@dataclass(frozen=True)
+class Value:
+    """What an instance comes to.
+
+    Attributes
+    ----------
+    value : float
+        -inf where there is none.
+    inside : bool
+        Whether every hypothesis holds.
+    round : int or None
+        Where it is attained; None for what is stationary.
+    binding : str
+        The largest term of the bound there, "" where there is no bound.
+    """
+
+    value: float
+    inside: bool = True
+    round: int | None = None
+    binding: str = ""
+
+
+def of_theorem(entry: Theorem, variant: str, objective: str, instance: Instance) -> Value:
+    """Exact over bound: at its largest, beyond the start's term, or of the limits (see `search`)."""
+    problem, algorithm, start = instance.problem, instance.algorithm, instance.start
+    facts = constants(problem, algorithm, start) if instance.known is None else instance.known
+    if objective == "stationary":
+        bound = entry.function(facts, algorithm, n_rounds=0, variant=variant)
+        limit, exact = bound.floor, stationary_w2(problem, algorithm)
+        told = limit is not None and limit > NEGLIGIBLE * exact
+        return Value(exact / limit if told and limit is not None else -np.inf, bound.hypotheses_hold)
+    bound, measured = both_sides(entry, problem, algorithm, instance.n_rounds, facts, start=start,
+                                 variant=variant)
+    return _largest(bound, measured, objective == "excess")
+
+
+def _largest(bound: Bound, measured: Measured, beyond_start: bool) -> Value:
+    _, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
+    limit, exact = bound.value[mine], measured.value[theirs]
+    if beyond_start:
+        limit, exact = limit - bound.terms[START][mine], exact - bound.terms[START][mine]
+    top, bottom = (exact, limit) if bound.kind == "upper" else (limit, exact)
+    scale = max(measured.scale, float(np.abs(measured.value).max()))
+    told = bottom > NEGLIGIBLE * scale
+    if not told.any():
+        return Value(-np.inf, bound.hypotheses_hold)
+    ratio = np.where(told, top, -np.inf) / np.where(told, bottom, 1.0)
+    worst = int(np.argmax(ratio))
+    terms = {name: part[mine][worst] for name, part in bound.terms.items()
+             if not (beyond_start and name == START)}
+    return Value(float(ratio[worst]), bound.hypotheses_hold, int(bound.rounds[mine][worst]),
+                 max(terms, key=lambda name: terms[name]))
+
+
+def _stationary(problem: Problem, algorithm: Algorithm) -> tuple[Gaussian, Gaussian]:
+    return stationary_law(problem, algorithm), algorithm.target(problem)
+
+
+def stationary_w2(problem: Problem, algorithm: Algorithm) -> float:
+    """W2 of the stationary law to the target."""
+    law, target = _stationary(problem, algorithm)
+    return law.w2(target)
+
+
+def stationary_bias(problem: Problem, algorithm: Algorithm) -> float:
+    """Distance of the stationary mean from the target's."""
+    law, target = _stationary(problem, algorithm)
+    return float(np.linalg.norm(law.mean - target.mean))
+
+
+def variance_ratio(problem: Problem, algorithm: Algorithm) -> float:
+    """Largest variance of the stationary law over the target's, of all directions."""
+    law, target = _stationary(problem, algorithm)
+    root = np.linalg.inv(np.linalg.cholesky(np.asarray(target.cov)))
+    return float(np.linalg.eigvalsh(root @ law.cov @ root.T)[-1])
+
+
+QUANTITIES: dict[str, Callable[[Any, Any], float]] = {
+    "stationary_w2": stationary_w2, "stationary_bias": stationary_bias, "variance_ratio": variance_ratio}
+"""Quantities without a theorem, after the name of a form; and "w2", at the last round from a start."""
+
+
+def of_quantity(name: str, instance: Instance) -> Value:
+    """The quantity itself."""
+    if name == "w2":
+        last = instance.n_rounds
+        law = exact_law(instance.problem, instance.algorithm, last, start=instance.start, record=[last])
+        return Value(float(law.w2()[-1]), round=last)
+    return Value(QUANTITIES[name](instance.problem, instance.algorithm))

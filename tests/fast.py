@@ -52,6 +52,8 @@ FAST = {
         "statement": ("declarations",),
         "tuning": ("theory_core",),
         "verdict": ("verdicts",),
+        "worst_case": ("worst_case_classes::test_empty_and_impossible_ranges_are_refused",
+                       "worst_case_search::test_the_budget_is_used_up_and_not_exceeded"),
     },
     "reproduce": {"": ("figures_computed::test_same_seed_same_tables", "verdicts")},
     "all": {"": ("layout", "rooms", "imports")},

@@ -19,7 +19,7 @@ from .figure import SCALES, BadInput, Figure, Tables, clear_note
 from .pool import HELP, results
 
 Done = tuple[Tables, float]
-COMMANDS = ("scoreboard", "gallery", "readme", "rejudge")
+COMMANDS = ("scoreboard", "worst_cases", "gallery", "readme", "rejudge")
 """Modules of this package with a `main(arguments) -> int` of their own."""
 
 
@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m reproduce", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Make the papers' figures: tables (CSV), verdicts on the claims (JSON), pictures (PNG).",
         epilog="python -m reproduce scoreboard   every theorem against the exact law\n"
+               "python -m reproduce worst_cases  for every bound, the problem at which it is tightest\n"
                "python -m reproduce gallery      figures/index.html from what is stored\n"
                "python -m reproduce rejudge      every verdict that rests on random numbers, on other seeds")
     line.add_argument("figures", nargs="*", metavar="figure", help="ids from --list; all when none is given")

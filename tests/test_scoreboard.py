@@ -14,8 +14,7 @@ import theory
 from fedsim.fingerprints import fingerprint
 from reproduce import command, store
 from reproduce.scoreboard import command as scoreboard, rows
-from reproduce.scoreboard.command import PROBLEMS
-from reproduce.scoreboard.kept import Kept
+from reproduce.scoreboard.command import PROBLEMS, kept_rows
 
 ENTRIES = theory.theorems()
 COMMITTED = pd.read_csv(store.FOLDER / "scoreboard.csv", keep_default_na=False, na_values=[""])
@@ -126,18 +125,18 @@ def test_an_interrupted_run_goes_on_where_it_was(small, tmp_path, monkeypatch, c
 
 
 def test_rows_of_other_code_are_not_kept(tmp_path):
-    kept = Kept(tmp_path, 2)
+    kept = kept_rows(tmp_path, 2)
     assert kept.load() == {}
-    kept.add([{"theorem": "a", "largest_ratio": np.nan}])
-    kept.add([{"theorem": "b", "largest_ratio": 0.1}])
+    kept.add("a", [{"largest_ratio": np.nan}])
+    kept.add("b", [{"largest_ratio": 0.1}])
     with kept.path.open("a") as file:
-        file.write('[{"theorem": "c", "larg')  # killed while it wrote
-    assert list(kept.load()) == ["a", "b"] and list(Kept(tmp_path, 2).load()) == ["a", "b"]
+        file.write('["c", [{"larg')  # killed while it wrote
+    assert list(kept.load()) == ["a", "b"] and list(kept_rows(tmp_path, 2).load()) == ["a", "b"]
     head, *rest = kept.path.read_text().splitlines()
     kept.path.write_text("\n".join([json.dumps(json.loads(head) | {"sources": "others"}), *rest]) + "\n")
-    assert Kept(tmp_path, 2).load() == {}
-    kept.add([{"theorem": "a"}])
-    assert Kept(tmp_path, 3).load() == {} == Kept(tmp_path, 2).load()
+    assert kept_rows(tmp_path, 2).load() == {}
+    kept.add("a", [])
+    assert kept_rows(tmp_path, 3).load() == {} == kept_rows(tmp_path, 2).load()
     kept.remove()
     assert not list(tmp_path.iterdir())
 
@@ -158,7 +157,7 @@ def test_ctrl_c_ends_the_processes_and_keeps_what_is_finished(tmp_path):
             os.killpg(run.pid, signal.SIGKILL)
             run.communicate()
     assert run.returncode == 130 and "goes on from there" in said and "Traceback" not in said
-    assert Kept(tmp_path, PROBLEMS).load()
+    assert kept_rows(tmp_path, PROBLEMS).load()
 
 
 @pytest.mark.parametrize("option", ["--problems", "--workers"])

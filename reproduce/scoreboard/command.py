@@ -16,6 +16,8 @@ variant of a theorem is its default, the smallest form that is proved. The colum
                          tight, more a violation; at most 1 within rounding is 1; below 1e-12 it is 0,
                          also where both sides are
     median_ratio         its median over problems
+    largest_found        the largest ratio that a search found in three classes of problems, from
+                         worst_cases.json, whose instances are evaluated again here
     first_bound          the bound at its last round on one problem, the first where the ratio is not 0
     first_ratio          the ratio there: by these two a test sees that the file lags behind the code
     vacuous              share of problems on which a bound on a distance is below the distance at the start
@@ -37,22 +39,24 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 import theory
 
-from .. import gallery, store
+from .. import gallery, random_settings, store, worst_cases
 from ..figure import BadInput
+from ..kept import Kept
 from ..pool import HELP, results
-from .kept import Kept
-from .rows import DIGITS, Row, rows
+from . import rows as of_rows
+from .rows import DIGITS, Row, ratio, rows
 
 PROBLEMS = 60
 """Problems per theorem."""
 
 COLUMNS = ("theorem", "statement", "variant", "quantity", "problems", "within_hypotheses", "verdict",
-           "violations", "violations_outside", "largest_ratio", "median_ratio", "first_bound", "first_ratio",
-           "vacuous", "least_gain", "median_gain", "errata")
+           "violations", "violations_outside", "largest_ratio", "median_ratio", "largest_found",
+           "first_bound", "first_ratio", "vacuous", "least_gain", "median_gain", "errata")
 
 
 def _timed(id: str, n_problems: int) -> tuple[list[Row], float]:
@@ -95,10 +99,17 @@ def table(n_problems: int = PROBLEMS, workers: int = 1, kept: Kept | None = None
             id = rows_of[0]["theorem"]
             finished[id] = rows_of
             if kept is not None:
-                kept.add(rows_of)
+                kept.add(id, rows_of)
             if tell is not None:
                 tell(f"[{len(finished):>2}/{len(ids)}] {id:<40} {_words(rows_of)}  {seconds:.1f} s")
-    return pd.DataFrame([row for id in ids for row in finished[id]], columns=list(COLUMNS))
+    found = worst_cases.largest(worst_cases.load())
+    return pd.DataFrame([{**row, "largest_found": ratio(found.get((id, row["variant"]), np.nan))}
+                         for id in ids for row in finished[id]], columns=list(COLUMNS))
+
+
+def kept_rows(folder: Path, n_problems: int) -> Kept:
+    """The finished theorems of an interrupted run."""
+    return Kept(folder, "scoreboard", (of_rows, random_settings), problems=n_problems)
 
 
 def _words(rows_of: list[Row]) -> str:
@@ -140,7 +151,7 @@ def main(given: Sequence[str]) -> int:
     """Command line; exit code 1 when a bound is violated within its hypotheses by its default variant."""
     arguments = _arguments(given)
     folder = Path(arguments.out) if arguments.out else store.FOLDER
-    kept = Kept(folder, arguments.problems)
+    kept = kept_rows(folder, arguments.problems)
     try:
         board = table(arguments.problems, arguments.workers, kept,
                       partial(print, file=sys.stderr, flush=True), arguments.executor)
@@ -155,7 +166,7 @@ def main(given: Sequence[str]) -> int:
     if (folder / "index.html").exists():
         gallery.write(folder, "quick")
     listed = ["theorem", "variant", "problems", "within_hypotheses", "verdict", "violations", "largest_ratio",
-              "median_ratio", "vacuous", "least_gain", "median_gain"]
+              "median_ratio", "largest_found", "vacuous", "least_gain", "median_gain"]
     print(board[listed].to_string(index=False, float_format=lambda value: f"{value:.3g}", na_rep="-"))
     wrong = against_defaults(board)
     print(f"{len(board)} rows; {len(wrong)} default variants violated within their hypotheses")

@@ -15,7 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import store
+from theory import worst_case
+
+from . import store, worst_cases
 from .coverage import NOT_REPRODUCED
 from .discovery import natural_order
 from .verdicts import CLAIM_WORDS, FAIL, FINDING_WORDS, MISPRINT, PASS, counted, total
@@ -132,11 +134,34 @@ def speed_table(path: Path = BENCHMARKS) -> str:
     return markdown(["one thread", "fedsim", "NumPy, times fedsim's", "JAX, times fedsim's"], rows)
 
 
+def worst_table(folder: Path = store.FOLDER) -> str:
+    """By theorem the largest ratio of random problems and of searches, and the best without the start."""
+    stored = {name: worst_case.from_record(record) for name, record in worst_cases.load(folder).items()}
+    with (folder / "scoreboard.csv").open(encoding="utf-8", newline="") as file:
+        random = {(row["theorem"], row["variant"]): row["largest_ratio"] for row in csv.DictReader(file)}
+    rows = []
+    for aim in sorted({found.aim for found in stored.values()}):
+        best = {objective: max((found for found in stored.values()
+                                if (found.aim, found.objective) == (aim, objective)),
+                               key=lambda found: found.value, default=None)
+                for objective in ("ratio", "excess", "stationary")}
+        found = best["ratio"]
+        assert found is not None
+        agreed = "agree" if found.agreed else "differ"
+        rows.append([f"`{aim}`", random[aim, found.variant], f"{found.value:.4g}",
+                     f"{found.problem.n_clients}, {found.problem.dim}", agreed,
+                     found.binding.replace("_", " "), *("" if one is None else f"{one.value:.3g}" for one in (
+                         best["excess"], best["stationary"]))])
+    return markdown(["theorem", "60 random", "found", "N, d", "restarts", "largest term", "excess", "limits"],
+                    rows)
+
+
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"figures": headline_table, "benchmarks": speed_table},
     "docs/figures.md": {"figures": figure_table, "missing": missing_table},
     "docs/verdicts.md": {"verdicts": verdict_table},
     "docs/benchmarks.md": {"benchmarks": benchmark_table},
+    "docs/worst_cases.md": {"worst": worst_table},
 }
 
 

@@ -30,8 +30,9 @@ def shown_and_printed(text):
     return shown[2], printed.getvalue(), names
 
 
-def test_the_example_prints_what_is_shown():
-    shown, printed, _ = shown_and_printed(TEXT)
+@pytest.mark.parametrize("name", ["README.md", "docs/worst_cases.md"])
+def test_the_example_prints_what_is_shown(name):
+    shown, printed, _ = shown_and_printed((ROOT / name).read_text(encoding="utf-8"))
     assert printed == shown
 
 

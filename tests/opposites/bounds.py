@@ -41,5 +41,12 @@ OPPOSITES = {
     ("bounds_conditions", "informative"): [(DOES_NOT_HOLD, _times("limits", "recursion", 1e4))],
     ("bounds_algorithms", "promise"): [(DOES_NOT_HOLD, _times("promised", "effort", 1e-3))],
     ("bounds_algorithms", "choice"): [(HOLDS, _named_as_needed), (HOLDS, _only("FA-LD"))],
+    ("bounds_worst_case", "between"): [(DOES_NOT_HOLD, _times("limits", "found", 2.0))],
+    ("bounds_worst_case", "rotated"): [(DOES_NOT_HOLD, _times("limits", "commuting_high", 1e3))],
+    ("bounds_worst_case", "bounds"): [(DOES_NOT_HOLD, _times("limits", "recursion", 1e6)),
+                                      (DOES_NOT_HOLD, _times("limits", "recursion", 1e-3))],
+    ("bounds_worst_case", "random"): [
+        (DOES_NOT_HOLD, _times("largest", "ratio", 1e6, lambda one: one["way"] == "random")),
+        (HOLDS, _times("largest", "ratio", 1e6, lambda one: one["way"] == "search"))],
     ("bounds_algorithms", "one"): [(HOLDS, _only("FA-HMC"))],
 }

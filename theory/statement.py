@@ -248,6 +248,11 @@ class Statement:
         self.require(algorithm)
 
 
+@functools.cache
+def _arguments(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
 class Known(dict[str, Any]):
     """Arguments by name; `s` and `rounds` are made when they are first asked for."""
 
@@ -268,7 +273,7 @@ class Known(dict[str, Any]):
 
     def call(self, function: Callable[..., Any]) -> Any:
         """The function, called by the names of its arguments."""
-        return function(**{name: self[name] for name in inspect.signature(function).parameters})
+        return function(**{name: self[name] for name in _arguments(function)})
 
     def assumptions(self) -> tuple[Assumption, ...]:
         """Every hypothesis judged."""

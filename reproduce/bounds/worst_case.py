@@ -88,7 +88,8 @@ def _largest(p: Any, way: str, seed: int) -> list[dict[str, float]]:
     else:
         values = worst_case.sample(THEOREM, FEW_STEPS, p.further, seed=seed)
         largest = np.maximum.accumulate(values)[ends - 1]
-    return [{"evaluations": int(end), "ratio": float(value)} for end, value in zip(ends, largest, strict=True)]
+    return [{"evaluations": int(end), "ratio": float(ratio)}
+            for end, ratio in zip(ends, largest, strict=True)]
 
 
 def draw(tables: Tables) -> Drawing:

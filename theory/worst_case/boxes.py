@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedsim.settings.limits import refuse_bytes
-from fedsim.settings.validation import Array, instance, one_of, positive, whole
+from fedsim.settings.validation import Array, instance, one_of, positive, real, shown, whole
 
 from .intervals import Dual, Interval
 
@@ -79,8 +79,10 @@ class _State(NamedTuple):
         return max(self.shut, float(self.upper.max(initial=-np.inf)))
 
 
-def _allowed(lower: float, tolerance: float) -> float:
+def allowed(lower: float, tolerance: float) -> float:
     """How far above the lower end the upper one may stay; only decides when to stop, proves nothing."""
+    if lower == -math.inf:  # nothing is known yet, so that nothing is near enough
+        return lower
     return lower + tolerance * abs(lower) + SMALLEST
 
 
@@ -88,7 +90,7 @@ def _dual(value: Any, p: int, n: int) -> Dual:
     """A function that does not depend on the unknowns comes back as an Interval, or as a number."""
     if isinstance(value, Dual):
         return value
-    value = value if isinstance(value, Interval) else Interval.rational(value)
+    value = Interval._beside(value)
     shaped = Interval(np.broadcast_to(value.lo, n), np.broadcast_to(value.hi, n))
     return Dual(shaped, Interval(np.zeros((p, n)), np.zeros((p, n))))
 
@@ -123,7 +125,7 @@ def _judged(function: Callable[[list[Any]], Any], lo: Array, hi: Array, state: _
 
 def _without(state: _State, tolerance: float) -> _State:
     """Boxes that cannot matter are shut: their upper bounds are allowed already."""
-    is_open = state.upper > _allowed(state.lower, tolerance)
+    is_open = state.upper > allowed(state.lower, tolerance)
     if is_open.all():
         return state
     shut = max(state.shut, float(state.upper[~is_open].max()))
@@ -154,12 +156,15 @@ def _halved(state: _State, widths: Array, most: int) -> tuple[_State, Array, Arr
 
 def _box(box: Any, most_boxes: int) -> tuple[Array, Array]:
     """The first box as two columns, checked."""
-    sides = np.array([[float(end) for end in side] for side in box], dtype=np.float64).reshape(-1, 2)
-    for i, (low, high) in enumerate(sides):
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise ValueError(f"box[{i}]={(float(low), float(high))} must be a finite range with low < high")
-    if not len(sides):
-        raise ValueError("box=[] must have at least one unknown")
+    if not isinstance(box, (list, tuple)) or not len(box):
+        raise ValueError(f"box={shown(box)} must be a list of pairs (low, high), one per unknown")
+    for i, side in enumerate(box):
+        if not isinstance(side, (list, tuple)) or len(side) != 2:
+            raise ValueError(f"box[{i}]={shown(side)} must be a pair (low, high)")
+        low, high = (real(f"box[{i}][{j}]", end) for j, end in enumerate(side))
+        if not (low < high and math.isfinite(high - low)):
+            raise ValueError(f"box[{i}]={(low, high)} must be a finite range with low < high")
+    sides = np.array(box, dtype=np.float64)
     refuse_bytes(8.0 * most_boxes * 4 * (2 * len(sides) + 1), f"most_boxes={most_boxes}", "use fewer")
     return sides[:, :1].copy(), sides[:, 1:].copy()
 
@@ -223,4 +228,4 @@ def maximise(function: Callable[[list[Any]], Any], box: Any, *, tolerance: float
     except KeyboardInterrupt:  # the last whole state stands
         interrupted = True
     return Maximum(state.lower, state.ceiling, state.point, state.boxes,
-                   state.ceiling <= _allowed(state.lower, tolerance), interrupted)
+                   state.ceiling <= allowed(state.lower, tolerance), interrupted)

@@ -9,7 +9,7 @@ from typing import Any
 
 from fedsim.settings.validation import one_of, positive, whole
 
-from .boxes import Maximum, maximise
+from .boxes import Maximum, allowed, maximise
 from .closed import QUANTITIES
 from .closed.arguments import Setting, setting
 from .closed.forms import Instance
@@ -226,7 +226,7 @@ def _maximum(case: Setting, tolerance: float, most: int, progress: bool) -> Maxi
                         progress=progress)
     value = objective([])
     low, high = float(value.lo), float(value.hi)
-    return Maximum(low, high, (), 1, high <= low + tolerance * abs(low))
+    return Maximum(low, high, (), 1, high <= allowed(low, tolerance))
 
 
 def _floats(case: Setting, point: tuple[float, ...]) -> dict[str, float]:

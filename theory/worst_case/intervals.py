@@ -31,6 +31,17 @@ def _up(x: Any) -> Any:
     return np.nextafter(x, np.inf)
 
 
+def _doubles(name: str, value: Any) -> Array:
+    """Numbers that are doubles, as an array of its own: others would be rounded, and prove nothing."""
+    numbers = np.asarray(value)
+    result = np.array(numbers, dtype=np.float64) if numbers.dtype.kind in "fiu" else np.zeros(0)
+    whole_numbers = numbers.dtype.kind in "iu"  # compared as Python does, which is exact
+    if not (numbers.dtype.kind in "fiu" and numbers.dtype.itemsize <= 8) or (whole_numbers and not all(
+            int(x) == float(y) for x, y in zip(numbers.flat, result.flat, strict=True))):
+        raise ValueError(f"{name}={value!r} must be doubles; of other numbers say Interval.rational")
+    return result
+
+
 def _power(x: Array, n: int, outward: Any) -> Array:
     """x**n of numbers >= 0, rounded in one direction at every product."""
     result, base = np.ones_like(x), x
@@ -62,7 +73,7 @@ class _Exact:
     __hash__ = None  # type: ignore[assignment]
 
     def _refuse(self, *others: Any) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} is no float and has no order: what a float says of it is "
+        raise TypeError(f"no {type(self).__name__} is a float, or has an order: what a float says of it is "
                         "no proof; read its ends, lo and hi")
 
     __float__ = __int__ = __index__ = __bool__ = __array__ = _refuse
@@ -80,7 +91,7 @@ class Interval(_Exact):
     Raises
     ------
     ValueError
-        For ends that are no numbers or in the wrong order, or beyond which there is no real number.
+        For ends that are no doubles, in the wrong order, or with no real number between them.
     TypeError
         For an operation that would compute with floats.
 
@@ -100,7 +111,7 @@ class Interval(_Exact):
     lo: Array
     hi: Array
     def __init__(self, lo: Any, hi: Any) -> None:
-        low, high = np.broadcast_arrays(*(np.array(end, dtype=np.float64) for end in (lo, hi)))
+        low, high = np.broadcast_arrays(_doubles("lo", lo), _doubles("hi", hi))
         if not (low <= high).all():
             raise ValueError(f"lo={lo!r} must be at most hi={hi!r}, and both numbers")
         if (low == np.inf).any() or (high == -np.inf).any():
@@ -115,6 +126,7 @@ class Interval(_Exact):
     @classmethod
     def exact(cls, value: Any) -> Interval:
         """The finite doubles of an array, each exactly what it is."""
+        _doubles("value", value)
         values = array("value", value)
         return cls._of(values, values)
 
@@ -125,7 +137,7 @@ class Interval(_Exact):
         try:
             near = float(value)  # a quotient of integers is correctly rounded
         except OverflowError:
-            near = math.copysign(math.inf, value)
+            near = math.inf if value > 0 else -math.inf
         ends = (near, near) if near == value else (_down(near), _up(near))
         return cls._of(*map(np.array, ends))
 

@@ -238,3 +238,45 @@ def test_all_numbers_known():
     nothing = certify("fa_ld.stationary_bias", curvatures=1.0, step_size=0.1, distance=0.0)
     assert nothing.closed and nothing.lower == 0.0 and nothing.upper < 1e-140
     assert nothing.relative_width == math.inf and nothing.verify() == 0.0
+
+
+@pytest.mark.parametrize("quantity", ["fa_ld.stationary_w2", "de_sgld.stationary_w2", "fa_hmc.stationary_w2",
+                                      "stale.stationary_w2"])
+def test_small_steps_close_as_quickly(quantity):
+    """What is of first order is not left to a difference: sqrt(T) e/(1 + sqrt(1 + e)) at the stiffest."""
+    step = 1e-9
+    more = {} if quantity.startswith("stale") else {"heterogeneity": 0.0}
+    more |= {"mixing": 0.25} if quantity.startswith("de") else {}
+    own = math.sqrt(2.0 * step) if quantity.startswith("fa_hmc") else step  # a leapfrog is half its square
+    found = certify(quantity, curvatures=(1.0, 2.0), step_size=own, most_boxes=20_000, **more)
+    assert found.closed and found.relative_width <= 1e-4
+    if not quantity.startswith("de"):
+        excess = step * 2.0 / (2.0 - step * 2.0)
+        known = excess / (1.0 + math.sqrt(1.0 + excess)) / math.sqrt(2.0)
+        assert found.lower <= known * (1.0 + 1e-7) and known <= found.upper * (1.0 + 1e-7)
+
+
+def test_long_runs_of_stale_gradients_stay_sharp():
+    """Ten thousand updates, one number known to all its digits; and near the limit of stability."""
+    for step, n_rounds in ((0.05, 10_000), (0.09, 1000), (0.0999, 100)):
+        found = certify("stale.w2", curvatures=10.0, step_size=step, staleness=1, n_rounds=n_rounds,
+                        start=3.0)
+        assert found.relative_width < 1e-9 and found.verify() == pytest.approx(found.lower, rel=1e-9)
+    ranged = certify("stale.w2", curvatures=(1.0, 10.0), step_size=0.05, staleness=1, n_rounds=200, start=3.0)
+    assert ranged.closed and ranged.boxes < 1000
+
+
+@pytest.mark.parametrize("name", ["fa_ld", "fa_hmc"])
+def test_one_local_step_has_no_bias(name):
+    """Exactly 0, which is seen at once."""
+    found = certify(f"{name}.stationary_bias", curvatures=(1.0, 10.0), step_size=0.02, heterogeneity=1.0)
+    assert found.lower == 0.0 and found.upper < 1e-140 and found.closed and found.boxes < 10
+
+
+def test_the_start_is_in_its_range():
+    """On whichever side the gradients make it worse."""
+    for start in ((-2.0, -1.0), (1.0, 2.0)):
+        found = certify("fa_ld.w2", curvatures=(1.0, 10.0), step_size=0.03, local_steps=5, heterogeneity=30.0,
+                        weight=0.3, n_rounds=2, start=start, tolerance=1e-3)
+        assert start[0] <= found.start == found.point["start"] <= start[1]
+        assert found.verify() == pytest.approx(found.lower, rel=1e-9)

@@ -11,7 +11,7 @@ import pytest
 
 from theory.worst_case import boxes, certify, certifying
 from theory.worst_case.closed import FORMS
-from theory.worst_case.intervals import Dual
+from theory.worst_case.duals import Dual
 
 W2, AT, RATIO = "fa_ld.stationary_w2", "fa_ld.w2", "fa_ld.variance_ratio"
 TEN = {"curvatures": (1.0, 10.0), "step_size": 0.02, "local_steps": 5}
@@ -85,6 +85,10 @@ BAD = [  # quantity, arguments, what the message says
     ("stale.stationary_bias", STEP, r"quantity='stale\.stationary_bias' must be .*'stale\.variance_ratio'"),
     ("fa_ld.w2", {**PLANE, "n_rounds": 3}, r"quantity='fa_ld\.w2' must be .*'fa_ld\.stationary_bias'"),
     (3, TWO, "quantity=3 must be"), (W2, {**TWO, "family": "bent"}, "family='bent' must be"),
+    # what float64 would not hold the powers of
+    ("fa_ld.stationary_bias", {**TEN, "heterogeneity": 1e160}, r"ity=1e\+160 must be between 1e-40 and 1e\+40"),
+    (W2, {**TWO, "curvatures": (1e-300, 1.0)}, r"curvatures\[0\]=1e-300 must be between .* other units"),
+    (W2, {**TWO, "step_size": 1e-301}, "step_size=1e-301 must be between"),
     # too many unknowns
     (W2, {**TWO, "step_size": (0.01, 0.02), "weight": (0.2, 0.5), "distance": (1.0, 2.0)},
      r"5 unknowns \(curvature_1, curvature_2, step_size, weight, distance\) must be at most 4"),
@@ -127,7 +131,7 @@ def test_with_too_few_boxes_it_is_still_true(most):
     found = certify(W2, **TWO, tolerance=1e-8, most_boxes=most)
     assert found.lower <= KNOWN * (1 + 1e-6) and found.upper >= KNOWN * (1 - 1e-6)
     assert not found.closed and not found.interrupted and found.boxes <= most
-    assert repr(found).endswith(f"{found.boxes} boxes, not closed: out of boxes)")
+    assert repr(found).endswith(f"{found.boxes} boxes, not closed)")
     assert found.relative_width == pytest.approx((found.upper - found.lower) / found.lower)
     assert found.verify() == pytest.approx(found.lower, rel=1e-9)
     several = certify(AT, **PARTS, most_boxes=most)
@@ -172,7 +176,7 @@ def test_text_and_progress(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("key", list(FORMS), ids="-".join)
-@pytest.mark.parametrize("part", ["offset_sq", "variance", "precision"])
+@pytest.mark.parametrize("part", ["offset_sq", "excess", "precision"])
 def test_a_formula_that_is_off_by_a_thousandth_does_not_verify(key, part, monkeypatch):
     """In any of the three moments of any form: the exact laws say no."""
     right = FORMS[key]
@@ -205,3 +209,33 @@ def test_a_gradient_that_is_too_short_is_seen_in_the_supremum(monkeypatch):
 
     monkeypatch.setattr(Dual, "__mul__", wrong)
     assert certify(W2, **TWO, tolerance=1e-8).upper < KNOWN * (1 - 1e-6)
+
+
+def test_a_problem_that_is_refused_is_refused_before_any_work(monkeypatch):
+    """Instances at both ends of the class are made at first, though only the one that is found is shown."""
+    key = ("fa_ld", "commuting")
+
+    def refusing(values):
+        raise ValueError("gradient_noise is not what it has to be")
+
+    monkeypatch.setattr(certifying, "_maximum", lambda *given: pytest.fail("work has begun"))
+    monkeypatch.setitem(FORMS, key, replace(FORMS[key], instance=refusing))
+    with pytest.raises(ValueError, match="gradient_noise is not"):
+        certify(W2, **TWO)
+
+
+def test_what_rounding_leaves_open_verifies():
+    """Two hundred leapfrogs widen the value at the point; the exact law lies in what is left open."""
+    found = certify("fa_hmc.stationary_w2", curvatures=2.0, step_size=0.01, leapfrog_steps=2000 // 10,
+                    heterogeneity=1.0)
+    assert found.closed and found.lower <= found.verify() <= found.at_point
+    assert found.at_point == found.upper  # all is known: one point is the class
+    apart = replace(found, lower=found.lower * 1.5, at_point=found.lower * 1.6)
+    with pytest.raises(ValueError, match="comes out as"):
+        apart.verify()
+
+
+def test_no_class_is_closed_without_an_upper_end():
+    """An infinite end is not near to anything, however large the tolerance."""
+    found = boxes.maximise(lambda x: 1 / x[0], [(-1.0, 1.0)], tolerance=1e300, most_boxes=50)
+    assert found.upper == math.inf and not found.closed

@@ -306,3 +306,23 @@ def test_biases_of_what_is_no_class_are_refused(call, words):
     """Each by argument, value and condition."""
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_the_rotated_family_is_not_the_worst_of_every_class():
+    """With one local step, or without heterogeneity, two equal clients of the largest curvature are worse."""
+    for more in ({"curvatures": (1.0, 10.0), "step_size": 0.02, "local_steps": 1, "heterogeneity": 1.0},
+                 {"curvatures": (1.0, 1.5), "step_size": 0.05, "local_steps": 3, "heterogeneity": 0.0}):
+        rotated = certify("fa_ld.stationary_w2", family="rotated", **more)
+        commuting = commuting_supremum(2, **more)
+        high, gradient = more["curvatures"][1], np.array([[more["heterogeneity"], 0.0]])
+        equal = gradients_apart(np.array([high * np.eye(2)] * 2), np.vstack([gradient, -gradient]))
+        found = distance(equal, fs.FALD(more["step_size"], more["local_steps"]))
+        assert rotated.upper < found <= commuting.upper * (1.0 + 1e-9) and commuting.closed
+
+
+def test_a_smaller_eigenvalue_can_bias_more():
+    """Where steps overshoot, step_size * L > 1, the largest curvature is not the worst second eigenvalue."""
+    largest, within = (rotated_bias_at((1.0, high), 0.19, 3, 1.0).size for high in (10.0, 7.11))
+    assert within > 1.3 * largest
+    short = rotated_bias_at((1.0, 10.0), 0.1, 3, 1.0).size
+    assert all(rotated_bias_at((1.0, high), 0.1, 3, 1.0).size <= short for high in np.linspace(1.5, 10.0, 50))

@@ -174,8 +174,8 @@ def judge_random(tables: Tables) -> Judgement:
 CLAIMS = [
     Finding("No search in the whole class finds a worse problem than is certified of rotated pairs with the "
             "eigenvalues 1 and L/m.", "", judge_between, name="between", rests_on=EXACT,
-            context="That no pair with other eigenvalues is worse is a conjecture: a search could refute "
-                    "it."),
+            context="It is no theorem: with one local step, or little heterogeneity, both Hessians L I are "
+                    "worse, and pairs with other eigenvalues are not excluded."),
     Finding("Problems whose Hessians do not commute are worse than all that do.", "", judge_rotated,
             name="rotated", rests_on=EXACT),
     Finding("Told only the class, both bounds hold, and the recursion is the lower one.", "", judge_bounds,

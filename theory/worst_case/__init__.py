@@ -9,8 +9,9 @@ from .aiming import aims, objectives, unknowns
 from .boxes import Maximum, maximise
 from .certifying import Certified, certify
 from .classes import ProblemClass
+from .duals import Dual, sqrt
 from .found import Found
-from .intervals import Dual, Interval, sqrt
+from .intervals import Interval
 from .records import from_record, to_record, verify
 from .reductions import (
     Clients,

@@ -20,12 +20,15 @@ import numpy as np
 from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array, instance, one_of, positive, real, shown, whole
 
-from .intervals import Dual, Interval
+from .duals import Dual
+from .intervals import Interval
 
 BATCH = 2048
 """Boxes that are evaluated at once."""
 SMALLEST = 1e-290
 """Added to what is allowed relative to the maximum: a maximum of 0 would never be reached."""
+LARGEST = float(np.finfo(np.float64).max)
+"""An upper end beyond says nothing, whatever the tolerance."""
 SECONDS = 1.0
 """Between two lines of progress."""
 
@@ -38,6 +41,8 @@ class Maximum:
     ----------
     lower, upper : float
         The largest value is at least the one and at most the other.
+    at_point : float
+        The value at `point` is at most this.
     point : tuple of float
         Where the value is at least `lower`; exactly these doubles.
     boxes : int
@@ -56,6 +61,7 @@ class Maximum:
 
     lower: float
     upper: float
+    at_point: float
     point: tuple[float, ...]
     boxes: int
     closed: bool
@@ -70,6 +76,7 @@ class _State(NamedTuple):
     upper: Array
     shut: float
     lower: float
+    at_point: float
     point: tuple[float, ...]
     boxes: int
 
@@ -83,14 +90,14 @@ def allowed(lower: float, tolerance: float) -> float:
     """How far above the lower end the upper one may stay; only decides when to stop, proves nothing."""
     if lower == -math.inf:  # nothing is known yet, so that nothing is near enough
         return lower
-    return lower + tolerance * abs(lower) + SMALLEST
+    return min(lower + tolerance * abs(lower) + SMALLEST, LARGEST)
 
 
 def _dual(value: Any, p: int, n: int) -> Dual:
     """A function that does not depend on the unknowns comes back as an Interval, or as a number."""
     if isinstance(value, Dual):
         return value
-    value = Interval._beside(value)
+    value = Interval.beside(value)
     shaped = Interval(np.broadcast_to(value.lo, n), np.broadcast_to(value.hi, n))
     return Dual(shaped, Interval(np.zeros((p, n)), np.zeros((p, n))))
 
@@ -116,11 +123,13 @@ def _judged(function: Callable[[list[Any]], Any], lo: Array, hi: Array, state: _
         bound = bound + part
     upper = np.minimum(whole_box.value.hi, bound.hi)
     best = int(np.argmax(at_middle.lo))
-    lower, point = state.lower, state.point
+    lower, at_point, point = state.lower, state.at_point, state.point
     if not point or at_middle.lo[best] > lower:
-        lower, point = float(at_middle.lo[best]), tuple(float(x) for x in middle[:, best])
+        lower, at_point = float(at_middle.lo[best]), float(at_middle.hi[best])
+        point = tuple(float(x) for x in middle[:, best])
     return _State(np.concatenate([state.lo, lo], axis=1), np.concatenate([state.hi, hi], axis=1),
-                  np.concatenate([state.upper, upper]), state.shut, lower, point, state.boxes + n)
+                  np.concatenate([state.upper, upper]), state.shut, lower, at_point, point,
+                  state.boxes + n)
 
 
 def _without(state: _State, tolerance: float) -> _State:
@@ -212,7 +221,7 @@ def maximise(function: Callable[[list[Any]], Any], box: Any, *, tolerance: float
     lo, hi = _box(box, most)
     widths, said, interrupted = (hi - lo)[:, 0], time.monotonic(), False
     empty = np.empty((len(lo), 0))
-    state = _judged(function, lo, hi, _State(empty, empty, np.empty(0), -np.inf, -np.inf, (), 0))
+    state = _judged(function, lo, hi, _State(empty, empty, np.empty(0), -np.inf, -np.inf, np.inf, (), 0))
     try:
         while True:
             state = _without(state, tolerance)
@@ -227,5 +236,5 @@ def maximise(function: Callable[[list[Any]], Any], box: Any, *, tolerance: float
                       f"{state.upper.size} open", flush=True)
     except KeyboardInterrupt:  # the last whole state stands
         interrupted = True
-    return Maximum(state.lower, state.ceiling, state.point, state.boxes,
+    return Maximum(state.lower, state.ceiling, state.at_point, state.point, state.boxes,
                    state.ceiling <= allowed(state.lower, tolerance), interrupted)

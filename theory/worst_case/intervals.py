@@ -4,8 +4,6 @@ NumPy's +, -, *, / and sqrt are correctly rounded (IEEE 754), so a step of `np.n
 exp, log and general powers are not, and are missing here. Floats beside an `Interval` are refused: say
 `Interval.exact(0.1)` for the double that 0.1 is, or `Interval.rational(1, 10)`. Whole numbers and `Fraction`
 are taken as they are.
-
-`Dual` carries a gradient, so that one formula gives a function's range and that of its gradient on a box.
 """
 
 from __future__ import annotations
@@ -55,18 +53,18 @@ def _power(x: Array, n: int, outward: Any) -> Array:
 
 
 def _between(operation: Callable[[Any, Any], Interval]) -> Callable[[Any, Any], Any]:
-    """An operation of intervals, offered what stands beside one; a Dual does it itself."""
+    """An operation of intervals, offered what stands beside one; what carries more does it itself."""
     @functools.wraps(operation)
     def offered(self: Interval, other: Any) -> Any:
-        if isinstance(other, Dual):
+        if isinstance(other, Exact) and not isinstance(other, Interval):
             return NotImplemented
         with np.errstate(all="ignore"):
-            return operation(self, Interval._beside(other))
+            return operation(self, Interval.beside(other))
 
     return offered
 
 
-class _Exact:
+class Exact:
     """What numbers with a proof refuse: to become a float, and to be compared as one is."""
 
     __array_ufunc__ = None  # so that NumPy's arrays leave the operators to us
@@ -80,7 +78,7 @@ class _Exact:
     __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refuse  # type: ignore[assignment]
 
 
-class Interval(_Exact):
+class Interval(Exact):
     """Closed intervals, an array of them: all real numbers between two ends, which may be infinite.
 
     Parameters
@@ -110,6 +108,7 @@ class Interval(_Exact):
     __slots__ = ("hi", "lo")
     lo: Array
     hi: Array
+
     def __init__(self, lo: Any, hi: Any) -> None:
         low, high = np.broadcast_arrays(_doubles("lo", lo), _doubles("hi", hi))
         if not (low <= high).all():
@@ -117,6 +116,7 @@ class Interval(_Exact):
         if (low == np.inf).any() or (high == -np.inf).any():
             raise ValueError(f"lo={lo!r} and hi={hi!r} must have a real number between them")
         self.lo, self.hi = low, high
+
     @classmethod
     def _of(cls, lo: Any, hi: Any) -> Interval:
         made = object.__new__(cls)
@@ -142,7 +142,8 @@ class Interval(_Exact):
         return cls._of(*map(np.array, ends))
 
     @classmethod
-    def _beside(cls, other: Any) -> Interval:
+    def beside(cls, other: Any) -> Interval:
+        """What stands beside one, as one itself."""
         if isinstance(other, Interval):
             return other
         if isinstance(other, (int, Fraction)) and not isinstance(other, bool):
@@ -206,10 +207,10 @@ class Interval(_Exact):
     __radd__, __rmul__ = __add__, __mul__
 
     def __rsub__(self, other: Any) -> Interval:
-        return self._beside(other) - self
+        return self.beside(other) - self
 
     def __rtruediv__(self, other: Any) -> Interval:
-        return self._beside(other) / self
+        return self.beside(other) / self
 
 
 def _hull(*ends: Array) -> Interval:
@@ -222,90 +223,3 @@ def _hull(*ends: Array) -> Interval:
     if undecided.any():  # 0 by what is unbounded, at all four
         low, high = np.where(undecided, 0.0, low), np.where(undecided, 0.0, high)
     return Interval._of(low, high)
-
-
-class Dual(_Exact):
-    """A function's values on boxes, and its gradients there: both `Interval`.
-
-    Parameters
-    ----------
-    value : Interval (n,)
-    gradient : Interval (p, n)
-        With respect to p unknowns.
-
-    Examples
-    --------
-    >>> Interval, Dual = theory.worst_case.Interval, theory.worst_case.Dual
-    >>> x = Dual.unknowns(Interval([[1.0]], [[2.0]]))[0]
-    >>> y = 3 * x**2
-    >>> np.round([y.value.lo[0], y.value.hi[0], y.gradient.lo[0, 0], y.gradient.hi[0, 0]], 9).tolist()
-    [3.0, 12.0, 6.0, 12.0]
-    """
-
-    __slots__ = ("gradient", "value")
-
-    def __init__(self, value: Interval, gradient: Interval) -> None:
-        self.value, self.gradient = value, gradient
-
-    @classmethod
-    def unknowns(cls, boxes: Interval) -> list[Dual]:
-        """The unknowns themselves on n boxes, given as (p, n)."""
-        directions = np.eye(boxes.lo.shape[0])[:, :, None] * np.ones(boxes.lo.shape[1])
-        return [cls(Interval._of(boxes.lo[i], boxes.hi[i]), Interval._of(directions[i], directions[i]))
-                for i in range(len(directions))]
-
-    def __repr__(self) -> str:
-        return f"Dual({self.value!r}, {self.gradient!r})"
-
-    def __neg__(self) -> Dual:
-        return Dual(-self.value, -self.gradient)
-
-    def __add__(self, other: Any) -> Dual:
-        if isinstance(other, Dual):
-            return Dual(self.value + other.value, self.gradient + other.gradient)
-        return Dual(self.value + other, self.gradient)
-
-    def __sub__(self, other: Any) -> Dual:
-        if isinstance(other, Dual):
-            return Dual(self.value - other.value, self.gradient - other.gradient)
-        return Dual(self.value - other, self.gradient)
-
-    def __mul__(self, other: Any) -> Dual:
-        if isinstance(other, Dual):
-            return Dual(self.value * other.value, self.gradient * other.value + other.gradient * self.value)
-        return Dual(self.value * other, self.gradient * other)
-
-    def __truediv__(self, other: Any) -> Dual:
-        if isinstance(other, Dual):
-            quotient = self.value / other.value
-            return Dual(quotient, (self.gradient - other.gradient * quotient) / other.value)
-        return Dual(self.value / other, self.gradient / other)
-
-    def __pow__(self, n: int) -> Dual:
-        n = whole("n", n, 1, HIGHEST_POWER)
-        return Dual(self.value**n, self.gradient * (self.value**(n - 1) * n))
-
-    def sqrt(self) -> Dual:
-        """Square root, and its gradient, of which nothing is known at 0."""
-        root = self.value.sqrt()
-        return Dual(root, self.gradient / (root * 2))
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __rsub__(self, other: Any) -> Dual:
-        return -self + other
-
-    def __rtruediv__(self, other: Any) -> Dual:
-        quotient = other / self.value
-        return Dual(quotient, -(self.gradient * quotient) / self.value)
-
-
-def sqrt(x: Any) -> Any:
-    """Square root of a float or an array, an Interval or a Dual; of a Fraction there is none in general.
-
-    Examples
-    --------
-    >>> bool(theory.worst_case.sqrt(theory.worst_case.Interval(4.0, 9.0)).contains(2.5))
-    True
-    """
-    return x.sqrt() if isinstance(x, (Interval, Dual)) else np.sqrt(x)

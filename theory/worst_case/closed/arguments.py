@@ -11,6 +11,7 @@ from fedsim.settings.validation import fraction, nonnegative, one_of, positive, 
 from .forms import FORMS, Form
 from .quantities import QUANTITIES, Quantity
 
+SMALLEST, LARGEST = 1e-40, 1e40
 MOST_UNKNOWNS = 4
 """Boxes grow tenfold with every further one."""
 
@@ -59,13 +60,22 @@ class Setting:
     n_rounds: int | None
 
 
+def _number(name: str, value: Any) -> float:
+    """A number of its kind, whose powers stay far from the ends of float64."""
+    number = ALLOWED[name.partition("[")[0]](name, value)
+    if number != 0.0 and not SMALLEST <= abs(number) <= LARGEST:
+        raise ValueError(f"{name}={shown(value)} must be between {SMALLEST:g} and {LARGEST:g} in size: "
+                         "choose other units")
+    return number
+
+
 def number_or_range(name: str, value: Any) -> float | tuple[float, float]:
     """A number, or a pair (low, high) of what is not known."""
     if not isinstance(value, (tuple, list)):
-        return ALLOWED[name](name, value)
+        return _number(name, value)
     if len(value) != 2:
         raise ValueError(f"{name}={shown(value)} must be a number, or a pair (low, high)")
-    low, high = (ALLOWED[name](f"{name}[{i}]", end) for i, end in enumerate(value))
+    low, high = (_number(f"{name}[{i}]", end) for i, end in enumerate(value))
     if not low < high:
         raise ValueError(f"{name}={shown(value)} must be a range with low < high; one number says that it is "
                          "known")
@@ -92,7 +102,7 @@ def _require_own(form: Form, row: Quantity, quantity: str, given: Mapping[str, A
     for name in DEFAULTS:
         if name not in own and not _is_default(name, given[name]):
             raise ValueError(f"{name}={shown(given[name])} must be left out: {quantity} of the {form.family} "
-                             "family does not depend on it")
+                             "family has no such argument")
     if "mixing" in own and given["mixing"] is None:
         raise ValueError(f"mixing=None must be given: {quantity} depends on it")
     if row.at_rounds and given["n_rounds"] is None:

@@ -9,6 +9,12 @@ u_2 - w (u_1 + u_2):
     mean - x_* = eta g (h_1 - h_2)/(2 D),
     variance = (N/4) [(2w + eta h_2)(u_2 - 2w) + (2w + eta h_1)(u_1 - 2w)]/(det(I - M) det(I + M)).
 
+In the excess over the target's variance 1/(h_1 + h_2) what is of first order cancels: with x = eta h_1, y =
+eta h_2 and no gradient noise it is
+
+    [4 (1-w^2)(x-y)^2 + 16 w (1-w) x y + 8 (1-w)(x+y) x y - 2 (x+y)(x^2+y^2) - 4 x^2 y^2]
+        / (4 det(I - M) det(I + M)).
+
 After n iterations from one point x_0 the sums of M^k and M^2k are made by doubling. Derived here; source of
 the algorithm: DE-SGLD equation (2).
 """
@@ -84,14 +90,16 @@ def de_sgld(v: Values, n_rounds: int | None) -> list[Moments]:
     g = v["distance"] * h1 * h2 / H if "distance" in v else v["heterogeneity"]
     noise = eta * (2 + eta * v["gradient_noise"] ** 2)
     if n_rounds is None:
-        u1, u2 = 2 - eta * h1, 2 - eta * h2
-        D = w * H + eta * h1 * h2
-        spread = (2 * w + eta * h2) * (u2 - 2 * w) + (2 * w + eta * h1) * (u1 - 2 * w)
-        variance = noise * spread / (4 * eta * D * (u1 * u2 - w * (u1 + u2)))
-        return [Moments((eta * g * (h1 - h2) / (2 * D)) ** 2, variance, H)]
+        x, y, D, jitter = eta * h1, eta * h2, w * H + eta * h1 * h2, eta * v["gradient_noise"] ** 2
+        other = 4 * D * ((2 - x) * (2 - y) - w * (4 - x - y))  # det(I - M) det(I + M) 4/eta
+        spread = (2 * w + y) * (2 - y - 2 * w) + (2 * w + x) * (2 - x - 2 * w)
+        surplus = (4 * (1 - w) * ((1 + w) * (h1 - h2) ** 2 + (4 * w + 2 * (x + y)) * h1 * h2)
+                   - 2 * (x + y) * (h1**2 + h2**2) - (2 * x * h2) ** 2)
+        excess = (eta * surplus + jitter * spread * H) / other
+        return [Moments((eta * g * (h1 - h2) / (2 * D)) ** 2, excess, H)]
     start = v["start"] - v["distance"] * h2 / H if "distance" in v else v["start"] * v["side"]
     M = 1 - w - eta * h1, w, 1 - w - eta * h2
     (P11, P12, P22), (S11, _, S22) = powers(M, n_rounds)
     _, (Q11, Q12, Q22) = powers(squared(M), n_rounds)
     return [Moments((start * (P11 + 2 * P12 + P22) - eta * g * (S11 - S22)) ** 2 / 4,
-                    noise * (Q11 + 2 * Q12 + Q22) / 4, H)]
+                    noise * (Q11 + 2 * Q12 + Q22) * H / 4 - 1, H)]

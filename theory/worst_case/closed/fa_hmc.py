@@ -5,10 +5,12 @@ A trajectory takes x to C x + E p. With u = eta^2 h and d_k = (1 - C_k)/u, e_k =
     d_{k+1} = d_k + s_k,  C_{k+1} = 1 - u d_{k+1},  s_{k+1} = s_k + C_{k+1},   d_0 = 0, s_0 = 1/2,
     e_{k+1} = e_k + r_k,  r_{k+1} = r_k - u e_{k+1},                           e_0 = 0, r_0 = 1,
 
-so that 1 - C is never a difference. P_c = eta^2 d_K geo(C_c, T). Noise of the gradients, drawn afresh for
-each of the 2K - 1 evaluations that matter, kicks the momentum by eta/2 each: once at the start of a
-trajectory, twice between, which moves the end by (eta^2/4)(E_K^2 + 2 sum_{k<K} E_k^2) sigma^2. Derived
-here; source of the algorithm: FA-HMC Algorithm 3.
+so that 1 - C is never a difference, and neither are the slopes of d_K and C_K in u. P_c = eta^2 d_K geo(C_c,
+T). Noise of the gradients, drawn afresh for each of the 2K - 1 evaluations that matter, kicks the momentum
+by eta/2 each: once at the start of a trajectory, twice between, which moves the end by (eta^2/4)(E_K^2 + 2
+sum_{k<K} E_k^2) sigma^2. Leapfrogs keep C^2 + h (1 - u/4) E^2 = 1, so that with P = (1 - C)/h, E^2 = 2 P - h
+P^2 + u E^2/4, and in S H - B (2 - B) what is of first order comes to -2 T p_1 p_2 (h_2 - h_1)(P_2 - P_1).
+Derived here; source of the algorithm: FA-HMC Algorithm 3.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 
 from fedsim.algorithms.fa_hmc import FAHMC
 
-from .forms import Instance, Moments, Values, form, geometric
+from .forms import Instance, Moments, Values, form, geometric, geometric_deficit, geometric_slope
 from .pair import Updates, averaged, two_clients
 
 
@@ -34,8 +36,8 @@ def no_resonance(v: Values) -> None:
     if turned >= math.pi:
         raise ValueError(f"leapfrog_steps={K} must be less than {math.pi * K / turned:.6g} at "
                          f"step_size={step!r} and the largest curvature {curvature!r} of the class: "
-                         "a trajectory of half an oscillation or more is in resonance for some curvature "
-                         "below it")
+                         "trajectories of half an oscillation or more are not covered, since curvatures in "
+                         "resonance lie between")
 
 
 def instance(v: Values) -> Instance:
@@ -58,12 +60,38 @@ def trajectory(eta: Any, h: Any, K: int) -> tuple[Any, Any, Any, Any]:
     return eta**2 * d / 2, C, eta * e, eta**4 * kicks / 4
 
 
+def slopes(eta: Any, h1: Any, h2: Any, K: int) -> tuple[Any, Any, Any]:
+    """Differences of (1 - C_K)/h, of C_K and of E_K between two curvatures, over h_2 - h_1."""
+    u1, u2 = eta**2 * h1, eta**2 * h2
+    d, s2, e, r = 0, 1, 0, 1  # of the second client, as in `trajectory`
+    of_d, of_C, of_s2, of_e, of_r = 0, 0, 0, 0, 0
+    for _ in range(K):
+        d, of_d, e, of_e = d + s2, of_d + of_s2, e + r, of_e + of_r
+        of_C = -(d + u1 * of_d) / 2
+        s2, of_s2 = s2 + 2 * (1 - u2 * d / 2), of_s2 + 2 * of_C
+        r, of_r = r - u2 * e, of_r - e - u1 * of_e
+    return eta**4 * of_d / 2, eta**2 * of_C, eta**3 * of_e
+
+
 @form("fa_hmc", instance=instance, check=no_resonance, counts=("local_steps", "leapfrog_steps"),
       numbers=("step_size", "shared_noise", "weight", "gradient_noise"))
 def fa_hmc(v: Values, n_rounds: int | None) -> list[Moments]:
     """The law of the average."""
     eta, T, K = v["step_size"], v["local_steps"], v["leapfrog_steps"]
-    (P1, C1, E1, N1), (P2, C2, E2, N2) = (trajectory(eta, v[name], K)
-                                          for name in ("curvature_1", "curvature_2"))
-    return averaged(v, Updates((P1 * geometric(C1, T), P2 * geometric(C2, T)), (C1, C2),
-                               (E1**2, E1 * E2, E2**2), (N1, N2), T), n_rounds)
+    h1, h2 = v["curvature_1"], v["curvature_2"]
+    (P1, C1, E1, N1), (P2, C2, E2, N2) = (trajectory(eta, h, K) for h in (h1, h2))
+    of_P, of_C, of_E = slopes(eta, h1, h2, K)
+    apart = (h2 - h1) * (of_P * geometric(C2, T) + P1 * of_C * geometric_slope(C1, C2, T))
+
+    def surplus(H: Any, B: Any, weights: tuple[Any, Any, Any]) -> Any:
+        own, p1 = weights[:2], v["weight"]
+        both, gap, total = weights[2], h2 - h1, B**2 - 2 * T * p1 * (1 - p1) * (h2 - h1) ** 2 * of_P
+        for p, w, h, P, C, E in zip((p1, 1 - p1), own, (h1, h2), (P1, P2), (C1, C2), (E1, E2), strict=True):
+            total = total + p * (2 * (h * P) ** 2 * geometric_deficit(C, T)
+                                 + H * T * (h * (eta * E) ** 2 / 4 - h * P**2))
+            total = total - H * w * E**2 * h * P * (1 + C) * geometric_deficit(C**2, T)
+        return total - H * both * ((h1 * P1 + C1 * h2 * P2) * E1 * E2 * geometric_deficit(C1 * C2, T)
+                                   + T * (gap * of_E) ** 2 / 2)
+
+    return averaged(v, Updates((P1 * geometric(C1, T), P2 * geometric(C2, T)), apart, (C1, C2),
+                               (E1**2, E1 * E2, E2**2), (N1, N2), T, surplus), n_rounds)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...exact import exact_law, stationary_law
-from ..intervals import sqrt
+from ..duals import sqrt
 from .forms import Instance, Moments
 
 
@@ -39,11 +39,10 @@ class Quantity:
 
 
 def w2_sq(moments: list[Moments]) -> Any:
-    """Squared W2 to the target: offset^2 + (sqrt V - sqrt T)^2, and that as (V - T)/(sqrt V + sqrt T)."""
+    """Squared W2 to the target: offset^2 + (sqrt V - sqrt T)^2, of V = (1 + e) T: T (e/(1 + sqrt(1+e)))^2."""
     total: Any = 0
-    for offset_sq, variance, precision in moments:
-        target = 1 / precision
-        total = total + offset_sq + ((variance - target) / (sqrt(variance) + sqrt(target))) ** 2
+    for offset_sq, excess, precision in moments:
+        total = total + offset_sq + (excess / (1 + sqrt(1 + excess))) ** 2 / precision
     return total
 
 
@@ -53,8 +52,8 @@ def bias_sq(moments: list[Moments]) -> Any:
 
 
 def _ratio(moments: list[Moments]) -> Any:
-    (_, variance, precision), = moments
-    return variance * precision
+    (_, excess, _), = moments
+    return 1 + excess
 
 
 def _stationary(at: Instance) -> Any:

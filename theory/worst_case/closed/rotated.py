@@ -9,11 +9,13 @@ B_m) z and the same at 1-z, precision m + (L-m) z, and noise of a round
     eta (2 - s) [G_m + (G_L - G_m) z] + eta s [G_m + 2 z (G_c - G_m) + z (2z-1) (G_L - 2 G_c + G_m)],
 
 where G_x = geo(a_x^2, K), G_c = geo(a_m a_L, K); gradient noise adds (eta sigma)^2/2 of the first bracket.
-Gradients g, -g at the minimizer along the second axis move the mean along the first by eta |geo_L - geo_m|
-sqrt(z (1-z)) |g|/B. W2^2 is linear in the squares of the components of g, and z -> 1-z swaps the axes, so
-that gradients along one axis are enough. Everything is rational in z. Derived here.
+The brackets of ones are 1, so that 2 eta K H cancels in the excess as in `fa_ld`. Gradients g, -g at the
+minimizer along the second axis move the mean along the first by eta |geo_L - geo_m| sqrt(z (1-z)) |g|/B. W2^2
+is linear in the squares of the components of g, and z -> 1-z swaps the axes, so that gradients along one
+axis are enough. Everything is rational in z. Derived here.
 
-Conjecture, not proved: no other pair of clients with curvatures in [m, L] in the plane is worse.
+It is not the worst of the plane in general: with one local step, or little heterogeneity, H_c = L I of both
+clients is worse, which commute. That no pair is worse than this family and all that commute is not proved.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.problems.quadratic import Quadratic
 
 from .fa_ld import below_two
-from .forms import Instance, Moments, Values, form, geometric
+from .forms import Instance, Moments, Values, form, geometric, geometric_deficit, geometric_slope
 
 UNKNOWN = "cosine_squared"
 
@@ -51,18 +53,23 @@ def rotated(v: Values, n_rounds: int | None) -> list[Moments]:
     """The stationary law of the average, in the axes in which it is diagonal."""
     eta, K, s, m, L = v["step_size"], v["local_steps"], v["shared_noise"], v["lowest"], v["highest"]
     am, aL = 1 - eta * m, 1 - eta * L
-    geo_m, geo_L = geometric(am, K), geometric(aL, K)
-    Gm, GL, Gc = geometric(am**2, K), geometric(aL**2, K), geometric(am * aL, K)
-    own = 2 - s + eta * v["gradient_noise"] ** 2 / 2
+    geo_m, geo_L, jitter = geometric(am, K), geometric(aL, K), eta * v["gradient_noise"] ** 2 / 2
+    Dm, DL = m**2 * geometric_deficit(am, K), L**2 * geometric_deficit(aL, K)
+    Gm, GL = geometric(am**2, K), geometric(aL**2, K)
+    # (K - G)/eta of the products of a_m and a_L
+    em, eL, ec = (rate * geometric_deficit(product, K) for rate, product in (
+        (m * (1 + am), am**2), (L * (1 + aL), aL**2), (m + am * L, am * aL)))
 
     def along(z: Any, y: Any, push: Any) -> Moments:
         """One axis; y is 1 - z."""
-        B = eta * (m * geo_m * y + L * geo_L * z)
-        # G_m + 2z (G_c - G_m) + z (2z-1) (G_L - 2 G_c + G_m), collected
-        common = y * (y - z) * Gm + 4 * z * y * Gc + z * (z - y) * GL
-        S = eta * (own * (Gm * y + GL * z) + s * common)
-        return Moments(push / B**2, S / (B * (2 - B)), m * y + L * z)
+        B, H = eta * (m * geo_m * y + L * geo_L * z), m * y + L * z
+        # e_m + 2z (e_c - e_m) + z (2z-1) (e_L - 2 e_c + e_m), collected
+        common = y * (y - z) * em + 4 * z * y * ec + z * (z - y) * eL
+        spread = (2 - s) * (em * y + eL * z) + s * common
+        surplus = eta**2 * (2 * (Dm * y + DL * z) - H * spread) + B**2 + eta * jitter * (Gm * y + GL * z) * H
+        return Moments(push / B**2, surplus / (B * (2 - B)), H)
 
     z = v[UNKNOWN]
-    push = (eta * v["heterogeneity"] * (geo_m - geo_L)) ** 2 * z * (1 - z)
+    apart = eta * (L - m) * geometric_slope(am, aL, K)
+    push = (eta * v["heterogeneity"] * apart) ** 2 * z * (1 - z)
     return [along(z, 1 - z, push), along(1 - z, z, 0 * z)]

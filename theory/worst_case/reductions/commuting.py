@@ -21,6 +21,8 @@ class CommutingSupremum:
     ----------
     lower, upper : float
         Proved ends.
+    closed : bool
+        Whether both parts are.
     dim : int
     one, others : Certified
         The coordinate that has all of the gradients, and the worst one without any, `dim` - 1 times.
@@ -38,6 +40,11 @@ class CommutingSupremum:
     dim: int
     one: Certified
     others: Certified
+
+    @property
+    def closed(self) -> bool:
+        """Whether both parts are."""
+        return self.one.closed and self.others.closed
 
 
 def commuting_supremum(dim: int, quantity: str = "fa_ld.stationary_w2", *, curvatures: Any, step_size: float,

@@ -17,7 +17,7 @@ from .cube import Cube
 from .forms import FORMS, Form
 from .instances import Maker
 from .limits import StepLimits
-from .values import OBJECTIVES, QUANTITIES, START
+from .values import OBJECTIVES, START, STATIONARY
 
 FREE_OF_START: Any = {"start": 0.0, "start_variance": 0.0, "n_rounds": 1}
 """What stationary laws do not depend on is not searched."""
@@ -36,7 +36,7 @@ def aims() -> tuple[str, ...]:
     (True, True)
     """
     bounds = [entry.id for entry in theorems() if entry.kind != "rate" and _form_of(entry) is not None]
-    return (*bounds, *(f"{name}.{what}" for name in FORMS for what in ("w2", *QUANTITIES)))
+    return (*bounds, *(f"{name}.{what}" for name in FORMS for what in ("w2", *STATIONARY)))
 
 
 def _form_of(entry: Theorem) -> Form | None:
@@ -55,7 +55,7 @@ def maker_of(aim: str, cls: ProblemClass, objective: str, variant: str | None) -
     """What makes instances, and the variant, "" for a quantity; after every check of the arguments."""
     by_id = {entry.id: entry for entry in theorems()}
     name, _, quantity = aim.rpartition(".") if isinstance(aim, str) else ("", "", "")
-    if aim not in by_id and name in FORMS and quantity in ("w2", *QUANTITIES):
+    if aim not in by_id and name in FORMS and quantity in ("w2", *STATIONARY):
         for argument, value, without in (("variant", variant, None), ("objective", objective, "ratio")):
             if value != without:
                 raise ValueError(f"{argument}={value!r} must be left out for a quantity without a theorem")

@@ -12,8 +12,8 @@ from fedsim.settings.validation import one_of, positive, whole
 from .boxes import Maximum, allowed, maximise
 from .closed import QUANTITIES
 from .closed.arguments import Setting, setting
-from .closed.forms import Instance
 from .intervals import Interval
+from .values import Instance, of_quantity
 
 SAME = 1e-9
 """Relative difference up to which the project's own exact laws have to agree."""
@@ -78,9 +78,10 @@ class Certified:
         ValueError
             Where it is not between `lower` and `at_point`, up to the rounding of those laws.
         """
-        row = QUANTITIES[self.quantity.rpartition(".")[2]]
-        found = row.measure(Instance(self.problem, self.algorithm, self.start), self.n_rounds)
-        unit = math.sqrt(self.algorithm.target(self.problem).variances.sum()) if row.squared else 1.0
+        name, at = self.quantity.rpartition(".")[2], Instance(
+            self.problem, self.algorithm, self.start, self.n_rounds or 1)
+        found = of_quantity(name, at).value
+        unit = math.sqrt(at.algorithm.target(at.problem).variances.sum()) if QUANTITIES[name].squared else 1.0
         slack = SAME * self.lower + ROUNDING * unit
         if not self.lower - slack <= found <= self.at_point + slack:
             raise ValueError(f"lower={self.lower!r} of {self.quantity} comes out as {found!r} at "
@@ -193,10 +194,10 @@ def certify(quantity: str, *, curvatures: Any, step_size: Any, local_steps: int 
     if row.squared:
         lower = float(Interval(max(lower, 0.0), math.inf).sqrt().lo)
         upper, at_point = (float(Interval(0.0, max(end, 0.0)).sqrt().hi) for end in (upper, at_point))
-    problem, algorithm, begin = cls.form.instance(best[1])
+    at = cls.form.instance(best[1])
     point = {name: best[1][name] for name in cls.ranges}
-    return Certified(quantity, family, lower, upper, at_point, point, boxes, closed, interrupted, problem,
-                     algorithm, begin, cls.n_rounds)
+    return Certified(quantity, family, lower, upper, at_point, point, boxes, closed, interrupted, at.problem,
+                     at.algorithm, at.start, cls.n_rounds)
 
 
 def _cases(cls: Setting) -> Iterator[Setting]:

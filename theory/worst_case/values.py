@@ -26,12 +26,15 @@ START = "initialization"
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A problem of a class with all that is run on it; `known` where a bound is told other constants."""
+    """A problem of a class with all that is run on it.
+
+    `known` where a bound is told other constants; a start of one number is a point of one dimension.
+    """
 
     problem: Any
     algorithm: Any
     start: Any
-    n_rounds: int
+    n_rounds: int = 1
     known: Constants | None = None
 
 
@@ -112,15 +115,16 @@ def variance_ratio(problem: Problem, algorithm: Algorithm) -> float:
     return float(np.linalg.eigvalsh(root @ law.cov @ root.T)[-1])
 
 
-QUANTITIES: dict[str, Callable[[Any, Any], float]] = {
+STATIONARY: dict[str, Callable[[Any, Any], float]] = {
     "stationary_w2": stationary_w2, "stationary_bias": stationary_bias, "variance_ratio": variance_ratio}
-"""Quantities without a theorem, after the name of a form; and "w2", at the last round from a start."""
+"""Quantities without a theorem, after the name of a form; beside them "w2", at a round from a start."""
 
 
 def of_quantity(name: str, instance: Instance) -> Value:
     """The quantity itself."""
     if name == "w2":
         last = instance.n_rounds
-        law = exact_law(instance.problem, instance.algorithm, last, start=instance.start, record=[last])
+        start = np.array([instance.start]) if isinstance(instance.start, float) else instance.start
+        law = exact_law(instance.problem, instance.algorithm, last, start=start, record=[last])
         return Value(float(law.w2()[-1]), round=last)
-    return Value(QUANTITIES[name](instance.problem, instance.algorithm))
+    return Value(STATIONARY[name](instance.problem, instance.algorithm))

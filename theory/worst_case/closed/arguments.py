@@ -8,7 +8,7 @@ from typing import Any
 
 from fedsim.settings.validation import fraction, nonnegative, one_of, positive, real, shown, whole
 
-from .forms import FORMS, Form
+from .closed_form import CLOSED_FORMS, ClosedForm
 from .quantities import QUANTITIES, Quantity
 
 SMALLEST, LARGEST = 1e-40, 1e40
@@ -44,7 +44,7 @@ class Setting:
 
     Attributes
     ----------
-    form, quantity : Form, Quantity
+    form, quantity : ClosedForm, Quantity
     fixed : mapping name -> float
     ranges : mapping name -> (low, high)
         The unknowns, in their order.
@@ -52,7 +52,7 @@ class Setting:
     n_rounds : int or None
     """
 
-    form: Form
+    form: ClosedForm
     quantity: Quantity
     fixed: Mapping[str, float]
     ranges: Mapping[str, tuple[float, float]]
@@ -82,11 +82,11 @@ def number_or_range(name: str, value: Any) -> float | tuple[float, float]:
     return low, high
 
 
-def chosen(quantity: Any, family: Any) -> tuple[Form, Quantity]:
+def chosen(quantity: Any, family: Any) -> tuple[ClosedForm, Quantity]:
     """The closed form and the row of an id like "fa_ld.stationary_w2"."""
-    one_of("family", family, tuple(dict.fromkeys(kind for _, kind in FORMS)))
-    known = {f"{form.name}.{row}": (form, QUANTITIES[row]) for form in FORMS.values() if form.family == family
-             for row in form.quantities}
+    one_of("family", family, tuple(dict.fromkeys(kind for _, kind in CLOSED_FORMS)))
+    known = {f"{form.name}.{row}": (form, QUANTITIES[row]) for form in CLOSED_FORMS.values()
+             if form.family == family for row in form.quantities}
     return known[one_of("quantity", quantity, tuple(known))]
 
 
@@ -95,7 +95,7 @@ def _is_default(name: str, value: Any) -> bool:
     return value is default or (type(value) in (int, float) and value == default)
 
 
-def _require_own(form: Form, row: Quantity, quantity: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+def _require_own(form: ClosedForm, row: Quantity, quantity: str, given: Mapping[str, Any]) -> tuple[str, ...]:
     """Which of distance and heterogeneity is given; arguments of other quantities are refused."""
     apart = form.apart if row.of_minimizers else ()
     own = {*form.numbers, *form.counts, *apart, *(("start", "n_rounds") if row.at_rounds else ())}

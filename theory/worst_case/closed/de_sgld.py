@@ -28,7 +28,8 @@ import numpy as np
 
 from fedsim.algorithms.de_sgld import DESGLD
 
-from .forms import Instance, Moments, Values, form
+from ..values import Instance
+from .closed_form import Moments, Values, closed_form
 from .pair import two_clients
 
 Symmetric = tuple[Any, Any, Any]
@@ -82,7 +83,7 @@ def powers(M: Symmetric, n: int) -> tuple[Symmetric, Symmetric]:
     return power, total
 
 
-@form("de_sgld", instance=instance, check=contracts, numbers=("step_size", "mixing", "gradient_noise"))
+@closed_form("de_sgld", instance=instance, check=contracts, numbers=("step_size", "mixing", "gradient_noise"))
 def de_sgld(v: Values, n_rounds: int | None) -> list[Moments]:
     """The law of the average."""
     eta, w, h1, h2 = v["step_size"], v["mixing"], v["curvature_1"], v["curvature_2"]

@@ -20,8 +20,10 @@ from typing import Any
 
 from fedsim.algorithms.fa_hmc import FAHMC
 
-from .forms import Instance, Moments, Values, form, geometric, geometric_deficit, geometric_slope
+from ..values import Instance
+from .closed_form import Moments, Values, closed_form
 from .pair import Updates, averaged, two_clients
+from .sums import geometric, geometric_deficit, geometric_slope
 
 
 def no_resonance(v: Values) -> None:
@@ -73,7 +75,7 @@ def slopes(eta: Any, h1: Any, h2: Any, K: int) -> tuple[Any, Any, Any]:
     return eta**4 * of_d / 2, eta**2 * of_C, eta**3 * of_e
 
 
-@form("fa_hmc", instance=instance, check=no_resonance, counts=("local_steps", "leapfrog_steps"),
+@closed_form("fa_hmc", instance=instance, check=no_resonance, counts=("local_steps", "leapfrog_steps"),
       numbers=("step_size", "shared_noise", "weight", "gradient_noise"))
 def fa_hmc(v: Values, n_rounds: int | None) -> list[Moments]:
     """The law of the average."""

@@ -16,8 +16,10 @@ from typing import Any
 
 from fedsim.algorithms.fa_ld import FALD
 
-from .forms import Instance, Moments, Values, form, geometric, geometric_deficit, geometric_slope
+from ..values import Instance
+from .closed_form import Moments, Values, closed_form
 from .pair import Updates, averaged, two_clients
+from .sums import geometric, geometric_deficit, geometric_slope
 
 
 def below_two(v: Values) -> None:
@@ -34,7 +36,7 @@ def instance(v: Values) -> Instance:
     return Instance(problem, FALD(v["step_size"], v["local_steps"], 1.0, v["shared_noise"]), start)
 
 
-@form("fa_ld", instance=instance, check=below_two, counts=("local_steps",),
+@closed_form("fa_ld", instance=instance, check=below_two, counts=("local_steps",),
       numbers=("step_size", "shared_noise", "weight", "gradient_noise"))
 def fa_ld(v: Values, n_rounds: int | None) -> list[Moments]:
     """The law of the average."""

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from fedsim.problems.quadratic import Quadratic
 
-from .forms import Moments, Values, geometric
+from .closed_form import Moments, Values
+from .sums import geometric
 
 
 class Updates(NamedTuple):

@@ -28,8 +28,10 @@ import numpy as np
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.problems.quadratic import Quadratic
 
+from ..values import Instance
+from .closed_form import Moments, Values, closed_form
 from .fa_ld import below_two
-from .forms import Instance, Moments, Values, form, geometric, geometric_deficit, geometric_slope
+from .sums import geometric, geometric_deficit, geometric_slope
 
 UNKNOWN = "cosine_squared"
 
@@ -45,7 +47,7 @@ def instance(v: Values) -> Instance:
     return Instance(problem, FALD(v["step_size"], v["local_steps"], 1.0, v["shared_noise"]), math.nan)
 
 
-@form("fa_ld", family="rotated", instance=instance, check=below_two, counts=("local_steps",),
+@closed_form("fa_ld", family="rotated", instance=instance, check=below_two, counts=("local_steps",),
       curvatures=("lowest", "highest"), numbers=("step_size", "shared_noise", "gradient_noise"),
       quantities=("stationary_w2", "stationary_bias"), apart=("heterogeneity",),
       hidden=((UNKNOWN, (0.0, 1.0)),))

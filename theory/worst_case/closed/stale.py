@@ -18,7 +18,9 @@ from typing import Any
 from fedsim.algorithms.stale import StaleSGLD
 from fedsim.problems.quadratic import Quadratic
 
-from .forms import Instance, Moments, Values, form, geometric
+from ..values import Instance
+from .closed_form import Moments, Values, closed_form
+from .sums import geometric
 
 
 def contracts(v: Values) -> None:
@@ -47,7 +49,7 @@ def lucas(u: Any, n: int) -> tuple[Any, Any]:
     return now, later
 
 
-@form("stale", instance=instance, check=contracts, counts=("staleness",), curvatures=("curvature",),
+@closed_form("stale", instance=instance, check=contracts, counts=("staleness",), curvatures=("curvature",),
       numbers=("step_size", "gradient_noise"), quantities=("stationary_w2", "w2", "variance_ratio"),
       apart=())
 def stale(v: Values, n_rounds: int | None) -> list[Moments]:

@@ -9,7 +9,7 @@ from fedsim.settings.validation import nonnegative, positive, shown, whole
 
 from ..closed.arguments import number_or_range
 from ..closed.fa_ld import below_two
-from ..closed.forms import geometric
+from ..closed.sums import geometric
 
 
 def commuting_bias(condition: float) -> float:

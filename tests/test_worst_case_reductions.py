@@ -278,6 +278,19 @@ def test_no_rotated_pair_found_that_is_worse():
                 assert distance(problem, algorithm) <= worst.upper * (1.0 + 1e-9)
 
 
+def test_where_other_pairs_are_worse():
+    """Beyond step_size * L = 1 other eigenvalues have a larger bias; of W2 already where L/m is small."""
+    algorithm, inner = fs.FALD(0.19, 5), (1.0, 1.0 + 9.0 * 0.746)
+    other = rotated_bias_at(inner, 0.19, 5, GAMMA)
+    exact = mean_of(plane(inner, other.angle), algorithm)
+    assert exact > 1.3 * rotated_bias_at((1.0, 10.0), 0.19, 5, GAMMA).size
+    for ends, step, K, factor in (((1.0, 10.0), 0.19, 5, 1.4), ((1.0, 2.0), 0.5, 2, 1.15)):
+        stiff = gradients_apart(np.array([ends[1] * np.eye(2)] * 2), np.zeros((2, 2)))
+        worst = certify("fa_ld.stationary_w2", family="rotated", curvatures=ends, step_size=step,
+                        local_steps=K, heterogeneity=0.0)
+        assert distance(stiff, fs.FALD(step, K)) > factor * worst.upper
+
+
 @pytest.mark.parametrize(("shared", "noise"), [(0.0, 0.0), (0.7, 0.5)])
 def test_the_worst_angle(shared, noise):
     """The certified interval contains the largest W2 over a fine grid of angles by the exact laws."""

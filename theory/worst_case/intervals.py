@@ -18,38 +18,9 @@ import numpy as np
 
 from fedsim.settings.validation import Array, array, whole
 
+from .rounding import doubles, down, power, up
+
 HIGHEST_POWER = 2**20
-
-
-def _down(x: Any) -> Any:
-    return np.nextafter(x, -np.inf)
-
-
-def _up(x: Any) -> Any:
-    return np.nextafter(x, np.inf)
-
-
-def _doubles(name: str, value: Any) -> Array:
-    """Numbers that are doubles, as an array of its own: others would be rounded, and prove nothing."""
-    numbers = np.asarray(value)
-    result = np.array(numbers, dtype=np.float64) if numbers.dtype.kind in "fiu" else np.zeros(0)
-    whole_numbers = numbers.dtype.kind in "iu"  # compared as Python does, which is exact
-    if not (numbers.dtype.kind in "fiu" and numbers.dtype.itemsize <= 8) or (whole_numbers and not all(
-            int(x) == float(y) for x, y in zip(numbers.flat, result.flat, strict=True))):
-        raise ValueError(f"{name}={value!r} must be doubles; of other numbers say Interval.rational")
-    return result
-
-
-def _power(x: Array, n: int, outward: Any) -> Array:
-    """x**n of numbers >= 0, rounded in one direction at every product."""
-    result, base = np.ones_like(x), x
-    while True:
-        if n & 1:
-            result = np.maximum(outward(result * base), 0.0)
-        n >>= 1
-        if not n:
-            return result
-        base = np.maximum(outward(base * base), 0.0)
 
 
 def _between(operation: Callable[[Any, Any], Interval]) -> Callable[[Any, Any], Any]:
@@ -110,7 +81,7 @@ class Interval(Exact):
     hi: Array
 
     def __init__(self, lo: Any, hi: Any) -> None:
-        low, high = np.broadcast_arrays(_doubles("lo", lo), _doubles("hi", hi))
+        low, high = np.broadcast_arrays(doubles("lo", lo), doubles("hi", hi))
         if not (low <= high).all():
             raise ValueError(f"lo={lo!r} must be at most hi={hi!r}, and both numbers")
         if (low == np.inf).any() or (high == -np.inf).any():
@@ -126,7 +97,7 @@ class Interval(Exact):
     @classmethod
     def exact(cls, value: Any) -> Interval:
         """The finite doubles of an array, each exactly what it is."""
-        _doubles("value", value)
+        doubles("value", value)
         values = array("value", value)
         return cls._of(values, values)
 
@@ -138,7 +109,7 @@ class Interval(Exact):
             near = float(value)  # a quotient of integers is correctly rounded
         except OverflowError:
             near = math.inf if value > 0 else -math.inf
-        ends = (near, near) if near == value else (_down(near), _up(near))
+        ends = (near, near) if near == value else (down(near), up(near))
         return cls._of(*map(np.array, ends))
 
     @classmethod
@@ -166,11 +137,11 @@ class Interval(Exact):
 
     @_between
     def __add__(self, b: Interval) -> Interval:
-        return Interval._of(_down(self.lo + b.lo), _up(self.hi + b.hi))
+        return Interval._of(down(self.lo + b.lo), up(self.hi + b.hi))
 
     @_between
     def __sub__(self, b: Interval) -> Interval:
-        return Interval._of(_down(self.lo - b.hi), _up(self.hi - b.lo))
+        return Interval._of(down(self.lo - b.hi), up(self.hi - b.lo))
 
     @_between
     def __mul__(self, b: Interval) -> Interval:
@@ -191,16 +162,16 @@ class Interval(Exact):
             if n % 2 == 0:
                 across = (self.lo <= 0.0) & (self.hi >= 0.0)
                 nearest = np.where(across, 0.0, np.minimum(low, high))
-                return Interval._of(_power(nearest, n, _down), _power(np.maximum(low, high), n, _up))
+                return Interval._of(power(nearest, n, down), power(np.maximum(low, high), n, up))
             return Interval._of(
-                np.where(self.lo >= 0.0, _power(low, n, _down), -_power(low, n, _up)),
-                np.where(self.hi >= 0.0, _power(high, n, _up), -_power(high, n, _down)))
+                np.where(self.lo >= 0.0, power(low, n, down), -power(low, n, up)),
+                np.where(self.hi >= 0.0, power(high, n, up), -power(high, n, down)))
 
     def sqrt(self) -> Interval:
         """The square root of what is at least 0 in it; where nothing is, nothing is known."""
         with np.errstate(all="ignore"):
-            low = np.maximum(_down(np.sqrt(np.maximum(self.lo, 0.0))), 0.0)
-            high = _up(np.sqrt(np.maximum(self.hi, 0.0)))
+            low = np.maximum(down(np.sqrt(np.maximum(self.lo, 0.0))), 0.0)
+            high = up(np.sqrt(np.maximum(self.hi, 0.0)))
         none = self.hi < 0.0
         return Interval._of(np.where(none, -np.inf, low), np.where(none, np.inf, high))
 
@@ -218,7 +189,7 @@ def _hull(*ends: Array) -> Interval:
     low, high = ends[0], ends[0]
     for end in ends[1:]:
         low, high = np.fmin(low, end), np.fmax(high, end)
-    low, high = _down(low), _up(high)
+    low, high = down(low), up(high)
     undecided = np.isnan(low)
     if undecided.any():  # 0 by what is unbounded, at all four
         low, high = np.where(undecided, 0.0, low), np.where(undecided, 0.0, high)

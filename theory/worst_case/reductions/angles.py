@@ -138,7 +138,7 @@ def rotated_bias_at(curvatures: tuple[float, float], step_size: float, local_ste
     >>> worst = theory.worst_case.certify("fa_ld.stationary_bias", family="rotated", curvatures=(1.0, 10.0),
     ...                                   step_size=0.02, local_steps=5, heterogeneity=3.0)
     >>> bool(worst.lower <= found.size <= worst.upper), round(found.size, 6)
-    (True, 0.170267)
+    (True, 0.170252)
     """
     ends = number_or_range("curvatures", curvatures)
     if not isinstance(ends, tuple):

@@ -230,7 +230,7 @@ def test_starts_and_gradients_point_in_the_worse_direction(apart):
 
 def test_the_worst_of_several_parts():
     """The worse direction of the gradients may be either, and the worst weight on either side of one half."""
-    form, axis = FORMS["fa_ld", "commuting"], np.linspace(0.0, 1.0, 201)
+    form, axis = CLOSED_FORMS["fa_ld", "commuting"], np.linspace(0.0, 1.0, 201)
     for weight, start in ((0.3, 0.4), (0.7, 0.4), (0.3, -0.4)):
         given = {"weight": weight, "heterogeneity": 20.0, "start": start, "n_rounds": 4, "shared_noise": 0.0}
         found = certify("fa_ld.w2", **TEN, **given, tolerance=1e-6)

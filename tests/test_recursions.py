@@ -350,3 +350,16 @@ def test_refusals():
     with pytest.raises(ValueError, match="hessian_smoothness=-1"):
         theory.fa_ld.w2_recursion(theory.constants(README, fs.FALD(0.1)), fs.FALD(0.1), n_rounds=3,
                                   hessian_smoothness=-1.0)
+
+
+def test_next_to_the_stability_limit_the_law_has_fewer_digits():
+    """By hand W2 is 3e-8 below the bound, and eight digits of the law are left: equal, not violated."""
+    step, noise, weights = 2.0 * (1.0 - 1e-9), 1e3, np.array([0.25, 0.75])
+    problem = fs.Quadratic([1.0, 1.0], [[0.0], [1.0]], weights, noise)
+    variance = (2.0 + step * noise**2 * (weights @ weights)) / (2.0 - step)
+    verdict = theory.examine("fa_ld.stationary_bound", problem, fs.FALD(step), 0)
+    assert np.sqrt(variance) - 1.0 < verdict.bound.value[0] and verdict.holds and verdict.tightness <= 1.0
+    apart = verdict.bound.value[0] / (np.sqrt(variance) - 1.0) - 1.0
+    assert 0.0 < apart < 1e-7
+    away = theory.examine("fa_ld.stationary_bound", problem, fs.FALD(0.5 * step), 0)
+    assert away.holds and away.tightness < 1.0 - 1e-7

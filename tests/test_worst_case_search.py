@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ import pytest
 import fedsim as fs
 import theory
 from theory import worst_case
-from theory.worst_case import Found, ProblemClass, portfolio, records
+from theory.worst_case import Found, ProblemClass, portfolio, records, searching
 from theory.worst_case.aiming import maker_of
 from theory.worst_case.values import Instance, of_theorem
 
@@ -278,3 +279,18 @@ def test_every_bound_can_be_searched_but_those_about_privacy():
     left = {id for id, entry in entries.items() if entry.kind != "rate"} - found
     assert left == {id for id, entry in entries.items() if id.startswith("privacy.") and entry.kind != "rate"}
     assert isinstance(worst_case.search("fa_ld.w2_bound", budget=40), Found)
+
+
+def test_what_is_outside_the_hypotheses_is_lost(monkeypatch):
+    """However large it is: here every third value beyond the corners, and a hundred times the bound."""
+    right, calls = searching.evaluate, itertools.count()
+
+    def sometimes(*given):
+        found = right(*given)
+        number = next(calls)
+        return replace(found, value=100.0, inside=False) if number > 100 and number % 3 == 0 else found
+
+    monkeypatch.setattr(searching, "evaluate", sometimes)
+    cls = replace(SMALL, step_size=(1e-3, 5e-3), condition=5.0)
+    found = worst_case.search("fa_ld.divergence_bound", cls, budget=150)
+    assert 0 < found.lost < 150 and found.value < 1.0 and found.verify().holds

@@ -11,6 +11,7 @@ import pytest
 import theory
 from reproduce import command, store, worst_cases
 from theory import worst_case
+from theory.exact.precision import rounding
 
 STORED = worst_cases.load()
 AGAIN = "python -m reproduce worst_cases"
@@ -49,9 +50,10 @@ def test_the_scoreboard_shows_the_largest_found():
 
 
 def test_no_ratio_of_objectives_is_above_that_of_the_whole():
-    """The excess and the limits are ratios too: at most one where the bound holds."""
+    """The excess and the limits are ratios too: at most one where the bound holds, up to the law's digits."""
     for name, record in STORED.items():
-        assert worst_case.from_record(record).value <= 1.0 + 1e-9, name
+        found = worst_case.from_record(record)
+        assert found.value <= 1.0 + max(1e-9, rounding(found.problem, found.algorithm)), name
 
 
 def test_same_seed_same_file_however_it_is_split(tmp_path, capsys):

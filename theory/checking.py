@@ -34,7 +34,7 @@ class Measured(NamedTuple):
     """A quantity at some rounds.
 
     value (n,); rounds (n,); scale of its rounding errors; low and high (n,) ends of its band where it
-    is an estimate, else the value; note for the verdict.
+    is an estimate, else the value; note for the verdict; rounding errors relative to the scale.
     """
 
     value: Array
@@ -43,6 +43,7 @@ class Measured(NamedTuple):
     low: Array | None = None
     high: Array | None = None
     note: str = ""
+    rounding: float = TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -54,23 +55,25 @@ class Quantity:
     name, meaning : str
     measure : callable(bound, law, level) -> Measured
     exact : callable(problem, algorithm, bound, n_rounds, start, record) -> what `measure` reads
+    rounding : callable(problem, algorithm) -> relative rounding, where it may be more than `TOLERANCE`
     """
 
     name: str
     meaning: str
     measure: Callable[[Bound, Any, float], Measured] = field(repr=False)
     exact: Callable[..., Any] = field(repr=False)
+    rounding: Callable[[Any, Any], float] | None = field(default=None, repr=False)
 
 
 _QUANTITIES: dict[str, Quantity] = {}
 
 
 def quantity(name: str, meaning: str, measure: Callable[[Bound, Any, float], Measured],
-             exact: Callable[..., Any]) -> None:
+             exact: Callable[..., Any], rounding: Callable[[Any, Any], float] | None = None) -> None:
     """Register a quantity (see `Quantity`)."""
     if name in _QUANTITIES:
         raise ValueError(f"name={name!r} is registered already; quantities must be unique")
-    _QUANTITIES[name] = Quantity(name, meaning, measure, exact)
+    _QUANTITIES[name] = Quantity(name, meaning, measure, exact, rounding)
 
 
 def quantities() -> dict[str, str]:
@@ -144,7 +147,7 @@ def _verdict(bound: Bound, measured: Measured, note: str, same: bool) -> Verdict
                          f"the law ({measured.rounds[0]}..{measured.rounds[-1]}) must have one in common")
     value = measured.value[of_law]
     low, high = (value if end is None else end[of_law] for end in (measured.low, measured.high))
-    slack = TOLERANCE * max(measured.scale, float(np.abs(value).max()))
+    slack = measured.rounding * max(measured.scale, float(np.abs(value).max()))
     return judge(bound, (rounds, bound.value[of_bound], value), (low, high), slack,
                  note=". ".join(filter(None, (measured.note, note))), same=same,
                  estimated=measured.low is not None or measured.high is not None)
@@ -288,6 +291,9 @@ def both_sides(entry: Theorem, problem: Problem, algorithm: Algorithm, n_rounds:
     if bound.kind == "rate":
         raise ValueError(f"theorem={entry.id!r} is a rate: it {instead_of_verdict(bound)}")
     last = int(bound.rounds[-1]) if bound.index == "round" else n_rounds
-    source = _QUANTITIES[bound.quantity].exact(problem, algorithm, bound, last, start, record)
+    row = _QUANTITIES[bound.quantity]
     # compared without its own provenance: some quantities are read from something derived from the problem
-    return bound, _measure(bound, source, 0.999)
+    measured = _measure(bound, row.exact(problem, algorithm, bound, last, start, record), 0.999)
+    if row.rounding is not None:
+        measured = measured._replace(rounding=max(TOLERANCE, row.rounding(problem, algorithm)))
+    return bound, measured

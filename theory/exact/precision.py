@@ -34,6 +34,13 @@ def distance_to_limit(problem: Any, algorithm: Any) -> float:
     return AWAY * gap / (wider - gap) if wider > 100.0 * gap else float("inf")
 
 
+def rounding(problem: Any, algorithm: Any) -> float:
+    """About the relative error that rounding leaves in a stationary law next to the stability limit."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        distance = np.inf if has_minibatches(problem) else distance_to_limit(problem, algorithm)
+    return float(10.0**-DIGITS / max(distance, 1e-16))
+
+
 def warn_of_lost_digits(problem: Any, algorithm: Any, n_rounds: float = np.inf) -> None:
     """Give a `PrecisionWarning` where fewer than `FEW` digits of a law after so many rounds are left.
 

@@ -34,6 +34,7 @@ from fedsim.laws.law import Gaussian
 from ..bound import Assumption, Bound
 from ..checking import Measured, quantity
 from ..exact import stationary_law
+from ..exact.precision import rounding
 from ..statement import Hypothesis, Terms
 from .langevin import Potential
 
@@ -78,4 +79,5 @@ def measure_stationary(bound: Bound, law: Any, level: float) -> Measured:
 
 quantity("stationary_w2", "W2 between the stationary law of the average iterate and the target",
          measure_stationary,
-         lambda problem, algorithm, bound, n_rounds, start, record: stationary_law(problem, algorithm))
+         lambda problem, algorithm, bound, n_rounds, start, record: stationary_law(problem, algorithm),
+         rounding)

@@ -209,3 +209,18 @@ def test_without_a_theorem_no_limit_is_asked_for():
     with pytest.raises(ValueError, match="step_size=None"):
         Maker(ProblemClass(), FORMS["fa_ld"])
     assert StepLimits(ENTRIES["fa_ld.w2_bound"], "proof").powers == {}
+
+
+@pytest.mark.parametrize("aim", ["fa_ld.w2_bound", "fa_hmc.w2_bound", "de_sgld.w2_bound", "de_sghmc.w2_bound",
+                                 "stale.w2_recursion"])
+def test_curvatures_of_what_is_followed_fill_the_class(aim):
+    """By the constants that theorems take, those of components for decentralized algorithms."""
+    cls = ProblemClass(condition=7.0, local_steps=1, leapfrog_steps=1, staleness=1)
+    maker, _ = maker_of(aim, cls, "ratio", None)
+    rng = np.random.default_rng(8)
+    found = []
+    for point in (np.zeros(maker.size), np.ones(maker.size), *rng.random((20, maker.size))):
+        one = maker(point)
+        facts = theory.constants(one.problem, one.algorithm, one.start)
+        found += [facts.strong_convexity, facts.smoothness]
+    assert min(found) == pytest.approx(1.0, rel=1e-12) and max(found) == pytest.approx(7.0, rel=1e-12)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from . import ROOT, Fault, faults
 
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", "*.egg-info", "figures",
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", "*.egg-info", "*.png",
                                   "build", "dist", ".hypothesis")
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
 MEMORY = 8 * 2**30

@@ -12,10 +12,12 @@ from .engine.block import DivergedError
 from .explaining import explain
 from .interfaces import validate
 from .laws import distance, estimators
+from .laws.density import Density
 from .laws.law import Gaussian, Law, recorded_rounds
 from .laws.run import Run
 from .laws.saved import load
 from .problems import papers
+from .problems.custom import Custom
 from .problems.gaussian_mean import GaussianMean
 from .problems.quadratic import Quadratic
 from .problems.regression import LinearRegression, LogisticRegression
@@ -23,16 +25,17 @@ from .settings import network, schedules
 from .settings.participation import Participation
 from .settings.staleness import Workers
 from .settings.validation import UnstableStepSize
+from .vector import math
 from .vector.cache import CacheWarning
 
 __all__ = [
-    "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "DivergedError", "Gaussian", "GaussianMean", "Law",
-    "LinearRegression", "LogisticRegression", "Participation", "Quadratic", "Run", "StaleSGHMC", "StaleSGLD",
-    "UnstableStepSize", "Workers", "estimators", "explain", "load", "network", "papers", "recorded_rounds",
-    "sample_path", "schedules", "shards", "simulate", "validate", "warm_up",
+    "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "Custom", "Density", "DivergedError", "Gaussian",
+    "GaussianMean", "Law", "LinearRegression", "LogisticRegression", "Participation", "Quadratic", "Run",
+    "StaleSGHMC", "StaleSGLD", "UnstableStepSize", "Workers", "estimators", "explain", "load", "math",
+    "network", "papers", "recorded_rounds", "sample_path", "schedules", "shards", "simulate", "validate", "warm_up",
 ]
 
-for _module in (distance, estimators, network, schedules):  # `import fedsim.network` and the like
+for _module in (distance, estimators, math, network, schedules):  # `import fedsim.network` and the like
     _sys.modules.setdefault(f"{__name__}.{_module.__name__.split('.')[-1]}", _module)
 
 

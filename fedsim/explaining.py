@@ -78,7 +78,7 @@ def explain(problem: Problem, algorithm: SimulatedAlgorithm) -> Explanation:
     """
     validate_sizes(problem, algorithm)
     offers("algorithm", algorithm, SimulatedAlgorithm)
-    stability, active = algorithm.stability(problem), algorithm.n_active(problem)
+    active = algorithm.n_active(problem)
     drawn = active != problem.n_clients or algorithm.variance_factor(problem) > 0.0
     clients = "1 client" if problem.n_clients == 1 else f"{problem.n_clients} clients"
     title = (f"{type(algorithm).__name__} on {type(problem).__name__}: {clients}, "
@@ -89,10 +89,16 @@ def explain(problem: Problem, algorithm: SimulatedAlgorithm) -> Explanation:
         *_compiled(followed, bound),
         ("minibatches", "drawn for every gradient" if followed.has_minibatches else "none: all data"),
         ("gradient noise", "none" if followed.gradient_noise is None else "normal, in every gradient"),
-        ("stability", f"{'stable' if stability.stable else 'not stable'}: radius {stability.radius:.6g} at "
-                      f"step_size={stability.step_size:g}, limit {stability.max_step_size:.6g} "
-                      f"({stability.source})"),
+        ("stability", _judgement(problem, algorithm)),
         *(laws or [("exact law", "import theory: it says which exact law answers")])))
+
+
+def _judgement(problem: Problem, algorithm: SimulatedAlgorithm) -> str:
+    if not problem.is_judged:
+        return "not judged: nothing bounds the Hessians"
+    stability = algorithm.stability(problem)
+    return (f"{'stable' if stability.stable else 'not stable'}: radius {stability.radius:.6g} at "
+            f"step_size={stability.step_size:g}, limit {stability.max_step_size:.6g} ({stability.source})")
 
 
 def _compiled(problem: Problem, algorithm: SimulatedAlgorithm) -> Iterator[tuple[str, str]]:

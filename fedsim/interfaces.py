@@ -4,8 +4,7 @@
 `AlgorithmParts`, from which a class derives, what it may offer, with the one default of each part. So no
 caller asks whether a part is there: `validate` looks for all of them once, before anything is computed.
 
-Names with an underscore are called by the engine alone. Shapes: N clients, dimension d, B lanes.
-"""
+Names with an underscore are called by the engine alone. Shapes: N clients, dimension d, B lanes."""
 
 from __future__ import annotations
 
@@ -50,6 +49,11 @@ class ProblemParts(Protocol):
     @property
     def keeps_gaussian(self) -> bool:
         """True where gradients are affine and their noise is normal and does not depend on the point."""
+        return True
+
+    @property
+    def is_judged(self) -> bool:
+        """False where nothing bounds the Hessians, so that no step size can be judged."""
         return True
 
     @property
@@ -249,8 +253,7 @@ def validate(problem: Problem, algorithm: Algorithm, start: object = None) -> No
 
     Parameters
     ----------
-    problem : a problem, e.g. `fedsim.Quadratic`
-    algorithm : an algorithm, e.g. `fedsim.FALD`
+    problem, algorithm : e.g. `fedsim.Quadratic` and `fedsim.FALD`
     start : point (d,) or `fedsim.Gaussian`, optional
 
     Raises
@@ -260,11 +263,10 @@ def validate(problem: Problem, algorithm: Algorithm, start: object = None) -> No
 
     Examples
     --------
-    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
-    >>> fs.validate(problem, fs.FALD(0.1), start=[2.0])
+    >>> fs.validate(fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.1), start=[2.0])
     """
     validate_sizes(problem, algorithm, start)
-    if not algorithm._is_stable(problem):  # the limit is dearer
+    if problem.is_judged and not algorithm._is_stable(problem):  # the limit is dearer
         algorithm.stability(problem).require()
 
 

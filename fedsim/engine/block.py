@@ -141,7 +141,7 @@ class BlockRunner:
 
 def diverged(problem: Problem, algorithm: SimulatedAlgorithm, round: int) -> DivergedError:
     """The error that names the round and, where it is known, the stability limit."""
-    limit = ""
+    limit = "" if problem.is_judged else "; nothing bounds the Hessians, so that no step size was judged"
     try:
         stability = algorithm.stability(problem)
         if not np.isnan(stability.max_step_size):

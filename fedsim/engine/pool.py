@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import (
@@ -11,6 +12,7 @@ from concurrent.futures import (
     CancelledError,
     Executor,
     Future,
+    ProcessPoolExecutor,
     ThreadPoolExecutor,
     wait,
 )
@@ -18,6 +20,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+from ..interfaces import Problem
 from ..settings.validation import shown, whole
 from ..vector.cache import source_hash
 from .block import BlockResult, BlockRunner, run_block
@@ -57,6 +60,20 @@ def check_executor(executor: object) -> None:
         advice = ""
     raise ValueError(f"executor={shown(executor)} must have the interface of concurrent.futures.Executor"
                      f"{advice}")
+
+
+def check_travels(problem: Problem, executor: object) -> None:
+    """Raise ValueError where processes of this executor cannot be handed the problem.
+
+    Others than the standard library's have their own ways to hand functions over.
+    """
+    if isinstance(executor, ProcessPoolExecutor):
+        try:
+            pickle.dumps(problem)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise ValueError(f"problem={shown(problem)} cannot be handed to a process of executor="
+                             f"{shown(executor)} ({error}); use threads, or define its functions by def "
+                             "at the top of a module") from None
 
 
 class UnusableExecutor(ValueError):

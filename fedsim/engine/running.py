@@ -21,7 +21,14 @@ from .block import BlockResult, DivergedError
 from .checkpoint import Checkpoint
 from .job import Job, make_job
 from .moments import Moments, Tree
-from .pool import UnusableExecutor, check_executor, run_on_executor, run_on_threads, thread_count
+from .pool import (
+    UnusableExecutor,
+    check_executor,
+    check_travels,
+    run_on_executor,
+    run_on_threads,
+    thread_count,
+)
 from .rounds import LEAF
 from .sharding import refuse_missing, to_run
 
@@ -113,6 +120,7 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
                        covariance=covariance, average=average, keep_final=keep_final, noise=noise,
                        allow_unstable=allow_unstable, replicas=shard, block_size=block_size,
                        threads=n_threads)
+    check_travels(problem, executor)
     of = Provenance.of(problem, algorithm, start)  # the job's own are worked out for so many rounds
     tree = Tree(job.leaves.start, job.leaves.stop, covariance == "diagonal")
     store = None if checkpoint is None else Checkpoint(checkpoint, job)

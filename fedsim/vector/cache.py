@@ -29,6 +29,8 @@ COMPILED = ("vector", "random", "algorithms", "problems", "engine/rounds.py", "e
             "settings/schedules.py", "settings/staleness.py", "interfaces.py")
 """Where compiled bodies stand, and the classes and constants that they see."""
 _NAME = "fedsim"
+APART = "_of_"
+"""In the names of folders of what was compiled for a user's function."""
 _KEEP_SECONDS = 30 * 86400
 _KEEP_PARTS_SECONDS = 86400
 
@@ -95,11 +97,11 @@ def _candidates() -> Iterator[Path]:
 
 
 def _prune(parent: Path, version: str) -> None:
-    """Remove folders of other versions that were not used for a month, and files that were never finished."""
-    for folder in parent.glob("*"):
+    """Remove what was not used for a month, of other versions and of users' functions; and parts of files."""
+    versions = [folder for folder in parent.glob("*") if folder.name != version and len(folder.name) == 16]
+    for folder in [*versions, *(parent / version).glob(f"*{APART}*")]:
         with suppress(OSError):
-            old = time.time() - folder.stat().st_mtime > _KEEP_SECONDS
-            if folder.name != version and len(folder.name) == 16 and old:
+            if time.time() - folder.stat().st_mtime > _KEEP_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)
     for part in (parent / version).glob("*/*.tmp.*"):
         with suppress(OSError):

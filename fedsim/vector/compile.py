@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import linecache
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -69,6 +71,31 @@ def compiled(function: Callable[..., Any]) -> Any:
     return _made_by(make, function)
 
 
+def compiler_says(error: Exception, file: str) -> str | None:
+    """Why a function of this file cannot be compiled, in a line; None for an error that says something else.
+
+    The compiler tells of each of the functions that call one another, the innermost first.
+    """
+    from numba.core.errors import NumbaError
+
+    if not isinstance(error, NumbaError):
+        return None
+    told = str(error)
+    if "NRT required" in told or "Only accept returning of array" in told:
+        reason = "it makes an array or a list, which it cannot: write a loop over entries"
+    else:
+        lines = (line.strip() for line in told.splitlines())
+        reason = next((line for line in lines if line and not line.startswith(_FRAMES)
+                       and "Failed in nopython" not in line), told[:200])
+    places = [int(line) for path, line in re.findall(r" at (.+?) \((\d+)\)", told) if path == file]
+    source = linecache.getline(file, places[0]).strip() if places else ""
+    return reason + (f", in line {places[0]}: {source}" if places else "")
+
+
+_FRAMES = ("During:", "File ", "- ", ">>>", "There are", "Overload", "Rejected", "With argument", "^",
+           "raised", "No implementation", "Enable logging", "<source", "def ")
+
+
 def n_compiled() -> int:
     """Kernels that this process has compiled, rather than read from the disk cache."""
     if "numba" not in sys.modules:
@@ -88,13 +115,28 @@ def inlined(function: Callable[..., Any]) -> Any:
     return _made_by(lambda: _numba().njit(**_inner(inline=True))(function), function)
 
 
+def index_checked(function: Callable[..., Any]) -> Any:
+    """The same, slowly: an index out of range raises IndexError, where it would read other memory."""
+    return _made_by(lambda: _numba().njit(**_inner(), boundscheck=True)(function), function)
+
+
 def spliced(function: Callable[..., Any]) -> Any:
     """Copy a one-line function into its callers before types are known, so that it may return a view."""
     return _made_by(lambda: _numba().njit(**_OPTIONS, inline="always")(function), function)
 
 
 class _Intrinsic(Lazy):
-    """Of numba's intrinsics, unlike its compiled functions, only its typing context knows the type."""
+    """Of numba's intrinsics, unlike its compiled functions, only its typing context knows the type.
+
+    Python calls `python`, if there is one.
+    """
+
+    def __init__(self, make: Callable[[], Any], python: Callable[..., Any] | None) -> None:
+        super().__init__(make)
+        self._python = python
+
+    def __call__(self, *args: Any) -> Any:
+        return super().__call__(*args) if self._python is None else self._python(*args)
 
     @property
     def _numba_type_(self) -> Any:
@@ -105,9 +147,12 @@ class _Intrinsic(Lazy):
         return cpu_target.typing_context.resolve_value_type(made)
 
 
-def intrinsic(define: Callable[..., Any]) -> Any:
-    """What numba calls so: a function of compiled code whose instructions are written by hand."""
-    return functools.update_wrapper(_Intrinsic(lambda: _numba().extending.intrinsic(define)), define)
+def intrinsic(define: Callable[..., Any], python: Callable[..., Any] | None = None) -> Any:
+    """What numba calls so: a function of compiled code whose instructions are written by hand.
+
+    `python` does the same for who calls it from Python.
+    """
+    return functools.update_wrapper(_Intrinsic(lambda: _numba().extending.intrinsic(define), python), define)
 
 
 class Nothing(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -30,15 +31,30 @@ def _is_own(kind: Any) -> bool:
     return all(_is_own(part) for part in getattr(kind, "types", ()))
 
 
-class _Place:
-    """Where the files of a function are, for numba, whose own choice may be a folder beside the sources."""
+def _made_at_run_time(kinds: Any) -> str:
+    """The name of the class made at run time that is among these types, or in them; "" for none."""
+    for kind in kinds:
+        cls = getattr(kind, "instance_class", None)
+        if cls is not None and getattr(cls, "made_at_run_time", False):
+            return str(cls.__name__)
+        if inside := _made_at_run_time(getattr(kind, "types", ())):
+            return inside
+    return ""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+
+class _Place:
+    """Where the files of a function are, for numba, whose own choice may be a folder beside the sources.
+
+    `owner` is the name of the class made at run time whose folder it is, "" for everybody's.
+    """
+
+    def __init__(self, function: Callable[..., Any], owner: str) -> None:
         self._py_file = inspect.getfile(function)
         self._line = function.__code__.co_firstlineno
         source = Path(self._py_file).absolute()
         beside = hashlib.sha256(str(source.parent).encode()).hexdigest()
-        self._folder = (cache.cache_folder() or Path()) / f"{source.parent.name}_{beside[:16]}"
+        name = f"{source.parent.name}_{beside[:16]}{owner and cache.APART + owner}"
+        self._folder = (cache.cache_folder() or Path()) / name
 
     def get_cache_path(self) -> str:
         return str(self._folder)
@@ -52,14 +68,17 @@ class _Place:
     def ensure_cache_path(self) -> None:
         make_folder(self._folder.parent)  # it may be gone
         make_private(self._folder)
+        os.utime(self._folder)
 
 
 class _Kept(CompileResultCacheImpl):  # type: ignore[misc]
     """What is kept of a compiled function, and under which name."""
 
+    owner = ""
+
     def __init__(self, function: Callable[..., Any]) -> None:
         self._lineno = function.__code__.co_firstlineno
-        self._locator = _Place(function)
+        self._locator = _Place(function, self.owner)
         name = f"{Path(self._locator._py_file).stem}.{function.__qualname__}"
         self._filename_base = self.get_filename_base(name, getattr(sys, "abiflags", ""))
 
@@ -107,25 +126,43 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
         return pickle.loads(data[32:])
 
 
-class OwnCache(FunctionCache):  # type: ignore[misc]
-    """A disk cache that keeps only code for types of this package, and that may fail.
+class _OneFolder(FunctionCache):  # type: ignore[misc]
+    """numba's disk cache of a function, in the folder of `owner`."""
 
-    A user's registered class is pickled by name into the shared index, which no process without the
-    user's module could then read; nor would an edit of that module be noticed.
-    """
-
-    _impl_class = _Kept
-
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], owner: str) -> None:
+        self._impl_class = type("_Kept", (_Kept,), {"owner": owner})
         super().__init__(function)
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, code_hash())
 
+
+class OwnCache(_OneFolder):
+    """A disk cache that keeps only code for types of this package, and that may fail.
+
+    A user's registered class is pickled by name into the shared index, which no process without the
+    user's module could then read; nor would an edit of that module be noticed. The classes that are made
+    at run time, one for each function of a user's, have folders of their own, which nobody reads who has not
+    made the class.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function, "")
+        self._apart: dict[str, _OneFolder] = {}
+
+    def _folder_of(self, kinds: Any) -> Any:
+        """numba's cache in the folder for these types."""
+        owner = _made_at_run_time(kinds)
+        if not owner:
+            return super()
+        if owner not in self._apart:
+            self._apart[owner] = _OneFolder(self._py_func, owner)
+        return self._apart[owner]
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        return self._or_none(super().load_overload, sig, target_context)
+        return self._or_none(self._folder_of(sig).load_overload, sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if all(_is_own(kind) for kind in data.signature.args):
-            self._or_none(super().save_overload, sig, data)
+            self._or_none(self._folder_of(sig).save_overload, sig, data)
 
     def _or_none(self, use: Callable[..., Any], *args: Any) -> Any:
         folder, refused = cache.cache_place()

@@ -11,28 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...settings.lazy import lazy
 from ...settings.validation import Array
 from ...vector import lanes
-from ...vector.compile import dispatched, inner, intrinsic
+from ...vector.compile import dispatched, inner
+from ...vector.math import sigmoid, sigmoid_of
 from ...vector.memory import aligned
 from ...vector.per_lane import Gathered, entry, per_lane
-from ...vector.reals import Reals
 from ..gradients import exact_gradient, noise_free
 from .tile_sums import sums_room
 
-types = lazy("numba.core", "types")
-
 GROUP = 8
 """Data rows taken together, so that the sum is read and written once for all of them."""
-
-_ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits
-_LOG2E = float(np.log2(np.e))
-_LN2_HIGH = int(np.log(2.0) * 2.0**40) / 2.0**40  # exact times any exponent
-_LN2_LOW = 7.371002565167799e-13
-_EXP = (2.510037583256133e-08, 2.7620075879983494e-07, 2.7557268480310024e-06, 2.4801521322368692e-05,
-        0.00019841269863040545, 0.0013888888917196719, 0.008333333333330065, 0.041666666666624164,
-        0.16666666666666669, 0.5000000000000001)
 
 
 class Data(NamedTuple):
@@ -42,22 +31,6 @@ class Data(NamedTuple):
     targets: Array
     first: Any
     sizes: Any
-
-
-def sigmoid_of(z: Any) -> Any:
-    """1 / (1 + exp(-z)) of `Reals`, from + * / and bits; for z below -708 the value at -708."""
-    size = abs(z)
-    size = size.choose(">", 708.0, 708.0, size)  # a NaN stays
-    # exp(-size) = 2^k exp(r), |r| <= log(2)/2, with a Chebyshev interpolant of (exp(r) - 1 - r) / r^2
-    shifted = size.times(-_LOG2E, _ROUND)
-    k = shifted - _ROUND
-    r = k.times(-_LN2_LOW, k.times(-_LN2_HIGH, -size))
-    series: Any = _EXP[0]
-    for coefficient in _EXP[1:]:
-        series = r.times(series, coefficient)
-    power = z.from_bits((shifted.bits() + 1023) << 52)
-    e = power * (1.0 + (r * r).times(series, r))
-    return z.choose(">=", 0.0, 1.0, e) / (1.0 + e)
 
 
 @noise_free
@@ -111,15 +84,6 @@ def regression_scratch(dim: int, n_lanes: int, dtype: Any, batch_size: int) -> R
     return RegressionScratch(aligned((max(dim, GROUP), n_lanes)), aligned((dim, n_lanes), dtype),
                              aligned((dim, GROUP, n_lanes)), aligned((drawn, n_lanes), np.uint32),
                              sums_room(dim if batch_size else 0))
-
-
-@intrinsic
-def sigmoid(typingctx: Any, z: Any) -> Any:
-    """`sigmoid_of` a number."""
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return sigmoid_of(Reals(builder, args[0])).value
-
-    return types.float64(types.float64), build
 
 
 @inner

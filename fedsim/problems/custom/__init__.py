@@ -1,0 +1,5 @@
+"""Problems of one's own: clients whose gradient is a plain Python function."""
+
+from .problem import Custom
+
+__all__ = ["Custom"]

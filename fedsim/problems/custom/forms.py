@@ -1,0 +1,97 @@
+"""What compiled code sees of a user's gradient: a class for every function, and the bodies of that class.
+
+Bodies are chosen by class and kept on disk by the names of classes, so that each function has one, named by
+its fingerprint: another function is another class, with compiled code and checkpoints of its own.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ...settings.validation import Array
+from ...vector.compile import compiled, dispatched, index_checked, inlined, inner
+from ...vector.per_lane import per_lane
+from ..gradients import exact_gradient, noise_free
+from .functions import frozen
+
+_named_tuple: Any = collections.namedtuple
+_LOCK = threading.Lock()
+_CLASSES: dict[str, Any] = {}
+
+
+@dispatched
+def checked_gradient(problem: Any, client: int, x: Array, out: Array) -> None:
+    """A client's gradient at `x` (R, d) into `out` (R, d), point by point, with its indices checked."""
+
+
+@compiled
+def evaluate_checked(problem, client, x, out):
+    """`checked_gradient`, for Python."""
+    checked_gradient(problem, client, x, out)
+
+
+@compiled
+def evaluate(problem, client, x, scratch, out):
+    """`exact_gradient` of lanes (d, B), for Python."""
+    exact_gradient(problem, client, x, scratch, out)
+
+
+def form_of(gradient: Any, dim: int) -> Any:
+    """The NamedTuple class of problems with this gradient, whose one field is their data.
+
+    Raises
+    ------
+    ValueError
+        Where the function cannot be frozen, see `functions`.
+    """
+    fast = frozen("gradient", gradient, inlined)
+    name = f"Custom_{fast.digest}_{'number' if dim == 1 else 'vector'}"
+    with _LOCK:  # one class for each name, whoever asks
+        if name not in _CLASSES:
+            cls: Any = _named_tuple(name, ["data"])
+            # the cache on disk finds it by its name in this module, in a folder that belongs to it
+            cls.__module__, cls.made_at_run_time = __name__, True
+            globals()[name] = cls
+            _register(cls, inlined(fast.function), dim)
+            careful = frozen("gradient", gradient, index_checked)
+            _register_checked(cls, index_checked(careful.function), dim)
+            _CLASSES[name] = cls
+    return _CLASSES[name]
+
+
+def _register(cls: Any, point: Callable[..., Any], dim: int) -> None:
+    """The body that runs: lane by lane, so that a function of numbers alone vectorises."""
+    @inner
+    def number_row(data, client, x, out):
+        for b in range(x.shape[0]):
+            out[b] = point(per_lane(client, b), x[b], *data)
+
+    @inner
+    def vector_lanes(data, client, x, out):
+        for b in range(x.shape[1]):
+            point(per_lane(client, b), x[:, b], out[:, b], *data)
+
+    def number_gradient(problem, client, x, scratch, out):
+        number_row(problem.data, client, x[0], out[0])
+
+    def vector_gradient(problem, client, x, scratch, out):
+        vector_lanes(problem.data, client, x, out)
+
+    noise_free(cls)
+    exact_gradient.register(cls)(number_gradient if dim == 1 else vector_gradient)
+
+
+def _register_checked(cls: Any, point: Callable[..., Any], dim: int) -> None:
+    def number_points(problem, client, x, out):
+        for k in range(x.shape[0]):
+            out[k, 0] = point(client, x[k, 0], *problem.data)
+
+    def vector_points(problem, client, x, out):
+        for k in range(x.shape[0]):
+            point(client, x[k], out[k], *problem.data)
+
+    checked_gradient.register(cls)(number_points if dim == 1 else vector_points)
+

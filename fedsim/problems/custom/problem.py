@@ -1,0 +1,283 @@
+"""`Custom`: clients with any potential, given by its gradient."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...equality import ByValue
+from ...interfaces import ProblemParts, Scratch
+from ...laws.density import Density
+from ...laws.law import Gaussian, NoTarget
+from ...settings.validation import (
+    Array,
+    array,
+    client_weights,
+    nonnegative,
+    points,
+    positive,
+    set_fields,
+    shape,
+    shown,
+    unmasked,
+    whole,
+)
+from ...vector.memory import aligned
+from ..gradients import NoisyGradients
+from ..pooled import Pooled
+from ..quadratic import Quadratic
+from .forms import evaluate, form_of
+from .trial import try_gradient, try_potential
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Custom(ByValue, ProblemParts):
+    """Clients with potentials of one's own, f = sum_c w_c f_(c), by a plain Python gradient that is compiled.
+
+    In dimension 1 `gradient(client, x, *data)` returns the slope of f_(client) at the number x. In more
+    dimensions `gradient(client, x, out, *data)` writes the gradient at x (d,) into out (d,), in loops over
+    coordinates: it cannot make arrays. It is what FA algorithms follow, f_(c) = f_c / w_c; decentralized
+    algorithms take w_c f_(c) and stale ones the sum.
+
+    What it names (globals, closures, functions that it calls) is copied when the problem is made, and a
+    fingerprint of it is part of checkpoints and of compiled code on disk: a changed constant is another
+    problem, and the same one is not compiled again, in no process. Modules other than math, numpy and fedsim
+    cannot be named.
+
+    Parameters
+    ----------
+    gradient : function
+        Of the client's number, the point, and data. One that numba has compiled is taken as Python wrote it.
+    n_clients : int
+        N.
+    dim : int
+        d.
+    data : tuple of arrays and numbers, or one array
+        Handed to gradient and potential, copied to float64 or int64, read-only and in C order.
+    weights : (N,), optional
+        w_c, positive, summing to one; uniform by default.
+    potential : function, optional
+        `potential(client, x, *data)`, f_(client) at the number x, or at x (d,), in Python. The gradient is
+        compared with it, and in dimension 1 `density` is made of it.
+    curvature : float or (N,), optional
+        Upper bound of every eigenvalue of every client's Hessian, in size. With it step sizes are judged;
+        without, none is.
+    gradient_noise : float, optional
+        Standard deviation per coordinate of normal noise in every evaluation of grad f_(c).
+
+    Raises
+    ------
+    ValueError
+        Naming what was expected and found, for a gradient that cannot be compiled, reads out of range, is
+        not finite or is not that of the potential at a few points; and for other bad arguments.
+
+    Notes
+    -----
+    In one dimension loops over replicas vectorise, if what the function calls does: see `fedsim.math`. In
+    more than about four dimensions a problem class of one's own with a body over rows is faster
+    (docs/own_problems.md has a template). Numbers of `math` and NumPy functions may differ in the last bit
+    between machines.
+
+    Stability is judged on clients of constant curvature, as for `LogisticRegression`: sufficient for FA-LD
+    where potentials are convex.
+
+    Examples
+    --------
+    >>> def gradient(client, x, centres):
+    ...     return x**3 - x - centres[client]
+    >>> def potential(client, x, centres):
+    ...     return x**4 / 4 - x**2 / 2 - centres[client] * x
+    >>> problem = fs.Custom(gradient, n_clients=2, data=[-0.5, 0.5], potential=potential)
+    >>> run = fs.simulate(problem, fs.FALD(0.01, local_steps=2), n_rounds=300, n_replicas=2000, seed=1)
+    >>> round(float(problem.density().variance), 4), bool(abs(run.cov[-1, 0, 0] - 1.04) < 0.1)
+    (1.0418, True)
+    """
+
+    gradient_function: Callable[..., Any]
+    n_clients: int
+    dim: int
+    data: tuple[Any, ...]
+    weights: Array
+    potential_function: Callable[..., Any] | None
+    curvature: Any
+    gradient_noise: float | None = None
+    _form: Any = field(init=False, default=None)
+
+    keeps_gaussian = False
+
+    def __init__(self, gradient: Callable[..., Any], n_clients: int, dim: int = 1, *, data: Any = (),
+                 weights: ArrayLike | None = None, potential: Callable[..., Any] | None = None,
+                 curvature: ArrayLike | None = None, gradient_noise: float | None = None) -> None:
+        clients = whole("n_clients", n_clients, 1)
+        if gradient_noise is not None:
+            gradient_noise = nonnegative("gradient_noise", gradient_noise) or None
+        if potential is not None and not callable(potential):
+            raise ValueError(f"potential={shown(potential)} must be a function or None")
+        set_fields(self, gradient_function=gradient, n_clients=clients, dim=whole("dim", dim, 1),
+                   data=_data(data), weights=client_weights(weights, clients), potential_function=potential,
+                   curvature=_curvature(curvature, clients), gradient_noise=gradient_noise)
+        self._make_form()
+        try_gradient(gradient, self._form, clients, self.dim)
+        if potential is not None:
+            _check_arguments(potential, self.data)
+            try_potential(self.gradient, self._potential, clients, self.dim)
+
+    def _make_form(self) -> None:
+        set_fields(self, _form=form_of(self.gradient_function, self.dim)(self.data))
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a curvature was given."""
+        return self.curvature is not None
+
+    def gradient(self, client: int, x: Any) -> Array:
+        """Exact grad f_(client) at points `x` (..., d)."""
+        number, at = whole("client", client, 0, self.n_clients - 1), points("x", x, self.dim)
+        rows = np.ascontiguousarray(at.reshape(-1, self.dim).T)
+        out = np.empty(rows.shape)
+        evaluate(self._form, number, rows, Scratch(aligned((0, 0)), aligned((0, 0))), out)
+        return np.ascontiguousarray(out.T).reshape(at.shape)
+
+    def _potential(self, client: int, point: Array) -> float:
+        assert self.potential_function is not None
+        at = float(point[0]) if self.dim == 1 else point
+        value = self.potential_function(client, at, *self.data)
+        if np.ndim(value) or not isinstance(value, (int, float, np.number)):
+            raise ValueError(f"potential returns {shown(value)}, of type {type(value).__name__}, at client "
+                             f"{client}; it must return a number")
+        return float(value)
+
+    def potential(self, client: int | None, x: Any) -> Array:
+        """f_(client), or f for None, at points `x` (..., d): (...,)."""
+        if self.potential_function is None:
+            raise ValueError(f"problem={self!r} must have a potential: pass potential= when making it")
+        at = points("x", x, self.dim)
+        flat = at.reshape(-1, self.dim)
+        if client is not None:
+            number = whole("client", client, 0, self.n_clients - 1)
+            values = np.array([self._potential(number, point) for point in flat])
+        else:
+            values = np.array([sum(weight * self._potential(each, point)
+                                   for each, weight in enumerate(self.weights)) for point in flat])
+        return values.reshape(at.shape[:-1])
+
+    def density(self, temperature: float = 1.0, *, centre: float = 0.0, scale: float = 1.0) -> Density:
+        """The target in one dimension, by quadrature: what runs can be compared with.
+
+        Parameters
+        ----------
+        temperature : float
+            tau of exp(-f / tau).
+        centre, scale : float
+            About where it is, and how wide.
+
+        Raises
+        ------
+        ValueError
+            Without a potential, in more dimensions, and where there is no such law or it is not found.
+        """
+        if self.dim > 1:
+            raise ValueError(f"dim={self.dim} must be 1 for quadrature; compare with a reference sample")
+        tau = positive("temperature", temperature)
+        return Density(lambda x: self.potential(None, x[:, None]) / tau, centre=centre, scale=scale)
+
+    def target(self, temperature: float = 1.0) -> Gaussian:
+        """Always raises: nothing is known of it in closed form."""
+        way = ("problem.density() by quadrature" if self.dim == 1 and self.potential_function is not None
+               else "a reference sample")
+        raise NoTarget(f"problem={self!r}: the target has no closed form; compare with {way}")
+
+    def pooled(self) -> Pooled:
+        """f itself as a problem of one client."""
+        return Pooled(self)
+
+    def curvature_problem(self) -> Quadratic:
+        """Clients of the given curvature, on which stability is judged.
+
+        Raises
+        ------
+        ValueError
+            With ``curvature=None``.
+        """
+        if self.curvature is None:
+            raise ValueError(f"problem={self!r} has curvature=None: no step size can be judged; pass an "
+                             "upper bound of all Hessians as curvature=")
+        high = np.broadcast_to(self.curvature, (self.n_clients,))
+        return Quadratic(high, np.zeros((self.n_clients, self.dim)), self.weights)
+
+    def _arrays(self) -> Any:
+        """The NamedTuple that compiled code sees."""
+        return self._form if self.gradient_noise is None else NoisyGradients(self._form, self.gradient_noise)
+
+    def _definition(self) -> dict[str, Any]:
+        """What tells it from other problems: of functions, the gradient's fingerprint alone."""
+        return {"gradient": type(self._form).__name__, "n_clients": self.n_clients, "data": self.data,
+                "weights": self.weights, "curvature": self.curvature, "gradient_noise": self.gradient_noise}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return _remade, (type(self._form).__name__, fields)
+
+    def __repr__(self) -> str:
+        name = getattr(self.gradient_function, "__name__", "?")
+        return (f"Custom({name}, n_clients={self.n_clients}, dim={self.dim}, curvature="
+                f"{shown(self.curvature)}, gradient_noise={self.gradient_noise})")
+
+
+def _remade(name: str, fields: dict[str, Any]) -> Custom:
+    """What was pickled; its gradient was tried where it was made."""
+    made = object.__new__(Custom)
+    set_fields(made, **fields)
+    made._make_form()
+    if type(made._form).__name__ != name:
+        raise ValueError(f"gradient={shown(made.gradient_function)} is another function in this process than "
+                         "where its problem was made: it, or a global that it names, has changed; pass what "
+                         "changes in data=")
+    return made
+
+
+def _data(given: Any) -> tuple[Any, ...]:
+    """Arrays and numbers in the types that compiled code knows."""
+    parts = given if isinstance(given, tuple) else (given,)
+    return tuple(_part(f"data[{i}]" if isinstance(given, tuple) else "data", part)
+                 for i, part in enumerate(parts))
+
+
+def _part(name: str, given: Any) -> Any:
+    unmasked(name, given)
+    try:
+        value = np.asarray(given)
+    except (ValueError, TypeError, OverflowError):
+        value = np.asarray(None)
+    if value.dtype.kind not in "biuf":
+        raise ValueError(f"{name}={shown(given)} has dtype {value.dtype}; it must be a rectangular array of "
+                         "real numbers, or a number")
+    if value.dtype.kind == "u" and value.size and value.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} has the entry {value.max()}; integers must be less than 2^63")
+    kept = np.array(value, dtype=np.float64 if value.dtype.kind == "f" else np.int64, order="C")
+    if kept.ndim == 0:
+        return kept.item()
+    kept.setflags(write=False)
+    return kept
+
+
+def _curvature(given: Any, n_clients: int) -> Any:
+    if given is None or np.ndim(given) == 0:
+        return given if given is None else positive("curvature", given)
+    values = shape("curvature", array("curvature", given, 1), (n_clients,), " (a number, or one per client)")
+    worst = int(np.argmin(values))
+    positive(f"curvature[{worst}]", float(values[worst]))
+    return values
+
+
+def _check_arguments(potential: Callable[..., Any], data: tuple[Any, ...]) -> None:
+    try:
+        inspect.signature(potential).bind(0, 0.0, *data)
+    except TypeError as error:
+        raise ValueError(f"potential={shown(potential)} must take the arguments potential(client, x"
+                         f"{''.join(f', data[{i}]' for i in range(len(data)))}): {error}") from None

@@ -1,0 +1,144 @@
+"""A gradient is tried when its problem is made: what is wrong with it is told then, and not in a run.
+
+It is evaluated at a few points of every client, compiled and with its indices checked, and compared with the
+slopes of the potential where there is one.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...settings.validation import Array, shown
+from ...vector.compile import compiler_says
+from .forms import evaluate_checked
+from .functions import plain_function
+
+N_POINTS = 5
+SLOPES = 1000
+"""Slopes of the potential that are taken, about; each is five evaluations in Python."""
+_FILLED = (1.25, -7.5)
+"""What stands in `out` before: whoever leaves it there has not written."""
+_TOLERANCE = 1e-6
+
+
+def points_to_try(dim: int) -> Array:
+    """Points (N_POINTS, d) on the scale of one."""
+    return np.random.default_rng(0).standard_normal((N_POINTS, dim))
+
+
+def try_gradient(gradient: Callable[..., Any], form: Any, n_clients: int, dim: int) -> None:
+    """Raise ValueError unless this function is a finite gradient of every client.
+
+    `form` is the compiled form, which holds the data.
+    """
+    _try_in_python(gradient, form.data, dim)
+    points, file = points_to_try(dim), plain_function("gradient", gradient).__code__.co_filename
+    for client in range(n_clients):
+        found = [_evaluated(form, client, points, fill, file) for fill in _FILLED]
+        _check_values(found, client, points)
+
+
+def _signature(dim: int, data: Sequence[Any]) -> str:
+    names = ["client", "x", *(["out"] if dim > 1 else []), *(f"data[{i}]" for i in range(len(data)))]
+    return f"gradient({', '.join(names)})"
+
+
+def _try_in_python(gradient: Callable[..., Any], data: tuple[Any, ...], dim: int) -> None:
+    """What the interpreter can tell more plainly: arguments, and what is returned."""
+    wanted, function = _signature(dim, data), plain_function("gradient", gradient)
+    point = points_to_try(dim)[0]
+    args = (0, float(point[0])) if dim == 1 else (0, point, np.full(dim, np.nan))
+    try:
+        inspect.signature(function).bind(*args, *data)
+    except TypeError as error:
+        raise ValueError(f"gradient={shown(function)} must take the arguments {wanted} in dimension {dim}: "
+                         f"{error}") from None
+    try:
+        with np.errstate(all="ignore"):
+            returned = function(*args, *data)
+    except Exception as error:
+        raise ValueError(f"gradient fails at client 0 and x={shown(args[1])}: {type(error).__name__}: "
+                         f"{error}; it must be computed for every client and point, as {wanted}") from None
+    if dim == 1 and (np.ndim(returned) or not isinstance(returned, (int, float, np.number, np.bool_))):
+        raise ValueError(f"gradient returns {shown(returned)}, of type {type(returned).__name__}, at client "
+                         f"0; in dimension 1 it must return a number: the slope at the number x")
+    if dim > 1 and returned is not None:
+        raise ValueError(f"gradient returns {shown(returned)}; in dimension {dim} it must write into out, "
+                         f"{wanted}, and return nothing")
+
+
+def _evaluated(form: Any, client: int, points: Array, fill: float, file: str) -> Array:
+    """The gradients at points, where `out` held `fill` before; `file` is that of the function."""
+    out, x = np.full(points.shape, fill), points.copy()
+    try:
+        evaluate_checked(form, client, x, out)
+    except IndexError:
+        raise ValueError(f"gradient of client {client} reads or writes out of range: an index must be less "
+                         "than the length of its axis, in x, out and every array of data") from None
+    except Exception as error:
+        said = compiler_says(error, file)
+        if said is None:
+            raise ValueError(f"gradient of client {client} fails: {type(error).__name__}: {error}") from None
+        raise ValueError(f"gradient cannot be compiled: {said}") from None
+    if not np.array_equal(x, points):
+        raise ValueError(f"gradient of client {client} writes into x; it must write into out alone")
+    return out
+
+
+def _check_values(found: list[Array], client: int, points: Array) -> None:
+    """Raise ValueError unless both evaluations wrote the same finite numbers."""
+    kept = (found[0] == _FILLED[0]) & (found[1] == _FILLED[1])
+    if kept.any():
+        k, i = map(int, np.argwhere(kept)[0])
+        raise ValueError(f"gradient of client {client} leaves out[{i}] as it is at x={shown(points[k])}; it "
+                         "must write every coordinate, as out[i] = ... (out = ... would write none)")
+    bad = ~np.isfinite(found[0]) | ~np.isfinite(found[1])
+    if bad.any():
+        k, i = map(int, np.argwhere(bad)[0])
+        raise ValueError(f"gradient of client {client} at x={shown(points[k])} has coordinate {i} = "
+                         f"{found[0][k, i]}; it must be finite")
+    differ = found[0] != found[1]
+    if differ.any():
+        k, i = map(int, np.argwhere(differ)[0])
+        raise ValueError(f"gradient of client {client} at x={shown(points[k])} has coordinate {i} = "
+                         f"{found[0][k, i]:.8g}, and then {found[1][k, i]:.8g}; it must depend on its "
+                         "arguments alone, not on random numbers (see gradient_noise) nor on what stood in "
+                         "out")
+
+
+def try_potential(gradient: Callable[[int, Array], Array], potential: Callable[[int, Array], float],
+                  n_clients: int, dim: int) -> None:
+    """Raise ValueError where a client's gradient is not the slope of its potential.
+
+    Slopes are central differences of fourth order, with errors of about 1e-11 of the potential.
+    """
+    points = points_to_try(dim)
+    count = min(n_clients, max(2, SLOPES // (N_POINTS * dim)))
+    for client in np.unique(np.linspace(0, n_clients - 1, count).astype(int)).tolist():
+        for point, slopes in zip(points, gradient(client, points), strict=True):
+            value = potential(client, point)
+            if not np.isfinite(value):
+                raise ValueError(f"potential of client {client} at x={shown(point)} is {value}; it must be "
+                                 "finite")
+            for i in range(dim):
+                slope = _slope(potential, client, point, i)
+                if not abs(slope - slopes[i]) <= _TOLERANCE * max(1.0, abs(value), abs(slope)):
+                    raise ValueError(
+                        f"gradient of client {client} at x={shown(point)} has coordinate {i} = "
+                        f"{slopes[i]:.8g}, and the potential's slope there is {slope:.8g}; gradient must be "
+                        "that of potential")
+
+
+def _slope(potential: Callable[[int, Array], float], client: int, point: Array, i: int) -> float:
+    size = 6e-6 * max(1.0, abs(float(point[i])))
+    step = np.zeros(len(point))
+    step[i] = size
+
+    def at(count: int) -> float:
+        return potential(client, point + count * step)
+
+    return (8.0 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12.0 * size)

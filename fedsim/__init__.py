@@ -32,7 +32,8 @@ __all__ = [
     "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "Custom", "Density", "DivergedError", "Gaussian",
     "GaussianMean", "Law", "LinearRegression", "LogisticRegression", "Participation", "Quadratic", "Run",
     "StaleSGHMC", "StaleSGLD", "UnstableStepSize", "Workers", "estimators", "explain", "load", "math",
-    "network", "papers", "recorded_rounds", "sample_path", "schedules", "shards", "simulate", "validate", "warm_up",
+    "network", "papers", "recorded_rounds", "sample_path", "schedules", "shards", "simulate", "validate",
+    "warm_up",
 ]
 
 for _module in (distance, estimators, math, network, schedules):  # `import fedsim.network` and the like

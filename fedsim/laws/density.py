@@ -16,10 +16,11 @@ from .law import Gaussian
 
 CubicSpline = lazy("scipy.interpolate", "CubicSpline")
 
-_REACH = 60.0
-"""x = centre + scale sinh(t) is looked at for t up to this in size: 5e25 scales away."""
-_COARSE, _FINE = 2401, 8001
-_NEGLIGIBLE = 1e-18
+_REACH = 150.0
+"""x = centre + scale sinh(t) is looked at for t up to this in size: 7e64 scales away."""
+_COARSE, _FINE = 6001, 8001
+_NEGLIGIBLE = 1e-60
+"""Of the largest weight; small, so that heavy tails have their moments."""
 _ACCURACY = 1e-9
 """Relative to the whole; half as many points have to give the same."""
 
@@ -92,9 +93,9 @@ class Density:
         return t, np.exp(lowest - cost), lowest
 
     def _sums(self, weights: Array, t: Array) -> Array:
-        """Integrals of 1, u and u^2, with u = sinh(t)."""
-        u = np.sinh(t)
-        return np.array([(weights * u**power).sum() for power in range(3)]) * (t[1] - t[0])
+        """Integrals of 1 and of two functions that every law has means of."""
+        tests = np.ones(len(t)), np.tanh(t), 1.0 / np.cosh(t)
+        return np.array([(weights * values).sum() for values in tests]) * (t[1] - t[0])
 
     def _integral(self, values: Array) -> Any:
         """Integrals up to a place in t, of these values times the law."""

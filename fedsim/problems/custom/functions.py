@@ -1,8 +1,8 @@
 """A user's function as it is now: a copy that nothing outside can change any more, and its fingerprint.
 
 numba reads what a function names (globals, closures) when it compiles, which may be long after the problem
-was made. So the copy names copies, and the fingerprint is of what they hold: two functions share compiled code
-and checkpoints only where they compute the same.
+was made. So the copy names copies, and the fingerprint is of what they hold: two functions share compiled
+code and checkpoints only where they compute the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions that compute something else never share compiled code or a checkpoint; the same ones always do."""
+"""Functions that compute something else never share compiled code or a checkpoint; equal ones always do."""
 
 import os
 import pickle
@@ -121,7 +121,7 @@ def test_a_function_that_is_another_one_elsewhere_is_refused(monkeypatch):
     kept = pickle.dumps(fs.Custom(by_global, 2))
     assert pickle.loads(kept) == fs.Custom(by_global, 2)
     monkeypatch.setattr(sys.modules[__name__], "FACTOR", 5.0)
-    with pytest.raises(ValueError, match="is another function in this process than where its problem was made"):
+    with pytest.raises(ValueError, match="is another function in this process than where its problem"):
         pickle.loads(kept)
 
 
@@ -148,8 +148,9 @@ def test_a_second_process_compiles_nothing(tmp_path):
     program.write_text(textwrap.dedent(PROGRAM))
 
     def run(factor):
-        said = subprocess.run([sys.executable, program, str(factor)], capture_output=True, text=True, check=True,
-                              env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}).stdout.split()
+        said = subprocess.run([sys.executable, program, str(factor)], capture_output=True, text=True,
+                              check=True, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+                              ).stdout.split()
         return int(said[0]), said[1]
 
     first, second, other, third = run(1.0), run(1.0), run(2.0), run(1.0)

@@ -7,7 +7,8 @@ from scipy import stats
 import fedsim as fs
 
 KNOWN = {
-    "normal": (stats.norm(0.3, 1.7), {}), "student": (stats.t(5), {}), "logistic": (stats.logistic(1.0, 0.4), {}),
+    "normal": (stats.norm(0.3, 1.7), {}), "student": (stats.t(5), {}),
+    "logistic": (stats.logistic(1.0, 0.4), {}),
     "far and narrow": (stats.norm(1e4, 0.01), {"centre": 1e4 + 0.1, "scale": 0.05}),
     "two": (None, {}), "wide": (stats.norm(-3.0, 100.0), {})}
 

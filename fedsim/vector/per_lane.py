@@ -9,7 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compile import dispatched
+from ..settings.lazy import lazy
+from .compile import dispatched, intrinsic
+
+cgutils, types = lazy("numba.core", "cgutils", "types")
+arrays = lazy("numba.np.arrayobj")
 
 
 class Gathered(NamedTuple):
@@ -37,6 +41,30 @@ def element(table: Any, client: Any, i: int, j: int) -> Any:
 @dispatched
 def per_lane(value: Any, lane: int) -> Any:
     """The value in this lane: of a scalar, an array over lanes, or a `Gathered`."""
+
+
+def lane_vector(dim: int) -> Any:
+    """Of rows (dim, B) and a lane: a view of the numbers of that lane, whose length the compiler knows.
+
+    So loops over it are unrolled, and a loop over lanes around them vectorises.
+    """
+    @intrinsic
+    def vector(typingctx: Any, rows: Any, lane: Any) -> Any:
+        kind = types.Array(rows.dtype, 1, "A", readonly=not rows.mutable)
+
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            source = context.make_array(signature.args[0])(context, builder, args[0])
+            view = context.make_array(kind)(context, builder)
+            size = context.get_constant(types.intp, dim)
+            arrays.populate_array(
+                view, data=builder.gep(source.data, [args[1]]), shape=[size],
+                strides=[cgutils.unpack_tuple(builder, source.strides)[0]],
+                itemsize=source.itemsize, meminfo=None)
+            return view._getvalue()
+
+        return kind(rows, types.int64), build
+
+    return vector
 
 
 # an element is read directly: a view of a column costs as much as eight lanes of arithmetic

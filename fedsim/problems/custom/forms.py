@@ -13,11 +13,13 @@ from typing import Any
 
 from ...settings.validation import Array
 from ...vector.compile import compiled, dispatched, index_checked, inlined, inner
-from ...vector.per_lane import per_lane
+from ...vector.per_lane import lane_vector, per_lane
 from ..gradients import exact_gradient, noise_free
 from .functions import frozen
 
 _named_tuple: Any = collections.namedtuple
+UNROLLED = 8
+"""Up to this dimension the compiler is told how many coordinates there are."""
 _LOCK = threading.Lock()
 _CLASSES: dict[str, Any] = {}
 
@@ -48,7 +50,7 @@ def form_of(gradient: Any, dim: int) -> Any:
         Where the function cannot be frozen, see `functions`.
     """
     fast = frozen("gradient", gradient, inlined)
-    name = f"Custom_{fast.digest}_{'number' if dim == 1 else 'vector'}"
+    name = f"Custom_{fast.digest}_{dim if dim <= UNROLLED else 'many'}"
     with _LOCK:  # one class for each name, whoever asks
         if name not in _CLASSES:
             cls: Any = _named_tuple(name, ["data"])
@@ -69,10 +71,19 @@ def _register(cls: Any, point: Callable[..., Any], dim: int) -> None:
         for b in range(x.shape[0]):
             out[b] = point(per_lane(client, b), x[b], *data)
 
+    vector = lane_vector(dim)
+
     @inner
-    def vector_lanes(data, client, x, out):
+    def short_vectors(data, client, x, out):
+        for b in range(x.shape[1]):
+            point(per_lane(client, b), vector(x, b), vector(out, b), *data)
+
+    @inner
+    def long_vectors(data, client, x, out):
         for b in range(x.shape[1]):
             point(per_lane(client, b), x[:, b], out[:, b], *data)
+
+    vector_lanes = short_vectors if dim <= UNROLLED else long_vectors
 
     def number_gradient(problem, client, x, scratch, out):
         number_row(problem.data, client, x[0], out[0])

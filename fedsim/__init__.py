@@ -23,17 +23,19 @@ from .problems.quadratic import Quadratic
 from .problems.regression import LinearRegression, LogisticRegression
 from .settings import network, schedules
 from .settings.participation import Participation
+from .settings.participation_fixed import FixedParticipation
+from .settings.participation_independent import IndependentParticipation
 from .settings.staleness import Workers
 from .settings.validation import UnstableStepSize
 from .vector import math
 from .vector.cache import CacheWarning
 
 __all__ = [
-    "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "Custom", "Density", "DivergedError", "Gaussian",
-    "GaussianMean", "Law", "LinearRegression", "LogisticRegression", "Participation", "Quadratic", "Run",
-    "StaleSGHMC", "StaleSGLD", "UnstableStepSize", "Workers", "estimators", "explain", "load", "math",
-    "network", "papers", "recorded_rounds", "sample_path", "schedules", "shards", "simulate", "validate",
-    "warm_up",
+    "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "Custom", "Density", "DivergedError",
+    "FixedParticipation", "Gaussian", "GaussianMean", "IndependentParticipation", "Law", "LinearRegression",
+    "LogisticRegression", "Participation", "Quadratic", "Run", "StaleSGHMC", "StaleSGLD", "UnstableStepSize",
+    "Workers", "estimators", "explain", "load", "math", "network", "papers", "recorded_rounds", "sample_path",
+    "schedules", "shards", "simulate", "validate", "warm_up",
 ]
 
 for _module in (distance, estimators, math, network, schedules):  # `import fedsim.network` and the like

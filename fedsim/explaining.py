@@ -78,11 +78,9 @@ def explain(problem: Problem, algorithm: SimulatedAlgorithm) -> Explanation:
     """
     validate_sizes(problem, algorithm)
     offers("algorithm", algorithm, SimulatedAlgorithm)
-    active = algorithm.n_active(problem)
-    drawn = active != problem.n_clients or algorithm.variance_factor(problem) > 0.0
     clients = "1 client" if problem.n_clients == 1 else f"{problem.n_clients} clients"
     title = (f"{type(algorithm).__name__} on {type(problem).__name__}: {clients}, "
-             f"{f'{active} drawn' if drawn else 'all active'} in a round, dimension {problem.dim}")
+             f"{algorithm._who(problem)} in a round, dimension {problem.dim}")
     followed, bound = algorithm._bind(problem, None)
     laws = [("exact law", words(problem, algorithm)) for words in EXPLAINERS]
     return Explanation(title, (

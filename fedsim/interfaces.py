@@ -9,7 +9,7 @@ Names with an underscore are called by the engine alone. Shapes: N clients, dime
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
@@ -163,6 +163,10 @@ class AlgorithmParts(Protocol):
         offers("problem", problem, Problem)
         return 0.0
 
+    def _who(self, problem: Problem) -> str:
+        """Who takes part in a round, in words."""
+        return "all active"
+
     def _steps(self, n_rounds: int) -> int:
         """Steps in `n_rounds` rounds: what schedules and streams count."""
         return n_rounds
@@ -195,8 +199,8 @@ class AlgorithmParts(Protocol):
 class Algorithm(AlgorithmParts, Protocol):
     """What an algorithm must offer, also one that has laws and is never simulated."""
 
-    def costs(self, problem: Problem, n_rounds: int) -> dict[str, int]:
-        """What one replica costs: communications, gradient_evaluations and floats_sent."""
+    def costs(self, problem: Problem, n_rounds: int) -> Mapping[str, float]:
+        """What one replica costs: communications, gradient_evaluations and floats_sent; expected where random."""
 
     def stability(self, problem: Problem) -> Stability:
         """Growth of the round map at the largest step size, and the step-size limit."""

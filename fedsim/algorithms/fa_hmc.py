@@ -23,7 +23,6 @@ import numpy as np
 
 from ..interfaces import Problem
 from ..problems.quadratic import Quadratic
-from ..settings.participation import Participation
 from ..settings.validation import Array, fraction, one_of, whole
 from ..stability.federated import Modes, powers_shift, turned_back
 from ..stability.leapfrog import leapfrog_shift, resonant
@@ -57,8 +56,10 @@ class FAHMC(Federated):
     first_round : "none", "exact" or "printed"
         With "stale", what round 0 does, which has no round before it: no correction; the anchor 0
         with its true gradient; or the anchor 0 with the server's gradient set to zero, as printed.
-    participation : Participation, optional
-        Clients drawn each round; all by default.
+    participation : optional
+        Who takes part in a round, all clients by default: `Participation`, drawn by a scheme;
+        `IndependentParticipation`, who answers by chance; or `FixedParticipation`, known sets, which may be
+        given as a sequence or an array.
 
     Source: FA-HMC Algorithm 3, section 6, Algorithm B.2.
 
@@ -74,7 +75,7 @@ class FAHMC(Federated):
     shared_noise: float = 1.0
     debias: str | None = None
     first_round: str = "none"
-    participation: Participation | None = None
+    participation: Any = None
 
     def __post_init__(self) -> None:
         self._normalise()
@@ -135,6 +136,13 @@ class FAHMC(Federated):
         if vectors is None:  # each coordinate by itself
             return _debiased(self, values[..., None, None], shifts[..., None, None], problem.weights)
         return _debiased(self, problem.hessians, turned_back(shifts, vectors), problem.weights)
+
+    def _idle(self, shifts: Array) -> Array:
+        idle = super()._idle(shifts)
+        if self.debias == "stale" and shifts.ndim > 2:  # it remembers as the others do
+            half = shifts.shape[-1] // 2
+            idle[..., half:, :] = shifts[:1, ..., half:, :]
+        return idle
 
     def _kernel(self, problem: Problem) -> FAHMCKernel:
         """The NamedTuple that compiled code sees."""

@@ -13,7 +13,8 @@ from ..vector import lanes
 from ..vector.compile import Nothing, dispatched, inner
 from ..vector.trajectories import Modes, from_modes, to_modes, trajectory_in_modes, trajectory_of_normals
 from .bodies import advance, step_size_at
-from .federated import begin_round, federated_round, local_update, receive, receive_value, send, send_value
+from .clients import local_update
+from .federated import begin_round, federated_round, receive, receive_value, send, send_value
 
 STALE, FRESH = 1, 2
 FIRST_ROUND = {"none": 0, "exact": 1, "printed": 2}

@@ -24,7 +24,8 @@ from ..settings.participation import Participation
 from ..settings.validation import Array, fraction, positive
 from ..stability.minibatch import Radius
 from .bodies import advance, step_size_at
-from .federated import Federated, begin_round, federated_round, local_update
+from .clients import local_update
+from .federated import Federated, begin_round, federated_round
 
 
 class FALDKernel(NamedTuple):
@@ -69,8 +70,10 @@ class FALD(Federated):
     shared_noise : float
         Fraction of the averaged noise's variance that is common to all clients: this paper's rho^2, where
         `FAHMC` has its paper's rho.
-    participation : Participation, optional
-        Clients drawn each round; all by default.
+    participation : optional
+        Who takes part in a round, all clients by default: `Participation`, drawn by a scheme;
+        `IndependentParticipation`, who answers by chance; or `FixedParticipation`, known sets, which may be
+        given as a sequence or an array.
 
     Raises
     ------
@@ -90,7 +93,7 @@ class FALD(Federated):
     local_steps: int = 1
     temperature: float = 1.0
     shared_noise: float = 0.0
-    participation: Participation | None = None
+    participation: Any = None
     _name = "FA-LD"
 
     def __post_init__(self) -> None:

@@ -48,3 +48,30 @@ def draw_clients(lane_set, round, replace, cumulative_weights, drawn, pool):
                 chosen = pool[other, b]
                 pool[other, b] = pool[slot, b]
                 drawn[slot, b] = chosen
+
+
+@inner
+def draw_answers(lane_set, round, weights, probabilities, unbiased, drawn, shares):
+    """Who answers in a round, anew in every lane: clients in ascending order into `drawn` (N, B).
+
+    Their shares go into `shares` (N, B); in slots that a lane does not need it is 0, and the client its last
+    one. Returns how many slots some lane needs.
+    """
+    most = 0
+    for b in range(drawn.shape[1]):
+        count, total = 0, 0.0
+        for client in range(weights.shape[0]):
+            if _uniform(lane_set, b, round, client) < probabilities[client]:
+                drawn[count, b] = client
+                total += weights[client]
+                count += 1
+        for slot in range(drawn.shape[0]):
+            if slot >= count:
+                drawn[slot, b] = drawn[count - 1, b] if count > 0 else 0
+                shares[slot, b] = 0.0
+            else:
+                client = drawn[slot, b]
+                shares[slot, b] = weights[client] / (probabilities[client] if unbiased else total)
+        if count > most:
+            most = count
+    return most

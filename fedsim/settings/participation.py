@@ -1,17 +1,59 @@
-"""How many clients take part in a round, and by which scheme they are drawn."""
+"""Who takes part in a round: clients drawn by a scheme; what every kind of participation offers.
+
+The server moves by x' = x + sum_c s_c (beta_c - x) with shares s_c of the clients' values beta_c, 0 of those
+that do not take part. Shares that sum to one make it their average.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .validation import one_of, shown, whole
+from .validation import Array, one_of, shown, whole
+
+
+class Shares(NamedTuple):
+    """Mean (N,) and covariance (N, N) of the clients' shares s in a round, of rounds that are alike."""
+
+    mean: Array
+    cov: Array
+
+
+class TakesPart:
+    """What every kind of participation offers."""
+
+    def check(self, problem: Any) -> None:
+        """Raise ValueError unless the clients of this problem can take part so."""
+        raise NotImplementedError
+
+    def require(self, n_rounds: int) -> None:
+        """Raise ValueError unless it is known who takes part in each of so many rounds."""
+
+    def most_active(self, n_clients: int) -> int:
+        """The largest number of clients that work in a round, one drawn twice counted twice."""
+        raise NotImplementedError
+
+    def total_active(self, n_clients: int, n_rounds: int) -> float:
+        """How many clients work in so many rounds, all together; expected where the number is random."""
+        return n_rounds * self.most_active(n_clients)
+
+    def words(self, n_clients: int) -> str:
+        """Who takes part, for `fedsim.explain`."""
+        raise NotImplementedError
+
+
+def clients_of(problem: Any) -> tuple[int, Array]:
+    """N and the weights, or a ValueError where a problem has none."""
+    try:
+        return problem.n_clients, problem.weights
+    except AttributeError:
+        raise ValueError(f"problem={shown(problem)} must have n_clients and weights") from None
 
 
 @dataclass(frozen=True)
-class Participation:
+class Participation(TakesPart):
     """`n_active` clients a round, drawn anew for every round and replica.
 
     Parameters
@@ -52,10 +94,7 @@ class Participation:
 
     def check(self, problem: Any) -> None:
         """Raise ValueError unless this problem's clients can be drawn so."""
-        try:
-            n_clients, weights = problem.n_clients, problem.weights
-        except AttributeError:
-            raise ValueError(f"problem={shown(problem)} must have n_clients and weights") from None
+        n_clients, weights = clients_of(problem)
         if self.replace:
             return
         if self.n_active > n_clients:
@@ -76,3 +115,15 @@ class Participation:
         if self.replace:
             return 1.0 / self.n_active
         return (n_clients - self.n_active) / (self.n_active * (n_clients - 1))
+
+    def most_active(self, n_clients: int) -> int:
+        return self.n_active
+
+    def words(self, n_clients: int) -> str:
+        everyone = self.n_active == n_clients and self.variance_factor(n_clients) == 0.0
+        return "all active" if everyone else f"{self.n_active} drawn"
+
+    def shares(self, weights: Array) -> Shares:
+        """Moments of the clients' shares: w, and f (diag w - w w') with f the `variance_factor`."""
+        return Shares(weights, self.variance_factor(len(weights)) * (np.diag(weights)
+                                                                     - np.outer(weights, weights)))

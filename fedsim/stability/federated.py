@@ -12,6 +12,7 @@ import numpy as np
 from ..interfaces import Problem
 from ..problems.quadratic import Quadratic
 from ..settings.validation import Array
+from .averaging import Averaging, ByScheme
 from .minibatch import Judged, Radius, batch_response, federated_radius, forgets, stable_below
 from .search import Stability, largest_stable, round_radius, scalar_round_radius
 
@@ -53,6 +54,14 @@ class FederatedStability(Judged):
             return powers_shift(total[..., 0, 0], self.local_steps)
         return _matrix_power_shift(total, self.local_steps)[..., 0, 0]
 
+    def _averaging(self, problem: Problem) -> Averaging | None:
+        """How the server averages, where that is otherwise than over all clients or those of a scheme."""
+        return None
+
+    def _idle(self, shifts: Array) -> Array:
+        """The shift (1, ...) of one client more, which keeps the server's value."""
+        return np.zeros_like(shifts[:1])
+
     def _search(self, radius: Radius, largest: float) -> tuple[float, int]:
         """Where the search for the limit begins, a stable step size, and how often it takes 2 % more.
 
@@ -73,6 +82,10 @@ class FederatedStability(Judged):
         """Radius of the round map for a constant step size, see `Stability.radius`."""
         with np.errstate(over="ignore", invalid="ignore"):
             shifts = self._round_shifts(problem, modes, eta)
+            chosen = self._averaging(problem)
+            if chosen is not None:
+                idle = np.concatenate([shifts, self._idle(shifts)])
+                return chosen.radius(idle)
             find = scalar_round_radius if shifts.ndim == 2 else round_radius
             return find(shifts, problem.weights, self.variance_factor(problem))
 
@@ -83,8 +96,8 @@ class FederatedStability(Judged):
         response, remark = batch_response(problem, table=width**2)
         if response is None:
             return None, remark
-        return federated_radius(problem, response, self._evaluations, self.local_steps,
-                                self.variance_factor(problem)), remark
+        chosen = self._averaging(problem) or ByScheme(problem.weights, self.variance_factor(problem))
+        return federated_radius(problem, response, self._evaluations, self.local_steps, chosen), remark
 
     def _exact_radius(self, problem: Quadratic, step: float) -> float:
         return self._radius_at(problem, curvatures(problem), step)
@@ -104,6 +117,10 @@ class FederatedStability(Judged):
             return self._radius_at(problem, modes, eta)
 
         below, scan = self._search(radius, largest)
+        if self._averaging(problem) is not None:  # shares that vary much may need far smaller steps
+            least = 1e-12 * below
+            while below > least and not radius(below) < 1.0:
+                below, scan = 0.5 * below, scan + 36
         value, limit, source = radius(step), largest_stable(radius, below, scan=scan), self._source(largest)
         stable = value < 1.0 or step < below  # a tiny step's radius rounds to one
         if value == 1.0 and not stable and step < limit:

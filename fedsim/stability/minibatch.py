@@ -22,6 +22,7 @@ from ..interfaces import AlgorithmParts, Problem
 from ..problems.quadratic import Quadratic
 from ..settings.lazy import lazy
 from ..settings.validation import Array
+from .averaging import Averaging, root_of
 from .own_blocks import SymmetricGossip
 from .search import Stability, largest_stable
 
@@ -178,7 +179,7 @@ def momentum_radius(problem: Problem, response: Array, mixing: Array, friction: 
 
         length = (2 * size) ** 2
         if 2 * size <= SMALL:
-            return _root(np.stack([apply(row) for row in np.eye(length)], axis=1))
+            return root_of(np.stack([apply(row) for row in np.eye(length)], axis=1))
         operator = arpack.LinearOperator((length, length), apply, dtype=np.float64)
         values, vectors = arpack.eigs(operator, k=1, v0=starts[0], which="LM", ncv=40, tol=1e-9)
         # near what the next step size needs; the identity keeps it inside the cone
@@ -210,14 +211,13 @@ def forgets(evaluations: list[tuple[Array, Array]]) -> bool:
 
 def federated_radius(problem: Problem, response: Array,
                      evaluations: Callable[[float], list[tuple[Array, Array]]], local_steps: int,
-                     factor: float) -> Radius:
+                     averaging: Averaging) -> Radius:
     """Root of the radius of the second-moment map of a round, as a function of the step size.
 
     A local update makes `evaluations`, s -> F s - k g(theta) for (F, k), of the state s = (theta, rest) with
-    rest = 0 where the round begins; `factor` is `Participation.variance_factor`.
+    rest = 0 where the round begins.
     """
-    hessians, weights = problem.curvature_problem().dense_hessians, problem.weights
-    clients, dim = problem.n_clients, problem.dim
+    hessians, clients, dim = problem.curvature_problem().dense_hessians, problem.n_clients, problem.dim
     square, unit = dim * dim, np.eye(problem.dim)
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -238,16 +238,6 @@ def federated_radius(problem: Problem, response: Array,
         update = covs[:, :, :dim, :dim].reshape(clients, square, square).swapaxes(1, 2)
         own = np.linalg.matrix_power(update, local_steps if alike else 1)
         maps = np.linalg.matrix_power(maps[:, :dim, :dim], local_steps if alike else 1)
-        alone = np.einsum("cij,ckl->cikjl", maps, maps).reshape(own.shape)
-        mean = np.tensordot(weights, maps, axes=1)
-        together = np.kron(mean, mean) + np.tensordot(weights**2, own - alone, axes=1)
-        return _root((1.0 - factor) * together + factor * np.tensordot(weights, own, axes=1))
+        return averaging.second_radius(maps, own)
 
     return radius
-
-
-def _root(table: Array) -> float:
-    """Root of the spectral radius."""
-    if not np.isfinite(table).all():
-        return float("inf")
-    return float(np.sqrt(np.abs(np.linalg.eigvals(table)).max()))

@@ -125,8 +125,12 @@ def round_radius(shifts: np.ndarray, weights: np.ndarray, factor: float) -> floa
     mean = np.tensordot(weights, shifts, axes=1)
     if factor == 0.0:
         return radius_of(float(gaps_to_one(np.linalg.eigvals(mean)).min()))
+    return random_radius(mean, np.sqrt(factor * weights).reshape(-1, *[1] * mean.ndim) * (shifts - mean))
+
+
+def random_radius(mean: np.ndarray, gaps: np.ndarray) -> float:
+    """Root of the radius of S -> M S M' + sum_k H_k S H_k' for M = I + `mean` and the H_k in `gaps`."""
     unit = np.eye(mean.shape[-1])
-    gaps = np.sqrt(factor * weights).reshape(-1, *[1] * mean.ndim) * (shifts - mean)
     if mean.ndim == 3 or len(mean) <= SMALL_CONE:
         half = unit + 0.5 * mean
         second = _products(mean, half) + _products(half, mean)
@@ -154,7 +158,12 @@ def scalar_round_radius(shifts: np.ndarray, weights: np.ndarray, factor: float) 
     mean = weights @ shifts
     if factor == 0.0:
         return radius_of(float(gaps_to_one(mean).min()))
-    return _root_radius(float((-mean * (2.0 + mean) - factor * (weights @ (shifts - mean) ** 2)).min()))
+    return scalar_random_radius(mean, factor * (weights @ (shifts - mean) ** 2))
+
+
+def scalar_random_radius(mean: np.ndarray, spread: np.ndarray) -> float:
+    """`random_radius` for coordinates that do not mix, with the sums of squares of the H_k."""
+    return _root_radius(float((-mean * (2.0 + mean) - spread).min()))
 
 
 def _root_radius(lost: float) -> float:

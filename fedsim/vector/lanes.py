@@ -70,6 +70,13 @@ def axpy(out, a, x):
 
 
 @inner
+def add_share(out, share, x, centre):
+    """out += share (x - centre) where the share is not zero, whatever x is elsewhere"""
+    for b in range(out.shape[0]):
+        out[b] += share[b] * (x[b] - centre[b]) if share[b] != 0.0 else 0.0
+
+
+@inner
 def add_squares(out, x):
     """out += x^2"""
     for b in range(out.shape[0]):

@@ -16,7 +16,8 @@ from fedsim.algorithms.fa_hmc_update import (
     send_from,
     set_anchor,
 )
-from fedsim.algorithms.federated import begin_round, federated_round, local_update, receive, send
+from fedsim.algorithms.clients import local_update
+from fedsim.algorithms.federated import begin_round, federated_round, receive, send
 from fedsim.problems.gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
 from fedsim.random.slots import normal_row
 from fedsim.vector import lanes

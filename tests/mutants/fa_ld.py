@@ -7,16 +7,9 @@ from problems import contrasted
 
 import fedsim as fs
 from fedsim.algorithms.bodies import advance, step_size_at
+from fedsim.algorithms.clients import average_clients, choose_clients, local_update, step_clients
 from fedsim.algorithms.fa_ld import FALDKernel
-from fedsim.algorithms.federated import (
-    average_clients,
-    begin_round,
-    choose_clients,
-    local_update,
-    receive,
-    send,
-    step_clients,
-)
+from fedsim.algorithms.federated import begin_round, receive, send
 from fedsim.problems.gradients import langevin, stochastic_gradient
 from fedsim.random.normals import normals
 from fedsim.random.slots import Normals, normal_row
@@ -121,8 +114,8 @@ SHARE = FA_LD.switch("scheme II averages over all clients' number", "scheme II")
 @advance.register(FA_LD.kernel)
 def _round(kernel, problem, lane_set, work, round):
     fault = kernel.fault
-    choose_clients(kernel.clients, lane_set, work, 0 if fault == SAME_CLIENTS else round)
-    for slot in range(work.local.shape[0]):
+    active = choose_clients(kernel.clients, lane_set, work, 0 if fault == SAME_CLIENTS else round)
+    for slot in range(active):
         if not (fault == UNHEARD and round > 0):
             receive(kernel, work, slot)
     begin_round(kernel, problem, lane_set, work, round)
@@ -132,10 +125,10 @@ def _round(kernel, problem, lane_set, work, round):
     for step in range(first, last):
         if kernel.shared_noise > 0.0:
             normals(lane_set, SHARED_NOISE, step, 0, work.shared.rows[0])
-        step_clients(kernel.clients, kernel, problem, lane_set, work, step, True, shared)
-    for slot in range(work.local.shape[0]):
+        step_clients(kernel.clients, kernel, problem, lane_set, work, step, True, active, shared)
+    for slot in range(active):
         send(kernel, work, slot)
-    average_clients(kernel.clients, work)
+    average_clients(kernel.clients, work, round, active)
 
 
 @begin_round.register(FA_LD.kernel)

@@ -25,7 +25,8 @@ from ..settings.validation import Array
 from ..stability.minibatch import Radius
 from ..vector import lanes
 from .bodies import advance, step_size_at
-from .federated import Federated, begin_round, federated_round, local_update
+from .clients import local_update
+from .federated import Federated, begin_round, federated_round
 
 
 class FANewKernel(NamedTuple):

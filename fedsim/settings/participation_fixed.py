@@ -1,0 +1,210 @@
+"""Known sets of clients: a set for every round, or sets that come round again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..equality import ByValue
+from .limits import refuse_bytes
+from .participation import TakesPart, clients_of
+from .validation import Array, one_of, read_only, set_fields, shown, unmasked, whole
+
+_LARGEST = 2**31 - 1
+"""Client numbers up to which sets are taken; far fewer can be simulated."""
+_ROW_BYTES, _MEMBER_BYTES = 100.0, 40.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FixedParticipation(ByValue, TakesPart):
+    """Known sets of clients take part, the same in all replicas.
+
+    The server averages over the round's set with shares w_c / (sum of w over the set). A client's own noise
+    has the variance that it has with all clients, 1/w_c times that of the average.
+
+    Parameters
+    ----------
+    sets : sequence of sequences of int, or array (n_rounds, S) of int, or (n_rounds, N) of bool, or (n_rounds,)
+        Clients, numbered from 0, that take part in each round, at least one and none twice; or who of the N
+        does; or the one client of each round. Kept as a tuple of tuples in ascending order.
+    cyclic : bool
+        Whether the sets are repeated from the first on; else there must be one for each round.
+
+    Raises
+    ------
+    ValueError
+        Naming the set: one that is empty or names a client twice, and what are no client numbers. By the
+        problem, for a client that it has not, and by a run, for fewer sets than rounds.
+
+    Source: a set-up of practice, not of the papers.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 2.0, 3.0], [[0.0], [1.0], [2.0]])
+    >>> one_by_one = fs.FixedParticipation(range(3), cyclic=True)
+    >>> theory.exact_law(problem, fs.FALD(0.1, participation=one_by_one), n_rounds=600).mean[-1].round(4)
+    array([1.1974])
+    >>> fs.FALD(0.1, participation=[[0, 1], [2]]).participation
+    FixedParticipation([(0, 1), (2,)])
+    """
+
+    sets: Any
+    cyclic: bool = False
+
+    def __post_init__(self) -> None:
+        first, members = _table(self.sets)
+        flat, ends = members.tolist(), first.tolist()
+        set_fields(self, sets=tuple(tuple(flat[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)),
+                   cyclic=bool(one_of("cyclic", self.cyclic, (True, False))),
+                   _first=read_only(first), _members=read_only(members))
+
+    def _definition(self) -> dict[str, Any]:
+        """For its fingerprint, which long lists would take long to give."""
+        return {"first": self.first, "members": self.members, "cyclic": self.cyclic}
+
+    @property
+    def first(self) -> np.ndarray:
+        """Where the members of each set begin, (n_sets + 1,)."""
+        return vars(self)["_first"]
+
+    @property
+    def members(self) -> np.ndarray:
+        """The clients of all sets, one set after the other."""
+        return vars(self)["_members"]
+
+    @property
+    def n_sets(self) -> int:
+        """How many sets there are: the period where they are cyclic."""
+        return len(self.sets)
+
+    @property
+    def settles(self) -> bool:
+        """Whether the same clients take part in every round for ever."""
+        return self.cyclic and all(members == self.sets[0] for members in self.sets)
+
+    def check(self, problem: Any) -> None:
+        n_clients, _ = clients_of(problem)
+        beyond = np.flatnonzero(self.members >= n_clients)
+        if len(beyond):
+            number = int(np.searchsorted(self.first, beyond[0], side="right")) - 1
+            raise ValueError(f"sets[{number}]={shown(list(self.sets[number]))} has client "
+                             f"{self.members[beyond[0]]}; it must have clients of 0 to {n_clients - 1}")
+
+    def require(self, n_rounds: int) -> None:
+        if not self.cyclic and n_rounds > self.n_sets:
+            raise ValueError(f"participation has {self.n_sets} sets; n_rounds={n_rounds} needs one for each "
+                             "round, or cyclic=True")
+
+    def most_active(self, n_clients: int) -> int:
+        return int(np.diff(self.first).max())
+
+    def total_active(self, n_clients: int, n_rounds: int) -> int:
+        self.require(n_rounds)
+        times, rest = divmod(n_rounds, self.n_sets)
+        return times * len(self.members) + int(self.first[rest])
+
+    def words(self, n_clients: int) -> str:
+        return f"{self.n_sets} known set{'s' * (self.n_sets != 1)}{', cyclic,' * self.cyclic}"
+
+    def flat_shares(self, weights: Array) -> Array:
+        """The share of each of `members` in its set."""
+        own, sizes = weights[self.members], np.diff(self.first)
+        totals = np.add.reduceat(own, self.first[:-1])
+        totals[sizes == len(weights)] = 1.0  # as the weights sum to one
+        return own / np.repeat(totals, sizes)
+
+    def shares_at(self, weights: Array, rounds: Any) -> Array:
+        """Shares (n, N) of all clients in these rounds (n,), which may lie beyond the last of a list."""
+        numbers = np.asarray(rounds)
+        numbers = numbers % self.n_sets if self.cyclic else np.minimum(numbers, self.n_sets - 1)
+        sizes, shares = np.diff(self.first)[numbers], np.zeros((len(numbers), len(weights)))
+        rows = np.repeat(np.arange(len(numbers)), sizes)
+        begins = np.repeat(self.first[numbers] - np.cumsum(sizes) + sizes, sizes)
+        places = begins + np.arange(len(rows))
+        shares[rows, self.members[places]] = self.flat_shares(weights)[places]
+        return shares
+
+    def __repr__(self) -> str:
+        listed = len(self.members) <= 12
+        what = str(list(self.sets)) if listed else f"<{self.n_sets} sets of {len(self.members)} clients>"
+        return f"FixedParticipation({what}{', cyclic=True' * self.cyclic})"
+
+
+def _table(sets: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Where each set begins, and the members of all in ascending order."""
+    unmasked("sets", sets)
+    if not _lists(sets, list, tuple, range):
+        raise ValueError(f"sets={shown(sets)} must be a sequence of sets of client numbers, one set a round")
+    count = _length("sets", sets, _ROW_BYTES)
+    if count == 0:
+        raise ValueError(f"sets={shown(sets)} must have at least one set")
+    rows, width = [], None
+    for number, given in enumerate(sets):
+        row, flags = _row(f"sets[{number}]", given)
+        if number and flags != width:
+            raise ValueError(f"sets[{number}]={shown(given)} must be "
+                             f"{'client numbers' if width is None else f'{width} booleans'}, as sets[0] is")
+        width = flags
+        rows.append(row)
+    first = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int64)
+    return first, np.concatenate(rows)
+
+
+def _lists(value: Any, *kinds: type) -> bool:
+    """Whether it is of these kinds, or an array with axes."""
+    return isinstance(value, kinds) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _length(name: str, value: Any, each: float) -> int:
+    """Its length, where so many entries of `each` bytes fit in memory."""
+    try:
+        count = len(value)
+    except OverflowError:
+        raise ValueError(f"{name}={shown(value)} is longer than a list can be") from None
+    refuse_bytes(each * count, lambda: f"{name}={shown(value)} of {count} entries", "name fewer")
+    return count
+
+
+def _row(name: str, given: Any) -> tuple[np.ndarray, int | None]:
+    """The members of a set in ascending order; and of how many booleans it was made, if it was."""
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        return np.array([whole(name, given, 0, _LARGEST)]), None
+    if not _lists(given, list, tuple, range, set, frozenset):
+        raise ValueError(f"{name}={shown(given)} must be a set of client numbers, or one client's number")
+    unmasked(name, given)
+    count, width = _length(name, given, _MEMBER_BYTES), None
+    if not isinstance(given, np.ndarray):
+        entries = list(given)
+        if count and all(isinstance(entry, (bool, np.bool_)) for entry in entries) and _lists(given, list, tuple):
+            given = np.array(entries, dtype=bool)
+        else:
+            given = np.array([whole(f"{name}[{place}]", entry, 0, _LARGEST)
+                              for place, entry in enumerate(entries)], dtype=np.int64)
+    if given.ndim != 1 or given.dtype.kind not in "iub":
+        raise ValueError(f"{name} of shape {given.shape} and dtype {given.dtype} must be a set of client "
+                         "numbers: integers, or booleans (N,)")
+    if given.dtype.kind == "b":
+        row, width = np.flatnonzero(given), count
+    else:
+        row = np.sort(given)
+    if not len(row):
+        raise ValueError(f"{name}={shown(given.tolist())} must have at least one client")
+    if row[0] < 0 or row[-1] > _LARGEST:
+        raise ValueError(f"{name}={shown(given.tolist())} must have client numbers from 0 to {_LARGEST}")
+    twice = row[1:][row[1:] == row[:-1]]
+    if len(twice):
+        raise ValueError(f"{name}={shown(given.tolist())} has client {twice[0]} twice; it must have each client "
+                         "at most once")
+    return row.astype(np.int64), width
+
+
+def as_participation(value: object) -> Any:
+    """A sequence or an array of sets becomes `FixedParticipation`; anything else is itself."""
+    if not _lists(value, list, tuple, range):
+        return value
+    try:
+        return FixedParticipation(value)
+    except ValueError as error:
+        raise ValueError(f"participation: {error}") from None

@@ -1,0 +1,151 @@
+"""Clients that answer by chance, each with a probability of its own; the moments of their shares.
+
+With independent answers z_c of probability q_c and T = sum_c w_c z_c, the average over those who answered has
+shares s_c = w_c z_c / T (0 where nobody did). From 1/T = int e^{-Tt} dt and 1/T^2 = int t e^{-Tt} dt, with
+f_c(t) = 1 - q_c + q_c e^{-w_c t} and F = prod_c f_c,
+
+    E s_c     = w_c q_c int e^{-w_c t} F / f_c dt,        E s_c^2 = w_c^2 q_c int t e^{-w_c t} F / f_c dt,
+    E s_c s_e = w_c w_e q_c q_e int t e^{-(w_c + w_e) t} F / (f_c f_e) dt.
+
+In y = log t the integrands are analytic in a strip and vanish fast at both ends, where the trapezoidal rule
+converges exponentially.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..equality import ByValue
+from .participation import Shares, TakesPart, clients_of
+from .validation import Array, array, one_of, real, set_fields, shape, shown
+
+_STEP, _BELOW, _DECAY = 0.125, 44.0, 48.0
+"""Distance of nodes in log t, exact in binary; -log t of the first; where e^{-w t} of the least weight is nothing."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IndependentParticipation(ByValue, TakesPart):
+    """A client answers with its own probability, independently of clients, rounds and replicas: stragglers.
+
+    The server averages over those who answered, with shares w_c / (sum of their weights), and keeps its value
+    where nobody did; those who answer seldom count for less than their weight then. With `unbiased` it adds
+    sum of (w_c/q_c) (theta_c - theta) over them, whose mean is that of all clients. A client's own noise has
+    the variance that it has with all clients, 1/w_c times that of the average.
+
+    Parameters
+    ----------
+    probabilities : float or (N,)
+        q_c of every client, or one for all; in (0, 1].
+    unbiased : bool
+        Weigh by inverse probabilities.
+
+    Raises
+    ------
+    ValueError
+        For probabilities outside (0, 1]; by the problem, unless there is one for each client.
+
+    Source: a set-up of practice, not of the papers.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> for unbiased in (False, True):
+    ...     seldom = fs.IndependentParticipation([0.9, 0.3], unbiased)
+    ...     theory.exact_law(problem, fs.FALD(0.1, participation=seldom), 500).mean[-1].round(4)
+    array([0.4537])
+    array([0.75])
+    """
+
+    probabilities: Any
+    unbiased: bool = False
+
+    def __post_init__(self) -> None:
+        given = self.probabilities
+        several = isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim > 0)
+        if several:
+            given = array("probabilities", given, 1)
+            worst = int(np.argmax((given <= 0.0) | (given > 1.0)))
+            name, value = f"probabilities[{worst}]", float(given[worst])
+        else:
+            name, value = "probabilities", real("probabilities", given)
+            given = value
+        if not 0.0 < value <= 1.0:
+            raise ValueError(f"{name}={value:g} must lie in (0, 1]")
+        set_fields(self, probabilities=given,
+                   unbiased=bool(one_of("unbiased", self.unbiased, (True, False))))
+
+    def of_clients(self, n_clients: int) -> Array:
+        """q_c of each client, (N,)."""
+        if isinstance(self.probabilities, float):
+            return np.full(n_clients, self.probabilities)
+        return shape("probabilities", self.probabilities, (n_clients,), " (one per client)")
+
+    def check(self, problem: Any) -> None:
+        n_clients, weights = clients_of(problem)
+        with np.errstate(over="ignore"):
+            factors = weights / self.of_clients(n_clients)
+        if self.unbiased and not factors.max() < 1e150:  # shares' squares have to be numbers
+            worst = int(np.argmax(factors))
+            raise ValueError(f"probabilities={shown(self.probabilities)} must be larger with unbiased=True: "
+                             f"client {worst} would count {factors[worst]:g} times")
+
+    def most_active(self, n_clients: int) -> int:
+        return n_clients
+
+    def total_active(self, n_clients: int, n_rounds: int) -> float:
+        return n_rounds * float(self.of_clients(n_clients).sum())
+
+    def words(self, n_clients: int) -> str:
+        return f"each answers by chance, {self.of_clients(n_clients).sum():g} expected"
+
+    def shares(self, weights: Array) -> Shares:
+        """Moments of the clients' shares of weights (N,), read-only.
+
+        Examples
+        --------
+        >>> fs.IndependentParticipation(0.5).shares(np.array([0.5, 0.5])).mean
+        array([0.375, 0.375])
+        """
+        chances = np.ascontiguousarray(self.of_clients(len(weights)))
+        return _shares(np.asarray(weights, np.float64).tobytes(), chances.tobytes(), self.unbiased)
+
+    def __repr__(self) -> str:
+        chances = self.probabilities
+        if not isinstance(chances, float):
+            chances = chances.tolist() if len(chances) <= 8 else f"<{len(chances)} probabilities>"
+        return f"IndependentParticipation({chances}{', unbiased=True' * self.unbiased})"
+
+
+@lru_cache(maxsize=8)
+def _shares(weights: bytes, chances: bytes, unbiased: bool) -> Shares:
+    w, q = np.frombuffer(weights), np.frombuffer(chances)
+    if unbiased or (q == 1.0).all():
+        moments = Shares(w.copy(), np.diag(w * w * (1.0 - q) / q))
+    else:
+        moments = _ratio_moments(w, q)
+    for table in moments:
+        table.setflags(write=False)
+    return moments
+
+
+def _ratio_moments(w: Array, q: Array) -> Shares:
+    """By quadrature, see above."""
+    y = np.arange(-_BELOW, np.log(_DECAY / w.min()), _STEP)
+    t = np.exp(y)
+    with np.errstate(divide="ignore", under="ignore"):  # q = 1
+        never, often = np.log1p(-q), np.log(q)
+        decay = -np.outer(t, w)
+        factors = np.logaddexp(never, often + decay)  # log f_c
+        others = factors.sum(axis=1, keepdims=True) - factors
+        once = np.exp(decay + others)
+        mean = w * q * ((_STEP * t) @ once)
+        squares = w * w * q * ((_STEP * t * t) @ once)
+        # products of square roots, so that the table is symmetric
+        roots = np.sqrt(_STEP) * t[:, None] * np.exp(decay - factors + 0.5 * factors.sum(axis=1, keepdims=True))
+        second = np.outer(w * q, w * q) * (roots.T @ roots)
+    np.fill_diagonal(second, squares)
+    return Shares(mean, second - np.outer(mean, mean))

@@ -161,6 +161,6 @@ def _rescaled(shifts: Array) -> tuple[Array, float]:
     """Where products of I + shift become very large or small: with a common factor taken out, and its logarithm."""
     unit = np.eye(shifts.shape[-1])
     size = float(np.abs(unit + shifts).max())
-    if 1e-100 < size < 1e100 or not np.isfinite(size) or size == 0.0:
+    if 0.05 < size < 1e100 or not np.isfinite(size) or size == 0.0:  # small products have no digits as I + D
         return shifts, 0.0
     return (unit + shifts) / size - unit, float(np.log(size))

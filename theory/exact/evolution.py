@@ -106,6 +106,32 @@ def evolve(rounds: np.ndarray, mean: Array, cov: Array | None, maps: Any, head: 
         yield mean, cov
 
 
+def cycled(rounds: np.ndarray, mean: Array, cov: Array | None, maps: Callable[[int], AffineMap], period: int,
+           head: int = 0) -> Iterator[Moments]:
+    """`evolve` where maps of rounds from `head` on come again after a `period`: many periods are one step.
+
+    The maps have no random part.
+    """
+    yield mean, cov
+    powers: list[AffineMap] = []
+    for before, now in pairwise(rounds.tolist()):
+        number = before
+        while number < now:
+            times = (now - number) // period if number >= head and (number - head) % period == 0 else 0
+            if times > 1 or (times and powers):
+                powers = powers or [composed(maps(head + place) for place in range(period))]
+                while len(powers) < times.bit_length():
+                    powers.append(powers[-1].squared())
+                for bit in range(times.bit_length()):
+                    if times >> bit & 1:
+                        mean, cov = powers[bit].step(mean, cov)
+                number += times * period
+            else:
+                mean, cov = maps(number).step(mean, cov)
+                number += 1
+        yield mean, cov
+
+
 def _runs(rounds: np.ndarray) -> np.ndarray:
     """How many rounds from the i-th on come one after the other, each after the one before it, (n,)."""
     jumps = np.append(np.flatnonzero(np.diff(rounds) != 1) + 1, len(rounds))

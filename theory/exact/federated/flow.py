@@ -14,7 +14,6 @@ import numpy as np
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Problem, offers
 from fedsim.laws.law import Law
-from fedsim.settings.participation import Participation
 from fedsim.settings.validation import (
     Array,
     UnstableStepSize,
@@ -63,7 +62,8 @@ class FAHMCFlow(Federated):
         T, local updates between communications.
     shared_noise : float
         Fraction of the averaged momentum's variance that is common to all clients.
-    participation : Participation, optional
+    participation : optional
+        Who takes part in a round, as of `fedsim.FALD`.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class FAHMCFlow(Federated):
     trajectory_length: float
     local_steps: int = 1
     shared_noise: float = 1.0
-    participation: Participation | None = None
+    participation: Any = None
     debias = None
 
     def __post_init__(self) -> None:
@@ -95,12 +95,16 @@ class FAHMCFlow(Federated):
         return self._mean_radius(problem, curvatures(problem.curvature_problem()), self.trajectory_length)
 
     def _mean_radius(self, problem: Any, modes: tuple[Array, Array | None], length: float) -> float:
-        (values, vectors), factor = modes, self.variance_factor(problem)
+        values, vectors = modes
         shifts = power_deviation(-Flow(length).motion(values, False).change[0, 0], self.local_steps)
-        if vectors is None:
-            radius = scalar_round_radius(shifts, problem.weights, factor)
+        averaging = self._averaging(problem)
+        if averaging is not None:
+            table = shifts if vectors is None else turned_back(shifts, vectors)
+            radius = averaging.radius(np.concatenate([table, self._idle(table)]))
+        elif vectors is None:
+            radius = scalar_round_radius(shifts, problem.weights, self.variance_factor(problem))
         else:
-            radius = round_radius(turned_back(shifts, vectors), problem.weights, factor)
+            radius = round_radius(turned_back(shifts, vectors), problem.weights, self.variance_factor(problem))
         turned = np.sqrt(values.max()) * length > 1.0  # else a radius near one is that of a flat direction
         return 1.0 if turned and abs(radius - 1.0) < 1e-12 else radius
 
@@ -110,6 +114,9 @@ class FAHMCFlow(Federated):
         modes, length = curvatures(problem.curvature_problem()), self.trajectory_length
         value = self._mean_radius(problem, modes, length)
         safe = 0.5 / np.sqrt(float(modes[0].max()))
+        while self.participation is not None and safe > 1e-12 / np.sqrt(float(modes[0].max())) and (
+                self._mean_radius(problem, modes, safe) >= 1.0):
+            safe *= 0.5
         limit = largest_stable(lambda x: self._mean_radius(problem, modes, x), safe)
         stable = value < 1.0 or length < safe  # a short trajectory's radius rounds to one
         return _FlowStability(value, bool(stable), limit if stable else float(np.fmin(limit, length)), length)
@@ -136,7 +143,7 @@ class FAHMCFlowFamily(FAHMCFamily):
 
 
 def flow_law(problem: Any, trajectory_length: float, n_rounds: int, *, local_steps: int = 1,
-             shared_noise: float = 1.0, participation: Participation | None = None, **options: Any) -> Law:
+             shared_noise: float = 1.0, participation: Any = None, **options: Any) -> Law:
     """Exact law of `FAHMCFlow`; `options` as for `exact_law`.
 
     Raises

@@ -26,6 +26,7 @@ from ..affine import Moments, NoExactLaw
 from ..batches import MinibatchNoise, fixed_covariance, require_fixed
 from ..families import family_of, refuse_numbers
 from ..tables import symmetrised
+from .averaging import Averaging
 from .chain import Part, length, unrolled
 from .joint import LocalStep, after_step, communicate
 
@@ -64,9 +65,9 @@ def parts_of(algorithm: Any, eta: float, dim: int) -> list[list[Array]]:
 class MinibatchRounds:
     """Rounds of a federated algorithm on a `fedsim.LinearRegression` with minibatches."""
 
-    def __init__(self, problem: Any, algorithm: Any, factor: float) -> None:
+    def __init__(self, problem: Any, algorithm: Any, averaging: Averaging) -> None:
         followed = problem.curvature_problem()
-        self.problem, self.algorithm, self.factor = problem, algorithm, factor
+        self.problem, self.algorithm, self.averaging = problem, algorithm, averaging
         self.parts = lru_cache(maxsize=1)(lambda eta: parts_of(algorithm, eta, problem.dim))
         first = self.parts(algorithm.schedule.largest)
         self.count, self.width = len(first), len(first[0][0])
@@ -79,28 +80,42 @@ class MinibatchRounds:
 
     def round(self, number: int, mean: Any, cov: Any, linear: bool = False) -> tuple[Array, Array]:
         """Moments after round `number`; `linear` keeps what is linear in the covariance, at mean zero."""
-        clients, dim, every = self.problem.n_clients, self.problem.dim, self.algorithm.local_steps
-        width = self.width
-        means, blocks = np.zeros((clients, width)), np.zeros((clients, clients, width, width))
+        dim, every, width = self.problem.dim, self.algorithm.local_steps, self.width
+        held = self.problem.n_clients + (self.averaging.mean is not None)  # and the server's old value
+        means, blocks = np.zeros((held, width)), np.zeros((held, held, width, width))
         means[:, :dim], blocks[:, :, :dim, :dim] = mean, cov
         for step in range(number * every, (number + 1) * every):
             for part in self.parts(float(self.algorithm.schedule.at(step))):
                 means, blocks = self._after(part, means, blocks, linear)
-        return communicate(means[:, :dim], blocks[:, :, :dim, :dim], self.weights, self.factor)[:2]
+        return self._averaged(number, means[:, :dim], blocks[:, :, :dim, :dim])
+
+    def _averaged(self, number: int, means: Array, blocks: Array) -> tuple[Array, Array]:
+        """Moments of the server's new value."""
+        averaging = self.averaging
+        if averaging.mean is None:
+            shares = averaging.means([number])[0]
+            return communicate(means, blocks, shares, averaging.factor)[:2]
+        shares = np.append(averaging.mean, 1.0 - averaging.mean.sum())  # the last is what the server keeps
+        centre, server, _ = communicate(means, blocks, shares, 0.0)
+        if averaging.roots is not None:
+            for root in np.column_stack([averaging.roots, -averaging.roots.sum(axis=1)]):
+                gap = root @ means
+                server = server + communicate(means, blocks, root, 0.0)[1] + np.outer(gap, gap)
+        return centre, symmetrised(server)
 
     def _after(self, part: list[Array], means: Array, blocks: Array, linear: bool) -> tuple[Array, Array]:
         """Moments after a part."""
-        dim, each, shared = self.problem.dim, np.arange(len(means)), self.algorithm.shared_noise
+        clients, dim, shared = self.problem.n_clients, self.problem.dim, self.algorithm.shared_noise
         drift, kick, noise = part
-        maps = np.repeat(drift[None], len(means), axis=0)
+        each, maps = np.arange(clients), np.repeat(drift[None], clients, axis=0)
         maps[:, :, :dim] -= kick @ self.hessians
-        shifts, injected = np.zeros_like(means), np.zeros_like(drift)
+        shifts, injected = np.zeros_like(means[:clients]), np.zeros_like(drift)
         if not linear:
             shifts, injected = self.pulls @ kick.T, noise @ noise.T
         own = (1.0 - shared) / self.weights[:, None, None] * injected
         if kick.any():
             alone = blocks[each, each, :dim, :dim]
-            spread = self.data.linear(alone) if linear else self.data.mean(means[:, :dim], alone)
+            spread = self.data.linear(alone) if linear else self.data.mean(means[:clients, :dim], alone)
             own = own + kick @ (spread / self.weights[:, None, None] ** 2) @ kick.T
         return after_step(LocalStep(maps, shifts, own, shared * injected), means, blocks)
 
@@ -121,9 +136,16 @@ class MinibatchRounds:
                 yield mean, cov
 
     def radius(self) -> float:
-        """Of the part of a round that is linear in the server's covariance."""
-        zero = np.zeros(self.problem.dim)
-        return cone_radius(lambda cov: self.round(0, zero, cov, linear=True)[1], len(zero))
+        """Of the part of a round that is linear in the server's covariance; per round, of all known sets."""
+        zero, sets = np.zeros(self.problem.dim), self.averaging.sets
+        count = 1 if sets is None or sets.settles else sets.n_sets
+
+        def linear(cov: Any) -> Array:
+            for number in range(count):
+                cov = self.round(number, zero, cov, linear=True)[1]
+            return np.asarray(cov)
+
+        return float(cone_radius(linear, len(zero)) ** (1.0 / count))
 
     def contracts(self) -> bool:
         """Is the radius below one?"""

@@ -10,7 +10,7 @@ f times the variance of beta among clients, where f = 1/S (scheme I) or (N-S)/(S
 
     H_c = sqrt(f p_c) (G_c - M),  u_c = sqrt(f p_c) [(I - G_c) b_c - v],  Q' = (1-f) Q + f sum_c p_c Q_cc
 
-in the notation of `affine`. An algorithm says what G_c and Q_ce are. Its clients may also be pulled
+in the notation of `affine`; `averaging` has the other kinds of participation. An algorithm says what G_c and Q_ce are. Its clients may also be pulled
 elsewhere than to b_c, and towards the server's previous value z; the state of a round is then (x, z).
 """
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,14 @@ from fedsim.settings.validation import Array
 
 from ..affine import Moments, NoExactLaw
 from ..batches import has_minibatches, require_second_moment
-from ..evolution import TOGETHER, Batches, batched, drawn, evolve, matrix_of, variances_of
+from ..evolution import TOGETHER, Batches, batched, cycled, drawn, evolve, matrix_of, variances_of
 from ..families import ExactFamily, refuse_numbers, require_constant, require_rounds_to_draw, require_steps
+from ..stacked import ROOM
+from .averaging import Averaging
 from .chain import BATCH, Steps
 from .joint import JointLaw, LocalStep, propagate
 from .minibatch import MinibatchRounds, parts_of
-from .server import DrawnRound, States, server_maps
+from .server import DrawnRound, States, averaged_maps, server_maps
 from .spectrum import ClientMaps, Spectrum, local_steps, round_clients
 
 ASKED = "n_rounds and local_steps ask"
@@ -57,7 +59,8 @@ class FederatedFamily(ExactFamily):
         spectrum = Spectrum(problem)
         steps = Steps(self, algorithm, spectrum.values, problem.gradient_noise is not None)
         width = 1 if variances else problem.dim
-        together = 1 if sampling else min(steps.together, BATCH // (problem.n_clients * problem.dim * width))
+        pairs = len(spectrum.values) if sampling and algorithm.shared_noise > 0.0 else 1
+        together = min(steps.together, BATCH // (problem.n_clients * problem.dim * width * pairs))
         return lambda numbers: round_clients(problem, spectrum, steps.rounds(numbers), algorithm.shared_noise,
                                              variances, sampling), max(1, together)
 
@@ -86,30 +89,43 @@ class FederatedFamily(ExactFamily):
     def require_stable(self, problem: Any, algorithm: Any) -> None:
         if has_minibatches(problem):
             parts_of(algorithm, 1.0, problem.dim)  # refuses what has no moments here
-            factor = algorithm.variance_factor(problem)
+            averaging = Averaging.of(problem, algorithm)
             require_second_moment(algorithm.schedule.largest, lambda size: MinibatchRounds(
-                problem, replace(algorithm, step_size=size), factor))
+                problem, replace(algorithm, step_size=size), averaging))
 
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
-        return algorithm.variance_factor(problem) == 0.0 and not has_minibatches(problem)
+        return not Averaging.of(problem, algorithm).is_random and not has_minibatches(problem)
 
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
                 full: bool) -> Iterable[Moments]:
-        require_steps(algorithm, int(rounds[-1]) * algorithm.local_steps, ASKED)
-        factor = algorithm.variance_factor(problem)
+        _require_rounds(algorithm, int(rounds[-1]))
+        averaging = Averaging.of(problem, algorithm)
         if has_minibatches(problem):
             if cov is not None:
-                return MinibatchRounds(problem, algorithm, factor).moments(rounds, mean, matrix_of(cov))
+                return MinibatchRounds(problem, algorithm, averaging).moments(rounds, mean, matrix_of(cov))
             problem = problem.curvature_problem()
-        correlated = factor or _correlated_noise(problem) or (cov is not None and cov.ndim == 2)
+        correlated = averaging.is_random or _correlated_noise(problem) or (cov is not None and cov.ndim == 2)
         variances = problem.structure != "dense" and not (full and correlated)
         self._refuse_correlations(problem, algorithm, variances)
         if cov is not None:
             cov = variances_of(cov) if variances else matrix_of(cov)
-        states, maps = self._maps(problem, algorithm, factor, variances)
+        states, maps = self._maps(problem, algorithm, averaging, variances)
+        if averaging.sets is not None and not averaging.sets.settles:
+            averaging.require_few(rounds, leaps=averaging.sets.cyclic and algorithm.schedule.is_constant)
+            return itertools.starmap(states.present, self._along_sets(
+                algorithm, averaging.sets, rounds, *states.begin(mean, cov), maps))
         first = [maps(number) for number in range(min(self.head(algorithm), int(rounds[-1])))]
         later = maps(len(first)).power(rounds) if algorithm.schedule.is_constant else maps
         return itertools.starmap(states.present, evolve(rounds, *states.begin(mean, cov), later, first))
+
+    def _along_sets(self, algorithm: Any, sets: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
+                    maps: Any) -> Iterable[Moments]:
+        """Moments of states where known sets take turns."""
+        if not algorithm.schedule.is_constant:
+            return evolve(rounds, mean, cov, maps)
+        if not sets.cyclic:
+            return evolve(rounds, mean, cov, maps.__call__)
+        return cycled(rounds, mean, cov, maps, sets.n_sets, self.head(algorithm))
 
     def _refuse_correlations(self, problem: Any, algorithm: Any, variances: bool) -> None:
         """Raise ValueError where covariances between coordinates that do not mix would not fit in memory."""
@@ -121,22 +137,44 @@ class FederatedFamily(ExactFamily):
             f"correlated coordinates at dimension {problem.dim}, with room to work,",
             "use covariance='diagonal' or 'none', all clients in a round, or fewer dimensions")
 
-    def _maps(self, problem: Any, algorithm: Any, factor: float,
-              variances: bool) -> tuple[States, Batches]:
+    def _maps(self, problem: Any, algorithm: Any, averaging: Averaging,
+              variances: bool) -> tuple[States, Any]:
         """How states are held, and a function of the round number giving the server's map."""
         states = States(problem.dim, problem.structure == "dense", self.memory(algorithm) == 2)
-        clients, together = self.rounds(problem, algorithm, variances, False)
-        return states, Batches(lambda numbers: server_maps(problem, clients(numbers), states, factor,
-                                                           variances), together)
+        clients, together = self.rounds(problem, algorithm, variances, not averaging.by_scheme)
+        if averaging.by_scheme:
+            return states, Batches(lambda numbers: server_maps(problem, clients(numbers), states,
+                                                               averaging.factor, variances), together)
+        batches = Batches(lambda numbers: averaged_maps(clients(numbers), states, averaging, numbers,
+                                                        variances), together)
+        if averaging.sets is None or not algorithm.schedule.is_constant:
+            return states, batches
+        head, sets = self.head(algorithm), averaging.sets
+        later = lru_cache(maxsize=1)(lambda: clients(np.array([head])))
+
+        @lru_cache(maxsize=max(1, ROOM // (problem.dim * (1 if variances else problem.dim))))
+        def of_set(members: tuple[int, ...], number: int) -> Any:
+            return averaged_maps(later(), states, averaging, np.array([number]), variances).taken(0)
+
+        places = {members: number for number, members in enumerate(sets.sets)}
+
+        def of_round(number: int) -> Any:
+            if number < head:
+                return batches(number)
+            members = sets.sets[number % sets.n_sets]
+            return of_set(members, places[members])
+
+        return states, of_round
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         require_constant(algorithm)
-        factor = algorithm.variance_factor(problem)
+        averaging = Averaging.of(problem, algorithm)
+        averaging.require_settled()
         if has_minibatches(problem):
-            return MinibatchRounds(problem, algorithm, factor).stationary()
-        variances = problem.structure != "dense" and not (factor or _correlated_noise(problem))
+            return MinibatchRounds(problem, algorithm, averaging).stationary()
+        variances = problem.structure != "dense" and not (averaging.is_random or _correlated_noise(problem))
         self._refuse_correlations(problem, algorithm, variances)
-        states, maps = self._maps(problem, algorithm, factor, variances)
+        states, maps = self._maps(problem, algorithm, averaging, variances)
         return states.present(*maps(self.head(algorithm)).stationary())  # type: ignore[return-value]
 
     def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
@@ -144,20 +182,29 @@ class FederatedFamily(ExactFamily):
         if has_minibatches(problem):
             raise NoExactLaw("with minibatches federated algorithms have exact moments at communications "
                              "only; use exact_law")
+        averaging = Averaging.of(problem, algorithm)
+        if not averaging.by_scheme:
+            raise NoExactLaw(f"participation={algorithm.participation!r}: all clients together have a law here "
+                             "where all take part or a scheme draws them, which is what the papers' lemmas "
+                             "speak about; use exact_law")
         return propagate(problem, algorithm, n_steps, mean, cov, self.local(problem, algorithm),
-                         algorithm.variance_factor(problem), self.memory(algorithm))
+                         averaging.factor, self.memory(algorithm))
 
     def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                generator: np.random.Generator) -> Array:
-        require_steps(algorithm, int(rounds[-1]) * algorithm.local_steps, ASKED)
+        _require_rounds(algorithm, int(rounds[-1]))
         require_rounds_to_draw(problem)
         variances = problem.structure != "dense" and not _correlated_noise(problem)
         self._refuse_correlations(problem, algorithm, variances)
-        if algorithm.variance_factor(problem) > 0.0:
+        averaging = Averaging.of(problem, algorithm)
+        if averaging.is_random:
             return self._sample_drawn(problem, algorithm, rounds, points, generator, variances)
-        states, maps = self._maps(problem, algorithm, 0.0, variances)
-        replicas = drawn(rounds, states.begin_points(points), maps, algorithm.schedule.is_constant, generator,
-                         self.head(algorithm))
+        states, maps = self._maps(problem, algorithm, averaging, variances)
+        alike = averaging.sets is None or averaging.sets.settles
+        if not alike:
+            averaging.require_few(rounds, leaps=False)
+        replicas = drawn(rounds, states.begin_points(points), maps, alike and algorithm.schedule.is_constant,
+                         generator, self.head(algorithm))
         return np.stack([states.present_points(state) for state in replicas], axis=1)
 
     def _sample_drawn(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
@@ -174,6 +221,13 @@ class FederatedFamily(ExactFamily):
                 points, previous = draw(points, previous, generator), points
             out[:, i] = points
         return out
+
+
+def _require_rounds(algorithm: Any, n_rounds: int) -> None:
+    """Raise ValueError where step sizes, or sets of clients, are too few."""
+    require_steps(algorithm, n_rounds * algorithm.local_steps, ASKED)
+    if algorithm.participation is not None:
+        algorithm.participation.require(n_rounds)
 
 
 def _correlated_noise(problem: Any) -> bool:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from fedsim.settings.participation_independent import IndependentParticipation
 from fedsim.settings.validation import Array
 
 from ..affine import Moments
 from ..stacked import Stacked
 from ..tables import symmetrised
+from .averaging import Averaging
 from .spectrum import ClientMaps, weighted
 
 
@@ -63,12 +66,7 @@ def server_maps(problem: Any, clients: ClientMaps, states: States, factor: float
                 variances: bool) -> Stacked:
     """The rounds, with the `factor` f of participation; `variances` alone are followed, or covariances."""
     weights, deviations, pulls = problem.weights, states.grouped(clients.deviations, 2), clients.pulls
-
-    def widen(cov: Array) -> Array:
-        if cov.ndim == 3:
-            return symmetrised(cov)
-        return cov if variances else cov[..., None] * np.eye(problem.dim)
-
+    widen = partial(_widened, variances)
     noise = widen(clients.shared_average) + widen(weighted(weights**2, clients.own))
     if factor:
         alone = widen(clients.shared_alone) + widen(weighted(weights, clients.own))
@@ -83,6 +81,53 @@ def server_maps(problem: Any, clients: ClientMaps, states: States, factor: float
         scale = np.sqrt(factor * weights)[:, None, None]
         tables += [(deviations - deviation[:, None]) * scale[..., None], (pulls - shift[:, None]) * scale]
     return Stacked(*tables)
+
+
+def averaged_maps(clients: ClientMaps, states: States, averaging: Averaging, numbers: np.ndarray,
+                  variances: bool) -> Stacked:
+    """The rounds of these numbers with shares that `averaging` knows; `clients` are of them, or of any."""
+    means, deviations = averaging.means(numbers), states.grouped(clients.deviations, 2)
+    pulls, second = states.begin_points(clients.pulls), averaging.second_moments(means)
+    noise = _widened(variances, _mixed(np.einsum("scc->sc", second), clients.own))
+    if clients.shared is not None:
+        of_group = np.eye(clients.shared.shape[1])[clients.group]
+        between = _mixed(of_group.T @ second @ of_group, clients.shared, 2)
+        noise = noise + _widened(variances, between)
+    tables = [_mixed(means, deviations), _mixed(means, pulls), states.begin_cov(noise)]
+    if clients.anchored is not None:
+        towards = states.grouped(clients.anchored, 2)
+        unit = np.broadcast_to(np.eye(towards.shape[-1]), towards.shape)[:, 0]
+        tables[0] = _remembering(tables[0], _mixed(means, towards), unit)
+    if averaging.roots is not None:
+        spread = _each(averaging.roots, deviations)
+        if clients.anchored is not None:
+            spread = _remembering(spread, _each(averaging.roots, towards), 0.0 * unit[:, None])
+        tables += [spread, _each(averaging.roots, pulls)]
+    return Stacked(*tables)
+
+
+def _widened(variances: bool, cov: Array) -> Array:
+    """Covariances (S, d, d), also of variances (S, d) unless those are all that is followed."""
+    if cov.ndim == 3:
+        return symmetrised(cov)
+    return cov if variances else cov[..., None] * np.eye(cov.shape[-1])
+
+
+def _mixed(weights: Array, tables: Array, axes: int = 1) -> Array:
+    """Sums over clients, or pairs of groups, with weights (S, N) or (S, g, g); either may be of one round."""
+    shape = (*weights.shape, *[1] * (tables.ndim - weights.ndim))
+    return np.asarray((weights.reshape(shape) * tables).sum(axis=tuple(range(1, 1 + axes))))
+
+
+def _each(roots: Array, tables: Array) -> Array:
+    """Sums over clients of tables (S, N, ...) with each row of weights (k, N), (S, k, ...)."""
+    return np.moveaxis(np.tensordot(roots, tables, axes=(1, 1)), 0, 1)
+
+
+def _remembering(now: Array, before: Array, unit: Array) -> Array:
+    """Of x and z together: x' = (I + now) x + before z, and x where z was."""
+    below = np.broadcast_to(unit, now.shape)
+    return np.block([[now, before], [below, -below]])
 
 
 class DrawnRound:
@@ -125,7 +170,15 @@ class DrawnRound:
         return (draws @ np.swapaxes(self.shared, 1, 2)).transpose(1, 2, 0)
 
     def _shares(self, generator: np.random.Generator, replicas: int) -> Array:
-        n_clients, active = self.problem.n_clients, self.scheme.n_active
+        n_clients = self.problem.n_clients
+        if isinstance(self.scheme, IndependentParticipation):
+            answers = generator.random((replicas, n_clients)) < self.scheme.of_clients(n_clients)
+            counted = answers * self.problem.weights
+            if self.scheme.unbiased:
+                return counted / self.scheme.of_clients(n_clients)
+            total = counted.sum(axis=1, keepdims=True)
+            return counted / np.where(total > 0.0, total, 1.0)
+        active = self.scheme.n_active
         if self.scheme.replace:
             return generator.multinomial(active, self.problem.weights, size=replicas) / active
         order = np.argsort(generator.random((replicas, n_clients)), axis=1)

@@ -12,12 +12,25 @@ from math import factorial
 import numpy as np
 from scipy.linalg import block_diag
 
+import fedsim as fs
 
-def outcomes(participation, weights):
-    """[(probability, client shares)] of every way in which a round can average."""
+
+def outcomes(participation, weights, number=0):
+    """[(probability, client shares)] of every way in which a round can average; the server keeps the rest."""
     n_clients = len(weights)
     if participation is None:
         return [(1.0, np.array(weights))]
+    if isinstance(participation, fs.FixedParticipation):
+        members = participation.sets[number % len(participation.sets)]
+        taking = np.isin(np.arange(n_clients), members) * np.array(weights)
+        return [(1.0, taking / taking.sum())]
+    if isinstance(participation, fs.IndependentParticipation):
+        chances, found = np.broadcast_to(participation.probabilities, n_clients), []
+        for answers in itertools.product((False, True), repeat=n_clients):
+            taking = np.array(answers) * np.array(weights)
+            share = taking / chances if participation.unbiased else taking / (taking.sum() or 1.0)
+            found.append((np.prod(np.where(answers, chances, 1.0 - chances)), share))
+        return found
     active = participation.n_active
     if not participation.replace:
         subsets = list(itertools.combinations(range(n_clients), active))
@@ -41,28 +54,30 @@ def recursion(problem, algorithm, n_steps, mean=None, cov=None):
     noises = np.zeros_like(hessians) if noises is None else np.array(noises)
     start = np.zeros(dim) if mean is None else np.asarray(mean, dtype=float)
     spread = np.zeros((dim, dim)) if cov is None else np.asarray(cov, dtype=float)
-    ones, unit = np.ones(n_clients), np.eye(dim)
+    ones, unit = np.ones(n_clients + 1), np.eye(dim)  # the last is the server's value
+    size = n_clients * dim
     x, c = np.kron(ones, start), np.kron(np.outer(ones, ones), spread)
-    pull = np.concatenate([a @ b for a, b in zip(hessians, problem.minimizers, strict=True)])
+    pull = np.concatenate([a @ b for a, b in zip(hessians, problem.minimizers, strict=True)] + [np.zeros(dim)])
     share, tau = algorithm.shared_noise, algorithm.temperature
-    langevin = np.kron(share * np.outer(ones, ones) + (1.0 - share) * np.diag(1.0 / weights), unit)
-    thetas, betas = [(0, x, c)], []
+    langevin = np.kron(share * np.ones((n_clients, n_clients)) + (1.0 - share) * np.diag(1.0 / weights), unit)
+    langevin, noise = block_diag(langevin, 0.0 * unit), block_diag(*noises, 0.0 * unit)
+    thetas, betas = [(0, x[:size], c[:size, :size])], []
     for k in range(n_steps):
         step = float(algorithm.schedule.at(k))
-        drift = block_diag(*[unit - step * a for a in hessians])
+        drift = block_diag(*[unit - step * a for a in hessians], unit)
         x = drift @ x + step * pull
-        c = drift @ c @ drift.T + 2.0 * step * tau * langevin + step**2 * block_diag(*noises)
+        c = drift @ c @ drift.T + 2.0 * step * tau * langevin + step**2 * noise
         if (k + 1) % algorithm.local_steps == 0:
-            betas.append((k + 1, x, c))
+            betas.append((k + 1, x[:size], c[:size, :size]))
             mixed_mean, mixed_second = np.zeros(dim), np.zeros((dim, dim))
-            for probability, shares in outcomes(algorithm.participation, weights):
-                average = np.kron(shares, unit)
+            for probability, shares in outcomes(algorithm.participation, weights, k // algorithm.local_steps):
+                average = np.kron(np.append(shares, 1.0 - shares.sum()), unit)
                 point = average @ x
                 mixed_mean = mixed_mean + probability * point
                 mixed_second += probability * (average @ c @ average.T + np.outer(point, point))
             x = np.kron(ones, mixed_mean)
             c = np.kron(np.outer(ones, ones), mixed_second - np.outer(mixed_mean, mixed_mean))
-        thetas.append((k + 1, x, c))
+        thetas.append((k + 1, x[:size], c[:size, :size]))
     return thetas, betas
 
 

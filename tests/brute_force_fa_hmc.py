@@ -73,9 +73,10 @@ def recursion(problem, algorithm, n_steps, mean=None, cov=None):
         if (k + 1) % algorithm.local_steps == 0:
             betas.append((k + 1, x[:size], c[:size, :size]))
             mixed_mean, mixed_second = np.zeros(inside), np.zeros((inside, inside))
-            for probability, shares in outcomes(algorithm.participation, weights):
+            for probability, shares in outcomes(algorithm.participation, weights, number):
                 average = np.kron(shares, unit)
-                server = np.concatenate([average, np.zeros((dim, 2 * dim))], axis=1)
+                kept = (1.0 - shares.sum()) * unit
+                server = np.concatenate([average, np.zeros((dim, dim)), kept], axis=1)
                 before = np.concatenate([np.zeros((dim, size + dim)), unit], axis=1)
                 after = np.concatenate([*[server] * n_clients,
                                         server if algorithm.debias == "fresh" else before, server])

@@ -87,6 +87,30 @@ class Streams:
         return (((words[0] << 32) | words[1]) >> 11) * 2.0**-53
 
 
+def taking_part(streams, round, chosen, weights):
+    """Who works in a round, one drawn twice twice, and the share of each."""
+    everyone = list(range(len(weights)))
+    if chosen is None:
+        return everyone, list(weights)
+    if hasattr(chosen, "sets"):
+        members = sorted(int(c) for c in chosen.sets[round % len(chosen.sets)])
+        total = sum(weights[c] for c in members)
+        return members, [weights[c] / total for c in members]
+    if hasattr(chosen, "probabilities"):
+        chances = [float(q) for q in np.broadcast_to(chosen.probabilities, len(weights))]
+        answering = [c for c in everyone if streams.uniform(round, c) < chances[c]]
+        total = sum(weights[c] for c in answering)
+        return answering, [weights[c] / (chances[c] if chosen.unbiased else total) for c in answering]
+    drawn = draw_clients(streams, round, chosen, weights)
+    return drawn, [1.0 / len(drawn)] * len(drawn)
+
+
+def averaged(server, local, drawn, shares):
+    """The server's value, moved towards each client by its share."""
+    return [server[i] + sum(share * (local[c][i] - server[i]) for c, share in zip(drawn, shares, strict=True))
+            for i in range(len(server))]
+
+
 def draw_clients(streams, round, scheme, weights):
     """The clients of a round. Scheme I inverts the cumulative weights, scheme II shuffles."""
     drawn, n_clients = [], len(weights)
@@ -158,9 +182,7 @@ def fa_ld(problem, algorithm, n_rounds, seed, replica, start=None, single=False)
     server = first_point(start, dim, seed, replica)
     path = [server]
     for round in range(n_rounds):
-        everyone = range(len(weights))
-        drawn = everyone if algorithm.participation is None else draw_clients(
-            streams, round, algorithm.participation, weights)
+        drawn, shares = taking_part(streams, round, algorithm.participation, weights)
         local = {client: list(server) for client in drawn}
         for step in range(round * algorithm.local_steps, (round + 1) * algorithm.local_steps):
             eta = float(algorithm.schedule.at(step))
@@ -172,9 +194,6 @@ def fa_ld(problem, algorithm, n_rounds, seed, replica, start=None, single=False)
                     x[i] - eta * gradient[i] + math.sqrt(2 * eta * tau * shared) * common[i]
                     + math.sqrt(2 * eta * tau * (1 - shared) / weights[client]) * own[i]
                     for i in range(dim)]
-        if algorithm.participation is None:
-            server = [sum(weights[c] * local[c][i] for c in everyone) for i in range(dim)]
-        else:
-            server = [sum(local[c][i] for c in drawn) / len(drawn) for i in range(dim)]
+        server = averaged(server, local, drawn, shares)
         path.append(server)
     return np.array(path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from naive import Streams, draw_clients, exact_gradient, first_point, stochastic_gradient
+from naive import Streams, averaged, exact_gradient, first_point, stochastic_gradient, taking_part
 
 from fedsim.random.streams import OWN_NOISE, SHARED_NOISE
 
@@ -47,9 +47,7 @@ def fa_hmc(problem, algorithm, n_rounds, seed, replica, start=None, single=False
     server = first_point(start, dim, seed, replica)
     previous, path = [0.0] * dim, [server]
     for round in range(n_rounds):
-        everyone = range(len(weights))
-        drawn = everyone if algorithm.participation is None else draw_clients(
-            streams, round, algorithm.participation, weights)
+        drawn, shares = taking_part(streams, round, algorithm.participation, weights)
         shifts = correction(problem, algorithm, round, server, previous)
         local = {client: list(server) for client in drawn}
         for step in range(round * algorithm.local_steps, (round + 1) * algorithm.local_steps):
@@ -67,9 +65,6 @@ def fa_hmc(problem, algorithm, n_rounds, seed, replica, start=None, single=False
 
                 local[client], _ = leapfrog(gradient, theta, p, eta, algorithm.leapfrog_steps)
         previous = server
-        if algorithm.participation is None:
-            server = [sum(weights[c] * local[c][i] for c in everyone) for i in range(dim)]
-        else:
-            server = [sum(local[c][i] for c in drawn) / len(drawn) for i in range(dim)]
+        server = averaged(server, local, drawn, shares)
         path.append(server)
     return np.array(path)

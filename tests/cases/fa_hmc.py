@@ -11,6 +11,7 @@ from problems import contrasted, drawn_quadratic, quadratic, spd
 
 import fedsim as fs
 from cases import ALONE, POSTERIORS, Group, scheme_one, scheme_two, with_starts
+from cases.taking_part import FA_HMC_GROUPS, FA_HMC_LAWS
 
 DEBIAS = [(None, "none"), ("stale", "none"), ("stale", "exact"), ("stale", "printed"), ("fresh", "none")]
 SCHEDULES = ("constant", "listed", "harmonic")
@@ -83,6 +84,7 @@ def debiased_regression():
 
 GROUPS["regression"] = Group(regression, n_rounds=2)
 GROUPS["debiased regression"] = Group(debiased_regression)
+GROUPS |= FA_HMC_GROUPS
 
 HARMONIC = fs.schedules.Harmonic(4.0, 0.15)
 NOISY = contrasted(3, [0.5, 0.3, 0.2])  # tenfold curvatures: without them debiasing hardly shows
@@ -128,4 +130,4 @@ LAWS = with_starts({
     "fresh": [4.0, -3.0],
     "scheme I": fs.Gaussian([0.0, 5.0], [[0.5, 0.2], [0.2, 4.0]]),
     "stale, scheme I": fs.Gaussian([0.0, 5.0], [[0.5, 0.2], [0.2, 4.0]]),
-})
+}) | FA_HMC_LAWS

@@ -10,6 +10,7 @@ from problems import drawn_quadratic, quadratic, spd
 
 import fedsim as fs
 from cases import POSTERIORS, Group, scheme_one, scheme_two, with_starts
+from cases.taking_part import FA_LD_GROUPS, FA_LD_LAWS
 
 # (structure, noise): the class of problem that compiled code sees
 PROBLEMS = list(itertools.product(("dense", "diagonal"), (None, "std", "cov")))
@@ -68,6 +69,7 @@ def regression(numbers, participation=None):
 GROUPS["regression"] = Group(partial(regression, range(10)))
 GROUPS["regression, a client per lane"] = Group(partial(regression, (0, 1, 2, 3, 5), scheme_one(2)))
 GROUPS["regression, single precision"] = Group(partial(regression, (3,)), single=True)
+GROUPS |= FA_LD_GROUPS
 
 HARMONIC = fs.schedules.Harmonic(6.0, 0.5)
 LAWS = with_starts({
@@ -111,4 +113,4 @@ LAWS = with_starts({
     "scheme I": fs.Gaussian([0.0, 5.0], [[0.5, 0.2], [0.2, 4.0]]),
     "diagonal": fs.Gaussian([1.0, 2.0], [0.25, 9.0]),
     "three dimensions": [5.0, -5.0, 0.0],
-})
+}) | FA_LD_LAWS

@@ -189,10 +189,8 @@ class AlgorithmParts(Protocol):
 
     def _bind(self, problem: Problem, n_rounds: int | None,
               n_replicas: int | None = None) -> tuple[Problem, Any]:
-        """The problem and the algorithm that are run, for so many rounds; None: only to be looked at.
-
-        `n_replicas` is how many there are at most, None for any number.
-        """
+        """The problem and the algorithm that are run, for so many rounds (None: only to be looked at) and at
+        most so many replicas (None: any number)."""
         return problem, self
 
 
@@ -200,7 +198,7 @@ class Algorithm(AlgorithmParts, Protocol):
     """What an algorithm must offer, also one that has laws and is never simulated."""
 
     def costs(self, problem: Problem, n_rounds: int) -> Mapping[str, float]:
-        """What one replica costs: communications, gradient_evaluations and floats_sent; expected where random."""
+        """What one replica costs: communications, gradient_evaluations, floats_sent; expected if random."""
 
     def stability(self, problem: Problem) -> Stability:
         """Growth of the round map at the largest step size, and the step-size limit."""

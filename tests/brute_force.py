@@ -57,7 +57,8 @@ def recursion(problem, algorithm, n_steps, mean=None, cov=None):
     ones, unit = np.ones(n_clients + 1), np.eye(dim)  # the last is the server's value
     size = n_clients * dim
     x, c = np.kron(ones, start), np.kron(np.outer(ones, ones), spread)
-    pull = np.concatenate([a @ b for a, b in zip(hessians, problem.minimizers, strict=True)] + [np.zeros(dim)])
+    pull = [*(a @ b for a, b in zip(hessians, problem.minimizers, strict=True)), np.zeros(dim)]
+    pull = np.concatenate(pull)
     share, tau = algorithm.shared_noise, algorithm.temperature
     langevin = np.kron(share * np.ones((n_clients, n_clients)) + (1.0 - share) * np.diag(1.0 / weights), unit)
     langevin, noise = block_diag(langevin, 0.0 * unit), block_diag(*noises, 0.0 * unit)

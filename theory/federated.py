@@ -10,6 +10,7 @@ import numpy as np
 
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.participation import Participation
 from fedsim.settings.validation import Array, shown
 
 from .bound import Assumption, Bound
@@ -51,7 +52,14 @@ def _equal(constants: Constants, algorithm: Any) -> Assumption:
                           or bool((np.abs(ratios - 1.0) <= 1e-9).all()))
 
 
-EQUAL_WEIGHTS = Hypothesis("equal weights for scheme II", _equal)
+def _other_kinds(algorithm: Any, problem: Any) -> str:
+    drawn = algorithm.participation
+    return "" if drawn is None or isinstance(drawn, Participation) else (
+        f"participation={drawn!r} must be None or a fedsim.Participation: the theorem is about all clients, "
+        "or those drawn by scheme I or II")
+
+
+EQUAL_WEIGHTS = Hypothesis("equal weights for scheme II", _equal, _other_kinds)
 
 
 @dataclass(frozen=True)

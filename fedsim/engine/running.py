@@ -203,5 +203,5 @@ def _finish(job: Job, moments: Moments, replica_parts: list[tuple[Array, Array]]
     averages, final = (np.concatenate(parts) for parts in zip(*replica_parts, strict=True))
     return Run(**view(0), clients=clients, averages=averages if job.average else None,
                final=final if job.keep_final else None,
-               costs=job.algorithm.costs(job.problem, job.n_rounds),
+               costs=dict(job.algorithm.costs(job.problem, job.n_rounds)),
                label=f"{type(job.algorithm).__name__} on {type(job.problem).__name__}")

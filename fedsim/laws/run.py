@@ -102,7 +102,7 @@ class Run(Law):
     """
 
     n_replicas: int = 0
-    costs: dict[str, int] = field(default_factory=dict)
+    costs: dict[str, float] = field(default_factory=dict)
     final: Array | None = field(default=None, repr=False)
     averages: Array | None = field(default=None, repr=False)
     leaf_cov: Array | None = field(default=None, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,9 @@ class FixedParticipation(ByValue, TakesPart):
 
     Parameters
     ----------
-    sets : sequence of sequences of int, or array (n_rounds, S) of int, or (n_rounds, N) of bool, or (n_rounds,)
-        Clients, numbered from 0, that take part in each round, at least one and none twice; or who of the N
-        does; or the one client of each round. Kept as a tuple of tuples in ascending order.
+    sets : sequence of sequences of int, or array (n_rounds, S), (n_rounds,) of int, (n_rounds, N) of bool
+        Clients, numbered from 0, that take part in each round, at least one and none twice; or the one
+        client of each round; or who of the N does. Kept as a tuple of tuples in ascending order.
     cyclic : bool
         Whether the sets are repeated from the first on; else there must be one for each round.
 
@@ -56,7 +57,7 @@ class FixedParticipation(ByValue, TakesPart):
     def __post_init__(self) -> None:
         first, members = _table(self.sets)
         flat, ends = members.tolist(), first.tolist()
-        set_fields(self, sets=tuple(tuple(flat[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)),
+        set_fields(self, sets=tuple(tuple(flat[a:b]) for a, b in pairwise(ends)),
                    cyclic=bool(one_of("cyclic", self.cyclic, (True, False))),
                    _first=read_only(first), _members=read_only(members))
 
@@ -176,8 +177,8 @@ def _row(name: str, given: Any) -> tuple[np.ndarray, int | None]:
     unmasked(name, given)
     count, width = _length(name, given, _MEMBER_BYTES), None
     if not isinstance(given, np.ndarray):
-        entries = list(given)
-        if count and all(isinstance(entry, (bool, np.bool_)) for entry in entries) and _lists(given, list, tuple):
+        entries, ordered = list(given), isinstance(given, (list, tuple))
+        if count and ordered and all(isinstance(entry, (bool, np.bool_)) for entry in entries):
             given = np.array(entries, dtype=bool)
         else:
             given = np.array([whole(f"{name}[{place}]", entry, 0, _LARGEST)
@@ -195,8 +196,8 @@ def _row(name: str, given: Any) -> tuple[np.ndarray, int | None]:
         raise ValueError(f"{name}={shown(given.tolist())} must have client numbers from 0 to {_LARGEST}")
     twice = row[1:][row[1:] == row[:-1]]
     if len(twice):
-        raise ValueError(f"{name}={shown(given.tolist())} has client {twice[0]} twice; it must have each client "
-                         "at most once")
+        raise ValueError(f"{name}={shown(given.tolist())} has client {twice[0]} twice; it must have each "
+                         "client at most once")
     return row.astype(np.int64), width
 
 

@@ -24,7 +24,7 @@ from .participation import Shares, TakesPart, clients_of
 from .validation import Array, array, one_of, real, set_fields, shape, shown
 
 _STEP, _BELOW, _DECAY = 0.125, 44.0, 48.0
-"""Distance of nodes in log t, exact in binary; -log t of the first; where e^{-w t} of the least weight is nothing."""
+"""Distance of nodes in log t, exact in binary; -log t of the first; w t of the last, w the least weight."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +145,8 @@ def _ratio_moments(w: Array, q: Array) -> Shares:
         mean = w * q * ((_STEP * t) @ once)
         squares = w * w * q * ((_STEP * t * t) @ once)
         # products of square roots, so that the table is symmetric
-        roots = np.sqrt(_STEP) * t[:, None] * np.exp(decay - factors + 0.5 * factors.sum(axis=1, keepdims=True))
+        half = 0.5 * factors.sum(axis=1, keepdims=True)
+        roots = np.sqrt(_STEP) * t[:, None] * np.exp(decay - factors + half)
         second = np.outer(w * q, w * q) * (roots.T @ roots)
     np.fill_diagonal(second, squares)
     return Shares(mean, second - np.outer(mean, mean))

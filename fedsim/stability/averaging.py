@@ -1,9 +1,9 @@
 """How the server averages, as stability sees it: the radius of a round from what it does in each client.
 
-With shares s_c of mean p and covariance Sigma = L L' a round multiplies deviations by M = I + sum_c p_c D_c in
-the mean, and second moments by M . M' + sum_k H_k . H_k' with H_k = sum_c L_ck D_c. One client more, which keeps
-the server's value, takes what is missing from a sum of one: with it every value that a server remembers is
-remembered whoever takes part. Known sets multiply the maps of their rounds.
+With shares s_c of mean p and covariance Sigma = L L' a round multiplies deviations by M = I + sum_c p_c D_c
+in the mean, and second moments by M . M' + sum_k H_k . H_k' with H_k = sum_c L_ck D_c. One client more, which
+keeps the server's value, takes what is missing from a sum of one: so what the server remembers is remembered
+whoever takes part. Known sets multiply the maps of their rounds.
 
 Source: derived.
 """
@@ -86,8 +86,8 @@ class ByChance(Averaging):
         moves = maps - unit
         mean = unit + np.tensordot(self.shares.mean, moves, axes=1)
         chances = self.shares.mean**2 + np.diag(self.shares.cov)
-        return root_of(np.kron(mean, mean) + squares(np.tensordot(self.roots[:, :-1], moves, axes=1)).sum(axis=0)
-                       + np.tensordot(chances, own - squares(maps), axes=1))
+        spread = squares(np.tensordot(self.roots[:, :-1], moves, axes=1)).sum(axis=0)
+        return root_of(np.kron(mean, mean) + spread + np.tensordot(chances, own - squares(maps), axes=1))
 
 
 class BySets(Averaging):
@@ -112,7 +112,8 @@ class BySets(Averaging):
         if shifts.ndim == 2:
             logs = sum(_logs(part).sum(axis=0) for part in parts)
             return radius_of(float(-np.expm1(np.max(logs) / rounds)))
-        total, scale = np.zeros(shifts.shape[1:]), 0.0
+        total: Any = np.zeros(shifts.shape[1:])
+        scale = 0.0
         for part in parts:
             moved, lost = _product(part)
             total = total + moved + moved @ total
@@ -146,8 +147,8 @@ def _logs(shifts: Array) -> Array:
 
 
 def _product(shifts: Array) -> tuple[Array, float]:
-    """The product of matrices I + shift (n, ..., s, s), the first applied first, minus I; and the logarithm of
-    a factor that was taken out of it."""
+    """The product of matrices I + shift (n, ..., s, s), the first applied first, minus I; and the logarithm
+    of a factor that was taken out of it."""
     scale = 0.0
     while len(shifts) > 1:
         even = len(shifts) // 2 * 2
@@ -158,9 +159,9 @@ def _product(shifts: Array) -> tuple[Array, float]:
 
 
 def _rescaled(shifts: Array) -> tuple[Array, float]:
-    """Where products of I + shift become very large or small: with a common factor taken out, and its logarithm."""
+    """Where I + shift is large, or small and so without digits: less a factor, and its logarithm."""
     unit = np.eye(shifts.shape[-1])
     size = float(np.abs(unit + shifts).max())
-    if 0.05 < size < 1e100 or not np.isfinite(size) or size == 0.0:  # small products have no digits as I + D
+    if 0.05 < size < 1e100 or not np.isfinite(size) or size == 0.0:
         return shifts, 0.0
     return (unit + shifts) / size - unit, float(np.log(size))

@@ -35,7 +35,7 @@ def problems(structure, noise):
     for n_clients, dim in itertools.product((1, 2, 4), (1, 2, 3)):
         for number, chosen in enumerate(ways(n_clients)):
             kind = "isotropic" if structure == "diagonal" and number == 2 else structure
-            problem = drawn_quadratic(rng, kind, noise, n_clients, dim, weighted=True, singular=number % 2 == 1)
+            problem = drawn_quadratic(rng, kind, noise, n_clients, dim, True, singular=number % 2 == 1)
             shared = (0.0, 0.3, 1.0)[(number + n_clients + dim) % 3]
             yield problem, chosen, shared, None if number % 2 else rng.standard_normal(dim)
 

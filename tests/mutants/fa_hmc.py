@@ -7,6 +7,7 @@ from problems import contrasted, quadratic
 
 import fedsim as fs
 from fedsim.algorithms.bodies import advance, step_size_at
+from fedsim.algorithms.clients import local_update
 from fedsim.algorithms.fa_hmc_update import (
     FIRST_ROUND,
     FAHMCKernel,
@@ -16,7 +17,6 @@ from fedsim.algorithms.fa_hmc_update import (
     send_from,
     set_anchor,
 )
-from fedsim.algorithms.clients import local_update
 from fedsim.algorithms.federated import begin_round, federated_round, receive, send
 from fedsim.problems.gradients import drift, exact_gradient, is_exact, leapfrog, stochastic_gradient
 from fedsim.random.slots import normal_row

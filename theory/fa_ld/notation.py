@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
+from fedsim.settings.participation import Participation
 from fedsim.settings.validation import Array, instance
 
 from ..bound import Assumption
@@ -164,9 +165,10 @@ FULL = required("full participation", lambda algorithm: algorithm.participation 
 CONSTANT = required("constant step_size", lambda algorithm: algorithm.schedule.is_constant,
                     "step_size={algorithm.step_size!r} must be constant for this theorem; for the harmonic "
                     "schedule use theory.fa_ld.w2_bound_decreasing (Theorem 4.8)")
-DRAWN = required("participation by scheme I or II", lambda algorithm: algorithm.participation is not None,
-                 "participation=None must be a fedsim.Participation for this theorem; with all clients use "
-                 "theory.fa_ld.w2_bound (Theorem 4.7)")
+DRAWN = required("participation by scheme I or II",
+                 lambda algorithm: isinstance(algorithm.participation, Participation),
+                 "participation={algorithm.participation!r} must be a fedsim.Participation for this "
+                 "theorem; with all clients use theory.fa_ld.w2_bound (Theorem 4.7)")
 
 
 def start_distance(constants: Constants, s: Setting) -> float:

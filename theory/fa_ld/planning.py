@@ -225,8 +225,9 @@ def fewest_active(constants: Constants, algorithm: FALD, eps: float) -> int:
     """
     eps = positive("eps", eps)
     instance("constants", constants, Constants)
-    if not isinstance(algorithm, FALD) or algorithm.participation is None:
-        raise ValueError(f"algorithm={shown(algorithm)} must be a FALD with participation (Theorem 4.10)")
+    if not isinstance(algorithm, FALD) or not isinstance(algorithm.participation, Participation):
+        raise ValueError(f"algorithm={shown(algorithm)} must be a FALD with participation by scheme I or II "
+                         "(Theorem 4.10)")
     drawn = replace(algorithm.participation, n_active=1)
     return _fewest(_thirds(constants, replace(algorithm, participation=drawn), eps)[1], drawn, eps)
 

@@ -17,6 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.settings.participation import Participation
+from fedsim.settings.validation import instance
+
 from ..facts import Constants
 from .langevin import Moved, Potential, Step, least, root, surplus
 
@@ -59,7 +62,8 @@ class Federated:
         """From what is known of the problem; its theorem's `hessian_smoothness` is M."""
         f = Potential(constants.strong_convexity, constants.smoothness, constants.dim,
                       algorithm.temperature, hessian_smoothness)
-        weights, traces, drawn = constants.weights, constants.gradient_noise_traces, algorithm.participation
+        weights, traces = constants.weights, constants.gradient_noise_traces
+        drawn = instance("participation", algorithm.participation, Participation, type(None))
         distance = constants.need("initial_distance")
         start = start_distance(constants, f)
         N = constants.need("n_clients")

@@ -85,8 +85,8 @@ class Averaging:
         if self.sets is not None and not self.sets.settles:
             why = (f"the {self.sets.n_sets} sets take turns, so that the law is periodic"
                    if self.sets.cyclic else "the sets are a list, which ends")
-            raise NoExactLaw(f"participation={self.sets!r}: {why}, and none is left unchanged by a round; use "
-                             "exact_law at late rounds, or the same set in every round with cyclic=True")
+            raise NoExactLaw(f"participation={self.sets!r}: {why}, and none is left unchanged by a round; "
+                             "use exact_law at late rounds, or the same set in every round with cyclic=True")
 
     def require_few(self, rounds: np.ndarray, leaps: bool = True) -> None:
         """Raise `NoExactLaw` where more rounds of known sets would be stepped through than is reasonable.
@@ -98,5 +98,5 @@ class Averaging:
         gaps = np.diff(rounds)
         steps = int((np.minimum(gaps, 3 * self.sets.n_sets) if leaps else gaps).sum())
         if steps > LARGEST_STEPS:
-            raise NoExactLaw(f"n_rounds={rounds[-1]} of known sets would be stepped through one by one, {steps} "
-                             f"steps of at most {LARGEST_STEPS}; ask for fewer rounds, or record fewer")
+            raise NoExactLaw(f"n_rounds={rounds[-1]} of known sets would be stepped through one by one, "
+                             f"{steps} steps of at most {LARGEST_STEPS}; ask for fewer, or record fewer")

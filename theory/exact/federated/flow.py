@@ -98,13 +98,14 @@ class FAHMCFlow(Federated):
         values, vectors = modes
         shifts = power_deviation(-Flow(length).motion(values, False).change[0, 0], self.local_steps)
         averaging = self._averaging(problem)
+        factor = 0.0 if averaging is not None else self.variance_factor(problem)
         if averaging is not None:
             table = shifts if vectors is None else turned_back(shifts, vectors)
             radius = averaging.radius(np.concatenate([table, self._idle(table)]))
         elif vectors is None:
-            radius = scalar_round_radius(shifts, problem.weights, self.variance_factor(problem))
+            radius = scalar_round_radius(shifts, problem.weights, factor)
         else:
-            radius = round_radius(turned_back(shifts, vectors), problem.weights, self.variance_factor(problem))
+            radius = round_radius(turned_back(shifts, vectors), problem.weights, factor)
         turned = np.sqrt(values.max()) * length > 1.0  # else a radius near one is that of a flat direction
         return 1.0 if turned and abs(radius - 1.0) < 1e-12 else radius
 

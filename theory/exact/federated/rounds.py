@@ -10,8 +10,9 @@ f times the variance of beta among clients, where f = 1/S (scheme I) or (N-S)/(S
 
     H_c = sqrt(f p_c) (G_c - M),  u_c = sqrt(f p_c) [(I - G_c) b_c - v],  Q' = (1-f) Q + f sum_c p_c Q_cc
 
-in the notation of `affine`; `averaging` has the other kinds of participation. An algorithm says what G_c and Q_ce are. Its clients may also be pulled
-elsewhere than to b_c, and towards the server's previous value z; the state of a round is then (x, z).
+in the notation of `affine`; `averaging` has the other kinds of participation. An algorithm says what G_c and
+Q_ce are. Its clients may also be pulled elsewhere than to b_c, and towards the server's previous value z; the
+state of a round is then (x, z).
 """
 
 from __future__ import annotations
@@ -184,9 +185,9 @@ class FederatedFamily(ExactFamily):
                              "only; use exact_law")
         averaging = Averaging.of(problem, algorithm)
         if not averaging.by_scheme:
-            raise NoExactLaw(f"participation={algorithm.participation!r}: all clients together have a law here "
-                             "where all take part or a scheme draws them, which is what the papers' lemmas "
-                             "speak about; use exact_law")
+            raise NoExactLaw(f"participation={algorithm.participation!r}: the joint law of clients is for "
+                             "what the papers' lemmas speak about, all clients or those that a scheme draws; "
+                             "use exact_law")
         return propagate(problem, algorithm, n_steps, mean, cov, self.local(problem, algorithm),
                          averaging.factor, self.memory(algorithm))
 

@@ -50,12 +50,13 @@ def enumerated(problem, algorithm, n_rounds, start):
     unit, none = np.eye(dim), np.zeros((dim, dim))
     hmc = isinstance(algorithm, fs.FAHMC)
     width = 2 * dim if hmc else dim
-    noise = np.kron(s * np.ones((clients, clients)) + np.diag((1.0 - s) / w), unit)
-    position = np.kron(np.eye(clients), np.eye(width)[:dim])  # of the stacked state
+    noise = np.kron(np.pad(s * np.ones((clients, clients)) + np.diag((1.0 - s) / w), (0, 1)), unit)
+    everybody = np.eye(clients + 1)  # the last keeps the server's value
+    position = np.kron(everybody, np.eye(width)[:dim])  # of the stacked state
     mean, second = start.mean, start.cov + np.outer(start.mean, start.mean)
     found = []
     for number in range(n_rounds):
-        everyone = np.kron(np.ones((clients, 1)), np.eye(width)[:, :dim])
+        everyone = np.kron(np.ones((clients + 1, 1)), np.eye(width)[:, :dim])
         m, q = everyone @ mean, everyone @ second @ everyone.T
         for step in range(number * algorithm.local_steps, (number + 1) * algorithm.local_steps):
             eta = float(algorithm.schedule.at(step))
@@ -64,23 +65,25 @@ def enumerated(problem, algorithm, n_rounds, start):
                 q = q + 2 * eta * algorithm.temperature * noise
                 continue
             fresh = position.T @ position
-            momentum = np.kron(np.eye(clients), np.eye(width)[dim:])
+            momentum = np.kron(everybody, np.eye(width)[dim:])
             m, q = fresh @ m, fresh @ q @ fresh + momentum.T @ noise @ momentum
             for _ in range(algorithm.leapfrog_steps):
                 m, q = evaluation(problem, np.block([[unit, eta * unit], [none, unit]]),
                                   np.concatenate([0.5 * eta**2 * unit, 0.5 * eta * unit]), m, q)
                 m, q = evaluation(problem, np.eye(width), np.concatenate([none, 0.5 * eta * unit]), m, q)
-        chances, shares = zip(*brute_force.outcomes(algorithm.participation, w), strict=True)
-        servers = np.array([np.kron(share, unit) @ position for share in shares])
+        chances, shares = zip(*brute_force.outcomes(algorithm.participation, w, number), strict=True)
+        servers = np.array([np.kron(np.append(share, 1.0 - sum(share)), unit) @ position for share in shares])
         mean, second = spread(servers, np.zeros((len(shares), dim)), np.array(chances), m, q)
         found.append((mean, second - np.outer(mean, mean)))
     return found
 
 
 @pytest.mark.parametrize(("batch_size", "replace", "grad_scale"), BATCHES)
-@pytest.mark.parametrize("participation", [None, fs.Participation(2, True), fs.Participation(1, False)])
+@pytest.mark.parametrize("participation", [
+    None, fs.Participation(2, True), fs.Participation(1, False), fs.FixedParticipation([0, 1, 1], cyclic=True),
+    fs.IndependentParticipation([0.6, 0.9]), fs.IndependentParticipation([0.8, 0.5], unbiased=True)], ids=str)
 def test_enumeration(batch_size, replace, grad_scale, participation):
-    weights = None if participation is not None and participation.replace else [0.5, 0.5]
+    weights = [0.5, 0.5] if participation in (None, fs.Participation(1, False)) else None
     problem, start = regression(batch_size, replace, grad_scale, weights=weights), gaussian_start(2)
     for algorithm in (fs.FALD(0.006, 3, 0.5, 0.4, participation),
                       fs.FAHMC(0.05, 2, 2, 0.3, participation=participation),
@@ -103,6 +106,8 @@ CASES = {
     "FA-LD, without replacement": (regression(4, False, sizes=(6, 9, 7)), fs.FALD(0.003, 2)),
     "FA-LD, scheme I": (regression(3, False, sizes=(6, 9, 7)), fs.FALD(
         0.002, 3, participation=fs.Participation(2, True))),
+    "FA-LD, independent answers": (regression(3, False, sizes=(6, 9, 7)), fs.FALD(
+        0.002, 3, participation=fs.IndependentParticipation([0.7, 0.4, 0.8]))),
     "FA-HMC": (regression(2, True, sizes=(6, 9, 7)), fs.FAHMC(0.03, 3, 2, 0.5)),
     "FA-HMC, sums": (regression(3, False, "batch_sum", sizes=(6, 9, 7)), fs.FAHMC(0.06, 2, 2, 0.0)),
     "FA-HMC, scheme II": (regression(3, True, sizes=(6, 9, 7), weights=[1 / 3] * 3), fs.FAHMC(

@@ -26,6 +26,8 @@ DENSE = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.2], [-0.2, 0.7]]], RNG
 DIAGONAL = fs.Quadratic(RNG.uniform(0.5, 2.0, (3, 6)), RNG.standard_normal((3, 6)), gradient_noise=0.4)
 PLAIN = fs.FALD(0.1, 3, 1.0, 0.3)
 DRAWN = fs.FALD(0.1, 3, participation=fs.Participation(2, True))
+SETS = fs.FALD(0.1, 3, 1.0, 0.3, fs.FixedParticipation([[0], [0, 1], [1]], cyclic=True))
+ANSWERS = fs.FALD(0.1, 3, 1.0, 0.3, fs.IndependentParticipation([0.6, 0.3]))
 START = fs.Gaussian([1.0, -1.0], [[1.0, 0.4], [0.4, 2.0]])
 REPLICAS = 64 * 9 + 20  # the last leaf is short: few replicas may be laid out in another way
 
@@ -42,6 +44,7 @@ def simulate(problem=DENSE, algorithm=PLAIN, n_replicas=REPLICAS, **options):
 
 
 CASES = {"dense": {"start": START}, "diagonal": {"problem": DIAGONAL}, "drawn": {"algorithm": DRAWN},
+         "sets": {"algorithm": SETS}, "answers": {"algorithm": ANSWERS},
          "single": {"noise": "single"}, "diagonal moments": {"problem": DIAGONAL, "covariance": "diagonal"},
          "no moments": {"covariance": "none"}}
 
@@ -60,7 +63,7 @@ def test_bytes_depend_on_the_seed_and_the_noise():
         assert arrays(simulate(**change))[1] != base[1]
 
 
-@pytest.mark.parametrize("case", ["dense", "drawn"])
+@pytest.mark.parametrize("case", ["dense", "drawn", "sets", "answers"])
 def test_executors(case):
     base = arrays(simulate(**CASES[case]))
     with ThreadPoolExecutor(3) as pool:

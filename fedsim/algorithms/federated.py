@@ -2,8 +2,8 @@
 
 A round copies the server's value to the active clients, makes `local_steps` local updates on each,
 and replaces the server's value by sum_c w_c theta_c, or with participation as `settings.participation` has
-it. An algorithm supplies `begin_round`, `local_update` and its parameters. From `receive` to `send` only these
-may read ``work.local``: it may be in other coordinates.
+it. An algorithm supplies `begin_round`, `local_update` and its parameters. From `receive` to `send` only
+these may read ``work.local``: it may be in other coordinates.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ FAST = {
         "provenance": ("provenance",),
         "random": ("noise::test_known_answers", "noise::test_philox_is_its_slow_twin",
                    "noise::test_draws_are_their_slow_twins"),
-        "settings": ("schedules_participation", "network", "staleness"),
+        "settings": ("schedules_participation", "sets_and_answers::test_bad_sets", "network", "staleness"),
         "stability": ("stability_limits",),
         "vector": ("matrix", "modes"),
     },

@@ -80,7 +80,8 @@ def enumerated(problem, algorithm, n_rounds, start):
 
 @pytest.mark.parametrize(("batch_size", "replace", "grad_scale"), BATCHES)
 @pytest.mark.parametrize("participation", [
-    None, fs.Participation(2, True), fs.Participation(1, False), fs.FixedParticipation([0, 1, 1], cyclic=True),
+    None, fs.Participation(2, True), fs.Participation(1, False),
+    fs.FixedParticipation([0, 1, 1], cyclic=True),
     fs.IndependentParticipation([0.6, 0.9]), fs.IndependentParticipation([0.8, 0.5], unbiased=True)], ids=str)
 def test_enumeration(batch_size, replace, grad_scale, participation):
     weights = [0.5, 0.5] if participation in (None, fs.Participation(1, False)) else None

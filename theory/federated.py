@@ -52,14 +52,15 @@ def _equal(constants: Constants, algorithm: Any) -> Assumption:
                           or bool((np.abs(ratios - 1.0) <= 1e-9).all()))
 
 
-def _other_kinds(algorithm: Any, problem: Any) -> str:
+def other_kinds(algorithm: Any, problem: Any) -> str:
+    """Why no theorem speaks about this participation, known sets or answers by chance; "" of others."""
     drawn = algorithm.participation
     return "" if drawn is None or isinstance(drawn, Participation) else (
         f"participation={drawn!r} must be None or a fedsim.Participation: the theorem is about all clients, "
         "or those drawn by scheme I or II")
 
 
-EQUAL_WEIGHTS = Hypothesis("equal weights for scheme II", _equal, _other_kinds)
+EQUAL_WEIGHTS = Hypothesis("equal weights for scheme II", _equal, other_kinds)
 
 
 @dataclass(frozen=True)

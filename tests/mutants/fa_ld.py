@@ -7,7 +7,13 @@ from problems import contrasted
 
 import fedsim as fs
 from fedsim.algorithms.bodies import advance, step_size_at
-from fedsim.algorithms.clients import average_clients, choose_clients, local_update, step_clients
+from fedsim.algorithms.clients import (
+    IndependentClients,
+    average_clients,
+    choose_clients,
+    local_update,
+    step_clients,
+)
 from fedsim.algorithms.fa_ld import FALDKernel
 from fedsim.algorithms.federated import begin_round, receive, send
 from fedsim.problems.gradients import langevin, stochastic_gradient
@@ -15,11 +21,12 @@ from fedsim.random.normals import normals
 from fedsim.random.slots import Normals, normal_row
 from fedsim.random.streams import OWN_NOISE, SHARED_NOISE
 from fedsim.vector import lanes
-from fedsim.vector.compile import inner
+from fedsim.vector.compile import dispatched, inner
 from mutants import Case, Mutants
 
 HARMONIC = fs.schedules.Harmonic(5.0, 0.7)
 THREE, FOUR = contrasted(3, [0.5, 0.3, 0.2]), contrasted(4, None)
+SELDOM = fs.IndependentParticipation([0.3, 0.6, 0.4])
 FA_LD = Mutants(fs.FALD, FALDKernel, {
     "full": Case(THREE, lambda cls: cls(HARMONIC, 3, 0.6, 0.4)),
     "own noise": Case(THREE, lambda cls: cls(HARMONIC, 3, 3.0, 0.0)),
@@ -28,6 +35,11 @@ FA_LD = Mutants(fs.FALD, FALDKernel, {
         fs.schedules.Harmonic(3.0, 0.01), 3, 3.0, 0.5)),
     "scheme I": Case(THREE, lambda cls: cls(HARMONIC, 3, 0.6, 0.2, fs.Participation(3, True))),
     "scheme II": Case(FOUR, lambda cls: cls(HARMONIC, 3, 0.6, 0.2, fs.Participation(2, False))),
+    "sets": Case(THREE, lambda cls: cls(HARMONIC, 3, 0.6, 0.2, fs.FixedParticipation(
+        [[0], [1, 2], [0, 2]], cyclic=True))),
+    "answers": Case(THREE, lambda cls: cls(HARMONIC, 3, 0.6, 0.2, SELDOM), [2.0, -3.0]),
+    "unbiased answers": Case(THREE, lambda cls: cls(HARMONIC, 3, 0.6, 0.2, fs.IndependentParticipation(
+        [0.5, 0.9, 0.4], unbiased=True))),
 }, n_rounds=5, n_replicas=200_000, seed=21)
 
 
@@ -84,6 +96,57 @@ def _(clients, weights):
     return {"replace": True}
 
 
+@clients_change("sets: shares not normalised", "sets")
+def _(clients, weights):
+    return {"shares": weights[clients.members]}
+
+
+@clients_change("sets: equal shares", "sets")
+def _(clients, weights):
+    sizes = np.diff(clients.first)
+    return {"shares": np.repeat(1.0 / sizes, sizes)}
+
+
+@clients_change("sets: the cycle begins a set late", "sets")
+def _(clients, weights):
+    return vars_of(fs.FixedParticipation([[1, 2], [0, 2], [0]]), weights)
+
+
+@clients_change("sets: the last set never comes", "sets")
+def _(clients, weights):
+    return {"period": clients.period - 1}
+
+
+def vars_of(sets, weights):
+    """Fields of other sets."""
+    return {"first": sets.first, "members": sets.members, "shares": sets.flat_shares(weights)}
+
+
+@clients_change("answers: probabilities of the next client", "answers")
+def _(clients, weights):
+    return {"probabilities": np.roll(clients.probabilities, 1)}
+
+
+@clients_change("answers: weights ignored", "answers")
+def _(clients, weights):
+    return {"weights": np.full_like(weights, 1.0 / len(weights))}
+
+
+@clients_change("answers: everybody answers", "answers")
+def _(clients, weights):
+    return {"probabilities": np.ones_like(weights)}
+
+
+@clients_change("answers: an average where inverse probabilities weigh", "unbiased answers")
+def _(clients, weights):
+    return {"unbiased": False}
+
+
+@clients_change("answers: inverse probabilities weigh where an average is meant", "answers")
+def _(clients, weights):
+    return {"unbiased": True}
+
+
 @FA_LD.arrays_change("gradient noise dropped", "full")
 def _(arrays):
     return arrays._replace(factors=0.0 * arrays.factors)
@@ -108,13 +171,19 @@ UNHEARD = FA_LD.switch("no broadcast after the average", "full")
 SAME_CLIENTS = FA_LD.switch("scheme I: the same clients in every round", "scheme I")
 ONE_CLIENT = FA_LD.switch("scheme I: one client fills all slots", "scheme I")
 NO_SWAP = FA_LD.switch("scheme II: a shuffle that forgets to swap", "scheme II")
+FIRST_SHARES = FA_LD.switch("sets: shares of the first set in every round", "sets")
+RESET = FA_LD.switch("answers: a round without any begins at zero", "answers")
+NOT_DIVIDED = FA_LD.switch("answers: shares not normalised", "answers")
+NO_CHANCE = FA_LD.switch("answers: weights not over probabilities", "unbiased answers")
+SAME_ANSWERS = FA_LD.switch("answers: the same in every round", "answers")
 SHARE = FA_LD.switch("scheme II averages over all clients' number", "scheme II")
 
 
 @advance.register(FA_LD.kernel)
 def _round(kernel, problem, lane_set, work, round):
     fault = kernel.fault
-    active = choose_clients(kernel.clients, lane_set, work, 0 if fault == SAME_CLIENTS else round)
+    active = choose_clients(kernel.clients, lane_set, work,
+                            0 if fault == SAME_CLIENTS or fault == SAME_ANSWERS else round)
     for slot in range(active):
         if not (fault == UNHEARD and round > 0):
             receive(kernel, work, slot)
@@ -128,7 +197,31 @@ def _round(kernel, problem, lane_set, work, round):
         step_clients(kernel.clients, kernel, problem, lane_set, work, step, True, active, shared)
     for slot in range(active):
         send(kernel, work, slot)
-    average_clients(kernel.clients, work, round, active)
+    reweigh(kernel.clients, work, fault, active)
+    average_clients(kernel.clients, work, 0 if fault == FIRST_SHARES else round, active)
+
+
+@dispatched
+def reweigh(clients, work, fault, active):
+    """Other shares, of those who answered."""
+
+
+@reweigh.otherwise
+def _keep_shares(clients, work, fault, active):
+    pass
+
+
+@reweigh.register(IndependentClients)
+def _change_shares(clients, work, fault, active):
+    for b in range(work.drawn.shape[1]):
+        total = 0.0
+        for slot in range(active):
+            total += work.lane_shares[slot, b]
+            if (fault == NOT_DIVIDED or fault == NO_CHANCE) and work.lane_shares[slot, b] > 0.0:
+                work.lane_shares[slot, b] = clients.weights[work.drawn[slot, b]]
+        for i in range(work.server.shape[0]):
+            if fault == RESET and total == 0.0:
+                work.server[i, b] = 0.0
 
 
 @begin_round.register(FA_LD.kernel)

@@ -12,6 +12,7 @@ range, and where it says so.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,11 @@ from fedsim.settings.validation import array, shape, shown, whole
 from ..bound import Assumption
 from ..exact import joint_law
 from ..facts import Constants
-from ..federated import EQUAL_WEIGHTS
+from ..federated import EQUAL_WEIGHTS, other_kinds
 from ..statement import Hypothesis, Terms
 from .notation import CONSTANT, DRAWN, FULL, Setting, largest_step_of_round, theorem, within
 
-STEP_RANGE = within("2/(L+m)", printed="2/m")
+STEP_RANGE = replace(within("2/(L+m)", printed="2/m"), refuses=other_kinds)
 FACTORS = {"corrected": (28.0, 4.0), "printed": (112.0, 8.0)}
 """Of drift and noise in Lemmas B.3 and C.2."""
 IN_RANGE = {"corrected": "", "printed": "for step sizes up to 2/m"}

@@ -24,6 +24,7 @@ from fedsim.laws.law import recorded_rounds
 from fedsim.settings.validation import whole
 
 from ..facts import Constants
+from ..federated import other_kinds
 from ..paper import Paper
 from ..statement import Hypothesis, Terms
 from .hypotheses import amplification, validity, validity_ceiling
@@ -41,7 +42,7 @@ def _all_shared(algorithm: FALD, problem: Any) -> str:
 IN_FORCE = Hypothesis("step_size <= tau (1-shared_noise) batch_fraction^2 min p / (sensitivity^2 "
                       "log(1.25/delta0)), (57)",
                       lambda s, algorithm: validity(s, algorithm.schedule.largest), _all_shared)
-DATA = Hypothesis("bounded sensitivity (G.1), minibatches without replacement (G.2)")
+DATA = Hypothesis("bounded sensitivity (G.1), minibatches without replacement (G.2)", refuses=other_kinds)
 EXCHANGEABLE = Hypothesis("printed: one record per client, equal weights, one draw in scheme I, nobody sees "
                           "who was drawn (or everyone is)",
                           lambda s, variant: amplification(s, variant))

@@ -72,7 +72,7 @@ def test_radius_and_limit_are_theorys(name, problem, share):
     algorithm = replace(algorithm, step_size=share * algorithm.stability(problem).max_step_size)
     found = algorithm.stability(problem)
     if name in FEDERATED:
-        rounds = MinibatchRounds(problem, algorithm, algorithm.variance_factor(problem))
+        rounds = MinibatchRounds(problem, algorithm)
         expected = np.sqrt(rounds.radius())
     else:
         expected = dense_root(problem, algorithm)

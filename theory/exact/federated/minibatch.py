@@ -65,9 +65,9 @@ def parts_of(algorithm: Any, eta: float, dim: int) -> list[list[Array]]:
 class MinibatchRounds:
     """Rounds of a federated algorithm on a `fedsim.LinearRegression` with minibatches."""
 
-    def __init__(self, problem: Any, algorithm: Any, averaging: Averaging) -> None:
+    def __init__(self, problem: Any, algorithm: Any) -> None:
         followed = problem.curvature_problem()
-        self.problem, self.algorithm, self.averaging = problem, algorithm, averaging
+        self.problem, self.algorithm, self.averaging = problem, algorithm, Averaging.of(problem, algorithm)
         self.parts = lru_cache(maxsize=1)(lambda eta: parts_of(algorithm, eta, problem.dim))
         first = self.parts(algorithm.schedule.largest)
         self.count, self.width = len(first), len(first[0][0])

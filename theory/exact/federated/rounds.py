@@ -90,9 +90,8 @@ class FederatedFamily(ExactFamily):
     def require_stable(self, problem: Any, algorithm: Any) -> None:
         if has_minibatches(problem):
             parts_of(algorithm, 1.0, problem.dim)  # refuses what has no moments here
-            averaging = Averaging.of(problem, algorithm)
             require_second_moment(algorithm.schedule.largest, lambda size: MinibatchRounds(
-                problem, replace(algorithm, step_size=size), averaging))
+                problem, replace(algorithm, step_size=size)))
 
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
         return not Averaging.of(problem, algorithm).is_random and not has_minibatches(problem)
@@ -103,7 +102,7 @@ class FederatedFamily(ExactFamily):
         averaging = Averaging.of(problem, algorithm)
         if has_minibatches(problem):
             if cov is not None:
-                return MinibatchRounds(problem, algorithm, averaging).moments(rounds, mean, matrix_of(cov))
+                return MinibatchRounds(problem, algorithm).moments(rounds, mean, matrix_of(cov))
             problem = problem.curvature_problem()
         correlated = averaging.is_random or _correlated_noise(problem) or (cov is not None and cov.ndim == 2)
         variances = problem.structure != "dense" and not (full and correlated)
@@ -172,7 +171,7 @@ class FederatedFamily(ExactFamily):
         averaging = Averaging.of(problem, algorithm)
         averaging.require_settled()
         if has_minibatches(problem):
-            return MinibatchRounds(problem, algorithm, averaging).stationary()
+            return MinibatchRounds(problem, algorithm).stationary()
         variances = problem.structure != "dense" and not (averaging.is_random or _correlated_noise(problem))
         self._refuse_correlations(problem, algorithm, variances)
         states, maps = self._maps(problem, algorithm, averaging, variances)

@@ -206,6 +206,19 @@ def test_beyond_the_limit_second_moments_diverge(chosen):
                 assert found == pytest.approx(radius, abs=2e-3)
 
 
+def test_who_never_works_does_not_count():
+    """However stiff; with debiasing its gradient counts."""
+    stiff = fs.Quadratic([1.0, 2.0, 1e8], np.zeros((3, 1)), [0.3, 0.3, 0.4])
+    alone = fs.Quadratic([1.0, 2.0], np.zeros((2, 1)))
+    chosen = fs.FixedParticipation([[0], [0, 1], [1]], cyclic=True)
+    for make in (lambda: fs.FALD(0.5, 2, participation=chosen),
+                 lambda: fs.FAHMC(0.5, 3, 2, participation=chosen)):
+        one, other = make().stability(stiff), make().stability(alone)
+        assert one.stable and one.radius == pytest.approx(other.radius, rel=1e-12)
+        assert one.max_step_size == pytest.approx(other.max_step_size, rel=1e-9)
+    assert not fs.FAHMC(0.5, 3, 2, 1.0, "fresh", participation=chosen).stability(stiff).stable
+
+
 def test_radius_of_long_lists():
     """Products that underflow or overflow a number, and those that hardly move."""
     problem = make_problem()

@@ -122,7 +122,7 @@ class FAHMC(Federated):
         return None, f"; {why}, of the mean alone under minibatches"
 
     def _round_radius(self, problem: Quadratic, modes: Modes, eta: float) -> float:
-        values = modes[0]
+        values = modes[0][self._working()]
         if eta * np.sqrt(values.max()) >= 2.0:
             return float("inf")  # the stiffest client's own trajectories grow without limit
         radius = super()._round_radius(problem, modes, eta)
@@ -136,6 +136,9 @@ class FAHMC(Federated):
         if vectors is None:  # each coordinate by itself
             return _debiased(self, values[..., None, None], shifts[..., None, None], problem.weights)
         return _debiased(self, problem.hessians, turned_back(shifts, vectors), problem.weights)
+
+    def _working(self) -> Any:
+        return super()._working() if self.debias is None else slice(None)  # anchors are of all
 
     def _idle(self, shifts: Array) -> Array:
         idle = super()._idle(shifts)

@@ -169,6 +169,10 @@ class Federated(ByValue, FederatedStability):
             return _by_chance(chosen, problem.weights.tobytes())
         return BySets(chosen, problem.weights) if isinstance(chosen, FixedParticipation) else None
 
+    def _working(self) -> Any:
+        chosen = self.participation
+        return np.unique(chosen.members) if isinstance(chosen, FixedParticipation) else super()._working()
+
     def _who(self, problem: Problem) -> str:
         """Who takes part, in words."""
         chosen = self.participation

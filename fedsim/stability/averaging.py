@@ -94,7 +94,7 @@ class BySets(Averaging):
     """Known sets, one after the other: per round, of the map of all of them."""
 
     def __init__(self, sets: Any, weights: Array) -> None:
-        self.sets, self.weights = sets, weights
+        self.sets, self.weights, self.working = sets, weights, np.unique(sets.members)
 
     def _parts(self, size: int) -> Any:
         """Shares (n, N) of so many rounds at a time that tables of `size` numbers for each fit."""
@@ -104,7 +104,9 @@ class BySets(Averaging):
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def radius(self, shifts: Array) -> float:
-        shifts = shifts[:-1]
+        others = np.ones(len(shifts), dtype=bool)
+        others[self.working] = False
+        shifts = np.where(others.reshape(-1, *[1] * (shifts.ndim - 1)), 0.0, shifts)[:-1]
         if not np.isfinite(shifts).all() or np.abs(shifts).max() > 1e100:
             return float("inf")
         rounds = self.sets.n_sets

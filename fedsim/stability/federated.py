@@ -7,6 +7,8 @@ matrices follow the round's map, the second moment under minibatches, and the li
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..interfaces import Problem
@@ -57,6 +59,10 @@ class FederatedStability(Judged):
     def _averaging(self, problem: Problem) -> Averaging | None:
         """How the server averages, where that is otherwise than over all clients or those of a scheme."""
         return None
+
+    def _working(self) -> Any:
+        """Index of the clients that take part in some round."""
+        return slice(None)
 
     def _idle(self, shifts: Array) -> Array:
         """The shift (1, ...) of one client more, which keeps the server's value."""
@@ -111,7 +117,7 @@ class FederatedStability(Judged):
 
     def _exact_stability(self, problem: Quadratic) -> Stability:
         step, modes = self.schedule.largest, curvatures(problem)
-        largest = float(modes[0].max())
+        largest = float(modes[0][self._working()].max())
 
         def radius(eta: float) -> float:
             return self._radius_at(problem, modes, eta)

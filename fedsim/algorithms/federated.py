@@ -146,7 +146,7 @@ class Federated(ByValue, FederatedStability):
         """Clients that work in a round, at most."""
         offers("problem", problem, Problem)
         n_clients = problem.n_clients
-        return n_clients if self.participation is None else self.participation.most_active(n_clients)
+        return n_clients if self.participation is None else self.participation._most_active(n_clients)
 
     def variance_factor(self, problem: Problem) -> float:
         """`Participation.variance_factor`, 0 when all clients take part, or known ones.
@@ -176,7 +176,7 @@ class Federated(ByValue, FederatedStability):
     def _who(self, problem: Problem) -> str:
         """Who takes part, in words."""
         chosen = self.participation
-        return super()._who(problem) if chosen is None else str(chosen.words(problem.n_clients))
+        return super()._who(problem) if chosen is None else str(chosen._words(problem.n_clients))
 
     def _bind(self, problem: Problem, n_rounds: int | None,
               n_replicas: int | None = None) -> tuple[Problem, Any]:
@@ -214,7 +214,7 @@ class Federated(ByValue, FederatedStability):
         n_rounds, chosen = whole("n_rounds", n_rounds), self.participation
         active: Any = n_rounds * problem.n_clients
         if chosen is not None:
-            active = chosen.total_active(problem.n_clients, n_rounds)
+            active = chosen._total_active(problem.n_clients, n_rounds)
         return {"communications": n_rounds,
                 "gradient_evaluations": self.local_steps * active * self._gradients_per_step(problem),
                 "floats_sent": problem.dim * (active + n_rounds * problem.n_clients)}
@@ -226,7 +226,7 @@ class Federated(ByValue, FederatedStability):
         if chosen is None:
             return AllClients(weights, private)
         if isinstance(chosen, FixedParticipation):
-            return FixedClients(chosen.first, chosen.members, chosen.flat_shares(weights), private,
+            return FixedClients(chosen.first, chosen.members, chosen._flat_shares(weights), private,
                                 chosen.n_sets)
         if isinstance(chosen, IndependentParticipation):
             return IndependentClients(weights, chosen.of_clients(problem.n_clients), private, chosen.unbiased)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .validation import Array, one_of, shown, whole
+from .validation import Array, array, client_weights, one_of, shown, whole
 
 
 class Shares(NamedTuple):
@@ -31,15 +31,15 @@ class TakesPart:
     def require(self, n_rounds: int) -> None:
         """Raise ValueError unless it is known who takes part in each of so many rounds."""
 
-    def most_active(self, n_clients: int) -> int:
+    def _most_active(self, n_clients: int) -> int:
         """The largest number of clients that work in a round, one drawn twice counted twice."""
         raise NotImplementedError
 
-    def total_active(self, n_clients: int, n_rounds: int) -> float:
+    def _total_active(self, n_clients: int, n_rounds: int) -> float:
         """How many clients work in so many rounds, all together; expected where the number is random."""
-        return n_rounds * self.most_active(n_clients)
+        return n_rounds * self._most_active(n_clients)
 
-    def words(self, n_clients: int) -> str:
+    def _words(self, n_clients: int) -> str:
         """Who takes part, for `fedsim.explain`."""
         raise NotImplementedError
 
@@ -47,9 +47,16 @@ class TakesPart:
 def clients_of(problem: Any) -> tuple[int, Array]:
     """N and the weights, or a ValueError where a problem has none."""
     try:
-        return problem.n_clients, problem.weights
-    except AttributeError:
+        return whole("n_clients", problem.n_clients, 1), problem.weights
+    except (AttributeError, ValueError):
         raise ValueError(f"problem={shown(problem)} must have n_clients and weights") from None
+
+
+def weights_of_all(value: Any) -> Array:
+    """Weights (N,) as they are, positive and summing to one."""
+    weights = array("weights", value, 1)
+    client_weights(weights, len(weights))
+    return weights
 
 
 @dataclass(frozen=True)
@@ -116,14 +123,14 @@ class Participation(TakesPart):
             return 1.0 / self.n_active
         return (n_clients - self.n_active) / (self.n_active * (n_clients - 1))
 
-    def most_active(self, n_clients: int) -> int:
+    def _most_active(self, n_clients: int) -> int:
         return self.n_active
 
-    def words(self, n_clients: int) -> str:
+    def _words(self, n_clients: int) -> str:
         everyone = self.n_active == n_clients and self.variance_factor(n_clients) == 0.0
         return "all active" if everyone else f"{self.n_active} drawn"
 
     def shares(self, weights: Array) -> Shares:
         """Moments of the clients' shares: w, and f (diag w - w w') with f the `variance_factor`."""
-        return Shares(weights, self.variance_factor(len(weights)) * (np.diag(weights)
-                                                                     - np.outer(weights, weights)))
+        w = weights_of_all(weights)
+        return Shares(w, self.variance_factor(len(w)) * (np.diag(w) - np.outer(w, w)))

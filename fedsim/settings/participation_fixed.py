@@ -10,8 +10,8 @@ import numpy as np
 
 from ..equality import ByValue
 from .limits import refuse_bytes
-from .participation import TakesPart, clients_of
-from .validation import Array, one_of, read_only, set_fields, shown, unmasked, whole
+from .participation import TakesPart, clients_of, weights_of_all
+from .validation import Array, one_of, read_only, set_fields, shown, unmasked, whole, whole_numbers
 
 _LARGEST = 2**31 - 1
 """Client numbers up to which sets are taken; far fewer can be simulated."""
@@ -43,12 +43,12 @@ class FixedParticipation(ByValue, TakesPart):
 
     Examples
     --------
-    >>> problem = fs.Quadratic([1.0, 2.0, 3.0], [[0.0], [1.0], [2.0]])
-    >>> one_by_one = fs.FixedParticipation(range(3), cyclic=True)
+    >>> one_by_one = fs.FixedParticipation(range(2), cyclic=True)
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
     >>> theory.exact_law(problem, fs.FALD(0.1, participation=one_by_one), n_rounds=600).mean[-1].round(4)
-    array([1.1974])
-    >>> fs.FALD(0.1, participation=[[0, 1], [2]]).participation
-    FixedParticipation([(0, 1), (2,)])
+    array([0.8108])
+    >>> fs.FALD(0.1, participation=[[1], [1, 0]]).participation
+    FixedParticipation([(1,), (0, 1)])
     """
 
     sets: Any
@@ -91,25 +91,25 @@ class FixedParticipation(ByValue, TakesPart):
         if len(beyond):
             number = int(np.searchsorted(self.first, beyond[0], side="right")) - 1
             raise ValueError(f"sets[{number}]={shown(list(self.sets[number]))} has client "
-                             f"{self.members[beyond[0]]}; it must have clients of 0 to {n_clients - 1}")
+                             f"{self.members[beyond[0]]}; it must have clients below n_clients={n_clients}")
 
     def require(self, n_rounds: int) -> None:
-        if not self.cyclic and n_rounds > self.n_sets:
+        if not self.cyclic and whole("n_rounds", n_rounds) > self.n_sets:
             raise ValueError(f"participation has {self.n_sets} sets; n_rounds={n_rounds} needs one for each "
                              "round, or cyclic=True")
 
-    def most_active(self, n_clients: int) -> int:
+    def _most_active(self, n_clients: int) -> int:
         return int(np.diff(self.first).max())
 
-    def total_active(self, n_clients: int, n_rounds: int) -> int:
+    def _total_active(self, n_clients: int, n_rounds: int) -> int:
         self.require(n_rounds)
         times, rest = divmod(n_rounds, self.n_sets)
         return times * len(self.members) + int(self.first[rest])
 
-    def words(self, n_clients: int) -> str:
+    def _words(self, n_clients: int) -> str:
         return f"{self.n_sets} known set{'s' * (self.n_sets != 1)}{', cyclic,' * self.cyclic}"
 
-    def flat_shares(self, weights: Array) -> Array:
+    def _flat_shares(self, weights: Array) -> Array:
         """The share of each of `members` in its set."""
         own, sizes = weights[self.members], np.diff(self.first)
         totals = np.add.reduceat(own, self.first[:-1])
@@ -118,13 +118,21 @@ class FixedParticipation(ByValue, TakesPart):
 
     def shares_at(self, weights: Array, rounds: Any) -> Array:
         """Shares (n, N) of all clients in these rounds (n,), which may lie beyond the last of a list."""
-        numbers = np.asarray(rounds)
+        weights = weights_of_all(weights)
+        if _lists(rounds, list, tuple, range):
+            _length("rounds", rounds, 8.0 * (3 + len(weights)))
+        numbers = whole_numbers("rounds", rounds).astype(np.int64)
+        if self.members.max() >= len(weights):
+            raise ValueError(f"weights has shape {weights.shape}; there must be one for client "
+                             f"{self.members.max()} too")
+        if len(numbers) and numbers.min() < 0:
+            raise ValueError(f"rounds={shown(rounds)} must be at least 0")
         numbers = numbers % self.n_sets if self.cyclic else np.minimum(numbers, self.n_sets - 1)
         sizes, shares = np.diff(self.first)[numbers], np.zeros((len(numbers), len(weights)))
         rows = np.repeat(np.arange(len(numbers)), sizes)
         begins = np.repeat(self.first[numbers] - np.cumsum(sizes) + sizes, sizes)
         places = begins + np.arange(len(rows))
-        shares[rows, self.members[places]] = self.flat_shares(weights)[places]
+        shares[rows, self.members[places]] = self._flat_shares(weights)[places]
         return shares
 
     def __repr__(self) -> str:

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from ..equality import ByValue
-from .participation import Shares, TakesPart, clients_of
-from .validation import Array, array, one_of, real, set_fields, shape, shown
+from .limits import refuse_bytes
+from .participation import Shares, TakesPart, clients_of, weights_of_all
+from .validation import Array, array, one_of, real, set_fields, shape, shown, whole
 
 _STEP, _BELOW, _DECAY = 0.125, 44.0, 48.0
 """Distance of nodes in log t, exact in binary; -log t of the first; w t of the last, w the least weight."""
@@ -56,7 +57,7 @@ class IndependentParticipation(ByValue, TakesPart):
     >>> for unbiased in (False, True):
     ...     seldom = fs.IndependentParticipation([0.9, 0.3], unbiased)
     ...     theory.exact_law(problem, fs.FALD(0.1, participation=seldom), 500).mean[-1].round(4)
-    array([0.4537])
+    array([0.3929])
     array([0.75])
     """
 
@@ -80,9 +81,11 @@ class IndependentParticipation(ByValue, TakesPart):
 
     def of_clients(self, n_clients: int) -> Array:
         """q_c of each client, (N,)."""
+        n_clients = whole("n_clients", n_clients, 1, 2**31)
         if isinstance(self.probabilities, float):
+            refuse_bytes(8.0 * n_clients, f"n_clients={n_clients}", "use fewer clients")
             return np.full(n_clients, self.probabilities)
-        return shape("probabilities", self.probabilities, (n_clients,), " (one per client)")
+        return shape("probabilities", self.probabilities, (n_clients,), " (one for each of n_clients)")
 
     def check(self, problem: Any) -> None:
         n_clients, weights = clients_of(problem)
@@ -93,25 +96,27 @@ class IndependentParticipation(ByValue, TakesPart):
             raise ValueError(f"probabilities={shown(self.probabilities)} must be larger with unbiased=True: "
                              f"client {worst} would count {factors[worst]:g} times")
 
-    def most_active(self, n_clients: int) -> int:
+    def _most_active(self, n_clients: int) -> int:
         return n_clients
 
-    def total_active(self, n_clients: int, n_rounds: int) -> float:
+    def _total_active(self, n_clients: int, n_rounds: int) -> float:
         return n_rounds * float(self.of_clients(n_clients).sum())
 
-    def words(self, n_clients: int) -> str:
+    def _words(self, n_clients: int) -> str:
         return f"each answers by chance, {self.of_clients(n_clients).sum():g} expected"
 
     def shares(self, weights: Array) -> Shares:
-        """Moments of the clients' shares of weights (N,), read-only.
+        """Moments of the clients' shares, of weights (N,) that sum to one; read-only.
 
         Examples
         --------
         >>> fs.IndependentParticipation(0.5).shares(np.array([0.5, 0.5])).mean
         array([0.375, 0.375])
         """
-        chances = np.ascontiguousarray(self.of_clients(len(weights)))
-        return _shares(np.asarray(weights, np.float64).tobytes(), chances.tobytes(), self.unbiased)
+        given = weights_of_all(weights)
+        chances = np.ascontiguousarray(self.of_clients(len(given)))
+        refuse_bytes(24.0 * len(given) ** 2, f"{len(given)} weights", "use fewer clients")
+        return _shares(given.tobytes(), chances.tobytes(), self.unbiased)
 
     def __repr__(self) -> str:
         chances = self.probabilities

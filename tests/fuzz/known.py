@@ -52,7 +52,7 @@ ARGUMENTS: dict[str, Any] = {
     "level": lambda: 0.9, "path": lambda: os.path.join(FOLDER.name, "a.npz"),
     "n": lambda: 3, "seed": lambda: 1, "eta": lambda: 0.01, "rho": lambda: 0.5, "S": lambda: 1,
     "scheme": lambda: "I", "W": lambda: MIXING, "gamma": lambda: 2.0, "h": lambda: 0.01, "B": lambda: 1.0,
-    "tau": lambda: 2}
+    "tau": lambda: 2, "rounds": lambda: [0, 1], "weights": lambda: [0.5, 0.5]}
 """Of methods, by the names of their parameters."""
 
 

@@ -119,7 +119,7 @@ def _(clients, weights):
 
 def vars_of(sets, weights):
     """Fields of other sets."""
-    return {"first": sets.first, "members": sets.members, "shares": sets.flat_shares(weights)}
+    return {"first": sets.first, "members": sets.members, "shares": sets._flat_shares(weights)}
 
 
 @clients_change("answers: probabilities of the next client", "answers")

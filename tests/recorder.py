@@ -6,9 +6,10 @@ algorithm with code that also writes down each counter it gives to Philox, and p
 The rule. A word is one address (tag, position, client, unit, replica), and stands for one random variable. So
 within a round it is drawn once by each lane that carries its replica (lanes that fill a tile repeat the last
 one); if it belongs to a client, once for each slot in which this client stands (scheme I may draw a client
-twice, and a group of slots that is not full repeats the last). No other round draws it again, unless steps
-that share a draw lie in both rounds. And what the definition of the algorithm asks for is there: for every
-step, every client that takes part, every evaluation of a gradient.
+twice, a group of slots that is not full repeats the last, and slots that a lane does not need hold any
+client). No other round draws it again, unless steps that share a draw lie in both rounds. And what the
+definition of the algorithm asks for is there: for every step, every client that takes part, every evaluation
+of a gradient.
 """
 
 from __future__ import annotations
@@ -119,11 +120,25 @@ class Checker:
         self.by_pairs = hasattr(state.lanes, "pairs")
         self.lanes = carriers(state.lanes)
         self.start_lanes = carriers(streams.lane_set(job.seed, self.first, self.last - self.first))
-        self.drawn = isinstance(getattr(job.algorithm, "participation", None), fs.Participation)
+        self.chosen = getattr(job.algorithm, "participation", None)
 
     def slots(self, lane: int) -> list[int]:
-        """The clients of this lane's slots."""
-        return self.work.drawn[:, lane].tolist() if self.drawn else list(range(self.n_clients))
+        """The clients of this lane's slots, also of those that it does not need."""
+        return list(range(self.n_clients)) if self.chosen is None else self.work.drawn[:, lane].tolist()
+
+    def working(self, lane: int, round: int) -> list[int]:
+        """The clients that take part in a lane's round."""
+        if isinstance(self.chosen, fs.FixedParticipation):
+            return list(self.chosen.sets[round % self.chosen.n_sets])
+        if isinstance(self.chosen, fs.IndependentParticipation):
+            return self.work.drawn[self.work.lane_shares[:, lane] > 0.0, lane].tolist()
+        return self.slots(lane)
+
+    def asked(self) -> int:
+        """Numbers that decide who takes part in a lane's round."""
+        if isinstance(self.chosen, fs.IndependentParticipation):
+            return self.n_clients
+        return self.chosen.n_active if isinstance(self.chosen, fs.Participation) else 0
 
     def holders(self, tag: int, client: int, replica: int) -> int:
         """How often a lane may draw this word in a round."""
@@ -132,7 +147,7 @@ class Checker:
         slots, own = self.slots(replica - self.first), self.work.own
         together = own.slots.shape[2] if isinstance(own, NormalRoom) else 1
         beyond = -len(slots) % together if tag == streams.OWN_NOISE and not self.stale else 0
-        if not self.drawn:  # the last group may draw for clients that do not exist
+        if self.chosen is None:  # the last group may draw for clients that do not exist
             return int(client < len(slots) + beyond)
         return slots.count(client) + beyond * (client == slots[-1])
 
@@ -177,9 +192,8 @@ class Checker:
             if self.job.start_cov is not None:
                 yield from ((streams.START, 0, 0, unit) for unit in range(-(-self.dim // 2)))
             return
-        slots, shared = self.slots(lane), getattr(algorithm, "shared_noise", 0.0)
-        if self.drawn:
-            yield from ((streams.PARTICIPATION, round, slot, 0) for slot in range(len(slots)))
+        slots, shared = self.working(lane, round), getattr(algorithm, "shared_noise", 0.0)
+        yield from ((streams.PARTICIPATION, round, number, 0) for number in range(self.asked()))
         batch = problem.batch_size or 0 if problem.has_minibatches else 0
         rows = -(-self.dim * (self.per_draw if not self.by_pairs else 1) // self.unit)
         for step in range(round * self.local_steps, (round + 1) * self.local_steps):

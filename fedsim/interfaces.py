@@ -3,7 +3,6 @@
 `Problem`, `Algorithm` and `SimulatedAlgorithm` list what each must offer; `ProblemParts` and
 `AlgorithmParts`, from which a class derives, what it may offer, with the one default of each part. So no
 caller asks whether a part is there: `validate` looks for all of them once, before anything is computed.
-
 Names with an underscore are called by the engine alone. Shapes: N clients, dimension d, B lanes."""
 
 from __future__ import annotations
@@ -260,8 +259,7 @@ def validate(problem: Problem, algorithm: Algorithm, start: object = None) -> No
 
     Raises
     ------
-    ValueError
-        Naming argument, value and condition; `UnstableStepSize` beyond stability.
+    ValueError, and `UnstableStepSize` beyond stability
 
     Examples
     --------

@@ -12,7 +12,10 @@ from distribution import copied
 LINES = {
     "fedsim/__init__.py": (("from .algorithms.fa_ld import FALD\n",
                             "from .algorithms.fa_ld import FALD\nfrom .algorithms.fa_made import FAMade\n"),
-                           (' "FALD", ', ' "FALD", "FAMade", ')),
+                           (' "FALD", ', ' "FALD", "FAMade", "MadeProblem", '),
+                           ("from .problems.quadratic import",
+                            "from .problems.made_problem import MadeProblem\n"
+                            "from .problems.quadratic import")),
     "tests/algorithms.py": (("import naive_fa_hmc\n", "import naive_fa_hmc\nimport naive_fa_made\n"),
                             ("from mutants import Mutants\n",
                              "from cases.fa_made import FA_MADE, LAWS\nfrom mutants import Mutants\n"),
@@ -36,7 +39,7 @@ def project(tmp_path_factory):
     """A copy of the project with a new algorithm, a new bound and a new figure."""
     folder = copied(tmp_path_factory.mktemp("project"))
     for words in (("algorithm", "fa_made", "FAMade"), ("bound", "made_paper"),
-                  ("figure", "fa_ld", "made_figure")):
+                  ("problem", "made_problem", "MadeProblem"), ("figure", "fa_ld", "made_figure")):
         assert "written" in run(folder, "docs/templates/new.py", *words)
     for name, pairs in LINES.items():
         text = (folder / name).read_text(encoding="utf-8")
@@ -52,6 +55,27 @@ def test_the_new_algorithm_passes_the_inherited_tests(project):
              for name in ("naive_parity", "replicas_against_law", "mutants", "examples")]
     said = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "FAMade or fa_made")
     assert int(said.split(" passed")[0].split()[-1]) >= 8, said
+
+
+def test_the_new_problem_gives_the_bits_of_a_gradient_of_ones_own(project):
+    said = run(project, "-c", """
+import numpy as np
+import fedsim as fs
+
+def gradient(client, x, out, centres):
+    for i in range(len(x)):
+        out[i] = fs.math.tanh(x[i] - centres[client, i])
+
+centres = np.array([[-1.0, 0.5], [1.0, 2.0]])
+both = fs.MadeProblem(centres), fs.Custom(gradient, 2, 2, data=centres, curvature=1.0)
+drawn = fs.FALD(0.1, 2, participation=fs.Participation(1, True))
+for algorithm in fs.FALD(0.1, 3), drawn, fs.StaleSGLD(0.1, 2):
+    one, other = (fs.simulate(problem, algorithm, 5, 100, seed=1) for problem in both)
+    print(one.mean.tobytes() == other.mean.tobytes() and one.cov.tobytes() == other.cov.tobytes())
+""")
+    assert said.split() == ["True"] * 3
+    run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_examples.py", "-k",
+        "MadeProblem or made_problem")
 
 
 def test_the_new_bound_is_in_the_catalogue_and_holds(project):

@@ -1,6 +1,7 @@
-"""Begin an algorithm, a bound or a figure from its template, in this checkout.
+"""Begin an algorithm, a problem, a bound or a figure from its template, in this checkout.
 
     python docs/templates/new.py algorithm fa_uld FAULD       a federated algorithm, its law, twin and cases
+    python docs/templates/new.py problem funnel Funnel      fedsim/problems/funnel.py
     python docs/templates/new.py bound dalalyan2019           theory/dalalyan2019.py
     python docs/templates/new.py figure fa_ld fig5            reproduce/fa_ld/fig5.py
 
@@ -22,6 +23,9 @@ in tests/algorithms.py  import naive_{0}
                         from cases.{0} import LAWS, {2}
                         in ROWS: fs.{1}: Row(naive_{0}.{0}, LAWS, 8, 40_000, 11, (1, 2, 4), {2}),
 then  python -m pytest tests -k {1}""",
+    "problem": """in fedsim/__init__.py   from .problems.{0} import {1}      and "{1}" in __all__
+then  python -m pytest tests/test_layout.py tests/test_examples.py -k {0}
+      and a test that its bits are those of fs.Custom with the same gradient, as in tests/test_custom.py""",
     "bound": "then  python -m pytest tests/test_layout.py tests/test_examples.py -k {0}\n"
              "      python -m reproduce scoreboard              minutes; writes scoreboard.csv, index.html\n"
              "      python -m pytest tests/test_scoreboard.py   compared on 60 problems, some within",
@@ -36,6 +40,10 @@ def copies(kind: str, words: list[str]) -> dict[Path, str]:
         named = (("FANew", cls), ("fa_new", name), ("FA_NEW", name.upper()),
                  ("FA-NEW", name.upper().replace("_", "-")))
         places = {HERE / "algorithm" / file: ROOT / place.format(name) for file, place in ALGORITHM.items()}
+    elif kind == "problem":
+        name, cls = words
+        named = (("NewProblem", cls), ("new_problem", name))
+        places = {HERE / "problem.py": ROOT / "fedsim" / "problems" / f"{name}.py"}
     elif kind == "bound":
         named = (("new_paper", words[0]),)
         places = {HERE / "bound.py": ROOT / "theory" / f"{words[0]}.py"}
@@ -53,7 +61,7 @@ def copies(kind: str, words: list[str]) -> dict[Path, str]:
 
 def main(kind: str = "", *words: str) -> int:
     """Write the files; returns the exit code."""
-    if len(words) != {"algorithm": 2, "bound": 1, "figure": 2}.get(kind) or not all(
+    if len(words) != {"algorithm": 2, "problem": 2, "bound": 1, "figure": 2}.get(kind) or not all(
             word.isidentifier() for word in words):
         print(__doc__)
         return 2

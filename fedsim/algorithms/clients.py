@@ -13,7 +13,7 @@ from ..random.slots import Listed, Normals, Numbers
 from ..random.streams import OWN_NOISE
 from ..settings.validation import Array
 from ..vector import lanes
-from ..vector.compile import dispatched, inner, spliced
+from ..vector.compile import dispatched, spliced
 from ..vector.per_lane import entry
 
 
@@ -139,7 +139,7 @@ def _step_fixed(clients, kernel, problem, lane_set, work, step, fresh, active, s
                      Listed(work.drawn, slot), shared)
 
 
-@inner
+@spliced
 def _weighted(shares, begin, active, work):
     for i in range(work.server.shape[0]):
         lanes.fill(work.server[i], 0.0)

@@ -87,6 +87,9 @@ CALLS: dict[str, Any] = {
     "fedsim.Run": lambda: law_fields() | {"n_replicas": 2000, "costs": {"rounds": 3}},
     "fedsim.load": saved, "fedsim.data.libsvm.read_libsvm": written,
     "fedsim.data.magic.read_magic": magic,
+    "fedsim.Density.moment": lambda: {"order": 2},
+    "fedsim.Density.quantile": lambda: {"probability": 0.5},
+    "fedsim.Density.w2": lambda: {"sample": [0.5, 1.0]},
     "fedsim.Gaussian.w2": lambda: {"other": fs.Gaussian([3.0], [[25.0]])},
     "fedsim.DESGLD.check": lambda: {"problem": fs.Quadratic(np.ones(4), np.zeros((4, 1)))},
     "fedsim.DESGLD.stability": lambda: {"problem": fs.Quadratic(np.ones(4), np.zeros((4, 1)))},
@@ -119,12 +122,13 @@ INTERNAL = re.compile("|".join((
     r"theory\.Theorem\.\w+",  # what a statement declares
     r"schedules\.Schedule\.at|Workers\.(ages|worked_out)",  # of the base class; asked by the engine
     r"distance\.(psd_sqrt|w2_floor_parts\w*|check_quantile)|libsvm\.text_of",
-    r"LogisticRegression\.target",  # refuses always
+    r"(LogisticRegression|Custom)\.target",  # refuses always
     r"theory\.exact\.JointLaw$",  # made by `theory.exact.joint_law`
     r"theory\.Bound\.from_terms",  # asked by statements, and checked as `theory.Bound`
 )))
 """Public by name alone: not fuzzed."""
 ALIASES: dict[str, tuple[str, ...]] = {
+    r"fedsim\.Custom:(dim|data|n_clients|potential)$": ("gradient",),
     r"from_paper:": ("step_size", "mixing", "friction", "n_active", "local_steps", "leapfrog_steps",
                      "temperature", "shared_noise", "staleness"),
     r"schedules\.\w+:values?$": ("step_size",), r"TwoGroups\.\w+:length$": ("trajectory_length",),
@@ -140,6 +144,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     r"privacy\.(guarantee|setting_of):problem$": ("weights",),
 }
 """What an argument may be called in a message instead: "door:argument", as a pattern, -> names."""
+TRIED = ("evaluate", "evaluate_checked")
+"""Kernels that check an argument, and may be compiled where nothing is to run."""
 NOT_FINITE: dict[str, set[str]] = {
     f"theory.privacy.{name}": {"inf"} for name in (
         "guarantee", "guarantee_at", "fa_ld_guarantee", "validity_ceiling", "local_ceiling", "round_ceiling",

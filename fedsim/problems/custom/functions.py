@@ -89,7 +89,8 @@ class _Freezer:
             raise ValueError(f"{self.name} must have no arguments that are given by name alone, as "
                              f"{next(iter(function.__kwdefaults__))!r}; pass them in data=")
         copy = FunctionType(code, named, function.__name__, defaults, tuple(cells))
-        copy.__qualname__, copy.__module__ = function.__qualname__, function.__module__
+        # of this module: the compiler looks for one, and code that was executed may have none
+        copy.__qualname__, copy.__module__ = function.__qualname__, __name__
         self._open.pop()
         return Frozen(copy, digest.hexdigest()[:16])
 

@@ -83,7 +83,8 @@ class Density:
         kept = np.flatnonzero(cost <= cost.min() - np.log(_NEGLIGIBLE))
         if kept[0] == 0 or kept[-1] == len(t) - 1:
             raise ValueError(f"potential={shown(self._potential)} does not grow enough for exp(-potential) "
-                             "to have an integral")
+                             f"to have an integral, seen from centre={self._centre:g} with scale="
+                             f"{self._scale:g}")
         return float(t[kept[0] - 1]), float(t[kept[-1] + 1])
 
     def _table(self, first: float, last: float) -> tuple[Array, Array, float]:
@@ -105,34 +106,37 @@ class Density:
     def _mass(self) -> Any:
         return self._integral(np.ones(len(self._t)))
 
-    def _place(self, x: ArrayLike) -> Array:
-        return np.clip(np.arcsinh((np.asarray(x, dtype=np.float64) - self._centre) / self._scale),
-                       self._t[0], self._t[-1])
+    def _place(self, x: Array) -> Array:
+        return np.clip(np.arcsinh((x - self._centre) / self._scale), self._t[0], self._t[-1])
 
     def pdf(self, x: ArrayLike) -> Array:
         """Density at points (...)."""
-        flat = array("x", np.atleast_1d(np.asarray(x)))
-        t = np.arcsinh((flat.ravel() - self._centre) / self._scale)
+        points = array("x", x)
+        t = np.arcsinh((points.ravel() - self._centre) / self._scale)
         with np.errstate(over="ignore"):
             _, cost = self._at(t)
         values = np.exp(self._lowest - cost) / (self._total * self._scale * np.cosh(t))
-        return values.reshape(np.shape(x))
+        return values.reshape(points.shape)
 
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of at most x (...)."""
-        return np.clip(self._mass(self._place(x)), 0.0, 1.0)
+        return np.clip(self._mass(self._place(array("x", x))), 0.0, 1.0)
 
     def quantile(self, probability: ArrayLike) -> Array:
         """Points (...) that the law exceeds with these probabilities' complements."""
-        chance = np.asarray(probability, dtype=np.float64)
+        chance = array("probability", probability)
         if not ((chance >= 0.0) & (chance <= 1.0)).all():
             raise ValueError(f"probability={shown(probability)} must lie in [0, 1]")
+        return self._centre + self._scale * np.sinh(self._places(chance))
+
+    def _places(self, chance: Array) -> Array:
+        """Where in t the mass reaches these probabilities."""
         low, high = np.full(chance.shape, self._t[0]), np.full(chance.shape, self._t[-1])
         for _ in range(60):  # bisection, since the mass increases
             middle = 0.5 * (low + high)
             below = self._mass(middle) < chance
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return self._centre + self._scale * np.sinh(0.5 * (low + high))
+        return 0.5 * (low + high)
 
     def moment(self, order: int, about: float = 0.0) -> float:
         """E (x - about)^order; ValueError where the tails have none."""
@@ -161,15 +165,13 @@ class Density:
         """2-Wasserstein distance to the empirical law of a sample (n,) or (n, 1)."""
         points = np.sort(array("sample", sample, 1, 2).ravel())
         refuse_bytes(100.0 * len(points), f"sample of {len(points)} points", "take fewer")
-        t = np.concatenate([[self._t[0]], self._edges(len(points)), [self._t[-1]]])
+        inner = self._places(np.arange(1, len(points)) / len(points))
+        t = np.concatenate([self._t[:1], inner, self._t[-1:]])
         x = self._centre + self._scale * np.sinh(self._t)
         mass = np.diff(self._mass(t))
         first, second = (np.diff(self._integral((x - self.mean) ** power)(t)) for power in (1, 2))
         gaps = points - self.mean
         return float(np.sqrt(max(0.0, float((second - 2.0 * gaps * first + gaps**2 * mass).sum()))))
-
-    def _edges(self, count: int) -> Array:
-        return self._place(self.quantile(np.arange(1, count) / count))
 
     def sample(self, n: int, seed: int) -> Array:
         """`n` independent draws (n,), by quantiles of NumPy's uniform numbers."""

@@ -56,8 +56,8 @@ def checks(cls: type) -> bool:
     """Whether its constructor looks at what it is given; a plain record keeps it as it is."""
     if issubclass(cls, (Exception, tuple)):
         return False
-    return hasattr(cls, "__post_init__") or (
-        "__init__" in vars(cls) and not hasattr(cls, "__dataclass_fields__"))
+    made = getattr(cls, "__dataclass_params__", None)
+    return hasattr(cls, "__post_init__") or ("__init__" in vars(cls) and (made is None or not made.init))
 
 
 def bound_arguments(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:

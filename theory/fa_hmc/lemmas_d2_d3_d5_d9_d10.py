@@ -62,11 +62,11 @@ def flow_distance_bound(s: Setting, variant: str, *, position_gap: Any, momentum
                  inputs={"times": u, "position_gap": apart, "momentum_gap": push})
 
 
-def _from_the_middle(problem: Any, algorithm: Any, *others: Any) -> dict[str, Any]:
+def _from_the_middle(problem: Any, algorithm: Any, constants: Any, *others: Any) -> dict[str, Any]:
     """The client of smallest weight, from the global minimizer, with a typical momentum."""
     client = int(np.argmin(problem.weights))
     size = algorithm.shared_noise + (1.0 - algorithm.shared_noise) / problem.weights[client]
-    point = problem.minimizer
+    point = constants.need("minimizer")
     return {"client": client, "point": point, "momentum": np.full(problem.dim, np.sqrt(size)),
             "gradient": problem.gradient(client, point)}
 

@@ -163,7 +163,7 @@ def _positions(problem: Any, algorithm: Any, constants: Any, n_rounds: int, star
     """The exact second moments of the client of smallest weight."""
     law = joint_law(problem, algorithm, max(n_rounds, 1) * algorithm.local_steps, start=start)
     client = int(np.argmin(problem.weights))
-    return {"second_moments": law.second_moment_about(problem.minimizer)[:-1, client], "client": client}
+    return {"second_moments": law.second_moment_about(constants.need("minimizer"))[:-1, client], "client": client}
 
 
 @theorem("Lemma D.7 (10)", quantity="client_second_moment_after", terms=("contraction", "growth"),

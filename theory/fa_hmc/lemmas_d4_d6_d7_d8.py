@@ -162,8 +162,8 @@ COSTS = {"corrected": "", "printed": "B_a^c without the momentum's variance, see
 def _positions(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
     """The exact second moments of the client of smallest weight."""
     law = joint_law(problem, algorithm, max(n_rounds, 1) * algorithm.local_steps, start=start)
-    client = int(np.argmin(problem.weights))
-    return {"second_moments": law.second_moment_about(constants.need("minimizer"))[:-1, client], "client": client}
+    client, centre = int(np.argmin(problem.weights)), constants.need("minimizer")
+    return {"second_moments": law.second_moment_about(centre)[:-1, client], "client": client}
 
 
 @theorem("Lemma D.7 (10)", quantity="client_second_moment_after", terms=("contraction", "growth"),

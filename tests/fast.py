@@ -19,7 +19,7 @@ FAST = {
         "fingerprints": ("provenance",),
         "interfaces": ("interfaces",),
         "laws": ("run_and_law", "z_scores", "density"),
-        "problems": ("problems", "custom_identity::test_the_same_function"),
+        "problems": ("problems", "custom_identity::test_the_same_function_has_one_fingerprint"),
         "provenance": ("provenance",),
         "random": ("noise::test_known_answers", "noise::test_philox_is_its_slow_twin",
                    "noise::test_draws_are_their_slow_twins"),

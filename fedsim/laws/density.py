@@ -15,12 +15,14 @@ from ..settings.validation import Array, array, positive, real, shown, whole
 from .law import Gaussian
 
 CubicSpline = lazy("scipy.interpolate", "CubicSpline")
+minimize_scalar = lazy("scipy.optimize", "minimize_scalar")
 
 _REACH = 150.0
 """x = centre + scale sinh(t) is looked at for t up to this in size: 7e64 scales away."""
 _COARSE, _FINE = 6001, 8001
 _NEGLIGIBLE = 1e-60
 """Of the largest weight; small, so that heavy tails have their moments."""
+_VALLEYS = 100
 _ACCURACY = 1e-9
 """Relative to the whole; half as many points have to give the same."""
 
@@ -68,7 +70,16 @@ class Density:
     def _at(self, t: Array) -> tuple[Array, Array]:
         """Points and minus the logarithm of their weight in t."""
         x = self._centre + self._scale * np.sinh(t)
-        values = np.asarray(self._potential(x), dtype=np.float64)
+        try:
+            values = np.asarray(self._potential(x))
+        except ValueError:  # says by itself what is wrong
+            raise
+        except Exception as error:
+            raise ValueError(f"potential={shown(self._potential)} fails between x={x.min():g} and "
+                             f"{x.max():g}: {type(error).__name__}: {error}") from None
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"potential gives dtype {values.dtype}; it must be real numbers")
+        values = values.astype(np.float64)
         if values.shape != x.shape:
             raise ValueError(f"potential gives shape {values.shape} at {len(x)} points; it must be {x.shape}")
         if np.isnan(values).any() or (values == -np.inf).any():
@@ -85,12 +96,36 @@ class Density:
             raise ValueError(f"potential={shown(self._potential)} does not grow enough for exp(-potential) "
                              f"to have an integral, seen from centre={self._centre:g} with scale="
                              f"{self._scale:g}")
-        return float(t[kept[0] - 1]), float(t[kept[-1] + 1])
+        first, last = float(t[kept[0] - 1]), float(t[kept[-1] + 1])
+        for place, least in self._valleys(t, cost):
+            if not first <= place <= last and least <= cost.min() - np.log(_NEGLIGIBLE):
+                self._too_narrow(place)
+        return first, last
+
+    def _valleys(self, t: Array, cost: Array) -> list[tuple[float, float]]:
+        """Places in t of the least costs between grid points, and these costs."""
+        inner = np.isfinite(cost[1:-1]) & (cost[1:-1] < cost[:-2]) & (cost[1:-1] <= cost[2:])
+        found = []
+        for i in (np.flatnonzero(inner) + 1)[:_VALLEYS]:
+            best = minimize_scalar(lambda place: float(self._at(np.array([place]))[1][0]), method="bounded",
+                                   bounds=(t[i - 1], t[i + 1]), options={"xatol": 1e-12})
+            found.append((float(best.x), min(float(best.fun), float(cost[i]))))
+        return found
+
+    def _too_narrow(self, place: float) -> None:
+        x = self._centre + self._scale * np.sinh(place)
+        raise ValueError(f"potential={shown(self._potential)} has a mode near x={x:g} that is too narrow to "
+                         f"be seen from centre={self._centre:g} with scale={self._scale:g}; pass about where "
+                         "its law is, and how wide")
 
     def _table(self, first: float, last: float) -> tuple[Array, Array, float]:
         t = np.linspace(first, last, _FINE)
         _, cost = self._at(t)
         lowest = float(cost.min())
+        for place, least in self._valleys(t, cost):
+            grid = float(np.interp(place, t, np.minimum(cost, lowest + 1e3)))
+            if least < lowest + 40.0 and grid > least + 1.0:
+                self._too_narrow(place)
         return t, np.exp(lowest - cost), lowest
 
     def _sums(self, weights: Array, t: Array) -> Array:
@@ -164,6 +199,7 @@ class Density:
     def w2(self, sample: ArrayLike) -> float:
         """2-Wasserstein distance to the empirical law of a sample (n,) or (n, 1)."""
         points = np.sort(array("sample", sample, 1, 2).ravel())
+        self.moment(2)  # which there must be
         refuse_bytes(100.0 * len(points), f"sample of {len(points)} points", "take fewer")
         inner = self._places(np.arange(1, len(points)) / len(points))
         t = np.concatenate([self._t[:1], inner, self._t[-1:]])

@@ -82,7 +82,7 @@ def compiler_says(error: Exception, file: str) -> str | None:
         return None
     told = str(error)
     if "NRT required" in told or "Only accept returning of array" in told:
-        reason = "it makes an array or a list, which it cannot: write a loop over entries"
+        reason = "it makes an array, a list or a set, which it cannot: write a loop over entries"
     else:
         lines = (line.strip() for line in told.splitlines())
         reason = next((line for line in lines if line and not line.startswith(_FRAMES)

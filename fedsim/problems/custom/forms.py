@@ -30,9 +30,10 @@ def checked_gradient(problem: Any, client: int, x: Array, out: Array) -> None:
 
 
 @compiled
-def evaluate_checked(problem, client, x, out):
-    """`checked_gradient`, for Python."""
-    checked_gradient(problem, client, x, out)
+def evaluate_checked(problem, first, x, out):
+    """`checked_gradient` of clients first, first + 1, ..., whose points and gradients are (n, R, d)."""
+    for i in range(x.shape[0]):
+        checked_gradient(problem, first + i, x[i], out[i])
 
 
 @compiled

@@ -17,11 +17,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...settings.validation import shown
+from ...settings.validation import shown, unmasked
 
 _MODULES = {"math", "cmath", "operator", "numpy", "fedsim"}
-"""Modules whose names mean the same in every process."""
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic)
+"""Modules whose functions mean the same in every process."""
+_CONSTANTS = {"pi", "e", "tau", "inf", "nan", "euler_gamma"}
+"""Numbers of these modules that may be named: others may be anybody's."""
+_PLAIN = {bool, int, float, complex, str, bytes, type(None), type(...)}
+_HAS_KEYWORDS = 0x08
+_REFUSED = {"IMPORT_NAME": "imports a module; import it where the function is defined",
+            "STORE_GLOBAL": "writes to a global name", "DELETE_GLOBAL": "deletes a global name"}
+_PRINTS = "prints, which it would do for every replica in every step"
 Compile = Callable[[FunctionType], Any]
 
 
@@ -64,16 +70,23 @@ class _Freezer:
         self._done: dict[FunctionType, tuple[Any, str]] = {}
 
     def function(self, function: FunctionType) -> Frozen:
-        code, digest = function.__code__, hashlib.sha256(sys.implementation.cache_tag.encode())
+        code, digest = function.__code__, hashlib.sha256(str(sys.implementation.cache_tag).encode())
         self._open.append(function)
+        self._refuse(code)
         digest.update(_of_code(code).encode())
         named: dict[str, Any] = {"__builtins__": builtins}
-        for word in sorted(_globals_of(code)):
+        globals_, chains = _names_of(code)
+        for word in sorted(globals_):
             if word not in function.__globals__ and not hasattr(builtins, word):
                 raise ValueError(f"{self.name} uses the name {word!r}, which is not defined")
+            if word not in function.__globals__ and word == "print":
+                raise ValueError(f"{self.name} {_PRINTS}")
             if word in function.__globals__:  # else a builtin, which its name tells
                 named[word], told = self.value(word, function.__globals__[word])
                 digest.update(f"global {word} {told};".encode())
+        for chain in sorted(chains):
+            if isinstance(function.__globals__.get(chain[0]), ModuleType):
+                digest.update(f"{'.'.join(chain)} {self._attribute(function.__globals__, chain)};".encode())
         cells = []
         for word, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
@@ -94,14 +107,43 @@ class _Freezer:
         self._open.pop()
         return Frozen(copy, digest.hexdigest()[:16])
 
+    def _refuse(self, code: CodeType) -> None:
+        """Raise ValueError for what only the interpreter can do."""
+        if code.co_flags & _HAS_KEYWORDS:
+            raise ValueError(f"{self.name} must have no argument by **; name all of them")
+        for part in _codes(code):
+            for step in dis.get_instructions(part):
+                if step.opname in _REFUSED:
+                    raise ValueError(f"{self.name} {_REFUSED[step.opname]} ({step.argval!r})")
+
+    def _attribute(self, names: dict[str, Any], chain: tuple[str, ...]) -> str:
+        """Text that tells what a module's attribute is; only what no one but the module has set."""
+        path, value = chain[0], names[chain[0]]
+        for step in chain[1:]:
+            if not isinstance(value, ModuleType):  # an attribute of something that is told below
+                break
+            path = f"{path}.{step}"
+            if not hasattr(value, step):
+                raise ValueError(f"{self.name} uses {path}, which is not defined")
+            value = getattr(value, step)
+            if isinstance(value, (float, int)) and step in _CONSTANTS:
+                return repr(value)
+        if isinstance(value, (*_PLAIN, np.generic, np.ndarray, tuple)):
+            raise ValueError(f"{self.name} uses {path}={shown(value)}, which may change; import it by name, "
+                             "or pass it in data=")
+        return self.value(path, value)[1]
+
     def value(self, word: str, value: Any) -> tuple[Any, str]:
         """What the copy has for this value, and text that tells it from all others."""
-        if isinstance(value, _PLAIN):
+        if type(value) in _PLAIN:
             return value, f"{type(value).__name__} {value!r}"
-        if isinstance(value, tuple):
+        if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+            return value, f"{value.dtype.str} {value.tobytes().hex()}"
+        if type(value) is tuple:
             parts = [self.value(word, part) for part in value]
             return tuple(part for part, _ in parts), f"({', '.join(told for _, told in parts)})"
         if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+            unmasked(word, value)
             kept = np.array(value, order="C")
             kept.setflags(write=False)
             return kept, f"array {kept.shape} {kept.dtype.str} {hashlib.sha256(kept.tobytes()).hexdigest()}"
@@ -140,9 +182,21 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _globals_of(code: CodeType) -> set[str]:
-    return {step.argval for part in _codes(code) for step in dis.get_instructions(part)
-            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+def _names_of(code: CodeType) -> tuple[set[str], set[tuple[str, ...]]]:
+    """Global names, and those that are followed by attributes, with these."""
+    names, chains = set(), set()
+    for part in _codes(code):
+        chain: tuple[str, ...] = ()
+        for step in dis.get_instructions(part):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                names.add(step.argval)
+                chain = (step.argval,)
+            elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and chain:
+                chain = (*chain, step.argval)
+            elif step.opname not in ("CACHE", "EXTENDED_ARG", "PUSH_NULL"):
+                chains.add(chain)
+                chain = ()
+    return names, {chain for chain in chains if len(chain) > 1}
 
 
 def _of_code(code: CodeType) -> str:

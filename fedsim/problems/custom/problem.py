@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,25 +13,25 @@ from ...equality import ByValue
 from ...interfaces import ProblemParts, Scratch
 from ...laws.density import Density
 from ...laws.law import Gaussian, NoTarget
+from ...settings.limits import refuse_bytes
 from ...settings.validation import (
     Array,
-    array,
     client_weights,
     nonnegative,
     points,
     positive,
     set_fields,
-    shape,
     shown,
-    unmasked,
     whole,
 )
 from ...vector.memory import aligned
 from ..gradients import NoisyGradients
 from ..pooled import Pooled
 from ..quadratic import Quadratic
+from .arguments import check_arguments, curvature_of, data_of
 from .forms import evaluate, form_of
-from .trial import try_gradient, try_potential
+from .functions import plain_function
+from .trial import failure, points_to_try, try_gradient, try_potential
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -47,7 +46,7 @@ class Custom(ByValue, ProblemParts):
     What it names (globals, closures, functions that it calls) is copied when the problem is made, and a
     fingerprint of it is part of checkpoints and of compiled code on disk: a changed constant is another
     problem, and the same one is not compiled again, in no process. Modules other than math, numpy and fedsim
-    cannot be named.
+    cannot be named. Problems that differ in the potential alone are equal.
 
     Parameters
     ----------
@@ -78,10 +77,10 @@ class Custom(ByValue, ProblemParts):
 
     Notes
     -----
-    In one dimension loops over replicas vectorise, if what the function calls does: see `fedsim.math`. In
-    more than about four dimensions a problem class of one's own with a body over rows is faster
-    (docs/own_problems.md has a template). Numbers of `math` and NumPy functions may differ in the last bit
-    between machines.
+    In up to eight dimensions loops over replicas vectorise, if what the function calls does: see
+    `fedsim.math`. In more a problem class of one's own with a body over rows is faster (docs/own_problems.md
+    has a template). Compiled integers have 64 bits, and their powers are integers. Numbers of `math` and
+    NumPy functions may differ in the last bit between machines.
 
     Stability is judged on clients of constant curvature, as for `LogisticRegression`: sufficient for FA-LD
     where potentials are convex.
@@ -113,22 +112,34 @@ class Custom(ByValue, ProblemParts):
     def __init__(self, gradient: Callable[..., Any], n_clients: int, dim: int = 1, *, data: Any = (),
                  weights: ArrayLike | None = None, potential: Callable[..., Any] | None = None,
                  curvature: ArrayLike | None = None, gradient_noise: float | None = None) -> None:
-        clients = whole("n_clients", n_clients, 1)
+        clients, size = whole("n_clients", n_clients, 1), whole("dim", dim, 1)
+        refuse_bytes(32.0 * clients + 400.0 * size, f"n_clients={clients} and dim={size}",
+                     "use fewer clients or dimensions")
         if gradient_noise is not None:
             gradient_noise = nonnegative("gradient_noise", gradient_noise) or None
         if potential is not None and not callable(potential):
             raise ValueError(f"potential={shown(potential)} must be a function or None")
-        set_fields(self, gradient_function=gradient, n_clients=clients, dim=whole("dim", dim, 1),
-                   data=_data(data), weights=client_weights(weights, clients), potential_function=potential,
-                   curvature=_curvature(curvature, clients), gradient_noise=gradient_noise)
+        set_fields(self, gradient_function=gradient, n_clients=clients, dim=size,
+                   data=data_of(data), weights=client_weights(weights, clients), potential_function=potential,
+                   curvature=curvature_of(curvature, clients), gradient_noise=gradient_noise)
         self._make_form()
-        try_gradient(gradient, self._form, clients, self.dim)
+        try_gradient(gradient, self._form, clients, size)
+        self._try_lanes()
         if potential is not None:
-            _check_arguments(potential, self.data)
-            try_potential(self.gradient, self._potential, clients, self.dim)
+            check_arguments(potential, self.data)
+            try_potential(self.gradient, self._potential, clients, size)
 
     def _make_form(self) -> None:
         set_fields(self, _form=form_of(self.gradient_function, self.dim)(self.data))
+
+    def _try_lanes(self) -> None:
+        """Raise ValueError where the form that runs cannot be compiled: its points are columns of a table."""
+        try:
+            self.gradient(0, points_to_try(self.dim))
+        except Exception as error:
+            file = plain_function("gradient", self.gradient_function).__code__.co_filename
+            raise ValueError(f"{failure(error, 0, file)}; x and out are columns of a table, whose entries do "
+                             "not lie side by side") from None
 
     @property
     def is_judged(self) -> bool:
@@ -146,8 +157,14 @@ class Custom(ByValue, ProblemParts):
     def _potential(self, client: int, point: Array) -> float:
         assert self.potential_function is not None
         at = float(point[0]) if self.dim == 1 else point
-        value = self.potential_function(client, at, *self.data)
-        if np.ndim(value) or not isinstance(value, (int, float, np.number)):
+        try:
+            value = self.potential_function(client, at, *self.data)
+        except OverflowError:  # so far out it is too large
+            return float("inf")
+        except Exception as error:
+            raise ValueError(f"potential of client {client} fails at x={shown(at)}: {type(error).__name__}: "
+                             f"{error}") from None
+        if np.ndim(value) or not isinstance(value, (int, float, np.integer, np.floating)):
             raise ValueError(f"potential returns {shown(value)}, of type {type(value).__name__}, at client "
                              f"{client}; it must return a number")
         return float(value)
@@ -216,7 +233,8 @@ class Custom(ByValue, ProblemParts):
 
     def _definition(self) -> dict[str, Any]:
         """What tells it from other problems: of functions, the gradient's fingerprint alone."""
-        return {"gradient": type(self._form).__name__, "n_clients": self.n_clients, "data": self.data,
+        return {"gradient": type(self._form).__name__, "n_clients": self.n_clients, "dim": self.dim,
+                "data": self.data,
                 "weights": self.weights, "curvature": self.curvature, "gradient_noise": self.gradient_noise}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -239,45 +257,3 @@ def _remade(name: str, fields: dict[str, Any]) -> Custom:
                          "where its problem was made: it, or a global that it names, has changed; pass what "
                          "changes in data=")
     return made
-
-
-def _data(given: Any) -> tuple[Any, ...]:
-    """Arrays and numbers in the types that compiled code knows."""
-    parts = given if isinstance(given, tuple) else (given,)
-    return tuple(_part(f"data[{i}]" if isinstance(given, tuple) else "data", part)
-                 for i, part in enumerate(parts))
-
-
-def _part(name: str, given: Any) -> Any:
-    unmasked(name, given)
-    try:
-        value = np.asarray(given)
-    except (ValueError, TypeError, OverflowError):
-        value = np.asarray(None)
-    if value.dtype.kind not in "biuf":
-        raise ValueError(f"{name}={shown(given)} has dtype {value.dtype}; it must be a rectangular array of "
-                         "real numbers, or a number")
-    if value.dtype.kind == "u" and value.size and value.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"{name} has the entry {value.max()}; integers must be less than 2^63")
-    kept = np.array(value, dtype=np.float64 if value.dtype.kind == "f" else np.int64, order="C")
-    if kept.ndim == 0:
-        return kept.item()
-    kept.setflags(write=False)
-    return kept
-
-
-def _curvature(given: Any, n_clients: int) -> Any:
-    if given is None or np.ndim(given) == 0:
-        return given if given is None else positive("curvature", given)
-    values = shape("curvature", array("curvature", given, 1), (n_clients,), " (a number, or one per client)")
-    worst = int(np.argmin(values))
-    positive(f"curvature[{worst}]", float(values[worst]))
-    return values
-
-
-def _check_arguments(potential: Callable[..., Any], data: tuple[Any, ...]) -> None:
-    try:
-        inspect.signature(potential).bind(0, 0.0, *data)
-    except TypeError as error:
-        raise ValueError(f"potential={shown(potential)} must take the arguments potential(client, x"
-                         f"{''.join(f', data[{i}]' for i in range(len(data)))}): {error}") from None

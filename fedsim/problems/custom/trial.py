@@ -18,11 +18,18 @@ from .forms import evaluate_checked
 from .functions import plain_function
 
 N_POINTS = 5
+IN_PYTHON = 20
+"""Evaluations that the interpreter makes too, at two points a client."""
 SLOPES = 1000
 """Slopes of the potential that are taken, about; each is five evaluations in Python."""
+COORDINATES = 50
+"""Of a point, at most, whose slopes are taken."""
+TOGETHER = 4096
+"""Numbers of gradients that are evaluated by one call, about."""
 _FILLED = (1.25, -7.5)
 """What stands in `out` before: whoever leaves it there has not written."""
-_TOLERANCE = 1e-6
+_TOLERANCE, _ROUNDING = 1e-6, 1e-9
+"""Of slopes, and of the potential: sixty times what its rounding makes of a slope."""
 
 
 def points_to_try(dim: int) -> Array:
@@ -36,10 +43,44 @@ def try_gradient(gradient: Callable[..., Any], form: Any, n_clients: int, dim: i
     `form` is the compiled form, which holds the data.
     """
     _try_in_python(gradient, form.data, dim)
-    points, file = points_to_try(dim), plain_function("gradient", gradient).__code__.co_filename
-    for client in range(n_clients):
-        found = [_evaluated(form, client, points, fill, file) for fill in _FILLED]
-        _check_values(found, client, points)
+    function, points = plain_function("gradient", gradient), points_to_try(dim)
+    file, many = function.__code__.co_filename, max(1, TOGETHER // points.size)
+    compared = set(_spread(n_clients, IN_PYTHON // 2))
+    for first in range(0, n_clients, many):
+        clients = range(first, min(first + many, n_clients))
+        found = [_evaluated(form, clients, points, fill, file) for fill in _FILLED]
+        for client, one, other in zip(clients, *found, strict=True):
+            _check_values([one, other], client, points)
+            if client in compared:
+                _compare(function, form.data, client, points[:2], one)
+
+
+def _spread(n_clients: int, count: int) -> list[int]:
+    """So many clients, about, from the first to the last."""
+    return [int(client) for client in np.unique(np.linspace(0, n_clients - 1, count).astype(np.int64))]
+
+
+def _compare(function: Callable[..., Any], data: tuple[Any, ...], client: int, points: Array,
+             compiled: Array) -> None:
+    """Raise ValueError where the interpreter gives other numbers, as of integers beyond 64 bits."""
+    for point, values in zip(points, compiled[:len(points)], strict=True):
+        out = np.full(len(point), np.nan)
+        try:
+            with np.errstate(all="ignore"):
+                if len(point) == 1:
+                    out[0] = function(client, float(point[0]), *data)
+                else:
+                    function(client, point.copy(), out, *data)
+        except Exception as error:
+            raise ValueError(f"gradient of client {client} fails at x={shown(point)} in Python: "
+                             f"{type(error).__name__}: {error}") from None
+        wrong = ~(np.abs(out - values) <= 1e-9 * np.maximum(1e-3 * np.abs(out).max(), np.abs(out)))
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            raise ValueError(f"gradient of client {client} at x={shown(point)} has coordinate {i} = "
+                             f"{values[i]:.8g} when it is compiled, and {out[i]:.8g} in Python; it must be "
+                             "the same: compiled integers have 64 bits, and their powers are integers (write "
+                             "2.0 for 2)")
 
 
 def _signature(dim: int, data: Sequence[Any]) -> str:
@@ -71,22 +112,34 @@ def _try_in_python(gradient: Callable[..., Any], data: tuple[Any, ...], dim: int
                          f"{wanted}, and return nothing")
 
 
-def _evaluated(form: Any, client: int, points: Array, fill: float, file: str) -> Array:
-    """The gradients at points, where `out` held `fill` before; `file` is that of the function."""
-    out, x = np.full(points.shape, fill), points.copy()
+def _evaluated(form: Any, clients: range, points: Array, fill: float, file: str) -> Array:
+    """The gradients (clients, R, d) at points, where `out` held `fill` before.
+
+    `file` is that of the function.
+    """
+    x = np.repeat(points[None], len(clients), axis=0)
+    out, client = np.full(x.shape, fill), clients[0]
     try:
         evaluate_checked(form, client, x, out)
-    except IndexError:
+    except Exception as error:
+        if len(clients) > 1 and not compiler_says(error, file):  # which client is it?
+            return np.concatenate([_evaluated(form, range(one, one + 1), points, fill, file)
+                                   for one in clients])
+        if not isinstance(error, IndexError):
+            raise ValueError(failure(error, client, file)) from None
         raise ValueError(f"gradient of client {client} reads or writes out of range: an index must be less "
                          "than the length of its axis, in x, out and every array of data") from None
-    except Exception as error:
-        said = compiler_says(error, file)
-        if said is None:
-            raise ValueError(f"gradient of client {client} fails: {type(error).__name__}: {error}") from None
-        raise ValueError(f"gradient cannot be compiled: {said}") from None
-    if not np.array_equal(x, points):
-        raise ValueError(f"gradient of client {client} writes into x; it must write into out alone")
+    for number, one in zip(clients, x, strict=True):
+        if not np.array_equal(one, points):
+            raise ValueError(f"gradient of client {number} writes into x; it must write into out alone")
     return out
+
+
+def failure(error: Exception, client: int, file: str) -> str:
+    """What to say of an error of compiled code, or of its compilation."""
+    said = compiler_says(error, file)
+    return (f"gradient of client {client} fails: {type(error).__name__}: {error}" if said is None
+            else f"gradient cannot be compiled: {said}")
 
 
 def _check_values(found: list[Array], client: int, points: Array) -> None:
@@ -117,16 +170,16 @@ def try_potential(gradient: Callable[[int, Array], Array], potential: Callable[[
     Slopes are central differences of fourth order, with errors of about 1e-11 of the potential.
     """
     points = points_to_try(dim)
-    count = min(n_clients, max(2, SLOPES // (N_POINTS * dim)))
-    for client in np.unique(np.linspace(0, n_clients - 1, count).astype(int)).tolist():
+    coordinates = _spread(dim, COORDINATES)
+    for client in _spread(n_clients, max(2, SLOPES // (N_POINTS * len(coordinates)))):
         for point, slopes in zip(points, gradient(client, points), strict=True):
             value = potential(client, point)
             if not np.isfinite(value):
                 raise ValueError(f"potential of client {client} at x={shown(point)} is {value}; it must be "
                                  "finite")
-            for i in range(dim):
+            for i in coordinates:
                 slope = _slope(potential, client, point, i)
-                if not abs(slope - slopes[i]) <= _TOLERANCE * max(1.0, abs(value), abs(slope)):
+                if not abs(slope - slopes[i]) <= _TOLERANCE * max(1.0, abs(slope)) + _ROUNDING * abs(value):
                     raise ValueError(
                         f"gradient of client {client} at x={shown(point)} has coordinate {i} = "
                         f"{slopes[i]:.8g}, and the potential's slope there is {slope:.8g}; gradient must be "

@@ -78,6 +78,27 @@ def test_what_a_function_names_is_in_its_fingerprint(monkeypatch):
         lambda client, x: x if client in {1, 3} else 0.0)
 
 
+class Renamed(float):
+    """A number whose words do not tell it."""
+
+    def __repr__(self):
+        return "Renamed"
+
+
+def test_what_words_do_not_tell_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match=r"gradient uses factor=.*, which may change"):
+        digest(scaled(Renamed(1.0)))
+    monkeypatch.setattr(fs, "RATE", 2.0, raising=False)
+    with pytest.raises(ValueError, match=r"gradient uses fs\.RATE=2\.0, which may change"):
+        digest(lambda client, x: fs.RATE * x)
+
+    def copies(client, x, out):
+        for i in range(len(x)):
+            out[i] = x[i]
+
+    assert fs.Custom(copies, 2, 9) != fs.Custom(copies, 2, 10)
+
+
 def test_a_problem_keeps_what_its_function_named_when_it_was_made(monkeypatch):
     """Compiled before or after the change."""
     problem, table = fs.Custom(by_global, 2), TABLE.copy()

@@ -77,6 +77,10 @@ def draws(client, x):
     return x + np.random.normal()  # noqa: NPY002
 
 
+def uses_dot(client, x, out):
+    out[0], out[1] = x[0] * np.dot(x, x), x[1]
+
+
 def fails_for_one(client, x):
     if client == 1:
         raise ValueError("not here")
@@ -123,7 +127,12 @@ class Bound:
     (names_nothing, 1, (), "gradient uses the name 'nothing_of_this_name', which is not defined"),
     (too_early, 1, (), "gradient uses the name 'LATER', which is not defined"),
     (calls_itself, 1, (), "gradient calls itself by 'calls_itself'; write a loop"),
-    (draws, 1, (), "gradient uses np.random.normal=.*, of type method, which may change"),
+    (draws, 1, (), "it must depend on its arguments alone, not on random numbers"),
+    (lambda c, x: 2 ** -(c + 1) * x, 1, (), "when it is compiled, and .* in Python; it must be the same"),
+    (lambda c, x, a: a**-2 * x, 1, 10, "when it is compiled, and .* in Python; it must be the same"),
+    (uses_dot, 2, (), "gradient cannot be compiled: .*columns of a table"),
+    (lambda c, x: fs.RATE * x, 1, (), "gradient uses fs.RATE, which is not defined"),
+    (lambda c, x: print(x), 1, (), "gradient prints, which it would do for every replica"),
     (fails_for_one, 1, (), "gradient of client 1 fails: ValueError: not here"),
     (lambda c, x, a: x, 1, (np.array([None, 1]),), r"data\[0\]=.* has dtype object; it must be a rect"),
     (lambda c, x, a: x, 1, "abc", "data='abc' has dtype .*; it must be a rectangular array of real numbers"),
@@ -142,6 +151,10 @@ def test_gradients(gradient, dim, data, message):
     ({"potential": lambda c: 1.0}, r"must take the arguments potential\(client, x\): too many"),
     ({"potential": lambda c, x: np.nan}, "potential of client 0 at x=.* is nan; it must be finite"),
     ({"potential": lambda c, x: [x]}, r"potential returns \[.*\], of type list, .* it must return a number"),
+    ({"potential": lambda c, x: 1 / 0}, "potential of client 0 fails at x=.*: ZeroDivisionError"),
+    ({"potential": lambda c, x: complex(x * x)}, "potential returns .*, of type complex"),
+    ({"potential": lambda c, x: 1e7 + x**2 + x}, "gradient must be that of potential"),
+    ({"n_clients": 2**40}, "n_clients=1099511627776 and dim=1"),
     ({"potential": 3}, "potential=3 must be a function or None"),
     ({"curvature": -1.0}, "curvature=-1.0 must be greater than 0"),
     ({"curvature": [1.0, 2.0]}, r"curvature has shape \(2,\); it must be \(3,\)"),

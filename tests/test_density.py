@@ -70,6 +70,10 @@ def test_distance_to_a_sample():
 def test_a_moment_that_does_not_exist():
     heavy = fs.Density(lambda x: 1.5 * np.log1p(x**2))  # Student's with two degrees of freedom
     assert abs(heavy.mean) < 1e-6
+    with pytest.raises(ValueError, match="order=2 must be less"):
+        heavy.w2([0.0])
+    with pytest.raises(ValueError, match="has a mode near x=5000 that is too narrow"):
+        fs.Density(lambda x: -np.logaddexp(-x * x / 2, -((x - 5000.0) ** 2) / 2))
     with pytest.raises(ValueError, match=r"order=4 must be less: the tails are too heavy for E \|x\|\^4"):
         heavy.moment(4)
 

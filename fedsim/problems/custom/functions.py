@@ -12,7 +12,7 @@ import dis
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,14 +147,13 @@ class _Freezer:
             kept = np.array(value, order="C")
             kept.setflags(write=False)
             return kept, f"array {kept.shape} {kept.dtype.str} {hashlib.sha256(kept.tobytes()).hexdigest()}"
+        module = getattr(value, "__module__", None) or ("numpy" if isinstance(value, np.ufunc) else "")
+        if callable(value) and module.partition(".")[0] in {*_MODULES, "builtins"}:
+            return value, f"{module}.{getattr(value, '__qualname__', None) or value.__name__}"
         if isinstance(value, FunctionType) or _is_dispatcher(value):
             return self._callee(word, plain_function(word, value))
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in _MODULES:
             return value, f"module {value.__name__}"
-        module = getattr(value, "__module__", None) or ("numpy" if isinstance(value, np.ufunc) else "")
-        if (isinstance(value, (BuiltinFunctionType, type, np.ufunc)) or _is_compiled(value)) and (
-                module.partition(".")[0] in {*_MODULES, "builtins"}):
-            return value, f"{module}.{getattr(value, '__qualname__', None) or value.__name__}"
         remedy = ("only math, numpy and fedsim can be named; from others import functions and numbers by name"
                   if isinstance(value, ModuleType) else "pass it in data=, as numbers or arrays")
         raise ValueError(f"{self.name} uses {word}={shown(value)}, of type {type(value).__name__}, which may "
@@ -167,11 +166,6 @@ class _Freezer:
             copy, digest = self.function(function)
             self._done[function] = self.compiles(copy), f"function {digest}"
         return self._done[function]
-
-
-def _is_compiled(value: Any) -> bool:
-    """True for functions of `fedsim.math`, which compiled code knows."""
-    return hasattr(value, "_numba_type_")
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -135,7 +136,9 @@ class Custom(ByValue, ProblemParts):
     def _try_lanes(self) -> None:
         """Raise ValueError where the form that runs cannot be compiled: its points are columns of a table."""
         try:
-            self.gradient(0, points_to_try(self.dim))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the compiler, before it gives up
+                self.gradient(0, points_to_try(self.dim))
         except Exception as error:
             file = plain_function("gradient", self.gradient_function).__code__.co_filename
             raise ValueError(f"{failure(error, 0, file)}; x and out are columns of a table, whose entries do "

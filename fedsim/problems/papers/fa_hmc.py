@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...settings.limits import refuse_bytes
-from ...settings.validation import Array, array, positive, shape, whole
+from ...settings.validation import Array, array, one_of, positive, shape, whole
 from ..quadratic import Quadratic
 from ..regression import LogisticRegression
 
@@ -96,7 +96,7 @@ def fa_hmc_gaussian(dim: int = 2, *, variance: float = 4.0, n_clients: int = 2) 
 
 def fa_hmc_logistic(dim: int = 1000, seed: int = 0, *, n_data: int = 1000, n_clients: int = 20,
                     prior_variance: float = 1.0, feature_norm: float = 1.0,
-                    gradient_noise: float | None = None) -> LogisticRegression:
+                    gradient_noise: float | None = None, coefficients: str = "prior") -> LogisticRegression:
     """FA-HMC's logistic regression: simulated data, split equally.
 
     Parameters
@@ -108,13 +108,15 @@ def fa_hmc_logistic(dim: int = 1000, seed: int = 0, *, n_data: int = 1000, n_cli
     n_data, n_clients : int
         1000 and 20 in the paper; the second must divide the first.
     prior_variance : float
-        Of each coefficient, normal. The paper prints neither prior nor law of the data and refers to
-        another paper's simulation. Coefficients are drawn from the prior here, labels given them.
+        Of each coefficient, normal; 1 by the cited paper's public code.
     feature_norm : float
-        Every row of features is uniform on the sphere of this radius; not printed either.
+        Every row of features is uniform on the sphere of this radius; 1 by the same code.
     gradient_noise : float, optional
         Standard deviation per coordinate of the noise added to every gradient of f_(c), the client's
         energy divided by its weight; 10 in the paper's runs with stochastic gradients.
+    coefficients : "prior" or "unit"
+        Given which labels are drawn: from the prior, or uniform on the unit sphere, which is the cited
+        paper's law. The two share their random numbers.
 
     Returns
     -------
@@ -126,7 +128,8 @@ def fa_hmc_logistic(dim: int = 1000, seed: int = 0, *, n_data: int = 1000, n_cli
     ValueError
         Naming argument, value and condition.
 
-    Source: FA-HMC section 5.1 and figure 1.
+    Source: FA-HMC section 5.1 and figure 1. Its text prints neither the data's law nor the prior and cites
+    Mangoubi and Vishnoi (2018): "unit" with the other defaults is the law of that paper's public code.
 
     Examples
     --------
@@ -138,11 +141,13 @@ def fa_hmc_logistic(dim: int = 1000, seed: int = 0, *, n_data: int = 1000, n_cli
         raise ValueError(f"n_clients={clients} must divide n_data={rows}: the data are split equally")
     refuse_bytes(40.0 * rows * size, f"dim={dim!r} of n_data={n_data!r} data", "use fewer of them")
     spread, norm = positive("prior_variance", prior_variance), positive("feature_norm", feature_norm)
+    unit = one_of("coefficients", coefficients, ("prior", "unit")) == "unit"
     rng = np.random.default_rng(whole("seed", seed))
-    # the data of different norms and priors share their random numbers
-    coefficients = np.sqrt(spread) * rng.standard_normal(size)
+    # the data of different laws share their random numbers
+    draws = rng.standard_normal(size)
+    true = draws / np.linalg.norm(draws) if unit else np.sqrt(spread) * draws
     features = _on_sphere(rng, rows, size) * norm
-    labels = (rng.random(rows) < 1.0 / (1.0 + np.exp(-features @ coefficients))).astype(np.float64)
+    labels = (rng.random(rows) < 1.0 / (1.0 + np.exp(-features @ true))).astype(np.float64)
     return LogisticRegression(features, labels, np.repeat(np.arange(clients), rows // clients),
                               prior_variance=spread, gradient_noise=gradient_noise)
 

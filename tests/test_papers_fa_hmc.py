@@ -1,7 +1,5 @@
 """FA-HMC's test problems and what its figures stand on: printed numbers, surrogate, marginal error."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -10,8 +8,9 @@ from scipy.stats import norm
 import fedsim as fs
 import theory
 from fedsim.problems import papers
-from reproduce.fa_hmc import fig1c, logistic
+from reproduce.fa_hmc import fig1c, surrogate
 from reproduce.random_settings import DRAWS
+from reproduce.surrogate import surrogate as expansions
 from theory.fa_hmc.theorem_c1 import TwoGroups
 
 
@@ -60,17 +59,29 @@ def test_logistic_data():
     assert np.bincount(problem.clients).tolist() == [50] * 20
     np.testing.assert_allclose(np.linalg.norm(problem.features, axis=1), 0.5, rtol=1e-14)
     np.testing.assert_allclose(problem.weights, 1 / 20)
-    other = papers.fa_hmc_logistic(10, 3, feature_norm=1.0)
-    np.testing.assert_allclose(other.features, 2.0 * problem.features, rtol=1e-14)
-    assert other.gradient_noise is None
+    for other in (papers.fa_hmc_logistic(10, 3), papers.fa_hmc_logistic(10, 3, coefficients="unit")):
+        np.testing.assert_allclose(other.features, 2.0 * problem.features, rtol=1e-14)
+        assert other.gradient_noise is None
 
 
-def test_labels_follow_the_model(alarm):
+def test_the_cited_law_has_the_curvature_of_its_rows():
+    """f'' lies between the prior's 1 and 1 + 4/4, by Marchenko and Pastur with as many rows as dimensions."""
+    problem = papers.fa_hmc_logistic(1000, 0, coefficients="unit")
+    np.testing.assert_allclose(np.linalg.norm(problem.features, axis=1), 1.0, rtol=1e-15)
+    least, *_, most = np.linalg.eigvalsh(problem.hessian(problem.mode()))
+    assert least == pytest.approx(1.0, abs=1e-3)
+    assert 1.9 < most < 2.0
+
+
+@pytest.mark.parametrize("law", ["prior", "unit"])
+def test_labels_follow_the_model(alarm, law):
     """Over many data sets, sum of (y - p(x'beta)) x'beta has mean zero; p is known from the same draws."""
     sums, variance = 0.0, 0.0
     for seed in range(200):
-        problem = papers.fa_hmc_logistic(3, seed, n_data=60, prior_variance=4.0)
+        problem = papers.fa_hmc_logistic(3, seed, n_data=60, prior_variance=4.0, coefficients=law)
         beta = 2.0 * np.random.default_rng(seed).standard_normal(3)
+        if law == "unit":
+            beta /= np.linalg.norm(beta)
         scores = problem.features @ beta
         p = 1.0 / (1.0 + np.exp(-scores))
         sums += ((problem.labels - p) * scores).sum()
@@ -87,6 +98,7 @@ def test_labels_follow_the_model(alarm):
     (lambda: papers.fa_hmc_logistic(10, n_data=30), "n_clients"),
     (lambda: papers.fa_hmc_logistic(10, feature_norm=0.0), "feature_norm"),
     (lambda: papers.fa_hmc_logistic(10, prior_variance=np.nan), "prior_variance"),
+    (lambda: papers.fa_hmc_logistic(10, coefficients="one"), "coefficients='one'"),
     (lambda: papers.fa_hmc_logistic(10, -1), "seed")])
 def test_bad_input_names_the_argument(call, name):
     with pytest.raises(ValueError, match=name):
@@ -96,15 +108,15 @@ def test_bad_input_names_the_argument(call, name):
 # ---- what the figures stand on ----------------------------------------------------------------------
 
 
-def a_posterior(noise=3.0):
-    p = SimpleNamespace(n_clients=4, prior_variance=2.0, noise=noise, reference_chains=40,
-                        reference_draws=50)
-    return p, logistic.Posterior(p, 1, 1.0, 3, 80)
+def a_posterior(noise=3.0, dim=3, n_data=80):
+    """With a client's rows more (80 data) or fewer (40 data in 30 dimensions) than coordinates."""
+    return surrogate.Posterior(papers.fa_hmc_logistic(
+        dim, 1, n_data=n_data, n_clients=4, prior_variance=2.0, gradient_noise=noise, coefficients="unit"))
 
 
 def test_surrogate_is_the_clients_expansion_at_the_mode():
-    _, posterior = a_posterior()
-    problem, model, mode = posterior.problem, posterior.surrogate, posterior.problem.mode()
+    posterior = a_posterior()
+    problem, model, mode = posterior.problem, expansions(posterior.problem), posterior.problem.mode()
     step = 1e-5
     for c in range(problem.n_clients):
         np.testing.assert_allclose(model.gradient(c, mode), problem.gradient(c, mode), atol=1e-9)
@@ -118,17 +130,17 @@ def test_surrogate_is_the_clients_expansion_at_the_mode():
 
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_chains_have_the_exact_law(alarm, diagonal):
-    model = a_posterior()[1].surrogate
+    model = expansions(a_posterior().problem)
     if diagonal:
         rng = np.random.default_rng(0)
         model = fs.Quadratic(rng.uniform(0.5, 2.0, (4, 3)), rng.standard_normal((4, 3)), gradient_noise=2.0)
     algorithm = fs.FAHMC(0.1, 6, 3, 0.7)
-    moved, pull, noise = logistic.round_map(model, algorithm)
+    moved, pull, noise = surrogate.round_map(model, algorithm)
     point = np.array([1.0, -2.0, 0.5])
     law = theory.exact_law(model, algorithm, 4, start=point)
     np.testing.assert_allclose(moved @ point + pull, law.mean[1], atol=1e-12)
     np.testing.assert_allclose(noise, law.cov[1], atol=1e-12)
-    chain = logistic.Chain(logistic.round_map(model, algorithm))
+    chain = surrogate.Chain(surrogate.round_map(model, algorithm))
     stationary = theory.stationary_law(model, algorithm)
     np.testing.assert_allclose(chain.law.mean, stationary.mean, atol=1e-10)
     np.testing.assert_allclose(chain.law.cov, stationary.cov, atol=1e-10)
@@ -148,34 +160,50 @@ def test_marginal_error_of_a_sample_is_exact(n):
         ordered, sd = np.sort(draws[:, i]), np.sqrt(law.variances[i])
         expected.append(sum(quad(lambda u, x=ordered[k], i=i, sd=sd: abs(x - norm.ppf(u, law.mean[i], sd)),
                                  k / n, (k + 1) / n, limit=200)[0] for k in range(n)))
-    assert logistic.error_of_sample(draws, law) == pytest.approx(np.mean(expected), rel=1e-6)
+    assert surrogate.error_of_sample(draws, law) == pytest.approx(np.mean(expected), rel=1e-6)
 
 
 def test_marginal_error_of_many_draws_tends_to_that_of_the_laws():
     one, other = fs.Gaussian([0.3], [[2.0]]), fs.Gaussian([0.0], [[1.0]])
     levels = (np.arange(20000) + 0.5) / 20000
     quantiles = norm.ppf(levels, 0.3, np.sqrt(2.0))[:, None]
-    assert logistic.error_of_sample(quantiles, other) == pytest.approx(
-        logistic.error_of_law(one, other), rel=1e-3)
+    assert surrogate.error_of_sample(quantiles, other) == pytest.approx(
+        surrogate.error_of_law(one, other), rel=1e-3)
 
 
-@pytest.mark.parametrize("noise", [0.0, 3.0])
-def test_rounds_summed_one_by_one_are_the_exact_ones(noise):
-    posterior = a_posterior(noise)[1]
-    for algorithm in (fs.FAHMC(0.1, 6, 5, 1.0), fs.FAHMC(0.001, 1, 10, 0.4)):
-        expected = logistic.round_map(posterior.surrogate, algorithm)
+@pytest.mark.parametrize("noise", [None, 3.0])
+@pytest.mark.parametrize("size", [{}, {"dim": 30, "n_data": 40}])
+def test_rounds_by_the_clients_few_data_are_the_dense_ones(noise, size):
+    posterior = a_posterior(noise, **size)
+    dense = expansions(posterior.problem)
+    np.testing.assert_allclose(posterior.precision, dense.mean_hessian, rtol=1e-12, atol=1e-12)
+    for algorithm in (fs.FAHMC(0.1, 6, 5, 1.0), fs.FAHMC(0.001, 1, 10, 0.4), fs.FAHMC(0.01, 100, 70, 1.0)):
+        expected = surrogate.round_map(dense, algorithm)
         for one, other in zip(posterior.round_map(algorithm), expected, strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-13)
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_errors_are_means_over_the_first_coordinates(monkeypatch):
+    posterior, algorithm = a_posterior(), fs.FAHMC(0.1, 6, 3, 1.0)
+    whole = surrogate.Chain(posterior.round_map(algorithm))
+    monkeypatch.setattr(surrogate, "COORDINATES", 2)
+    first = surrogate.Chain(posterior.round_map(algorithm))
+    np.testing.assert_allclose(first.law.mean, whole.law.mean[:2], rtol=1e-12)
+    np.testing.assert_allclose(first.law.cov, whole.law.cov[:2, :2], rtol=1e-12)
+    lags = np.arange(4)
+    np.testing.assert_allclose(first.autocorrelation(lags), whole.autocorrelation(lags)[:, :2], atol=1e-12)
+    target = a_posterior().target
+    np.testing.assert_allclose(target.cov, posterior.target.cov[:2, :2], rtol=1e-12)
 
 
 @pytest.mark.parametrize(("step", "leapfrogs", "count"), [(0.05, 1, 400), (0.05, 8, 400), (0.3, 2, 3000)])
 def test_expected_error_of_a_chain_is_the_mean_over_chains(step, leapfrogs, count):
     """Few and many effective draws, and a bias that matters."""
-    posterior = a_posterior()[1]
-    chain = logistic.Chain(posterior.round_map(fs.FAHMC(step, leapfrogs, 3, 1.0)))
+    posterior = a_posterior()
+    chain = surrogate.Chain(posterior.round_map(fs.FAHMC(step, leapfrogs, 3, 1.0)))
     paths = chain.sample(count + 2000, 300, np.random.default_rng(4), count)
-    found = np.array([logistic.error_of_sample(path, posterior.target) for path in paths])
-    expected = logistic.error_of_chain(chain, posterior.target, [count])[0]
+    found = np.array([surrogate.error_of_sample(path, posterior.target) for path in paths])
+    expected = surrogate.error_of_chain(chain, posterior.target, [count])[0]
     assert found.mean() == pytest.approx(expected, rel=0.05)
 
 

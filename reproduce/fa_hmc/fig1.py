@@ -104,7 +104,7 @@ def _draw_long(ax: Axes, long: pd.DataFrame) -> None:
     lowest, count = float(long["error"].min()), long["data"].nunique()
     for name, colour in COLOUR.items():
         one = among(long, algorithm=name).groupby("step_size")
-        sim.draw_spread(ax, one["error"], colour, f"{name}: one data set" if count == 1 else f"{name}: median",
+        sim.draw_spread(ax, one["error"], colour, f"{name}: {'one data set' if count == 1 else 'median'}",
                         None if count == 1 else f"{name}: all {count} data sets")
         bias = one["stationary"].median()
         bias = bias[bias > 0.1 * one["error"].median()]
@@ -112,8 +112,9 @@ def _draw_long(ax: Axes, long: pd.DataFrame) -> None:
         ax.plot(bias.index, bias, color=colour, linestyle="--",
                 label=f"{name}: bias alone, where above a tenth")
     for step, rows in groups(among(long, algorithm=HMC), "step_size"):
-        ax.text(step, 0.015, f"K={rows['K'].median():.0f}", transform=ax.get_xaxis_transform(), fontsize=7.5,
+        ax.text(step, 0.015, f"{rows['K'].median():.0f}", transform=ax.get_xaxis_transform(), fontsize=9,
                 ha="center", color=COLOUR[HMC])
+    ax.plot([], [], " ", label="numbers at the foot: FA-HMC's K")
     ax.set(xscale="log", yscale="log", xlabel=r"step size $\eta$",
            ylim=(0.5 * lowest, 1.5 * float(long["error"].max())))
 
@@ -203,11 +204,11 @@ SMALL = [
              "within twice its least.", judge_small,
              " There K = floor(pi/(3 eta)) as printed: with T = 10 such long trajectories let clients reach "
              "their own posteriors between communications, a bias that no small eta removes.")]
-BETTER = _finding("least_error", "the least marginal error of FA-HMC on the Gaussian surrogate, over step sizes "
-                  "and K, is below that of FA-LD at equal communication.", judge_better)
+BETTER = _finding("least_error", "the least marginal error of FA-HMC on the Gaussian surrogate, over step "
+                  "sizes and K, is below that of FA-LD at equal communication.", judge_better)
 WIDE = _finding("wide_range", "the range of step sizes within twice the method's least error on the Gaussian "
-                "surrogate is wider for FA-HMC than for FA-LD.", judge_wide, " K is the best of those tried, as "
-                "in the paper.")
+                "surrogate is wider for FA-HMC than for FA-LD.", judge_wide,
+                " K is the best of those tried, as in the paper.")
 GAP = [
     logistic.sentence("The performance gap is larger for smaller step sizes.", "section 5.1, figure 1(d)",
                       judge_gap, "gap", "The gap is read as the ratio of errors, at either end of our grid."),

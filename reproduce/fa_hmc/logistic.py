@@ -24,8 +24,8 @@ CLOSE = float(np.sqrt(2.0))
 REFERENCE_CHAINS = [
     Parameter("reference_chains", ByScale(30, 50, 400), "ours", "Metropolis-adjusted chains"),
     Parameter("reference_draws", ByScale(40, 60, 250), "ours", "of each of them")]
-CODE = ("by the public code of the cited paper (Mangoubi and Vishnoi, 2018); the FA-HMC text prints neither the "
-        "data's law nor the prior")
+CODE = ("by the public code of the cited paper (Mangoubi and Vishnoi, 2018); the FA-HMC text prints neither "
+        "the data's law nor the prior")
 DATA = [
     Parameter("n_clients", 20, "paper", "section 5.1: 20 nodes of equal size"),
     Parameter("coefficients", "unit", "ours", "true coefficients of norm one, " + CODE),

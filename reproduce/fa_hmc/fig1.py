@@ -20,6 +20,7 @@ from . import logistic, shared as sim, surrogate
 
 HMC, LD = "FA-HMC", "FA-LD"
 COLOUR = {LD: plot.COLOURS[0], HMC: plot.COLOURS[1]}
+MARKER = {LD: "s", HMC: "o"}
 
 def _parameters(sizes: list[Parameter], noise: float, rounds: ByScale) -> list[Parameter]:
     few = [[0.1, 1], [0.1, 4]]
@@ -105,7 +106,7 @@ def _draw_long(ax: Axes, long: pd.DataFrame) -> None:
     for name, colour in COLOUR.items():
         one = among(long, algorithm=name).groupby("step_size")
         sim.draw_spread(ax, one["error"], colour, f"{name}: {'one data set' if count == 1 else 'median'}",
-                        None if count == 1 else f"{name}: all {count} data sets")
+                        None if count == 1 else f"{name}: all {count} data sets", marker=MARKER[name])
         bias = one["stationary"].median()
         bias = bias[bias > 0.1 * one["error"].median()]
         lowest = min(lowest, float(bias.min()))

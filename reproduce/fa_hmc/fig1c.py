@@ -48,7 +48,7 @@ PARAMETERS = [
     Parameter("short_leapfrogs", 10, "ours", "K of the simulated runs, with eta = 0.1: as long trajectories"),
     Parameter("short_noise", 3.0, "ours", "their gradient noise: about the same effect at the larger eta"),
     Parameter("short_steps", ByScale([10], [10, 70], [1, 10, 30, 70, 100]), "ours", "their T"),
-    Parameter("short_iterations", ByScale(100, 420, 3000), "ours", "their length in local updates"),
+    Parameter("short_iterations", ByScale(100, 210, 3000), "ours", "their length in local updates"),
     Parameter("n_chains", ByScale(16, 16, 64), "ours", "simulated chains, pooled"),
     *logistic.REFERENCE_CHAINS,
     Parameter("seed", 1, "ours", "of simulation, surrogate and reference"),
@@ -60,6 +60,7 @@ FACTOR = 65.0
 """The paper's saving of rounds over T = 1."""
 OPTIMUM = 70
 """The paper's T."""
+MARKERS = "os^"
 
 
 def compute(scale: str) -> Tables:
@@ -135,16 +136,19 @@ def _draw_rounds(ax: Axes, rounds: pd.DataFrame) -> None:
         sim.draw_spread(ax, one.groupby("local_steps")["rounds"], plot.COLOURS[kinds.index(name)],
                         f"{name}, error {accuracy:g}: " + ("one data set" if count == 1 else
                                                            f"median, all {count} data sets"),
-                        linestyle="--" if accuracy == rounds["accuracy"].max() else "-")
+                        linestyle="--" if accuracy == rounds["accuracy"].max() else "-",
+                        marker=MARKERS[kinds.index(name)])
     ax.axvline(OPTIMUM, color="#000000", linestyle=":", linewidth=1.0,
                label=f"the paper's optimum, T = {OPTIMUM}")
     ax.set(ylabel=r"rounds to the error, $R_\epsilon$", title="(c) surrogates, one chain (no dot: never)")
 
 
 def _draw_bias(ax: Axes, tables: Tables) -> None:
-    for (name, one), colour in zip(groups(tables["bias"], "clients"), plot.COLOURS, strict=False):
+    for (name, one), colour, marker in zip(groups(tables["bias"], "clients"), plot.COLOURS, MARKERS,
+                                           strict=False):
         by_steps = one.groupby("local_steps")
-        sim.draw_spread(ax, by_steps["error"], colour, f"{name}: stationary error", solid_capstyle="butt")
+        sim.draw_spread(ax, by_steps["error"], colour, f"{name}: stationary error", solid_capstyle="butt",
+                        marker=marker)
         gain = by_steps["gain"].median()
         ax.plot(gain.index, np.sqrt(gain / gain.iloc[0]), color=colour, linestyle="--",
                 label=f"{name}: slowest mode's sampling error, T = 1 at 1")

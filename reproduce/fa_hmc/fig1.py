@@ -181,8 +181,8 @@ _PLACE = "section 5.1, figure 1"
 _OURS = ("Expected errors of chains of the paper's length of the Gaussian surrogate, "
          "exactly but for a central limit theorem of their empirical distributions. How far they "
          "stand for the logistic regression is the finding on the surrogate.")
-FINE = ("A few percent are less than the surrogate of ours resolves, a factor of two; and with it they "
-        "depend on the eta and K tried, which are not printed.")
+FINE = ("Depends on the eta and K tried, which are not printed; and the paper's difference, around 5%, is less "
+        "than the surrogate of ours resolves, a factor of two.")
 PAPERS = [
     Unjudged("The best FA-HMC has a smaller marginal error than the best FA-LD at equal communication.",
              _PLACE, FINE, "better"),
@@ -203,9 +203,10 @@ SMALL = logistic.sentence(
     "A small step size usually leads to a good performance of FA-HMC.", _PLACE, judge_small, "small",
     "Good is read as within twice the least error of the step sizes tried.")
 AT_SMALL = _finding(
-    "small_steps", "FA-HMC's marginal error on the Gaussian surrogate is at the smallest step size within twice "
-    "its least.", judge_small, " There K = floor(pi/(3 eta)) as printed: with T = 10 such long trajectories let "
-    "clients reach their own posteriors between communications, a bias that no small eta removes.")
+    "small_steps", "FA-HMC's marginal error on the Gaussian surrogate is at the smallest step size within "
+    "twice its least.", judge_small,
+    " There K = floor(pi/(3 eta)) as printed: with T = 10 such long trajectories let clients reach their own "
+    "posteriors between communications, a bias that no small eta removes.")
 BETTER = _finding("least_error", "the least marginal error of FA-HMC on the Gaussian surrogate, over step "
                   "sizes and K, is below that of FA-LD at equal communication.", judge_better)
 WIDE = _finding("wide_range", "the range of step sizes within twice the method's least error on the Gaussian "
@@ -244,5 +245,5 @@ FIGURES = {
                     {"quick": "25 s", "paper": "about 10 min (estimated)"},
                     _parameters(logistic.THOUSAND, 10.0, ByScale(4, 20, 40)), "better five robust", []),
     "fig1d": _panel("d", "ten dimensions", "in ten dimensions with noisy gradients",
-                    {"quick": "10 s", "paper": "about 15 min (estimated)"},
+                    {"quick": "12 s", "paper": "about 15 min (estimated)"},
                     _parameters(TEN, 10.0, ByScale(4, 10, 40)), "better robust dims", GAP)}

@@ -140,7 +140,7 @@ def _draw_rounds(ax: Axes, rounds: pd.DataFrame) -> None:
                         marker=MARKERS[kinds.index(name)])
     ax.axvline(OPTIMUM, color="#000000", linestyle=":", linewidth=1.0,
                label=f"the paper's optimum, T = {OPTIMUM}")
-    ax.set(ylabel=r"rounds to the error, $R_\epsilon$", title="(c) surrogates (no dot: never on some)")
+    ax.set(ylabel=r"rounds to the error, $R_\epsilon$", title="(c) surrogates (no dot: not on all data sets)")
 
 
 def _draw_bias(ax: Axes, tables: Tables) -> None:

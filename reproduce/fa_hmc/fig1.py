@@ -181,8 +181,8 @@ _PLACE = "section 5.1, figure 1"
 _OURS = ("Expected errors of chains of the paper's length of the Gaussian surrogate, "
          "exactly but for a central limit theorem of their empirical distributions. How far they "
          "stand for the logistic regression is the finding on the surrogate.")
-FINE = ("Depends on the eta and K tried, which are not printed; and the paper's difference, around 5%, is less "
-        "than the surrogate of ours resolves, a factor of two.")
+FINE = ("Depends on the eta and K tried, which are not printed; and the paper's difference, around 5%, is "
+        "less than the surrogate of ours resolves, a factor of two.")
 PAPERS = [
     Unjudged("The best FA-HMC has a smaller marginal error than the best FA-LD at equal communication.",
              _PLACE, FINE, "better"),

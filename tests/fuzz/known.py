@@ -122,7 +122,7 @@ INTERNAL = re.compile("|".join((
     r"theory\.Theorem\.\w+",  # what a statement declares
     r"schedules\.Schedule\.at|Workers\.(ages|worked_out)",  # of the base class; asked by the engine
     r"distance\.(psd_sqrt|w2_floor_parts\w*|check_quantile)|libsvm\.text_of",
-    r"(LogisticRegression|Custom)\.target",  # refuses always
+    r"(LogisticRegression|SoftmaxRegression|Custom)\.target",  # refuses always
     r"theory\.exact\.JointLaw$",  # made by `theory.exact.joint_law`
     r"theory\.Bound\.from_terms",  # asked by statements, and checked as `theory.Bound`
 )))

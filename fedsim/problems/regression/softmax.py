@@ -82,7 +82,7 @@ class SoftmaxRegression(Regression):
     >>> problem.dim, problem.n_classes, problem.smoothness
     (3, 3, 3.9375)
     >>> problem.probabilities(problem.mode(), [[3.0]]).round(3).tolist()
-    [[0.171, 0.658, 0.171]]
+    [[0.183, 0.635, 0.183]]
     """
 
     features: Array

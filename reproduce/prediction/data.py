@@ -34,7 +34,8 @@ def divided(features: np.ndarray, labels: np.ndarray, title: str, p: Any, by_lab
     options = {"prior_variance": p.prior_variance, "batch_size": p.batch_size}
     make = fs.SoftmaxRegression if digits is None else fs.LogisticRegression
     problem = make(features[train], labels[train], clients, **options)
-    return Data(problem, *(Labelled(features[rows], labels[rows]) for rows in (validation, test)), title)
+    return Data(problem, Labelled(features[validation], labels[validation]),
+                Labelled(features[test], labels[test]), title)
 
 
 def pixels_of_digits() -> tuple[np.ndarray, np.ndarray, str]:

@@ -34,7 +34,8 @@ def plain_ticks(ax: Axes) -> None:
     ax.set_ylim(low, high)
 
 
-def scores(ax: Axes, tables: dict[str, pd.DataFrame], part: str, score: str, name: str, of: str) -> None:
+def scores(ax: Axes, tables: dict[str, pd.DataFrame], part: str, score: str, name: str, title: str,
+           exact: bool = True) -> None:
     """Mean and standard deviation over runs of a score against rounds, for each setting.
 
     `name` is the letter of the setting. Thin: the tuning chain with the step size that is best by this score
@@ -51,19 +52,18 @@ def scores(ax: Axes, tables: dict[str, pd.DataFrame], part: str, score: str, nam
     tuning, each = among(tables["tuning"], part=part), among(tables["tuning_curves"], part=part)
     if len(tuning):
         for value, one in groups(tuning, "setting"):
-            best = one.loc[(WORSE[score] * one[score]).idxmin(), "step"]
+            best = one["step"].iloc[int((WORSE[score] * one[score]).to_numpy().argmin())]
             thin = among(each, setting=value, step=best)
             ax.plot(thin["round"], thin[score], color=look[value]["color"], linewidth=0.7,
                     linestyle=(0, (4, 1.5)))
         ax.plot([], [], color=plot.GREY, linewidth=0.7, linestyle=(0, (4, 1.5)),
                 label="tuned on this score of test rows")
-    exact = among(tables["facts"], part=part)[f"exact_{score}"]
-    if len(exact):
-        ax.axhline(exact.iloc[0], color="#000000", linestyle=":", linewidth=1.2,
-                   label="exact posterior predictive")
+    if exact:
+        level = among(tables["facts"], part=part)[f"exact_{score}"].iloc[0]
+        ax.axhline(level, color="#000000", linestyle=":", linewidth=1.2, label="exact posterior predictive")
     if score != "accuracy":
         plain_ticks(ax)
-    ax.set(xlabel="communication rounds", ylabel=NAMES[score], title=of)
+    ax.set(xlabel="communication rounds", ylabel=NAMES[score], title=title)
 
 
 def variations(ax: Axes, tables: dict[str, pd.DataFrame], name: str) -> None:

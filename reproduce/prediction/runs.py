@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,7 +120,7 @@ def tuned(data: Data, settings: Sequence[Setting], seed: int) -> tuple[pd.DataFr
     size is `chosen`; `edge` marks a choice at an end of the grid. All other scores are on test rows.
     """
     cases = [(setting, step) for setting in settings for step in setting.steps]
-    paths = together([lambda s=setting, e=step: sampled(data, s, e, seed, 1) for setting, step in cases])
+    paths = together([partial(sampled, data, setting, step, seed, 1) for setting, step in cases])
     rows, each = [], []
     for (setting, step), path in zip(cases, paths, strict=True):
         if path is None:
@@ -143,7 +144,7 @@ def run(data: Data, settings: Sequence[Setting], tuning: pd.DataFrame, seed: int
         n_runs: int) -> dict[int, np.ndarray]:
     """Paths (n_runs, n, d) of every setting at its chosen step size."""
     chosen = tuning[tuning["chosen"]].set_index("setting")["step"]
-    paths = together([lambda s=setting: sampled(data, s, float(chosen[s.value]), seed, n_runs)
+    paths = together([partial(sampled, data, setting, float(chosen[setting.value]), seed, n_runs)
                       for setting in settings])
     return {setting.value: path for setting, path in zip(settings, paths, strict=True) if path is not None}
 
@@ -154,7 +155,8 @@ def curves(data: Data, settings: Sequence[Setting], paths: Mapping[int, np.ndarr
 
     Those are {round: {setting: (n_runs, m, C)}} after a quarter of the rounds, half of them, and all.
     """
-    rows, kept = [], {}
+    rows: list[pd.DataFrame] = []
+    kept: dict[int, dict[int, list[np.ndarray]]] = {}
     for setting in settings:
         for number, path in enumerate(paths.get(setting.value, [])):
             made = averages(data.problem, path, data.test.features, left_out)

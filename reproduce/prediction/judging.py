@@ -123,7 +123,8 @@ def claimed(table: pd.DataFrame, scores: Sequence[str], tuning: pd.DataFrame, na
     if not edges:
         return Judgement(verdict, text, remark)
     where = ", ".join(f"{name} = {value}" for value in edges)
-    return Judgement(NOT_TESTABLE, f"{text} The best step size lies at an end of the grid for {where}, so "
+    numbers = text.rpartition(". ")[0]
+    return Judgement(NOT_TESTABLE, f"{numbers}. The best step size lies at an end of the grid for {where}, so "
                      "that a wider one may turn it.", remark)
 
 

@@ -124,8 +124,8 @@ def claimed(table: pd.DataFrame, scores: Sequence[str], tuning: pd.DataFrame, na
         return Judgement(verdict, text, remark)
     where = ", ".join(f"{name} = {value}" for value in edges)
     numbers = text.rpartition(". ")[0]
-    return Judgement(NOT_TESTABLE, f"{numbers}. The best step size lies at an end of the grid for {where}, so "
-                     "that a wider one may turn it.", remark)
+    return Judgement(NOT_TESTABLE, f"{numbers}. The best step size lies at an end of the grid for {where}: a "
+                     "wider one may turn it.", remark)
 
 
 def better(table: pd.DataFrame, score: str, what: str, name: str) -> tuple[str, str]:

@@ -13,19 +13,16 @@ import numpy as np
 
 from ...settings.validation import Array
 from ...vector import lanes
-from ...vector.compile import fused, inner
+from ...vector.compile import inner
 from ...vector.math import exp
 from ...vector.memory import aligned
 from ...vector.per_lane import entry, per_lane
+from ...vector.product import add_product, whole_vectors
 from ..gradients import exact_gradient, noise_free, stochastic_gradient
 from .minibatch import draw_indices
 
 ROWS = 64
-"""Rows of data taken together: scores of all classes stay in the first cache."""
-STRIP = 128
-"""Features whose sums are grown together, for the same reason."""
-STEP = 8
-"""Products added in one pass over a row."""
+"""Rows of data taken together: they and their scores stay in the first caches."""
 
 
 class Rows(NamedTuple):
@@ -60,8 +57,8 @@ class SoftmaxBatch(NamedTuple):
 class SoftmaxScratch(NamedTuple):
     """Rows (.., B) that a gradient may overwrite: normals, numbers of data. And a replica's room.
 
-    Which data it takes (largest number,); theta and its sums (C, p), features (ROWS, p) and (p, ROWS),
-    scores (C, ROWS), and two rows of ROWS.
+    Which data it takes (largest number,); theta' (p, C) and the sums (C, p), features (ROWS, p), scores
+    (ROWS, C) and (C, ROWS), and two rows of ROWS. Columns are whole vectors: those beyond are zero.
     """
 
     normals: Any
@@ -70,8 +67,8 @@ class SoftmaxScratch(NamedTuple):
     theta: Array
     sums: Array
     taken: Array
-    turned: Array
     scores: Array
+    by_class: Array
     greatest: Array
     total: Array
 
@@ -80,10 +77,11 @@ def softmax_scratch(dim: int, n_lanes: int, dtype: Any, batch_size: int, longest
                     n_classes: int) -> SoftmaxScratch:
     """Room for gradients; `batch_size` is 0 without minibatches, `longest` the most data of a sum."""
     n_features, drawn = dim // n_classes, -(-batch_size // 4) * 4  # a Philox call gives four numbers
+    wide, classes = whole_vectors(n_features), whole_vectors(n_classes)
     return SoftmaxScratch(
         aligned((dim, n_lanes), dtype), aligned((drawn, n_lanes), np.uint32), aligned((longest,), np.int64),
-        aligned((n_classes, n_features)), aligned((n_classes, n_features)), aligned((ROWS, n_features)),
-        aligned((n_features, ROWS)), aligned((n_classes, ROWS)), aligned(ROWS), aligned(ROWS))
+        aligned((n_features, classes)), aligned((n_classes, wide)), aligned((ROWS, wide)),
+        aligned((ROWS, classes)), aligned((n_classes, ROWS)), aligned(ROWS), aligned(ROWS))
 
 
 @inner
@@ -91,52 +89,17 @@ def _take(data, chosen, first, count, taken):
     """Features of so many chosen rows, as numbers."""
     for k in range(count):
         row, out = data.features[chosen[first + k]], taken[k]
-        for j in range(out.shape[0]):
+        for j in range(row.shape[0]):
             out[j] = row[j]
 
 
 @inner
-def _turn(taken, count, turned):
-    """turned = taken', and zeros in the columns that are left."""
-    for j in range(turned.shape[0]):
-        out = turned[j]
+def _turn(scores, count, by_class):
+    """by_class = scores', of so many rows."""
+    for c in range(by_class.shape[0]):
+        out = by_class[c]
         for k in range(count):
-            out[k] = taken[k, j]
-        for k in range(count, out.shape[0]):
-            out[k] = 0.0
-
-
-@inner
-def add_eight(out, factors, i, j, rows, first, begin, end):
-    """out[i] += sum over eight rows from `first` on of their factors[i, j + ...], in columns begin to end"""
-    row = out[i]
-    a0, a1, a2, a3 = factors[i, j], factors[i, j + 1], factors[i, j + 2], factors[i, j + 3]
-    a4, a5, a6, a7 = factors[i, j + 4], factors[i, j + 5], factors[i, j + 6], factors[i, j + 7]
-    x0, x1, x2, x3 = rows[first], rows[first + 1], rows[first + 2], rows[first + 3]
-    x4, x5, x6, x7 = rows[first + 4], rows[first + 5], rows[first + 6], rows[first + 7]
-    for k in range(begin, end):
-        low = fused(a0, x0[k], fused(a1, x1[k], fused(a2, x2[k], a3 * x3[k])))
-        high = fused(a4, x4[k], fused(a5, x5[k], fused(a6, x6[k], fused(a7, x7[k], row[k]))))
-        row[k] = low + high
-
-
-@inner
-def add_one(out, factors, i, j, rows, first, begin, end):
-    """out[i] += factors[i, j] rows[first], in these columns"""
-    row, a, x = out[i], factors[i, j], rows[first]
-    for k in range(begin, end):
-        row[k] = fused(a, x[k], row[k])
-
-
-@inner
-def add_product(out, factors, rows, count, begin, end):
-    """out += factors[:, :count] rows[:count], in columns begin to end; all of `out` for eight `rows`."""
-    for j in range(0, count // STEP * STEP, STEP):
-        for i in range(out.shape[0]):
-            add_eight(out, factors, i, j, rows, j, begin, end)
-    for j in range(count // STEP * STEP, count):
-        for i in range(out.shape[0]):
-            add_one(out, factors, i, j, rows, j, begin, end)
+            out[k] = scores[k, c]
 
 
 @inner
@@ -175,22 +138,20 @@ def softmax_rows(scores, greatest, total):
 @inner
 def _sum_over_chosen(data, size, s):
     """s.sums = sum over the first `size` chosen rows of (softmax(theta X_r) - e_y) X_r'."""
-    n_features = s.sums.shape[1]
+    n_features = s.theta.shape[0]
     for c in range(s.sums.shape[0]):
         lanes.fill(s.sums[c], 0.0)
     for first in range(0, size, ROWS):
         count = min(ROWS, size - first)
-        width = min(ROWS, -(-count // STEP) * STEP)
         _take(data, s.chosen, first, count, s.taken)
-        _turn(s.taken, count, s.turned)
-        for c in range(s.scores.shape[0]):
-            lanes.fill(s.scores[c], 0.0)
-        add_product(s.scores, s.theta, s.turned, n_features, 0, width)
-        softmax_rows(s.scores, s.greatest, s.total)
         for k in range(count):
-            s.scores[data.labels[s.chosen[first + k]], k] -= 1.0
-        for begin in range(0, n_features, STRIP):
-            add_product(s.sums, s.scores, s.taken, count, begin, min(begin + STRIP, n_features))
+            lanes.fill(s.scores[k], 0.0)
+        add_product(s.scores, s.taken, s.theta, count, n_features)
+        _turn(s.scores, count, s.by_class)
+        softmax_rows(s.by_class, s.greatest, s.total)
+        for k in range(count):
+            s.by_class[data.labels[s.chosen[first + k]], k] -= 1.0
+        add_product(s.sums, s.by_class, s.taken, s.sums.shape[0], count)
 
 
 @inner
@@ -211,10 +172,10 @@ def _repeat(out, b):
 @inner
 def _one_replica(model, x, b, size, scale, prior, s, out):
     """Column b of the gradient, from `size` rows of s.chosen."""
-    n_classes, n_features = s.theta.shape
+    n_classes, n_features = s.sums.shape[0], s.theta.shape[0]
     for c in range(n_classes):
         for j in range(n_features):
-            s.theta[c, j] = model.data.unit * x[c * n_features + j, b]
+            s.theta[j, c] = model.data.unit * x[c * n_features + j, b]
     _sum_over_chosen(model.data, size, s)
     scale = scale * model.data.unit
     for c in range(n_classes):

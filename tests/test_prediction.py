@@ -40,13 +40,13 @@ def test_two_digits_are_logistic_regression():
     odds = np.exp(x @ made.test.features.T)
     np.testing.assert_allclose(chances[..., 1] / chances[..., 0], odds, rtol=1e-10)
     gram = made.problem.features.T @ made.problem.features
-    assert made.curvature == pytest.approx(np.linalg.eigvalsh(gram)[-1] / 4 + 1.0)
+    assert made.curvature == pytest.approx(np.linalg.eigvalsh(gram)[-1] / 4 + 1.0, rel=1e-5)
 
 
 def test_curvature_at_zero_is_that_of_the_hessian():
     made = data.divided(PIXELS, LABELS, TITLE, P)
     top = np.linalg.eigvalsh(made.problem.hessian(np.zeros(650)))[-1]
-    assert made.curvature == pytest.approx(top, rel=1e-10)
+    assert made.curvature == pytest.approx(top, rel=1e-5) and len(str(made.curvature)) <= 7
 
 
 def test_averages_are_of_probabilities():

@@ -21,7 +21,7 @@ PAPER = "FA-LD figures 2 and 4"
 REPRODUCES = ("FA-LD 2", "FA-LD 4")
 SHOWS = ("Accuracy, Brier score and expected calibration error of averaged predictions of a softmax "
          "regression against communication rounds, with and without a warm-up.")
-COST = {"tiny": "10 s", "quick": "50 s", "paper": "1 h (estimate)"}
+COST = {"tiny": "10 s", "quick": "30 s", "paper": "1 h (estimate)"}
 PARTS = ("all samples", "after warm-up")
 BASELINE = 1
 PARAMETERS = [

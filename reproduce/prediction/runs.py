@@ -51,13 +51,17 @@ class Data:
 
     @property
     def curvature(self) -> float:
-        """Largest eigenvalue of the Hessian of f at theta = 0, where all classes are equally probable."""
+        """Largest eigenvalue of the Hessian of f at theta = 0, where all classes are equally probable.
+
+        To six digits, so that step sizes in units of it are the same numbers on every processor: large steps
+        amplify what is beyond.
+        """
         problem = self.problem
         if isinstance(problem, fs.LogisticRegression):
             gram, classes = problem.features.T @ problem.features, 4.0
         else:
             gram, classes = problem.features.T @ problem.features, float(problem.n_classes)
-        return float(np.linalg.eigvalsh(gram)[-1] / classes + 1.0 / problem.prior_variance)
+        return float(f"{np.linalg.eigvalsh(gram)[-1] / classes + 1.0 / problem.prior_variance:.6g}")
 
 
 class Setting(NamedTuple):

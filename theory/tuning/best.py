@@ -89,6 +89,7 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     tried: dict[float, int | None] = {}
     cutoff = max_rounds
     for _ in range(whole("n_refine", n_refine) + 1):
+        before = len(tried)
         for step in np.geomspace(low, high, n_grid)[::-1].tolist():
             if step in tried:
                 continue
@@ -96,7 +97,7 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
             if found is not None:  # smaller steps need not be followed much further than the best
                 cutoff = min(cutoff, max(found, 1))
         good = {step: n for step, n in tried.items() if n is not None}
-        if not good:
+        if not good or len(tried) == before:  # between neighbours among floats there is nothing to refine
             break
         best = min(good, key=lambda step: (good[step], step))
         steps = sorted(tried)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..settings.limits import refuse_bytes
-from ..settings.validation import Array, instance, whole
+from ..settings.validation import Array, whole
+from .files import file_of
 
 LARGEST = 2**28
 """Numbers in the dense table of features, 2 GB, beyond which a file is refused."""
@@ -65,10 +66,7 @@ def _entry(text: str, before: int, n_features: int | None) -> tuple[int, float]:
 
 def text_of(path: str | os.PathLike[str], form: str) -> str:
     """A text file with rows of this form."""
-    file = Path(instance("path", path, str, os.PathLike))
-    if not file.is_file():
-        what = "is a folder" if file.is_dir() else "does not exist"
-        raise ValueError(f"path={str(file)!r} {what}; expected a text file with rows {form}")
+    file = file_of(path, f"a text file with rows {form}")
     try:
         size = file.stat().st_size
         refuse_bytes(10.0 * size, f"path={str(file)!r} with {size} bytes of text", "split it")

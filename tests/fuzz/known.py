@@ -81,12 +81,37 @@ def magic() -> dict[str, Any]:
     return {"path": path, "n_rows": 2}
 
 
+def image_files() -> dict[str, str]:
+    """Paths by the names of the readers' arguments."""
+    found = {}
+    for part in ("train", "test"):
+        for kind, content in (("images", [0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 5, 6]),
+                              ("labels", [0, 0, 8, 1, 0, 0, 0, 1, 7])):
+            usual = f"{'t10k' if part == 'test' else part}-{kind}-idx{content[3]}-ubyte"
+            found[f"{part}_{kind}"] = os.path.join(FOLDER.name, usual)
+            with open(found[f"{part}_{kind}"], "wb") as file:
+                file.write(bytes(content))
+    return found
+
+
+def cifar() -> dict[str, Any]:
+    path = os.path.join(FOLDER.name, "batch.bin")
+    with open(path, "wb") as file:
+        file.write(bytes(2 * 3073))
+    return {"paths": [path], "n_rows": 2}
+
+
 COV = np.array([[2.0, 0.5], [0.5, 1.0]])
 CALLS: dict[str, Any] = {
     "fedsim.Law": law_fields,
     "fedsim.Run": lambda: law_fields() | {"n_replicas": 2000, "costs": {"rounds": 3}},
     "fedsim.load": saved, "fedsim.data.libsvm.read_libsvm": written,
-    "fedsim.data.magic.read_magic": magic,
+    "fedsim.data.magic.read_magic": magic, "fedsim.data.cifar.load_cifar10": cifar,
+    "fedsim.data.idx.load_idx": lambda: {"path": image_files()["train_images"], "kind": "images"},
+    "fedsim.data.idx.load_pair": lambda: {kind: image_files()[f"train_{kind}"]
+                                          for kind in ("images", "labels")},
+    "fedsim.data.idx.load_four": image_files,
+    "fedsim.data.idx.load_images": lambda: {"folder": image_files() and FOLDER.name},
     "fedsim.Density.moment": lambda: {"order": 2},
     "fedsim.Density.quantile": lambda: {"probability": 0.5},
     "fedsim.Density.w2": lambda: {"sample": [0.5, 1.0]},
@@ -121,7 +146,7 @@ INTERNAL = re.compile("|".join((
     r"PrivacySetting\.(chance|drawn|log_noise_scale)|Release\.affordable",
     r"theory\.Theorem\.\w+",  # what a statement declares
     r"schedules\.Schedule\.at|Workers\.(ages|worked_out)",  # of the base class; asked by the engine
-    r"distance\.(psd_sqrt|w2_floor_parts\w*|check_quantile)|libsvm\.text_of",
+    r"distance\.(psd_sqrt|w2_floor_parts\w*|check_quantile)|libsvm\.text_of|idx\.check_labels",
     r"(LogisticRegression|SoftmaxRegression|Custom)\.target",  # refuses always
     r"theory\.exact\.JointLaw$",  # made by `theory.exact.joint_law`
     r"theory\.Bound\.from_terms",  # asked by statements, and checked as `theory.Bound`

@@ -185,7 +185,7 @@ def test_cifar_files_that_are_not_whole_or_not_right(tmp_path):
                            (whole[:-3073], "has 58387 bytes; expected 61460"),
                            (whole[:3073] + b"\x0a" + whole[3074:], "has label 10 in row 1; expected 0 to 9")):
         path = written(tmp_path, content)
-        assert refusal(read, [path]).startswith(f"path={str(path)!r} ") and words in refusal(read, [path])
+        assert refusal(read, [path]).startswith(f"paths[0]={str(path)!r} ") and words in refusal(read, [path])
     path = written(tmp_path, whole[:-1])
     assert "has 3072 bytes after 19 whole rows" in refusal(load_cifar10, [path], n_rows=None)
     assert "expected 30730000, n_rows=10000 rows" in refusal(load_cifar10, [written(tmp_path, whole)])

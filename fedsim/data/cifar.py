@@ -28,9 +28,9 @@ USUAL_NAMES = (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_ba
 _FORM = f"rows of {N_PIXELS + 1} bytes, a label and {N_PIXELS} pixels"
 
 
-def _rows(path: str | os.PathLike[str], n_rows: int | None) -> Bytes:
-    """Rows (n, 3073) of one file."""
-    content, named = bytes_of(path, f"a file with {_FORM}"), f"path={str(Path(path))!r}"
+def _rows(name: str, file: Path, n_rows: int | None) -> Bytes:
+    """Rows (n, 3073) of one file, the value of the argument `name`."""
+    content, named = bytes_of(name, file, f"a file with {_FORM}"), f"{name}={str(file)!r}"
     if not content:
         raise ValueError(f"{named} is empty; expected {_FORM}")
     count, rest = divmod(len(content), N_PIXELS + 1)
@@ -84,5 +84,5 @@ def load_cifar10(paths: Sequence[str | os.PathLike[str]], *, n_rows: int | None 
     for number, file in enumerate(files):
         if file in files[:number]:
             raise ValueError(f"paths[{number}]={str(file)!r} is named twice; expected different files")
-    rows = np.concatenate([_rows(file, n_rows) for file in files])
+    rows = np.concatenate([_rows(f"paths[{number}]", file, n_rows) for number, file in enumerate(files)])
     return Images(rows[:, 1:], rows[:, 0])

@@ -17,22 +17,22 @@ _GZIP = b"\x1f\x8b"
 _PART = 2**20  # bytes that are unpacked at a time
 
 
-def file_of(path: str | os.PathLike[str], expected: str) -> Path:
-    """An existing file; the message says what was `expected`."""
-    file = Path(instance("path", path, str, os.PathLike))
+def file_of(name: str, path: str | os.PathLike[str], expected: str) -> Path:
+    """An existing file, the value of the argument `name`; the message says what was `expected`."""
+    file = Path(instance(name, path, str, os.PathLike))
     if not file.is_file():
         what = "is a folder" if file.is_dir() else "does not exist"
-        raise ValueError(f"path={str(file)!r} {what}; expected {expected}")
+        raise ValueError(f"{name}={str(file)!r} {what}; expected {expected}")
     return file
 
 
-def bytes_of(path: str | os.PathLike[str], expected: str) -> bytes:
+def bytes_of(name: str, path: str | os.PathLike[str], expected: str) -> bytes:
     """All bytes of a file, unpacked where they are gzip data, whatever the file is called.
 
-    The message of a `ValueError` names the file and says what was `expected`.
+    The message of a `ValueError` has the argument's name and the file, and says what was `expected`.
     """
-    file = file_of(path, expected)
-    named = f"path={str(file)!r}"
+    file = file_of(name, path, expected)
+    named = f"{name}={str(file)!r}"
     try:
         size = file.stat().st_size
         refuse_bytes(3.0 * size, f"{named} with {size} bytes", "split it")

@@ -111,9 +111,13 @@ def load_idx(path: str | os.PathLike[str], *, kind: str | None = None) -> Bytes:
     >>> labels
     array([7, 0, 9], dtype=uint8)
     """
-    one_of("kind", kind, (None, *_AXES))
-    content = bytes_of(path, _FORMS[kind])
-    named = f"path={str(Path(path))!r}"
+    return _entries("path", path, one_of("kind", kind, (None, *_AXES)))
+
+
+def _entries(name: str, path: str | os.PathLike[str], kind: str | None) -> Bytes:
+    """What `load_idx` reads, for a message that has this name of the argument."""
+    content = bytes_of(name, path, _FORMS[kind])
+    named = f"{name}={str(Path(path))!r}"
     sizes = _sizes(content, kind, named)
     shape, begin = " x ".join(map(str, sizes)), 4 + 4 * len(sizes)
     found, wanted = len(content) - begin, math.prod(sizes)
@@ -155,13 +159,15 @@ def load_pair(images: str | os.PathLike[str], labels: str | os.PathLike[str]) ->
     >>> pair.images.tolist(), pair.labels.tolist()
     ([[[1, 2]], [[3, 4]]], [7, 0])
     """
-    places = {"images": images, "labels": labels}
-    for name, path in places.items():
-        instance(name, path, str, os.PathLike)
-    pair = Images(*(load_idx(path, kind=name) for name, path in places.items()))
+    return _pair(images, labels)
+
+
+def _pair(images: str | os.PathLike[str], labels: str | os.PathLike[str], part: str = "") -> Images:
+    """What `load_pair` reads; the arguments' names begin with `part`."""
+    pair = Images(_entries(f"{part}images", images, "images"), _entries(f"{part}labels", labels, "labels"))
     if len(pair.images) != len(pair.labels):
-        raise ValueError(f"labels={str(Path(labels))!r} has {len(pair.labels)} labels; expected "
-                         f"{len(pair.images)}, as images={str(Path(images))!r} has images")
+        raise ValueError(f"{part}labels={str(Path(labels))!r} has {len(pair.labels)} labels; expected "
+                         f"{len(pair.images)}, as {part}images={str(Path(images))!r} has images")
     return pair
 
 
@@ -195,10 +201,7 @@ def load_four(train_images: str | os.PathLike[str], train_labels: str | os.PathL
     >>> found.test_images.tolist(), found.train_labels.tolist()
     ([[[50, 60]]], [7])
     """
-    for name, path in (("train_images", train_images), ("train_labels", train_labels),
-                       ("test_images", test_images), ("test_labels", test_labels)):
-        instance(name, path, str, os.PathLike)
-    train, test = load_pair(train_images, train_labels), load_pair(test_images, test_labels)
+    train, test = _pair(train_images, train_labels, "train_"), _pair(test_images, test_labels, "test_")
     sizes = [" x ".join(map(str, part.images.shape[1:])) for part in (train, test)]
     if sizes[0] != sizes[1]:
         raise ValueError(f"test_images={str(Path(test_images))!r} has images of {sizes[1]} pixels; expected "

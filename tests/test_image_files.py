@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from fedsim.data import files as reading, idx
-from fedsim.data.cifar import N_PIXELS, load_cifar10
+from fedsim.data import files as reading
+from fedsim.data.cifar import N_PIXELS, USUAL_NAMES as CIFAR_NAMES, load_cifar10
 from fedsim.data.idx import USUAL_NAMES, load_idx, load_images, load_pair
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (30, 4, 5), np.uint8)
@@ -204,4 +204,4 @@ def test_bad_arguments_of_cifar_are_named(tmp_path):
 def test_the_names_are_those_of_the_data_sets():
     assert USUAL_NAMES == tuple(f"{part}-{kind}-ubyte" for part in ("train", "t10k")
                                 for kind in ("images-idx3", "labels-idx1"))
-    assert idx.N_CLASSES == 10
+    assert CIFAR_NAMES[:1] + CIFAR_NAMES[-2:] == ("data_batch_1.bin", "data_batch_5.bin", "test_batch.bin")

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from ..settings.validation import instance, whole
-from .files import bytes_of
-from .idx import Bytes, Images, check_labels
+from .files import Bytes, bytes_of, check_labels
+from .idx import Images
 
 N_PIXELS = 3072
 N_ROWS = 10_000

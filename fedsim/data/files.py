@@ -8,9 +8,16 @@ import os
 import zlib
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from ..settings.limits import refuse_bytes
 from ..settings.validation import instance
 
+Bytes = npt.NDArray[np.uint8]
+
+N_CLASSES = 10
+"""Of labels in files of images, which count from 0."""
 LARGEST = 2**30
 """Bytes of a binary file, unpacked, beyond which it is refused."""
 _GZIP = b"\x1f\x8b"
@@ -49,6 +56,14 @@ def bytes_of(name: str, path: str | os.PathLike[str], expected: str) -> bytes:
                          f"expected {expected}") from None
     except OSError as error:
         raise ValueError(f"{named} cannot be read: {error.strerror}") from None
+
+
+def check_labels(labels: Bytes, named: str) -> Bytes:
+    """Labels from 0 to 9, or a ValueError that begins with `named`, the file."""
+    if (labels >= N_CLASSES).any():
+        place = int(np.argmax(labels >= N_CLASSES))
+        raise ValueError(f"{named} has label {labels[place]} in row {place}; expected 0 to {N_CLASSES - 1}")
+    return labels
 
 
 def _of_size(content: bytes, named: str) -> bytes:

@@ -15,14 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..settings.validation import instance, one_of
-from .files import bytes_of
+from .files import Bytes, bytes_of, check_labels
 
-Bytes = npt.NDArray[np.uint8]
-
-N_CLASSES = 10
 USUAL_NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
                "t10k-labels-idx1-ubyte")
 """The four files of a data set: MNIST, Fashion-MNIST and Kuzushiji-MNIST have the same names."""
@@ -48,14 +44,6 @@ class ImageSet(NamedTuple):
     train_labels: Bytes
     test_images: Bytes
     test_labels: Bytes
-
-
-def check_labels(labels: Bytes, named: str) -> Bytes:
-    """Labels from 0 to 9, or a ValueError that begins with `named`, the file."""
-    if (labels >= N_CLASSES).any():
-        place = int(np.argmax(labels >= N_CLASSES))
-        raise ValueError(f"{named} has label {labels[place]} in row {place}; expected 0 to {N_CLASSES - 1}")
-    return labels
 
 
 def _sizes(content: bytes, kind: str | None, named: str) -> tuple[int, ...]:

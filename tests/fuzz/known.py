@@ -101,10 +101,16 @@ def cifar() -> dict[str, Any]:
     return {"paths": [path], "n_rows": 2}
 
 
+SOFTMAX_POINT = [0.1, 0.2, 0.0]
 COV = np.array([[2.0, 0.5], [0.5, 1.0]])
 CALLS: dict[str, Any] = {
     "fedsim.Law": law_fields,
     "fedsim.Run": lambda: law_fields() | {"n_replicas": 2000, "costs": {"rounds": 3}},
+    "fedsim.SoftmaxRegression.potential": lambda: {"x": SOFTMAX_POINT},
+    "fedsim.SoftmaxRegression.gradient": lambda: {"x": SOFTMAX_POINT},
+    "fedsim.SoftmaxRegression.hessian": lambda: {"x": SOFTMAX_POINT},
+    "fedsim.SoftmaxRegression.hessian_times": lambda: {"x": SOFTMAX_POINT, "vector": [1.0, 2.0, 0.0]},
+    "fedsim.SoftmaxRegression.probabilities": lambda: {"x": SOFTMAX_POINT, "features": [[0.5]]},
     "fedsim.load": saved, "fedsim.data.libsvm.read_libsvm": written,
     "fedsim.data.magic.read_magic": magic, "fedsim.data.cifar.load_cifar10": cifar,
     "fedsim.data.idx.load_idx": lambda: {"path": image_files()["train_images"], "kind": "images"},
@@ -146,7 +152,7 @@ INTERNAL = re.compile("|".join((
     r"PrivacySetting\.(chance|drawn|log_noise_scale)|Release\.affordable",
     r"theory\.Theorem\.\w+",  # what a statement declares
     r"schedules\.Schedule\.at|Workers\.(ages|worked_out)",  # of the base class; asked by the engine
-    r"distance\.(psd_sqrt|w2_floor_parts\w*|check_quantile)|libsvm\.text_of|idx\.check_labels",
+    r"distance\.(psd_sqrt|w2_floor_parts\w*|check_quantile)|libsvm\.text_of",
     r"(LogisticRegression|SoftmaxRegression|Custom)\.target",  # refuses always
     r"theory\.exact\.JointLaw$",  # made by `theory.exact.joint_law`
     r"theory\.Bound\.from_terms",  # asked by statements, and checked as `theory.Bound`

@@ -157,8 +157,8 @@ class SoftmaxRegression(Regression):
             scores = rows @ theta.T
             return (logsumexp(scores, axis=1) - scores[np.arange(len(labels)), labels]).sum()
 
-        squares = (np.asarray(x, np.float64) ** 2).sum(axis=-1)
-        return self._posterior(client, self._at_points(client, x, loss), 0.5 * squares)
+        fit = self._at_points(client, x, loss)  # which looks at x first
+        return self._posterior(client, fit, 0.5 * (np.asarray(x, np.float64) ** 2).sum(axis=-1))
 
     def gradient(self, client: int | None, x: Any) -> Array:
         """Exact grad f_(c), or grad f with client=None, at points `x` (..., d), in NumPy."""

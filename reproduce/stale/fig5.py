@@ -50,7 +50,7 @@ def compute(scale: str) -> fig.Tables:
     updates, under_way, averaged = [], [], []
     for server in range(1, p.n_servers + 1):
         workers = fs.Workers(p.n_workers, p.service, p.update_cost, seed=p.schedule_seed + server - 1)
-        history, made = _until(workers, p.test_time)
+        history, made = until(workers, p.test_time)
         updates += _updates(server, history, made, p.update_cost)
         under_way += _under_way(server, history, made, p.n_workers)
         averaged.append({"server": server, "samples": made, "test_time": p.test_time})
@@ -59,7 +59,7 @@ def compute(scale: str) -> fig.Tables:
             "averaged": table.assign(weight=table["samples"] / table["samples"].sum())} | _long_run(p)
 
 
-def _until(workers: fs.Workers, time: float) -> tuple[History, int]:
+def until(workers: fs.Workers, time: float) -> tuple[History, int]:
     """A history that goes beyond a time, and how many updates are made by then."""
     length = 8
     while (history := workers.history(length)).times[-1] <= time:
@@ -123,6 +123,7 @@ def draw(tables: fig.Tables) -> fig.Drawing:
     drawing, ((left, right),) = plot.panels(2, 7.6, 8.2, width_ratios=[3.0, 1.0])
     _draw_history(left, tables)
     _draw_shares(right, tables)
+    right.set_xlabel(f"staleness of an update, W = {tables['under_way']['worker'].max()}")
     return drawing
 
 
@@ -200,7 +201,8 @@ def _explain(ax: Axes) -> None:
             label="version of a server's sample")
     ax.plot([], [], color=BUSY, linewidth=5, label="the server updates")
     ax.plot([], [], color=DOWN, label="a worker reads a version (arrow from the server)")
-    ax.plot([], [], color=UP, linestyle=(0, (2, 1)), label="the server takes a gradient (arrow to the server)")
+    ax.plot([], [], color=UP, linestyle=(0, (2, 1)),
+            label="the server takes a gradient (arrow to the server)")
     ax.fill([], [], facecolor=FILL, edgecolor=BUSY,
             label="a gradient, from read to taken; number: staleness of its update")
     ax.fill([], [], facecolor="white", edgecolor=BUSY, hatch="////", alpha=0.5,
@@ -218,7 +220,7 @@ def _draw_shares(ax: Axes, tables: fig.Tables) -> None:
         colour, _, line = LOOKS[clock]
         ax.axvline(one["bound"].iloc[0] + 0.5, color=colour, linewidth=1.0, linestyle=line,
                    label=f"bound: {clock}")
-    ax.set(yscale="log", xlabel="staleness of an update", ylabel="share of updates",
+    ax.set(yscale="log", ylabel="share of updates",
            title="ours: staleness in the long run")
     plot.legend_below(ax)
 
@@ -228,9 +230,10 @@ def judge_sum(tables: fig.Tables) -> tuple[str, str]:
     others = tables["under_way"].groupby("server").size() - 1
     due = others * tables["updates"].groupby("server").size()
     made, waiting = (tables[name].groupby("server")["staleness"].sum() for name in ("updates", "under_way"))
-    return (fig.PASS if (made + waiting == due).all() else fig.FAIL), "On " + ", ".join(
-        f"server {server} {made[server]} of updates and {waiting[server]} under way of {due[server]}"
-        for server in due.index) + "."
+    return (fig.PASS if (made + waiting == due).all() else fig.FAIL), (
+        "Staleness of updates, and of gradients under way, against (W - 1) L: " + ", ".join(
+            f"{made[server]} + {waiting[server]} against {due[server]} (server {server})"
+            for server in due.index) + ".")
 
 
 def judge_bounds(tables: fig.Tables) -> tuple[str, str]:

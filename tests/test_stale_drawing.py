@@ -1,12 +1,14 @@
-"""The drawing of servers and workers: its history against a slow twin of Algorithm 2, and rules of its own."""
+"""The drawing of servers and workers: its history against a slow twin and against rules of Algorithm 2."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import fedsim as fs
 from reproduce.discovery import figures
 from reproduce.figure import reseeded, settings
 from reproduce.stale import fig5
+from reproduce.tables import among
 
 FIGURE = figures()["stale_fig5"]
 COLUMNS = ["worker", "begin", "taken", "end", "read", "written", "staleness"]
@@ -39,7 +41,8 @@ def broken(tables):
             found.add("written in the order of completion")
         if not all(row.read < len(sent) and sent[row.read] <= row.begin + 1e-12 for row in one.itertuples()):
             found.add("a version is read after it is sent")
-        if not (one["begin"] < one["taken"]).all() or (one["taken"][1:] < one["end"].shift()[1:] - 1e-12).any():
+        before = np.array(sent[:-1])  # the update before is done
+        if not ((one["begin"] < one["taken"]) & (one["taken"] >= before - 1e-12)).all():
             found.add("one gradient at a time")
         now = [sum(end <= row.taken + 1e-12 for end in one["end"]) for row in one.itertuples()]
         if list(one["staleness"]) != [n - read for n, read in zip(now, one["read"], strict=True)]:
@@ -58,12 +61,12 @@ def test_the_drawn_history_is_that_of_the_slow_twin(reseed):
     assert len(tables["averaged"]) == p.n_servers > 1
     for server in range(1, p.n_servers + 1):
         updates, waiting = algorithm_2(p, server)
-        drawn, under_way = (tables[name].query("server == @server").drop(columns="server")
+        drawn, under_way = (among(tables[name], server=server).drop(columns="server")
                             for name in ("updates", "under_way"))
         assert list(drawn) == COLUMNS and list(under_way) == ["worker", "begin", "read", "staleness"]
         np.testing.assert_allclose(drawn, updates, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(under_way, waiting, rtol=1e-12, atol=1e-12)
-        samples, weight = tables["averaged"].query("server == @server")[["samples", "weight"]].iloc[0]
+        samples, weight = among(tables["averaged"], server=server)[["samples", "weight"]].iloc[0]
         assert samples == len(updates) and weight == samples / len(tables["updates"])
     assert all(np.isfinite(table.select_dtypes("number").to_numpy()).all() for table in tables.values())
 
@@ -86,8 +89,8 @@ def test_a_broken_rule_is_seen(rule, change):
 
 def test_a_history_is_made_as_long_as_the_test_asks():
     """Beyond the first length that is tried, and with updates at the time of the test itself."""
-    workers = fig5.fs.Workers(2, "deterministic", 0.5)  # updates at 1.5, 2, 3, 3.5, ...
-    for time, made in ((1.0, 0), (1.5, 1), (2.9, 2), (150.0, 198), (151.49, 199)):
+    workers = fs.Workers(2, "deterministic", 0.5)  # updates at 1.5, 3, 4.5, ... and at 2, 3.5, 5, ...
+    for time, made in ((1.0, 0), (1.5, 1), (2.9, 2), (150.0, 100 + 99), (151.49, 100 + 100)):
         history, count = fig5.until(workers, time)
         assert count == made == (history.times <= time).sum() and history.times[-1] > time
 

@@ -132,16 +132,21 @@ def _lane(worker: int) -> int:
     return (worker + 1) // 2 * (1 if worker % 2 else -1)
 
 
+def _rows(table: pd.DataFrame, **values: Any) -> list[Any]:
+    """The rows with these values, as named tuples."""
+    return list(among(table, **values).itertuples())
+
+
 def _draw_history(ax: Axes, tables: fig.Tables) -> None:
     """A lane for each server and each of its workers; to the right of them the averaging."""
     averaged, workers = tables["averaged"], tables["under_way"]["worker"].unique()
     test, apart = float(averaged["test_time"].iloc[0]), len(workers) + BLOCK
     node, names = (1.17 * test, -0.5 * apart * (len(averaged) - 1)), {}
-    for place, row in enumerate(averaged.itertuples()):
+    for place, row in enumerate(_rows(averaged)):
         y = -apart * place
         names |= {y: f"server {row.server}"} | {y + _lane(k): f"worker {k}" for k in workers}
-        _draw_server(ax, among(tables["updates"], server=row.server), y, test)
-        _draw_under_way(ax, among(tables["under_way"], server=row.server), y, test)
+        _draw_server(ax, _rows(tables["updates"], server=row.server), y, test)
+        _draw_under_way(ax, _rows(tables["under_way"], server=row.server), y, test)
         ax.plot([test, node[0]], [y, node[1]], color="#000000", linestyle=(0, (5, 3)), linewidth=1.3)
         side = 1.0 if y >= node[1] else -1.0  # away from the dashed line
         ax.text(1.01 * test, y + 0.25 * side, f"{row.samples} samples,\nweight {row.weight:.2f}", fontsize=9,
@@ -157,11 +162,11 @@ def _draw_history(ax: Axes, tables: fig.Tables) -> None:
     _explain(ax)
 
 
-def _draw_server(ax: Axes, updates: pd.DataFrame, y: float, test: float) -> None:
+def _draw_server(ax: Axes, updates: list[Any], y: float, test: float) -> None:
     """A server's lane with its updates, and the gradients that they took."""
     ax.plot([0.0, test], [y, y], color=BUSY, linewidth=1.3, zorder=1)
     _draw_version(ax, 0.0, y, 0)
-    for row in updates.itertuples():
+    for row in updates:
         lane = y + _lane(row.worker)
         ax.barh(lane, row.taken - row.begin, 2.0 * BAR, row.begin, color=FILL, edgecolor=BUSY, linewidth=0.8)
         outside = 1.7 * BAR * np.sign(lane - y) if row.taken - row.begin < NARROW * test else 0.0
@@ -173,9 +178,9 @@ def _draw_server(ax: Axes, updates: pd.DataFrame, y: float, test: float) -> None
         _draw_version(ax, row.end, y, row.written)
 
 
-def _draw_under_way(ax: Axes, rows: pd.DataFrame, y: float, test: float) -> None:
+def _draw_under_way(ax: Axes, rows: list[Any], y: float, test: float) -> None:
     """The gradients that the test does not wait for."""
-    for row in rows.itertuples():
+    for row in rows:
         lane = y + _lane(row.worker)
         ax.barh(lane, test - row.begin, 2.0 * BAR, row.begin, color="white", edgecolor=BUSY, linewidth=0.8,
                 hatch="////", alpha=0.5)

@@ -47,7 +47,9 @@ PARAMETERS = [
 def compute(scale: str) -> fig.Tables:
     """Tables: updates, under_way (gradients at the test), averaged (servers), shares, oldest."""
     p = fig.settings(PARAMETERS, scale)
-    updates, under_way, averaged = [], [], []
+    updates: list[dict[str, Any]] = []
+    under_way: list[dict[str, Any]] = []
+    averaged = []
     for server in range(1, p.n_servers + 1):
         workers = fs.Workers(p.n_workers, p.service, p.update_cost, seed=p.schedule_seed + server - 1)
         history, made = until(workers, p.test_time)
@@ -141,7 +143,8 @@ def _draw_history(ax: Axes, tables: fig.Tables) -> None:
     """A lane for each server and each of its workers; to the right of them the averaging."""
     averaged, workers = tables["averaged"], tables["under_way"]["worker"].unique()
     test, apart = float(averaged["test_time"].iloc[0]), len(workers) + BLOCK
-    node, names = (1.17 * test, -0.5 * apart * (len(averaged) - 1)), {}
+    node = 1.17 * test, -0.5 * apart * (len(averaged) - 1)
+    names: dict[float, str] = {}
     for place, row in enumerate(_rows(averaged)):
         y = -apart * place
         names |= {y: f"server {row.server}"} | {y + _lane(k): f"worker {k}" for k in workers}
@@ -233,8 +236,9 @@ def _draw_shares(ax: Axes, tables: fig.Tables) -> None:
 def judge_sum(tables: fig.Tables) -> tuple[str, str]:
     """Staleness of updates and of gradients under way against (W - 1) L, server by server."""
     others = tables["under_way"].groupby("server").size() - 1
-    due = others * tables["updates"].groupby("server").size()
-    made, waiting = (tables[name].groupby("server")["staleness"].sum() for name in ("updates", "under_way"))
+    due = others * tables["averaged"].set_index("server")["samples"]
+    made, waiting = (tables[name].groupby("server")["staleness"].sum().reindex(due.index, fill_value=0)
+                     for name in ("updates", "under_way"))
     return (fig.PASS if (made + waiting == due).all() else fig.FAIL), (
         "Staleness of updates, and of gradients under way, against (W - 1) L: " + ", ".join(
             f"{made[server]} + {waiting[server]} against {due[server]} (server {server})"

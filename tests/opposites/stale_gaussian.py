@@ -93,7 +93,7 @@ def _staler_updates(tables):
 
 
 def _one_schedule(tables):
-    """Beyond the cap on the first schedule alone."""
+    """Beyond the bound on the first schedule, whatever the clock, and as stored on the others."""
     first = tables["oldest"]["schedule"] == 0
     tables["oldest"] = _beyond(tables)["oldest"].where(first, tables["oldest"])
     return tables

@@ -57,8 +57,6 @@ NOT_REPRODUCED = (
             part="the columns of MNIST and CIFAR-10"),
     Missing("Stale 4", "test loss by servers", _NETWORKS, "another kind of simulator",
             part="the columns of MNIST and CIFAR-10"),
-    Missing("Stale 5", "the architecture of servers and workers", "a drawing without numbers",
-            "a drawing of `fs.Workers` and its clock"),
     *(Missing(f"Stale {number}", f"test loss by {what}", _NETWORKS, "another kind of simulator",
               part="the rows of MNIST and CIFAR-10")
       for number, what in ((6, "workers"), (7, "servers"), (8, "servers, with one worker each"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -91,8 +92,9 @@ class LogisticRegression(Regression):
 
     def __post_init__(self) -> None:
         unmasked("labels", self.labels)
-        if np.asarray(self.labels).dtype == bool:
-            object.__setattr__(self, "labels", np.asarray(self.labels).astype(np.float64))
+        with suppress(ValueError, TypeError, OverflowError, MemoryError):  # which are named below
+            if np.asarray(self.labels).dtype == bool:
+                object.__setattr__(self, "labels", np.asarray(self.labels).astype(np.float64))
         self._normalise()
         wrong = np.flatnonzero((self.labels != 0.0) & (self.labels != 1.0))
         if len(wrong):

@@ -20,7 +20,7 @@ from .problems import papers
 from .problems.custom import Custom
 from .problems.gaussian_mean import GaussianMean
 from .problems.quadratic import Quadratic
-from .problems.regression import LinearRegression, LogisticRegression
+from .problems.regression import LinearRegression, LogisticRegression, SoftmaxRegression
 from .settings import network, schedules
 from .settings.participation import Participation
 from .settings.participation_fixed import FixedParticipation
@@ -33,9 +33,9 @@ from .vector.cache import CacheWarning
 __all__ = [
     "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "Custom", "Density", "DivergedError",
     "FixedParticipation", "Gaussian", "GaussianMean", "IndependentParticipation", "Law", "LinearRegression",
-    "LogisticRegression", "Participation", "Quadratic", "Run", "StaleSGHMC", "StaleSGLD", "UnstableStepSize",
-    "Workers", "estimators", "explain", "load", "math", "network", "papers", "recorded_rounds", "sample_path",
-    "schedules", "shards", "simulate", "validate", "warm_up",
+    "LogisticRegression", "Participation", "Quadratic", "Run", "SoftmaxRegression", "StaleSGHMC", "StaleSGLD",
+    "UnstableStepSize", "Workers", "estimators", "explain", "load", "math", "network", "papers",
+    "recorded_rounds", "sample_path", "schedules", "shards", "simulate", "validate", "warm_up",
 ]
 
 for _module in (distance, estimators, math, network, schedules):  # `import fedsim.network` and the like

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from . import gallery, run, store
-from .data import Files, chosen_files
+from .data import Files, chosen_files, listed
 from .discovery import chosen, figures
 from .figure import SCALES, BadInput, Figure, Tables, clear_note
 from .pool import HELP, results
@@ -41,8 +41,9 @@ def parser() -> argparse.ArgumentParser:
                       help="processes that compute figures (default the number of cores, at most 4)")
     line.add_argument("--executor", metavar="WHERE", help=HELP)
     line.add_argument("--data", action="append", default=[], metavar="PATH",
-                      help="a data file, or a folder of data files under their usual names (see --list); "
-                           "may be repeated; results go to figures/data/ unless --out says otherwise")
+                      help="a data file, or a folder of data files under their usual names (see --list; "
+                           "one with a folder is in a folder of that name); may be repeated; results go to "
+                           "figures/data/ unless --out says otherwise")
     mode = line.add_mutually_exclusive_group()
     mode.add_argument("--list", action="store_true", help="every figure: what it shows, cost per scale")
     mode.add_argument("--draw", action="store_true", help="draw again from the stored CSV, no simulation")
@@ -59,7 +60,7 @@ def listing() -> str:
         lines += [f"{figure.id}", f"    {figure.paper}: {figure.title}"]
         lines += textwrap.wrap(figure.shows, 100, initial_indent="    ", subsequent_indent="    ")
         if figure.data:
-            lines.append(f"    reads  {', '.join(figure.data)} where --data has it, a stand-in otherwise")
+            lines.append(f"    reads  {listed(figure.data)} where --data has it, a stand-in otherwise")
         lines += ["    cost   " + ",  ".join(f"{scale} {figure.cost[scale]}" for scale in SCALES), ""]
     return "\n".join(lines).rstrip()
 

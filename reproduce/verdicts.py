@@ -37,7 +37,8 @@ AS_FINDING: Mapping[str, str] = {PASS: HOLDS, FAIL: DOES_NOT_HOLD, NOT_TESTABLE:
 EXACT = "exact law, nothing random"
 DATA_SETS = "every one of at least 12 data sets"
 REPLICAS = "replicas, error level 1% over all comparisons"
-BASES = (EXACT, DATA_SETS, REPLICAS)
+ROWS = "test rows and runs drawn again, error level 1% over all comparisons"
+BASES = (EXACT, DATA_SETS, REPLICAS, ROWS)
 """What a verdict can rest on."""
 
 MIN_SETS = 12

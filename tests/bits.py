@@ -64,6 +64,9 @@ CLIENTS = np.array([0, 1, 0, 2, 1, 0, 2, 1, 0, 2, 2, 1])
 LABELS = np.array([0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 0])
 LOGISTIC, LOGISTIC_BATCH = (fs.LogisticRegression(FEATURES, LABELS, CLIENTS, prior_variance=4.0, **options)
                             for options in ({}, {"batch_size": 2, "replace": True}))
+CLASSES = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 1, 2, 0])
+SOFTMAX, SOFTMAX_BATCH = (fs.SoftmaxRegression(FEATURES, CLASSES, CLIENTS, prior_variance=4.0, **options)
+                          for options in ({}, {"batch_size": 3, "replace": False}))
 LINEAR_BATCH = fs.LinearRegression(FEATURES, LABELS - 0.25, CLIENTS, noise_std=0.5, prior_variance=4.0,
                                    batch_size=3, replace=False)
 LINEAR = fs.LinearRegression(FEATURES, 0.0 * LABELS, CLIENTS, noise_std=0.5, prior_variance=4.0)
@@ -82,6 +85,8 @@ CASES: dict[str, dict[str, Case]] = {
         "scheme II": Case(EVEN, fs.FALD(0.15, 3, 0.5, 1.0, SCHEME_II)),
         "logistic": Case(LOGISTIC, fs.FALD(0.05, 2, 0.8, 0.3)),
         "logistic, minibatches": Case(LOGISTIC_BATCH, fs.FALD(0.05, 2, 0.8, 0.3)),
+        "softmax": Case(SOFTMAX, fs.FALD(0.05, 2, 0.8, 0.3)),
+        "softmax, minibatches": Case(SOFTMAX_BATCH, fs.FALD(0.05, 2, 0.8, 0.3)),
         "linear": Case(LINEAR, fs.FALD(0.02, 2, 0.8, 0.3), [2.0, -3.0]),
         "linear, minibatches, scheme I": Case(LINEAR_BATCH, fs.FALD(0.02, 2, 0.8, 0.3, SCHEME_I)),
         "mean": Case(MEAN, fs.FALD(0.02, 2)),

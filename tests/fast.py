@@ -12,7 +12,7 @@ FAST = {
         "algorithms": ("naive_parity::test_every_algorithm_has_a_row",
                        "naive_parity::test_every_round_of_a_path",  # kernel against slow twin, all algorithms
                        "naive_parity::test_the_twins_are_not_the_same_code"),
-        "data": ("data", "libsvm"),
+        "data": ("data", "libsvm", "image_files"),
         "engine": ("kept_blocks",),
         "equality": ("equality",),
         "explaining": ("explain::test_the_general_body_and_the_layout",),

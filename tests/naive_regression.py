@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+import fedsim as fs
 from fedsim.random.streams import GRADIENT_NOISE, MINIBATCH
 
 
@@ -34,6 +35,8 @@ def draw_rows(problem, streams, client, step, draw):
 def slope(problem, row, x):
     """Derivative of a datum's loss in its score, times the score's gradient."""
     features = [float(entry) for entry in problem.features[row]]
+    if isinstance(problem, fs.SoftmaxRegression):
+        return softmax_slope(problem, [problem.feature_scale * entry for entry in features], row, x)
     score = sum(a * b for a, b in zip(features, x, strict=True))
     if hasattr(problem, "labels"):
         sigmoid = 1.0 / (1.0 + math.exp(-score)) if score > 0 else math.exp(score) / (1.0 + math.exp(score))
@@ -41,6 +44,16 @@ def slope(problem, row, x):
     else:
         factor = (score - float(problem.targets[row])) / problem.noise_std**2
     return [factor * entry for entry in features]
+
+
+def softmax_slope(problem, features, row, x):
+    """The same with a label of several classes: (P(y = k) - 1{y = k}) X, class by class."""
+    p = len(features)
+    scores = [sum(a * b for a, b in zip(features, x[k * p:(k + 1) * p], strict=True))
+              for k in range(problem.n_classes)]
+    parts = [math.exp(score - max(scores)) for score in scores]
+    return [(part / sum(parts) - (k == problem.labels[row])) * entry
+            for k, part in enumerate(parts) for entry in features]
 
 
 def gradient_from(problem, client, rows, scale, x):

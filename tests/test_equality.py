@@ -26,6 +26,7 @@ THINGS = [
     (fs.Quadratic, (np.ones(2), np.zeros((2, 3))), "gradient_noise", 0.5),
     (fs.LinearRegression, (ROWS, LABELS * 2.0, CLIENTS), "batch_size", 1),
     (fs.LogisticRegression, (ROWS, LABELS, CLIENTS), "prior_variance", 2.5),
+    (fs.SoftmaxRegression, (ROWS, LABELS, CLIENTS), "feature_scale", 2.0),
     (fs.GaussianMean, ([1.0, 2.0, 3.0],), "batch_size", 2),
     (fs.FALD, (0.1,), "local_steps", 2),
     (fs.FALD, ([0.1, 0.2, 0.3],), "participation", fs.Participation(1, True)),
@@ -41,7 +42,7 @@ THINGS = [
 
 def made(make, arguments):
     more = REGRESSION if make is fs.LinearRegression else {"prior_variance": 2.0} if (
-        make is fs.LogisticRegression) else {}
+        make in (fs.LogisticRegression, fs.SoftmaxRegression)) else {}
     return make(*(np.array(part) if isinstance(part, list) else part for part in arguments), **more)
 
 

@@ -47,8 +47,8 @@ def test_a_missing_extra_is_named():
 
 def test_the_fa_ld_figures_are_found_in_order():
     ids = [name for name in FIGURES if name.startswith("fa_ld_fig")]
-    assert ids == ["fa_ld_fig1a", "fa_ld_fig1b", "fa_ld_fig1c", "fa_ld_fig1de", "fa_ld_fig3a", "fa_ld_fig3b",
-                   "fa_ld_fig3c", "fa_ld_fig3d", "fa_ld_fig3e"]
+    assert ids == ["fa_ld_fig1a", "fa_ld_fig1b", "fa_ld_fig1c", "fa_ld_fig1de", "fa_ld_fig2_4", "fa_ld_fig3a",
+                   "fa_ld_fig3b", "fa_ld_fig3c", "fa_ld_fig3d", "fa_ld_fig3e"]
 
 
 @pytest.mark.parametrize("name", FIGURES)

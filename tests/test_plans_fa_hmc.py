@@ -149,6 +149,12 @@ def test_dynamic_schedules_reach_every_stage(order, shared):
     assert (law.w2()[1:] ** 2 <= found.targets).all()
 
 
+def test_dynamic_schedule_that_is_too_long():
+    for eps in (1e-9, 1e-300, 5e-324):  # squares of the latter are 0
+        with pytest.raises(ValueError, match=f"eps={eps!r} asks for more than 10000000 local updates"):
+            fa_hmc.dynamic_plan(by_hand(), fahmc(), eps)
+
+
 def test_dynamic_schedule_of_no_stages():
     facts = by_hand()
     found = fa_hmc.dynamic_plan(facts, fahmc(), 3.0)  # starts within 3

@@ -226,7 +226,7 @@ def test_the_plan_refuses():
     mixing = fs.network.complete(2)
     with pytest.raises(ValueError, match=r"must be a fedsim\.DESGHMC"):
         HMC.plan(facts, fs.DESGLD(0.1, mixing), 0.1)
-    with pytest.raises(ValueError, match=r"share=1\.5 must be from 0 to 1"):
+    with pytest.raises(ValueError, match=r"share=1\.5 must lie in \[0, 1\]"):
         HMC.plan(facts, fs.DESGHMC(0.1, 1.0, mixing), 0.1, share=1.5)
     with pytest.raises(ValueError, match="eps"):
         HMC.plan(facts, fs.DESGHMC(0.1, 1.0, mixing), -0.1)

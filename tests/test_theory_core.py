@@ -246,6 +246,8 @@ def test_best_step_size_beats_a_fine_grid(problem):
     assert found.n_rounds <= best
     assert rounds_to(problem, fs.FALD(found.step_size, 3), eps) == found.n_rounds
     assert best_step_size(problem, chosen, 1e-12, smallest=1e-3 * limit, n_refine=0) is None
+    finest = [best_step_size(problem, chosen, eps, n_grid=5, n_refine=n) for n in (10**3, 2**53)]
+    assert finest[0] == finest[1]  # no float is left between the neighbours of the best
 
 
 def test_the_planned_step_size_is_far_from_the_best(problem):

@@ -192,6 +192,7 @@ def test_rules_minimise_their_rates():
         assert value == pytest.approx(stale.mse_optimum(L, tau, C))
         assert all(1 / (L * f * h) + M * (tau * f * h) ** 2 > value for f in (0.99, 1.01))
     assert stale.mse_step_size(1000, 0) == stale.mse_step_size(1000, 1)
+    assert stale.bias_optimum(5e-324, 4) == pytest.approx(4.0 / 5e-324**0.5)
     assert stale.variance_step_size(1000) == pytest.approx(0.1)
     assert stale.variance_step_size(32, order=2) == pytest.approx(0.5)
 

@@ -89,7 +89,8 @@ def test_no_tools_among_the_names():
     assert not {"Any", "TYPE_CHECKING", "importlib", "pkgutil", "typing"} & set(dir(theory))
 
 
-@pytest.mark.parametrize("kind", [fs.Quadratic, fs.LinearRegression, fs.LogisticRegression, fs.GaussianMean],
+@pytest.mark.parametrize("kind", [fs.Quadratic, fs.LinearRegression, fs.LogisticRegression,
+                                  fs.SoftmaxRegression, fs.GaussianMean],
                          ids=lambda kind: kind.__name__)
 def test_checkers_see_the_fields_as_arguments(kind):
     """Classes that keep arrays tell checkers that they take lists: the same names, order and defaults."""

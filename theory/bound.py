@@ -173,8 +173,8 @@ class Bound:
         instance("target", self.target, Gaussian, type(None))
         if self.start_distance is not None:
             nonnegative("start_distance", self.start_distance)
-        if self.floor is not None and self.floor != np.inf:
-            nonnegative("floor", self.floor)
+        if self.floor is not None and number_or_infinite("floor", self.floor) < 0.0:
+            raise ValueError(f"floor={self.floor!r} must be at least 0")
         for name in ("terms", "inputs"):
             instance(name, getattr(self, name), Mapping)
         value = array("value", self.value, 1)

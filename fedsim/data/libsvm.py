@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..settings.limits import refuse_bytes
-from ..settings.validation import Array, instance, whole
+from ..settings.validation import Array, whole
+from .files import file_of
 
 LARGEST = 2**28
 """Numbers in the dense table of features, 2 GB, beyond which a file is refused."""
@@ -65,10 +66,7 @@ def _entry(text: str, before: int, n_features: int | None) -> tuple[int, float]:
 
 def text_of(path: str | os.PathLike[str], form: str) -> str:
     """A text file with rows of this form."""
-    file = Path(instance("path", path, str, os.PathLike))
-    if not file.is_file():
-        what = "is a folder" if file.is_dir() else "does not exist"
-        raise ValueError(f"path={str(file)!r} {what}; expected a text file with rows {form}")
+    file = file_of("path", path, f"a text file with rows {form}")
     try:
         size = file.stat().st_size
         refuse_bytes(10.0 * size, f"path={str(file)!r} with {size} bytes of text", "split it")
@@ -148,7 +146,7 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
     if dim == 0:
         raise ValueError(f"{Path(path).name} names no feature in any row; expected {_FORM}")
     if len(lines) * dim > LARGEST:
-        raise ValueError(f"{Path(path).name}: {len(lines)} rows of {dim} features make a dense table of "
+        raise ValueError(f"{Path(path).name}: {len(lines)} rows of n_features={dim} make a dense table of "
                          f"{8e-9 * len(lines) * dim:.1f} GB; expected at most {8e-9 * LARGEST:.1f} GB")
     features = np.zeros((len(lines), dim))
     features[rows, columns] = values

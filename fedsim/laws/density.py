@@ -207,7 +207,12 @@ class Density:
         mass = np.diff(self._mass(t))
         first, second = (np.diff(self._integral((x - self.mean) ** power)(t)) for power in (1, 2))
         gaps = points - self.mean
-        return float(np.sqrt(max(0.0, float((second - 2.0 * gaps * first + gaps**2 * mass).sum()))))
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = float((second - 2.0 * gaps * first + gaps**2 * mass).sum())
+        if not np.isfinite(square):
+            raise ValueError(f"sample has an entry {points[np.abs(points).argmax()]:g}: its square leaves "
+                             "float64")
+        return float(np.sqrt(max(0.0, square)))
 
     def sample(self, n: int, seed: int) -> Array:
         """`n` independent draws (n,), by quantiles of NumPy's uniform numbers."""

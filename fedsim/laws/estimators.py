@@ -1,4 +1,4 @@
-"""Bias, variance and mean squared error of time averages over replicas, with intervals.
+"""Bias, variance and mean squared error of time averages over replicas; scores of predictions.
 
 With phi_r the average of a test function along replica r (``Run.averages``) and phibar what it estimates,
 
@@ -6,6 +6,8 @@ With phi_r the average of a test function along replica r (``Run.averages``) and
 
 Intervals are those of Student for bias and mse, and for the variance Student's in its logarithm with the
 standard error from the fourth moment: no normality of phi is assumed, and they are approximate.
+
+The scores of predicted probabilities are those of `predictions`.
 
 Source: stale-gradient paper, section 1 for the errors and 3.3 for several servers.
 """
@@ -21,11 +23,13 @@ import numpy as np
 from ..settings.lazy import lazy
 from ..settings.validation import Array, array, instance, positive, real, shape
 from .distance import check_quantile
+from .predictions import accuracy, brier_score, calibration_error, log_loss, predictive
 
 stdtrit = lazy("scipy.special", "stdtrit")
 
 __all__ = [
-    "Errors", "Estimated", "combine", "errors",
+    "Errors", "Estimated", "accuracy", "brier_score", "calibration_error", "combine", "errors", "log_loss",
+    "predictive",
 ]
 
 

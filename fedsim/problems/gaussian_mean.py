@@ -15,7 +15,7 @@ from ..vector import lanes
 from ..vector.compile import inner
 from .gradients import stochastic_gradient
 from .quadratic import Quadratic
-from .regression.data import Batched
+from .regression.batched import Batched
 from .regression.gradients import Data, regression_scratch
 from .regression.minibatch import MAX_DATA, draw_indices
 

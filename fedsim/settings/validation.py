@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .limits import refuse_bytes
+
 Array = npt.NDArray[np.float64]
 
 
@@ -259,6 +261,7 @@ def definite(name: str, smallest: Array, strictly: bool = True) -> None:
 def client_weights(value: object, n_clients: int) -> Array:
     """Client weights: positive, summing to one within 1e-9; uniform when None."""
     if value is None:
+        refuse_bytes(16.0 * n_clients, f"n_clients={n_clients}", "use fewer clients")
         weights = np.full(n_clients, 1.0 / n_clients)
     else:
         weights = shape("weights", array("weights", value, 1), (n_clients,), " (one per client)")

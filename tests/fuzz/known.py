@@ -81,12 +81,43 @@ def magic() -> dict[str, Any]:
     return {"path": path, "n_rows": 2}
 
 
+def image_files() -> dict[str, str]:
+    """Paths by the names of the readers' arguments."""
+    found = {}
+    for part in ("train", "test"):
+        for kind, content in (("images", [0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 2, 5, 6]),
+                              ("labels", [0, 0, 8, 1, 0, 0, 0, 1, 7])):
+            usual = f"{'t10k' if part == 'test' else part}-{kind}-idx{content[3]}-ubyte"
+            found[f"{part}_{kind}"] = os.path.join(FOLDER.name, usual)
+            with open(found[f"{part}_{kind}"], "wb") as file:
+                file.write(bytes(content))
+    return found
+
+
+def cifar() -> dict[str, Any]:
+    path = os.path.join(FOLDER.name, "batch.bin")
+    with open(path, "wb") as file:
+        file.write(bytes(2 * 3073))
+    return {"paths": [path], "n_rows": 2}
+
+
+SOFTMAX_POINT = [0.1, 0.2, 0.0]
 COV = np.array([[2.0, 0.5], [0.5, 1.0]])
 CALLS: dict[str, Any] = {
     "fedsim.Law": law_fields,
     "fedsim.Run": lambda: law_fields() | {"n_replicas": 2000, "costs": {"rounds": 3}},
+    "fedsim.SoftmaxRegression.potential": lambda: {"x": SOFTMAX_POINT},
+    "fedsim.SoftmaxRegression.gradient": lambda: {"x": SOFTMAX_POINT},
+    "fedsim.SoftmaxRegression.hessian": lambda: {"x": SOFTMAX_POINT},
+    "fedsim.SoftmaxRegression.hessian_times": lambda: {"x": SOFTMAX_POINT, "vector": [1.0, 2.0, 0.0]},
+    "fedsim.SoftmaxRegression.probabilities": lambda: {"x": SOFTMAX_POINT, "features": [[0.5]]},
     "fedsim.load": saved, "fedsim.data.libsvm.read_libsvm": written,
-    "fedsim.data.magic.read_magic": magic,
+    "fedsim.data.magic.read_magic": magic, "fedsim.data.cifar.load_cifar10": cifar,
+    "fedsim.data.idx.load_idx": lambda: {"path": image_files()["train_images"], "kind": "images"},
+    "fedsim.data.idx.load_pair": lambda: {kind: image_files()[f"train_{kind}"]
+                                          for kind in ("images", "labels")},
+    "fedsim.data.idx.load_four": image_files,
+    "fedsim.data.idx.load_images": lambda: {"folder": image_files() and FOLDER.name},
     "fedsim.Density.moment": lambda: {"order": 2},
     "fedsim.Density.quantile": lambda: {"probability": 0.5},
     "fedsim.Density.w2": lambda: {"sample": [0.5, 1.0]},
@@ -122,7 +153,7 @@ INTERNAL = re.compile("|".join((
     r"theory\.Theorem\.\w+",  # what a statement declares
     r"schedules\.Schedule\.at|Workers\.(ages|worked_out)",  # of the base class; asked by the engine
     r"distance\.(psd_sqrt|w2_floor_parts\w*|check_quantile)|libsvm\.text_of",
-    r"(LogisticRegression|Custom)\.target",  # refuses always
+    r"(LogisticRegression|SoftmaxRegression|Custom)\.target",  # refuses always
     r"theory\.exact\.JointLaw$",  # made by `theory.exact.joint_law`
     r"theory\.Bound\.from_terms",  # asked by statements, and checked as `theory.Bound`
 )))
@@ -132,7 +163,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     r"from_paper:": ("step_size", "mixing", "friction", "n_active", "local_steps", "leapfrog_steps",
                      "temperature", "shared_noise", "staleness"),
     r"schedules\.\w+:values?$": ("step_size",), r"TwoGroups\.\w+:length$": ("trajectory_length",),
-    r"first_reaching:lengths$": ("values",), r"fedsim\.(Law|Run):(rounds|clients)$": ("mean",),
+    r"first_reaching:lengths$": ("values",), r"estimators\.combine:averages$": ("times",),
+    r"contraction_bound:constants$": ("points",), r"fedsim\.(Law|Run):(rounds|clients)$": ("mean",),
     r"fewest_rounds:local_steps$": ("eps",),
     r"friction_interval:(smooth|strong)|largest_momentum:": ("step_size",),
     r"fedsim\.Gaussian:mean$": ("cov",), r"check_mixing:n_clients$": ("client",),

@@ -10,6 +10,7 @@ STREAMS, NORMALS = "fedsim/random/streams.py", "fedsim/random/normals.py"
 PHILOX, PARTICIPANTS = "fedsim/random/philox.py", "fedsim/random/participants.py"
 MINIBATCH, STALE = "fedsim/problems/regression/minibatch.py", "fedsim/algorithms/stale.py"
 DRAWING = "fedsim/problems/regression/drawing.py"
+SOFTMAX = "fedsim/problems/regression/softmax_gradients.py"
 
 
 def law(words: str) -> tuple[str, ...]:
@@ -66,6 +67,17 @@ FAULTS = [
           "rows.narrow(last + Words(builder, k))", "rows.narrow(last)", MINIBATCHES),
     Fault("every evaluation has the same minibatch", MINIBATCH, "np.uint64(MINIBATCH + draw)",
           "np.uint64(MINIBATCH)", ("tests/test_regression.py", "-k", "evaluation")),
+    Fault("softmax: the label's class is not taken off", SOFTMAX, "[first + k]], k] -= 1.0",
+          "[first + k]], k] -= 0.5", ("tests/test_softmax.py", "-k", "those_of_numpy")),
+    Fault("softmax: every replica has the first one's minibatch", SOFTMAX, "scratch.indices[k, b]",
+          "scratch.indices[k, 0]", ("tests/test_softmax.py", "-k", "minibatch_gradients")),
+    Fault("softmax: a replica's gradient is the one before's", SOFTMAX,
+          "replicas[b] == lane_set.replicas[b - 1]", "replicas[b] >= lane_set.replicas[b - 1]",
+          ("tests/test_softmax.py", "-k", "slow_twin")),
+    Fault("softmax: rows of the data beyond a block are lost", SOFTMAX, "range(0, size, ROWS)",
+          "range(0, min(size, ROWS), ROWS)", ("tests/test_softmax.py", "-k", "those_of_numpy")),
+    Fault("products: rows of b beyond a block are lost", "fedsim/vector/product.py", "range(0, depth, DEEP)",
+          "range(0, min(depth, DEEP), DEEP)", ("tests/test_product.py",)),
     Fault("stale: always the first step size", STALE, "step_size_at(kernel.schedule, round),",
           "step_size_at(kernel.schedule, 0),", twin("StaleSGHMC and diagonal")),
     Fault("stale: schedules by lane, not by replica", STALE, "values[replicas[b] % np.uint64",

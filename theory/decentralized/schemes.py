@@ -217,7 +217,11 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
 
     pick, step = np.eye(total), beta / (1.0 - beta)
     ahead, curvature = (1.0 + step) * pick[x] - step * pick[before], A + np.kron(np.eye(N) - W, unit) / alpha
-    fixed, root = np.linalg.solve(curvature, pull.ravel()), np.linalg.cholesky(0.5 * curvature).T
+    try:
+        fixed, root = np.linalg.solve(curvature, pull.ravel()), np.linalg.cholesky(0.5 * curvature).T
+    except np.linalg.LinAlgError:
+        raise ValueError(f"alpha={alpha:g} is too small: beside (I - W)/alpha the Hessians vanish in "
+                         "float64") from None
     reads = [(pick[apart], 0.0), (pick[lag], 0.0), (pick[apart] + pick[lag], 0.0), (ahead, 0.0),
              (ahead, fixed), (root @ pick[before], root @ fixed)]
     moments = np.empty((len(reads), n_rounds + 1))

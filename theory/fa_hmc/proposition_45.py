@@ -103,11 +103,12 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
     shrink, decay = 2.0**power, 2.0 ** (power + 1)
     coefficient = kept_error(s, cap) / cap**power  # error/g^power increases with g
     g = min((begin / (decay * coefficient)) ** (1.0 / power), cap)
-    stages = ceil(log(begin / eps**2) / log(shrink) - 1e-12) if begin > eps**2 else 0
+    # eps**2 may be less than the least float
+    stages = ceil((log(begin) - 2.0 * log(eps)) / log(shrink) - 1e-12) if begin > eps**2 else 0
     first = rounds_to_decay(s, g, decay)
     total = first * (2**stages - 1) * s.T
     if total > LONGEST:
-        raise ValueError(f"eps={eps!r} asks for {total} local updates, more than {LONGEST}; use a larger eps")
+        raise ValueError(f"eps={eps!r} asks for more than {LONGEST} local updates; use a larger eps")
     rounds = tuple(first * 2**i for i in range(stages)) or (0,)
     lengths = tuple(sqrt(g / 2**i) for i in range(len(rounds)))
     targets = tuple(begin / shrink ** (i + 1) for i in range(stages)) or (begin,)

@@ -20,7 +20,7 @@ import numpy as np
 from fedsim.interfaces import start_moments
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import Array, array, fraction, instance, positive, real, whole
+from fedsim.settings.validation import Array, array, fraction, instance, nonnegative, positive, real, whole
 
 from ..bound import Assumption
 from ..exact import FAHMCFlow, two_group_law
@@ -62,7 +62,7 @@ class TwoGroups:
     def __post_init__(self) -> None:
         put = object.__setattr__
         for name, check in {"L": positive, "mu": positive, "theta_L": real, "theta_mu": real,
-                            "start_mean": real}.items():
+                            "start_mean": real, "start_variance": nonnegative}.items():
             put(self, name, check(name, getattr(self, name)))
         put(self, "dim", whole("dim", self.dim, 1))
         if self.L < self.mu:

@@ -71,8 +71,8 @@ def bias_optimum(n_iterations: float, tau: float, constant: float = 1.0) -> floa
     >>> round(theory.stale.bias_optimum(100, 4), 12)
     0.4
     """
-    return float(2.0 * np.sqrt(positive("constant", constant) * _age(tau)
-                               / positive("n_iterations", n_iterations)))
+    length = positive("n_iterations", n_iterations)  # its root apart: a quotient may be beyond the floats
+    return float(2.0 * np.sqrt(positive("constant", constant) * _age(tau)) / np.sqrt(length))
 
 
 def mse_step_size(n_iterations: float, tau: float, constant: float = 1.0) -> float:

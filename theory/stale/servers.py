@@ -70,11 +70,11 @@ def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, ord
     """
     one_of("quantity", quantity, ("bias", "mse", "variance"))
     weighted = named_variant(variant, ("weighted", "proof"), "chain_terms") == "weighted"
-    counts = array("lengths", lengths, 1)
-    steps = shape("step_sizes", array("step_sizes", step_sizes, 1), counts.shape, " (one per server)")
-    if counts.min() <= 0.0 or steps.min() <= 0.0:
-        raise ValueError(f"lengths and step_sizes have entries {counts.min():g} and {steps.min():g}; all "
-                         "must be greater than 0")
+    counts, steps = array("lengths", lengths, 1), array("step_sizes", step_sizes, 1)
+    for name, entries in (("lengths", counts), ("step_sizes", steps)):
+        if entries.min() <= 0.0:
+            raise ValueError(f"{name} has an entry {entries.min():g}; all must be greater than 0")
+    shape("step_sizes", steps, counts.shape, " (one per server)")
     age, K = nonnegative("tau", tau), whole("order", order, 1)
     times, servers = counts * steps, len(counts)
     total = float(times.sum())

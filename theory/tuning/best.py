@@ -10,7 +10,7 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
-from fedsim.settings.validation import UnstableStepSize, positive, whole
+from fedsim.settings.validation import UnstableStepSize, one_of, positive, whole
 
 from ..crossing import rounds_to
 
@@ -79,6 +79,7 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     validate_sizes(problem, algorithm, start)
     eps = positive("eps", eps)
     n_grid = whole("n_grid", n_grid, 5, 10**6)
+    one_of("keep_momentum", keep_momentum, (False, True))
     limit = _limit(problem, algorithm, keep_momentum)
     if not np.isfinite(limit):
         raise ValueError("max_step_size of this problem is not known; give step sizes to rounds_to instead")
@@ -89,6 +90,7 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     tried: dict[float, int | None] = {}
     cutoff = max_rounds
     for _ in range(whole("n_refine", n_refine) + 1):
+        before = len(tried)
         for step in np.geomspace(low, high, n_grid)[::-1].tolist():
             if step in tried:
                 continue
@@ -96,7 +98,7 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
             if found is not None:  # smaller steps need not be followed much further than the best
                 cutoff = min(cutoff, max(found, 1))
         good = {step: n for step, n in tried.items() if n is not None}
-        if not good:
+        if not good or len(tried) == before:  # between neighbours among floats there is nothing to refine
             break
         best = min(good, key=lambda step: (good[step], step))
         steps = sorted(tried)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 import numpy as np
 
+from ...settings.limits import refuse_bytes
 from ...settings.validation import array, positive, shape, shown, unmasked
 
 
@@ -20,6 +21,8 @@ def data_of(given: Any) -> tuple[Any, ...]:
 
 def _part(name: str, given: Any) -> Any:
     unmasked(name, given)
+    if isinstance(given, Sized) and not isinstance(given, np.ndarray):
+        refuse_bytes(50.0 * len(given), f"{name}={shown(given)}", "pass a NumPy array")
     try:
         value = np.asarray(given)
     except (ValueError, TypeError, OverflowError):

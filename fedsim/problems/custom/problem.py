@@ -204,6 +204,9 @@ class Custom(ByValue, ProblemParts):
         if self.dim > 1:
             raise ValueError(f"dim={self.dim} must be 1 for quadrature; compare with a reference sample")
         tau = positive("temperature", temperature)
+        if tau < 1e-300:
+            raise ValueError(f"temperature={temperature!r} must be at least 1e-300: quotients "
+                             "of it overflow")
         return Density(lambda x: self.potential(None, x[:, None]) / tau, centre=centre, scale=scale)
 
     def target(self, temperature: float = 1.0) -> Gaussian:

@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from ...equality import ByValue
-from ...interfaces import ProblemParts
 from ...settings.limits import refuse_bytes
 from ...settings.validation import (
     Array,
     array,
     client_weights,
+    nonnegative,
     one_of,
     points,
     positive,
     set_fields,
     shape,
-    unmasked,
     whole,
 )
+from ..gradients import NoisyGradients
 from ..quadratic import Quadratic
+from .batched import Batched, client_numbers
 from .gradients import Data, regression_scratch
 from .minibatch import MAX_DATA, Minibatch
 from .tile_sums import packed
@@ -31,53 +31,6 @@ from .tile_sums import packed
 CONVENTIONS = ("federated", "components", "global")
 LARGEST = 1e150
 """Curvatures and slopes beyond it have squares, which laws and limits are made of, that overflow."""
-
-
-def client_numbers(value: object, n_data: int) -> np.ndarray:
-    """Integers 0, ..., N-1 (n,), each of which occurs."""
-    numbers = np.asarray(unmasked("clients", value))
-    if numbers.dtype.kind not in "iu":
-        raise ValueError(f"clients must be an array of integers, got dtype {numbers.dtype}")
-    if numbers.shape != (n_data,):
-        raise ValueError(f"clients has shape {numbers.shape}; it must be ({n_data},), one per row of "
-                         "features")
-    low = int(np.argmin(numbers))
-    if numbers[low] < 0:
-        raise ValueError(f"clients[{low}]={numbers[low]} must be at least 0")
-    missing = np.setdiff1d(np.arange(min(int(numbers.max()) + 1, n_data + 1)), numbers)
-    if len(missing):
-        raise ValueError(f"clients={int(numbers.max())} occurs but client {missing[0]} has no data; clients "
-                         "must be numbered 0, ..., N-1 and each must have data")
-    numbers = numbers.astype(np.int64)
-    numbers.setflags(write=False)
-    return numbers
-
-
-class Batched(ByValue, ProblemParts):
-    """What problems share whose gradients may be estimated from minibatches."""
-
-    batch_size: int | None
-    replace: bool
-    grad_scale: str
-
-    def _check_batches(self) -> bool:
-        """Check how minibatches are drawn; True where they are, and `batch_size` is to be checked too."""
-        object.__setattr__(self, "replace", bool(one_of("replace", self.replace, (True, False))))
-        one_of("grad_scale", self.grad_scale, ("unbiased", "batch_sum"))
-        if self.batch_size is None and self.grad_scale != "unbiased":
-            raise ValueError(f"grad_scale={self.grad_scale!r} must be 'unbiased' when batch_size=None")
-        return self.batch_size is not None
-
-    @property
-    def has_minibatches(self) -> bool:
-        """True with a `batch_size`."""
-        return self.batch_size is not None
-
-    @property
-    def _batch_words(self) -> str:
-        """The minibatches' part of the readable line."""
-        return "" if self.batch_size is None else (
-            f", batch_size={self.batch_size}, replace={self.replace}, grad_scale={self.grad_scale!r}")
 
 
 class Regression(Batched):
@@ -100,15 +53,23 @@ class Regression(Batched):
 
     def _normalise(self) -> None:
         """Check and convert the fields; called by ``__post_init__``."""
-        features, name = array("features", self.features, 2), self._targets_name
-        targets = array(name, getattr(self, name), 1)
-        n_data = len(features)
+        name = self._targets_name
+        self._set_data(array("features", self.features, 2), array(name, getattr(self, name), 1))
+
+    def _set_data(self, features: Array, targets: Array) -> None:
+        """Check the fields, of which these two are converted already, and set them."""
+        name, n_data = self._targets_name, len(features)
         shape(name, targets, (n_data,), " (one per row of features)")
         clients = client_numbers(self.clients, n_data)
         sizes = np.bincount(clients)
         weights = sizes / n_data if self.weights is None else self.weights
         set_fields(self, features=features, clients=clients, weights=client_weights(weights, len(sizes)),
                    prior_variance=positive("prior_variance", self.prior_variance), **{name: targets})
+        if self.prior_variance < 1.0 / LARGEST:
+            raise ValueError(f"prior_variance={self.prior_variance} must be at least {1.0 / LARGEST:g}: "
+                             "squares of its inverse overflow")
+        if self.gradient_noise is not None:
+            set_fields(self, gradient_noise=nonnegative("gradient_noise", self.gradient_noise) or None)
         if not self._check_batches():
             return
         size, least = whole("batch_size", self.batch_size, 1), int(np.argmin(sizes))
@@ -122,26 +83,25 @@ class Regression(Batched):
 
     def _refuse_overflow(self) -> None:
         """Refuse numbers each of which has a float64, and whose gradients and curvatures have none."""
-        if self.prior_variance < 1.0 / LARGEST:
-            raise ValueError(f"prior_variance={self.prior_variance} must be at least {1.0 / LARGEST:g}: "
-                             "squares of its inverse overflow")
         targets = getattr(self, self._targets_name)
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->i", self.features, self.features)
-            parts = ((self._steepest * squares, "features", self.features, "curvature"),
-                     (np.sqrt(squares) * np.abs(targets), self._targets_name, targets, "slope at 0"),
-                     (0.5 * targets**2, self._targets_name, targets, "value at 0"))
-            for part, name, values, what in parts:
-                bounds = self._unit * np.bincount(self.clients, part) / self.weights
-                if (bounds <= LARGEST).all():
-                    continue
-                client = int(np.argmax(bounds))
-                own = np.where(self.clients == client, np.abs(values).T, 0.0).T
-                worst = np.unravel_index(int(np.argmax(own)), values.shape)
-                index = ", ".join(str(int(i)) for i in worst)
-                raise ValueError(f"{name}[{index}]={values[worst]:g} (with weights[{client}]="
-                                 f"{self.weights[client]:g}) gives a potential whose {what} is beyond "
-                                 f"{LARGEST:g}, where squares overflow; scale {name}")
+            self._refuse_beyond(self._steepest * squares, "features", self.features, "curvature")
+            self._refuse_beyond(np.sqrt(squares) * np.abs(targets), self._targets_name, targets, "slope at 0")
+            self._refuse_beyond(0.5 * targets**2, self._targets_name, targets, "value at 0")
+
+    def _refuse_beyond(self, parts: Array, name: str, values: Array, what: str) -> None:
+        """Refuse `values` whose `parts` of a potential (n,) sum to too much for a client."""
+        bounds = self._unit * np.bincount(self.clients, parts) / self.weights
+        if (bounds <= LARGEST).all():
+            return
+        client = int(np.argmax(bounds))
+        own = np.where(self.clients == client, np.abs(values).T, 0.0).T
+        worst = np.unravel_index(int(np.argmax(own)), values.shape)
+        index = ", ".join(str(int(i)) for i in worst)
+        raise ValueError(f"{name}[{index}]={values[worst]:g} (with weights[{client}]="
+                         f"{self.weights[client]:g}) gives a potential whose {what} is beyond "
+                         f"{LARGEST:g}, where squares overflow; scale {name}")
 
     def _slopes(self, scores: Array, targets: Array) -> Array:
         """Derivative of the loss in the score x'X_r, in units of `unit`."""
@@ -234,9 +194,7 @@ class Regression(Batched):
         if convention == "federated":
             low, high = low / self.weights, high / self.weights
         if convention == "global":
-            self._refuse_matrices(1)
-            spectrum = np.linalg.eigvalsh(self.features.T @ self.features)
-            low, high = self._bounds(spectrum, 1.0 / self.prior_variance)
+            low, high = self._bounds(self._spectrum(None), 1.0 / self.prior_variance)
         return float(np.min(low)), float(np.max(high))
 
     def _bounds(self, spectrum: Any, prior: Any, factor: Any = 1.0) -> tuple[Any, Any]:
@@ -245,19 +203,25 @@ class Regression(Batched):
         return self._least(factor * self._unit * np.clip(spectrum[..., 0], 0.0, None)) + prior, high
 
     def _least(self, curvature: Any) -> Any:
-        """Least curvature of the losses where those of their squares have this one."""
-        raise NotImplementedError
+        """Least curvature of the losses where those of their squares have this one: none, far out."""
+        return 0.0 * curvature
 
     def _refuse_matrices(self, count: int) -> None:
-        """Refuse what has no room for so many (d, d) matrices, and twice that to work with."""
-        refuse_bytes(24.0 * count * self.dim**2, f"features with {self.dim} columns: {count} dense matrices "
+        """Refuse what has no room for so many matrices over features, and twice that to work with."""
+        columns = self.features.shape[1]
+        refuse_bytes(24.0 * count * columns**2, f"features with {columns} columns: {count} dense matrices "
                      "of curvatures", "use fewer features or clients")
+
+    def _spectrum(self, client: int | None) -> Array:
+        """Eigenvalues of X'X of one client's data, or of all."""
+        self._refuse_matrices(1)
+        features, _, _ = self._rows(client)
+        return np.asarray(np.linalg.eigvalsh(features.T @ features), np.float64)
 
     @cached_property
     def _spectra(self) -> Array:
-        self._refuse_matrices(self.n_clients)
-        features = [self._rows(client)[0] for client in range(self.n_clients)]
-        return np.linalg.eigvalsh(np.array([rows.T @ rows for rows in features]))
+        """Least and largest of them of every client, (N, 2)."""
+        return np.array([self._spectrum(client)[[0, -1]] for client in range(self.n_clients)])
 
     @cached_property
     def _component_bounds(self) -> tuple[Array, Array]:
@@ -283,16 +247,30 @@ class Regression(Batched):
     def _with_minibatches(self, model: Any) -> Any:
         """The compiled form of gradients estimated from `batch_size` data."""
         assert self.batch_size is not None
+        return Minibatch(model, self._table, self.batch_size, self.replace, self._batch_factors)
+
+    @property
+    def _batch_factors(self) -> Array:
+        """Factors (N,) of a minibatch's sum in its gradient."""
+        assert self.batch_size is not None
         ratio = self.sizes / self.batch_size if self.grad_scale == "unbiased" else 1.0
-        return Minibatch(model, self._table, self.batch_size, self.replace, self._unit / self.weights * ratio)
+        return self._unit / self.weights * ratio
 
     def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
         """What a gradient of this problem needs to work in."""
         return regression_scratch(dim, n_lanes, dtype, self.batch_size or 0)
 
+    def _arrays(self) -> Any:
+        """The NamedTuple that compiled code sees."""
+        model = self._model() if self.batch_size is None else self._with_minibatches(self._model())
+        return model if self.gradient_noise is None else NoisyGradients(model, float(self.gradient_noise))
+
     def curvature_problem(self) -> Quadratic:
-        """The quadratic problem that stability is judged on."""
-        raise NotImplementedError
+        """Clients of constant curvature: the largest that any Hessian of a mean gradient can have."""
+        prior = 1.0 / (self.prior_variance * self.n_clients)
+        _, high = self._bounds(self._spectra, prior, self.followed_share)
+        largest = float((high / self.weights).max())
+        return Quadratic(np.full(self.n_clients, largest), np.zeros((self.n_clients, self.dim)), self.weights)
 
     def __repr__(self) -> str:
         return (f"{type(self).__name__}(n_clients={self.n_clients}, dim={self.dim}, "

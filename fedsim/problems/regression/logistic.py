@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,7 @@ from numpy.typing import ArrayLike
 
 from ...laws.law import Gaussian, NoTarget
 from ...settings.lazy import lazy
-from ...settings.validation import Array, nonnegative, points, positive, shape, unmasked
-from ..gradients import NoisyGradients
-from ..quadratic import Quadratic
+from ...settings.validation import Array, points, positive, shape, unmasked
 from .data import Regression
 from .gradients import LogisticModel
 
@@ -93,15 +92,13 @@ class LogisticRegression(Regression):
 
     def __post_init__(self) -> None:
         unmasked("labels", self.labels)
-        if np.asarray(self.labels).dtype == bool:
-            object.__setattr__(self, "labels", np.asarray(self.labels).astype(np.float64))
+        with suppress(ValueError, TypeError, OverflowError, MemoryError):  # which are named below
+            if np.asarray(self.labels).dtype == bool:
+                object.__setattr__(self, "labels", np.asarray(self.labels).astype(np.float64))
         self._normalise()
         wrong = np.flatnonzero((self.labels != 0.0) & (self.labels != 1.0))
         if len(wrong):
             raise ValueError(f"labels[{wrong[0]}]={self.labels[wrong[0]]:g} must be 0 or 1")
-        if self.gradient_noise is not None:
-            noise = nonnegative("gradient_noise", self.gradient_noise)
-            object.__setattr__(self, "gradient_noise", noise or None)
         self._refuse_overflow()
 
     def _losses(self, scores: Array, targets: Array) -> Array:
@@ -111,9 +108,6 @@ class LogisticRegression(Regression):
     def _slopes(self, scores: Array, targets: Array) -> Array:
         """P(y = 1) - y_r."""
         return expit(scores) - targets
-
-    def _least(self, curvature: Any) -> Any:
-        return 0.0 * curvature  # far out the losses are straight
 
     def hessian(self, x: Any) -> Array:
         """Hessian of f at one point `x` (d,), in NumPy."""
@@ -152,20 +146,6 @@ class LogisticRegression(Regression):
         raise NoTarget(f"problem={self!r}: the posterior has no closed form, so there is no target law; "
                        "use problem.laplace() for an approximation, or a reference sample")
 
-    def curvature_problem(self) -> Quadratic:
-        """Clients of constant curvature: the largest that any Hessian of a mean gradient can have."""
-        prior = 1.0 / (self.prior_variance * self.n_clients)
-        _, high = self._bounds(self._spectra, prior, self.followed_share)
-        largest = float((high / self.weights).max())
-        return Quadratic(np.full(self.n_clients, largest), np.zeros((self.n_clients, self.dim)), self.weights)
-
     def _model(self) -> LogisticModel:
         """The data."""
         return LogisticModel(self._data, 1.0 / self.weights, self.prior_pull, int(self.sizes.max()))
-
-    def _arrays(self) -> Any:
-        """The NamedTuple that compiled code sees."""
-        model: Any = self._model()
-        if self.batch_size is not None:
-            model = self._with_minibatches(model)
-        return model if self.gradient_noise is None else NoisyGradients(model, float(self.gradient_noise))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.settings.validation import real
+from fedsim.settings.validation import fraction
 
 from ...facts import Constants
 from ...statement import Terms
@@ -161,12 +161,11 @@ def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float =
     (1.0, True)
     """
     plans.require_plannable(constants, algorithm, DESGHMC)
-    if not 0.0 <= real("share", share) <= 1.0:
-        raise ValueError(f"share={share!r} must be from 0 to 1")
+    part = fraction("share", share)
     mu, L = constants.strong_convexity, constants.smoothness
 
     def chosen(step: float) -> DESGHMC:
-        beta = share * largest_momentum(mu, L, algorithm.mixing, step)
+        beta = part * largest_momentum(mu, L, algorithm.mixing, step)
         return replace(algorithm, step_size=step, friction=(1.0 - beta) / step)
 
     return plans.planned(eps, step_size_limit(mu, L, algorithm.mixing), chosen, partial(w2_bound, constants))

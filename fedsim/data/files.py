@@ -1,0 +1,72 @@
+"""What all readers of data files ask first: is there such a file, and can it be read?"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ..settings.limits import refuse_bytes
+from ..settings.validation import instance
+
+Bytes = npt.NDArray[np.uint8]
+
+N_CLASSES = 10
+"""Of labels in files of images, which count from 0."""
+LARGEST = 2**30
+"""Bytes of a binary file, unpacked, beyond which it is refused."""
+_GZIP = b"\x1f\x8b"
+_PART = 2**20  # bytes that are unpacked at a time
+
+
+def file_of(name: str, path: str | os.PathLike[str], expected: str) -> Path:
+    """An existing file, the value of the argument `name`; the message says what was `expected`."""
+    file = Path(instance(name, path, str, os.PathLike))
+    if not file.is_file():
+        what = "is a folder" if file.is_dir() else "does not exist"
+        raise ValueError(f"{name}={str(file)!r} {what}; expected {expected}")
+    return file
+
+
+def bytes_of(name: str, path: str | os.PathLike[str], expected: str) -> bytes:
+    """All bytes of a file, unpacked where they are gzip data, whatever the file is called.
+
+    The message of a `ValueError` has the argument's name and the file, and says what was `expected`.
+    """
+    file = file_of(name, path, expected)
+    named = f"{name}={str(file)!r}"
+    try:
+        size = file.stat().st_size
+        refuse_bytes(3.0 * size, f"{named} with {size} bytes", "split it")
+        content = file.read_bytes()
+        if not content.startswith(_GZIP):
+            return _of_size(content, named)
+        unpacked = bytearray()
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
+            while len(unpacked) <= LARGEST and (part := stream.read(_PART)):
+                unpacked += part
+        return _of_size(bytes(unpacked), named)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{named} holds gzip data that are damaged or cut short ({error}); "
+                         f"expected {expected}") from None
+    except OSError as error:
+        raise ValueError(f"{named} cannot be read: {error.strerror}") from None
+
+
+def check_labels(labels: Bytes, named: str) -> Bytes:
+    """Labels from 0 to 9, or a ValueError that begins with `named`, the file."""
+    if (labels >= N_CLASSES).any():
+        place = int(np.argmax(labels >= N_CLASSES))
+        raise ValueError(f"{named} has label {labels[place]} in row {place}; expected 0 to {N_CLASSES - 1}")
+    return labels
+
+
+def _of_size(content: bytes, named: str) -> bytes:
+    if len(content) > LARGEST:
+        raise ValueError(f"{named} holds more than {LARGEST} bytes; expected at most so many")
+    return content

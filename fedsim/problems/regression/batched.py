@@ -1,0 +1,89 @@
+"""Who holds which rows of which class, and whether gradients take all of them or minibatches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...equality import ByValue
+from ...interfaces import ProblemParts
+from ...settings.validation import Array, array, one_of, unmasked, whole
+
+
+def client_numbers(value: object, n_data: int) -> np.ndarray:
+    """Integers 0, ..., N-1 (n,), each of which occurs."""
+    numbers = np.asarray(unmasked("clients", value))
+    if numbers.dtype.kind not in "iu":
+        raise ValueError(f"clients must be an array of integers, got dtype {numbers.dtype}")
+    if numbers.shape != (n_data,):
+        raise ValueError(f"clients has shape {numbers.shape}; it must be ({n_data},), one per row of "
+                         "features")
+    low = int(np.argmin(numbers))
+    if numbers[low] < 0:
+        raise ValueError(f"clients[{low}]={numbers[low]} must be at least 0")
+    missing = np.setdiff1d(np.arange(min(int(numbers.max()) + 1, n_data + 1)), numbers)
+    if len(missing):
+        raise ValueError(f"clients={int(numbers.max())} occurs but client {missing[0]} has no data; clients "
+                         "must be numbered 0, ..., N-1 and each must have data")
+    numbers = numbers.astype(np.int64)
+    numbers.setflags(write=False)
+    return numbers
+
+
+def class_numbers(value: object, n_classes: int | None) -> tuple[np.ndarray, int]:
+    """Labels 0, ..., C-1 (n,), each of which occurs, and C."""
+    numbers = np.asarray(unmasked("labels", value))
+    if numbers.dtype.kind not in "iub" or numbers.ndim != 1 or not len(numbers):
+        raise ValueError(f"labels has dtype {numbers.dtype} and shape {numbers.shape}; it must be a list of "
+                         "integers 0, ..., C-1, one per row of features")
+    count = int(numbers.max()) + 1 if n_classes is None else whole("n_classes", n_classes, 2)
+    wrong = np.flatnonzero((numbers < 0) | (numbers >= count))
+    if len(wrong):
+        condition = "at least 0" if numbers[wrong[0]] < 0 else f"less than n_classes={count}"
+        raise ValueError(f"labels[{wrong[0]}]={numbers[wrong[0]]} must be {condition}")
+    missing = np.setdiff1d(np.arange(min(count, len(numbers) + 1)), numbers)
+    if len(missing) or count < 2:
+        raise ValueError(f"labels: class {missing[0] if len(missing) else 1} has no rows; classes must be "
+                         f"numbered 0, ..., C-1 (here C={max(count, 2)}) and each must have rows")
+    numbers = numbers.astype(np.int64)
+    numbers.setflags(write=False)
+    return numbers, count
+
+
+def bytes_or_numbers(value: Any) -> Array:
+    """Features (n, p): bytes as they are, else as `array` has them."""
+    if getattr(value, "dtype", None) != np.uint8:
+        return array("features", value, 2)
+    if np.ndim(value) != 2 or 0 in np.shape(value):
+        raise ValueError(f"features has shape {np.shape(value)}; it must have 2 axes and must not be empty")
+    kept: Any = np.array(unmasked("features", value), order="C")
+    kept.setflags(write=False)
+    return kept
+
+
+class Batched(ByValue, ProblemParts):
+    """What problems share whose gradients may be estimated from minibatches."""
+
+    batch_size: int | None
+    replace: bool
+    grad_scale: str
+
+    def _check_batches(self) -> bool:
+        """Check how minibatches are drawn; True where they are, and `batch_size` is to be checked too."""
+        object.__setattr__(self, "replace", bool(one_of("replace", self.replace, (True, False))))
+        one_of("grad_scale", self.grad_scale, ("unbiased", "batch_sum"))
+        if self.batch_size is None and self.grad_scale != "unbiased":
+            raise ValueError(f"grad_scale={self.grad_scale!r} must be 'unbiased' when batch_size=None")
+        return self.batch_size is not None
+
+    @property
+    def has_minibatches(self) -> bool:
+        """True with a `batch_size`."""
+        return self.batch_size is not None
+
+    @property
+    def _batch_words(self) -> str:
+        """The minibatches' part of the readable line."""
+        return "" if self.batch_size is None else (
+            f", batch_size={self.batch_size}, replace={self.replace}, grad_scale={self.grad_scale!r}")

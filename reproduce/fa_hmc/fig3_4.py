@@ -1,0 +1,107 @@
+"""FA-HMC figures 3 and 4: scores of averaged predictions by leapfrog steps and by local steps."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from .. import plot
+from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, Unjudged, settings
+from ..prediction import data as rows, drawing as shown, judging, runs
+from ..tables import among
+from ..verdicts import ROWS, Judgement
+from . import images
+
+TITLE = "Four scores by leapfrog steps and by local steps"
+PAPER = "FA-HMC figures 3 and 4, with the bands of S1 and S2"
+REPRODUCES = ("FA-HMC 3", "FA-HMC 4", "FA-HMC S1", "FA-HMC S2")
+SHOWS = ("Accuracy, Brier score, calibration error and log likelihood of averaged predictions of a softmax "
+         "regression against communication rounds, mean and standard deviation of five runs.")
+COST = {"tiny": "10 s", "quick": "50 s", "paper": "1 h (estimate), reduced"}
+SCORES = ("accuracy", "brier", "ece", "nll")
+PARTS = {"leapfrog steps": ("K", "3"), "local steps": ("T", "4")}
+PARAMETERS = [
+    *images.SETTING,
+    Parameter("batch_size", 50, "ours", "section 5.3 has 1000, of 6,000 data a client; here it has 114"),
+    Parameter("n_runs", ByScale(2, 5, 5), "paper", "section 5.3: 5 independent runs in each setting"),
+    Parameter("leapfrogs", ByScale([1, 5], [1, 5, 10, 20], [1, 10, 50]), "ours", "K of figure 3; the paper "
+              "has 1, 10, 50, 100"),
+    Parameter("local_steps_3", ByScale(4, 10, 10), "ours", "T of figure 3; the paper has 50"),
+    Parameter("rounds_3", ByScale(4, 10, 60), "ours", "of figure 3; not printed"),
+    Parameter("local_steps", ByScale([1, 5], [1, 5, 10, 20], [1, 10, 20, 50]), "ours", "T of figure 4; the "
+              "paper has 1, 10, 20, 50, 100"),
+    Parameter("leapfrogs_4", ByScale(2, 5, 10), "ours", "K of figure 4; the paper has 10"),
+    Parameter("rounds_4", ByScale(4, 20, 60), "ours", "of figure 4; not printed"),
+    Parameter("steps", ByScale([1.4, 2.7], [0.35, 0.7, 1.4, 2.7, 4.5, 7.0], [0.35, 0.7, 1.4, 2.7, 4.5, 7.0]),
+              "ours", "step sizes tried, times the inverse root of the curvature at theta = 0; no grid is "
+              "printed"),
+    *images.REFERENCE,
+]
+
+
+def compute(scale: str) -> Tables:
+    """Tables: tuning, tuning_curves, curves, compared, facts; the part is what is varied."""
+    p = settings(PARAMETERS, scale)
+    data = rows.divided(*rows.pixels_of_digits(), p)
+    target, floor = runs.exact(data, 1.0, p)
+    cases = {"leapfrog steps": images.by_leapfrogs(p, data, p.leapfrogs, p.local_steps_3, p.rounds_3),
+             "local steps": images.by_local_steps(p, data, p.local_steps, p.leapfrogs_4, p.rounds_4)}
+    tables = runs.stacked([runs.swept(p, data, settings, 1, part) for part, settings in cases.items()])
+    facts = runs.exact_scores(data, target) | {"floor": floor}
+    return tables | {"facts": pd.DataFrame([runs.facts_of(data, part) | facts for part in PARTS])}
+
+
+def draw(tables: Tables) -> Drawing:
+    """Figure 3 above, figure 4 below; on the right what the rounds cost."""
+    drawing, axes = plot.panels(5, 4.2, 4.5, n_rows=2)
+    for row, (part, (name, number)) in zip(axes, PARTS.items(), strict=True):
+        for ax, score in zip(row, SCORES, strict=False):
+            shown.scores(ax, tables, part, score, name, f"figure {number}: {part}")
+            plot.legend_below(ax, 2)
+        shown.against_gradients(row[4], tables, part, name, f"figure {number} by computation")
+        plot.legend_below(row[4], 2)
+    facts = tables["facts"].iloc[0]
+    drawing.suptitle(f"{facts['data']} in place of Fashion-MNIST, 10 clients, parts drawn at random, shared "
+                     "momentum; means and standard deviations of runs")
+    return drawing
+
+
+def judge_worst(tables: Tables, part: str, score: str) -> Judgement:
+    """Is the setting 1 the worst, with the best step sizes inside the grid?"""
+    return judging.claimed(among(tables["compared"], part=part), [score], among(tables["tuning"], part=part),
+                           PARTS[part][0])
+
+
+def judge_here(tables: Tables, part: str, score: str) -> tuple[str, str]:
+    """The same after a quarter of the rounds, on the data at hand."""
+    return judging.worst(judging.early(among(tables["compared"], part=part)), [score], finding=True)
+
+
+def _each(part: str, place: str, scores: tuple[str, ...], context: str = "") -> list[Claim | Finding]:
+    """The paper's sentence and ours, for every score."""
+    (name, number), made = PARTS[part], list[Any]()
+    for score in scores:
+        what = f"{name} = 1 is the worst of the numbers of {part} in {judging.NAMES[score]}"
+        made += [Claim(f"With the same number of rounds {what}.", place,
+                       partial(judge_worst, part=part, score=score), f"worst_{score}_{number}", ROWS,
+                       images.OURS + context),
+                 Finding(f"On digits, after a quarter of the rounds, {what}.", place,
+                         partial(judge_here, part=part, score=score), f"digits_{score}_{number}", ROWS)]
+    return made
+
+
+_BUDGET = (" The paper speaks of the same budgets of communication and computation: at equal rounds and T, "
+           "computation grows with K; the panels on the right have gradients on their axis.")
+_NEED = "Needs Fashion-MNIST, and what is not printed: prior, step sizes, number of rounds."
+CLAIMS = [
+    *_each("leapfrog steps", "section 5.3, figure 3", ("brier", "ece", "nll"), _BUDGET),
+    Unjudged("K = 1 is the second worst in accuracy; K = 50 is best in accuracy, Brier score and log "
+             "likelihood.", "section 5.3, figure 3", _NEED, "optima_3"),
+    Unjudged("The improvement over K = 1 can be as large as 26% in calibration error and 2% in log "
+             "likelihood.", "section 5.3, figure 3", _NEED, "percentages"),
+    *_each("local steps", "section 5.3, figure 4", SCORES),
+    Unjudged("The best T is 50 in Brier score and 20 in log likelihood.", "section 5.3, figure 4", _NEED,
+             "optima_4"),
+]

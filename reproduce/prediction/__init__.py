@@ -1,0 +1,1 @@
+"""What the figures on image data share: tuning, runs, scores of averaged predictions, intervals, panels."""

@@ -1,0 +1,147 @@
+"""Is one setting worse than every other, whatever test rows and runs were drawn? Paired bootstrap.
+
+Test rows are drawn again, the same for all settings, and runs, for each setting by themselves. Intervals of
+all differences of a score are right together, as far as a bootstrap is: their half width is that quantile of
+the largest standardised deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from fedsim.laws.predictions import N_BINS
+
+from ..tables import among, groups, listed
+from ..verdicts import FAIL, LEVEL, NOT_TESTABLE, PASS, Judgement
+
+WORSE = {"accuracy": -1.0, "brier": 1.0, "ece": 1.0, "nll": 1.0}
+"""Which way a score is worse."""
+NAMES = {"accuracy": "accuracy", "brier": "Brier score", "ece": "calibration error (ECE)",
+         "nll": "negative log likelihood"}
+N_DRAWS = 1000
+
+
+def _parts(predictives: np.ndarray, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """What each row adds to a score, (n_runs, m, parts): ECE has a part for each bin."""
+    n_runs, n_rows, n_classes = predictives.shape
+    confidence, right = predictives.max(axis=2), predictives.argmax(axis=2) == labels
+    bins = np.searchsorted(np.arange(1, N_BINS) / N_BINS, confidence)
+    gaps = np.zeros((n_runs, n_rows, N_BINS))
+    np.put_along_axis(gaps, bins[..., None], (right - confidence)[..., None], axis=2)
+    chance = np.take_along_axis(predictives, labels[None, :, None], axis=2)
+    squares = ((predictives - np.eye(n_classes)[labels]) ** 2).sum(axis=2, keepdims=True)
+    return {"accuracy": right[..., None].astype(float), "brier": squares, "ece": gaps,
+            "nll": -np.log(np.maximum(chance, 1e-300))}
+
+
+def compared(last: Mapping[int, np.ndarray], labels: np.ndarray, baseline: int, seed: int) -> pd.DataFrame:
+    """How much worse the baseline is than every other setting, with intervals.
+
+    Parameters
+    ----------
+    last : {setting: predictives (n_runs, m, C)}
+    labels : (m,)
+    baseline : one of the settings
+    seed : int
+
+    Returns
+    -------
+    A row for each score and other setting: `worse` (mean over runs), `low`, `high`.
+    """
+    rng, others = np.random.default_rng(seed), [value for value in last if value != baseline]
+    n_rows = len(labels)
+    counts = rng.multinomial(n_rows, np.full(n_rows, 1.0 / n_rows), N_DRAWS) / n_rows
+    parts = {value: _parts(predictives, labels) for value, predictives in last.items()}
+    drawn_runs = {value: rng.multinomial(len(one), np.full(len(one), 1.0 / len(one)), N_DRAWS) / len(one)
+                  for value, one in last.items()}
+    rows = []
+    for name, sign in WORSE.items():
+        def score(weights: np.ndarray, value: int, score: str = name) -> np.ndarray:
+            """Of each run, for each row of weights of the data: (draws, n_runs)."""
+            sums = np.einsum("dm,rmp->drp", weights, parts[value][score])
+            return np.abs(sums).sum(axis=2)
+
+        plain = {value: float(score(np.full((1, n_rows), 1.0 / n_rows), value).mean()) for value in last}
+        again = {value: (drawn_runs[value] * score(counts, value)).sum(axis=1) for value in last}
+        worse = np.array([sign * (plain[baseline] - plain[value]) for value in others])
+        draws = np.array([sign * (again[baseline] - again[value]) for value in others])
+        spread = draws.std(axis=1, ddof=1)
+        shift = np.abs(draws - worse[:, None]) / np.where(spread > 0.0, spread, 1.0)[:, None]
+        half = np.quantile(shift.max(axis=0), 1.0 - LEVEL) * spread
+        rows += [{"score": name, "setting": value, "worse": w, "low": w - h, "high": w + h}
+                 for value, w, h in zip(others, worse, half, strict=True)]
+    return pd.DataFrame(rows)
+
+
+def at_end(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the last round."""
+    return among(table, round=table["round"].max())
+
+
+def early(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the first round at which settings are compared."""
+    return among(table, round=table["round"].min())
+
+
+def worst(table: pd.DataFrame, scores: Sequence[str], finding: bool = False,
+          every: bool = True) -> tuple[str, str]:
+    """Is the baseline surely worse in each of these scores: than every other setting, or only than some?
+
+    Of a paper's claim the verdict is PASS or NOT TESTABLE: data, step sizes, prior and rounds are not the
+    paper's, and contradict nothing. Of a finding it is FAIL where in some score it is surely not.
+    """
+    texts, verdicts = [], []
+    for name in scores:
+        one = among(table, score=name)
+        good, bad = one["low"] > 0.0, one["high"] < 0.0
+        verdicts.append(PASS if (good.all() if every else good.any()) else FAIL if finding and (
+            bad.any() if every else bad.all()) else NOT_TESTABLE)
+        texts.append(f"in {NAMES[name]} by " + ", ".join(
+            f"{row.worse:+.4f} ({row.low:+.4f} to {row.high:+.4f}) than {row.setting}"
+            for row in one.itertuples()))
+    verdict = PASS if set(verdicts) == {PASS} else FAIL if FAIL in verdicts else NOT_TESTABLE
+    words = {PASS: "It is worse", FAIL: "It is not worse", NOT_TESTABLE: "It is not for sure worse"}[verdict]
+    return verdict, (f"After {table['round'].iloc[0]} rounds it is worse {'; '.join(texts)}. {words} than "
+                     f"{'all' if every else 'some'}.")
+
+
+def claimed(table: pd.DataFrame, scores: Sequence[str], tuning: pd.DataFrame, name: str,
+            every: bool = True) -> Judgement:
+    """`worst` at the last round, and earlier in the remark.
+
+    Where a best step size lies at an end of the grid a wider one might turn the verdict: NOT TESTABLE.
+    """
+    verdict, text = worst(at_end(table), scores, every=every)
+    sooner = [number for number, one in groups(table, "round") if number < table["round"].max()
+              and worst(one, scores, every=every)[0] == PASS]
+    remark = f"After {listed([str(number) for number in sooner])} rounds it is for sure." if sooner and (
+        verdict != PASS) else ""
+    edges = among(tuning, edge=True)["setting"].tolist()
+    if not edges:
+        return Judgement(verdict, text, remark)
+    where = ", ".join(f"{name} = {value}" for value in edges)
+    numbers = text.rpartition(". ")[0]
+    return Judgement(NOT_TESTABLE, f"{numbers}. The best step size lies at an end of the grid for {where}: a "
+                     "wider one may turn it.", remark)
+
+
+def better(table: pd.DataFrame, score: str, what: str, name: str) -> tuple[str, str]:
+    """Is the baseline, `what`, surely better than the only other setting?"""
+    row = among(at_end(table), score=score).iloc[0]
+    verdict = PASS if row["high"] < 0.0 else FAIL if row["low"] > 0.0 else NOT_TESTABLE
+    words = {PASS: "it is better", FAIL: "it is worse", NOT_TESTABLE: "which is better is open"}[verdict]
+    return verdict, (f"{NAMES[score]} of {what} less that of {name} = {row['setting']}: {row['worse']:+.4f} "
+                     f"({row['low']:+.4f} to {row['high']:+.4f}); {words}.")
+
+
+def beaten(table: pd.DataFrame, score: str, name: str) -> tuple[str, str]:
+    """Is some setting surely better than the baseline, the exact predictive?"""
+    one = among(at_end(table), score=score)
+    verdict = PASS if (one["low"] > 0.0).any() else FAIL if (one["high"] < 0.0).all() else NOT_TESTABLE
+    words = {PASS: "some setting is", FAIL: "no setting is", NOT_TESTABLE: "none is for sure"}[verdict]
+    text = ", ".join(f"{row.worse:+.4f} ({row.low:+.4f} to {row.high:+.4f}) for {name} = {row.setting}"
+                     for row in one.itertuples())
+    return verdict, f"{NAMES[score]} of the exact predictive less that of the runs: {text}; {words} better."

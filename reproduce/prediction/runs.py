@@ -1,0 +1,239 @@
+"""Softmax regression on images: step sizes tuned on rows that no client holds, and scores of the average.
+
+A setting is a value of the plotted parameter (K or T) with the algorithm that a step size makes of it. Every
+setting is tuned with one chain, whose seed is its own; the curves are of other chains. All is judged on test
+rows, of which neither clients nor tuning have any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import fedsim as fs
+from fedsim import estimators
+from fedsim.engine.pool import thread_count
+
+from ..figure import note
+from ..reference import metropolis_hmc
+from .judging import compared
+
+SCORES: dict[str, Callable[[Any, Any], float]] = {
+    "accuracy": estimators.accuracy, "brier": estimators.brier_score, "ece": estimators.calibration_error,
+    "nll": estimators.log_loss}
+"""Of predicted probabilities and labels."""
+
+
+class Labelled(NamedTuple):
+    """Features (m, p), and labels (m,)."""
+
+    features: Any
+    labels: Any
+
+
+@dataclass(frozen=True)
+class Data:
+    """Training rows at their clients, as a problem; validation and test rows, which no client holds.
+
+    `title` says what the data are.
+    """
+
+    problem: Any
+    validation: Labelled
+    test: Labelled
+    title: str
+
+    @property
+    def curvature(self) -> float:
+        """Largest eigenvalue of the Hessian of f at theta = 0, where all classes are equally probable.
+
+        To six digits, so that step sizes in units of it are the same numbers on every processor: large steps
+        amplify what is beyond.
+        """
+        problem = self.problem
+        if isinstance(problem, fs.LogisticRegression):
+            gram, classes = problem.features.T @ problem.features, 4.0
+        else:
+            gram, classes = problem.features.T @ problem.features, float(problem.n_classes)
+        return float(f"{np.linalg.eigvalsh(gram)[-1] / classes + 1.0 / problem.prior_variance:.6g}")
+
+
+class Setting(NamedTuple):
+    """Value of the plotted parameter, the algorithm that a step size makes, and what is run.
+
+    Rounds, a sample after `every` of them, and the step sizes to be tried: `steps` times `unit`.
+    """
+
+    value: int
+    algorithm: Callable[[float], Any]
+    n_rounds: int
+    every: int
+    steps: Sequence[float]
+    unit: float
+
+    def gradients(self, problem: Any) -> float:
+        """Gradient evaluations of a client in a round."""
+        return self.algorithm(self.unit).costs(problem, 1)["gradient_evaluations"] / problem.n_clients
+
+
+def probabilities(problem: Any, x: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """P(y = k) at points (n, d): (n, m, C), also of two classes by logistic regression."""
+    if isinstance(problem, fs.LogisticRegression):
+        positive = 1.0 / (1.0 + np.exp(-x @ features.T))
+        return np.stack([1.0 - positive, positive], axis=-1)
+    return problem.probabilities(x, features)
+
+
+def averages(problem: Any, path: np.ndarray, features: np.ndarray, left_out: int = 0) -> np.ndarray:
+    """Posterior predictives (n, m, C) of the first 1, 2, ... samples after those `left_out`, of one chain."""
+    return estimators.predictive(probabilities(problem, path[left_out:], features), running=True)
+
+
+def scored(predictives: np.ndarray, labels: np.ndarray) -> dict[str, list[float]]:
+    """Every score of every predictive (n, m, C)."""
+    return {name: [score(one, labels) for one in predictives] for name, score in SCORES.items()}
+
+
+def together(calls: Iterable[Callable[[], Any]]) -> list[Any]:
+    """Results of calls, made on as many threads as there are processors: kernels leave Python alone."""
+    with ThreadPoolExecutor(thread_count(None)) as pool:
+        return [made.result() for made in [pool.submit(call) for call in calls]]
+
+
+def sampled(data: Data, setting: Setting, step: float, seed: int, n_chains: int) -> np.ndarray | None:
+    """Paths (n_chains, n, d) of one sample in `every` rounds; None where they diverge."""
+    note(f"{data.title}: {setting.value}, step size {step:g} times the unit, {n_chains} chains")
+    try:
+        return fs.sample_path(data.problem, setting.algorithm(step * setting.unit), setting.n_rounds,
+                              seed=seed, every=setting.every, n_chains=n_chains, threads=1,
+                              allow_unstable=True)
+    except fs.DivergedError:
+        return None
+
+
+def tuned(data: Data, settings: Sequence[Setting], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scores of one chain for every step size: of its last predictive, and at every sample.
+
+    In the first table `validation_nll` is the log loss on validation rows, a proper score, by which the step
+    size is `chosen`; `edge` marks a choice at an end of the grid. All other scores are on test rows.
+    """
+    cases = [(setting, step) for setting in settings for step in setting.steps]
+    paths = together([partial(sampled, data, setting, step, seed, 1) for setting, step in cases])
+    rows, each = [], []
+    for (setting, step), path in zip(cases, paths, strict=True):
+        if path is None:
+            continue
+        last = averages(data.problem, path[0], data.validation.features)[-1]
+        scores = pd.DataFrame(scored(averages(data.problem, path[0], data.test.features), data.test.labels))
+        labels = {"setting": setting.value, "step": step}
+        rows.append(labels | {"step_size": step * setting.unit, "validation_nll": estimators.log_loss(
+            last, data.validation.labels), **scores.iloc[-1]})
+        each.append(scores.assign(**labels, round=setting.every * np.arange(1, len(scores) + 1)))
+    table = pd.DataFrame(rows)
+    by_setting = table.groupby("setting")
+    table["chosen"] = table["validation_nll"] == by_setting["validation_nll"].transform("min")
+    at_end = (table["step"] == by_setting["step"].transform("min")) | (
+        table["step"] == by_setting["step"].transform("max"))
+    table["edge"] = table["chosen"] & at_end
+    return table, pd.concat(each, ignore_index=True)
+
+
+def run(data: Data, settings: Sequence[Setting], tuning: pd.DataFrame, seed: int,
+        n_runs: int) -> dict[int, np.ndarray]:
+    """Paths (n_runs, n, d) of every setting at its chosen step size."""
+    chosen = tuning[tuning["chosen"]].set_index("setting")["step"]
+    paths = together([partial(sampled, data, setting, float(chosen[setting.value]), seed, n_runs)
+                      for setting in settings])
+    return {setting.value: path for setting, path in zip(settings, paths, strict=True) if path is not None}
+
+
+def curves(data: Data, settings: Sequence[Setting], paths: Mapping[int, np.ndarray],
+           left_out: int = 0) -> tuple[pd.DataFrame, dict[int, dict[int, np.ndarray]]]:
+    """Scores of every run at every sample; and predictives of every setting at some rounds.
+
+    Those are {round: {setting: (n_runs, m, C)}} after a quarter of the rounds, half of them, and all.
+    """
+    rows: list[pd.DataFrame] = []
+    kept: dict[int, dict[int, list[np.ndarray]]] = {}
+    for setting in settings:
+        for number, path in enumerate(paths.get(setting.value, [])):
+            made = averages(data.problem, path, data.test.features, left_out)
+            rounds = setting.every * np.arange(left_out + 1, len(path) + 1)
+            rows.append(pd.DataFrame({"setting": setting.value, "run": number, "round": rounds,
+                                      "gradients": rounds * setting.gradients(data.problem),
+                                      **scored(made, data.test.labels)}))
+            for place in sorted({-(-len(made) // 4), -(-len(made) // 2), len(made)}):
+                at = kept.setdefault(int(rounds[place - 1]), {})
+                at.setdefault(setting.value, []).append(made[place - 1])
+    last = {number: {value: np.array(ends) for value, ends in at.items()} for number, at in kept.items()}
+    return pd.concat(rows, ignore_index=True), last
+
+
+def against(last: Mapping[int, Mapping[int, np.ndarray]], data: Data, baseline: int,
+            seed: int) -> pd.DataFrame:
+    """`compared` at those rounds."""
+    return pd.concat([compared(at, data.test.labels, baseline, seed).assign(round=number)
+                      for number, at in last.items()], ignore_index=True)
+
+
+def swept(p: Any, data: Data, cases: Sequence[Setting], baseline: int,
+          part: str) -> dict[str, pd.DataFrame]:
+    """Tables of all settings, tuned and run, with their part's name.
+
+    They are tuning, tuning_curves, curves, compared.
+    """
+    tuning, each = tuned(data, cases, p.tuning_seed)
+    table, last = curves(data, cases, run(data, cases, tuning, p.seed, p.n_runs))
+    made = {"tuning": tuning, "tuning_curves": each, "curves": table,
+            "compared": against(last, data, baseline, p.bootstrap_seed)}
+    return {name: one.assign(part=part) for name, one in made.items()}
+
+
+def stacked(parts: Sequence[Mapping[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]:
+    """The tables of all parts, one below the other."""
+    return {name: pd.concat([tables[name] for tables in parts], ignore_index=True) for name in parts[0]}
+
+
+def facts_of(data: Data, part: str) -> dict[str, Any]:
+    """What a part's data are."""
+    return {"part": part, "data": data.title, "n_train": len(data.problem.labels),
+            "n_test": len(data.test.labels), "dim": data.problem.dim, "curvature_at_0": data.curvature,
+            "smoothness": data.problem.smoothness}
+
+
+def exact_scores(data: Data, target: np.ndarray) -> dict[str, float]:
+    """Scores of the exact predictive."""
+    return {f"exact_{name}": score(target, data.test.labels) for name, score in SCORES.items()}
+
+
+def exact(data: Data, temperature: float, p: Any) -> tuple[np.ndarray, float]:
+    """Posterior predictive (m, C) by Metropolis-adjusted draws, and how far two halves of them are apart."""
+    law = data.problem.laplace(temperature)
+    made = metropolis_hmc(
+        lambda x: data.problem.potential(None, x) / temperature,
+        lambda x: data.problem.gradient(None, x) / temperature, law.sample(p.reference_chains, p.seed),
+        n_draws=p.reference_draws, seed=p.seed + 1, scale=law.cov, warmup=p.reference_warmup)
+    half = p.reference_chains // 2
+    one, other = (estimators.predictive(probabilities(
+        data.problem, part.reshape(-1, data.problem.dim), data.test.features))
+        for part in (made.draws[:, :half], made.draws[:, half:2 * half]))
+    return 0.5 * (one + other), float(variation(one, other))
+
+
+def variation(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Total variation between predictives (..., m, C), averaged over rows."""
+    gap: np.ndarray = 0.5 * np.abs(one - other).sum(axis=-1).mean(axis=-1)
+    return gap
+
+
+def distances(last: Mapping[int, np.ndarray], target: np.ndarray) -> pd.DataFrame:
+    """Total variation of every run's predictive from the exact one."""
+    rows = [{"setting": value, "run": number, "variation": gap}
+            for value, ends in last.items() for number, gap in enumerate(variation(ends, target))]
+    return pd.DataFrame(rows)

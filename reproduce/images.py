@@ -79,6 +79,11 @@ class ImageData:
             raise ValueError(f"n_train={self.n_train} must be from 1 to {n - 1}: there are {n} rows")
 
     @property
+    def is_small(self) -> bool:
+        """Are these images small, as the digits are?"""
+        return self.pixels.shape[1] <= DIGITS_SHAPE[1]
+
+    @property
     def feature_scale(self) -> float:
         """Times this, `features` lie in [0, 1]."""
         return 1.0 / self.scale

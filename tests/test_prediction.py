@@ -3,54 +3,106 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import fedsim as fs
 from fedsim import estimators
+from reproduce import images
+from reproduce.figure import BadInput
 from reproduce.prediction import data, judging, runs
 from reproduce.verdicts import FAIL, LEVEL, NOT_TESTABLE, PASS
 
-P = SimpleNamespace(split_seed=0, n_clients=10, prior_variance=1.0, batch_size=10, tuning_seed=1)
-PIXELS, LABELS, TITLE = data.pixels_of_digits()
+P = SimpleNamespace(split_seed=0, n_clients=10, prior_variance=1.0, tuning_seed=1)
+DIGITS = images.digits()
+
+
+def dealt(batch_size=10, whole=DIGITS, **options):
+    return data.dealt(whole, P, batch_size, **options)
 
 
 @pytest.mark.parametrize("by_label", [False, True])
 def test_rows_are_divided(by_label):
     """Every row is a client's, a validation or a test row, or one of fewer than N left over."""
-    numbered = np.column_stack([np.arange(len(LABELS)), PIXELS])
-    made = data.divided(numbered, LABELS, TITLE, P, by_label)
-    parts = [made.problem.features[:, 0], made.validation.features[:, 0], made.test.features[:, 0]]
+    numbers = np.arange(1797)
+    numbered = images.ImageData("numbers", np.column_stack([numbers % 256, numbers // 256]).astype(np.uint8),
+                                DIGITS.labels, 255)
+    made = dealt(whole=numbered, by_label=by_label)
+    parts = [part[:, 0] + 256 * part[:, 1].astype(int) for part in (
+        made.problem.features, made.validation.features, made.test.features)]
     together = np.concatenate(parts)
-    assert len(np.unique(together)) == len(together) and 0 <= len(LABELS) - len(together) < 10
+    assert len(np.unique(together)) == len(together) and 0 <= len(DIGITS.labels) - len(together) < 10
     assert [len(part) for part in parts[1:]] == [202, 449]
-    assert (LABELS[parts[0].astype(int)] == made.problem.labels).all()
+    for part, labels in zip(parts, (made.problem.labels, made.validation.labels, made.test.labels),
+                            strict=True):
+        assert (DIGITS.labels[part] == labels).all()
     assert set(made.problem.sizes.tolist()) == {len(parts[0]) // 10}
     held = [len(np.unique(made.problem.labels[made.problem.clients == c])) for c in range(10)]
     assert max(held) <= 3 if by_label else min(held) >= 8
 
 
-def test_two_digits_are_logistic_regression():
-    p = SimpleNamespace(**vars(P) | {"batch_size": None})
-    made = data.divided(PIXELS, LABELS, TITLE, p, digits=(3, 8))
-    assert isinstance(made.problem, fs.LogisticRegression) and set(np.unique(made.test.labels)) == {0, 1}
-    x = np.random.default_rng(1).standard_normal((2, 65))
-    chances = runs.probabilities(made.problem, x, made.test.features)
-    assert chances.shape == (2, len(made.test.labels), 2)
-    odds = np.exp(x @ made.test.features.T)
-    np.testing.assert_allclose(chances[..., 1] / chances[..., 0], odds, rtol=1e-10)
-    gram = made.problem.features.T @ made.problem.features
-    assert made.curvature == pytest.approx(np.linalg.eigvalsh(gram)[-1] / 4 + 1.0, rel=1e-5)
+def test_two_classes_move_as_logistic_regression():
+    """With half the prior variance, and the same step sizes in units of the curvature."""
+    two = DIGITS.of_classes(3, 8, "3 and 8")
+    made = dealt(None, two)
+    rows = made.problem.features * made.problem.feature_scale
+    logistic = fs.LogisticRegression(rows, made.problem.labels, made.problem.clients, prior_variance=1.0)
+    top = np.linalg.eigvalsh(rows.T @ rows)[-1] / 4.0 + 1.0
+    assert made.curvature == pytest.approx(2.0 * top, rel=1e-5)
+    cold = {"local_steps": 3, "temperature": 1e-30}
+    ours = fs.sample_path(made.problem, fs.FALD(0.5 / made.curvature, **cold), 4, seed=1)[0]
+    other = fs.sample_path(logistic, fs.FALD(1.0 / made.curvature, **cold), 4, seed=1)[0]
+    np.testing.assert_allclose(ours[:, 65:] - ours[:, :65], other, rtol=1e-9, atol=1e-12)
+    chances = made.problem.probabilities(ours, made.test.features)
+    odds = np.exp(other @ (made.test.features * made.problem.feature_scale).T)
+    np.testing.assert_allclose(chances[..., 1] / chances[..., 0], odds, rtol=1e-8)
 
 
-def test_curvature_at_zero_is_that_of_the_hessian():
-    made = data.divided(PIXELS, LABELS, TITLE, P)
+def test_a_minibatch_is_at_most_a_clients_data():
+    assert dealt(200).problem.batch_size == dealt().problem.sizes[0] == 114
+    assert dealt(100).problem.batch_size == 100 and dealt(None).problem.batch_size is None
+
+
+def few(n):
+    """The first n digits."""
+    return images.ImageData(f"{n} digits", DIGITS.pixels[:n], DIGITS.labels[:n], 16)
+
+
+@pytest.mark.parametrize(("n", "message"), [
+    (12, r"12 digits, 0 training rows dealt to 10 clients: labels has dtype int64 and shape \(0,\)"),
+    (20, r"20 digits, 10 training rows dealt to 10 clients: labels: class 3 has no rows"),
+])
+def test_too_few_rows_are_refused_by_name(n, message):
+    with pytest.raises(BadInput, match=message):
+        dealt(whole=few(n))
+
+
+def test_which_data_are_used(monkeypatch):
+    given = {"mnist": DIGITS, "fashion": None}
+    monkeypatch.setattr(data, "idx_set", lambda folder, files: given[folder] if files else None)
+    assert data.chosen("quick", {"a": ""}, ["mnist", "fashion"]) == {"mnist": DIGITS}
+    stand_in = data.chosen("quick", {}, ["mnist", "fashion"])
+    assert [one.name for one in stand_in.values()] == [
+        "digits (8 x 8, 1,797 real digits) in place of MNIST and Fashion-MNIST"]
+    assert data.chosen("paper", {}, ["fashion"])[data.STAND_IN].name == (
+        "MNIST, 5,000 of 60,000 in place of Fashion-MNIST")
+
+
+def test_no_exact_predictive_in_many_dimensions(monkeypatch):
+    monkeypatch.setattr(runs, "MOST_EXACT", 649)
+    assert runs.exact(dealt(), 1.0, P) == (None, {})
+
+
+def test_curvature_at_zero_is_that_of_the_hessian(monkeypatch):
+    monkeypatch.setattr(runs, "ROWS_AT_A_TIME", 500)
+    made = dealt()
     top = np.linalg.eigvalsh(made.problem.hessian(np.zeros(650)))[-1]
     assert made.curvature == pytest.approx(top, rel=1e-5) and len(str(made.curvature)) <= 7
 
 
 def test_averages_are_of_probabilities():
-    made = data.divided(PIXELS, LABELS, TITLE, P)
+    made = dealt()
     path = np.random.default_rng(2).standard_normal((3, 650))
     each = made.problem.probabilities(path, made.test.features)
     found = runs.averages(made.problem, path, made.test.features)
@@ -60,7 +112,7 @@ def test_averages_are_of_probabilities():
 
 
 def test_tuning_sees_validation_rows_alone():
-    made = data.divided(PIXELS, LABELS, TITLE, P)
+    made = dealt()
     case = [runs.Setting(1, fs.FALD, 10, 5, [0.1, 1.0, 3.0], 1.0 / made.curvature)]
     tuning, each = runs.tuned(made, case, P.tuning_seed)
     assert len(tuning) == 3 and len(each) == 6
@@ -123,4 +175,24 @@ def test_a_worse_setting_is_found_and_an_equal_one_is_not():
     found = [judging.worst(table, scores, finding=True)[0] for table in tables.values()]
     assert found == [PASS, NOT_TESTABLE, FAIL]
     assert judging.worst(tables["better"], scores)[0] == NOT_TESTABLE  # of a claim
-    assert judging.better(tables["better"], "nll", "1", "K")[0] == PASS
+    inside, outside = (pd.DataFrame({"setting": [2], "edge": [edge]}) for edge in (False, True))
+    assert judging.better(tables["better"], inside, "nll", "1", "K")[0] == PASS
+    assert judging.better(tables["better"], outside, "nll", "1", "K")[0] == NOT_TESTABLE
+
+
+def test_all_data_sets_have_to_agree():
+    facts = pd.DataFrame({"set": ["m", "m", "f"], "data": ["MNIST", "MNIST", "Fashion"]})
+    wanted = pd.DataFrame({"set": ["m", "f"], "verdict": [PASS, NOT_TESTABLE]})
+
+    def judge(own):
+        return own["wanted"]["verdict"].item(), f"So it is ({len(own['facts'])})."
+
+    def judged(*verdicts, sets=()):
+        return judging.on_sets({"facts": facts, "wanted": wanted.assign(verdict=verdicts)}, judge, sets)
+
+    assert judged(PASS, PASS) == (PASS, "MNIST. So it is (2). Fashion. So it is (1).", "")
+    assert judged(PASS, NOT_TESTABLE).verdict == NOT_TESTABLE and judged(NOT_TESTABLE, FAIL).verdict == FAIL
+    assert judged(PASS, NOT_TESTABLE, sets=["m"]) == (PASS, "MNIST. So it is (2).", "")
+    found = judged(PASS, PASS, sets=["kmnist"])
+    assert found.verdict == NOT_TESTABLE
+    assert found.why == "The data are MNIST and Fashion: give kmnist with --data."

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from .. import plot
 from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, Unjudged, settings
+from ..images import usual_names
 from ..prediction import data as rows, drawing as shown, judging, runs
-from ..tables import among
 from ..verdicts import ROWS, Judgement
 from . import images
 
@@ -19,12 +21,14 @@ PAPER = "FA-HMC figures 3 and 4, with the bands of S1 and S2"
 REPRODUCES = ("FA-HMC 3", "FA-HMC 4", "FA-HMC S1", "FA-HMC S2")
 SHOWS = ("Accuracy, Brier score, calibration error and log likelihood of averaged predictions of a softmax "
          "regression against communication rounds, mean and standard deviation of five runs.")
-COST = {"tiny": "10 s", "quick": "50 s", "paper": "1 h (estimate), reduced"}
+COST = {"tiny": "10 s", "quick": "30 s; 10 min (estimate) with --data", "paper": "1 h (estimate), reduced"}
+FASHION = "fashion"
+DATA = usual_names(FASHION)
 SCORES = ("accuracy", "brier", "ece", "nll")
 PARTS = {"leapfrog steps": ("K", "3"), "local steps": ("T", "4")}
 PARAMETERS = [
     *images.SETTING,
-    Parameter("batch_size", 50, "ours", "section 5.3 has 1000, of 6,000 data a client; here it has 114"),
+    *images.BATCHES,
     Parameter("n_runs", ByScale(2, 5, 5), "paper", "section 5.3: 5 independent runs in each setting"),
     Parameter("leapfrogs", ByScale([1, 5], [1, 5, 10, 20], [1, 10, 50]), "ours", "K of figure 3; the paper "
               "has 1, 10, 50, 100"),
@@ -41,16 +45,17 @@ PARAMETERS = [
 ]
 
 
-def compute(scale: str) -> Tables:
+def compute(scale: str, files: Mapping[str, Path]) -> Tables:
     """Tables: tuning, tuning_curves, curves, compared, facts; the part is what is varied."""
     p = settings(PARAMETERS, scale)
-    data = rows.divided(*rows.pixels_of_digits(), p)
-    target, floor = runs.exact(data, 1.0, p)
+    (name, chosen), = rows.chosen(scale, files, [FASHION]).items()
+    data = rows.dealt(chosen, p, images.batch_size(p, chosen))
+    _, exact = runs.exact(data, 1.0, p)
     cases = {"leapfrog steps": images.by_leapfrogs(p, data, p.leapfrogs, p.local_steps_3, p.rounds_3),
              "local steps": images.by_local_steps(p, data, p.local_steps, p.leapfrogs_4, p.rounds_4)}
     tables = runs.stacked([runs.swept(p, data, settings, 1, part) for part, settings in cases.items()])
-    facts = runs.exact_scores(data, target) | {"floor": floor}
-    return tables | {"facts": pd.DataFrame([runs.facts_of(data, part) | facts for part in PARTS])}
+    tables["facts"] = pd.DataFrame([runs.facts_of(data, part) | exact for part in PARTS])
+    return {table: one.assign(set=name) for table, one in tables.items()}
 
 
 def draw(tables: Tables) -> Drawing:
@@ -63,20 +68,19 @@ def draw(tables: Tables) -> Drawing:
         shown.against_gradients(row[4], tables, part, name, f"figure {number} by computation")
         plot.legend_below(row[4], 2)
     facts = tables["facts"].iloc[0]
-    drawing.suptitle(f"{facts['data']} in place of Fashion-MNIST, 10 clients, parts drawn at random, shared "
-                     "momentum; means and standard deviations of runs")
+    drawing.suptitle(f"{facts['data']}, 10 clients, parts drawn at random, shared momentum; means and "
+                     "standard deviations of runs")
     return drawing
 
 
 def judge_worst(tables: Tables, part: str, score: str) -> Judgement:
     """Is the setting 1 the worst, with the best step sizes inside the grid?"""
-    return judging.claimed(among(tables["compared"], part=part), [score], among(tables["tuning"], part=part),
-                           PARTS[part][0])
+    return images.claimed(tables, part, [score], PARTS[part][0])
 
 
-def judge_here(tables: Tables, part: str, score: str) -> tuple[str, str]:
+def judge_here(tables: Tables, part: str, score: str) -> Judgement:
     """The same after a quarter of the rounds, on the data at hand."""
-    return judging.worst(judging.early(among(tables["compared"], part=part)), [score], finding=True)
+    return images.here(tables, part, [score])
 
 
 def _each(part: str, place: str, scores: tuple[str, ...], context: str = "") -> list[Claim | Finding]:
@@ -87,8 +91,8 @@ def _each(part: str, place: str, scores: tuple[str, ...], context: str = "") -> 
         made += [Claim(f"With the same number of rounds {what}.", place,
                        partial(judge_worst, part=part, score=score), f"worst_{score}_{number}", ROWS,
                        images.OURS + context),
-                 Finding(f"On digits, after a quarter of the rounds, {what}.", place,
-                         partial(judge_here, part=part, score=score), f"digits_{score}_{number}", ROWS)]
+                 Finding(f"On the data at hand, after a quarter of the rounds, {what}.", place,
+                         partial(judge_here, part=part, score=score), f"early_{score}_{number}", ROWS)]
     return made
 
 

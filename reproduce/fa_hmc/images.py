@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import fedsim as fs
 
-from ..figure import ByScale, Parameter
-from ..prediction import runs
+from ..figure import ByScale, Parameter, Tables
+from ..images import ImageData
+from ..prediction import judging, runs
+from ..tables import among
+from ..verdicts import Judgement
 
 SETTING = [
     Parameter("n_clients", 10, "paper", "section 5.3: N = 10 equal parts, drawn at random"),
@@ -27,8 +31,14 @@ REFERENCE = [
     Parameter("reference_draws", ByScale(10, 30, 100), "ours", "of each of them"),
     Parameter("reference_warmup", 10, "ours", "draws left out, from starts of the Laplace law"),
 ]
-OURS = ("Intervals are of test rows and runs drawn again. Data, prior, step sizes and number of rounds are "
-        "ours, so that nothing here can contradict the sentence. Section 5 has a synchronization every T "
+BATCHES = [
+    Parameter("batch_size", 200, "ours", "section 5 has 1000, of 6,000 data a client: a reduction; all of a "
+              "client's, where it has fewer"),
+    Parameter("digits_batch_size", 50, "ours", "of digits, of which a client has 114"),
+]
+OURS = ("Intervals are of test rows and runs drawn again. Prior, step sizes and number of rounds, which are "
+        "not printed, are ours, and so are the data where --data gives none: nothing here can contradict the "
+        "sentence. Section 5 has a synchronization every T "
         "leapfrog steps; here, as in Algorithm 3, after T iterations of K leapfrog steps.")
 
 
@@ -46,3 +56,22 @@ def by_local_steps(p: Any, data: runs.Data, local_steps: list[int], leapfrogs: i
     return [runs.Setting(t, partial(fs.FAHMC, leapfrog_steps=leapfrogs, local_steps=t,
                                     shared_noise=p.shared_noise),
                          n_rounds, p.every, p.steps, data.curvature**-0.5) for t in local_steps]
+
+
+def batch_size(p: Any, images: ImageData) -> int:
+    """Of digits, or of larger images."""
+    return p.digits_batch_size if images.is_small else p.batch_size
+
+
+def claimed(tables: Tables, part: str, scores: Sequence[str], name: str, every: bool = True) -> Judgement:
+    """`judging.claimed` of the settings of a part, whose letter is `name`."""
+    own = {table: among(tables[table], part=part) for table in ("facts", "compared", "tuning")}
+    return judging.on_sets(own, lambda one: judging.claimed(one["compared"], scores, one["tuning"], name,
+                                                            every))
+
+
+def here(tables: Tables, part: str, scores: Sequence[str], every: bool = True) -> Judgement:
+    """Is the setting 1 the worst of a part after a quarter of the rounds, on the data at hand?"""
+    own = {table: among(tables[table], part=part) for table in ("facts", "compared")}
+    return judging.on_sets(own, lambda one: judging.worst(judging.early(one["compared"]), scores,
+                                                          finding=True, every=every))

@@ -1,47 +1,61 @@
-"""Rows of data divided among clients, validation and test."""
+"""Image data for a figure: which it uses, and their rows dealt to clients, validation and test."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import fedsim as fs
 
+from ..figure import BadInput
+from ..images import SETS, ImageData, digits, idx_set, mnist_5k
 from .runs import Data, Labelled
 
-TEST_SHARE, VALIDATION_SHARE = 0.25, 0.15
-"""Of all rows, where there are no test rows of their own; and of those that are left."""
+STAND_IN = "stand-in"
 
 
-def divided(features: np.ndarray, labels: np.ndarray, title: str, p: Any, by_label: bool = False,
-            digits: tuple[int, int] | None = None) -> Data:
-    """Divide the rows in a random order; `by_label` sorts clients' rows by label before they are dealt.
+def stand_in(scale: str, in_place_of: str) -> ImageData:
+    """Scikit-learn's digits; at paper scale, 5,000 images of MNIST."""
+    return mnist_5k(in_place_of) if scale == "paper" else digits(in_place_of)
 
-    `digits` are two labels, to be told apart by logistic regression.
+
+def chosen(scale: str, files: Mapping[str, Path], folders: Sequence[str]) -> dict[str, ImageData]:
+    """The data sets of these `folders` that `--data` gave, by folder; without any, a stand-in for all."""
+    given = {folder: idx_set(folder, files) for folder in folders}
+    found = {folder: images for folder, images in given.items() if images is not None}
+    return found or {STAND_IN: stand_in(scale, " and ".join(SETS[folder] for folder in folders))}
+
+
+def dealt(images: ImageData, p: Any, batch_size: int | None, by_label: bool = False) -> Data:
+    """Deal the rows in a random order; `by_label` sorts clients' rows by label before they are dealt.
+
+    A minibatch has at most all rows of a client. Two classes have half the prior variance: the difference of
+    their vectors then moves as the only one of logistic regression does, at step sizes in units of the
+    curvature.
+
+    Raises
+    ------
+    BadInput
+        Naming the data, where a client has no row or a class has none among the training rows.
     """
-    if digits is not None:
-        kept = np.isin(labels, digits)
-        features, labels = features[kept], (labels[kept] == digits[1]).astype(np.int64)
-    order = np.random.default_rng(p.split_seed).permutation(len(labels))
-    n_test = round(TEST_SHARE * len(labels))
-    n_validation = round(VALIDATION_SHARE * (len(labels) - n_test))
-    test, validation, train = np.split(order, [n_test, n_test + n_validation])
-    train = train[:len(train) // p.n_clients * p.n_clients]  # parts of equal size
+    train, validation, test = images.divided(p.split_seed)
+    size = len(train) // p.n_clients
+    train = train[:size * p.n_clients]  # parts of equal size
+    features, labels = images.features, images.labels
     if by_label:
         train = train[np.argsort(labels[train], kind="stable")]
-    clients = np.repeat(np.arange(p.n_clients), len(train) // p.n_clients)
-    options = {"prior_variance": p.prior_variance, "batch_size": p.batch_size}
-    make = fs.SoftmaxRegression if digits is None else fs.LogisticRegression
-    problem = make(features[train], labels[train], clients, **options)
+    n_classes = int(labels.max(initial=0)) + 1
+    try:
+        problem = fs.SoftmaxRegression(
+            features[train], labels[train], np.repeat(np.arange(p.n_clients), size), n_classes=n_classes,
+            feature_scale=images.feature_scale,
+            batch_size=None if batch_size is None else min(batch_size, size),
+            prior_variance=p.prior_variance / 2.0 if n_classes == 2 else p.prior_variance)
+    except ValueError as error:
+        raise BadInput(f"{images.name}, {len(train)} training rows dealt to {p.n_clients} clients: "
+                       f"{error}") from None
     return Data(problem, Labelled(features[validation], labels[validation]),
-                Labelled(features[test], labels[test]), title)
-
-
-def pixels_of_digits() -> tuple[np.ndarray, np.ndarray, str]:
-    """Scikit-learn's digits in [0, 1] with an intercept (1797, 65), labels, and what they are."""
-    from sklearn.datasets import load_digits
-
-    found = load_digits()
-    features = np.column_stack([found.data / 16.0, np.ones(len(found.data))])
-    return features, found.target.astype(np.int64), "digits (8 x 8, 1,797 real digits)"
+                Labelled(features[test], labels[test]), images.name, images.is_paper)

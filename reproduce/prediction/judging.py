@@ -7,13 +7,15 @@ the largest standardised deviation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fedsim.laws.predictions import N_BINS
 
+from ..claims import Tables
 from ..tables import among, groups, listed
 from ..verdicts import FAIL, LEVEL, NOT_TESTABLE, PASS, Judgement
 
@@ -61,7 +63,7 @@ def compared(last: Mapping[int, np.ndarray], labels: np.ndarray, baseline: int, 
     for name, sign in WORSE.items():
         def score(weights: np.ndarray, value: int, score: str = name) -> np.ndarray:
             """Of each run, for each row of weights of the data: (draws, n_runs)."""
-            sums = np.einsum("dm,rmp->drp", weights, parts[value][score])
+            sums = np.tensordot(weights, parts[value][score], axes=(1, 1))
             return np.abs(sums).sum(axis=2)
 
         plain = {value: float(score(np.full((1, n_rows), 1.0 / n_rows), value).mean()) for value in last}
@@ -122,23 +124,54 @@ def claimed(table: pd.DataFrame, scores: Sequence[str], tuning: pd.DataFrame, na
     edges = among(tuning, edge=True)["setting"].tolist()
     if not edges:
         return Judgement(verdict, text, remark)
+    return Judgement(NOT_TESTABLE, f"{text.rpartition('. ')[0]}. {_at_edge(edges, name)}", remark)
+
+
+def _at_edge(edges: Sequence[int], name: str) -> str:
     where = ", ".join(f"{name} = {value}" for value in edges)
-    numbers = text.rpartition(". ")[0]
-    return Judgement(NOT_TESTABLE, f"{numbers}. The best step size lies at an end of the grid for {where}: a "
-                     "wider one may turn it.", remark)
+    return f"The best step size lies at an end of the grid for {where}: a wider one may turn it."
 
 
-def better(table: pd.DataFrame, score: str, what: str, name: str) -> tuple[str, str]:
-    """Is the baseline, `what`, surely better than the only other setting?"""
+def by_set(tables: Tables) -> dict[str, Tables]:
+    """The rows of every data set, by its name as it has to be printed."""
+    facts = tables["facts"].drop_duplicates("set")
+    return {str(data): {name: among(table, set=one) for name, table in tables.items()}
+            for one, data in zip(facts["set"], facts["data"], strict=True)}
+
+
+def on_sets(tables: Tables, judge: Callable[[Tables], Any], sets: Sequence[str] = ()) -> Judgement:
+    """`judge` on the rows of every data set, of those named where `sets` names some; all must agree to PASS.
+
+    The reason begins with the name of the data.
+    """
+    every = by_set(tables)
+    used = {name: own for name, own in every.items() if not sets or own["facts"]["set"].iloc[0] in sets}
+    if not used:
+        return Judgement(NOT_TESTABLE, f"The data are {listed(list(every))}: give {sets[0]} with --data.")
+    found = [Judgement(*judge(own)) for own in used.values()]
+    verdicts = {one.verdict for one in found}
+    verdict = PASS if verdicts == {PASS} else FAIL if FAIL in verdicts else NOT_TESTABLE
+    why = " ".join(f"{name}. {one.why}" for name, one in zip(used, found, strict=True))
+    return Judgement(verdict, why, " ".join(one.remark for one in found if one.remark))
+
+
+def better(table: pd.DataFrame, tuning: pd.DataFrame, score: str, what: str, name: str) -> tuple[str, str]:
+    """Is the baseline, `what`, surely better than the only other setting, with step sizes inside the grid?"""
     row = among(at_end(table), score=score).iloc[0]
     verdict = PASS if row["high"] < 0.0 else FAIL if row["low"] > 0.0 else NOT_TESTABLE
     words = {PASS: "it is better", FAIL: "it is worse", NOT_TESTABLE: "which is better is open"}[verdict]
-    return verdict, (f"{NAMES[score]} of {what} less that of {name} = {row['setting']}: {row['worse']:+.4f} "
-                     f"({row['low']:+.4f} to {row['high']:+.4f}); {words}.")
+    text = (f"{NAMES[score]} of {what} less that of {name} = {row['setting']}: {row['worse']:+.4f} "
+            f"({row['low']:+.4f} to {row['high']:+.4f})")
+    edges = among(tuning, edge=True)["setting"].tolist()
+    if edges:
+        return NOT_TESTABLE, f"{text}. {_at_edge(edges, name)}"
+    return verdict, f"{text}; {words}."
 
 
 def beaten(table: pd.DataFrame, score: str, name: str) -> tuple[str, str]:
     """Is some setting surely better than the baseline, the exact predictive?"""
+    if table.empty:
+        return NOT_TESTABLE, "There is no exact predictive in so many dimensions."
     one = among(at_end(table), score=score)
     verdict = PASS if (one["low"] > 0.0).any() else FAIL if (one["high"] < 0.0).all() else NOT_TESTABLE
     words = {PASS: "some setting is", FAIL: "no setting is", NOT_TESTABLE: "none is for sure"}[verdict]

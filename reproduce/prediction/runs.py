@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,11 @@ SCORES: dict[str, Callable[[Any, Any], float]] = {
 """Of predicted probabilities and labels."""
 
 
+ROWS_AT_A_TIME = 5000
+MOST_EXACT = 2000
+"""Dimensions in which the exact predictive is sampled, by chains that move by the Laplace law."""
+
+
 class Labelled(NamedTuple):
     """Features (m, p), and labels (m,)."""
 
@@ -41,15 +46,16 @@ class Labelled(NamedTuple):
 class Data:
     """Training rows at their clients, as a problem; validation and test rows, which no client holds.
 
-    `title` says what the data are.
+    `title` says what the data are, `is_paper` whether they are those that the paper names.
     """
 
     problem: Any
     validation: Labelled
     test: Labelled
     title: str
+    is_paper: bool = False
 
-    @property
+    @cached_property
     def curvature(self) -> float:
         """Largest eigenvalue of the Hessian of f at theta = 0, where all classes are equally probable.
 
@@ -57,11 +63,10 @@ class Data:
         amplify what is beyond.
         """
         problem = self.problem
-        if isinstance(problem, fs.LogisticRegression):
-            gram, classes = problem.features.T @ problem.features, 4.0
-        else:
-            gram, classes = problem.features.T @ problem.features, float(problem.n_classes)
-        return float(f"{np.linalg.eigvalsh(gram)[-1] / classes + 1.0 / problem.prior_variance:.6g}")
+        parts = np.array_split(problem.features, -(-len(problem.features) // ROWS_AT_A_TIME))
+        gram = sum(rows.T @ rows for rows in (problem.feature_scale * part.astype(float) for part in parts))
+        top = np.linalg.eigvalsh(gram)[-1] / problem.n_classes
+        return float(f"{top + 1.0 / problem.prior_variance:.6g}")
 
 
 class Setting(NamedTuple):
@@ -82,17 +87,9 @@ class Setting(NamedTuple):
         return self.algorithm(self.unit).costs(problem, 1)["gradient_evaluations"] / problem.n_clients
 
 
-def probabilities(problem: Any, x: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """P(y = k) at points (n, d): (n, m, C), also of two classes by logistic regression."""
-    if isinstance(problem, fs.LogisticRegression):
-        positive = 1.0 / (1.0 + np.exp(-x @ features.T))
-        return np.stack([1.0 - positive, positive], axis=-1)
-    return problem.probabilities(x, features)
-
-
 def averages(problem: Any, path: np.ndarray, features: np.ndarray, left_out: int = 0) -> np.ndarray:
     """Posterior predictives (n, m, C) of the first 1, 2, ... samples after those `left_out`, of one chain."""
-    return estimators.predictive(probabilities(problem, path[left_out:], features), running=True)
+    return estimators.predictive(problem.probabilities(path[left_out:], features), running=True)
 
 
 def scored(predictives: np.ndarray, labels: np.ndarray) -> dict[str, list[float]]:
@@ -202,28 +199,32 @@ def stacked(parts: Sequence[Mapping[str, pd.DataFrame]]) -> dict[str, pd.DataFra
 
 def facts_of(data: Data, part: str) -> dict[str, Any]:
     """What a part's data are."""
-    return {"part": part, "data": data.title, "n_train": len(data.problem.labels),
-            "n_test": len(data.test.labels), "dim": data.problem.dim, "curvature_at_0": data.curvature,
+    return {"part": part, "data": data.title, "papers_data": data.is_paper,
+            "n_train": len(data.problem.labels), "n_test": len(data.test.labels), "dim": data.problem.dim,
+            "batch_size": data.problem.batch_size or 0, "curvature_at_0": data.curvature,
             "smoothness": data.problem.smoothness}
 
 
-def exact_scores(data: Data, target: np.ndarray) -> dict[str, float]:
-    """Scores of the exact predictive."""
-    return {f"exact_{name}": score(target, data.test.labels) for name, score in SCORES.items()}
+def exact(data: Data, temperature: float, p: Any) -> tuple[np.ndarray | None, dict[str, float]]:
+    """Posterior predictive (m, C) by Metropolis-adjusted draws, and its scores.
 
-
-def exact(data: Data, temperature: float, p: Any) -> tuple[np.ndarray, float]:
-    """Posterior predictive (m, C) by Metropolis-adjusted draws, and how far two halves of them are apart."""
+    They have the `floor`: how far two halves of the draws are apart. In more dimensions than `MOST_EXACT`
+    there is none, and no score.
+    """
+    if data.problem.dim > MOST_EXACT:
+        return None, {}
     law = data.problem.laplace(temperature)
     made = metropolis_hmc(
         lambda x: data.problem.potential(None, x) / temperature,
         lambda x: data.problem.gradient(None, x) / temperature, law.sample(p.reference_chains, p.seed),
         n_draws=p.reference_draws, seed=p.seed + 1, scale=law.cov, warmup=p.reference_warmup)
     half = p.reference_chains // 2
-    one, other = (estimators.predictive(probabilities(
-        data.problem, part.reshape(-1, data.problem.dim), data.test.features))
+    one, other = (estimators.predictive(data.problem.probabilities(
+        part.reshape(-1, data.problem.dim), data.test.features))
         for part in (made.draws[:, :half], made.draws[:, half:2 * half]))
-    return 0.5 * (one + other), float(variation(one, other))
+    target = 0.5 * (one + other)
+    scores = {f"exact_{name}": score(target, data.test.labels) for name, score in SCORES.items()}
+    return target, scores | {"floor": float(variation(one, other))}
 
 
 def variation(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from fedsim.data.libsvm import Labelled
 from reproduce.discovery import figures
 from reproduce.figure import BadInput, settings
 from reproduce.stale import adult
+from reproduce.verdicts import NOT_TESTABLE
 
 FIGURES = ["stale_fig2_logistic", "stale_fig3_logistic", "stale_fig4_logistic", "stale_figs6_11_logistic"]
 QUICK = settings(adult.PARAMETERS, "quick")
@@ -87,11 +88,26 @@ def test_half_of_the_files_or_a_broken_one_is_refused(files):
     with pytest.raises(BadInput, match=r"a9a\.t is missing beside a9a"):
         next(adult.adults(QUICK, {"a9a": paths["a9a"]}))
     text = paths["a9a.t"].read_text()
-    paths["a9a.t"].write_text(text[:text.rindex("\n", 0, -1) + 1])
-    with pytest.raises(BadInput, match=r"a9a\.t ends after line 29; expected n_rows=30"):
-        next(adult.adults(QUICK, paths))
     paths["a9a.t"].write_text(text.replace(":1", ":one", 1))
     with pytest.raises(BadInput, match=r"a9a\.t, line 1: value 'one'"):
+        next(adult.adults(QUICK, paths))
+
+
+def test_other_rows_are_read_and_called_so(files):
+    paths = files[1]
+    text = paths["a9a"].read_text()
+    paths["a9a"].write_text(text[:text.rindex("\n", 0, -1) + 1])
+    found = list(adult.adults(QUICK, paths))
+    assert {one.source for one in found} == {"39 and 30 rows of --data, NOT THE PAPER'S DATA"}
+    assert {len(one.train.labels) for one in found} == {39}
+    assert "NOT THE PAPER'S DATA" in adult.data_text(adult.data_table(found))
+    figure = figures()["stale_fig2_logistic"]
+    tables = figure.compute("tiny", paths)
+    for claim in figure.claims(tables):
+        assert claim["verdict"] == NOT_TESTABLE and "rows of --data, NOT THE PAPER'S DATA" in claim["why"]
+    assert any("NOT THE PAPER'S DATA" in one["why"] for one in figure.findings(tables))
+    paths["a9a"].write_text("\n".join(text.split("\n")[:9]) + "\n")
+    with pytest.raises(BadInput, match="a9a has 9 rows; expected at least 10, those of a minibatch"):
         next(adult.adults(QUICK, paths))
 
 

@@ -57,9 +57,10 @@ def breast_cancer() -> Data:
 
 
 def standardised(features: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:
-    """Columns with mean 0 and variance 1, in the units of `like` if given."""
+    """Columns with mean 0 and variance 1, in the units of `like` if given; a constant one becomes 0 there."""
     base = features if like is None else like
-    return (features - base.mean(axis=0)) / base.std(axis=0)
+    spread = base.std(axis=0)
+    return (features - base.mean(axis=0)) / np.where(np.ptp(base, axis=0) > 0.0, spread, 1.0)
 
 
 def with_intercept(features: np.ndarray) -> np.ndarray:

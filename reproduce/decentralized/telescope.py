@@ -1,4 +1,4 @@
-"""DE-SGLD figures 9 and 10: accuracy along iterations on the MAGIC telescope's data, or a stand-in.
+"""DE-SGLD figures 9 and 10: accuracy along iterations on the MAGIC telescope's data, or on stand-ins.
 
 Minibatches are scaled in both ways that the paper may mean: "unbiased" multiplies a minibatch's sum by
 n_i / b, as its section 5 defines it; "batch_sum" leaves the factor out.
@@ -13,28 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from scipy.special import expit
 
 import fedsim as fs
-from fedsim.data.magic import N_FEATURES, N_ROWS, read_magic
+from fedsim.data.magic import N_ROWS
 from fedsim.stability.search import stability_radius
 
-from .. import plot
-from ..data import read
-from ..figure import ByScale, Claim, Drawing, Finding, Panel, Parameter, Tables, note, settings
+from ..figure import ByScale, Claim, Finding, Panel, Parameter, Tables, note, settings
 from ..surrogate import surrogate
-from ..tables import among
+from ..tables import among, listed
 from ..verdicts import DATA_SETS, FAIL, MIN_SETS, NOT_TESTABLE, PASS, REPLICAS, Judgement, shares, unanimous
 from . import claims, logistic, logistic_drawing as drawn, logistic_figures as shared
 from .shared import CONNECTED, NETWORKS, algorithm_on, empty, method_of, printed, tables_of
+from .telescope_data import DIGITS, FILE, REAL, Source, sources
+from .telescope_drawing import PARTS, SCALINGS, draw, names_of
 
-FILE = "magic04.data"
-STAND_IN = "SYNTHETIC STAND-IN"
-REAL = "MAGIC telescope"
-SCALINGS = ("unbiased", "batch_sum")
-PARTS = ("training", "test")
-NAMES = {"unbiased": "sum times $n_i/b$", "batch_sum": "minibatch sum"}
 SPOKEN = {"unbiased": "with n_i/b as defined", "batch_sum": "with the minibatch's sum"}
 LOOSE = {"curves": ("scaling", "unbiased", 0.03), "contrasts": ("scaling", "unbiased", 0.08)}
 """With n_i / b runs are unstable near the mode; a curve has 100 runs, a contrast 10."""
@@ -42,11 +34,12 @@ SHARED = [
     Parameter("n_clients", 6, "paper", "section 5.3: 6 parts"),
     Parameter("batch_size", 100, "paper", "figures 9 and 10: b = 100; drawn with replacement"),
     shared.N_RUNS,
-    Parameter("n_data_sets", MIN_SETS, "ours", "stand-ins, or splits of the file; curves are of the first"),
+    Parameter("n_data_sets", MIN_SETS, "ours", "synthetic stand-ins, or splits of given rows; curves are of "
+              "the first"),
     shared.N_SET_RUNS,
     Parameter("test_share", 0.1, "paper", "section 5.3: test data have 10% of the data points"), shared.PRIOR,
     Parameter("n_data", ByScale(1900, N_ROWS, N_ROWS), "ours",
-              "rows of the stand-in, or the first so many of the file in the order of `split_seed`"),
+              "rows of the synthetic stand-in; at most so many of given ones, in the order of `split_seed`"),
     Parameter("n_rounds", ByScale(20, 200, 1000), "ours", "iterations; not printed"),
     Parameter("every", ByScale(2, 4, 10), "ours", "iterations between two accuracies"),
     Parameter("features", "standardised on the training data, with an intercept", "ours",
@@ -54,26 +47,9 @@ SHARED = [
     Parameter("scalings", list(SCALINGS), "ours", "n_i / b times a minibatch's sum, as defined, or the sum"),
     Parameter("agent", 0, "ours", "the paper's is randomly picked"), shared.START, shared.LABEL_SIGN,
     Parameter("split_seed", 0, "ours", "of split and dealing; the next one has the next seed"),
-    Parameter("data_seed", 0, "ours", "of the stand-in, likewise"),
+    Parameter("data_seed", 0, "ours", "of the synthetic stand-in, likewise"),
     Parameter("seed", 1, "ours", "of the runs, likewise"),
 ]
-
-
-def stand_in(n_data: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Features (n, 10) and labels, two thirds of them 1 as in the telescope's data; not those data.
-
-    Three factors and noise of their own make ten correlated features, half of them skewed; the label's
-    logit is linear in them but for a product of two factors, which no linear classifier sees, so that
-    about three quarters can be classified rightly.
-    """
-    rng = np.random.default_rng(seed)
-    factors = rng.standard_normal((n_data, 3))
-    raw = factors @ rng.standard_normal((3, N_FEATURES)) + 0.7 * rng.standard_normal((n_data, N_FEATURES))
-    raw /= np.sqrt(raw.var(axis=0))
-    features = np.where(np.arange(N_FEATURES) < N_FEATURES // 2, np.exp(0.7 * raw), raw)
-    scores = logistic.standardised(features) @ (0.5 * rng.standard_normal(N_FEATURES))
-    logits = 1.5 * scores / scores.std() + 1.2 * factors[:, 0] * factors[:, 1]
-    return features, (rng.random(n_data) < expit(logits + 0.95)).astype(np.float64)
 
 
 def parts_of(p: Any, data: logistic.Data, number: int) -> dict[str, logistic.Data]:
@@ -104,19 +80,30 @@ def local_radius(problem: fs.LogisticRegression, network: str, p: Any) -> float:
 
 
 def compute(p: Any, files: Mapping[str, Path]) -> Tables:
-    """Tables: curves, contrasts, stability, hypotheses, assumptions, setting."""
-    telescope = logistic.Data(*read(read_magic, files[FILE]), REAL) if FILE in files else None
+    """Tables: curves, contrasts, stability, hypotheses, assumptions, setting.
+
+    Data sets are counted over all sources: those of the second begin with number `p.n_data_sets`.
+    """
     rows = empty("curves", "contrasts", "stability", "hypotheses", "assumptions", "setting")
-    for number in range(p.n_data_sets):
-        data = telescope or logistic.Data(*stand_in(p.n_data, p.data_seed + number), STAND_IN)
-        parts = parts_of(p, data, number)
-        for scaling in SCALINGS:
-            _add_runs(rows, p, number, parts, scaling)
-        exact = logistic.on_agents(parts["training"], p, number)
-        logistic.add_hypotheses(rows, p, number, exact)
-        if number == 0:
-            rows["setting"].append(_setting(p, parts, exact))
+    for place, source in enumerate(sources(p, files)):
+        for number in range(p.n_data_sets):
+            _add_data_set(rows, p, source, number, place * p.n_data_sets + number)
     return tables_of(rows)
+
+
+def _add_data_set(rows: logistic.Rows, p: Any, source: Source, number: int, data_set: int) -> None:
+    """Everything about a source's data of a number."""
+    own, parts = empty(*rows), parts_of(p, source.data(number), number)
+    for scaling in SCALINGS:
+        _add_runs(own, p, number, parts, scaling)
+    exact = logistic.on_agents(parts["training"], p, number)
+    logistic.add_hypotheses(own, p, number, exact)
+    if number == 0:
+        own["setting"].append({"mark": source.mark, "units": source.units} | _setting(p, parts, exact))
+    for name, some in own.items():
+        for row in some:
+            labels = {"source": source.name, "data_set": data_set}
+            rows[name].append(row.assign(**labels) if name == "curves" else {**row, **labels})
 
 
 def _add_runs(rows: logistic.Rows, p: Any, number: int, parts: Mapping[str, logistic.Data],
@@ -141,71 +128,33 @@ def _add_runs(rows: logistic.Rows, p: Any, number: int, parts: Mapping[str, logi
 def _setting(p: Any, parts: Mapping[str, logistic.Data], exact: fs.LogisticRegression) -> dict[str, Any]:
     """What the first data are, and how draws of their posterior (Laplace) classify them."""
     train, draws = parts["training"], exact.laplace().sample(500, p.seed)
-    facts = {"data": train.name, "units": "stand-in data sets" if train.name == STAND_IN else "splits",
-             "n_training": len(train.labels), "n_test": len(parts["test"].labels), "dim": exact.dim,
-             "share_of_ones": train.labels.mean()}
+    facts = {"data": train.name, "n_training": len(train.labels), "n_test": len(parts["test"].labels),
+             "dim": exact.dim, "share_of_ones": train.labels.mean()}
     for part, data in parts.items():
         right = logistic.accuracies(draws, data)
         facts |= {f"posterior_{part}": right.mean(), f"sd_{part}": right.std(ddof=1)}
     return facts
 
 
-def data_of(tables: Tables) -> str:
-    """STAND_IN or REAL."""
-    return str(tables["setting"]["data"].iloc[0])
-
-
-def draw(tables: Tables) -> Drawing:
-    """Training data, test data, a network in each column; below, differences on all data sets."""
-    drawing = Drawing(figsize=(15.6, 13.8), layout="constrained")
-    axes = drawing.subplot_mosaic([list("aabbcc"), list("ddeeff"), list("ggghhh")])
-    facts, curves = tables["setting"].iloc[0], tables["curves"]
-    low = (curves["mean"] - curves["sd"].where(curves["scaling"] == "batch_sum", 0.0)).min() - 0.03
-    limits = low, max(facts["posterior_training"], facts["posterior_test"]) + 0.035
-    for letter, (part, name) in zip("abcdef", product(PARTS, NETWORKS), strict=True):
-        ax, network = axes[letter], NETWORKS[name]
-        drawn.draw_posterior(ax, facts[f"posterior_{part}"], facts[f"sd_{part}"], "Laplace")
-        for scaling, colour, line in (("unbiased", plot.GREY, "--"), ("batch_sum", network.colour, "-")):
-            one = among(curves, network=name, part=part, scaling=scaling)
-            drawn.draw_curve(ax, one, colour, NAMES[scaling], line, band=scaling == "batch_sum")
-        ax.set(ylim=limits, xlabel="iteration k", title=f"({letter}) {network.title}: {part} data",
-               ylabel=f"accuracy, {part} data" if letter in "ad" else "")
-        if data_of(tables) == STAND_IN:
-            ax.text(0.5, 0.97, STAND_IN, transform=ax.transAxes, ha="center", va="top", fontsize=13,
-                    fontweight="bold", color=plot.GREY, alpha=0.75, zorder=0)
-    for letter, scaling in zip("gh", SCALINGS, strict=True):
-        _differences(axes[letter], tables, scaling, letter)
-    for letter in "defgh":
-        drawn.legend_below(axes[letter], 2 if letter in "gh" else 1)
-    if data_of(tables) == STAND_IN:
-        drawing.suptitle(f"{STAND_IN}, not the telescope's data: give the file with --data magic04.data")
-    return drawing
-
-
-def _differences(ax: Axes, tables: Tables, scaling: str, letter: str) -> None:
-    table = among(tables["contrasts"], scaling=scaling)
-    for place, (part, name) in zip((-0.24, -0.08, 0.08, 0.24), product(PARTS, CONNECTED), strict=True):
-        drawn.draw_differences(ax, among(table, part=part, network=name), NETWORKS[name], place,
-                               f"{NETWORKS[name].title}, {part} data", linewidth=1.0,
-                               fillstyle="full" if part == PARTS[0] else "none")
-    ax.axhline(0.0, color="#000000", linewidth=0.8)
-    radius = among(tables["stability"], scaling=scaling)["radius"]
-    ax.set(xlabel=f"number of the {drawn.unit_of(tables)} (bars: 95%, from its runs)",
-           title=f"({letter}) {NAMES[scaling]}; radius at the mode {radius.min():.3g} to {radius.max():.3g}")
-
-
 def _better(tables: Tables, scaling: str) -> tuple[str, str]:
-    """Connected against disconnected, training and test data."""
-    pairs = list(product(PARTS, CONNECTED))
-    table = drawn.wide(among(tables["contrasts"], scaling=scaling), "difference", ["part", "network"])
-    return shared.compared(table[pairs], drawn.units_of(tables),
-                           [f"{part}, {NETWORKS[name].title}" for part, name in pairs])
+    """Connected against disconnected, training and test data: all sources must agree."""
+    pairs, verdicts, texts = list(product(PARTS, CONNECTED)), [], []
+    for name, units in zip(names_of(tables), tables["setting"]["units"], strict=True):
+        table = among(tables["contrasts"], scaling=scaling, source=name)
+        verdict, text = shared.compared(
+            drawn.wide(table, "difference", ["part", "network"])[pairs], str(units),
+            [f"{part}, {NETWORKS[network].title}" for part, network in pairs])
+        verdicts.append(verdict)
+        texts.append(f"{name}: {text}")
+    verdict = verdicts[0] if len(set(verdicts)) == 1 else NOT_TESTABLE
+    return verdict, ". ".join(texts)
 
 
 def judge_paper(tables: Tables) -> Judgement:
     """The paper's claim in either reading of its minibatches; only on its data."""
-    if data_of(tables) != REAL:
-        return Judgement(NOT_TESTABLE, f"The data are a {STAND_IN}: give the telescope's file with --data.")
+    if names_of(tables) != [REAL]:
+        return Judgement(NOT_TESTABLE, f"The data are {listed(names_of(tables))}: give the telescope's file "
+                         "with --data.")
     verdicts, texts = zip(*[_better(tables, scaling) for scaling in SCALINGS], strict=True)
     why = [f"{words.capitalize()}: {text}." for words, text in zip(SPOKEN.values(), texts, strict=True)]
     passing = [words for words, verdict in zip(SPOKEN.values(), verdicts, strict=True) if verdict == PASS]
@@ -216,18 +165,19 @@ def judge_paper(tables: Tables) -> Judgement:
 def judge_better(tables: Tables, scaling: str) -> Judgement:
     """Connected against disconnected with one scaling of the minibatches."""
     verdict, text = _better(tables, scaling)
-    return Judgement(verdict, f"Mean accuracy minus the disconnected network's, {data_of(tables)}: {text}.")
+    return Judgement(verdict, f"Mean accuracy minus the disconnected network's. {text}.")
 
 
 def judge_unstable(tables: Tables) -> Judgement:
-    """Radius of the linearised map."""
-    table = tables["stability"]
+    """Radius of the linearised map; not of the digits, which are a tenth as many."""
+    table = tables["stability"][tables["stability"]["source"] != DIGITS]
     radii = {scaling: drawn.wide(among(table, scaling=scaling), "radius") for scaling in SCALINGS}
     good = (radii["unbiased"] > 1.0).all(axis=1)
     texts = [f"{SPOKEN[scaling]} {one.to_numpy().min():.3g} to {one.to_numpy().max():.3g}"
              for scaling, one in radii.items()]
-    return Judgement(unanimous(good), f"Radius, {data_of(tables)}: {', '.join(texts)}; above 1 as defined "
-                     f"on all networks {shares(good, drawn.units_of(tables))}.")
+    setting = tables["setting"].iloc[-1]
+    return Judgement(unanimous(good), f"Radius, {setting['source']}: {', '.join(texts)}; above 1 as defined "
+                     f"on all networks {shares(good, setting['units'])}.")
 
 
 def _claims(method: str, theorem: str, number: str) -> list[Claim | Finding]:
@@ -244,9 +194,9 @@ def _claims(method: str, theorem: str, number: str) -> list[Claim | Finding]:
             "Minibatches scaled as defined. The multiples are those of the data at hand; an intercept alone, "
             "which \"dimension 11\" suggests, makes L at least about n_i/4 (713 with all rows), whatever "
             "the data.")),
-        Finding("With minibatches scaled as defined the printed step size is unstable near the posterior's "
-                "mode, on every data set at hand.", f"figure {number}", judge_unstable, name="unstable",
-                rests_on=DATA_SETS,
+        Finding("With minibatches scaled as defined and as many rows as the telescope's data have, or those "
+                "of --data, the printed step size is unstable near the posterior's mode, on every data set.",
+                f"figure {number}", judge_unstable, name="unstable", rests_on=DATA_SETS,
                 context="Radius of the map of all agents with exact gradients, linearised at the mode; below "
                         "1 is stable. Straight tails of the loss keep the iterates finite beyond that, but "
                         "they do not settle."),
@@ -262,11 +212,11 @@ def _claims(method: str, theorem: str, number: str) -> list[Claim | Finding]:
 def _panel(number: str, own: list[Parameter]) -> Panel:
     parameters, (method, theorem) = [*own, *SHARED], method_of(item.name for item in own)
     return Panel(
-        TITLE="Accuracy of one agent, MAGIC telescope data or a stand-in", PAPER=f"{method} figure {number}",
-        SHOWS=("Bayesian logistic regression on the MAGIC telescope's data (--data magic04.data; a SYNTHETIC "
-               "STAND-IN otherwise): accuracy of one agent on training and test data, minibatches scaled in "
-               "two ways."),
-        COST={"tiny": "3 s", "quick": "6 s", "paper": "40 s (estimated)"}, REPRODUCES=(f"DE {number}",),
+        TITLE="Accuracy of one agent, MAGIC telescope data or stand-ins", PAPER=f"{method} figure {number}",
+        SHOWS=("Bayesian logistic regression on the MAGIC telescope's data (--data magic04.data; otherwise a "
+               "REAL STAND-IN, even digits, and a SYNTHETIC one): accuracy of one agent on training and test "
+               "data, minibatches scaled in two ways."),
+        COST={"tiny": "4 s", "quick": "9 s", "paper": "1 min (estimated)"}, REPRODUCES=(f"DE {number}",),
         DATA=(FILE,), LOOSE=LOOSE, UNSTABLE=True, PARAMETERS=parameters, draw=draw,
         CLAIMS=_claims(method, theorem, number),
         compute=lambda scale, files: compute(settings(parameters, scale), files))

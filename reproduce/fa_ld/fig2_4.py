@@ -189,8 +189,8 @@ def judge_reward(tables: Tables) -> Judgement:
 
 
 _OURS = ("Intervals are of test rows and runs drawn again. Prior, step sizes and number of rounds, which are "
-         "not printed, are ours, and so are the data where --data gives none: nothing here can contradict the "
-         "sentence.")
+         "not printed, are ours, and so are the data where --data gives none: nothing here can contradict "
+         "the sentence.")
 _NEED = "Needs MNIST and Fashion-MNIST, and what is not printed: prior, step sizes, number of rounds."
 _PLACES = {PARTS[0]: ("2", "section 6.2, figure 2"), PARTS[1]: ("4", "appendix J, figure 4")}
 

@@ -30,9 +30,9 @@ N_FEATURES, N_TRAIN, N_TEST = 123, 32_561, 16_281
 ANSWERS = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)
 OPEN = (1, 6, 13)
 OPEN_SHARE, SHARE_OF_ONES = 0.043, 0.24
-STAND_IN = "SYNTHETIC STAND-IN for a9a"
+A9A, STAND_IN = "a9a", "SYNTHETIC STAND-IN for a9a"
 
-_SIZE = "a9a has 32,561 and 16,281 rows; the quick scale takes the first so many"
+_SIZE = "a9a has 32,561 and 16,281 rows; the quick scale takes the first so many, and fewer where files have"
 PARAMETERS = [
     Parameter("n_train", ByScale(150, 1000, N_TRAIN), "ours", _SIZE),
     Parameter("n_test", ByScale(60, 400, N_TEST), "ours", _SIZE),
@@ -85,15 +85,22 @@ def _part(rows: Labelled, chosen: Any) -> Labelled:
     return Labelled(rows.features[chosen], rows.labels[chosen])
 
 
+def own_name(n_train: int, n_test: int) -> str:
+    """The name of rows in a9a's format that are not its data."""
+    return f"{n_train:,} and {n_test:,} rows of --data, NOT THE PAPER'S DATA"
+
+
 def adults(p: Any, files: Mapping[str, Path]) -> Iterator[Adult]:
     """`p.n_sets` data sets: stand-ins, or splits of the given files' rows, cut to the scale's size.
 
-    The first split is that of the files; the others deal all their rows anew.
+    The first split is that of the files; the others deal all their rows anew. Files of other sizes than
+    a9a's are not the paper's data, and are called so.
 
     Raises
     ------
     BadInput
-        When only one of the two files is given, or a file is malformed or not whole.
+        When only one of the two files is given, or a file is malformed, or training rows are fewer than a
+        minibatch.
     """
     missing = [name for name in DATA if name not in files]
     if missing and len(missing) < len(DATA):
@@ -104,14 +111,18 @@ def adults(p: Any, files: Mapping[str, Path]) -> Iterator[Adult]:
             rows = stand_in(p.n_train + p.n_test, p.spread, p.data_seed + number)
             yield Adult(_part(rows, slice(p.n_train)), _part(rows, slice(p.n_train, None)), STAND_IN)
         return
-    parts = [reading.read(partial(read_libsvm, n_features=N_FEATURES, n_rows=n), files[name])
-             for name, n in zip(DATA, (N_TRAIN, N_TEST), strict=True)]
-    yield Adult(_part(parts[0], slice(p.n_train)), _part(parts[1], slice(p.n_test)), "a9a")
+    parts = [reading.read(partial(read_libsvm, n_features=N_FEATURES), files[name]) for name in DATA]
+    sizes = [len(part.labels) for part in parts]
+    if sizes[0] < p.batch_size:
+        raise BadInput(f"{files[DATA[0]].name} has {sizes[0]} rows; expected at least {p.batch_size}, those "
+                       "of a minibatch")
+    source = A9A if sizes == [N_TRAIN, N_TEST] else own_name(*sizes)
+    yield Adult(_part(parts[0], slice(p.n_train)), _part(parts[1], slice(p.n_test)), source)
     rows = Labelled(*(np.concatenate(both) for both in zip(*parts, strict=True)))
     for number in range(1, p.n_sets):
         dealt = np.random.default_rng(p.data_seed + number).permutation(len(rows.labels))
         train, test = np.split(dealt, [len(parts[0].labels)])
-        yield Adult(_part(rows, train[:p.n_train]), _part(rows, test[:p.n_test]), "a9a")
+        yield Adult(_part(rows, train[:p.n_train]), _part(rows, test[:p.n_test]), source)
 
 
 def data_table(data_sets: Sequence[Adult]) -> pd.DataFrame:

@@ -86,9 +86,9 @@ def on_a9a(text: str, source: str, judge: Judge, name: str, context: str = "",
     The paper prints no step size for a9a, so that numbers at ours cannot contradict it.
     """
     def on_its_data(tables: fig.Tables) -> Judgement:
-        if tables["data"]["source"].iloc[0] == adult.STAND_IN:
-            return Judgement(fig.NOT_TESTABLE,
-                             f"The data are a {adult.STAND_IN}: give a9a's files with --data.")
+        source = tables["data"]["source"].iloc[0]
+        if source != adult.A9A:
+            return Judgement(fig.NOT_TESTABLE, f"The data are {source}: give a9a's files with --data.")
         judgement = at_hand(tables)
         if judgement.verdict == fig.FAIL:
             return Judgement(fig.NOT_TESTABLE,

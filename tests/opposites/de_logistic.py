@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reproduce.claims import Tables
 from reproduce.decentralized.shared import HOLD, VIOLATED
-from reproduce.decentralized.telescope import REAL
+from reproduce.decentralized.telescope_data import DIGITS, REAL
 from reproduce.verdicts import DOES_NOT_HOLD, FAIL, HOLDS, NOT_TESTABLE, OPEN, OUTSIDE, PASS
 
 from . import Change
@@ -32,7 +32,8 @@ def _differences(sign, scaling=None):
 def _real(sign):
     """The telescope's data, with differences of this sign."""
     def change(tables: Tables) -> Tables:
-        return _with("setting", data=REAL)(_differences(sign)(tables))
+        one = {name: table[table["source"] == DIGITS].assign(source=REAL) for name, table in tables.items()}
+        return _differences(sign)(one)
 
     return change
 

@@ -1,0 +1,102 @@
+"""Data of DE-SGLD's figures 9 and 10: stand-ins, the telescope's file, other rows in its format."""
+
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from a_figure import assert_storable
+
+from reproduce import images, run, store
+from reproduce.decentralized import logistic, telescope, telescope_data as data
+from reproduce.discovery import figures
+from reproduce.figure import BadInput, settings
+from reproduce.verdicts import NOT_TESTABLE
+
+P = settings(telescope.SHARED, "tiny")
+
+
+def a_file(folder, n, seed=1, labels=None):
+    """Rows in the telescope's format, the fifth number constant."""
+    features, own = data.stand_in(n, seed)
+    features[:, 4] = 2.5
+    classes = ["hg"[int(label)] for label in (own if labels is None else labels)]
+    path = folder / "magic04.data"
+    path.write_text("".join(",".join([*map(repr, row), name]) + "\n"
+                            for row, name in zip(features.tolist(), classes, strict=True)))
+    return path
+
+
+def test_the_real_stand_in():
+    features, labels = data.even_digits()
+    digits = images.digits()
+    pixels = digits.pixels / 16.0
+    values, along = np.linalg.eigh(np.cov(pixels.T))
+    np.testing.assert_allclose(features.var(axis=0, ddof=1), values[::-1][:10], rtol=1e-9)
+    expected = (pixels - pixels.mean(axis=0)) @ along[:, ::-1][:, :10]
+    np.testing.assert_allclose(np.abs(features), np.abs(expected), atol=1e-7)
+    assert labels.tolist() == [float(digit in (0, 2, 4, 6, 8)) for digit in digits.labels]
+
+
+def test_without_a_file_both_stand_ins_are_used():
+    real, synthetic = data.sources(P, {})
+    assert (real.name, synthetic.name) == (data.DIGITS, data.STAND_IN)
+    assert real.data(0) is real.data(3) and len(real.data(0).labels) == 1797
+    first, second = (synthetic.data(number) for number in range(2))
+    assert len(first.labels) == P.n_data and not np.array_equal(first.features, second.features)
+
+
+def test_the_file_of_the_paper_and_other_rows(tmp_path, monkeypatch):
+    files = {data.FILE: a_file(tmp_path, 150)}
+    (own,) = data.sources(P, files)
+    assert own.name == "150 rows of --data, NOT THE PAPER'S DATA" and own.mark == data.NOT_THE_PAPERS
+    assert own.data(5).features[0, 4] == 2.5 and len(own.data(5).labels) == 150
+    monkeypatch.setattr(data, "N_ROWS", 150)
+    (own,) = data.sources(P, files)
+    assert own.name == data.REAL
+
+
+def test_bad_rows_are_refused_by_name(tmp_path):
+    with pytest.raises(BadInput, match=r"magic04\.data has 12 rows; expected at least a test row, and two"):
+        data.sources(P, {data.FILE: a_file(tmp_path, 12)})
+    with pytest.raises(BadInput, match=r"magic04\.data has rows of one class alone; expected both, g and h"):
+        data.sources(P, {data.FILE: a_file(tmp_path, 60, labels=np.ones(60))})
+    assert len(data.sources(P, {data.FILE: a_file(tmp_path, 14)})) == 1
+
+
+def test_a_constant_column_becomes_zero():
+    rows = np.column_stack([np.arange(4.0), np.full(4, 0.1)])
+    np.testing.assert_allclose(logistic.standardised(rows)[:, 1], 0.0, atol=1e-15)
+    np.testing.assert_allclose(logistic.standardised(rows)[:, 0].std(), 1.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize("id", ["de_fig9", "de_fig10"])
+def test_a_figure_of_other_rows_says_so(tmp_path, id):
+    figure, path = figures()[id], a_file(tmp_path, 130)
+    record, _ = run.make(figure, "tiny", tmp_path, {data.FILE: path})
+    tables = store.load_tables(tmp_path, id)
+    assert_storable(tables, tmp_path, id)
+    drawing = figure.draw(tables)
+    marks = [text.get_text() for ax in drawing.get_axes() for text in ax.texts]
+    assert marks.count(data.NOT_THE_PAPERS) == 6
+    plt.close(drawing)
+    claim = next(item for item in record["claims"] if item["name"] == "disconnected")
+    assert claim["verdict"] == NOT_TESTABLE and "130 rows of --data, NOT THE PAPER'S DATA" in claim["why"]
+    for name in ("better_as_defined", "better_with_sums", "unstable"):
+        assert "130 rows" in next(item for item in record["findings"] if item["name"] == name)["why"]
+
+
+def test_sources_have_to_agree():
+    tables = figures()["de_fig9"].compute("tiny")
+    both = SimpleNamespace(**tables)
+    assert list(both.setting["source"]) == [data.DIGITS, data.STAND_IN]
+    assert sorted(both.contrasts["data_set"].unique()) == list(range(24))
+
+    def judged(digits, synthetic):
+        sign = both.contrasts["source"].map({data.DIGITS: digits, data.STAND_IN: synthetic})
+        difference = sign * (0.01 + 1e-4 * both.contrasts["data_set"])
+        changed = tables | {"contrasts": both.contrasts.assign(difference=difference)}
+        return telescope.judge_better(changed, "unbiased").verdict
+
+    assert judged(1.0, 1.0) == "PASS" and judged(-1.0, -1.0) == "FAIL"
+    assert judged(1.0, -1.0) == judged(-1.0, 1.0) == NOT_TESTABLE

@@ -14,6 +14,7 @@ from ..tables import among, groups
 from .judging import NAMES, WORSE
 
 MARKERS = "os^Dvp"
+LONG = 200.0
 TICKS = np.outer(10.0 ** np.arange(-4.0, 2.0), [1.0, 2.0, 3.0, 5.0]).ravel()
 
 
@@ -25,9 +26,11 @@ def looks(values: list[int]) -> dict[int, dict[str, Any]]:
 
 
 def plain_ticks(ax: Axes) -> None:
-    """A logarithmic axis with numbers in plain words at 1, 2, 3 and 5."""
+    """A logarithmic axis with numbers in plain words at 1, 2, 3 and 5; at powers of ten if it is long."""
     ax.set_yscale("log")
     low, high = ax.get_ylim()
+    if high > LONG * low:
+        return
     ticks = [tick for tick in TICKS if low <= tick <= high]
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()

@@ -38,7 +38,8 @@ PARAMETERS = [
               "paper has 1, 10, 20, 50, 100"),
     Parameter("leapfrogs_4", ByScale(2, 5, 10), "ours", "K of figure 4; the paper has 10"),
     Parameter("rounds_4", ByScale(4, 20, 60), "ours", "of figure 4; not printed"),
-    Parameter("steps", ByScale([1.4, 2.7], [0.35, 0.7, 1.4, 2.7, 4.5, 7.0], [0.35, 0.7, 1.4, 2.7, 4.5, 7.0]),
+    Parameter("steps", ByScale([1.4, 2.7], [0.17, 0.35, 0.7, 1.4, 2.7, 4.5, 7.0],
+                               [0.17, 0.35, 0.7, 1.4, 2.7, 4.5, 7.0]),
               "ours", "step sizes tried, times the inverse root of the curvature at theta = 0; no grid is "
               "printed"),
     *images.REFERENCE,

@@ -41,7 +41,7 @@ PARAMETERS = [
               "1, 10, 50"),
     Parameter("leapfrogs_7", ByScale(2, 5, 10), "ours", "K of figure 7; the paper has 10"),
     Parameter("n_rounds", ByScale(4, 8, 60), "ours", "not printed"),
-    Parameter("steps", ByScale([1.4, 2.7], [0.7, 1.4, 2.7, 4.5, 7.0, 11.0],
+    Parameter("steps", ByScale([1.4, 2.7], [0.35, 0.7, 1.4, 2.7, 4.5, 7.0, 11.0],
                                [0.35, 0.7, 1.4, 2.7, 4.5, 7.0, 11.0]),
               "ours", "step sizes tried, times the inverse root of the curvature at theta = 0; no grid is "
               "printed"),

@@ -14,7 +14,7 @@ import fedsim as fs
 
 from .. import plot
 from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, Unjudged, settings
-from ..images import ImageData, usual_names
+from ..images import SETS, ImageData, usual_names
 from ..prediction import data as rows, drawing as shown, judging, runs
 from ..tables import among, groups
 from ..verdicts import ROWS, Judgement
@@ -44,7 +44,7 @@ PARAMETERS = [
               "a reduction"),
     Parameter("warmup_samples", ByScale(1, 3, 6), "ours", "left out in figure 4, where the paper leaves out "
               "500 rounds of a number that is not printed"),
-    Parameter("steps", ByScale([2.4, 10.0], [0.8, 2.4, 5.0, 10.0, 20.0, 40.0],
+    Parameter("steps", ByScale([2.4, 10.0], [0.2, 0.8, 2.4, 5.0, 10.0, 20.0, 40.0],
                                [0.2, 0.8, 2.4, 5.0, 10.0, 20.0, 40.0]), "ours", "step sizes tried, times the "
               "inverse of the curvature at theta = 0; no grid is printed"),
     Parameter("tuned_on", "validation rows", "ours", "by log loss, on rows that no client holds; the paper "
@@ -126,9 +126,9 @@ def draw(tables: Tables) -> Drawing:
     """Figure 2 above, figure 4 below; what the score rewards, and clients with few labels, on the right."""
     sets = judging.by_set(tables)
     drawing, axes = plot.panels(4, 4.6, 4.6, n_rows=2 * len(sets))
-    for number, (name, own) in enumerate(sets.items()):
+    for number, own in enumerate(sets.values()):
         above, below = axes[2 * number:2 * number + 2]
-        _draw_set(above, below, own, f" ({name})" if len(sets) > 1 else "")
+        _draw_set(above, below, own, f", {SETS[own['facts']['set'].iloc[0]]}" if len(sets) > 1 else "")
     drawing.suptitle("; ".join(sets) + ", 10 clients, parts drawn at random;\n"
                      "means and standard deviations of runs")
     return drawing
@@ -138,7 +138,7 @@ def _draw_set(above: Any, below: Any, tables: Tables, name: str) -> None:
     """Both rows of one data set."""
     for row, part, figure in zip((above, below), PARTS, ("2", "4"), strict=True):
         for ax, score in zip(row, ("accuracy", "brier", "ece"), strict=False):
-            shown.scores(ax, tables, part, score, "K", f"figure {figure}: {part}{name}")
+            shown.scores(ax, tables, part, score, "K", f"figure {figure}{name}: {part}")
             plot.legend_below(ax, 2)
     if "distances" in tables:
         shown.variations(above[3], tables, "K")

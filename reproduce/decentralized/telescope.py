@@ -217,7 +217,7 @@ def _panel(number: str, own: list[Parameter]) -> Panel:
         SHOWS=("Bayesian logistic regression on the MAGIC telescope's data (--data magic04.data; otherwise a "
                "REAL STAND-IN, even digits, and a SYNTHETIC one): accuracy of one agent on training and test "
                "data, minibatches scaled in two ways."),
-        COST={"tiny": "4 s", "quick": "9 s", "paper": "1 min (estimated)"}, REPRODUCES=(f"DE {number}",),
+        COST={"tiny": "4 s", "quick": "12 s", "paper": "1 min (estimated)"}, REPRODUCES=(f"DE {number}",),
         DATA=(FILE,), LOOSE=LOOSE, UNSTABLE=True, PARAMETERS=parameters, draw=draw,
         CLAIMS=_claims(method, theorem, number),
         compute=lambda scale, files: compute(settings(parameters, scale), files))

@@ -50,7 +50,7 @@ def compute(scale: str, files: Mapping[str, Path]) -> Tables:
     """Tables: tuning, tuning_curves, curves, compared, facts; the part is what is varied."""
     p = settings(PARAMETERS, scale)
     (name, chosen), = rows.chosen(scale, files, [FASHION]).items()
-    data = rows.dealt(chosen, p, images.batch_size(p, chosen))
+    data = rows.dealt(chosen, p, rows.batch_size(p, chosen))
     _, exact = runs.exact(data, 1.0, p)
     cases = {"leapfrog steps": images.by_leapfrogs(p, data, p.leapfrogs, p.local_steps_3, p.rounds_3),
              "local steps": images.by_local_steps(p, data, p.local_steps, p.leapfrogs_4, p.rounds_4)}

@@ -66,7 +66,7 @@ def _used(scale: str, files: Mapping[str, Path], p: Any) -> dict[str, Used]:
         two = whole.of_classes(first, second, f"{first} and {second} of {whole.name} in place of two classes "
                                "of CIFAR-10")
         called = f"{first} against {second}"
-    return {KM: Used(ten, "ten digits" if name == rows.STAND_IN else "KMNIST", images.batch_size(p, ten)),
+    return {KM: Used(ten, "ten digits" if name == rows.STAND_IN else "KMNIST", rows.batch_size(p, ten)),
             CF2: Used(two, called, p.batch_size_two)}
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import fedsim as fs
 
 from ..figure import ByScale, Parameter, Tables
-from ..images import ImageData
 from ..prediction import judging, runs
 from ..tables import among
 from ..verdicts import Judgement
@@ -56,11 +55,6 @@ def by_local_steps(p: Any, data: runs.Data, local_steps: list[int], leapfrogs: i
     return [runs.Setting(t, partial(fs.FAHMC, leapfrog_steps=leapfrogs, local_steps=t,
                                     shared_noise=p.shared_noise),
                          n_rounds, p.every, p.steps, data.curvature**-0.5) for t in local_steps]
-
-
-def batch_size(p: Any, images: ImageData) -> int:
-    """Of digits, or of larger images."""
-    return p.digits_batch_size if images.is_small else p.batch_size
 
 
 def claimed(tables: Tables, part: str, scores: Sequence[str], name: str, every: bool = True) -> Judgement:

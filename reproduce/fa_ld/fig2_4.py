@@ -78,7 +78,7 @@ def compute(scale: str, files: Mapping[str, Path]) -> Tables:
 
 def _tables(p: Any, images: ImageData) -> Tables:
     """All tables of one data set."""
-    data = rows.dealt(images, p, _batch_size(p, images))
+    data = rows.dealt(images, p, rows.batch_size(p, images))
     cases = _cases(p, data, p.local_steps, p.n_rounds, p.steps)
     tuning, each = (table.assign(part=PARTS[0]) for table in runs.tuned(data, cases, p.tuning_seed))
     paths = runs.run(data, cases, tuning, p.seed, p.n_runs)
@@ -101,10 +101,6 @@ def _tables(p: Any, images: ImageData) -> Tables:
             "facts": pd.DataFrame([runs.facts_of(data, part) | exact for part in PARTS])}
 
 
-def _batch_size(p: Any, images: ImageData) -> int:
-    return p.digits_batch_size if images.is_small else p.batch_size
-
-
 def _cases(p: Any, data: runs.Data, local_steps: list[int], n_rounds: int,
            steps: list[float]) -> list[runs.Setting]:
     return [runs.Setting(k, partial(fs.FALD, local_steps=k, temperature=p.temperature), n_rounds, p.every,
@@ -113,7 +109,7 @@ def _cases(p: Any, data: runs.Data, local_steps: list[int], n_rounds: int,
 
 def _by_label(p: Any, images: ImageData) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The same with clients that hold few labels: tuning, and K = 1 against the largest K."""
-    data = rows.dealt(images, p, _batch_size(p, images), by_label=True)
+    data = rows.dealt(images, p, rows.batch_size(p, images), by_label=True)
     cases = _cases(p, data, p.label_local_steps, p.label_rounds, p.label_steps)
     tuning, _ = runs.tuned(data, cases, p.tuning_seed)
     paths = runs.run(data, cases, tuning, p.seed, p.n_runs)

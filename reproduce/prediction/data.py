@@ -29,6 +29,12 @@ def chosen(scale: str, files: Mapping[str, Path], folders: Sequence[str]) -> dic
     return found or {STAND_IN: stand_in(scale, " and ".join(SETS[folder] for folder in folders))}
 
 
+def batch_size(p: Any, images: ImageData) -> int:
+    """Of digits, or of larger images."""
+    size: int = p.digits_batch_size if images.is_small else p.batch_size
+    return size
+
+
 def dealt(images: ImageData, p: Any, batch_size: int | None, by_label: bool = False) -> Data:
     """Deal the rows in a random order; `by_label` sorts clients' rows by label before they are dealt.
 

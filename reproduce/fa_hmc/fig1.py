@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,11 +17,13 @@ from .. import plot
 from ..figure import ByScale, Drawing, Finding, Panel, Parameter, Tables, Unjudged, settings
 from ..tables import among, groups
 from ..verdicts import DATA_SETS, shares, unanimous
-from . import logistic, shared as sim, surrogate
+from . import logistic, shared as sim, stepwise, surrogate
 
 HMC, LD = "FA-HMC", "FA-LD"
-COLOUR = {LD: plot.COLOURS[0], HMC: plot.COLOURS[1]}
-MARKER = {LD: "s", HMC: "o"}
+LOOKS = [("s", plot.COLOURS[0]), ("o", plot.COLOURS[1]), ("^", plot.COLOURS[2])]
+"""Of FA-LD, and of FA-HMC in either reading."""
+MOST_DENSE = 100
+"""Dimensions up to which chains of section 5's reading are worked out."""
 
 def _parameters(sizes: list[Parameter], noise: float, rounds: ByScale) -> list[Parameter]:
     few = [[0.1, 1], [0.1, 4]]
@@ -38,6 +40,9 @@ def _parameters(sizes: list[Parameter], noise: float, rounds: ByScale) -> list[P
                   "ours", "the grid of eta is not printed; unstable step sizes are left out"),
         Parameter("leapfrogs", ByScale([3, 20], [2, 3, 4, 8], [2, 3, 4, 6, 8, 16, 24, 40]), "ours", "K "
                   "tried for eta >= 0.02, where the paper tunes it; below, K = floor(pi/(3 eta)) as printed"),
+        Parameter("leapfrogs_5", ByScale([5, 20], [2, 5, 10, 20], [2, 5, 10, 20, 30, 40]), "ours", "the same "
+                  "where T counts leapfrog steps, as in section 5; below 0.02 the multiple of T next below "
+                  "floor(pi/(3 eta)), so that chains repeat after a trajectory"),
         Parameter("short_cases", ByScale(few, few, [[0.02, 1], [0.1, 1], [0.02, 16], [0.1, 4]]), "ours",
                   "step sizes and K of simulated chains"),
         Parameter("short_rounds", rounds, "ours", "of the simulated chains, half of them kept"),
@@ -57,6 +62,8 @@ def compute(items: list[Parameter], scale: str) -> Tables:
     for labels, problem in logistic.data_sets(p):
         posterior = surrogate.Posterior(problem)
         long += [labels | row for row in _long(p, posterior)]
+        if labels["dim"] <= MOST_DENSE:
+            long += [labels | row for row in _stepwise(p, posterior)]
         if labels["dim"] == (p.smaller or [p.dim])[-1]:
             short += logistic.runs(p, posterior, cases, labels["data"])
         values = np.linalg.eigvalsh(posterior.precision)
@@ -66,25 +73,37 @@ def compute(items: list[Parameter], scale: str) -> Tables:
 
 
 def _long(p: Any, posterior: surrogate.Posterior) -> list[dict[str, Any]]:
-    """Expected marginal error of the surrogate's chains at the best K of each step size."""
+    """Expected marginal error of the surrogate's chains at the best K of each step size, by Algorithm 3."""
     rows = []
     for step in p.step_sizes:
         for name, tried in ((LD, [1]), (HMC, [int(np.pi / 3.0 / step)] if step < 0.02 else p.leapfrogs)):
-            (error, stationary), k = min((_expected(p, posterior, step, k), k) for k in tried)
-            if np.isfinite(error):
-                rows.append({"algorithm": name, "step_size": step, "K": k, "error": error,
-                             "stationary": stationary})
+            rows += _best(p, posterior, step, {"algorithm": name, "reading": sim.ALGORITHM}, {
+                k: surrogate.Chain(posterior.round_map(fs.FAHMC(step, k, p.local_steps, p.shared_noise)))
+                for k in tried})
     return rows
 
 
-def _expected(p: Any, posterior: surrogate.Posterior, step: float, k: int) -> tuple[float, float]:
-    """Marginal errors of a chain of the paper's length and of the stationary law; infinite if unstable."""
-    chain = surrogate.Chain(posterior.round_map(fs.FAHMC(step, k, p.local_steps, p.shared_noise)))
-    if not chain.stable:
-        return np.inf, np.inf
+def _stepwise(p: Any, posterior: surrogate.Posterior) -> list[dict[str, Any]]:
+    """The same of FA-HMC where T counts leapfrog steps; where K divides T, T/K iterations a round."""
+    rows = []
+    for step in p.step_sizes:
+        long = int(np.pi / 3.0 / step) // p.local_steps * p.local_steps
+        rows += _best(p, posterior, step, {"algorithm": HMC, "reading": sim.SECTION}, {
+            k: surrogate.Chain(posterior.round_map(fs.FAHMC(step, k, p.local_steps // k, p.shared_noise)))
+            if p.local_steps % k == 0 else stepwise.StepwiseChain(posterior, step, k, p.local_steps)
+            for k in ([long] if step < 0.02 else p.leapfrogs_5)})
+    return rows
+
+
+def _best(p: Any, posterior: surrogate.Posterior, step: float, labels: dict[str, str],
+          chains: Mapping[int, surrogate.Averages]) -> list[dict[str, Any]]:
+    """A row for the best K, with marginal errors of a chain of the paper's length and of its law."""
     kept = p.iterations // p.local_steps // 2
-    return (float(surrogate.error_of_chain(chain, posterior.target, [kept])[0]),
-            surrogate.error_of_law(chain.law, posterior.target))
+    errors = {k: float(surrogate.error_of_chain(chain, posterior.target, [kept])[0])
+              for k, chain in chains.items() if chain.stable}
+    return [labels | {"step_size": step, "K": k, "error": errors[k],
+                      "stationary": surrogate.error_of_law(chains[k].law, posterior.target)}
+            for k in sorted(errors, key=errors.__getitem__)[:1]]
 
 
 def draw(tables: Tables, letter: str) -> Drawing:
@@ -104,34 +123,37 @@ def draw(tables: Tables, letter: str) -> Drawing:
 
 def _draw_long(ax: Axes, long: pd.DataFrame) -> None:
     lowest, count = float(long["error"].min()), long["data"].nunique()
-    for name, colour in COLOUR.items():
-        one = among(long, algorithm=name).groupby("step_size")
-        sim.draw_spread(ax, one["error"], colour, f"{name}: {'one data set' if count == 1 else 'median'}",
-                        None if count == 1 else f"{name}: all {count} data sets", marker=MARKER[name])
+    kinds = {LD: among(long, algorithm=LD)} | {
+        f"{HMC}, {reading}": own for reading, own in groups(among(long, algorithm=HMC), "reading")}
+    for place, ((name, rows), (marker, colour)) in enumerate(zip(kinds.items(), LOOKS, strict=False)):
+        one = rows.groupby("step_size")
+        sim.draw_spread(ax, one["error"], colour, name, marker=marker)
         bias = one["stationary"].median()
         bias = bias[bias > 0.1 * one["error"].median()]
         lowest = min(lowest, float(bias.min()))
-        ax.plot(bias.index, bias, color=colour, linestyle="--",
-                label=f"{name}: bias alone, where above a tenth")
-    for step, rows in groups(among(long, algorithm=HMC), "step_size"):
-        ax.text(step, 0.015, f"{rows['K'].median():.0f}", transform=ax.get_xaxis_transform(), fontsize=9,
-                ha="center", color=COLOUR[HMC])
-    ax.plot([], [], " ", label="numbers at the foot: FA-HMC's K")
+        ax.plot(bias.index, bias, color=colour, linestyle="--")
+        for step, k in groups(rows, "step_size") if name != LD else ():
+            ax.text(step, 0.145 - 0.065 * place, f"{k['K'].median():.0f}", fontsize=9, ha="center",
+                    color=colour, transform=ax.get_xaxis_transform())
+    ax.plot([], [], color=plot.GREY, linestyle="--", label="bias alone, where above a tenth")
+    ax.plot([], [], " ", label=f"{'one data set' if count == 1 else f'median, all {count} data sets'}; "
+            "numbers at the foot: FA-HMC's K")
     ax.set(xscale="log", yscale="log", xlabel=r"step size $\eta$",
-           ylim=(0.5 * lowest, 1.5 * float(long["error"].max())))
+           ylim=(0.35 * lowest, 1.5 * float(long["error"].max())))
 
 
-def _errors(tables: Tables, index: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Errors of FA-HMC and of FA-LD: rows by data set or step size, columns by the other."""
+def _errors(tables: Tables, index: str, reading: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Errors of FA-HMC in a reading and of FA-LD: rows by data set or step size, columns by the other."""
     columns = "step_size" if index == "data" else "data"
-    hmc, ld = (among(tables["long"], algorithm=name).pivot(index=index, columns=columns, values="error")
-               for name in (HMC, LD))
+    hmc, ld = among(tables["long"], algorithm=HMC, reading=reading), among(tables["long"], algorithm=LD)
+    hmc, ld = (table.pivot(index=index, columns=columns, values="error")
+               for table in (hmc, ld[ld["data"].isin(hmc["data"])]))
     return hmc, ld
 
 
-def judge_better(tables: Tables) -> tuple[str, str]:
+def judge_better(tables: Tables, reading: str) -> tuple[str, str]:
     """Is the best FA-HMC better than the best FA-LD?"""
-    hmc, ld = (table.min(axis=1) for table in _errors(tables, "data"))
+    hmc, ld = (table.min(axis=1) for table in _errors(tables, "data", reading))
     ratio = ld / hmc
     return unanimous(ratio > 1.0), (
         f"The least error of FA-LD is {ratio.min():.2f} to {ratio.max():.2f} times that of FA-HMC (medians "
@@ -139,9 +161,9 @@ def judge_better(tables: Tables) -> tuple[str, str]:
         f"{shares(ratio > 1.0)}.")
 
 
-def judge_small(tables: Tables) -> tuple[str, str]:
+def judge_small(tables: Tables, reading: str) -> tuple[str, str]:
     """Is FA-HMC at the smallest step size within twice its least error?"""
-    hmc, _ = _errors(tables, "data")
+    hmc, _ = _errors(tables, "data", reading)
     ratio = hmc.iloc[:, 0] / hmc.min(axis=1)
     return unanimous(ratio <= 2.0), (
         f"At eta = {hmc.columns[0]:g} FA-HMC's error is {ratio.min():.1f} to {ratio.max():.1f} times its "
@@ -155,20 +177,20 @@ def _width(errors: pd.Series, fine: np.ndarray) -> float:
     return float((levels <= np.log(2.0) + stable.min()).mean())
 
 
-def judge_wide(tables: Tables) -> tuple[str, str]:
+def judge_wide(tables: Tables, reading: str) -> tuple[str, str]:
     """Width of the good range of step sizes."""
     steps = np.log(tables["long"]["step_size"])
     fine = np.linspace(steps.min(), steps.max(), 2001)
-    hmc, ld = (table.apply(_width, fine=fine) for table in _errors(tables, "step_size"))
+    hmc, ld = (table.apply(_width, fine=fine) for table in _errors(tables, "step_size", reading))
     return unanimous(hmc > ld), (
         "Share of the step sizes tried, on a logarithmic scale, within twice the method's least error: "
         f"{100 * hmc.median():.0f}% for FA-HMC and {100 * ld.median():.0f}% for FA-LD in the median; wider "
         f"for FA-HMC {shares(hmc > ld)}.")
 
 
-def judge_gap(tables: Tables) -> tuple[str, str]:
+def judge_gap(tables: Tables, reading: str) -> tuple[str, str]:
     """Is the advantage larger for smaller step sizes?"""
-    hmc, ld = _errors(tables, "step_size")
+    hmc, ld = _errors(tables, "step_size", reading)
     ratio = (ld / hmc).dropna()
     good = ratio.iloc[0] > ratio.iloc[-1]
     return unanimous(good), (
@@ -195,28 +217,28 @@ PAPERS = [
 ]
 
 
-def _finding(name: str, text: str, judge: Callable[[Tables], tuple[str, str]], more: str = "") -> Finding:
-    return Finding(f"With the cited data law {text}", _PLACE, judge, name, DATA_SETS, _OURS + more)
+def _findings(name: str, text: str, judge: Callable[..., tuple[str, str]]) -> list[Finding]:
+    """A sentence of ours in either reading."""
+    return [Finding(f"With the cited data law, {words}, {text}", _PLACE, partial(judge, reading=reading),
+                    f"{name}_{reading[-1]}", DATA_SETS, _OURS) for reading, words in sim.READINGS.items()]
 
 
 SMALL = logistic.sentence(
     "A small step size usually leads to a good performance of FA-HMC.", _PLACE, judge_small, "small",
     "Good is read as within twice the least error of the step sizes tried.")
-AT_SMALL = _finding(
+AT_SMALL = _findings(
     "small_steps", "FA-HMC's marginal error on the Gaussian surrogate is at the smallest step size within "
-    "twice its least.", judge_small,
-    " There K = floor(pi/(3 eta)) as printed: with T = 10 such long trajectories let clients reach their own "
-    "posteriors between communications, a bias that no small eta removes.")
-BETTER = _finding("least_error", "the least marginal error of FA-HMC on the Gaussian surrogate, over step "
-                  "sizes and K, is below that of FA-LD at equal communication.", judge_better)
-WIDE = _finding("wide_range", "the range of step sizes within twice the method's least error on the Gaussian "
-                "surrogate is wider for FA-HMC than for FA-LD.", judge_wide,
-                " K is the best of those tried, as in the paper.")
+    "twice its least.", judge_small)
+BETTER = _findings("least_error", "the least marginal error of FA-HMC on the Gaussian surrogate, over step "
+                   "sizes and K, is below that of FA-LD at equal communication.", judge_better)
+WIDE = _findings("wide_range", "the range of step sizes within twice the method's least error on the "
+                 "Gaussian surrogate is wider for FA-HMC than for FA-LD, K being the best of those tried.",
+                 judge_wide)
 GAP = [
     logistic.sentence("The performance gap is larger for smaller step sizes.", "section 5.1, figure 1(d)",
                       judge_gap, "gap", "The gap is read as the ratio of errors, at either end of our grid."),
-    _finding("gap_at_small_steps", "FA-LD's error over FA-HMC's on the Gaussian surrogate is larger at the "
-             "smallest step size than at the largest.", judge_gap)]
+    *_findings("gap_at_small_steps", "FA-LD's error over FA-HMC's on the Gaussian surrogate is larger at the "
+               "smallest step size than at the largest.", judge_gap)]
 
 
 def _panel(letter: str, title: str, problem: str, cost: dict[str, str], items: list[Parameter],
@@ -229,7 +251,7 @@ def _panel(letter: str, title: str, problem: str, cost: dict[str, str], items: l
         SHOWS=f"Bayesian logistic regression {problem} on data of the cited law, FA-HMC and FA-LD at equal "
         "communication: chains of the paper's length of its Gaussian surrogate, and short simulated chains.",
         COST={"tiny": "3 s", **cost}, PARAMETERS=items,
-        CLAIMS=[*papers, small, BETTER, AT_SMALL, WIDE, *more, logistic.SURROGATE],
+        CLAIMS=[*papers, small, *BETTER, *AT_SMALL, *WIDE, *more, logistic.SURROGATE],
         compute=partial(compute, items), draw=partial(draw, letter=letter))
 
 
@@ -239,11 +261,11 @@ TEN = [Parameter("dim", 10, "paper", "section 5.1: d = 10"),
        Parameter("smaller", [], "ours", "further sizes: none")]
 FIGURES = {
     "fig1a": _panel("a", "exact gradients", "in 1000 dimensions with exact gradients",
-                    {"quick": "25 s", "paper": "about 10 min (estimated)"},
+                    {"quick": "15 s", "paper": "about 10 min (estimated)"},
                     _parameters(logistic.THOUSAND, 0.0, ByScale(4, 20, 40)), "better five robust", []),
     "fig1b": _panel("b", "noisy gradients", "in 1000 dimensions with noisy gradients",
-                    {"quick": "25 s", "paper": "about 10 min (estimated)"},
+                    {"quick": "15 s", "paper": "about 10 min (estimated)"},
                     _parameters(logistic.THOUSAND, 10.0, ByScale(4, 20, 40)), "better five robust", []),
     "fig1d": _panel("d", "ten dimensions", "in ten dimensions with noisy gradients",
-                    {"quick": "12 s", "paper": "about 15 min (estimated)"},
+                    {"quick": "10 s", "paper": "about 15 min (estimated)"},
                     _parameters(TEN, 10.0, ByScale(4, 10, 40)), "better robust dims", GAP)}

@@ -8,6 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+ALGORITHM, SECTION = "algorithm 3", "section 5"
+READINGS = {ALGORITHM: "averaging after T iterations (Algorithm 3)",
+            SECTION: "averaging every T leapfrog steps (section 5)"}
+"""When clients communicate: Algorithm 3 counts iterations of K leapfrog steps, section 5 leapfrog steps."""
 FIFTH = 1.2
 """Numbers of rounds within this factor count as alike."""
 LIMITED = ("Limited is read over the whole range of T: rounds vary by less than the square root of T's "

@@ -6,7 +6,7 @@ Gaussian noise, so that chains of the paper's length and in its 1000 dimensions 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.signal import lfilter
@@ -95,6 +95,16 @@ class Posterior:
                 self._summed(own) + shared * self._squares(w * reach * powers))
 
 
+class Averages(Protocol):
+    """What `error_of_chain` needs of a stationary chain of averages."""
+
+    stable: bool
+    law: fs.Gaussian
+
+    def autocorrelation(self, lags: np.ndarray) -> np.ndarray:
+        """Of every coordinate, (n_lags, d)."""
+
+
 class Chain:
     """Averages at the ends of rounds, in the basis where M is diagonal (M is symmetric).
 
@@ -158,7 +168,7 @@ def error_of_sample(sample: np.ndarray, target: fs.Gaussian) -> float:
     return float(((below - above + 2.0 * _density(c)).sum(axis=0) * spread).mean())
 
 
-def error_of_chain(averages: Chain, target: fs.Gaussian, counts: Any) -> np.ndarray:
+def error_of_chain(averages: Averages, target: fs.Gaussian, counts: Any) -> np.ndarray:
     """Expected marginal error of n averages in a row of a stationary chain, for each n of `counts`.
 
     W1 is the integral of |F_n - F|. At a point the empirical F_n is taken to be normal, with its exact mean

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from reproduce.claims import Tables
+from reproduce.fa_hmc.shared import READINGS
 from reproduce.verdicts import DOES_NOT_HOLD, FAIL, HOLDS, NOT_TESTABLE, PASS
 
 Where = Callable[[pd.DataFrame], pd.Series]
@@ -69,30 +70,34 @@ FOLLOWS = (DOES_NOT_HOLD, written("replicas", "deviation", 9.0))
 CURVES_FOLLOW = (DOES_NOT_HOLD, written("curves", "deviation", 9.0))
 OPPOSITES = {}
 for _figure in ("fa_hmc_fig1a", "fa_hmc_fig1b", "fa_hmc_fig1d"):
-    _small = scaled("long", "error", 1e-4, _of(HMC, True))
-    OPPOSITES |= {
-        (_figure, "small"): [(PASS, _small)], (_figure, "small_steps"): [(HOLDS, _small)],
-        (_figure, "least_error"): [(HOLDS, scaled("long", "error", 0.01, _of(HMC))),
-                                   (DOES_NOT_HOLD, scaled("long", "error", 100.0, _of(HMC)))],
-        (_figure, "wide_range"): [(HOLDS, written("long", "error", 1.0, _of(HMC)))],
-        (_figure, "surrogate"): [(DOES_NOT_HOLD, scaled("short", "error", 10.0))],
-    }
+    _good, _poor = (scaled("long", "error", factor, _of(HMC, True)) for factor in (1e-4, 1e4))
+    OPPOSITES |= {(_figure, "small"): [(PASS, _good), (NOT_TESTABLE, _poor)],
+                  (_figure, "surrogate"): [(DOES_NOT_HOLD, scaled("short", "error", 10.0))]}
+    for _reading in "35":
+        OPPOSITES |= {
+            (_figure, f"small_steps_{_reading}"): [(HOLDS, _good), (DOES_NOT_HOLD, _poor)],
+            (_figure, f"least_error_{_reading}"): [
+                (HOLDS, scaled("long", "error", 0.01, _of(HMC))),
+                (DOES_NOT_HOLD, scaled("long", "error", 100.0, _of(HMC)))],
+            (_figure, f"wide_range_{_reading}"): [(HOLDS, written("long", "error", 1.0, _of(HMC))),
+                                                  (DOES_NOT_HOLD, written("long", "error", 1.0, _of(LD)))]}
 _gap = scaled("long", "error", 1e4, _of(LD, True))
+_own = {"reading": "section 5"}
 OPPOSITES |= {
-    ("fa_hmc_fig1d", "gap"): [(PASS, _gap)], ("fa_hmc_fig1d", "gap_at_small_steps"): [(HOLDS, _gap)],
+    ("fa_hmc_fig1d", "gap"): [(PASS, _gap)],
+    **{("fa_hmc_fig1d", f"gap_at_small_steps_{reading}"): [(HOLDS, _gap)] for reading in "35"},
     ("fa_hmc_fig1d", "surrogate"): [(HOLDS, copied("short", {"error": "surrogate"}))],
-    ("fa_hmc_fig1c", "optimum"): [
-        (PASS, written("rounds", "rounds", 0.5, _with(law="cited law", local_steps=70)))],
-    ("fa_hmc_fig1c", "accuracy"): [
-        (NOT_TESTABLE, written("rounds", "rounds", 0.5, _with(law="cited law", local_steps=100)))],
-    ("fa_hmc_fig1c", "factor"): [
-        (PASS, written("rounds", "rounds", 1.0, _with(law="cited law", local_steps=10)))],
-    ("fa_hmc_fig1c", "inner_optimum_cited"): [
-        (HOLDS, written("rounds", "rounds", 0.5, _with(law="cited law", local_steps=10)))],
-    ("fa_hmc_fig1c", "inner_optimum_slow"): [
-        (DOES_NOT_HOLD, written("rounds", "rounds", 1.0, _last("local_steps")))],
-    ("fa_hmc_fig1c", "more_at_small_accuracy"): [
-        (DOES_NOT_HOLD, written("rounds", "rounds", 1.0, _last("local_steps")))],
+    ("fa_hmc_fig1c", "optimum"): [(PASS, written("rounds", "rounds", 0.5, _with(local_steps=70, **_own)))],
+    ("fa_hmc_fig1c", "accuracy"): [(NOT_TESTABLE, written("rounds", "rounds", 0.5, _with(local_steps=100)))],
+    ("fa_hmc_fig1c", "factor"): [(PASS, written("rounds", "rounds", 1.0, _with(local_steps=10, **_own)))],
+    **{("fa_hmc_fig1c", f"inner_optimum_{reading[-1]}"): [
+        (HOLDS, written("rounds", "rounds", 0.5, _with(local_steps=10, reading=reading))),
+        (DOES_NOT_HOLD, written("rounds", "rounds", 0.5, _with(local_steps=100, reading=reading)))]
+       for reading in READINGS},
+    **{("fa_hmc_fig1c", f"tenfold_{reading[-1]}"): [
+        (HOLDS, written("rounds", "rounds", 0.5, _with(local_steps=10, reading=reading))),
+        (DOES_NOT_HOLD, written("rounds", "rounds", 0.5, _with(local_steps=1, reading=reading)))]
+       for reading in READINGS},
     ("fa_hmc_fig1c", "surrogate"): [(DOES_NOT_HOLD, scaled("short", "error", 10.0))],
     ("fa_hmc_fig2", "proportional"): [(FAIL, written("fits", "slope", 0.9))],
     ("fa_hmc_fig2", "aligned"): [(FAIL, written("fits", "root_log_r_squared", 0.9))],

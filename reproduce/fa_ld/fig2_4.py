@@ -44,7 +44,7 @@ PARAMETERS = [
               "a reduction"),
     Parameter("warmup_samples", ByScale(1, 3, 6), "ours", "left out in figure 4, where the paper leaves out "
               "500 rounds of a number that is not printed"),
-    Parameter("steps", ByScale([2.4, 10.0], [0.2, 0.8, 2.4, 5.0, 10.0, 20.0, 40.0],
+    Parameter("steps", ByScale([2.4, 10.0, 40.0], [0.2, 0.8, 2.4, 5.0, 10.0, 20.0, 40.0],
                                [0.2, 0.8, 2.4, 5.0, 10.0, 20.0, 40.0]), "ours", "step sizes tried, times the "
               "inverse of the curvature at theta = 0; no grid is printed"),
     Parameter("tuned_on", "validation rows", "ours", "by log loss of the plotted average after all rounds, "
@@ -53,7 +53,7 @@ PARAMETERS = [
     Parameter("n_runs", ByScale(2, 5, 5), "ours", "of each K; the paper seems to have one"),
     Parameter("prior_variance", 1.0, "ours", "of every weight; no prior is printed"),
     Parameter("energy", "sum over data", "ours", "not printed; of a mean only the prior would be left"),
-    Parameter("label_steps", ByScale([2.4], [0.05, 0.2, 0.8, 2.4, 5.0, 10.0],
+    Parameter("label_steps", ByScale([0.2, 2.4, 10.0], [0.05, 0.2, 0.8, 2.4, 5.0, 10.0],
                                      [0.05, 0.2, 0.8, 2.4, 5.0, 10.0, 20.0]), "ours",
               "the same with clients that hold few labels"),
     Parameter("label_local_steps", [1, 50], "ours", "K with those clients"),

@@ -196,7 +196,7 @@ def beaten(table: pd.DataFrame, score: str, name: str, facts: pd.DataFrame) -> t
     if table.empty:
         return NOT_TESTABLE, "There is no exact predictive " + (
             f"with {accepted}." if pd.notna(fact.get("acceptance")) else
-            f"in {fact['dim']} dimensions, which are too many.")
+            f"in {int(fact['dim']):,} dimensions, which are too many.")
     one = among(at_end(table), score=score)
     verdict = PASS if (one["low"] > 0.0).any() else FAIL if (one["high"] < 0.0).all() else NOT_TESTABLE
     words = {PASS: "some setting is", FAIL: "no setting is", NOT_TESTABLE: "none is for sure"}[verdict]

@@ -96,11 +96,29 @@ def test_curves_are_at_the_step_size_of_their_part(tables, part, left_out, k):
         assert (own["gradients"] == k * own["round"]).all()
 
 
+def test_clients_with_few_labels_have_their_own_data_rounds_and_steps(tables):
+    made, p = tables[0], small()
+    problem = data.dealt(SMALL, p, p.digits_batch_size, by_label=True)
+    steps, briers = runs.chosen_steps(made["labels"]), {}
+    assert made["labels"]["step"].tolist() == 2 * p.label_steps
+    for k in (1, 50):
+        algorithm = fs.FALD(steps[k] / problem.curvature, local_steps=k, temperature=p.temperature)
+        paths = fs.sample_path(problem.problem, algorithm, p.label_rounds, seed=p.seed + k, every=p.every,
+                               n_chains=2, allow_unstable=True)
+        briers[k] = np.mean([estimators.brier_score(problem.problem.probabilities(
+            path, problem.test.features).mean(axis=0), problem.test.labels) for path in paths])
+    row = made["compared"].query("part == @fig2_4.FEW and score == 'brier'")
+    assert row["round"].tolist() == [10] and row["setting"].tolist() == [50]
+    assert row["worse"].item() == pytest.approx(briers[1] - briers[50], rel=1e-9)
+
+
 def test_what_rests_on_the_exact_predictive_is_of_figure_2(tables):
     """Distances and the reward are of averages of all samples."""
     made, p = tables[0], small()
     compared = made["compared"].set_index(["part", "round", "score", "setting"])["worse"]
     facts, curves = made["facts"].iloc[0], made["curves"]
+    exact = runs.exact(data.dealt(SMALL, p, p.digits_batch_size), 0.05, p)[1]
+    assert exact == pytest.approx({name: facts[name] for name in exact}, rel=1e-9)
     for k in (1, 20):
         own = curves[(curves["part"] == fig2_4.PARTS[0]) & (curves["setting"] == k)]
         last = own[own["round"] == 40]["ece"].mean()

@@ -116,3 +116,14 @@ def test_the_half_width_of_a_calibration_error_has_its_bias():
     student = stats.t.isf(LEVEL / 2.0, n_rows - 1)
     assert found == pytest.approx(student * np.sqrt(np.mean(np.square(moved))), rel=0.1)
     assert found > 1.15 * student * np.std(moved)
+
+
+def test_rows_on_the_edge_of_a_bin():
+    """They are in the bin that the score has them in."""
+    rng = np.random.default_rng(8)
+    chance = np.concatenate([rng.choice(np.arange(8, 15) / 15, 60), rng.uniform(0.5, 1.0, 60)])
+    labels = (rng.random(120) > chance).astype(int)
+    edges, other = np.stack([chance, 1.0 - chance], axis=-1), np.tile([0.9, 0.1], (120, 1))
+    table = judging.compared({1: edges[None], 2: other[None]}, labels, 1, 0, known=[1, 2])
+    difference = estimators.calibration_error(edges, labels) - estimators.calibration_error(other, labels)
+    assert table.set_index("score")["worse"]["ece"] == pytest.approx(difference, abs=1e-12)

@@ -24,7 +24,7 @@ PAPER = "FA-LD figures 2 and 4"
 REPRODUCES = ("FA-LD 2", "FA-LD 4")
 SHOWS = ("Accuracy, Brier score and expected calibration error of averaged predictions of a softmax "
          "regression against communication rounds, with and without a warm-up.")
-COST = {"tiny": "10 s", "quick": "30 s; 10 min (estimate) for each data set of --data",
+COST = {"tiny": "10 s", "quick": "40 s; 10 min (estimate) for each data set of --data",
         "paper": "1 h (estimate), reduced"}
 MNIST, FASHION = "mnist", "fashion"
 DATA = (*usual_names(MNIST), *usual_names(FASHION))

@@ -1,5 +1,6 @@
 """What figures on image data share: division of rows, tuning, averages, bootstrap intervals."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -98,6 +99,27 @@ def test_curvature_at_zero_is_that_of_the_hessian(monkeypatch):
     made = dealt()
     top = np.linalg.eigvalsh(made.problem.hessian(np.zeros(650)))[-1]
     assert made.curvature == pytest.approx(top, rel=1e-5) and len(str(made.curvature)) <= 7
+
+
+@pytest.mark.parametrize(("left_out", "kept"), [(0, [30, 50, 100]), (3, [50, 70, 100])])
+def test_settings_are_compared_after_a_quarter_a_half_and_all(left_out, kept):
+    """Of 10 samples those after 3, 5 and 10; of the last 7 those after 2, 4 and 7."""
+    made = dealt()
+    path = np.random.default_rng(3).standard_normal((1, 10, 650))
+    case = runs.Setting(4, partial(fs.FAHMC, leapfrog_steps=4, local_steps=3), 100, 10, [1.0], 1e-3)
+    table, last = runs.curves(made, [case], {4: path}, left_out)
+    assert list(last) == kept and table["round"].tolist() == list(range(10 * left_out + 10, 101, 10))
+    each = made.problem.probabilities(path[0], made.test.features)
+    for number, at in last.items():
+        np.testing.assert_allclose(at[4][0], each[left_out:number // 10].mean(axis=0), rtol=1e-9)
+    assert (table["gradients"] == 3 * 7 * table["round"]).all()  # of minibatches 2 K - 1 in T updates
+
+
+def test_size_of_minibatches():
+    """Digits have their own."""
+    p = SimpleNamespace(digits_batch_size=50, batch_size=200)
+    larger = images.ImageData("larger", np.tile(DIGITS.pixels, 2), DIGITS.labels, 16)
+    assert (data.batch_size(p, DIGITS), data.batch_size(p, larger)) == (50, 200)
 
 
 def test_averages_are_of_probabilities():

@@ -31,6 +31,31 @@ class Reference(NamedTuple):
         return chains.mean(axis=0), chains.std(axis=0, ddof=1) / np.sqrt(len(chains))
 
 
+def split_rhat(values: Any) -> float:
+    """Between halves of chains against within them: near 1 where they have mixed.
+
+    Parameters
+    ----------
+    values : (n_draws, n_chains)
+        Of one function of the draws, at least 4 of each chain.
+
+    Source: Gelman et al., Bayesian Data Analysis, third edition (2013), section 11.4.
+
+    Examples
+    --------
+    >>> mixed = np.random.default_rng(1).standard_normal((500, 4))
+    >>> bool(split_rhat(mixed) < 1.01), bool(split_rhat(mixed + [0, 0, 0, 5]) > 2.0)
+    (True, True)
+    """
+    found = array("values", values, 2)
+    half = len(found) // 2
+    if half < 2:
+        raise ValueError(f"values with {len(found)} draws of each chain must have at least 4")
+    halves = np.concatenate([found[:half], found[-half:]], axis=1)
+    within = halves.var(axis=0, ddof=1).mean()
+    return float(np.sqrt((half - 1) / half + halves.mean(axis=0).var(ddof=1) / within))
+
+
 def metropolis_hmc(potential: Callable[[Array], Array], gradient: Callable[[Array], Array], start: Any, *,
                    n_draws: int, seed: int, step_size: float = 0.3, leapfrog_steps: int = 5,
                    warmup: int = 50, scale: Any = None) -> Reference:

@@ -37,7 +37,8 @@ AS_FINDING: Mapping[str, str] = {PASS: HOLDS, FAIL: DOES_NOT_HOLD, NOT_TESTABLE:
 EXACT = "exact law, nothing random"
 DATA_SETS = "every one of at least 12 data sets"
 REPLICAS = "replicas, error level 1% over all comparisons"
-ROWS = "test rows and runs drawn again, error level 1% over all comparisons"
+ROWS = ("test rows drawn again and independent runs, error level 1% over the comparisons of one score on one "
+        "data set at one number of rounds")
 BASES = (EXACT, DATA_SETS, REPLICAS, ROWS)
 """What a verdict can rest on."""
 

@@ -14,13 +14,16 @@ from ..tables import among, groups
 from .judging import NAMES, WORSE
 
 MARKERS = "os^Dvp"
+THIN: dict[str, Any] = {"linewidth": 1.1, "linestyle": (0, (4, 1.5)), "markersize": 4, "markevery": 2,
+                        "markerfacecolor": "white"}
+"""Hollow markers tell these lines apart where there are no colours."""
 LONG = 200.0
 TICKS = np.outer(10.0 ** np.arange(-4.0, 2.0), [1.0, 2.0, 3.0, 5.0]).ravel()
 
 
 def looks(values: list[int]) -> dict[int, dict[str, Any]]:
     """Colour from dark to light in the order of the values, and a marker."""
-    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.88, len(values)))
+    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.8, len(values)))
     return {value: {"color": colour, "marker": marker} for value, colour, marker in zip(
         sorted(values), colours, MARKERS, strict=False)}
 
@@ -41,8 +44,9 @@ def scores(ax: Axes, tables: dict[str, pd.DataFrame], part: str, score: str, nam
            title: str) -> None:
     """Mean and standard deviation over runs of a score against rounds, for each setting.
 
-    `name` is the letter of the setting. Thin: the tuning chain with the step size that is best by this score
-    on the test rows. Dotted: the exact posterior predictive, where there is one.
+    `name` is the letter of the setting. With hollow markers: the tuning chain with the step size that is best
+    by this score on the test rows, as the papers tune. Dotted: the exact posterior predictive, where there is
+    one. The legend marks what the papers do not have.
     """
     curves = among(tables["curves"], part=part)
     look = looks(sorted(curves["setting"].unique()))
@@ -57,14 +61,14 @@ def scores(ax: Axes, tables: dict[str, pd.DataFrame], part: str, score: str, nam
         for value, one in groups(tuning, "setting"):
             best = one["step"].iloc[int((WORSE[score] * one[score]).to_numpy().argmin())]
             thin = among(each, setting=value, step=best)
-            ax.plot(thin["round"], thin[score], color=look[value]["color"], linewidth=0.7,
-                    linestyle=(0, (4, 1.5)))
-        ax.plot([], [], color=plot.GREY, linewidth=0.7, linestyle=(0, (4, 1.5)),
-                label="tuned on this score of test rows")
-    facts = among(tables["facts"], part=part)
-    if f"exact_{score}" in facts:
-        ax.axhline(facts[f"exact_{score}"].iloc[0], color="#000000", linestyle=":", linewidth=1.2,
-                   label="exact posterior predictive")
+            ax.plot(thin["round"], thin[score], **look[value] | THIN)
+        ax.plot([], [], color=plot.GREY, marker="o", label="hollow: tuned on this score of test rows", **THIN)
+        ax.plot([], [], color=plot.GREY, marker="o", markersize=4, linewidth=1.4,
+                label="filled: tuned on validation rows (ours)")
+    exact = among(tables["facts"], part=part).iloc[0].get(f"exact_{score}")
+    if pd.notna(exact):
+        ax.axhline(exact, color="#000000", linestyle=":", linewidth=1.4,
+                   label="exact posterior predictive (ours)")
     if score != "accuracy":
         plain_ticks(ax)
     ax.set(xlabel="communication rounds", ylabel=NAMES[score], title=title)
@@ -82,7 +86,7 @@ def variations(ax: Axes, tables: dict[str, pd.DataFrame], name: str) -> None:
                label="two halves of the exact sample")
     ax.set_xticks(range(len(values)), [f"{name} = {value}" for value in values])
     ax.set(ylabel="total variation, mean over test rows", xlabel="each run",
-           title="distance to the exact predictive", xlim=(-0.4, len(values) - 0.6))
+           title="ours: distance to the exact predictive", xlim=(-0.4, len(values) - 0.6))
     plain_ticks(ax)
 
 

@@ -21,7 +21,7 @@ from fedsim import estimators
 from fedsim.engine.pool import thread_count
 
 from ..figure import note
-from ..reference import metropolis_hmc
+from ..reference import metropolis_hmc, split_rhat
 from .judging import compared
 
 SCORES: dict[str, Callable[[Any, Any], float]] = {
@@ -33,6 +33,8 @@ SCORES: dict[str, Callable[[Any, Any], float]] = {
 ROWS_AT_A_TIME = 5000
 MOST_EXACT = 2000
 """Dimensions in which the exact predictive is sampled, by chains that move by the Laplace law."""
+SANE = (0.5, 0.99)
+"""Shares of accepted proposals with which chains of `exact` move, and are not all accepted either."""
 
 
 class Labelled(NamedTuple):
@@ -114,24 +116,37 @@ def sampled(data: Data, setting: Setting, step: float, seed: int, n_chains: int)
         return None
 
 
+Try = tuple[Setting, float, np.ndarray]
+"""A setting with a step size that was tried, and the path (n, d)."""
+
+
+def tried(data: Data, settings: Sequence[Setting], seed: int) -> list[Try]:
+    """One chain for every step size of every setting, without those that diverge."""
+    cases = [(setting, step) for setting in settings for step in setting.steps]
+    paths = together([partial(sampled, data, setting, step, seed, 1) for setting, step in cases])
+    return [(*case, path[0]) for case, path in zip(cases, paths, strict=True) if path is not None]
+
+
 def tuned(data: Data, settings: Sequence[Setting], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scores of one chain for every step size: of its last predictive, and at every sample.
+    """`tuned_on` one chain for every step size."""
+    return tuned_on(data, tried(data, settings, seed))
+
+
+def tuned_on(data: Data, tries: Sequence[Try], left_out: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scores for every step size: of the last predictive, and at every sample after those `left_out`.
 
     In the first table `validation_nll` is the log loss on validation rows, a proper score, by which the step
     size is `chosen`; `edge` marks a choice at an end of the grid. All other scores are on test rows.
     """
-    cases = [(setting, step) for setting in settings for step in setting.steps]
-    paths = together([partial(sampled, data, setting, step, seed, 1) for setting, step in cases])
     rows, each = [], []
-    for (setting, step), path in zip(cases, paths, strict=True):
-        if path is None:
-            continue
-        last = averages(data.problem, path[0], data.validation.features)[-1]
-        scores = pd.DataFrame(scored(averages(data.problem, path[0], data.test.features), data.test.labels))
+    for setting, step, path in tries:
+        last = averages(data.problem, path, data.validation.features, left_out)[-1]
+        made = averages(data.problem, path, data.test.features, left_out)
+        scores = pd.DataFrame(scored(made, data.test.labels))
         labels = {"setting": setting.value, "step": step}
         rows.append(labels | {"step_size": step * setting.unit, "validation_nll": estimators.log_loss(
             last, data.validation.labels), **scores.iloc[-1]})
-        each.append(scores.assign(**labels, round=setting.every * np.arange(1, len(scores) + 1)))
+        each.append(scores.assign(**labels, round=setting.every * np.arange(left_out + 1, len(path) + 1)))
     table = pd.DataFrame(rows)
     by_setting = table.groupby("setting")
     table["chosen"] = table["validation_nll"] == by_setting["validation_nll"].transform("min")
@@ -143,11 +158,17 @@ def tuned(data: Data, settings: Sequence[Setting], seed: int) -> tuple[pd.DataFr
 
 def run(data: Data, settings: Sequence[Setting], tuning: pd.DataFrame, seed: int,
         n_runs: int) -> dict[int, np.ndarray]:
-    """Paths (n_runs, n, d) of every setting at its chosen step size."""
-    chosen = tuning[tuning["chosen"]].set_index("setting")["step"]
-    paths = together([partial(sampled, data, setting, float(chosen[setting.value]), seed, n_runs)
+    """Paths (n_runs, n, d) of every setting at its chosen step size, each from a seed of its own."""
+    chosen = chosen_steps(tuning)
+    paths = together([partial(sampled, data, setting, chosen[setting.value], seed + setting.value, n_runs)
                       for setting in settings])
     return {setting.value: path for setting, path in zip(settings, paths, strict=True) if path is not None}
+
+
+def chosen_steps(tuning: pd.DataFrame) -> dict[int, float]:
+    """The chosen step size of every setting."""
+    own = tuning[tuning["chosen"]]
+    return dict(zip(own["setting"].tolist(), own["step"].tolist(), strict=True))
 
 
 def curves(data: Data, settings: Sequence[Setting], paths: Mapping[int, np.ndarray],
@@ -172,10 +193,10 @@ def curves(data: Data, settings: Sequence[Setting], paths: Mapping[int, np.ndarr
     return pd.concat(rows, ignore_index=True), last
 
 
-def against(last: Mapping[int, Mapping[int, np.ndarray]], data: Data, baseline: int,
-            seed: int) -> pd.DataFrame:
+def against(last: Mapping[int, Mapping[int, np.ndarray]], data: Data, baseline: int, seed: int,
+            known: Sequence[int] = ()) -> pd.DataFrame:
     """`compared` at those rounds."""
-    return pd.concat([compared(at, data.test.labels, baseline, seed).assign(round=number)
+    return pd.concat([compared(at, data.test.labels, baseline, seed, known).assign(round=number)
                       for number, at in last.items()], ignore_index=True)
 
 
@@ -193,8 +214,10 @@ def swept(p: Any, data: Data, cases: Sequence[Setting], baseline: int,
 
 
 def stacked(parts: Sequence[Mapping[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]:
-    """The tables of all parts, one below the other."""
-    return {name: pd.concat([tables[name] for tables in parts], ignore_index=True) for name in parts[0]}
+    """The tables of all parts, one below the other; some parts may lack some."""
+    names = dict.fromkeys(name for tables in parts for name in tables)
+    return {name: pd.concat([tables[name] for tables in parts if name in tables], ignore_index=True)
+            for name in names}
 
 
 def facts_of(data: Data, part: str) -> dict[str, Any]:
@@ -206,10 +229,11 @@ def facts_of(data: Data, part: str) -> dict[str, Any]:
 
 
 def exact(data: Data, temperature: float, p: Any) -> tuple[np.ndarray | None, dict[str, float]]:
-    """Posterior predictive (m, C) by Metropolis-adjusted draws, and its scores.
+    """Posterior predictive (m, C) by Metropolis-adjusted draws, its scores, and how far they can be trusted.
 
-    They have the `floor`: how far two halves of the draws are apart. In more dimensions than `MOST_EXACT`
-    there is none, and no score.
+    That is the `acceptance`, the share of accepted proposals; `split_rhat` of the draws' own log losses; and
+    the `floor`: how far two halves of the chains are apart. In more dimensions than `MOST_EXACT` there is
+    nothing; where the acceptance is not in `SANE` there is it alone, and no predictive.
     """
     if data.problem.dim > MOST_EXACT:
         return None, {}
@@ -218,13 +242,19 @@ def exact(data: Data, temperature: float, p: Any) -> tuple[np.ndarray | None, di
         lambda x: data.problem.potential(None, x) / temperature,
         lambda x: data.problem.gradient(None, x) / temperature, law.sample(p.reference_chains, p.seed),
         n_draws=p.reference_draws, seed=p.seed + 1, scale=law.cov, warmup=p.reference_warmup)
+    if not SANE[0] <= made.acceptance <= SANE[1]:
+        note(f"{data.title}: no exact predictive, {100 * made.acceptance:.0f}% of proposals accepted")
+        return None, {"acceptance": made.acceptance}
+    chances = data.problem.probabilities(made.pooled(), data.test.features)
+    own = np.take_along_axis(chances, data.test.labels[None, :, None], axis=2)
+    losses = -np.log(np.maximum(own, 1e-300)).mean(axis=(1, 2)).reshape(made.draws.shape[:2])
+    chances = chances.reshape(*losses.shape, *chances.shape[1:])
     half = p.reference_chains // 2
-    one, other = (estimators.predictive(data.problem.probabilities(
-        part.reshape(-1, data.problem.dim), data.test.features))
-        for part in (made.draws[:, :half], made.draws[:, half:2 * half]))
+    one, other = (part.mean(axis=(0, 1)) for part in (chances[:, :half], chances[:, half:2 * half]))
     target = 0.5 * (one + other)
     scores = {f"exact_{name}": score(target, data.test.labels) for name, score in SCORES.items()}
-    return target, scores | {"floor": float(variation(one, other))}
+    return target, scores | {"floor": float(variation(one, other)), "acceptance": made.acceptance,
+                             "split_rhat": split_rhat(losses)}
 
 
 def variation(one: np.ndarray, other: np.ndarray) -> np.ndarray:

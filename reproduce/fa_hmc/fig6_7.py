@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from ..images import CIFAR10, ImageData, cifar_two, usual_names
 from ..prediction import data as rows, drawing as shown, judging, runs
 from ..verdicts import ROWS, Judgement
 from . import images
+from .shared import READINGS
 
 TITLE = "Three scores on two data sets, by leapfrog steps and by local steps"
 PAPER = "FA-HMC figures 6 and 7"
@@ -76,23 +78,26 @@ def compute(scale: str, files: Mapping[str, Path]) -> Tables:
     made, facts = [], []
     for name, used in _used(scale, files, p).items():
         data = rows.dealt(used.images, p, used.batch_size)
-        for part in (part for part, (own, _) in PARTS.items() if own == name):
-            cases = (images.by_leapfrogs(p, data, p.leapfrogs, p.local_steps_6, p.n_rounds)
+        for part, reading in product((part for part, (own, _) in PARTS.items() if own == name), READINGS):
+            cases = (images.by_leapfrogs(p, data, p.leapfrogs, p.local_steps_6, p.n_rounds, reading)
                      if PARTS[part][1] == "K" else
-                     images.by_local_steps(p, data, p.local_steps, p.leapfrogs_7, p.n_rounds))
-            swept = runs.swept(p, data, cases, 1, part)
+                     images.by_local_steps(p, data, p.local_steps, p.leapfrogs_7, p.n_rounds, reading))
+            own = images.part_of(part, reading)
+            swept = runs.swept(p, data, cases, 1, own)
             made.append({table: one.assign(set=name) for table, one in swept.items()})
-            facts.append(runs.facts_of(data, part) | {"set": name, "called": used.called})
+            facts.append(runs.facts_of(data, own) | {"set": name, "called": used.called})
     return runs.stacked(made) | {"facts": pd.DataFrame(facts)}
 
 
 def draw(tables: Tables) -> Drawing:
-    """Figure 6 above, figure 7 below; a row for each data set."""
-    drawing, axes = plot.panels(3, 5.0, 4.2, n_rows=4)
+    """Figure 6 above, figure 7 below; a row for each data set and reading."""
+    drawing, axes = plot.panels(3, 5.0, 3.9, n_rows=8)
     called = dict(zip(tables["facts"]["part"], tables["facts"]["called"], strict=True))
-    for row, (part, (_, kind)) in zip(axes, PARTS.items(), strict=True):
+    for row, (part, reading) in zip(axes, product(PARTS, READINGS), strict=True):
+        own, kind = images.part_of(part, reading), PARTS[part][1]
         for ax, score in zip(row, SCORES, strict=True):
-            shown.scores(ax, tables, part, score, kind, f"figure {6 if kind == 'K' else 7}: {called[part]}")
+            shown.scores(ax, tables, own, score, kind,
+                         f"figure {6 if kind == 'K' else 7}, {called[own]}, T as in {reading.capitalize()}")
             plot.legend_below(ax, 2)
     drawing.suptitle(";\n".join([*judging.by_set(tables), "means and standard deviations of runs"]))
     return drawing
@@ -103,9 +108,9 @@ def judge(tables: Tables, part: str, scores: tuple[str, ...], every: bool) -> Ju
     return images.claimed(tables, part, scores, PARTS[part][1], every)
 
 
-def judge_here(tables: Tables, part: str, scores: tuple[str, ...], every: bool) -> Judgement:
+def judge_here(tables: Tables, part: str, scores: tuple[str, ...], every: bool, reading: str) -> Judgement:
     """The same after a quarter of the rounds, on the data at hand."""
-    return images.here(tables, part, scores, every)
+    return images.here(tables, part, scores, reading, every)
 
 
 def _each() -> list[Claim | Finding]:
@@ -119,9 +124,10 @@ def _each() -> list[Claim | Finding]:
         options: dict[str, Any] = {"part": part, "scores": scores, "every": kind == "T"}
         made += [Claim(f"{name}: {what}.", f"section 5.5, figure {number}", partial(judge, **options),
                        f"{name}_{number}".lower(), ROWS, images.OURS),
-                 Finding(f"On the data at hand for {name}, after a quarter of the rounds, {what}.",
-                         f"section 5.5, figure {number}", partial(judge_here, **options),
-                         f"early_{name}_{number}".lower(), ROWS)]
+                 *(Finding(f"On the data at hand for {name}, {words}, after a quarter of the rounds {what}.",
+                           f"section 5.5, figure {number}", partial(judge_here, **options, reading=reading),
+                           f"early_{name}_{number}_{reading[-1]}".lower(), ROWS)
+                   for reading, words in READINGS.items())]
     return made
 
 

@@ -12,6 +12,8 @@ from ..figure import ByScale, Parameter, Tables
 from ..prediction import judging, runs
 from ..tables import among
 from ..verdicts import Judgement
+from .shared import SECTION, either
+from .stepwise_sampler import sample_path, section_5
 
 SETTING = [
     Parameter("n_clients", 10, "paper", "section 5.3: N = 10 equal parts, drawn at random"),
@@ -37,35 +39,48 @@ BATCHES = [
 ]
 OURS = ("Intervals are of test rows and runs drawn again. Prior, step sizes and number of rounds, which are "
         "not printed, are ours, and so are the data where --data gives none: nothing here can contradict the "
-        "sentence. Section 5 has a synchronization every T "
-        "leapfrog steps; here, as in Algorithm 3, after T iterations of K leapfrog steps.")
+        "sentence. Section 5 communicates every T leapfrog steps, Algorithm 3 after T iterations of K of "
+        "them: either suffices.")
 
 
-def by_leapfrogs(p: Any, data: runs.Data, leapfrogs: list[int], local_steps: int,
-                 n_rounds: int) -> list[runs.Setting]:
+def part_of(part: str, reading: str) -> str:
+    """What is varied in a reading, as the tables have it."""
+    return f"{part}, {reading}"
+
+
+def by_leapfrogs(p: Any, data: runs.Data, leapfrogs: list[int], every: int, n_rounds: int,
+                 reading: str) -> list[runs.Setting]:
     """A setting for every K."""
-    return [runs.Setting(k, partial(fs.FAHMC, leapfrog_steps=k, local_steps=local_steps,
-                                    shared_noise=p.shared_noise),
-                         n_rounds, p.every, p.steps, data.curvature**-0.5) for k in leapfrogs]
+    return [_setting(p, data, k, k, every, n_rounds, reading) for k in leapfrogs]
 
 
-def by_local_steps(p: Any, data: runs.Data, local_steps: list[int], leapfrogs: int,
-                   n_rounds: int) -> list[runs.Setting]:
+def by_local_steps(p: Any, data: runs.Data, local_steps: list[int], leapfrogs: int, n_rounds: int,
+                   reading: str) -> list[runs.Setting]:
     """A setting for every T."""
-    return [runs.Setting(t, partial(fs.FAHMC, leapfrog_steps=leapfrogs, local_steps=t,
-                                    shared_noise=p.shared_noise),
-                         n_rounds, p.every, p.steps, data.curvature**-0.5) for t in local_steps]
+    return [_setting(p, data, t, leapfrogs, t, n_rounds, reading) for t in local_steps]
+
+
+def _setting(p: Any, data: runs.Data, value: int, leapfrogs: int, every: int, n_rounds: int,
+             reading: str) -> runs.Setting:
+    """Of T leapfrog steps or T iterations a round, with momenta that all clients share."""
+    algorithm = (partial(section_5, leapfrog_steps=leapfrogs, every=every) if reading == SECTION else
+                 partial(fs.FAHMC, leapfrog_steps=leapfrogs, local_steps=every, shared_noise=p.shared_noise))
+    return runs.Setting(value, algorithm, n_rounds, p.every, p.steps, data.curvature**-0.5, sample_path)
 
 
 def claimed(tables: Tables, part: str, scores: Sequence[str], name: str, every: bool = True) -> Judgement:
-    """`judging.claimed` of the settings of a part, whose letter is `name`."""
-    own = {table: among(tables[table], part=part) for table in ("facts", "compared", "tuning")}
-    return judging.on_sets(own, lambda one: judging.claimed(one["compared"], scores, one["tuning"], name,
-                                                            every))
+    """`judging.claimed` of the settings of a part, whose letter is `name`, in either reading."""
+    return either(lambda reading: judging.on_sets(
+        _own(tables, part, reading, "tuning"),
+        lambda one: judging.claimed(one["compared"], scores, one["tuning"], name, every)))
 
 
-def here(tables: Tables, part: str, scores: Sequence[str], every: bool = True) -> Judgement:
+def here(tables: Tables, part: str, scores: Sequence[str], reading: str, every: bool = True) -> Judgement:
     """Is the setting 1 the worst of a part after a quarter of the rounds, on the data at hand?"""
-    own = {table: among(tables[table], part=part) for table in ("facts", "compared")}
-    return judging.on_sets(own, lambda one: judging.worst(judging.early(one["compared"]), scores,
-                                                          finding=True, every=every))
+    return judging.on_sets(_own(tables, part, reading), lambda one: judging.worst(
+        judging.early(one["compared"]), scores, finding=True, every=every))
+
+
+def _own(tables: Tables, part: str, reading: str, *more: str) -> Tables:
+    part = part_of(part, reading)
+    return {table: among(tables[table], part=part) for table in ("facts", "compared", *more)}

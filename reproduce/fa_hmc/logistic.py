@@ -16,7 +16,7 @@ from ..claims import Claim
 from ..figure import ByScale, Finding, Parameter, Tables, note
 from ..reference import posterior_reference
 from ..verdicts import DATA_SETS, FAIL, NOT_TESTABLE, PASS, REPLICAS, Judgement, intervals, within
-from .shared import LEGEND, READINGS
+from .shared import LEGEND, either
 from .surrogate import COORDINATES, Chain, Posterior, error_of_sample
 
 CLOSE = float(np.sqrt(2.0))
@@ -61,16 +61,8 @@ def sentence(text: str, source: str, judge: Callable[[Tables, str], tuple[str, s
     `judge` takes tables and one of `READINGS`: the sentence passes in the reading that bears it out.
     """
     def judged(tables: Tables) -> Judgement:
-        verdicts, said = [], []
-        for reading, words in READINGS.items():
-            verdict, why = judge(tables, reading)
-            verdicts.append(verdict)
-            said.append(f"{words[0].upper()}{words[1:]}: {why}")
-        if PASS not in verdicts:
-            return Judgement(NOT_TESTABLE, "Not borne out on our surrogate, which is not the paper's own "
-                             f"set-up. {' '.join(said)}")
-        first = verdicts.index(PASS)
-        return Judgement(PASS, said[first], said[1 - first])
+        return either(lambda reading: Judgement(*judge(tables, reading)),
+                      "Not borne out on our surrogate, which is not the paper's own set-up. ")
     return Claim(text, source, judged, name, DATA_SETS, context + " The data's law is the cited one; the "
                  "Gaussian surrogate and the step sizes are ours, so that what contradicts the sentence is a "
                  "finding of ours beside it. Section 5 communicates every T leapfrog steps, Algorithm 3 "

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-ALGORITHM, SECTION = "algorithm 3", "section 5"
-READINGS = {ALGORITHM: "averaging after T iterations (Algorithm 3)",
-            SECTION: "averaging every T leapfrog steps (section 5)"}
+from ..verdicts import NOT_TESTABLE, PASS, Judgement
+
+SECTION, ALGORITHM = "section 5", "algorithm 3"
+READINGS = {SECTION: "averaging every T leapfrog steps (section 5)",
+            ALGORITHM: "averaging after T iterations (Algorithm 3)"}
 """When clients communicate: Algorithm 3 counts iterations of K leapfrog steps, section 5 leapfrog steps."""
 FIFTH = 1.2
 """Numbers of rounds within this factor count as alike."""
@@ -19,6 +22,21 @@ LIMITED = ("Limited is read over the whole range of T: rounds vary by less than 
 LEGEND: dict[str, Any] = {"handlelength": 3.2}
 """Long enough to tell dashes from dots."""
 MARKED: dict[str, Any] = {"marker": "o", "markersize": 4}
+
+
+def either(judge: Callable[[str], Judgement], else_because: str = "") -> Judgement:
+    """A sentence of the paper in either reading: PASS in one that bears it out, whose numbers are the reason.
+
+    Where none does it is NOT TESTABLE, with what `judge` says of both.
+    """
+    found = [Judgement(*judge(reading)) for reading in READINGS]
+    said = [f"{words[0].upper()}{words[1:]}: {one.why}" for words, one in zip(READINGS.values(), found,
+                                                                             strict=True)]
+    good = [place for place, one in enumerate(found) if one.verdict == PASS]
+    if not good:
+        remarks = dict.fromkeys(one.remark for one in found if one.remark)
+        return Judgement(NOT_TESTABLE, f"{else_because}{' '.join(said)}", " ".join(remarks))
+    return Judgement(PASS, said[good[0]], said[1 - good[0]])
 
 
 def limited(rounds: pd.Series) -> tuple[float, str]:

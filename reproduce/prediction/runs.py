@@ -74,7 +74,8 @@ class Data:
 class Setting(NamedTuple):
     """Value of the plotted parameter, the algorithm that a step size makes, and what is run.
 
-    Rounds, a sample after `every` of them, and the step sizes to be tried: `steps` times `unit`.
+    Rounds, a sample after `every` of them, and the step sizes to be tried: `steps` times `unit`. `sampler` is
+    `fs.sample_path`, or takes what that takes.
     """
 
     value: int
@@ -83,6 +84,7 @@ class Setting(NamedTuple):
     every: int
     steps: Sequence[float]
     unit: float
+    sampler: Callable[..., Any] = fs.sample_path
 
     def gradients(self, problem: Any) -> float:
         """Gradient evaluations of a client in a round."""
@@ -109,9 +111,10 @@ def sampled(data: Data, setting: Setting, step: float, seed: int, n_chains: int)
     """Paths (n_chains, n, d) of one sample in `every` rounds; None where they diverge."""
     note(f"{data.title}: {setting.value}, step size {step:g} times the unit, {n_chains} chains")
     try:
-        return fs.sample_path(data.problem, setting.algorithm(step * setting.unit), setting.n_rounds,
-                              seed=seed, every=setting.every, n_chains=n_chains, threads=1,
-                              allow_unstable=True)
+        path: np.ndarray = setting.sampler(
+            data.problem, setting.algorithm(step * setting.unit), setting.n_rounds, seed=seed,
+            every=setting.every, n_chains=n_chains, threads=1, allow_unstable=True)
+        return path
     except fs.DivergedError:
         return None
 

@@ -156,5 +156,9 @@ def test_a_set_without_exact_predictive_beside_one(tables):
         first = 8 * (parts[0] is other)
         assert [shown[(first + place) % 16] for place in (0, 1, 2, 4, 5, 6)] == [True] * 6
         assert [shown[(first + 8 + place) % 16] for place in (0, 1, 2, 4, 5, 6)] == [False] * 6
+        for place in (7, 15):  # all samples, not those after the warm-up too
+            points = {line.get_label(): line.get_xdata().tolist() for line in drawing.axes[place].get_lines()}
+            assert points["K = 1, parts at random"] == [2.4, 10.0]
+            assert points["K = 50, few labels a client"] == [0.2, 2.4, 10.0]
         why = fig2_4.judge_reward(both).why
         assert "There is no exact predictive with 10% of its proposals accepted." in why

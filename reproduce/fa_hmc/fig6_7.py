@@ -47,7 +47,8 @@ PARAMETERS = [
                                [0.35, 0.7, 1.4, 2.7, 4.5, 7.0, 11.0]),
               "ours", "step sizes tried, times the inverse root of the curvature at theta = 0; no grid is "
               "printed"),
-    Parameter("n_runs", ByScale(2, 5, 5), "ours", "in each setting; the number is not printed"),
+    Parameter("n_runs", ByScale(2, 16, 16), "ours", "in each setting, as many as fill a row of lanes; the "
+              "number is not printed"),
 ]
 
 

@@ -50,7 +50,8 @@ PARAMETERS = [
     Parameter("tuned_on", "validation rows", "ours", "by log loss of the plotted average after all rounds, "
               "on rows that no client holds; the paper tunes for the best performance, read as the plotted "
               "statistic of the test rows (hollow)"),
-    Parameter("n_runs", ByScale(2, 5, 5), "ours", "of each K; the paper seems to have one"),
+    Parameter("n_runs", ByScale(2, 16, 16), "ours", "of each K, as many as fill a row of lanes; the paper "
+              "seems to have one"),
     Parameter("prior_variance", 1.0, "ours", "of every weight; no prior is printed"),
     Parameter("energy", "sum over data", "ours", "not printed; of a mean only the prior would be left"),
     Parameter("label_steps", ByScale([0.2, 2.4, 10.0], [0.05, 0.2, 0.8, 2.4, 5.0, 10.0],

@@ -30,6 +30,7 @@ def _files(tmp_path, monkeypatch):
     monkeypatch.setattr(adult, "N_TRAIN", 40)
     monkeypatch.setattr(adult, "N_TEST", 30)
     rows = adult.stand_in(70, 1.0, 5)
+    monkeypatch.setattr(adult, "ONES", [int(rows.labels[:40].sum()), int(rows.labels[40:].sum())])
     for name, first, last in (("a9a", 0, 40), ("a9a.t", 40, 70)):
         (tmp_path / name).write_text(as_text(Labelled(rows.features[first:last], rows.labels[first:last])))
     return rows, {name: tmp_path / name for name in adult.DATA}
@@ -91,6 +92,11 @@ def test_half_of_the_files_or_a_broken_one_is_refused(files):
     paths["a9a.t"].write_text(text.replace(":1", ":one", 1))
     with pytest.raises(BadInput, match=r"a9a\.t, line 1: value 'one'"):
         next(adult.adults(QUICK, paths))
+
+
+def test_as_many_rows_of_other_classes_are_not_a9a(files, monkeypatch):
+    monkeypatch.setattr(adult, "ONES", [adult.ONES[0], adult.ONES[1] + 1])
+    assert next(adult.adults(QUICK, files[1])).source == adult.own_name(40, 30)
 
 
 def test_other_rows_are_read_and_called_so(files):

@@ -242,3 +242,54 @@ def test_bad_points_are_refused():
     with pytest.raises(ValueError, match=r"features has shape \(1, 3\); it must be \(1, 2\)"):
         problem.probabilities(np.zeros(6), [[1.0, 2.0, 3.0]])
     assert problem.pooled().n_clients == 1 and problem.pooled().n_classes == 3
+
+
+def a_line(n_classes, separable, variance):
+    """A problem on a line with an intercept; one whose labels the feature separates, or not."""
+    x = np.linspace(-1.0, 1.0, 30)
+    labels = np.digitize(x, np.linspace(-0.5, 0.5, n_classes - 1))
+    labels = labels if separable else np.where(np.arange(30) % 4 == 0, (labels + 1) % n_classes, labels)
+    return fs.SoftmaxRegression(np.column_stack([x, np.ones(30)]), labels, np.arange(30) % 3,
+                                prior_variance=variance)
+
+
+@pytest.mark.parametrize("separable", [True, False])
+@pytest.mark.parametrize("variance", [1.0, 1e4, 1e8])
+def test_laplace_of_two_classes_is_that_of_logistic_regression(separable, variance):
+    problem = a_line(2, separable, variance)
+    binary = fs.LogisticRegression(problem.features, problem.labels.astype(float), problem.clients,
+                                   prior_variance=2.0 * variance)
+    across = np.hstack([-np.eye(2), np.eye(2)])
+    own, other = problem.laplace(), binary.laplace()
+    np.testing.assert_allclose(across @ own.mean, other.mean, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(across @ own.cov @ across.T, other.cov, rtol=1e-6,
+                               atol=1e-16 * variance + 1e-9)
+
+
+@pytest.mark.parametrize("variance", [1.0, 1e6, 1e12])
+def test_vague_priors_cost_no_digits(variance):
+    """What is common to all classes has the prior's variance, and the rest that of a flat prior in the end."""
+    problem = a_line(3, False, variance)
+    assert np.abs(problem.mode().reshape(3, 2).sum(axis=0)).max() < 1e-13
+    cov = problem.laplace().cov
+    common = np.kron(np.full(3, 3**-0.5), np.eye(2))
+    np.testing.assert_allclose(common @ cov @ common.T, variance * np.eye(2), rtol=1e-12)
+    if variance == 1e12:
+        np.testing.assert_allclose(problem.mode(), a_line(3, False, 1e9).mode(), rtol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [fs.SoftmaxRegression, fs.LogisticRegression])
+def test_a_mode_that_is_not_found_is_refused(kind):
+    x = np.linspace(-1.0, 1.0, 30)
+    problem = kind(np.column_stack([x, np.ones(30)]), (x > 0).astype(int), np.arange(30) % 3,
+                   prior_variance=1e100)
+    with pytest.raises(ValueError, match=r"prior_variance=1e\+100 is too vague for these data: the mode"):
+        problem.mode()
+
+
+def test_a_curvature_lost_to_rounding_is_refused():
+    features = np.column_stack([np.tile([1e8, -1e8], 6), np.ones(12)])
+    labels = np.tile([0, 1, 1, 0], 3)
+    problem = fs.SoftmaxRegression(features, labels, np.arange(12) % 2, prior_variance=1e6)
+    with pytest.raises(ValueError, match=r"prior_variance=1e\+06 is too vague for these data: the least curv"):
+        problem.laplace()

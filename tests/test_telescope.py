@@ -52,8 +52,11 @@ def test_the_file_of_the_paper_and_other_rows(tmp_path, monkeypatch):
     assert own.name == "150 rows of --data, NOT THE PAPER'S DATA" and own.mark == data.NOT_THE_PAPERS
     assert own.data(5).features[0, 4] == 2.5 and len(own.data(5).labels) == 150
     monkeypatch.setattr(data, "N_ROWS", 150)
-    (own,) = data.sources(P, files)
-    assert own.name == data.REAL
+    (other,) = data.sources(P, files)
+    assert other.name == own.name  # as many rows, but of other classes
+    monkeypatch.setattr(data, "N_GAMMA", int(own.data(0).labels.sum()))
+    (same,) = data.sources(P, files)
+    assert same.name == data.REAL
 
 
 def test_bad_rows_are_refused_by_name(tmp_path):

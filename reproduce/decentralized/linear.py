@@ -152,8 +152,8 @@ def tables(p: Any) -> Tables:
 
 
 def _sets(p: Any) -> Tables:
-    """Exact laws of every data set: table sets (limits, speeds, hypotheses), spread and assumptions."""
-    rows, along = de.empty("sets", "spread", "assumptions"), []
+    """Exact laws of every data set: table sets (limits, speeds, hypotheses), and spread."""
+    rows, along = de.empty("sets", "spread"), []
     for seed, problem in data_sets(p):
         limits, curves = [], {}
         for name in de.NETWORKS:
@@ -171,7 +171,6 @@ def _sets(p: Any) -> Tables:
                            "best_agent": late.min(), "worst_agent": late.max(),
                            "radius": radius, "status": theorem.status, "why": theorem.why})
         rows["sets"] += speeds_of(limits, curves)
-        rows["assumptions"].append(de.assumptions_row(problem, 0.0, data_set=seed))
     ends = {f"{name}_{end}": (name, how) for name in ("average", "agents")
             for end, how in (("low", "min"), ("high", "max"))}
     grouped = pd.concat(along).groupby(["network", "round"], sort=False)

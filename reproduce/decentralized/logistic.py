@@ -137,12 +137,12 @@ def posterior(data: Data, problem: fs.LogisticRegression, p: Any) -> tuple[fs.Ga
 
 
 def compute(p: Any) -> Tables:
-    """Tables: curves, sets, contrasts, hypotheses, assumptions, distances, setting; bounds and pace if any.
+    """Tables: curves, sets, contrasts, hypotheses, distances, setting; bounds and pace if any.
 
     Curves, with those of the other method if any, and distances are of the first data set; "pace" compares
     the two methods.
     """
-    rows = de.empty("curves", "sets", "contrasts", "hypotheses", "assumptions", "pace", "distances", "bounds")
+    rows = de.empty("curves", "sets", "contrasts", "hypotheses", "pace", "distances", "bounds")
     fixed = None if hasattr(p, "feature_variance") else breast_cancer()
     first = fixed or simulated(p, 0)
     problem = on_agents(first, p)
@@ -159,25 +159,12 @@ def compute(p: Any) -> Tables:
 
 
 def add_hypotheses(rows: Rows, p: Any, number: int, problem: fs.LogisticRegression) -> None:
-    """What the paper assumes of the data set of this number, and what the theorem asks of the step size."""
+    """What the theorem asks of the step size on the data set of this number."""
     for name in de.NETWORKS:
         algorithm = de.algorithm_on(name, p)
         theorem = de.applied(de.AGENTS, theory.constants(problem, algorithm), algorithm)
         rows["hypotheses"].append(theorem.row(theorem=de.method_of(vars(p))[1], data_set=number,
                                               network=name))
-    rows["assumptions"].append(de.assumptions_row(problem, noise_sd(problem), data_set=number))
-
-
-def noise_sd(problem: fs.LogisticRegression) -> float:
-    """A bound of the noise of logistic minibatches at every point, for any state and step size.
-
-    The gradient of a datum's loss is at most its |X_j| long, so that E||noise||^2 of an unbiased minibatch
-    is at most (n_i/b) sum_j |X_j|^2.
-    """
-    assert problem.batch_size is not None
-    lengths = np.square(problem.features).sum(axis=1)
-    sums, sizes = np.bincount(problem.clients, weights=lengths), np.bincount(problem.clients)
-    return float(np.sqrt((sizes * sums / problem.batch_size).max()))
 
 
 def _add_set(rows: Rows, p: Any, number: int, data: Data,

@@ -140,18 +140,6 @@ def _beyond(item: theory.Assumption, momentum: float) -> str:
     return f"{text if text != '1' else f'{1.0 - item.margin:.6g}'} times the limit"
 
 
-def assumptions_row(problem: Any, noise_sd: float, **labels: Any) -> dict[str, Any]:
-    """A row (labels, strong_convexity, smoothness, noise_bounded, noise_sd) of the table "assumptions".
-
-    `noise_sd` is the largest root of E||gradient noise||^2 of an agent: 0 for exact gradients, infinite
-    where it has no bound; stored as -1 then.
-    """
-    low, high = problem.curvature_bounds("components")
-    bounded = bool(np.isfinite(noise_sd))
-    return {**labels, "strong_convexity": low, "smoothness": high, "noise_bounded": bounded,
-            "noise_sd": noise_sd if bounded else -1.0}
-
-
 def empty(*names: str) -> dict[str, list[Any]]:
     """A list for the rows of each table."""
     return {name: [] for name in names}

@@ -19,13 +19,13 @@ SETTING = [
     Parameter("n_clients", 10, "paper", "section 5.3: N = 10 equal parts, drawn at random"),
     Parameter("shared_noise", 1.0, "paper", "section 5: the same momentum on all clients"),
     Parameter("tuned_on", "validation rows", "ours", "by log loss, on rows that no client holds; the paper "
-              "tunes on the plotted statistic of the test rows (thin)"),
+              "tunes on the plotted statistic of the test rows (hollow)"),
     Parameter("prior_variance", 1.0, "ours", "of every weight; no prior is printed"),
     Parameter("every", 1, "ours", "a sample after every round; the paper's fixed number is not printed"),
     Parameter("split_seed", 0, "ours", "of the division into clients, validation and test rows"),
     Parameter("tuning_seed", 1, "ours", "of the chains that are tuned"),
     Parameter("seed", 2, "ours", "of the runs, and of the exact predictive"),
-    Parameter("bootstrap_seed", 3, "ours", "of rows and runs drawn again"),
+    Parameter("bootstrap_seed", 3, "ours", "of rows drawn again"),
 ]
 REFERENCE = [
     Parameter("reference_chains", ByScale(8, 20, 40), "ours", "Metropolis-adjusted chains of the posterior"),
@@ -37,7 +37,7 @@ BATCHES = [
               "client's, where it has fewer"),
     Parameter("digits_batch_size", 50, "ours", "of digits, of which a client has 114"),
 ]
-OURS = ("Intervals are of test rows and runs drawn again. Prior, step sizes and number of rounds, which are "
+OURS = ("Intervals are of test rows drawn again and of the spread between runs. Prior, step sizes and number of rounds, which are "
         "not printed, are ours, and so are the data where --data gives none: nothing here can contradict the "
         "sentence. Section 5 communicates every T leapfrog steps, Algorithm 3 after T iterations of K of "
         "them: either suffices.")

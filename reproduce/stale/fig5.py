@@ -233,18 +233,6 @@ def _draw_shares(ax: Axes, tables: fig.Tables) -> None:
     plot.legend_below(ax)
 
 
-def judge_sum(tables: fig.Tables) -> tuple[str, str]:
-    """Staleness of updates and of gradients under way against (W - 1) L, server by server."""
-    others = tables["under_way"].groupby("server").size() - 1
-    due = others * tables["averaged"].set_index("server")["samples"]
-    made, waiting = (tables[name].groupby("server")["staleness"].sum().reindex(due.index, fill_value=0)
-                     for name in ("updates", "under_way"))
-    return (fig.PASS if (made + waiting == due).all() else fig.FAIL), (
-        "Staleness of updates, and of gradients under way, against (W - 1) L: " + ", ".join(
-            f"{made[server]} + {waiting[server]} against {due[server]} (server {server})"
-            for server in due.index) + ".")
-
-
 def judge_bounds(tables: fig.Tables) -> tuple[str, str]:
     """Does staleness stay within what `Workers` states, and go beyond it where it states nothing?"""
     table = tables["oldest"]
@@ -260,10 +248,6 @@ CLAIMS = [
                  "different servers is independent.", "appendix A",
                  "It is about the time of a cluster; the servers of the drawing share nothing by "
                  "construction.", "training_time"),
-    fig.Finding("Every update makes each other worker's gradient one version staler: with that of gradients "
-                "still under way, staleness adds up to W - 1 an update.", "section 4, where tau is about W",
-                judge_sum, "adds_up", fig.EXACT, "An identity of counts, whatever the service times; it is "
-                "checked on the updates that are drawn."),
     fig.Finding("The largest staleness is at most what fs.Workers states (W - 1 for equal service times, the "
                 "cap where there is one), and beyond both for exponential service times without a cap.",
                 "section 2, where staleness is assumed to be bounded", judge_bounds, "bounded", fig.DATA_SETS,

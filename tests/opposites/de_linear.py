@@ -102,7 +102,6 @@ OPPOSITES = {
                               (NOT_TESTABLE, half(put("sets", "average", 9.0, network="complete")))],
     ("de_fig2", "faster"): [(FAIL, speeds("complete", "ring")),
                             (NOT_TESTABLE, half(speeds("complete", "ring")))],
-    ("de_fig2", "assumptions"): UNBOUNDED,
     ("de_fig2", "step_size_range"): ALWAYS,
     ("de_fig2", "printed_components"): [
         (PASS, put("printed", "spread", 1.0)), (FAIL, put("printed", "spread", 1.5))],
@@ -114,7 +113,6 @@ OPPOSITES = {
     ("de_fig3", "faster"): [(FAIL, speeds("complete", "ring")), (PASS, both(
         speeds("ring", "complete"), put("sets", "radius", 2.0, network="disconnected"),
         *[put("sets", name, 2.0, network="disconnected") for name in READINGS]))],
-    ("de_fig3", "assumptions"): UNBOUNDED,
     ("de_fig3", "step_size_range"): ALWAYS,
     ("de_fig3", "replicas"): REPLICAS,
     ("de_fig4a", "error"): [(FAIL, rising("sets", "average", "batch_size"))],

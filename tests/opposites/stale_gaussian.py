@@ -86,12 +86,6 @@ def _model_slopes(against, mse, noise=None):
     return change
 
 
-def _staler_updates(tables):
-    """Every update takes a gradient one version staler."""
-    tables["updates"] = tables["updates"].assign(staleness=tables["updates"]["staleness"] + 1)
-    return tables
-
-
 def _one_schedule(tables):
     """Beyond the bound on the first schedule, whatever the clock, and as stored on the others."""
     first = tables["oldest"]["schedule"] == 0
@@ -133,7 +127,6 @@ OPPOSITES = {
     ("stale_fig2c", "workers_ratio"): [(PASS, _speedup(lambda n: 1.0 / n)), (MISPRINT, _speedup(lambda n: n)),
                                        (NOT_TESTABLE, _speedup(np.sqrt))],
     ("stale_fig2c", "replicas"): SCORES,
-    ("stale_fig5", "adds_up"): [(DOES_NOT_HOLD, _staler_updates)],
     ("stale_fig5", "bounded"): [(DOES_NOT_HOLD, _beyond), (DOES_NOT_HOLD, _never_beyond),
                                 (OPEN, _one_schedule)],
     ("stale_optimal_step", "optimal_mse"): [(NOT_TESTABLE, _slope("mse", 0.2))],

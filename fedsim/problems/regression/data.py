@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +30,8 @@ from .minibatch import MAX_DATA, Minibatch
 from .tile_sums import packed
 
 CONVENTIONS = ("federated", "components", "global")
+CLOSE = 1e-6
+"""Newton's steps that move no score by more have found the mode."""
 LARGEST = 1e150
 """Curvatures and slopes beyond it have squares, which laws and limits are made of, that overflow."""
 
@@ -102,6 +105,21 @@ class Regression(Batched):
         raise ValueError(f"{name}[{index}]={values[worst]:g} (with weights[{client}]="
                          f"{self.weights[client]:g}) gives a potential whose {what} is beyond "
                          f"{LARGEST:g}, where squares overflow; scale {name}")
+
+    def refuse_far(self, failed: bool, step: Array) -> None:
+        """Refuse a mode that was not found: one more of Newton's steps, `step`, moves a score x'X_r."""
+        by_class = step.reshape(-1, self.features.shape[1]).T
+        far = max(float(np.abs(rows @ by_class).max()) for rows, _ in self._parts(None))
+        if failed or not far < CLOSE:
+            raise ValueError(
+                f"prior_variance={self.prior_variance:g} is too vague for these data: the mode is not found, "
+                f"one more of Newton's steps moves a score by {far:.2g}, and it must be less than {CLOSE:g}; "
+                "where features separate the labels, only the prior holds the mode back")
+
+    def _parts(self, client: int | None) -> Iterator[tuple[Array, Array]]:
+        """Features and targets of the rows of one client or of all, in parts that memory can hold."""
+        features, targets, _ = self._rows(client)
+        yield features, targets
 
     def _slopes(self, scores: Array, targets: Array) -> Array:
         """Derivative of the loss in the score x'X_r, in units of `unit`."""

@@ -129,6 +129,7 @@ class LogisticRegression(Regression):
             value = self.potential(None, point)
         for _ in range(2):  # from here on each step doubles the digits, beyond those of the potential
             point = point - np.linalg.solve(self.hessian(point), self.gradient(None, point))
+        self.refuse_far(False, np.asarray(np.linalg.solve(self.hessian(point), self.gradient(None, point))))
         point.setflags(write=False)
         return point
 

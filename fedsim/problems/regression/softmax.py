@@ -16,10 +16,9 @@ from ...settings.validation import Array, points, positive, shape, whole
 from .batched import bytes_or_numbers, class_numbers
 from .data import Regression
 from .softmax_gradients import Rows, SoftmaxBatch, SoftmaxModel, SoftmaxScratch, softmax_scratch
+from .softmax_mode import laplace_cov, mode_of
 
 logsumexp, softmax = lazy("scipy.special", "logsumexp", "softmax")
-minimize = lazy("scipy.optimize", "minimize")
-LinearOperator, cg = lazy("scipy.sparse.linalg", "LinearOperator", "cg")
 
 MOST_DIMENSIONS = 2000
 """Of a problem whose Hessian is made as a matrix."""
@@ -172,9 +171,16 @@ class SoftmaxRegression(Regression):
     def hessian(self, x: Any) -> Array:
         """Hessian (d, d) of f at one point `x` (d,), in NumPy; for at most 2,000 dimensions."""
         at = shape("x", points("x", x, self.dim), (self.dim,))
+        self._refuse_matrices_of_curvature()
+        return self.likelihood_curvature(at) + np.eye(self.dim) / self.prior_variance
+
+    def _refuse_matrices_of_curvature(self) -> None:
         if self.dim > MOST_DIMENSIONS:
             raise ValueError(f"problem={self!r}: its Hessian has {8e-9 * self.dim**2:.2g} GB; "
                              f"dimensions must be at most {MOST_DIMENSIONS}. hessian_times needs no matrix")
+
+    def likelihood_curvature(self, at: Array) -> Array:
+        """The Hessian without the prior's part."""
         p, n_classes = self.features.shape[1], self._classes
         sums = np.zeros((n_classes, p, n_classes, p))
         for rows, _ in self._parts(None):
@@ -183,7 +189,7 @@ class SoftmaxRegression(Regression):
                 for m in range(n_classes):
                     spread = s[:, k] * (float(k == m) - s[:, m])
                     sums[k, :, m] += (rows.T * spread) @ rows
-        return sums.reshape(self.dim, self.dim) + np.eye(self.dim) / self.prior_variance
+        return sums.reshape(self.dim, self.dim)
 
     def hessian_times(self, x: Any, vector: Any) -> Array:
         """The Hessian of f at `x` (d,) times `vector` (d,), without the matrix."""
@@ -200,28 +206,25 @@ class SoftmaxRegression(Regression):
 
     @cached_property
     def _mode(self) -> Array:
-        found = minimize(lambda x: float(self.potential(None, x)), np.zeros(self.dim), method="L-BFGS-B",
-                         jac=lambda x: self.gradient(None, x), options={"maxiter": 5000, "maxfun": 10_000})
-        point, gain = np.asarray(found.x), np.inf
-        for _ in range(20):  # Newton's steps, each of which doubles the digits that L-BFGS found
-            slope = self.gradient(None, point)
-            operator = LinearOperator((self.dim,) * 2, matvec=lambda v, at=point: self.hessian_times(at, v))
-            step, failed = cg(operator, slope, rtol=1e-8, maxiter=10 * self.dim)
-            before, gain = gain, float(slope @ step)
-            if failed or not gain < 0.25 * before:
-                break
-            point = point - step
-        point.setflags(write=False)
-        return point
+        return mode_of(self)
 
     def mode(self) -> Array:
         """The posterior's mode (d,), the minimizer of f: by L-BFGS and Newton's steps without matrices."""
         return self._mode
 
     def laplace(self, temperature: float = 1.0) -> Gaussian:
-        """The normal law at the mode with the posterior's curvature there; an approximation of it."""
-        inverse = np.linalg.inv(self.hessian(self._mode))
-        return Gaussian(self._mode, positive("temperature", temperature) * 0.5 * (inverse + inverse.T))
+        """The normal law at the mode with the posterior's curvature there; an approximation of it.
+
+        The likelihood does not see one vector added to all classes: there the variance is the prior's.
+
+        Raises
+        ------
+        ValueError
+            Naming prior_variance, where the likelihood is so flat that its curvature is lost to rounding.
+        """
+        positive("temperature", temperature)
+        self._refuse_matrices_of_curvature()
+        return Gaussian(self._mode, temperature * laplace_cov(self, self._mode))
 
     def target(self, temperature: float = 1.0) -> Gaussian:
         """Always raises: the posterior has no closed form."""

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import fedsim as fs
 from fedsim import estimators
@@ -13,6 +14,8 @@ from reproduce import images
 from reproduce.fa_ld import fig2_4
 from reproduce.figure import settings
 from reproduce.prediction import data, runs
+from reproduce.tables import among
+from reproduce.verdicts import LEVEL
 
 DIGITS = images.digits()
 SMALL = images.ImageData("400 digits", DIGITS.pixels[:400], DIGITS.labels[:400], 16)
@@ -113,18 +116,26 @@ def test_clients_with_few_labels_have_their_own_data_rounds_and_steps(tables):
 
 
 def test_what_rests_on_the_exact_predictive_is_of_figure_2(tables):
-    """Distances and the reward are of averages of all samples."""
+    """Distances and the reward are of averages of all samples, and the reward's intervals of runs too."""
     made, p = tables[0], small()
-    compared = made["compared"].set_index(["part", "round", "score", "setting"])["worse"]
+    problem = data.dealt(SMALL, p, p.digits_batch_size)
+    target, exact = runs.exact(problem, 0.05, p)
     facts, curves = made["facts"].iloc[0], made["curves"]
-    exact = runs.exact(data.dealt(SMALL, p, p.digits_batch_size), 0.05, p)[1]
     assert exact == pytest.approx({name: facts[name] for name in exact}, rel=1e-9)
     for k in (1, 20):
-        own = curves[(curves["part"] == fig2_4.PARTS[0]) & (curves["setting"] == k)]
-        last = own[own["round"] == 40]["ece"].mean()
-        assert compared[fig2_4.EXACT, 40, "ece", k] == pytest.approx(facts["exact_ece"] - last, abs=1e-12)
-    assert set(made["distances"]["setting"]) == {1, 20} and len(made["distances"]) == 2 * p.n_runs
-    assert (made["distances"]["variation"] > 0.0).all()
+        own = among(curves, part=fig2_4.PARTS[0], setting=k, round=40)
+        row = among(made["compared"], part=fig2_4.EXACT, round=40, score="ece", setting=k).iloc[0]
+        assert row["worse"] == pytest.approx(facts["exact_ece"] - own["ece"].mean(), abs=1e-12)
+        of_runs = stats.t.isf(LEVEL / 4.0, p.n_runs - 1) * own["ece"].std(ddof=1) / np.sqrt(p.n_runs)
+        assert row["high"] - row["worse"] > of_runs > 0.0
+        path = fs.sample_path(problem.problem, fs.FALD(
+            chosen(made, fig2_4.PARTS[0])[k] / problem.curvature, local_steps=k, temperature=p.temperature),
+            p.n_rounds, seed=p.seed + k, every=p.every, n_chains=2, allow_unstable=True)
+        averages = problem.problem.probabilities(path.reshape(8, -1), problem.test.features)
+        gap = averages.reshape(2, 4, *target.shape).mean(axis=1) - target
+        np.testing.assert_allclose(among(made["distances"], setting=k)["variation"],
+                                   0.5 * np.abs(gap).sum(axis=2).mean(axis=1), rtol=1e-9)
+    assert set(made["distances"]["setting"]) == {1, 20}
 
 
 def test_seeds_of_settings_differ():

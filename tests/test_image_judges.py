@@ -10,7 +10,7 @@ from reproduce.prediction import judging
 from reproduce.verdicts import FAIL, NOT_TESTABLE, PASS
 
 FACTS = pd.DataFrame([{"dim": 650, "acceptance": 0.77, "split_rhat": 1.02, "floor": 0.002}])
-SURE, EVEN, BETTER = 0.05, 0.0, -0.05
+SURE, EVEN, BETTER = 0.05, 0.005, -0.05
 INSIDE = pd.DataFrame({"setting": [1, 5, 9], "edge": False})
 
 
@@ -47,7 +47,8 @@ def test_the_first_round_compared_is_another(values, verdict):
 
 @pytest.mark.parametrize(("five", "nine", "worst", "some"), [
     (SURE, SURE, PASS, PASS), (SURE, EVEN, NOT_TESTABLE, PASS), (EVEN, EVEN, NOT_TESTABLE, NOT_TESTABLE),
-    (SURE, BETTER, FAIL, PASS), (EVEN, BETTER, FAIL, NOT_TESTABLE), (BETTER, BETTER, FAIL, FAIL)])
+    (SURE, -EVEN, NOT_TESTABLE, PASS), (SURE, BETTER, FAIL, PASS),
+    (EVEN, BETTER, FAIL, NOT_TESTABLE), (BETTER, BETTER, FAIL, FAIL)])
 def test_the_worst_and_worse_than_some(five, nine, worst, some):
     table = compared({(10, "ece", 5): five, (10, "ece", 9): nine})
     assert judging.worst(table, ["ece"], finding=True)[0] == worst
@@ -74,7 +75,7 @@ def test_some_setting_beats_the_exact_predictive(five, nine, verdict):
 
 @pytest.mark.parametrize(("value", "verdict", "words"), [
     (BETTER, PASS, "it is better"), (SURE, FAIL, "it is worse"),
-    (EVEN, NOT_TESTABLE, "which is better is open")])
+    (EVEN, NOT_TESTABLE, "which is better is open"), (-EVEN, NOT_TESTABLE, "which is better is open")])
 def test_the_better_of_two_is_read_at_the_last_round(value, verdict, words):
     table = compared({(10, "brier", 50): SURE - value, (20, "brier", 50): value, (20, "ece", 50): -value})
     found = judging.better(table, INSIDE, "brier", "K = 1", "K")

@@ -42,6 +42,22 @@ def test_rows_are_divided(by_label):
     assert max(held) <= 3 if by_label else min(held) >= 8
 
 
+def test_equal_labels_keep_their_random_order():
+    """The same rows at the same clients on every processor."""
+    train, _, _ = DIGITS.divided(0)
+    wanted = sorted(train[:10 * (len(train) // 10)].tolist(), key=lambda row: DIGITS.labels[row])
+    np.testing.assert_array_equal(dealt(by_label=True).problem.features, DIGITS.features[wanted])
+
+
+def test_step_sizes_that_diverge_are_left_out():
+    made = dealt()
+    case = runs.Setting(1, fs.FALD, 60, 10, [1.0, 1e12], 1.0 / made.curvature)
+    tries = runs.tried(made, [case], 1)
+    assert [step for _, step, _ in tries] == [1.0]
+    tuning = pd.DataFrame({"setting": [1], "step": [1e12], "chosen": [True]})
+    assert runs.run(made, [case], tuning, 1, 2) == {}
+
+
 def test_two_classes_move_as_logistic_regression():
     """With half the prior variance, and the same step sizes in units of the curvature."""
     two = DIGITS.of_classes(3, 8, "3 and 8")

@@ -268,12 +268,12 @@ def test_laplace_of_two_classes_is_that_of_logistic_regression(separable, varian
 
 @pytest.mark.parametrize("variance", [1.0, 1e6, 1e12])
 def test_vague_priors_cost_no_digits(variance):
-    """What is common to all classes has the prior's variance, and the rest that of a flat prior in the end."""
+    """What all classes share has the prior's variance, and the rest that of a flat prior in the end."""
     problem = a_line(3, False, variance)
     assert np.abs(problem.mode().reshape(3, 2).sum(axis=0)).max() < 1e-13
     cov = problem.laplace().cov
     common = np.kron(np.full(3, 3**-0.5), np.eye(2))
-    np.testing.assert_allclose(common @ cov @ common.T, variance * np.eye(2), rtol=1e-12)
+    np.testing.assert_allclose(common @ cov @ common.T, variance * np.eye(2), atol=1e-12 * variance)
     if variance == 1e12:
         np.testing.assert_allclose(problem.mode(), a_line(3, False, 1e9).mode(), rtol=1e-7)
 
@@ -291,5 +291,5 @@ def test_a_curvature_lost_to_rounding_is_refused():
     features = np.column_stack([np.tile([1e8, -1e8], 6), np.ones(12)])
     labels = np.tile([0, 1, 1, 0], 3)
     problem = fs.SoftmaxRegression(features, labels, np.arange(12) % 2, prior_variance=1e6)
-    with pytest.raises(ValueError, match=r"prior_variance=1e\+06 is too vague for these data: the least curv"):
+    with pytest.raises(ValueError, match=r"prior_variance=1e\+06 is too vague .* the least curv"):
         problem.laplace()

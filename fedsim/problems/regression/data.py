@@ -106,15 +106,18 @@ class Regression(Batched):
                          f"{self.weights[client]:g}) gives a potential whose {what} is beyond "
                          f"{LARGEST:g}, where squares overflow; scale {name}")
 
-    def refuse_far(self, failed: bool, step: Array) -> None:
-        """Refuse a mode that was not found: one more of Newton's steps, `step`, moves a score x'X_r."""
+    def _moves(self, step: Any) -> float:
+        """By how much a step of Newton's moves a score x'X_r at most."""
         by_class = step.reshape(-1, self.features.shape[1]).T
-        far = max(float(np.abs(rows @ by_class).max()) for rows, _ in self._parts(None))
-        if failed or not far < CLOSE:
-            raise ValueError(
-                f"prior_variance={self.prior_variance:g} is too vague for these data: the mode is not found, "
-                f"one more of Newton's steps moves a score by {far:.2g}, and it must be less than {CLOSE:g}; "
-                "where features separate the labels, only the prior holds the mode back")
+        return max(float(np.abs(rows @ by_class).max()) for rows, _ in self._parts(None))
+
+    def refuse_far(self, step: Any) -> None:
+        """Refuse a mode that was not found: the last of Newton's steps still moved a score."""
+        far = self._moves(step)
+        if not far < CLOSE:
+            raise ValueError(f"prior_variance={self.prior_variance:g} is too vague for these data: the mode "
+                             f"is not found, the last step moves a score by {far:.2g}; it must be less than "
+                             f"{CLOSE:g}. Where features separate the labels, only the prior holds it back")
 
     def _parts(self, client: int | None) -> Iterator[tuple[Array, Array]]:
         """Features and targets of the rows of one client or of all, in parts that memory can hold."""

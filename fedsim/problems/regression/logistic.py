@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike
 from ...laws.law import Gaussian, NoTarget
 from ...settings.lazy import lazy
 from ...settings.validation import Array, points, positive, shape, unmasked
-from .data import Regression
+from .data import CLOSE, Regression
 from .gradients import LogisticModel
+
+_MOST_STEPS = 500
 
 expit = lazy("scipy.special", "expit")
 
@@ -127,9 +129,13 @@ class LogisticRegression(Regression):
                 size *= 0.5
             point = point - size * step
             value = self.potential(None, point)
-        for _ in range(2):  # from here on each step doubles the digits, beyond those of the potential
-            point = point - np.linalg.solve(self.hessian(point), self.gradient(None, point))
-        self.refuse_far(False, np.asarray(np.linalg.solve(self.hessian(point), self.gradient(None, point))))
+        with suppress(np.linalg.LinAlgError):
+            for number in range(_MOST_STEPS):  # beyond the digits of the potential
+                step = np.linalg.solve(self.hessian(point), self.gradient(None, point))
+                point = point - step
+                if number and self._moves(step) < CLOSE:
+                    break
+        self.refuse_far(step)
         point.setflags(write=False)
         return point
 

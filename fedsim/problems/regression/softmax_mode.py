@@ -25,7 +25,7 @@ def mode_of(problem: Any) -> Array:
     """The minimizer of f (d,), by L-BFGS and Newton's steps, which need no matrix."""
     dim, n_classes = problem.dim, problem.n_classes
 
-    def across(vector: Array) -> Array:  # without what is common to all classes, none of which is in the mode
+    def across(vector: Array) -> Array:  # without what all classes share, none of which is in the mode
         by_class = vector.reshape(n_classes, -1)
         return (by_class - by_class.mean(axis=0)).ravel()
 
@@ -41,7 +41,7 @@ def mode_of(problem: Any) -> Array:
         if failed or not gain < 0.25 * before:
             break
         point = across(point - step)
-    problem.refuse_far(failed, step)
+    problem.refuse_far(step)
     point.setflags(write=False)
     return point
 
@@ -61,9 +61,9 @@ def laplace_cov(problem: Any, mode: Array) -> Array:
     values = np.maximum(values, 0.0) + 1.0 / variance
     if not values[0] > RESOLVED * values[-1]:
         raise ValueError(
-            f"prior_variance={variance:g} is too vague for these data: the least curvature at the posterior's "
-            f"mode, {values[0]:.2g}, is lost beside the largest, {values[-1]:.2g}; it must be more than "
-            f"{RESOLVED:g} of it")
+            f"prior_variance={variance:g} is too vague for these data: the least curvature at the mode of "
+            f"the posterior, {values[0]:.2g}, is lost beside the largest, {values[-1]:.2g}; it must be more "
+            f"than {RESOLVED:g} of it")
     turned = across @ vectors
     cov = (turned / values) @ turned.T + np.kron(np.full((n_classes, n_classes), variance / n_classes), eye)
     return np.asarray(0.5 * (cov + cov.T))

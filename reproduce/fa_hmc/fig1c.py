@@ -18,6 +18,7 @@ from ..tables import among, groups, spaced
 from ..verdicts import DATA_SETS, shares, unanimous
 from . import logistic, shared as sim, surrogate
 from .stepwise import StepwiseChain
+from .stepwise_sampler import StepwiseFAHMC
 
 TITLE = "Rounds to a marginal error against local steps (Gaussian surrogate)"
 PAPER = "FA-HMC figure 1(c)"
@@ -41,6 +42,8 @@ PARAMETERS = [
     Parameter("short_leapfrogs", 10, "ours", "K of the simulated runs, with eta = 0.1: as long trajectories"),
     Parameter("short_noise", 3.0, "ours", "their gradient noise: about the same effect at the larger eta"),
     Parameter("short_steps", ByScale([10], [10, 70], [1, 10, 30, 70, 100]), "ours", "their T"),
+    Parameter("short_every", 7, "ours", "T of section 5, in leapfrog steps, of simulated runs: as 70 of 100"),
+    Parameter("short_leapfrog_steps", ByScale(140, 350, 3500), "ours", "their length"),
     Parameter("short_iterations", ByScale(100, 210, 3000), "ours", "their length in local updates"),
     Parameter("n_chains", ByScale(16, 16, 64), "ours", "simulated chains, pooled"),
     *logistic.REFERENCE_CHAINS,
@@ -94,9 +97,13 @@ def _short(p: Any, problem: fs.LogisticRegression, data: int) -> list[dict[str, 
     """Simulated logistic regression and its surrogate."""
     posterior = surrogate.Posterior(replace(problem, gradient_noise=p.short_noise))
     step = p.step_size * p.leapfrog_steps / p.short_leapfrogs
-    return logistic.runs(p, posterior, {
+    cases: dict[str, Any] = {
         f"T = {steps}": (fs.FAHMC(step, p.short_leapfrogs, steps, p.shared_noise),
-                         max(4, p.short_iterations // steps)) for steps in p.short_steps}, data)
+                         max(4, p.short_iterations // steps)) for steps in p.short_steps}
+    every = p.short_every
+    cases[f"section 5: K = {p.short_leapfrogs}, T = {every}"] = (
+        StepwiseFAHMC(step, p.short_leapfrogs, every), p.short_leapfrog_steps // every)
+    return logistic.runs(p, posterior, cases, data)
 
 
 def draw(tables: Tables) -> Drawing:

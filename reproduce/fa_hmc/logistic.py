@@ -15,8 +15,10 @@ from .. import plot
 from ..claims import Claim
 from ..figure import ByScale, Finding, Parameter, Tables, note
 from ..reference import posterior_reference
+from ..surrogate import surrogate as expansions
 from ..verdicts import DATA_SETS, FAIL, NOT_TESTABLE, PASS, REPLICAS, Judgement, intervals, within
 from .shared import LEGEND, either
+from .stepwise_sampler import StepwiseFAHMC, sample_path
 from .surrogate import COORDINATES, Chain, Posterior, error_of_sample
 
 CLOSE = float(np.sqrt(2.0))
@@ -69,21 +71,24 @@ def sentence(text: str, source: str, judge: Callable[[Tables, str], tuple[str, s
                  "after T iterations of K of them: either suffices.")
 
 
-def runs(p: Any, posterior: Posterior, cases: Mapping[str, tuple[fs.FAHMC, int]],
+def runs(p: Any, posterior: Posterior, cases: Mapping[str, tuple[fs.FAHMC | StepwiseFAHMC, int]],
          data: int) -> list[dict[str, Any]]:
     """Marginal errors of the last half of simulated chains, and of as many chains of the surrogate.
 
-    A case is an algorithm and a number of rounds; `data` is the number of the data set.
+    A case is an algorithm and a number of rounds; `data` is the number of the data set. Where positions are
+    averaged on the way of trajectories the surrogate's chains are simulated as well.
     """
     seed, rows = p.seed + 1000 * data, []
     problem, rng = posterior.problem, np.random.default_rng(seed)
     reference = posterior_reference(problem, n_chains=p.reference_chains, n_draws=p.reference_draws,
                                     seed=seed, leapfrog_steps=4, warmup=20).pooled()
     for number, (name, (algorithm, n_rounds)) in enumerate(cases.items()):
-        a_chain = Chain(posterior.round_map(algorithm))
-        drawn = a_chain.sample(n_rounds, p.n_chains, rng, n_rounds - n_rounds // 2)
-        path = fs.sample_path(problem, algorithm, n_rounds, seed=seed + number, n_chains=p.n_chains)
-        sample, simulated = (half.reshape(-1, problem.dim) for half in (drawn, path[:, n_rounds // 2:]))
+        options = {"seed": seed + number, "n_chains": p.n_chains}
+        path = sample_path(problem, algorithm, n_rounds, **options)
+        drawn = (sample_path(expansions(problem), algorithm, n_rounds, **options)
+                 if isinstance(algorithm, StepwiseFAHMC) else
+                 Chain(posterior.round_map(algorithm)).sample(n_rounds, p.n_chains, rng, n_rounds))
+        sample, simulated = (whole[:, n_rounds // 2:].reshape(-1, problem.dim) for whole in (drawn, path))
         rows.append({"data": data, "case": name,
                      "error": fs.distance.w1_samples(simulated, reference),
                      "surrogate": error_of_sample(sample, posterior.target)})

@@ -37,10 +37,10 @@ BATCHES = [
               "client's, where it has fewer"),
     Parameter("digits_batch_size", 50, "ours", "of digits, of which a client has 114"),
 ]
-OURS = ("Intervals are of test rows drawn again and of the spread between runs. Prior, step sizes and number of "
-        "rounds, which are not printed, are ours, and so are the data where --data gives none: nothing here can "
-        "contradict the sentence. Section 5 communicates every T leapfrog steps, Algorithm 3 after T "
-        "iterations of K of them: either suffices.")
+OURS = ("Intervals are of test rows drawn again and of the spread between runs. Prior, step sizes and number "
+        "of rounds, which are not printed, are ours, and so are the data where --data gives none: nothing "
+        "here can contradict the sentence. Section 5 communicates every T leapfrog steps, Algorithm 3 after "
+        "T iterations of K of them: either suffices.")
 
 
 def part_of(part: str, reading: str) -> str:

@@ -11,8 +11,9 @@ from .engine import sample_path, shards, simulate, warm_up
 from .engine.block import DivergedError
 from .explaining import explain
 from .interfaces import validate
-from .laws import distance, estimators
+from .laws import distance, drawing as _drawing, estimators
 from .laws.density import Density
+from .laws.drawing import animate, plot
 from .laws.law import Gaussian, Law, recorded_rounds
 from .laws.run import Run
 from .laws.saved import load
@@ -34,10 +35,11 @@ __all__ = [
     "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "Custom", "Density", "DivergedError",
     "FixedParticipation", "Gaussian", "GaussianMean", "IndependentParticipation", "Law", "LinearRegression",
     "LogisticRegression", "Participation", "Quadratic", "Run", "SoftmaxRegression", "StaleSGHMC", "StaleSGLD",
-    "UnstableStepSize", "Workers", "estimators", "explain", "load", "math", "network", "papers",
-    "recorded_rounds", "sample_path", "schedules", "shards", "simulate", "validate", "warm_up",
+    "UnstableStepSize", "Workers", "animate", "estimators", "explain", "load", "math", "network", "papers",
+    "plot", "recorded_rounds", "sample_path", "schedules", "shards", "simulate", "validate", "warm_up",
 ]
 
+_sys.modules.setdefault(f"{__name__}.plot", _drawing)  # `from fedsim.plot import exact`; `fs.plot` draws all
 for _module in (distance, estimators, math, network, schedules):  # `import fedsim.network` and the like
     _sys.modules.setdefault(f"{__name__}.{_module.__name__.split('.')[-1]}", _module)
 

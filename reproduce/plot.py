@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.transforms import ScaledTranslation
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-GREY = "#8C8C8C"
-EXACT, BAND, FLOOR, BOUND = ("exact law", "replicas (95% band)", "finite-replica floor", "bound")
+from fedsim.laws.drawing import BAND, BOUND, COLOURS, EXACT, FLOOR, GREY, bound, exact, floor, once, replicas
 
+__all__ = ["BAND", "BOUND", "COLOURS", "EXACT", "FLOOR", "GREY", "bound", "exact", "floor", "legend_below",
+           "once", "panels", "replicas", "room", "sign", "style"]
 
 @contextmanager
 def style() -> Iterator[None]:
@@ -32,42 +32,10 @@ def panels(n_columns: int, width: float = 5.2, height: float = 4.2, n_rows: int 
     return drawing, drawing.subplots(n_rows, n_columns, squeeze=False, **options)
 
 
-def exact(ax: Axes, x: Any, y: Any, colour: str, label: str = EXACT, **options: Any) -> None:
-    """The exact law: a solid line."""
-    ax.plot(x, y, color=colour, label=label, solid_capstyle="butt", **options)
-
-
-def replicas(ax: Axes, x: Any, value: Any, low: Any, high: Any, colour: str,
-             label: str | None = BAND) -> None:
-    """Replicas: a thin line with its band."""
-    ax.fill_between(x, low, high, color=colour, alpha=0.22, linewidth=0, label=label)
-    ax.plot(x, value, color=colour, linewidth=0.8, alpha=0.9, linestyle=(0, (1, 1)))
-
-
-def floor(ax: Axes, level: float, label: str | None = FLOOR) -> None:
-    """The distance that a fit to this many perfect draws would show."""
-    ax.axhline(level, color="#000000", linestyle=":", linewidth=1.1, label=label)
-
-
-def bound(ax: Axes, x: Any, y: Any, vacuous: bool, outside: bool, name: str = BOUND,
-          colour: str = COLOURS[6]) -> None:
-    """A published bound; grey, and called so, where it is vacuous or outside its hypotheses."""
-    remarks = [text for text, holds in (("vacuous", vacuous), ("outside its hypotheses", outside)) if holds]
-    label = f"{name} ({', '.join(remarks)})" if remarks else name
-    ax.plot(x, y, color=GREY if remarks else colour, linestyle="--", label=label)
-
-
 def room(low: float, high: float, share: float = 0.26) -> tuple[float, float]:
     """Limits of a logarithmic axis that leave the upper `share` of it to the legend."""
     bottom, top = low / 1.6, high * 1.6
     return bottom, top * (top / bottom) ** (share / (1.0 - share))
-
-
-def once(ax: Axes, **options: Any) -> None:
-    """A legend in which every name stands once."""
-    handles, labels = ax.get_legend_handles_labels()
-    names = dict(zip(labels, handles, strict=True))
-    ax.legend(names.values(), names.keys(), **options)
 
 
 def legend_below(ax: Axes, columns: int = 1, below: float | None = None, **options: Any) -> None:

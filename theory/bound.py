@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,84 +18,23 @@ from fedsim.settings.validation import (
     instance,
     nonnegative,
     one_of,
-    positive,
     read_only,
-    real,
     shape,
-    shown,
     whole_numbers,
 )
 
+from .assumption import (
+    ROUNDING as ROUNDING,
+    Assumption as Assumption,
+    number_or_infinite as number_or_infinite,
+)
+from .pictures import draw_bound
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 KINDS = ("upper", "lower", "rate")
 INDICES = ("round", "local_step", "leapfrog_step")
-ROUNDING = 1e-12
-"""Relative slack of a hypothesis: a step size of exactly 1/(2L) must count as within it."""
-
-
-def number_or_infinite(name: str, value: Any) -> float:
-    """A real number, which may be infinite."""
-    infinite = isinstance(value, (float, np.floating)) and np.isinf(value)
-    return float(value) if infinite else real(name, value)
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """One hypothesis of a theorem, judged in one setting.
-
-    Attributes
-    ----------
-    name : str
-        The condition, e.g. ``"step_size <= 1/(2 smoothness)"``.
-    holds : bool
-    margin : float
-        At least 0 exactly when it holds. For a limit it is the relative room (limit - value) / limit,
-        so that 1 is far inside and -1 is twice the limit; for a yes-or-no condition it is 1 or -1.
-
-    Examples
-    --------
-    >>> name, holds, margin = theory.Assumption('step_size <= 2', True, 0.75)
-    >>> holds, margin
-    (True, 0.75)
-    """
-
-    name: str
-    holds: bool
-    margin: float
-
-    def __post_init__(self) -> None:
-        instance("name", self.name, str)
-        if not isinstance(self.holds, (bool, np.bool_)):
-            raise ValueError(f"holds={shown(self.holds)} must be True or False")
-        margin = real("margin", self.margin)
-        if bool(self.holds) != (margin >= 0.0):
-            raise ValueError(f"holds={self.holds!r} contradicts margin={margin:g} in {self.name!r}; "
-                             "an assumption holds exactly when its margin is at least 0")
-        object.__setattr__(self, "margin", margin)
-        object.__setattr__(self, "holds", margin >= 0.0)
-
-    def __iter__(self) -> Iterator[str | bool | float]:
-        """So that ``name, holds, margin = assumption`` works."""
-        return iter((self.name, self.holds, self.margin))
-
-    @classmethod
-    def at_most(cls, name: str, value: float, limit: float) -> Assumption:
-        """``value <= limit`` for a positive limit, with margin (limit - value) / limit.
-
-        Examples
-        --------
-        >>> theory.Assumption.at_most('step_size <= 1/(2 smoothness)', 0.25, 0.5)
-        Assumption(name='step_size <= 1/(2 smoothness)', holds=True, margin=0.5)
-        """
-        limit, value = positive("limit", limit), number_or_infinite("value", value)
-        margin = (limit - value) / limit
-        if abs(margin) <= ROUNDING:
-            margin = 0.0
-        return cls(name, margin >= 0.0, float(np.clip(margin, -1e300, 1e300)))
-
-    @classmethod
-    def yes(cls, name: str, holds: bool) -> Assumption:
-        """A condition that holds or not: margin 1 or -1."""
-        return cls(name, holds, 1.0 if isinstance(holds, (bool, np.bool_)) and holds else -1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -255,6 +195,35 @@ class Bound:
         """What limits the bound: failed hypotheses, vacuity; "" when nothing does."""
         failed = "" if self.hypotheses_hold else "hypotheses fail: " + "; ".join(self.violated)
         return ". ".join(filter(None, (failed, self.vacuity)))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw it against rounds, with its terms where it has several; grey where it says nothing.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ImportError
+            Where matplotlib is not installed (extra `plot`).
+
+        Examples
+        --------
+        >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.01, local_steps=2)
+        >>> bound = theory.fa_ld.w2_bound(theory.constants(problem, algorithm), algorithm, n_rounds=50)
+        >>> len(bound.plot().lines)  # the bound, two terms, the distance at the start
+        4
+        """
+        return draw_bound(self, ax)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
 
     def summary(self) -> str:
         """Several lines of text: value, terms at the last round, assumptions, vacuity."""

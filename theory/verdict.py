@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedsim.settings.validation import Array
 
 from .bound import Bound
+from .pictures import draw_verdict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +43,8 @@ class Verdict:
         What limits the comparison.
     same : bool
         False for a comparison, on purpose, with what is known to be of something else.
+    compared : tuple of (n,) arrays
+        Rounds, the bound there, and what it bounds.
 
     Examples
     --------
@@ -58,6 +66,7 @@ class Verdict:
     bound: Bound = field(repr=False)
     note: str = ""
     same: bool = True
+    compared: tuple[np.ndarray, Array, Array] | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return self.holds
@@ -104,6 +113,39 @@ class Verdict:
     def __str__(self) -> str:
         return self.message
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw bound and exact quantity at the rounds compared, with the round that decides marked.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            Titled by the verdict.
+
+        Raises
+        ------
+        ValueError
+            Of a verdict made by hand, which has nothing to draw.
+        ImportError
+            Where matplotlib is not installed (extra `plot`).
+
+        Examples
+        --------
+        >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.01, local_steps=2)
+        >>> bound = theory.fa_ld.w2_bound(theory.constants(problem, algorithm), algorithm, n_rounds=50)
+        >>> axes = theory.check(bound, theory.exact_law(problem, algorithm, n_rounds=50)).plot()
+        >>> [line.get_label() for line in axes.lines][-1]
+        'tightest: ratio 0.0323, round 0'
+        """
+        return draw_verdict(self, ax)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.message)}</pre>"
+
 
 def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, Array], slack: float, *,
           note: str, same: bool, estimated: bool) -> Verdict:
@@ -140,7 +182,8 @@ def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, 
         holds=not wrong.any(), tightness=1.0 if tied[worst] else float(ratio[worst]),
         first_violation=int(rounds[np.argmax(wrong)]) if wrong.any() else None,
         hypotheses_met=bound.hypotheses_hold, is_vacuous=bound.is_vacuous, n_compared=len(rounds),
-        worst_round=int(rounds[worst]), bound=bound, note=". ".join(filter(None, notes)), same=same)
+        worst_round=int(rounds[worst]), bound=bound, note=". ".join(filter(None, notes)), same=same,
+        compared=at)
 
 
 def instead_of_verdict(rate: Bound) -> str:

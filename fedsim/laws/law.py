@@ -1,96 +1,36 @@
-"""Gaussian and Law: mean and covariance, at one time and along time."""
+"""Law: mean and covariance of the average iterate along time."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..provenance import Provenance
-from ..settings.limits import refuse_bytes
-from ..settings.validation import Array, array, definite, instance, set_fields, shape, symmetric, whole
+from ..settings.validation import Array, instance, set_fields, shape, whole
 from .checks import check_law, kept
-from .distance import psd_sqrt, w2_gaussian
+from .distance import w2_gaussian
+from .drawing import draw_one
+from .gaussian import Gaussian as Gaussian
 from .recording import recorded_rounds as recorded_rounds
 from .storage import save_arrays
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+
+
+QUICK = 100
+"""Dimensions up to which a readable line has W2."""
+
 
 class NoTarget(ValueError):
     """The target law is not known in closed form."""
-
-
-class Gaussian:
-    """A normal law on R^d.
-
-    Parameters
-    ----------
-    mean : (d,)
-    cov : (d, d) positive semidefinite, or (d,) variances of independent coordinates
-
-    Examples
-    --------
-    >>> fs.Gaussian([0.0], [[1.0]]).w2(fs.Gaussian([3.0], [[25.0]]))
-    5.0
-    """
-
-    def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
-        self.mean: Array = array("mean", mean, 1)
-        self.variances: Array = array("cov", cov, 1, 2)
-        self._dense: Array | None = None
-        if self.variances.ndim == 1:
-            shape("cov", self.variances, self.mean.shape, " (one variance per coordinate)")
-            if (self.variances < 0.0).any():
-                raise ValueError(f"cov has a negative variance {self.variances.min():g}; it must be at least "
-                                 "0")
-        else:
-            self._dense = dense = symmetric("cov", shape("cov", self.variances, (self.dim, self.dim)))
-            smallest = np.linalg.eigvalsh(dense)[:1]
-            definite("cov", smallest + 1e-12 * max(np.abs(dense).max(), 1e-300), strictly=False)
-            self.variances = np.diagonal(dense)
-
-    @property
-    def dim(self) -> int:
-        """Dimension d."""
-        return len(self.mean)
-
-    @property
-    def is_diagonal(self) -> bool:
-        """True when made from variances alone."""
-        return self._dense is None
-
-    @property
-    def cov(self) -> Array:
-        """Covariance (d, d), made anew of variances; ValueError where the memory has no room for it."""
-        if self._dense is None:
-            refuse_bytes(16.0 * self.dim**2, f"cov of dim={self.dim} as a dense matrix", "use variances")
-        return np.diag(self.variances) if self._dense is None else self._dense
-
-    def w2(self, other: Gaussian) -> float:
-        """2-Wasserstein distance to another Gaussian (not squared)."""
-        instance("other", other, Gaussian)
-        shape("other.mean", other.mean, self.mean.shape)
-        if self.is_diagonal and other.is_diagonal:
-            return float(w2_gaussian(self.mean, self.variances, other.mean, other.variances))
-        return float(w2_gaussian(self.mean, self.cov, other.mean, other.cov))
-
-    def sample(self, n: int, seed: int) -> Array:
-        """`n` independent draws, shape (n, d), from NumPy's generator."""
-        count = whole("n", n, 1)
-        refuse_bytes(24.0 * count * self.dim, f"n={n!r} draws of dimension {self.dim}", "draw fewer at once")
-        draws = np.random.default_rng(whole("seed", seed)).standard_normal((count, self.dim))
-        if self.is_diagonal:
-            return self.mean + draws * np.sqrt(self.variances)
-        return self.mean + draws @ psd_sqrt(self.cov)
-
-    def __repr__(self) -> str:
-        return f"Gaussian(dim={self.dim}, mean={self.mean[:4]}, variances={self.variances[:4]})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,6 +72,7 @@ class Law:
     label: str = ""
     of: Provenance = field(init=False, default=Provenance())
     _arrays: ClassVar[tuple[str, ...]] = ("rounds", "mean", "cov")
+    _by_round: ClassVar[tuple[str, ...]] = ("rounds", "mean", "cov")
 
     def __post_init__(self) -> None:
         # an edit in place would leave `of` as it was
@@ -145,8 +86,22 @@ class Law:
 
     def __repr__(self) -> str:
         kind = "none" if self.cov is None else {2: "diagonal", 3: "full"}[self.cov.ndim]
-        return (f"{type(self).__name__}({self.label!r}, dim={self.dim}, rounds 0..{self.rounds[-1]}, "
-                f"covariance={kind!r})")
+        of = self.of.algorithm.words if self.of.algorithm is not None else repr(self.label)
+        return (f"{type(self).__name__}({of}, dim={self.dim}, rounds {self.rounds[0]}..{self.rounds[-1]}, "
+                f"covariance={kind!r}{self._ends()})")
+
+    def _at_rounds(self, index: slice) -> Any:
+        """Its law at some of the recorded rounds alone, without clients."""
+        parts: dict[str, Any] = {name: getattr(self, name) for name in self._by_round}
+        parts = {name: part if part is None else part[index] for name, part in parts.items()}
+        return replace(self, clients=(), **parts)
+
+    def _ends(self) -> str:
+        """W2 at the start and at the end, where it is there and quick."""
+        if self.dim > QUICK or len(self.rounds) < 2:
+            return ""
+        value = self._at_rounds(slice(None, None, len(self.rounds) - 1))._distance()
+        return "" if value is None else f", W2 {value[0]:.4g} -> {value[-1]:.4g}"
 
     def _covariance(self) -> Array:
         if self.cov is None:
@@ -196,6 +151,38 @@ class Law:
             if (distance := self._distance()) is not None:
                 columns["w2"] = distance
         return pd.DataFrame(columns)
+
+    def plot(self, ax: Axes | None = None, *, what: str = "w2") -> Axes:
+        """Draw it against rounds; `fs.plot` draws several laws, runs and bounds together.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+        what : "w2", "mean" or "variance"
+            W2 to the target, or the first coordinates' means or variances beside the target's.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        ValueError
+            Where there is no such quantity.
+        ImportError
+            Where matplotlib is not installed (extra `plot`).
+
+        Examples
+        --------
+        >>> law = theory.exact_law(fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.1), n_rounds=20)
+        >>> len(law.plot(what="mean").lines)
+        2
+        """
+        return draw_one(self, ax, what)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.summary())}</pre>"
 
     def summary(self) -> str:
         """A few lines of text: what it is and what of, and where it ends."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,6 +110,7 @@ class Run(Law):
     n_leaves: int = 0
     seed: int = 0
     _arrays = (*Law._arrays, "final", "averages", "leaf_cov", "spread")
+    _by_round = (*Law._by_round, "leaf_cov", "spread")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -213,6 +214,17 @@ class Run(Law):
         size = np.abs(scores)
         normal = -ndtri(np.clip(stdtr(self.n_leaves - 1, -size), 1e-300, 0.5))
         return ZScores(mean, np.copysign(normal, scores))
+
+    def _at_rounds(self, index: slice) -> Run:
+        some: Run = replace(self, final=None, averages=None)
+        return Law._at_rounds(some, index)  # type: ignore[no-any-return]
+
+    def _ends(self) -> str:
+        words = f", {self.n_replicas:,} replicas{super()._ends()}"
+        if " -> " not in words or self.n_replicas < 2:
+            return words
+        low, high = self._at_rounds(slice(-1, None)).w2_interval()[0]
+        return f"{words} [{low:.4g}, {high:.4g}]"
 
     def summary(self) -> str:
         """A few lines of text."""

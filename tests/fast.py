@@ -28,6 +28,7 @@ FAST = {
         "vector": ("matrix", "modes"),
     },
     "theory": {
+        "assumption": ("theory_core",),
         "bibliography": ("theory_core",),
         "bound": ("theory_core",),
         "checking": ("verdicts",),
@@ -42,6 +43,7 @@ FAST = {
         "facts": ("theorems_fa_ld_by_hand",),
         "federated": ("theorems_fa_hmc_by_hand",),
         "paper": ("declarations",),
+        "pictures": ("drawing::test_a_bound_has_its_terms",),
         "potentials": ("theory_core",),
         "privacy": ("privacy",),
         "ranges": ("theory_core",),

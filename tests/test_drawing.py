@@ -10,7 +10,7 @@ from scipy import stats
 
 import fedsim as fs
 import theory
-from fedsim.laws import drawing
+from fedsim.laws import drawing, frames
 
 PROBLEM = fs.Quadratic([[1.0, 4.0], [2.0, 3.0]], [[0.0, 1.0], [1.0, 0.0]])
 ALGORITHM = fs.FALD(0.02, local_steps=5, shared_noise=0.25)
@@ -169,6 +169,39 @@ def test_notebooks_show_the_summary():
     assert law._repr_html_() == f"<pre>{law.summary().replace('>', '&gt;').replace(chr(39), '&#x27;')}</pre>"
     for one in (BOUND, theory.check(BOUND, LAW)):
         assert one._repr_html_().startswith("<pre>") and "&lt;" not in one._repr_html_()[:4]
+
+
+# ---- tables ------------------------------------------------------------------------------------------
+
+
+def test_tidy_tables_hold_everything():
+    run = a_run()
+    table = run.to_frame()
+    assert list(table)[:6] == ["round", "kind", "coordinate", "value", "low", "high"]
+    assert set(table["algorithm"]) == {"FALD"} and set(table["local_steps"]) == {5}
+    assert set(table["shared_noise"]) == {0.25} and set(table["n_replicas"]) == {256}
+    means = table[table["kind"] == "mean"].pivot(index="round", columns="coordinate", values="value")
+    np.testing.assert_array_equal(means.to_numpy(), run.mean)
+    variances = table[table["kind"] == "variance"].pivot(index="round", columns="coordinate", values="value")
+    np.testing.assert_array_equal(variances.to_numpy(), np.diagonal(run.cov, axis1=1, axis2=2))
+    w2 = table[table["kind"] == "w2"]
+    np.testing.assert_array_equal(w2["value"], run.w2())
+    np.testing.assert_array_equal(w2[["low", "high"]], run.w2_interval())
+    assert w2["coordinate"].isna().all() and len(table) == 5 * 31
+    assert table[table["kind"] != "w2"]["low"].isna().all()
+    law = LAW.to_frame()
+    assert law["low"].isna().all() and "n_replicas" not in law and len(law) == len(table)
+
+
+@pytest.mark.parametrize(("words", "found"), [
+    ("FALD(step_size=0.1, local_steps=5)", {"algorithm": "FALD", "step_size": 0.1, "local_steps": 5}),
+    ("FAHMC(step_size=0.1, debias='stale')", {"algorithm": "FAHMC", "step_size": 0.1, "debias": "stale"}),
+    ("client 2 of DESGLD(step_size=0.1, mixing=(9, 9) array) #12ab", {"algorithm": "client 2 of DESGLD("
+     "step_size=0.1, mixing=(9, 9) array) #12ab"}),
+    ("client 2 of FALD(step_size=-1)", {"algorithm": "client 2 of FALD", "step_size": -1}),
+    ("DESGLD(step_size=[0.1, 0.2])", {"algorithm": "DESGLD"}), ("", {"algorithm": ""})])
+def test_parameters_are_read_from_the_readable_line(words, found):
+    assert frames.parameters_of(words) == found
 
 
 # ---- the Gaussian ------------------------------------------------------------------------------------

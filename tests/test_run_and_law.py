@@ -169,7 +169,7 @@ def test_an_interrupted_save_keeps_the_old_file(tmp_path, monkeypatch):
 
 
 def test_tables():
-    table = runs()["full"].to_frame()
+    table = runs()["full"].to_frame(wide=True)
     assert list(table.columns) == ["round", "mean_0", "mean_1", "var_0", "var_1", "w2", "w2_low", "w2_high",
                                    "w2_floor"]
     law = runs()["full"]
@@ -177,9 +177,10 @@ def test_tables():
     np.testing.assert_array_equal(table["var_1"], law.cov[:, 1, 1])
     np.testing.assert_array_equal(table[["w2_low", "w2_high"]], law.w2_interval())
     assert not table.isna().any().any()
-    assert list(runs()["none"].to_frame().columns) == ["round", "mean_0", "mean_1"]
-    assert "w2" not in runs()["diagonal"].to_frame()  # the target has correlations
-    assert "w2" in runs()["law"].to_frame() and "w2" not in runs()["without a target"].to_frame()
+    assert list(runs()["none"].to_frame(wide=True).columns) == ["round", "mean_0", "mean_1"]
+    assert "w2" not in runs()["diagonal"].to_frame(wide=True)  # the target has correlations
+    assert "w2" in runs()["law"].to_frame(wide=True)
+    assert "w2" not in runs()["without a target"].to_frame(wide=True)
 
 
 def test_summaries():

@@ -139,7 +139,7 @@ class Verdict:
         >>> bound = theory.fa_ld.w2_bound(theory.constants(problem, algorithm), algorithm, n_rounds=50)
         >>> axes = theory.check(bound, theory.exact_law(problem, algorithm, n_rounds=50)).plot()
         >>> [line.get_label() for line in axes.lines][-1]
-        'tightest: ratio 0.0323, round 0'
+        'tightest: ratio 0.0317, round 0'
         """
         return draw_verdict(self, ax)
 

@@ -228,9 +228,9 @@ def animate(law: Any, *others: Any, coordinates: Any = None, level: float = 0.95
     Examples
     --------
     >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0, 1.0], [1.0, 0.0]]), fs.FALD(0.05)
-    >>> movie = fs.animate(theory.exact_law(problem, algorithm, n_rounds=20))
-    >>> len(list(movie.new_frame_seq()))
-    21
+    >>> movie = fs.animate(theory.exact_law(problem, algorithm, n_rounds=3))
+    >>> movie.to_jshtml()[:1]
+    '\\n'
     """
     from .law import Law
 

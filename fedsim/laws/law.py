@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..provenance import Provenance
-from ..settings.validation import Array, instance, set_fields, shape, whole
+from ..settings.validation import Array, instance, one_of, set_fields, shape, whole
+from . import frames
 from .checks import check_law, kept
 from .distance import w2_gaussian
 from .drawing import draw_one
@@ -140,17 +141,32 @@ class Law:
             raise ValueError(f"round={round!r} was not recorded; pass record=[{round}] when making it")
         return Gaussian(self.mean[index], self._covariance()[index])
 
-    def to_frame(self) -> pd.DataFrame:
-        """A table with one row per recorded round: round, mean_i, var_i and w2 where it exists."""
-        import pandas as pd
+    def to_frame(self, wide: bool = False) -> pd.DataFrame:
+        """A tidy table: a row for each round, kind and coordinate.
 
-        columns: dict[str, Any] = {"round": self.rounds}
-        columns |= {f"mean_{i}": self.mean[:, i] for i in range(self.dim)}
-        if self.cov is not None:
-            columns |= {f"var_{i}": variances_of(self.cov)[:, i] for i in range(self.dim)}
-            if (distance := self._distance()) is not None:
-                columns["w2"] = distance
-        return pd.DataFrame(columns)
+        Parameters
+        ----------
+        wide : bool
+            Instead, a row for each round with columns round, mean_i, var_i and w2: the form of before.
+
+        Returns
+        -------
+        pandas DataFrame
+            Columns round, kind ("mean", "variance", "w2"), coordinate (missing of W2), value, low and high
+            (of a run's W2), algorithm, and its parameters that are numbers or words.
+
+        Examples
+        --------
+        >>> law = theory.exact_law(fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.1), n_rounds=1)
+        >>> law.to_frame()[["round", "kind", "value", "step_size"]].round(2).values.tolist()[-1]
+        [1, 'w2', 0.65, 0.1]
+        """
+        variances = None if self.cov is None else variances_of(self.cov)
+        made = frames.wide if one_of("wide", wide, (True, False)) else self._tidy
+        return made(self, variances, None if self.cov is None else self._distance())
+
+    def _tidy(self, law: Law, variances: Array | None, w2: Array | None) -> pd.DataFrame:
+        return frames.tidy(law, variances, w2, None)
 
     def plot(self, ax: Axes | None = None, *, what: str = "w2") -> Axes:
         """Draw it against rounds; `fs.plot` draws several laws, runs and bounds together.

@@ -10,6 +10,7 @@ import numpy as np
 from ..provenance import compared
 from ..settings.lazy import lazy
 from ..settings.validation import Array, instance, one_of
+from . import frames
 from .checks import check_run
 from .distance import check_quantile, w2_floor_parts, w2_floor_parts_diagonal
 from .law import Law, variances_of
@@ -237,14 +238,17 @@ class Run(Law):
         lines.append(f"  per replica: {costs}")
         return "\n".join(lines)
 
-    def to_frame(self) -> Any:
-        """The law's table, with w2_low, w2_high and w2_floor where W2 exists."""
-        frame = super().to_frame()
-        if "w2" in frame:
-            interval = self.w2_interval()
-            frame["w2_low"], frame["w2_high"] = interval[:, 0], interval[:, 1]
+    def to_frame(self, wide: bool = False) -> Any:
+        """The law's table, with the interval of W2; the wide one has w2_low, w2_high and w2_floor."""
+        frame = super().to_frame(wide)
+        if wide and "w2" in frame:
+            frame["w2_low"], frame["w2_high"] = self.w2_interval().T
             frame["w2_floor"] = self.w2_floor()
         return frame
+
+    def _tidy(self, law: Law, variances: Array | None, w2: Array | None) -> Any:
+        interval = None if w2 is None else self.w2_interval()
+        return frames.tidy(law, variances, w2, interval).assign(n_replicas=self.n_replicas, seed=self.seed)
 
     def _payload(self) -> dict[str, Any]:
         data = super()._payload()

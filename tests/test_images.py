@@ -147,6 +147,8 @@ def test_official_files_are_the_papers_data(tmp_path, official):
     raw = contents(SEEDS["fashion"])
     assert found.pixels.tobytes() == raw[KINDS[0]][16:] + raw[KINDS[2]][16:]
     assert found.labels.tolist() == [*raw[KINDS[1]][8:], *raw[KINDS[3]][8:]]
+    assert sorted(found.divided(1).validation) != sorted(found.divided(0).validation)
+    assert found.is_small
     parts = found.divided(0)
     assert parts.test.tolist() == list(range(30, 42)) and len(parts.validation) == round(0.15 * 30)
     np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(42))
@@ -302,3 +304,17 @@ def test_classes_that_do_not_occur_are_refused():
     for pair in ((0, 2), (1, 1)):
         with pytest.raises(ValueError, match="must both occur in x"):
             found.of_classes(*pair, "y")
+
+
+def test_one_packed_file_of_others_is_enough_for_the_words(tmp_path):
+    folder = a_set(tmp_path / "mnist", "mnist")
+    packed = folder / f"{KINDS[0]}.gz"
+    (folder / KINDS[0]).write_bytes(gzip.decompress(packed.read_bytes()))
+    packed.unlink()
+    found = images.idx_set("mnist", reading.chosen_files([folder], [ALL]))
+    assert found.name == "MNIST (files not the official ones)"
+
+
+def test_large_images_are_not_small():
+    pixels = np.zeros((2, 65), np.uint8)
+    assert not images.ImageData("made", pixels, np.array([0, 1]), 1).is_small

@@ -28,6 +28,10 @@ def test_bins_of_confidence(confidences, correct, n_bins, expected):
     assert estimators.calibration_error(rows, labels, n_bins) == pytest.approx(expected, abs=1e-12)
 
 
+def test_there_are_15_bins_unless_told():
+    assert estimators.calibration_error([[0.72, 0.28], [0.78, 0.22]], [0, 1]) == pytest.approx(0.53)
+
+
 def test_gaps_within_a_bin_cancel():
     """|sum|, not the sum of sizes."""
     rows = [[0.7, 0.3], [0.7, 0.3], [0.7, 0.3]]
@@ -50,6 +54,7 @@ SCORES = [estimators.accuracy, estimators.brier_score, estimators.log_loss, esti
 
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize(("rows", "labels", "message"), [
+    ([[0.5, 0.501]], [0], r"probabilities\[0\] has entries from 0.5 on and the sum 1.001"),
     ([[0.5, 0.6]], [0], r"probabilities\[0\] has entries from 0.5 on and the sum 1.1"),
     ([[1.0, 0.0], [-0.5, 1.5]], [0, 1], r"probabilities\[1\] has entries from -0.5 on"),
     ([[0.5, 0.5]], [2], r"labels\[0\]=2 must lie in 0, ..., 1"), ([[0.5, 0.5]], [-1], r"labels\[0\]=-1"),

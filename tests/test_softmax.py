@@ -293,3 +293,17 @@ def test_a_curvature_lost_to_rounding_is_refused():
     problem = fs.SoftmaxRegression(features, labels, np.arange(12) % 2, prior_variance=1e6)
     with pytest.raises(ValueError, match=r"prior_variance=1e\+06 is too vague .* the least curv"):
         problem.laplace()
+
+
+@pytest.mark.parametrize("kind", [fs.SoftmaxRegression, fs.LogisticRegression])
+def test_unequal_clients_their_batches_and_noise(kind):
+    data = np.random.default_rng(0).standard_normal((10, 2)), np.arange(10) % 2, np.repeat([0, 1], [3, 7])
+    with pytest.raises(ValueError, match=r"batch_size=5 must be at most 3, the number of data of client 0"):
+        kind(*data, prior_variance=1.0, batch_size=5)
+    noisy = kind(*data, prior_variance=1.0, gradient_noise=2.0, weights=[0.4, 0.6])
+    assert noisy.pooled().gradient_noise == pytest.approx(2.0 * 0.52**0.5)
+    with pytest.raises(ValueError, match="clients must be an array of integers, got dtype bool"):
+        kind(data[0], data[1], data[2] == 1, prior_variance=1.0)
+    for temperature in (0.0, -1.0):
+        with pytest.raises(ValueError, match=f"temperature={temperature}"):
+            noisy.laplace(temperature)

@@ -134,3 +134,10 @@ def test_validation_and_test_rows_are_of_no_client(labels):
 def test_bad_arguments_are_named(call, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         call()
+
+
+def test_equal_shares_are_rounded_to_the_nearest_row():
+    """Ends at 33.3 and 66.7 of 100 rows."""
+    for seed in range(3):
+        clients = dirichlet(np.zeros(100, int), 3, 1e12, np.random.default_rng(seed))
+        assert np.bincount(clients).tolist() == [33, 34, 33]

@@ -7,9 +7,9 @@ misprints, and marks our text may have lost. The step in the proof of Lemma 8 is
 
 from __future__ import annotations
 
+from math import e as E
 from typing import Any
 
-from math import e as E
 import numpy as np
 
 from fedsim.algorithms.de_sgld import DESGLD

@@ -39,6 +39,8 @@ from typing import Any
 
 from matplotlib.figure import Figure as Drawing
 
+from fedsim.hints import choice
+
 from .claims import Claim, Finding, Tables, Unjudged
 from .verdicts import DATA_SETS, EXACT, FAIL, MISPRINT, NOT_TESTABLE, OUTSIDE, PASS, REPLICAS
 
@@ -125,7 +127,7 @@ def reseeded(k: int) -> Iterator[None]:
 def check_scale(scale: str) -> str:
     """One of the known scales."""
     if scale not in SCALES:
-        raise ValueError(f"scale={scale!r} must be one of {', '.join(SCALES)}")
+        raise ValueError(f"scale={scale!r} must be {choice(scale, SCALES)}")
     return scale
 
 

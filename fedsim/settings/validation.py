@@ -120,7 +120,8 @@ def _is_whole(value: object) -> bool:
     """A float that says which integer it means."""
     if not isinstance(value, (float, np.floating)):
         return False
-    return bool(abs(value) <= _EXACT and value == int(value))
+    number = float(value)
+    return abs(number) <= _EXACT and number.is_integer() and bool(value == number)  # of a longer float
 
 
 def whole(name: str, value: object, at_least: int = 0, at_most: int = 2**64 - 1) -> int:

@@ -30,16 +30,18 @@ def close(value: object, choices: Iterable[object], most: int = 5) -> list[str]:
     --------
     >>> from fedsim.hints import close
     >>> close("Fig1", ["fig1a", "fig1b", "fig2", "table"])
-    ['fig1a', 'fig1b', 'fig2']
+    ['fig1a', 'fig1b']
     """
     if not isinstance(value, str) or not value:
         return []
     names = {name.lower(): name for name in choices if isinstance(name, str)}
     given = value.lower()
-    begin = [low for low in names if low.startswith(given) or (len(low) > 3 and given.startswith(low))]
-    alike = difflib.get_close_matches(given, names, n=most, cutoff=0.6)
-    inside = [low for low in names if len(given) > 2 and given in low]
-    return [names[low] for low in dict.fromkeys([*begin, *alike, *inside])][:most]
+    found = [low for low in names if low.startswith(given)]
+    if not found:
+        found = difflib.get_close_matches(given, names, n=most, cutoff=0.6)
+        found += [low for low in names if (len(given) > 2 and given in low)
+                  or (len(low) > 3 and given.startswith(low))]
+    return [names[low] for low in dict.fromkeys(found)][:most]
 
 
 def meant(value: object, choices: Iterable[object]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .fingerprints import KEPT, fingerprint
+from .hints import Named
 
 
-class ByValue:
+class ByValue(Named):
     """Equal to what has the same class and the same fingerprint, with a hash to match.
 
     So a matrix equals its diagonal, and a number a constant schedule, as `fedsim.fingerprints` has it.

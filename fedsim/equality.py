@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from html import escape
+from reprlib import repr as short
 from typing import Any
 
-from .fingerprints import KEPT, fingerprint
+import numpy as np
+
+from .fingerprints import KEPT, fields_of, fingerprint
 from .hints import Named
 
 
@@ -38,3 +42,15 @@ class ByValue(Named):
     def __getstate__(self) -> dict[str, Any]:
         """Without the fingerprint: another version may make another one."""
         return {name: value for name, value in vars(self).items() if name != KEPT}
+
+    def _repr_html_(self) -> str:
+        """A table of the fields, for notebooks; of large arrays their shapes."""
+        rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(_shown(value))}</td></tr>"
+                       for name, value in fields_of(self).items())
+        return f"<table><tr><th>{escape(type(self).__name__)}</th><th></th></tr>{rows}</table>"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size > 6:
+        return f"{value.shape} array"
+    return short(value.tolist() if isinstance(value, np.ndarray) else value)

@@ -63,6 +63,15 @@ def test_it_draws_on_given_axes_and_long_runs_keep_round_0():
     assert long.get_xscale() == "symlog" and long.lines[0].get_xdata()[0] == 0
 
 
+def test_a_law_that_never_leaves_the_target_is_drawn():
+    """W2 is 0 throughout, which a logarithmic axis cannot show."""
+    still = fs.Law(np.arange(3), np.zeros((3, 1)), np.ones((3, 1, 1)), fs.Gaussian([0.0], [1.0]))
+    ax = fs.plot(still)
+    ax.get_figure().canvas.draw()
+    assert ax.get_yscale() == "linear" and (ax.lines[0].get_ydata() == 0.0).all()
+    assert fs.plot(still, LAW).get_yscale() == "log"
+
+
 def test_laws_of_several_algorithms_are_told_apart():
     other = theory.exact_law(PROBLEM, fs.FALD(0.05), 30)
     names = list(labelled(fs.plot(LAW, other)))
@@ -107,6 +116,10 @@ def test_a_verdict_marks_the_round_that_decides():
     (lambda: fs.plot(theory.fa_ld.divergence_bound(CONSTANTS, ALGORITHM, n_rounds=3)),
      "argument 0 of plot is a bound on"),
     (lambda: fs.plot(LAW, ax="here"), "ax='here' must be"),
+    (lambda: fs.plot(LAW, theory.Bound), "argument 1 of plot is type; it must be a Law, Run or Bound"),
+    (lambda: fs.plot(LAW, legend="below"), "legend='below' must be one of"),
+    (lambda: fs.animate(LAW, coordinates=[[0, 1], [1]]), "^coordinates="),
+    (lambda: fs.animate(LAW, coordinates=[0], level=3.0), "level=3.0 must be less than 1"),
     (lambda: LAW.plot(what="w3"), "what='w3' must be one of"),
     (lambda: fs.animate(LAW, theory.exact_law(PROBLEM, ALGORITHM, 5)), r"laws\[1\] has other rounds"),
     (lambda: fs.animate(LAW, coordinates=[0, 1, 0]), "coordinates="),

@@ -1,4 +1,4 @@
-"""What is said to the mistakes of `provocations`: argument, value, condition, and the remedy where there is one."""
+"""What is said to the mistakes of `provocations`: argument, value, condition, and a remedy."""
 
 from collections import Counter
 

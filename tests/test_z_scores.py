@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedsim.laws.run import ZScores
+from fedsim.laws.scores import ZScores
 
 
 def scores(largest=3.35, n_rounds=24, dim=2):
@@ -24,9 +24,11 @@ def scores(largest=3.35, n_rounds=24, dim=2):
 def test_a_line_says_whether_the_largest_is_usual():
     z = scores()
     assert z.n_random == 24 * (2 + 3) and z.largest() == 3.35
-    assert repr(z) == str(z) == "ZScores(largest |z| = 3.35 among 120, usually about 2.76, p <= 0.097)"
+    assert repr(z) == str(z) == (
+        "ZScores(largest |z| = 3.35 among 120, usually about 2.76, p <= 0.097: "
+        "agrees with the law at level 0.01)")
     z.note = "start of the law is not known"
-    assert repr(z).endswith("p <= 0.097: start of the law is not known)")
+    assert repr(z).endswith("agrees with the law at level 0.01. start of the law is not known)")
     mean, cov = z  # still a pair
     assert mean is z.mean and cov is z.cov and len(z) == 2
 
@@ -44,4 +46,18 @@ def test_fewer_parts():
     diagonal = ZScores(z.mean, np.diagonal(z.cov, axis1=1, axis2=2))
     assert diagonal.n_random == 24 * 4 and ZScores(z.mean, None).n_random == 48
     point = ZScores(np.zeros((3, 2)), None)
-    assert repr(point) == "ZScores(largest |z| = 0 among 0, usually about 0, p <= 1)"
+    assert repr(point) == ("ZScores(largest |z| = 0 among 0, usually about 0, p <= 1: "
+                           "agrees with the law at level 0.01)")
+
+
+def test_the_line_turns_at_its_level():
+    edge = float(stats.norm.isf(0.01 / 240))
+    assert "agrees with the law" in repr(scores(edge - 1e-3)) and "differs from" in repr(scores(edge + 1e-3))
+    assert "differs from" in repr(scores(np.inf))
+
+
+@pytest.mark.parametrize("part", ["mean", "cov"])
+def test_what_is_not_a_number_agrees_with_nothing(part):
+    z = scores()
+    getattr(z, part)[5] = np.nan
+    assert np.isnan(z.largest()) and np.isnan(z.p_value()) and "cannot be compared with the law" in repr(z)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..settings.validation import instance, one_of, whole
+from ..settings.validation import instance, one_of, whole, whole_numbers
+from .distance import check_quantile
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -113,12 +114,13 @@ def plot(*what: Any, ax: Axes | None = None, legend: bool = True) -> Axes:
     for number, one in enumerate(what):
         if isinstance(one, Law):
             continue
-        if not hasattr(one, "hypotheses_hold"):
+        if isinstance(one, type) or not hasattr(one, "hypotheses_hold"):
             raise ValueError(f"argument {number} of plot is {type(one).__name__}; it must be a Law, Run or "
                              "Bound")
         if one.quantity != "w2" or one.index != "round":
             raise ValueError(f"argument {number} of plot is a bound on {one.quantity} at {one.index}s; it "
                              "must be one on w2 at rounds: theory.check(bound, law).plot() draws others")
+    one_of("legend", legend, (True, False))
     axes = new_axes(ax)
     kinds = {kind: sum(_kind(one) == kind for one in what) for kind in ("law", "run", "bound")}
     for number, one in enumerate(what):
@@ -191,11 +193,10 @@ def finish(ax: Axes, last: int, legend: bool = True, log: bool = True) -> None:
     """Scales that keep round 0, and the legend."""
     if last > 2000:  # where recorded rounds are spaced logarithmically
         ax.set_xscale("symlog", linthresh=1.0)
-    if log:
+    lines = np.concatenate([np.asarray(line.get_ydata(), float).ravel() for line in ax.lines])
+    if log and (lines > 0.0).any():  # what is 0 throughout, as from a start at the target, has no logarithm
         ax.set_yscale("log")
-        lines = np.concatenate([np.asarray(line.get_ydata(), float).ravel() for line in ax.lines])
-        if (lines > 0.0).any():
-            ax.set_ylim(bottom=0.4 * float(lines[lines > 0.0].min()))  # bands may reach down to 0
+        ax.set_ylim(bottom=0.4 * float(lines[lines > 0.0].min()))  # bands may reach down to 0
     if legend:
         once(ax, loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=9, ncols=2, frameon=False)
 
@@ -238,10 +239,11 @@ def animate(law: Any, *others: Any, coordinates: Any = None, level: float = 0.95
     for number, one in enumerate(laws):
         if not np.array_equal(one.rounds, law.rounds) or one.dim != law.dim:
             raise ValueError(f"laws[{number}] has other rounds or another dimension; all must have the same")
-    chosen = [0, 1][:law.dim] if coordinates is None else np.atleast_1d(coordinates).tolist()
+    chosen = [0, 1][:law.dim] if coordinates is None else whole_numbers("coordinates", coordinates).tolist()
     if not 1 <= len(chosen) <= 2:
         raise ValueError(f"coordinates={coordinates!r} must be one or two numbers")
     whole("interval", interval, 1)
+    check_quantile(level)
     axes = new_axes(None)
     from matplotlib.animation import FuncAnimation
 

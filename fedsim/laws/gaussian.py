@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -170,3 +171,6 @@ class Gaussian:
 
     def __repr__(self) -> str:
         return f"Gaussian(dim={self.dim}, mean={self.mean[:4]}, variances={self.variances[:4]})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"

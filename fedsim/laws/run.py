@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,61 +14,16 @@ from . import frames
 from .checks import check_run
 from .distance import check_quantile, w2_floor_parts, w2_floor_parts_diagonal
 from .law import Law, variances_of
+from .scores import ZScores as ZScores
+from .trees import tree
 
-gammaincinv, ndtr, ndtri, stdtr = lazy("scipy.special", "gammaincinv", "ndtr", "ndtri", "stdtr")
+if TYPE_CHECKING:
+    import xarray as xr
+
+gammaincinv, ndtri, stdtr = lazy("scipy.special", "gammaincinv", "ndtri", "stdtr")
 
 _ROUNDING = 1e-12
 """Relative size of what rounding may add to a mean or covariance of replicas."""
-
-
-class _Scores(NamedTuple):
-    mean: Array
-    cov: Array | None
-
-
-class ZScores(_Scores):
-    """Deviations from a law in standard errors: mean (n, d), cov (n, d, d), (n, d) or None.
-
-    Its `note` says what is not known of run or law, or is known to differ.
-
-    Examples
-    --------
-    >>> import fedsim as fs, theory
-    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.1)
-    >>> law = theory.exact_law(problem, algorithm, 20)
-    >>> fs.simulate(problem, algorithm, 20, 1000, seed=1).z_scores(law)
-    ZScores(largest |z| = 1.4 among 40, usually about 2.38, p <= 1)
-    """
-
-    note = ""
-
-    def largest(self) -> float:
-        """Largest size of all of them."""
-        parts = [np.abs(part).max() for part in self if part is not None and part.size]
-        return float(max(parts))
-
-    @property
-    def n_random(self) -> int:
-        """How many there are: each covariance once, and none that has to be 0, as at a point."""
-        parts = [part if part.ndim < 3 else part[:, *np.triu_indices(part.shape[-1])]
-                 for part in self if part is not None]
-        return int(sum(np.count_nonzero(part) for part in parts))
-
-    def usual_largest(self) -> float:
-        """Median of the largest size of as many independent standard normals; dependence makes it smaller."""
-        return float(-ndtri(-np.expm1(np.log(0.5) / self.n_random) / 2.0)) if self.n_random else 0.0
-
-    def p_value(self) -> float:
-        """Bound on the probability of so large a size if run and law agree, however the scores depend.
-
-        Twice the normal tail of the largest, times their number (Bonferroni), at most 1.
-        """
-        return float(min(1.0, 2.0 * max(1, self.n_random) * ndtr(-self.largest())))
-
-    def __repr__(self) -> str:
-        note = f": {self.note}" if self.note else ""
-        return (f"ZScores(largest |z| = {self.largest():.3g} among {self.n_random}, "
-                f"usually about {self.usual_largest():.3g}, p <= {self.p_value():.2g}{note})")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,6 +204,39 @@ class Run(Law):
     def _tidy(self, law: Law, variances: Array | None, w2: Array | None) -> Any:
         interval = None if w2 is None else self.w2_interval()
         return frames.tidy(law, variances, w2, interval).assign(n_replicas=self.n_replicas, seed=self.seed)
+
+    def to_datatree(self, law: Law | None = None) -> xr.DataTree:
+        """Arrays with names: an xarray.DataTree with groups run and target, and law where one is given.
+
+        Each has mean, variance and covariance by round, coordinate and other, and w2 (a run's with w2_low,
+        w2_high and w2_floor), where there are such; attributes say what they are of.
+
+        Parameters
+        ----------
+        law : Law, optional
+            To stand beside it, as the exact one.
+
+        Raises
+        ------
+        ImportError
+            Without xarray.
+        ValueError
+            For what is no law, or one of another dimension.
+
+        Examples
+        --------
+        >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.1)
+        >>> run = fs.simulate(problem, algorithm, n_rounds=20, n_replicas=1000, seed=1)
+        >>> tree = run.to_datatree(theory.exact_law(problem, algorithm, n_rounds=20))
+        >>> sorted(tree.children), tree["law"]["mean"].sizes["round"]
+        (['law', 'run', 'target'], 21)
+        """
+        instance("law", law, Law, type(None))
+        if law is None:
+            return tree(run=self)
+        if law.dim != self.dim:
+            raise ValueError(f"law has dimension {law.dim}; it must be {self.dim}")
+        return tree(run=self, law=law)
 
     def _payload(self) -> dict[str, Any]:
         data = super()._payload()

@@ -121,6 +121,7 @@ CALLS: dict[str, Any] = {
     "fedsim.Density.moment": lambda: {"order": 2},
     "fedsim.Density.quantile": lambda: {"probability": 0.5},
     "fedsim.Density.w2": lambda: {"sample": [0.5, 1.0]},
+    "fedsim.Gaussian.marginal": lambda: {"coordinates": [0]},
     "fedsim.Gaussian.w2": lambda: {"other": fs.Gaussian([3.0], [[25.0]])},
     "fedsim.DESGLD.check": lambda: {"problem": fs.Quadratic(np.ones(4), np.zeros((4, 1)))},
     "fedsim.DESGLD.stability": lambda: {"problem": fs.Quadratic(np.ones(4), np.zeros((4, 1)))},
@@ -155,6 +156,8 @@ INTERNAL = re.compile("|".join((
     r"distance\.(psd_sqrt|w2_floor_parts\w*|check_quantile)|libsvm\.text_of",
     r"(LogisticRegression|SoftmaxRegression|Custom)\.target",  # refuses always
     r"theory\.exact\.JointLaw$",  # made by `theory.exact.joint_law`
+    r"fedsim\.(plot|animate)$",  # take any number of laws; `tests/test_drawing.py` asks them
+    r"Gaussian\.ellipse$",  # of two dimensions alone; the same
     r"theory\.Bound\.from_terms",  # asked by statements, and checked as `theory.Bound`
 )))
 """Public by name alone: not fuzzed."""

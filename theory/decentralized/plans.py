@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import ceil
+from math import ceil, e as E
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ def ratio(strong_convexity: float, smoothness: float, mixing: Any, c: float,
 
 def enough(a: float) -> int:
     """Iterations K from which on log K <= K/a."""
-    return ceil(max(34.0, a**2 / np.e))
+    return ceil(max(34.0, a**2 / E))
 
 
 def budget_step(strong_convexity: float, n_iterations: int, c: float, a: float, theorem: str,

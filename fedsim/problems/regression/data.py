@@ -111,7 +111,7 @@ class Regression(Batched):
         by_class = step.reshape(-1, self.features.shape[1]).T
         return max(float(np.abs(rows @ by_class).max()) for rows, _ in self._parts(None))
 
-    def refuse_far(self, step: Any) -> None:
+    def _refuse_far(self, step: Any) -> None:
         """Refuse a mode that was not found: the last of Newton's steps still moved a score."""
         far = self._moves(step)
         if not far < CLOSE:

@@ -145,7 +145,7 @@ class LogisticRegression(Regression):
                 point = point - step
                 if number and self._moves(step) < CLOSE:
                     break
-        self.refuse_far(step)
+        self._refuse_far(step)
         point.setflags(write=False)
         return point
 

@@ -172,14 +172,14 @@ class SoftmaxRegression(Regression):
         """Hessian (d, d) of f at one point `x` (d,), in NumPy; for at most 2,000 dimensions."""
         at = shape("x", points("x", x, self.dim), (self.dim,))
         self._refuse_matrices_of_curvature()
-        return self.likelihood_curvature(at) + np.eye(self.dim) / self.prior_variance
+        return self._likelihood_curvature(at) + np.eye(self.dim) / self.prior_variance
 
     def _refuse_matrices_of_curvature(self) -> None:
         if self.dim > MOST_DIMENSIONS:
             raise ValueError(f"problem={self!r}: its Hessian has {8e-9 * self.dim**2:.2g} GB; "
                              f"dimensions must be at most {MOST_DIMENSIONS}. hessian_times needs no matrix")
 
-    def likelihood_curvature(self, at: Array) -> Array:
+    def _likelihood_curvature(self, at: Array) -> Array:
         """The Hessian without the prior's part."""
         p, n_classes = self.features.shape[1], self._classes
         sums = np.zeros((n_classes, p, n_classes, p))

@@ -41,7 +41,7 @@ def mode_of(problem: Any) -> Array:
         if failed or not gain < 0.25 * before:
             break
         point = across(point - step)
-    problem.refuse_far(step)
+    problem._refuse_far(step)
     point.setflags(write=False)
     return point
 
@@ -57,7 +57,7 @@ def laplace_cov(problem: Any, mode: Array) -> Array:
     n_classes, variance = problem.n_classes, problem.prior_variance
     eye = np.eye(problem.dim // n_classes)
     across = np.kron(helmert(n_classes).T, eye)  # directions in which classes differ
-    values, vectors = np.linalg.eigh(across.T @ problem.likelihood_curvature(mode) @ across)
+    values, vectors = np.linalg.eigh(across.T @ problem._likelihood_curvature(mode) @ across)
     values = np.maximum(values, 0.0) + 1.0 / variance
     if not values[0] > RESOLVED * values[-1]:
         raise ValueError(

@@ -7,6 +7,7 @@ misprints, and marks our text may have lost. The step in the proof of Lemma 8 is
 
 from __future__ import annotations
 
+from math import e as E
 from typing import Any
 
 import numpy as np
@@ -162,7 +163,7 @@ def remark_2(budgets: Any = range(3, 201)) -> Evidence:
     # Remark 2's step size over Theorem 1's limit at K = a^2/e, the least budget that it allows. On the
     # complete graph (lambda_N = 0) with mu = L = 1: a = c, eta = c log(sqrt K)/K, the limit is 1/2.
     K = np.asarray(budgets, dtype=np.float64)
-    c = np.sqrt(np.e * K)
+    c = np.sqrt(E * K)
     ratio = 0.5 * c * np.log(K) / K / 0.5
     fails = K[ratio > 1.0]
     numbers = {"budgets tried": float(len(K)), "beyond Theorem 1's range": float(len(fails)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from math import ceil
+from math import ceil, e as E
 from typing import Any
 
 import numpy as np
@@ -104,7 +104,7 @@ def least_iterations(strong_convexity: float, smoothness: float, mixing: Any, c:
     """
     if one_of("variant", variant, ("corrected", "printed")) == "printed":
         a = plans.ratio(strong_convexity, smoothness, mixing, c, lambda share: 2.0 * share)
-        return ceil(max(np.e, a**2 / np.e))
+        return ceil(max(E, a**2 / E))
     return plans.enough(plans.ratio(strong_convexity, smoothness, mixing, c, _room))
 
 

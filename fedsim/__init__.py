@@ -1,6 +1,7 @@
 """fedsim: replicas of federated, decentralized and asynchronous samplers, beside their exact laws."""
 
 import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .algorithms.de_sghmc import DESGHMC
 from .algorithms.de_sgld import DESGLD
@@ -10,6 +11,7 @@ from .algorithms.stale import StaleSGHMC, StaleSGLD
 from .engine import sample_path, shards, simulate, warm_up
 from .engine.block import DivergedError
 from .explaining import explain
+from .hints import lost as _lost
 from .interfaces import validate
 from .laws import distance, drawing as _drawing, estimators
 from .laws.density import Density
@@ -40,16 +42,36 @@ __all__ = [
 ]
 
 _sys.modules.setdefault(f"{__name__}.plot", _drawing)  # `from fedsim.plot import exact`; `fs.plot` draws all
+_ELSEWHERE = {name: f"theory.{name}" for name in (
+    "Bound", "Constants", "NoExactLaw", "Verdict", "catalogue", "check", "constants", "errata", "exact_law",
+    "examine", "privacy", "stationary_law", "theorems", "tuning", "worst_case")} | {
+    "check_bound": "theory.check(bound, law)", "joint_law": "theory.exact.joint_law",
+    "w2_bound": "theory.<paper>.w2_bound, as theory.fa_ld.w2_bound",
+    "w2": "fs.distance.w2_gaussian, or law.w2()",
+    "Harmonic": "fs.schedules.Harmonic", "ring": "fs.network.ring", "metropolis": "fs.network.metropolis",
+    "run": "fs.simulate", "sample": "fs.simulate, or fs.sample_path for single chains"}
+
 for _module in (distance, estimators, math, network, schedules):  # `import fedsim.network` and the like
-    _sys.modules.setdefault(f"{__name__}.{_module.__name__.split('.')[-1]}", _module)
+    _name = f"{__name__}.{_module.__name__.split('.')[-1]}"
+    _sys.modules.setdefault(_name, _module)
+for _module in (distance, estimators, math, network, papers, schedules):
+    _known = vars(_module).get("__all__") or [_name for _name in vars(_module) if _name[0] != "_"]
+    setattr(_module, "__getattr__",  # noqa: B010
+            _lost(f"{__name__}.{_module.__name__.split('.')[-1]}", _known))
 
 
-def __getattr__(name: str) -> str:
+def _version(name: str) -> str:
     if name != "__version__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _lost(__name__, __all__, _ELSEWHERE)(name)
     from importlib import metadata  # slow to import
 
     try:
         return metadata.version("fedsim-theory")
     except metadata.PackageNotFoundError:
         return "0+not.installed"  # a checkout that was never installed
+
+
+if _TYPE_CHECKING:  # for checkers a name that is not there stays a mistake
+    __version__: str
+else:
+    __getattr__ = _version

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .fingerprints import KEPT, fields_of, fingerprint
+from .hints import Named
 
 
-class ByValue:
+class ByValue(Named):
     """Equal to what has the same class and the same fingerprint, with a hash to match.
 
     So a matrix equals its diagonal, and a number a constant schedule, as `fedsim.fingerprints` has it.

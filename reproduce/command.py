@@ -6,15 +6,15 @@ import argparse
 import importlib
 import os
 import sys
-import textwrap
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from . import gallery, run, store
-from .data import Files, chosen_files, listed
-from .discovery import chosen, figures
+from . import changes, gallery, listing, picture, run, store
+from .data import Files, chosen_files
+from .discovery import chosen
 from .figure import SCALES, BadInput, Figure, Tables, clear_note
 from .pool import HELP, results
 
@@ -44,8 +44,18 @@ def parser() -> argparse.ArgumentParser:
                       help="a data file, or a folder of data files under their usual names (see --list; "
                            "one with a folder is in a folder of that name); may be repeated; results go to "
                            "figures/data/ unless --out says otherwise")
+    line.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", dest="changes",
+                      help="another value of a parameter of the chosen figures (see --list ID), a JSON or "
+                           "Python literal; may be repeated; results are marked and go to figures/custom/ "
+                           "unless --out says otherwise, and no claim of a paper is judged on them")
+    line.add_argument("--format", default="png", metavar="KINDS", dest="formats",
+                      help="formats of the picture besides png, as svg,pdf")
+    line.add_argument("--style", metavar="NAME", help="a matplotlib style, by its file or name, on top of "
+                      "the house style; pictures go to figures/custom/ unless --out says otherwise")
+    line.add_argument("--json", action="store_true", help="print what --list, --check or a run says as JSON")
     mode = line.add_mutually_exclusive_group()
-    mode.add_argument("--list", action="store_true", help="every figure: what it shows, cost per scale")
+    mode.add_argument("--list", action="store_true",
+                      help="every figure in a line; of named figures: parameters, cost and claims")
     mode.add_argument("--draw", action="store_true", help="draw again from the stored CSV, no simulation")
     mode.add_argument("--check", action="store_true",
                       help="compute afresh and compare numbers and verdicts with what is stored, and the "
@@ -53,50 +63,50 @@ def parser() -> argparse.ArgumentParser:
     return line
 
 
-def listing() -> str:
-    """The text of --list."""
-    lines = []
-    for figure in figures().values():
-        lines += [f"{figure.id}", f"    {figure.paper}: {figure.title}"]
-        lines += textwrap.wrap(figure.shows, 100, initial_indent="    ", subsequent_indent="    ")
-        if figure.data:
-            lines.append(f"    reads  {listed(figure.data)} where --data has it, a stand-in otherwise")
-        lines += ["    cost   " + ",  ".join(f"{scale} {figure.cost[scale]}" for scale in SCALES), ""]
-    return "\n".join(lines).rstrip()
-
-
-def folder_of(arguments: argparse.Namespace) -> Path:
+def folder_of(arguments: argparse.Namespace, custom: bool = False) -> Path:
     """Where the results live."""
-    return store.folder_for(arguments.scale, arguments.out, bool(arguments.data))
+    return store.folder_for(arguments.scale, arguments.out, bool(arguments.data), custom)
 
 
-def work(figure: Figure, arguments: argparse.Namespace, files: Files, done: Done | None = None) -> bool:
-    """One figure, from what is `done` of it; False when a check found differences."""
-    folder = folder_of(arguments)
+def is_custom(arguments: argparse.Namespace) -> bool:
+    """Are results other than what is kept of the figures?"""
+    return bool(arguments.changes or arguments.style)
+
+
+def wished(arguments: argparse.Namespace, todo: Sequence[Figure]) -> run.Wish:
+    """What the options say of parameters and pictures; `BadInput` before anything is computed."""
+    if arguments.changes and arguments.draw:
+        raise BadInput("--set changes what is computed: it must be given without --draw")
+    if is_custom(arguments) and arguments.out is not None:
+        changes.refuse_folder(Path(arguments.out))
+    return run.Wish(changes.read(arguments.changes, todo, arguments.scale),
+                    picture.formats_of(arguments.formats), picture.style_of(arguments.style))
+
+
+def work(figure: Figure, arguments: argparse.Namespace, files: Files, wish: run.Wish,
+         done: Done | None = None) -> tuple[str, dict[str, Any]]:
+    """One figure, from what is `done` of it: what to print, and what to say as JSON."""
+    folder = folder_of(arguments, is_custom(arguments))
     if arguments.check:
-        differing = run.check(figure, arguments.scale, folder, files, done)
-        print("same as stored" if not differing else f"{len(differing)} differences")
-        for text in differing:
-            print(f"      {text}")
-        return not differing
+        differing = run.check(figure, arguments.scale, folder, files, done, wish.changes)
+        first = "same as stored" if not differing else f"{len(differing)} differences"
+        return "\n      ".join([first, *differing]), {"id": figure.id, "differences": differing}
     if arguments.draw:
-        result = run.redraw(figure, arguments.scale, folder)
-        print(f"drawn; {run.verdict_line(result)}")
-        return True
-    result, seconds = run.make(figure, arguments.scale, folder, files, done)
-    print(f"{seconds:6.1f} s   {run.verdict_line(result)}")
-    return True
+        result = run.redraw(figure, arguments.scale, folder, folder_of(arguments), wish)
+        return f"drawn; {run.verdict_line(result)}", result
+    result, seconds = run.make(figure, arguments.scale, folder, files, done, wish)
+    return f"{seconds:6.1f} s   {run.verdict_line(result)}", result
 
 
-def _computed(todo: Sequence[Figure], arguments: argparse.Namespace,
-              files: Files) -> Generator[Done | None, None, None]:
+def _computed(todo: Sequence[Figure], arguments: argparse.Namespace, files: Files,
+              wish: run.Wish) -> Generator[Done | None, None, None]:
     """What other processes computed, in order; None where this one is to do it. To be closed."""
     workers = min(arguments.workers, len(todo))
     if arguments.draw or (workers < 2 and arguments.executor is None):
         yield from [None] * len(todo)
         return
     paths = {name: path.resolve() for name, path in files.items()}
-    one = partial(run.computed_by_id, scale=arguments.scale, given=paths)
+    one = partial(run.computed_by_id, scale=arguments.scale, given=paths, changes=wish.changes)
     yield from results(one, [figure.id for figure in todo], workers, arguments.executor, in_order=True)
 
 
@@ -116,27 +126,33 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def _figures(arguments: argparse.Namespace, running: list[str]) -> int:
     """List, make, draw or check; `running` tells the caller which figure is at work."""
-    if arguments.list:
-        print(listing())
-        return 0
     try:
         todo = chosen(arguments.figures)
-        files = chosen_files(arguments.data, todo)
+        if arguments.list:
+            print(listing.told(todo, arguments.scale, bool(arguments.figures), arguments.json))
+            return 0
+        files, wish = chosen_files(arguments.data, todo), wished(arguments, todo)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    same = True
-    with closing(_computed(todo, arguments, files)) as computed:
+    tell = partial(print, file=sys.stderr if arguments.json else sys.stdout, flush=True)
+    said: list[dict[str, Any]] = []
+    expected = changes.FAILURES if wish.changes else (store.MissingResult, BadInput)
+    with closing(_computed(todo, arguments, files, wish)) as computed:
         for number, figure in enumerate(todo, start=1):
             running[0] = figure.id
-            print(f"[{number}/{len(todo)}] {figure.id:<18} {figure.title[:60]:<60} ", end="", flush=True)
+            tell(f"[{number}/{len(todo)}] {figure.id:<18} {figure.title[:60]:<60} ", end="")
             try:
-                same &= work(figure, arguments, files, next(computed))
-            except (store.MissingResult, BadInput) as error:
-                print(f"\nerror: {error}", file=sys.stderr)
+                text, result = work(figure, arguments, files, wish, next(computed))
+            except expected as error:
+                marked = f"{figure.id} {changes.said(figure, wish.changes, arguments.scale)}: "
+                print(f"\nerror: {marked if wish.changes else ''}{error}", file=sys.stderr)
                 return 2
+            tell(text)
+            said.append(result)
+    if arguments.json:
+        print(store.to_json(said), end="")
     if not arguments.check:
         running[0] = "gallery"
-        page = gallery.write(folder_of(arguments), arguments.scale)
-        print(f"gallery: {page}")
-    return 0 if same else 1
+        tell(f"gallery: {gallery.write(folder_of(arguments, is_custom(arguments)), arguments.scale)}")
+    return 1 if any(result.get("differences") for result in said) else 0

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from fedsim.hints import choice
+
 from .figure import Figure
 
 
@@ -39,5 +41,5 @@ def chosen(ids: Iterable[str]) -> list[Figure]:
     names = list(dict.fromkeys(ids)) or list(known)
     for name in names:
         if name not in known:
-            raise ValueError(f"figure={name!r} must be one of: {', '.join(known)}")
+            raise ValueError(f"figure={name!r} must be {choice(name, known)}")
     return [known[name] for name in names]

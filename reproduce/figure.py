@@ -39,17 +39,21 @@ from typing import Any
 
 from matplotlib.figure import Figure as Drawing
 
+from fedsim.hints import choice
+
 from .claims import Claim, Finding, Tables, Unjudged
 from .verdicts import DATA_SETS, EXACT, FAIL, MISPRINT, NOT_TESTABLE, OUTSIDE, PASS, REPLICAS
 
 __all__ = ["DATA_SETS", "EXACT", "FAIL", "MISPRINT", "NOT_TESTABLE", "OUTSIDE", "PASS", "REPLICAS",
            "SCALES", "BadInput", "ByScale", "Claim", "Drawing", "Figure", "Finding", "Panel", "Parameter",
-           "Tables", "Unjudged", "be_quiet", "check_scale", "clear_note", "note", "reseeded", "settings"]
+           "Tables", "Unjudged", "be_quiet", "changed", "check_scale", "clear_note", "note", "reseeded",
+           "settings"]
 
 SCALES = ("tiny", "quick", "paper")
 SEED_STEP = 100_003
 """How far one reseeding moves a seed: further than any figure counts on from it."""
 _RESEED: ContextVar[int] = ContextVar("reseed", default=0)
+_CHANGED: ContextVar[Mapping[str, Any]] = ContextVar("changed", default={})  # noqa: B039
 
 
 class BadInput(ValueError):
@@ -105,10 +109,14 @@ class Parameter:
 
 
 def settings(parameters: Iterable[Parameter], scale: str) -> SimpleNamespace:
-    """The parameters at a scale, as attributes; within `reseeded`, with other seeds."""
+    """The parameters at a scale, as attributes; within `reseeded`, with other seeds.
+
+    Within `changed`, some have other values.
+    """
     check_scale(scale)
     moved = _RESEED.get() * SEED_STEP
-    return SimpleNamespace(**{item.name: item.at(scale) + moved if item.is_seed else item.at(scale)
+    values = {item.name: _CHANGED.get().get(item.name, item.at(scale)) for item in parameters}
+    return SimpleNamespace(**{item.name: values[item.name] + moved if item.is_seed else values[item.name]
                               for item in parameters})
 
 
@@ -122,10 +130,20 @@ def reseeded(k: int) -> Iterator[None]:
         _RESEED.reset(token)
 
 
+@contextmanager
+def changed(values: Mapping[str, Any]) -> Iterator[None]:
+    """Inside it, `settings` gives these values for the parameters of these names."""
+    token = _CHANGED.set(values)
+    try:
+        yield
+    finally:
+        _CHANGED.reset(token)
+
+
 def check_scale(scale: str) -> str:
     """One of the known scales."""
     if scale not in SCALES:
-        raise ValueError(f"scale={scale!r} must be one of {', '.join(SCALES)}")
+        raise ValueError(f"scale={scale!r} must be {choice(scale, SCALES)}")
     return scale
 
 
@@ -187,10 +205,14 @@ class Figure:
         options = [] if scale == "quick" else [f"--scale {scale}"]
         return " ".join([f"python -m reproduce {self.id}", *options, *(f"--data {name}" for name in files)])
 
-    def compute(self, scale: str, given: Mapping[str, Path] | None = None, reseed: int = 0) -> Tables:
-        """All tables, from the `given` data files where it reads any. Runs the simulations."""
+    def compute(self, scale: str, given: Mapping[str, Path] | None = None, reseed: int = 0,
+                changes: Mapping[str, Any] | None = None) -> Tables:
+        """All tables, from the `given` data files where it reads any. Runs the simulations.
+
+        `changes` are other values of some parameters.
+        """
         check_scale(scale)
-        with reseeded(reseed):
+        with reseeded(reseed), changed(changes or {}):
             return self.module.compute(scale, *([self.files(given or {})] if self.data else []))
 
     def draw(self, tables: Tables) -> Drawing:

@@ -6,61 +6,67 @@ import io
 import itertools
 import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib import image
 
-from . import plot, store
+from . import store
+from .changes import Changes, judged, options
 from .discovery import figures
 from .figure import NOT_TESTABLE, Figure, Tables, clear_note
-from .verdicts import OPEN, counted
+from .picture import pictures, verdict_line as verdict_line
+from .verdicts import OPEN
 
 
-def record(figure: Figure, tables: Tables, scale: str, files: Collection[str] = ()) -> dict[str, Any]:
+def record(figure: Figure, tables: Tables, scale: str, files: Collection[str] = (),
+           changes: Changes | None = None) -> dict[str, Any]:
     """Everything about a result that is not a number of its tables: what the claims JSON holds."""
+    parts = {"claims": figure.claims(tables), "findings": figure.findings(tables),
+             "unjudged": figure.unjudged(), "parameters": figure.parameters(scale),
+             } if not changes else judged(figure, tables, changes, scale)
     return {
         "id": figure.id, "title": figure.title, "paper": figure.paper, "shows": figure.shows,
-        "scale": scale, "command": figure.command(scale, files), "cost": dict(figure.cost),
-        **({"files": list(files)} if files else {}),
-        "claims": figure.claims(tables), "findings": figure.findings(tables), "unjudged": figure.unjudged(),
-        "parameters": figure.parameters(scale),
+        "scale": scale, "command": " ".join([figure.command(scale, files), *options(changes or {})]),
+        "cost": dict(figure.cost), **({"files": list(files)} if files else {}), **parts,
         "tables": {name: {"rows": len(table), "columns": list(table.columns)}
                    for name, table in tables.items()},
     }
 
 
-def png(figure: Figure, tables: Tables, result: Mapping[str, Any]) -> bytes:
-    """The picture as PNG, with its name above and the verdicts of its `result` below."""
-    file = io.BytesIO()
-    with plot.style():
-        drawing = figure.draw(tables)
-        plot.sign(drawing, f"{figure.paper}. {figure.title}", verdict_line(result))
-        drawing.savefig(file, format="png", metadata={"Software": None})
-    return file.getvalue()
+@dataclass(frozen=True)
+class Wish:
+    """What the command line says of how a figure is to be made and shown.
+
+    Attributes
+    ----------
+    changes : mapping
+        Other values of parameters, by name.
+    formats : sequence of str
+        Of the picture.
+    style : mapping
+        Settings of matplotlib on top of the house style.
+    """
+
+    changes: Changes = field(default_factory=dict)
+    formats: Sequence[str] = ("png",)
+    style: Mapping[str, Any] = field(default_factory=dict)
 
 
-def verdict_line(result: Mapping[str, Any]) -> str:
-    """The paper's claims and our findings in one line, as a picture shows them."""
-    parts = [f"{whose}: {counted([item['verdict'] for item in result[kind]])}"
-             for whose, kind in (("claims of the paper", "claims"), ("findings of ours", "findings"))
-             if result[kind]]
-    return f"{result['scale']} scale;  " + ";  ".join(parts)
-
-
-def publish(figure: Figure, tables: Tables, scale: str, folder: Path,
-            with_csv: bool = True, files_read: Collection[str] = ()) -> dict[str, Any]:
+def publish(figure: Figure, tables: Tables, scale: str, folder: Path, with_csv: bool = True,
+            files_read: Collection[str] = (), wish: Wish = Wish()) -> dict[str, Any]:
     """Judge, draw and store; nothing is replaced unless all of it succeeds."""
     text = kept(figure, store.to_csv(tables), folder)
     written = store.from_csv(text)  # so that --draw sees exactly what was drawn and judged here
-    result = record(figure, written, scale, files_read)
+    result = record(figure, written, scale, files_read, wish.changes)
     files: dict[str, str | bytes] = {f"{figure.id}.csv": text} if with_csv else {}
-    picture = f"{figure.id}.png"
-    files |= {f"{figure.id}.json": store.to_json(result),
-              picture: kept_picture(png(figure, written, result), folder / picture)}
-    store.publish(folder, files)
+    made: dict[str, str | bytes] = dict(pictures(figure, written, result, wish.formats, wish.style))
+    png = f"{figure.id}.png"
+    made[png] = kept_picture(made[png], folder / png)  # type: ignore[arg-type]
+    store.publish(folder, {**files, f"{figure.id}.json": store.to_json(result), **made})
     return result
 
 
@@ -91,54 +97,64 @@ def kept_picture(new: bytes, path: Path) -> bytes:
     return path.read_bytes() if same else new
 
 
-def computed(figure: Figure, scale: str, given: Mapping[str, Path] | None = None) -> tuple[Tables, float]:
+def computed(figure: Figure, scale: str, given: Mapping[str, Path] | None = None,
+             changes: Changes | None = None) -> tuple[Tables, float]:
     """A figure's tables from the `given` data files, and the seconds they took."""
     began = time.perf_counter()
     try:
-        return figure.compute(scale, given), time.perf_counter() - began
+        return figure.compute(scale, given, changes=changes), time.perf_counter() - began
     finally:
         clear_note()
 
 
-def computed_by_id(id: str, scale: str, given: Mapping[str, Path]) -> tuple[Tables, float]:
+def computed_by_id(id: str, scale: str, given: Mapping[str, Path],
+                   changes: Changes | None = None) -> tuple[Tables, float]:
     """The same for another process, which knows the figure by its id."""
-    return computed(figures()[id], scale, given)
+    return computed(figures()[id], scale, given, changes)
 
 
 def make(figure: Figure, scale: str, folder: Path, given: Mapping[str, Path] | None = None,
-         done: tuple[Tables, float] | None = None) -> tuple[dict[str, Any], float]:
+         done: tuple[Tables, float] | None = None, wish: Wish = Wish()) -> tuple[dict[str, Any], float]:
     """Compute and publish a figure, from the `given` data files. Returns its record and the seconds.
 
     `done` is what `computed` gave, where that is done already.
     """
-    tables, seconds = computed(figure, scale, given) if done is None else done
-    return publish(figure, tables, scale, folder, files_read=figure.files(given or {})), seconds
+    tables, seconds = computed(figure, scale, given, wish.changes) if done is None else done
+    read = figure.files(given or {})
+    return publish(figure, tables, scale, folder, files_read=read, wish=wish), seconds
 
 
-def redraw(figure: Figure, scale: str, folder: Path) -> dict[str, Any]:
-    """Draw and judge again from the stored tables, without simulating."""
-    tables, old = store.load_tables(folder, figure.id), store.load_record(folder, figure.id)
-    return publish(figure, tables, scale, folder, with_csv=False,
-                   files_read=old.get("files", ()) if old else ())
+def redraw(figure: Figure, scale: str, folder: Path, source: Path | None = None,
+           wish: Wish = Wish()) -> dict[str, Any]:
+    """Draw and judge again from the tables stored in `source` (default the same folder), without simulating.
+
+    What was made with other parameters keeps them, and is marked again.
+    """
+    source = source or folder
+    tables, old = store.load_tables(source, figure.id), store.load_record(source, figure.id) or {}
+    wish = replace(wish, changes=old.get("changed", {}).get("values", {}))
+    return publish(figure, tables, scale, folder, with_csv=source != folder,
+                   files_read=old.get("files", ()), wish=wish)
 
 
 def check(figure: Figure, scale: str, folder: Path, given: Mapping[str, Path] | None = None,
-          done: tuple[Tables, float] | None = None) -> list[str]:
+          done: tuple[Tables, float] | None = None, changes: Changes | None = None) -> list[str]:
     """Compute afresh, or take what is `done`, and compare with what is stored. Returns the differences."""
     stored = store.load_tables(folder, figure.id)
-    tables, _ = computed(figure, scale, given) if done is None else done
+    tables, _ = computed(figure, scale, given, changes) if done is None else done
     fresh = store.from_csv(store.to_csv(tables))
     differing = store.differences(stored, fresh, figure.loose)
     old = store.load_record(folder, figure.id)
     if old is None:
         return [*differing, f"{figure.id}.json is missing"]
-    again = json.loads(store.to_json(record(figure, stored, scale, old.get("files", ()))))
+    again = json.loads(store.to_json(record(figure, stored, scale, old.get("files", ()), changes)))
     for key in dict.fromkeys([*again, *old]):
         if again.get(key) != old.get(key):
             differing.append(f"{figure.id}.json, {key}: stored {_first(old.get(key), again.get(key))}; "
                              f"the code says {_first(again.get(key), old.get(key))}")
-    for kind, judged in (("claims", figure.claims(fresh)), ("findings", figure.findings(fresh))):
-        for new, before in zip(judged, again[kind], strict=True):
+    now = record(figure, fresh, scale, old.get("files", ()), changes)
+    for kind in ("claims", "findings"):
+        for new, before in zip(now[kind], again[kind], strict=True):
             if new["verdict"] != before["verdict"] and not (
                     figure.unstable and {NOT_TESTABLE, OPEN} & {new["verdict"], before["verdict"]}):
                 differing.append(f"{new['text']!r}: stored {before['verdict']}, fresh {new['verdict']}")

@@ -37,12 +37,17 @@ class MissingResult(ValueError):
     """A figure was asked to be drawn or checked before it was ever made."""
 
 
-def folder_for(scale: str, out: str | os.PathLike[str] | None = None, with_data: bool = False) -> Path:
-    """figures/ for the quick scale, figures/<scale>/ for others, data/ in it with data files; or `out`."""
+def folder_for(scale: str, out: str | os.PathLike[str] | None = None, with_data: bool = False,
+               custom: bool = False) -> Path:
+    """figures/ for the quick scale, figures/<scale>/ for others, data/ in it with data files; or `out`.
+
+    What is `custom`, made with other parameters or in another style, is in custom/ of these.
+    """
     if out is not None:
         return Path(out)
     folder = FOLDER if scale == "quick" else FOLDER / scale
-    return folder / "data" if with_data else folder
+    folder = folder / "data" if with_data else folder
+    return folder / "custom" if custom else folder
 
 
 def _cell(value: Any) -> str:
@@ -105,7 +110,7 @@ def from_csv(text: str) -> Tables:
     return tables
 
 
-def to_json(data: Mapping[str, Any]) -> str:
+def to_json(data: Any) -> str:
     """Readable JSON; NaN is refused."""
     def plain(value: Any) -> Any:
         if isinstance(value, np.generic):

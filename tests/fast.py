@@ -17,6 +17,7 @@ FAST = {
         "equality": ("equality",),
         "explaining": ("explain::test_the_general_body_and_the_layout",),
         "fingerprints": ("provenance",),
+        "hints": ("provocations",),
         "interfaces": ("interfaces",),
         "laws": ("run_and_law", "z_scores", "density"),
         "problems": ("problems", "custom_identity::test_the_same_function_has_one_fingerprint"),

@@ -18,7 +18,7 @@ from a_figure import a_figure, assert_of_no_machine, assert_reasoned, assert_sto
 from matplotlib import image
 from matplotlib.figure import Figure as Drawing
 
-from reproduce import command, figure, gallery, run, store
+from reproduce import command, figure, gallery, listing, run, store
 from reproduce.discovery import figures
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter, Unjudged
 from reproduce.verdicts import DOES_NOT_HOLD
@@ -255,16 +255,19 @@ def test_parameters_and_claims_are_checked():
 
 
 def test_listing_names_every_figure_with_cost_and_paper():
-    text = command.listing()
-    for name, one in FIGURES.items():
-        assert name in text and one.paper in text
-    assert text.count("cost   tiny") == len(FIGURES)
+    lines = listing.told(list(FIGURES.values()), "quick", False, False).splitlines()
+    assert len(lines) == len(FIGURES)
+    for line, (name, one) in zip(lines, FIGURES.items(), strict=True):
+        assert line.startswith(f"{name} ") and one.paper in line and one.cost["quick"] in line
 
 
-def test_unknown_figure_lists_the_known_ones(capsys):
-    assert command.main(["fa_ld_fig9"]) == 2
+def test_unknown_figure_lists_those_that_are_close_or_all(capsys):
+    assert command.main(["fa_ld_fig1"]) == 2
+    assert capsys.readouterr().err.strip().endswith(
+        "did you mean 'fa_ld_fig1a' or 'fa_ld_fig1b' or 'fa_ld_fig1c' or 'fa_ld_fig1de'?")
+    assert command.main(["xyz"]) == 2
     message = capsys.readouterr().err
-    assert "fa_ld_fig9" in message and all(name in message for name in FIGURES)
+    assert "figure='xyz' must be one of" in message and all(name in message for name in FIGURES)
 
 
 def test_draw_before_make_says_what_to_do(tmp_path, capsys):

@@ -20,8 +20,8 @@ TEXT = {".py", ".toml", ".txt", ".md", ".json", ".csv", ".html", ".j2", ".mplsty
 # What theory may take from fedsim: modules of definitions, never one that simulates or compiles.
 THEORY_MAY_IMPORT = {
     "fedsim", "fedsim.algorithms", "fedsim.distance", "fedsim.estimators", "fedsim.fingerprints",
-    "fedsim.interfaces", "fedsim.laws", "fedsim.network", "fedsim.problems", "fedsim.provenance",
-    "fedsim.schedules", "fedsim.settings", "fedsim.stability",
+    "fedsim.hints", "fedsim.interfaces", "fedsim.laws", "fedsim.network", "fedsim.problems",
+    "fedsim.provenance", "fedsim.schedules", "fedsim.settings", "fedsim.stability",
 }
 ROOMS = (["problems"], ["algorithms"], ["laws"], ["settings"], ["stability"])
 SIMULATES = {"simulate", "sample_path", "warm_up", "engine", "vector", "random", "Run", "load", "_kernel",

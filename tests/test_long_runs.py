@@ -39,7 +39,7 @@ def test_more_shards_than_leaves_are_refused():
     with pytest.raises(ValueError, match=r"n_shards=3 must be at most 2: n_replicas=100 are so many"):
         fs.shards(100, 3)
     for bad in ({"n_replicas": 0, "n_shards": 1}, {"n_replicas": 64, "n_shards": 0},
-                {"n_replicas": 64.0, "n_shards": 1}):
+                {"n_replicas": 64.5, "n_shards": 1}):
         with pytest.raises(ValueError, match=r"n_(replicas|shards)=.* must be"):
             fs.shards(**bad)
 

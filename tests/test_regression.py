@@ -242,7 +242,7 @@ BAD_DATA = [
     ({"batch_size": 2}, "batch_size=2 must be at most 1, the number of data of client 2"),
     ({"batch_size": 2, "replace": False}, "batch_size=2 must be at most 1"),
     ({"batch_size": 0}, "batch_size=0 must be at least 1"),
-    ({"batch_size": 1.0}, "batch_size=1.0 must be an integer"),
+    ({"batch_size": 1.5}, "batch_size=1.5 must be an integer"),
     ({"batch_size": 1, "replace": 1}, "replace=1 must be one of True, False"),
     ({"batch_size": 1, "grad_scale": "sum"}, "grad_scale='sum' must be one of"),
     ({"grad_scale": "batch_sum"}, "grad_scale='batch_sum' must be 'unbiased' when batch_size=None"),

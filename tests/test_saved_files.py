@@ -158,7 +158,7 @@ def test_folders_pipes_and_missing_folders(tmp_path):
         NEW.save(tmp_path)
     with pytest.raises(ValueError, match=r"^path='.*' must be a file written by"):
         fs.load(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"^path='.*none.law\.npz': the folder does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"^path='.*none.law\.npz': the folder .* does not exist"):
         NEW.save(tmp_path / "none" / "law.npz")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ValueError, match="not a regular file"):

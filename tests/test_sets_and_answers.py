@@ -41,7 +41,6 @@ BAD_SETS = {
     "text among the sets": ([[0], "1"], r"sets\[1\]='1' must be a set of client numbers"),
     "text in a set": ([[0, "1"]], r"sets\[0\]\[1\]='1' must be an integer"),
     "half a client": ([[0, 1.5]], r"sets\[0\]\[1\]=1\.5 must be an integer"),
-    "a whole float": ([[1.0]], r"sets\[0\]\[0\]=1\.0 must be an integer"),
     "floats": (np.ones((2, 2)), r"sets\[0\] of shape \(2,\) and dtype float64 must be a set"),
     "one float a round": (np.ones(2), r"sets\[0\]=.*1\.0.* must be a set of client numbers"),
     "booleans, one a round": ([True, False], r"sets\[0\]=True must be a set of client numbers"),

@@ -177,7 +177,7 @@ def test_a_table_is_no_gaussian():
              lambda start: theory.examine("fa_ld.w2_bound", problem, algorithm, 2, start=start).bound.value)
     for call in calls:
         assert np.array_equal(call(row), call(point))
-        with pytest.raises(ValueError, match=r"start has shape \(1, 2\); it must have 1 axes"):
+        with pytest.raises(ValueError, match=r"start has shape \(1, 2\); it must have 1 axis"):
             call(table)
     fs.validate(problem, algorithm, row)
     each = pd.DataFrame([[0.5], [1.5]])

@@ -93,7 +93,7 @@ GOOD = {"dim": 2, "strong_convexity": 1.0, "smoothness": 2.0, "heterogeneity": 1
 
 
 @pytest.mark.parametrize("changes, words", [
-    ({"dim": 0}, "dim=0"), ({"dim": 2.0}, "dim=2.0"), ({"strong_convexity": 0.0}, "strong_convexity=0.0"),
+    ({"dim": 0}, "dim=0"), ({"dim": 2.5}, "dim=2.5"), ({"strong_convexity": 0.0}, "strong_convexity=0.0"),
     ({"smoothness": 0.5}, "strong_convexity=1 must be at most smoothness=0.5"),
     ({"smoothness": np.inf}, "smoothness=inf"), ({"heterogeneity": -1.0}, "heterogeneity=-1.0"),
     ({"initial_distance": np.nan}, "initial_distance=nan"), ({"weights": [0.5, 0.6]}, "weights sum to 1.1"),

@@ -158,7 +158,7 @@ def test_the_cube_reads_in_one_order_whatever_the_values():
     ({"local_steps": (1, 1)}, r"local_steps=\(1, 1\) must name each number once"),
     ({"local_steps": 0}, "local_steps=0 must be at least 1"),
     ({"staleness": -1}, "staleness=-1 must be at least 0"),
-    ({"n_rounds": 2.0}, "n_rounds=2.0 must be an integer"),
+    ({"n_rounds": 2.5}, "n_rounds=2.5 must be an integer"),
     ({"shared_noise": (0.7, 0.2)}, r"shared_noise=\(0.7, 0.2\) is empty"),
     ({"shared_noise": (0.0, 2.0)}, r"shared_noise\[1\]=2.0 must lie in"),
     ({"shared_noise": (0.0, 0.1, 0.2)}, "shared_noise=.* must be a number, or a pair"),

@@ -11,6 +11,9 @@ import typing as _typing
 for _found in _pkgutil.walk_packages(__path__, f"{__name__}."):
     _importlib.import_module(_found.name)
 
+import fedsim as _fedsim
+from fedsim.hints import lost as _lost
+
 from . import exact, privacy, tuning, worst_case
 from .bibliography import cite, papers
 from .bound import Assumption, Bound
@@ -31,3 +34,16 @@ __all__ = [
     "papers", "privacy", "quantities", "remarks", "remarks_frame", "stationary_law", "theorems", "tuning",
     "worst_case",
 ]
+
+_ELSEWHERE = {name: f"fedsim.{name}" for name in _fedsim.__all__} | {
+    "check_bound": "theory.check(bound, law)",
+    "w2_bound": "theory.<paper>.w2_bound, as theory.fa_ld.w2_bound",
+    "joint_law": "theory.exact.joint_law", "best_step_size": "theory.tuning.best_step_size",
+    "compare": "theory.tuning.compare", "rounds_to": "theory.tuning.rounds_to",
+    "guarantee": "theory.privacy.guarantee"}
+
+if not _typing.TYPE_CHECKING:  # for checkers a name that is not there stays a mistake
+    _papers = (found.name for found in _pkgutil.iter_modules(__path__))
+    __getattr__ = _lost(__name__, (*__all__, *_papers), _ELSEWHERE)
+    for _module in (exact, privacy, tuning, worst_case, de_sghmc, de_sgld, fa_hmc, fa_ld, stale):
+        _module.__getattr__ = _lost(_module.__name__, [one for one in vars(_module) if one[0] != "_"])

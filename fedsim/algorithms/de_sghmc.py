@@ -29,6 +29,8 @@ from ..vector import lanes
 from ..vector.memory import aligned, aligned_copy
 from .bodies import advance, step_size_at
 from .gossip import (
+    COMMON,
+    NETWORK,
     Decentralized,
     client_update,
     component_product,
@@ -92,6 +94,7 @@ class DESGHMC(Decentralized):
     friction: float
     mixing: Array
     start_velocity: Any = None
+    _called = COMMON | NETWORK | {"gamma": "friction"}
 
     def __post_init__(self) -> None:
         self._normalise()

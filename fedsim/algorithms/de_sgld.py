@@ -27,6 +27,8 @@ from ..stability.search import Stability, symmetric_extremes
 from ..vector import lanes
 from .bodies import advance, step_size_at
 from .gossip import (
+    COMMON,
+    NETWORK,
     Decentralized,
     client_update,
     component_product,
@@ -78,6 +80,8 @@ class DESGLD(Decentralized):
     step_size: Any
     mixing: Array
     friction = None
+    _called = COMMON | NETWORK | {"gamma": "fs.DESGHMC(step_size, friction, mixing), which has friction",
+                                  "friction": "fs.DESGHMC(step_size, friction, mixing), which has friction"}
 
     def __post_init__(self) -> None:
         self._normalise()

@@ -30,7 +30,7 @@ from ..stability.minibatch import Radius
 from ..vector.memory import TILE, aligned
 from ..vector.trajectories import modes_of
 from .fa_hmc_update import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel, NoModes
-from .federated import Federated, FederatedWork
+from .federated import COMMON, SCHEMES, Federated, FederatedWork
 
 MOST_STEPS = 10_000
 """Leapfrog steps up to which the second moment under minibatches is judged: each is a matrix."""
@@ -76,6 +76,9 @@ class FAHMC(Federated):
     debias: str | None = None
     first_round: str = "none"
     participation: Any = None
+    _called = COMMON | {"eta": "step_size", "K": "leapfrog_steps", "T": "local_steps", "rho": "shared_noise",
+                        "S": SCHEMES, "scheme": SCHEMES,
+                        "leapfrog_steps": "leapfrog_steps=1 makes Langevin steps of size step_size**2/2"}
 
     def __post_init__(self) -> None:
         self._normalise()

@@ -25,7 +25,7 @@ from ..settings.validation import Array, fraction, positive
 from ..stability.minibatch import Radius
 from .bodies import advance, step_size_at
 from .clients import local_update
-from .federated import Federated, begin_round, federated_round
+from .federated import COMMON, SCHEMES, Federated, begin_round, federated_round
 
 
 class FALDKernel(NamedTuple):
@@ -95,6 +95,8 @@ class FALD(Federated):
     shared_noise: float = 0.0
     participation: Any = None
     _name = "FA-LD"
+    _called = COMMON | {"eta": "step_size", "K": "local_steps", "tau": "temperature",
+                        "rho": "shared_noise=rho**2", "S": SCHEMES, "scheme": SCHEMES}
 
     def __post_init__(self) -> None:
         self._normalise()

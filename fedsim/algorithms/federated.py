@@ -42,6 +42,11 @@ from .clients import (
 KINDS = Participation, IndependentParticipation, FixedParticipation
 
 
+COMMON = {"lr": "step_size", "learning_rate": "step_size", "h": "step_size"}
+SCHEMES = "participation=fs.Participation(S, replace=True) for scheme I, replace=False for scheme II"
+"""Other names of arguments, and what to write for them."""
+
+
 class FederatedWork(NamedTuple):
     """State of a block of B lanes: rows are (d, B). `extra` belongs to the algorithm.
 

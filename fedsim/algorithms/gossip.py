@@ -101,6 +101,12 @@ def _observe(work, view, out):
                 lanes.axpy(out[i], 1.0 / n_clients, work.positions[turn, client, i])
 
 
+COMMON = {"eta": "step_size", "lr": "step_size", "learning_rate": "step_size", "h": "step_size"}
+NETWORK = {"W": "mixing", "network": "mixing", "graph": "mixing=fs.network.metropolis(graph)",
+           "mixing": "a mixing matrix (N, N), as fs.network.ring(n) makes it of n clients"}
+"""Other names of arguments, and what to write for them."""
+
+
 class Decentralized(ByValue, Judged):
     """Base of the decentralized algorithms' parameter classes."""
 

@@ -141,6 +141,11 @@ def _observe(work, view, out):
         lanes.copy(out[i], work.ring[now, i])
 
 
+COMMON = {"h": "step_size", "eta": "step_size", "lr": "step_size", "learning_rate": "step_size",
+          "tau": "staleness", "delay": "staleness"}
+"""Other names of arguments, and what to write for them."""
+
+
 class Stale(ByValue, AlgorithmParts):
     """What both stale algorithms share."""
 
@@ -238,6 +243,8 @@ class StaleSGLD(Stale):
     step_size: Any
     staleness: Any = 0
     friction = None
+    _called = COMMON | {"friction": "fs.StaleSGHMC(step_size, friction, staleness), which has friction",
+                        "B": "fs.StaleSGHMC(step_size, friction, staleness), which has friction"}
 
     def __post_init__(self) -> None:
         self._normalise()
@@ -271,6 +278,7 @@ class StaleSGHMC(Stale):
     step_size: Any
     friction: float
     staleness: Any = 0
+    _called = COMMON | {"B": "friction", "gamma": "friction"}
 
     def __post_init__(self) -> None:
         self._normalise()

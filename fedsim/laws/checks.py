@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..settings.limits import refuse_bytes
-from ..settings.validation import Array, instance, nonnegative, read_only, shape, shown, whole
+from ..settings.validation import Array, instance, nonnegative, read_only, set_fields, shape, shown, whole
 
 _PIECE = 2**16
 """Numbers of a piece of a large array."""
@@ -164,9 +164,8 @@ def check_run(run: Any) -> None:
     ValueError
         Naming the field, its value and the condition.
     """
-    whole("n_replicas", run.n_replicas, 1)
-    whole("n_leaves", run.n_leaves)
-    whole("seed", run.seed)
+    set_fields(run, n_replicas=whole("n_replicas", run.n_replicas, 1),
+               n_leaves=whole("n_leaves", run.n_leaves), seed=whole("seed", run.seed))
     for name, cost in instance("costs", run.costs, dict).items():
         nonnegative(f"costs[{instance('a name in costs', name, str)!r}]", cost)
     for name, wanted in (("final", (run.n_replicas, run.dim)), ("averages", (run.n_replicas,))):

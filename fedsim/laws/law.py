@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..provenance import Provenance
-from ..settings.validation import Array, instance, one_of, set_fields, shape, whole
+from ..settings.validation import Array, instance, one_of, set_fields, shape, shown, whole
 from . import frames
 from .checks import check_law, kept
 from .distance import w2_gaussian
@@ -123,7 +123,8 @@ class Law:
         if goal is None:
             raise ValueError("target=None: the target of this law is not known in closed form; pass a "
                              "fedsim.Gaussian, e.g. problem.laplace(), or compare with a reference sample")
-        instance("target", goal, Gaussian, advice="None is the law's own")
+        instance("target", goal, Gaussian, advice="None is the law's own; of round k: "
+                 "law.at(k).w2(law.target)")
         shape("target.mean", goal.mean, (self.dim,))
         cov = self._covariance()
         if cov.ndim == 2:
@@ -140,6 +141,13 @@ class Law:
         if index == len(self.rounds) or self.rounds[index] != number:
             raise ValueError(f"round={round!r} was not recorded; pass record=[{round}] when making it")
         return Gaussian(self.mean[index], self._covariance()[index])
+
+    if not TYPE_CHECKING:  # for checkers there is none
+
+        def __getitem__(self, round: object) -> Any:
+            """Always raises: rounds are asked for by their numbers."""
+            raise TypeError(f"law[{shown(round)}] is ambiguous: write law.at({shown(round)}) for the "
+                            "Gaussian at that round, or law.mean[i] for the i-th recorded one")
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """A tidy table: a row for each round, kind and coordinate.

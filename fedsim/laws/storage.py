@@ -173,7 +173,8 @@ def save_arrays(path: object, data: Mapping[str, Any]) -> None:
         raise ValueError(f"path={str(path)!r} is a folder; it must name a file")
     folder = Path(os.path.realpath(target)).parent
     if not folder.is_dir():
-        raise FileNotFoundError(f"path={str(path)!r}: the folder does not exist")
+        raise FileNotFoundError(f"path={str(path)!r}: the folder {str(target.parent)!r} does not exist; "
+                                "make it first")
     sweep(folder)
     write_atomically(target, data)
 

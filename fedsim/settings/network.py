@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from .graphs import adjacency, dense, is_graph, made_of, matrix_of, refuse_nodes
 from .lazy import lazy
-from .limits import refuse_bytes
-from .validation import Array, array, nonnegative, shape, symmetric, whole
+from .validation import Array, array, shape, symmetric, whole
 
 csr_array = lazy("scipy.sparse", "csr_array")
 connected_components = lazy("scipy.sparse.csgraph", "connected_components")
@@ -32,7 +32,7 @@ def metropolis(graph: Any) -> Array:
 
     Parameters
     ----------
-    graph : networkx graph, or adjacency matrix (N, N)
+    graph : networkx graph, or adjacency matrix (N, N), also a sparse one of SciPy
         Undirected. A weight of zero is no link, in a graph (edge attribute "weight", 1 where it is missing)
         as in a matrix; how large a weight is, and self loops, do not matter.
 
@@ -65,12 +65,10 @@ def metropolis(graph: Any) -> Array:
            [0.333, 0.667, 0.   ],
            [0.333, 0.   , 0.667]])
     """
-    if _is_graph(graph):
-        _refuse_nodes("graph", str(graph), len(graph.nodes))
-    given = array("graph", _adjacency(graph) if _is_graph(graph) else graph, 2)
-    adjacency = symmetric("graph", shape("graph", given, (len(given), len(given)), " (an adjacency matrix)"))
-    _refuse_negative("graph", adjacency, ": a link has a positive weight, and 0 is no link")
-    links = adjacency != 0.0
+    given = array("graph", adjacency(graph) if is_graph(graph) else dense("graph", graph), 2)
+    weighted = symmetric("graph", shape("graph", given, (len(given), len(given)), " (an adjacency matrix)"))
+    _refuse_negative("graph", weighted, ": a link has a positive weight, and 0 is no link")
+    links = weighted != 0.0
     np.fill_diagonal(links, False)
     degree = links.sum(axis=1) + 1
     weights = np.where(links, 1.0 / np.maximum.outer(degree, degree), 0.0)
@@ -86,33 +84,8 @@ def _refuse_negative(name: str, matrix: Array, why: str = "") -> None:
 def _nodes(n: object) -> int:
     """A number of nodes, whose Metropolis weights the memory has room for."""
     size = whole("n", n, 1)
-    _refuse_nodes("n", n, size)
+    refuse_nodes("n", n, size)
     return size
-
-
-def _refuse_nodes(name: str, value: object, n_nodes: int, matrices: int = 6) -> None:
-    """Refuse so many dense matrices; Metropolis weights take 6 while they are made."""
-    refuse_bytes(8.0 * matrices * n_nodes**2, f"{name}={value!r}: a dense mixing matrix of {n_nodes} nodes",
-                 "use fewer nodes")
-
-
-def _is_graph(value: Any) -> bool:
-    """A networkx graph, told by what it can do: networkx itself is not needed."""
-    return hasattr(value, "adjacency") and hasattr(value, "nodes")
-
-
-def _adjacency(graph: Any) -> Array:
-    """Weights of the edges, rows in the order of the nodes; parallel edges add up."""
-    if graph.is_directed():
-        raise ValueError("graph is directed; it must be undirected")
-    place = {node: i for i, node in enumerate(graph.nodes)}
-    adjacency = np.zeros((len(place), len(place)))
-    for one, other, given in graph.edges(data="weight", default=1):
-        weight = nonnegative(f"graph: weight of the edge {(one, other)!r}", given)
-        adjacency[place[one], place[other]] += weight
-        if one != other:
-            adjacency[place[other], place[one]] += weight
-    return adjacency
 
 
 def _from_edges(n: int, edges: Any) -> Array:
@@ -133,7 +106,7 @@ def complete(n: int) -> Array:
            [0.5, 0.5]])
     """
     size = whole("n", n, 1)
-    _refuse_nodes("n", n, size, 1)
+    refuse_nodes("n", n, size, 1)
     return np.full((size, size), 1.0 / size)
 
 
@@ -182,7 +155,7 @@ def grid(a: int, b: int) -> Array:
     (6, 6)
     """
     rows, columns = whole("a", a, 1), whole("b", b, 1)
-    _refuse_nodes("a, b", (rows, columns), rows * columns)
+    refuse_nodes("a, b", (rows, columns), rows * columns)
     along = [(i * columns + j, i * columns + j + 1) for i in range(rows) for j in range(columns - 1)]
     down = [(i * columns + j, (i + 1) * columns + j) for i in range(rows - 1) for j in range(columns)]
     return _from_edges(rows * columns, along + down)
@@ -197,7 +170,7 @@ def disconnected(n: int) -> Array:
     0.0
     """
     size = whole("n", n, 1)
-    _refuse_nodes("n", n, size, 1)
+    refuse_nodes("n", n, size, 1)
     return np.eye(size)
 
 
@@ -209,20 +182,20 @@ def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:
     >>> fs.network.check_mixing([[0.5, 0.5], [0.5, 0.5]], n_clients=2).shape
     (2, 2)
     """
-    if _is_graph(mixing):
-        raise ValueError(f"mixing={mixing!s} is a graph; it must be a matrix: pass network.metropolis(graph)")
-    given = array("mixing", mixing, 2)
+    given = array("mixing", matrix_of(mixing), 2, advice="(N, N), as fs.network.ring(n) makes it")
     size = len(given) if n_clients is None else whole("n_clients", n_clients, 1)
     matrix = symmetric("mixing", shape("mixing", given, (size, size), " (one row per client)"))
     _refuse_negative("mixing", matrix)
     sums = matrix.sum(axis=1)
     worst = int(np.argmax(np.abs(sums - 1.0)))
     if abs(sums[worst] - 1.0) > 1e-9:
-        raise ValueError(f"mixing: row {worst} sums to {sums[worst]:.12g}; rows must sum to 1")
+        raise ValueError(f"mixing: row {worst} sums to {sums[worst]:.12g}; rows must sum to 1"
+                         f"{made_of(matrix)}")
     diagonal = np.diagonal(matrix)
     if (diagonal <= 0.0).any():
         worst = int(np.argmin(diagonal))
-        raise ValueError(f"mixing[{worst}, {worst}]={diagonal[worst]:g} must be greater than 0")
+        raise ValueError(f"mixing[{worst}, {worst}]={diagonal[worst]:g} must be greater than 0"
+                         f"{made_of(matrix)}")
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     if smallest <= -1.0 + 1e-12:
         raise ValueError(f"mixing has smallest eigenvalue {smallest:g}; it must be greater than -1")

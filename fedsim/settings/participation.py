@@ -11,7 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..hints import Named
 from .validation import Array, array, client_weights, one_of, shown, whole
+
+CALLED = {"replace": "replace=True draws with replacement (scheme I), replace=False without (scheme II)",
+          "S": "n_active", "scheme": "replace=True for scheme I, replace=False for scheme II"}
+"""Other names of arguments, and what to write."""
 
 
 class Shares(NamedTuple):
@@ -21,7 +26,7 @@ class Shares(NamedTuple):
     cov: Array
 
 
-class TakesPart:
+class TakesPart(Named):
     """What every kind of participation offers."""
 
     def check(self, problem: Any) -> None:
@@ -84,6 +89,7 @@ class Participation(TakesPart):
 
     n_active: int
     replace: bool
+    _called = CALLED
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_active", whole("n_active", self.n_active, 1))

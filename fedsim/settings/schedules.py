@@ -174,7 +174,7 @@ class Listed(ByValue, Schedule):
 
 
 def as_schedule(value: object) -> Schedule:
-    """A number becomes `Constant`, an array `Listed`, a schedule itself.
+    """A number becomes `Constant`, an array or a pandas Series `Listed`, a schedule itself.
 
     Examples
     --------
@@ -183,6 +183,10 @@ def as_schedule(value: object) -> Schedule:
     """
     if isinstance(value, Schedule):
         return value
-    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0):
+    if isinstance(value, (list, tuple)) or (hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0):
         return Listed(value)  # type: ignore[arg-type]
+    if callable(value):
+        raise ValueError(f"step_size={shown(value)} must be a number, an array of one step size per local "
+                         "step, or a schedule of fs.schedules; of a function f make an array, "
+                         "[f(k) for k in range(n_steps)]")
     return Constant(value)  # type: ignore[arg-type]

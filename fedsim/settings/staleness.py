@@ -15,7 +15,7 @@ from ..equality import ByValue
 from .limits import refuse_bytes
 from .progress import progress_bar
 from .server import SERVICES, History, history_bytes, history_of, service_times
-from .validation import nonnegative, one_of, set_fields, unmasked, whole
+from .validation import nonnegative, one_of, set_fields, whole, whole_numbers
 
 
 class FixedAges(NamedTuple):
@@ -62,7 +62,7 @@ def as_staleness(value: object) -> Any:
     """An int becomes `Fixed`, a sequence `Sequence`, a schedule itself."""
     if isinstance(value, Staleness):
         return value
-    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim > 0):
+    if isinstance(value, (list, tuple)) or (hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0):
         return Sequence(value)
     return Fixed(value)  # type: ignore[arg-type]
 
@@ -99,15 +99,7 @@ class Sequence(ByValue, Staleness):
     values: Any
 
     def __post_init__(self) -> None:
-        unmasked("staleness", self.values)
-        try:
-            ages = np.asarray(self.values)
-        except ValueError:
-            raise ValueError("staleness must be a sequence of integers, not a ragged one") from None
-        if ages.ndim != 1 or ages.dtype.kind not in "iu":
-            raise ValueError(f"staleness must be a sequence of integers, got shape {ages.shape} and "
-                             f"dtype {ages.dtype}")
-        ages = ages.astype(np.int64)
+        ages = whole_numbers("staleness", self.values).astype(np.int64)
         for i in np.flatnonzero((ages < 0) | (ages > np.arange(len(ages)))):
             raise ValueError(f"staleness[{i}]={ages[i]} must lie in [0, {i}]: update {i} can use iterates "
                              f"0 to {i}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..hints import choice as choice, close as close, meant as meant, shown as shown
 from .limits import refuse_bytes
 
 Array = npt.NDArray[np.float64]
@@ -40,18 +40,6 @@ class UnstableStepSize(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.step_size, self.limit)
-
-
-_REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = 60
-
-
-def shown(value: object) -> str:
-    """One short line for a value in a message, whatever it is."""
-    try:
-        return " ".join(_REPR.repr(value).split())
-    except Exception:  # a message must not fail for what it shows
-        return f"<{type(value).__name__}>"
 
 
 def public_name(kind: type) -> str:
@@ -124,14 +112,26 @@ def fraction(name: str, value: object) -> float:
     return _such(name, value, lambda number: 0.0 <= number <= 1.0, "lie in [0, 1]")
 
 
+_EXACT = 2**53
+"""Up to there a float64 tells an integer from the next."""
+
+
+def _is_whole(value: object) -> bool:
+    """A float that says which integer it means."""
+    if not isinstance(value, (float, np.floating)):
+        return False
+    number = float(value)
+    return abs(number) <= _EXACT and number.is_integer() and bool(value == number)  # of a longer float
+
+
 def whole(name: str, value: object, at_least: int = 0, at_most: int = 2**64 - 1) -> int:
-    """An integer within limits (a float is refused even when it is whole).
+    """An integer within limits; a float that is whole, as 1e4, becomes one.
 
     NumPy's small integers become Python's, whose products do not wrap.
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if isinstance(value, (bool, np.bool_)) or not (isinstance(value, (int, np.integer)) or _is_whole(value)):
         raise ValueError(f"{name}={shown(value)} must be an integer")
-    number = int(value)
+    number = int(value)  # type: ignore[call-overload]
     if number < at_least:
         raise ValueError(f"{name}={shown(value)} must be at least {at_least}")
     if number > at_most:
@@ -140,21 +140,32 @@ def whole(name: str, value: object, at_least: int = 0, at_most: int = 2**64 - 1)
 
 
 def whole_numbers(name: str, value: object) -> np.ndarray:
-    """A sequence of integers (n,), in the type in which it came, or a ValueError naming `name`."""
+    """A sequence of integers (n,), in the type in which it came, or a ValueError naming `name`.
+
+    Floats that are all whole become int64.
+    """
     unmasked(name, value)
     try:
         numbers = np.atleast_1d(np.asarray(value))
     except (ValueError, TypeError, OverflowError):  # ragged
         numbers = np.empty((0, 0))
+    advice = ""
+    if numbers.ndim == 1 and numbers.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            broken = np.flatnonzero(~((np.abs(numbers) <= _EXACT) & (numbers == np.rint(numbers))))
+        if not len(broken):
+            return numbers.astype(np.int64)
+        advice = f": {name}[{broken[0]}]={numbers[broken[0]]:g}; use " \
+                 f"np.unique(np.asarray({name}).astype(int))"
     if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
-        raise ValueError(f"{name}={shown(value)} must be a sequence of integers")
+        raise ValueError(f"{name}={shown(value)} must be a sequence of integers{advice}")
     return numbers
 
 
 def one_of(name: str, value: object, choices: tuple[object, ...]) -> Any:
     """One of a few allowed values."""
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
-        raise ValueError(f"{name}={shown(value)} must be one of {', '.join(map(repr, choices))}")
+        raise ValueError(f"{name}={shown(value)} must be {choice(value, choices)}")
     return value
 
 
@@ -177,8 +188,8 @@ def unmasked(name: str, value: Any) -> Any:
     return value
 
 
-def array(name: str, value: object, *dims: tuple[int, ...] | int) -> Array:
-    """A finite C-ordered float64 array; `dims` are the allowed numbers of axes.
+def array(name: str, value: object, *dims: tuple[int, ...] | int, advice: str = "") -> Array:
+    """A finite C-ordered float64 array; `dims` are the allowed numbers of axes, `advice` how to have them.
 
     The result is a read-only copy, so that a problem cannot change under a run.
     """
@@ -190,9 +201,11 @@ def array(name: str, value: object, *dims: tuple[int, ...] | int) -> Array:
     except MemoryError:
         raise ValueError(f"{name}={shown(value)} has more entries than there is memory for") from None
     if numbers.dtype.kind not in "fiu":
-        raise ValueError(f"{name} must be an array of real numbers, got dtype {numbers.dtype}")
+        raise ValueError(f"{name} must be an array of real numbers, not {shown(value)} "
+                         f"(dtype {numbers.dtype})")
     if dims and numbers.ndim not in dims:
-        raise ValueError(f"{name} has shape {numbers.shape}; it must have {' or '.join(map(str, dims))} axes")
+        axes = f"{' or '.join(map(str, dims))} {'axis' if dims == (1,) else 'axes'}"
+        raise ValueError(f"{name} has shape {numbers.shape}; it must have {axes}{advice and ': ' + advice}")
     if numbers.size == 0:
         raise ValueError(f"{name} has shape {numbers.shape}; it must not be empty")
     with np.errstate(over="ignore"):  # of a longer float: refused below
@@ -271,7 +284,8 @@ def client_weights(value: object, n_clients: int) -> Array:
         with np.errstate(over="ignore"):
             total = weights.sum()
         if abs(total - 1.0) > 1e-9:
-            raise ValueError(f"weights sum to {total:.12g}; they must sum to 1")
+            raise ValueError(f"weights sum to {total:.12g}; they must sum to 1: divide them by their sum, "
+                             "weights / weights.sum()")
         weights = weights / total
     weights.setflags(write=False)
     return weights

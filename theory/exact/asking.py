@@ -180,7 +180,7 @@ def stationary_law(problem: Problem, algorithm: Algorithm, *, client: int | None
     """
     family, solved = _family(problem, algorithm, None, False)
     if client is not None:
-        whole("client", client, 0, problem.n_clients - 1)
+        client = whole("client", client, 0, problem.n_clients - 1)
     warn_of_lost_digits(solved, algorithm)
     with _range(algorithm):
         mean, cov = family.stationary(solved, algorithm, client)

@@ -36,7 +36,8 @@ class ExactFamily:
             problem = problem.as_quadratic()
         if not isinstance(problem, Quadratic):
             raise NoExactLaw(f"problem={problem!r}: exact laws need affine gradients with additive noise, as "
-                             "of fedsim.Quadratic, or of fedsim.LinearRegression without batch_size")
+                             "of fedsim.Quadratic, or of fedsim.LinearRegression without batch_size; "
+                             "fs.simulate draws replicas of any problem")
         return problem
 
     def require_stable(self, problem: Any, algorithm: Any) -> None:

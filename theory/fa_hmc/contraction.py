@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.settings.validation import Array, positive, whole
+from fedsim.settings.validation import Array, positive, set_fields, whole
 
 LARGEST = 2000
 """Most leapfrog steps of which a matrix is made."""
@@ -71,7 +71,7 @@ class Contraction:
         if self.strong_convexity > self.smoothness * (1.0 + 1e-12):
             raise ValueError(f"strong_convexity={self.strong_convexity:g} must be at most "
                              f"smoothness={self.smoothness:g}")
-        whole("leapfrog_steps", self.leapfrog_steps, 1, LARGEST)
+        set_fields(self, leapfrog_steps=whole("leapfrog_steps", self.leapfrog_steps, 1, LARGEST))
 
     @cached_property
     def angle(self) -> float:

@@ -85,7 +85,8 @@ class Quadratic(ByValue, ProblemParts):
 
     def __post_init__(self) -> None:
         hessians = array("hessians", self.hessians, 1, 2, 3)
-        minimizers = array("minimizers", self.minimizers, 2)
+        minimizers = array("minimizers", self.minimizers, 2, advice=(
+            "(N, d), one row per client: np.reshape(minimizers, (-1, 1)) in one dimension"))
         n_clients, dim = minimizers.shape
         shape("hessians", hessians, (n_clients, dim, dim)[: hessians.ndim],
               f" to match minimizers of shape {minimizers.shape}")

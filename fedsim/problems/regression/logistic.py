@@ -21,6 +21,15 @@ _MOST_STEPS = 500
 expit = lazy("scipy.special", "expit")
 
 
+def _advice(labels: Array) -> str:
+    """How labels of two other values become 0 and 1."""
+    values = np.unique(labels)
+    if values.tolist() == [-1.0, 1.0]:
+        return ": of labels -1 and +1 pass (labels + 1) // 2"
+    two = len(values) == 2
+    return f": of labels {values[0]:g} and {values[1]:g} pass labels == {values[1]:g}" if two else ""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LogisticRegression(Regression):
     """Labels y in {0, 1} with P(y = 1) = 1 / (1 + exp(-x'X)), a normal prior of variance lambda.
@@ -100,7 +109,8 @@ class LogisticRegression(Regression):
         self._normalise()
         wrong = np.flatnonzero((self.labels != 0.0) & (self.labels != 1.0))
         if len(wrong):
-            raise ValueError(f"labels[{wrong[0]}]={self.labels[wrong[0]]:g} must be 0 or 1")
+            raise ValueError(f"labels[{wrong[0]}]={self.labels[wrong[0]]:g} must be 0 or 1"
+                             f"{_advice(self.labels)}")
         self._refuse_overflow()
 
     def _losses(self, scores: Array, targets: Array) -> Array:

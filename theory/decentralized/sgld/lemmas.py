@@ -243,7 +243,8 @@ def step_size_limit(strong_convexity: float, smoothness: float, mixing: Any) -> 
     Raises
     ------
     ValueError
-        For numbers not greater than 0, and a matrix that is no mixing matrix (`fedsim.network.check_mixing`).
+        For numbers not greater than 0, strong convexity beyond smoothness, and a matrix that is no mixing
+        matrix (`fedsim.network.check_mixing`).
 
     Source: DE-SGLD Theorem 1.
 
@@ -253,6 +254,8 @@ def step_size_limit(strong_convexity: float, smoothness: float, mixing: Any) -> 
     [0.5, 0.074074]
     """
     mu, L = positive("strong_convexity", strong_convexity), positive("smoothness", smoothness)
+    if mu > L:
+        raise ValueError(f"strong_convexity={mu:g} must be at most smoothness={L:g}")
     smallest = smallest_eigenvalue(check_mixing(mixing))
     below = np.nextafter(min((1.0 + smallest) / L, 1.0 / (L + mu)), 0.0)
     while 1.0 + smallest - below * L <= 0.0:  # rounding, as in `Setting.room`

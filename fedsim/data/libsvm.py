@@ -113,7 +113,7 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
     """
     limit = None if n_features is None else whole("n_features", n_features, 1)
     if n_rows is not None:
-        whole("n_rows", n_rows, 1)
+        n_rows = whole("n_rows", n_rows, 1)
     *lines, rest = text_of(path, _FORM).split("\n")  # splitlines would also cut at form feeds
     if rest:
         raise ValueError(f"{Path(path).name}, line {len(lines) + 1}: the last row has no line end, so the "

@@ -242,7 +242,7 @@ def animate(law: Any, *others: Any, coordinates: Any = None, level: float = 0.95
     chosen = [0, 1][:law.dim] if coordinates is None else whole_numbers("coordinates", coordinates).tolist()
     if not 1 <= len(chosen) <= 2:
         raise ValueError(f"coordinates={coordinates!r} must be one or two numbers")
-    whole("interval", interval, 1)
+    interval = whole("interval", interval, 1)
     check_quantile(level)
     axes = new_axes(None)
     from matplotlib.animation import FuncAnimation

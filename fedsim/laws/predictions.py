@@ -69,7 +69,11 @@ def _chances(probabilities: Any, axes: int = 2) -> Array:
 
 def _checked(probabilities: Any, labels: Any) -> tuple[Array, np.ndarray]:
     """Probabilities (m, C) and labels (m,)."""
-    chances, numbers = _chances(probabilities), np.asarray(unmasked("labels", labels))
+    chances = _chances(probabilities)
+    try:
+        numbers = np.asarray(unmasked("labels", labels))
+    except ValueError as error:  # ragged or masked
+        raise ValueError(f"labels must be an array of integers ({error})") from None
     if numbers.dtype.kind not in "iu":
         raise ValueError(f"labels must be an array of integers, got dtype {numbers.dtype}")
     shape("labels", numbers, (len(chances),), " (one per row of probabilities)")

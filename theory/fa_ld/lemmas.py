@@ -100,7 +100,7 @@ def participation_gap_bound(s: Setting, algorithm: FALD, n_rounds: int, rounds: 
     >>> round(float(bound.value[-1]), 4)
     0.475
     """
-    whole("n_rounds", n_rounds, 1)
+    n_rounds = whole("n_rounds", n_rounds, 1)
     chosen: Any = algorithm.participation
     rounds = rounds[rounds > 0]
     eta = largest_step_of_round(algorithm, rounds * s.K, before=True)

@@ -45,7 +45,7 @@ def class_numbers(value: object, n_classes: int | None) -> tuple[np.ndarray, int
     missing = np.setdiff1d(np.arange(min(count, len(numbers) + 1)), numbers)
     if len(missing) or count < 2:
         raise ValueError(f"labels: class {missing[0] if len(missing) else 1} has no rows; classes must be "
-                         f"numbered 0, ..., C-1 (here C={max(count, 2)}) and each must have rows")
+                         f"numbered 0, ..., C-1 (here n_classes={max(count, 2)}) and each must have rows")
     numbers = numbers.astype(np.int64)
     numbers.setflags(write=False)
     return numbers, count

@@ -180,7 +180,8 @@ class Regression(Batched):
         """Features, targets and weight of one client, or of all together."""
         if client is None:
             return self.features, getattr(self, self._targets_name), 1.0
-        rows = self.clients == whole("client", client, 0, self.n_clients - 1)
+        client = whole("client", client, 0, self.n_clients - 1)
+        rows = self.clients == client
         return self.features[rows], getattr(self, self._targets_name)[rows], float(self.weights[client])
 
     def potential(self, client: int | None, x: Any) -> Array:

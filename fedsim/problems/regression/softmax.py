@@ -146,7 +146,7 @@ class SoftmaxRegression(Regression):
 
     def _posterior(self, client: int | None, fit: Array, prior: Array) -> Array:
         """The likelihood's part and the prior's, of f_(c) or f."""
-        weight, share = (1.0, 1.0) if client is None else (self.weights[client], 1.0 / self.n_clients)
+        weight, share = (1.0, 1.0) if client is None else (self.weights[int(client)], 1.0 / self.n_clients)
         whole_part: Array = (fit + share / self.prior_variance * prior) / weight
         return whole_part
 

@@ -27,7 +27,7 @@ SECOND_CONSTANT = {"sharp": "c_2 with the factor 1 + 1/(2 c_1) of (79)",
 
 
 def _from_first(n_rounds: int, rounds: np.ndarray) -> np.ndarray:
-    whole("n_rounds", n_rounds, 1)
+    n_rounds = whole("n_rounds", n_rounds, 1)
     return rounds[rounds > 0]
 
 

@@ -191,7 +191,7 @@ def test_where_there_is_no_law():
 
 
 BAD = [
-    (dict(n_rounds=-1), "n_rounds"), (dict(n_rounds=2.0), "n_rounds"),
+    (dict(n_rounds=-1), "n_rounds"), (dict(n_rounds=2.5), "n_rounds"),
     (dict(covariance="half"), "covariance"),
     (dict(record=[9]), "record"), (dict(start=[1.0]), "start"), (dict(start=[np.nan, 0.0]), "start"),
     (dict(start=Gaussian([0.0], [[1.0]])), "start"), (dict(allow_unstable=2), "allow_unstable"),
@@ -211,7 +211,7 @@ def test_bad_input_is_named(changed, named):
 
 def test_bad_input_of_the_others_is_named():
     problem, algorithm = make_problem(), FALD(0.1, 4)
-    for client in (-1, 3, 1.0):
+    for client in (-1, 3, 1.5):
         with pytest.raises(ValueError, match="client"):
             stationary_law(problem, algorithm, client=client)
     for n_steps in (-1, 1.5):

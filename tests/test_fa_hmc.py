@@ -42,7 +42,7 @@ def test_the_cases_cover_what_matters():
 
 GOOD = dict(step_size=0.1, leapfrog_steps=3, local_steps=2, shared_noise=0.5)
 BAD = [(name, value) for name, values in {
-    "leapfrog_steps": (0, -2, 2.0, True, None, "3", np.nan), "local_steps": (0, 1.5, None),
+    "leapfrog_steps": (0, -2, 2.5, True, None, "3", np.nan), "local_steps": (0, 1.5, None),
     "shared_noise": (-0.1, 1.1, np.nan, None), "step_size": (0.0, -0.1, np.inf, None, [0.1, -0.1], []),
     "debias": ("Stale", 1, True, ""), "first_round": (None, "zero", 0), "participation": (2, "I"),
 }.items() for value in values]

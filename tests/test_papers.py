@@ -89,7 +89,7 @@ def test_unequal_curvature_has_the_stated_spread_and_the_posterior_as_target(spr
 
 @pytest.mark.parametrize(("name", "bad"), [
     ("alpha", -1.0), ("alpha", float("nan")), ("alpha", "1"), ("seed", -1), ("seed", 1.5),
-    ("n_clients", 0), ("n_data", 0), ("n_data", 10.0), ("covariance", [[1.0, 2.0], [2.0, 1.0]]),
+    ("n_clients", 0), ("n_data", 0), ("n_data", 10.5), ("covariance", [[1.0, 2.0], [2.0, 1.0]]),
     ("covariance", [[1.0, 0.5], [0.0, 1.0]]), ("covariance", [[1.0, 0.0]])])
 @pytest.mark.parametrize("function", [papers.fa_ld_simulation, papers.fa_ld_unequal_curvature])
 def test_bad_input_names_the_argument(function, name, bad):

@@ -101,7 +101,7 @@ def test_extremes_never_give_nan(numbers, step, n_active, replace_drawn, variant
     ({"batch_fraction": 0.0}, "batch_fraction"), ({"batch_fraction": 1.5}, "batch_fraction"),
     ({"delta0": 0.0}, "delta0"), ({"delta0": 1.0}, "delta0"), ({"delta1": 1.0}, "delta1"),
     ({"delta2": -1e-9}, "delta2"), ({"local_steps": 0}, "local_steps"), ({"n_rounds": 0}, "n_rounds"),
-    ({"n_rounds": 2.0}, "n_rounds"), ({"n_clients": 0}, "n_clients"), ({"n_clients": None}, "n_clients"),
+    ({"n_rounds": 2.5}, "n_rounds"), ({"n_clients": 0}, "n_clients"), ({"n_clients": None}, "n_clients"),
     ({"weights": [0.5, 0.6]}, "weights"), ({"temperature": 0.0}, "temperature"),
     ({"shared_noise": 1.1}, "shared_noise"), ({"participation": 3}, "participation"),
     ({"participation": Participation(51, False)}, "n_active"), ({"client_sizes": 0}, "client_sizes"),

@@ -82,7 +82,8 @@ BAD = [  # quantity, arguments, what the message says
     # which quantities there are
     ("fa_ld.stationary_w3", TWO, r"quantity='fa_ld\.stationary_w3' must be .*'fa_ld\.stationary_w2'"),
     ("stationary_w2", TWO, "quantity='stationary_w2' must be"),
-    ("stale.stationary_bias", STEP, r"quantity='stale\.stationary_bias' must be .*'stale\.variance_ratio'"),
+    ("stale.stationary_bias", STEP,
+     r"quantity='stale\.stationary_bias' must be one of 15 names; did you mean"),
     ("fa_ld.w2", {**PLANE, "n_rounds": 3}, r"quantity='fa_ld\.w2' must be .*'fa_ld\.stationary_bias'"),
     (3, TWO, "quantity=3 must be"), (W2, {**TWO, "family": "bent"}, "family='bent' must be"),
     # what float64 would not hold the powers of

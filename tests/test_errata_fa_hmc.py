@@ -11,7 +11,7 @@ from examples_of.fa_hmc import by_hand, draw_case, fahmc
 import fedsim as fs
 import theory
 from theory import fa_hmc
-from theory.checking import _QUANTITIES
+from theory.checking import QUANTITIES
 from theory.fa_hmc.hypotheses import MOMENT_RANGE
 
 SEED = 20261122
@@ -362,6 +362,6 @@ def test_sizes_that_roundings_are_measured_by():
         bound = getattr(fa_hmc, f"client_{name}_bound")(
             theory.constants(problem, algorithm, [1e6]), algorithm, n_rounds=1)
         law = theory.exact.joint_law(problem, algorithm, 1, start=[1e6])
-        measured = _QUANTITIES[bound.quantity].measure(bound, law, 0.999)
+        measured = QUANTITIES[bound.quantity].measure(bound, law, 0.999)
         assert size <= measured.scale <= 4 * size and measured.value.max() < 1.0
         assert theory.check(bound, law).holds

@@ -17,12 +17,14 @@ from fedsim.hints import lost as _lost
 from . import exact, privacy, tuning, worst_case
 from .bibliography import cite, papers
 from .bound import Assumption, Bound
-from .checking import Verdict, check, examine, quantities
+from .checking import Verdict, check, quantities
 from .corrections import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame
 from .exact import NoExactLaw, exact_law, stationary_law
+from .examining import examine
 from .facts import Constants, constants
 from .ranges import PrecisionWarning
 from .registry import Theorem, catalogue, theorems
+from .scoring import scoreboard
 
 if _typing.TYPE_CHECKING:  # type checkers and editors cannot follow the loop above
     from . import de_sghmc as de_sghmc, de_sgld as de_sgld, fa_hmc as fa_hmc, fa_ld as fa_ld, stale as stale
@@ -30,9 +32,8 @@ if _typing.TYPE_CHECKING:  # type checkers and editors cannot follow the loop ab
 __all__ = [
     "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "PrecisionWarning", "Theorem",
     "Verdict", "catalogue", "check", "cite", "constants", "errata", "errata_frame", "exact", "exact_law",
-    "examine",
-    "papers", "privacy", "quantities", "remarks", "remarks_frame", "stationary_law", "theorems", "tuning",
-    "worst_case",
+    "examine", "papers", "privacy", "quantities", "remarks", "remarks_frame", "scoreboard", "stationary_law",
+    "theorems", "tuning", "worst_case",
 ]
 
 _ELSEWHERE = {name: f"fedsim.{name}" for name in _fedsim.__all__} | {

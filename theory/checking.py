@@ -12,19 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedsim.interfaces import Algorithm, Problem, offers
 from fedsim.laws.law import Gaussian, Law
-from fedsim.provenance import Provenance, compared, differing, of_source
-from fedsim.settings.validation import Array, array, instance, one_of, positive, shape, shown, whole
+from fedsim.provenance import compared, differing, of_source
+from fedsim.settings.validation import Array, array, instance, one_of, positive, shape, shown
 
 from .bound import Bound
 from .exact import exact_law
-from .facts import Constants, constants
-from .ranges import float64_range
-from .registry import Theorem, theorems
 from .verdict import Verdict, instead_of_verdict, judge
 
-__all__ = ["Measured", "Quantity", "Verdict", "check", "examine", "quantities", "quantity"]
+__all__ = ["Measured", "Quantity", "Verdict", "check", "quantities", "quantity"]
 
 TOLERANCE = 1e-12
 """Of the quantity's scale: rounding of the exact side."""
@@ -56,6 +52,8 @@ class Quantity:
     measure : callable(bound, law, level) -> Measured
     exact : callable(problem, algorithm, bound, n_rounds, start, record) -> what `measure` reads
     rounding : callable(problem, algorithm) -> relative rounding, where it may be more than `TOLERANCE`
+    of_run : bool
+        What `exact` makes depends on the run alone, so that bounds on the same run may share it.
     """
 
     name: str
@@ -63,17 +61,20 @@ class Quantity:
     measure: Callable[[Bound, Any, float], Measured] = field(repr=False)
     exact: Callable[..., Any] = field(repr=False)
     rounding: Callable[[Any, Any], float] | None = field(default=None, repr=False)
+    of_run: bool = False
 
 
-_QUANTITIES: dict[str, Quantity] = {}
+QUANTITIES: dict[str, Quantity] = {}
+"""By name."""
 
 
 def quantity(name: str, meaning: str, measure: Callable[[Bound, Any, float], Measured],
-             exact: Callable[..., Any], rounding: Callable[[Any, Any], float] | None = None) -> None:
+             exact: Callable[..., Any], rounding: Callable[[Any, Any], float] | None = None,
+             of_run: bool = False) -> None:
     """Register a quantity (see `Quantity`)."""
-    if name in _QUANTITIES:
+    if name in QUANTITIES:
         raise ValueError(f"name={name!r} is registered already; quantities must be unique")
-    _QUANTITIES[name] = Quantity(name, meaning, measure, exact, rounding)
+    QUANTITIES[name] = Quantity(name, meaning, measure, exact, rounding, of_run)
 
 
 def quantities() -> dict[str, str]:
@@ -84,7 +85,7 @@ def quantities() -> dict[str, str]:
     >>> theory.quantities()['w2']
     'W2 between the law of the average iterate at communications and the target'
     """
-    return {name: entry.meaning for name, entry in sorted(_QUANTITIES.items())}
+    return {name: entry.meaning for name, entry in sorted(QUANTITIES.items())}
 
 
 def check(bound: Bound, law: Any, *, level: float = 0.999, same: bool = True) -> Verdict:
@@ -129,16 +130,16 @@ def check(bound: Bound, law: Any, *, level: float = 0.999, same: bool = True) ->
     of, names = of_source(law), ("bound", "law")
     known = differing(bound.of, of, names)
     try:
-        measured = _measure(bound, law, level)
+        measured = measure(bound, law, level)
     except ValueError as error:
         if known and same:  # which is why the rest does not fit either
             raise ValueError(f"{known}; {error}") from None
         raise
     note = compared(bound.of, of, names, bool(one_of("same", same, (True, False))))
-    return _verdict(bound, measured, note, not known)
+    return verdict_on(bound, measured, note, not known)
 
 
-def _verdict(bound: Bound, measured: Measured, note: str, same: bool) -> Verdict:
+def verdict_on(bound: Bound, measured: Measured, note: str, same: bool) -> Verdict:
     """Compare at the rounds that both have."""
     _require_finite(measured)
     rounds, of_bound, of_law = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
@@ -167,12 +168,13 @@ def _require_finite(measured: Measured) -> None:
         raise ValueError(f"scale={measured.scale} of the measured quantity must be finite")
 
 
-def _measure(bound: Bound, law: Any, level: float) -> Measured:
+def measure(bound: Bound, law: Any, level: float) -> Measured:
+    """What a bound is about, read from a law, or from numbers at the bound's rounds."""
     if isinstance(law, (np.ndarray, list, tuple, float, int)):
         value = shape("law", np.atleast_1d(array("law", law, 0, 1)), bound.value.shape,
                       " (one number per round of the bound)")
         return Measured(value, bound.rounds, float(np.abs(value).max()))
-    return _QUANTITIES[one_of("quantity", bound.quantity, tuple(_QUANTITIES))].measure(bound, law, level)
+    return QUANTITIES[one_of("quantity", bound.quantity, tuple(QUANTITIES))].measure(bound, law, level)
 
 
 def require_target(bound: Bound, theirs: Gaussian) -> None:
@@ -219,81 +221,10 @@ def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
     return Measured(value, law.rounds, scale, low, high, ". ".join(notes))
 
 
-def _exact_w2(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:
+def law_of_run(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:
+    """Its exact law."""
     return exact_law(problem, algorithm, n_rounds, start=start, record=record)
 
 
 quantity("w2", "W2 between the law of the average iterate at communications and the target",
-         _measure_w2, _exact_w2)
-
-
-def examine(theorem: str | Theorem, problem: Problem, algorithm: Algorithm, n_rounds: int, *,
-            start: Any = None, record: Any = None, variant: str | None = None,
-            known: Constants | None = None) -> Verdict:
-    """Evaluate a theorem on a problem and check it against the exact quantity.
-
-    Parameters
-    ----------
-    theorem : str or Theorem
-        An id of `theory.catalogue`, e.g. "fa_ld.w2_bound".
-    problem, algorithm, n_rounds, start
-        As for `theory.exact_law`.
-    record : sequence of int, optional
-        Rounds (or local steps, where the theorem counts those) to compare at.
-    variant : str, optional
-        The theorem's default variant when not given.
-    known : Constants, optional
-        In place of ``theory.constants(problem, algorithm, start)``.
-
-    Returns
-    -------
-    Verdict
-
-    Raises
-    ------
-    ValueError
-        For rates, and for constants that are known to be of another problem or start.
-
-    Examples
-    --------
-    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
-    >>> algorithm = fs.FALD(0.01, local_steps=2)
-    >>> verdict = theory.examine('fa_ld.w2_bound', problem, algorithm, 50)
-    >>> verdict.holds, verdict.hypotheses_met
-    (True, True)
-    """
-    by_id = {entry.id: entry for entry in theorems()}
-    entry = theorem if isinstance(theorem, Theorem) else by_id[one_of("theorem", theorem, tuple(by_id))]
-    offers("problem", problem, Problem)
-    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
-    n_rounds = whole("n_rounds", n_rounds)
-    entry.require(algorithm, problem)
-    facts = constants(problem, algorithm, start) if known is None else instance("known", known, Constants)
-    bound, measured = both_sides(entry, problem, algorithm, n_rounds, facts, start=start, record=record,
-                                 variant=variant)
-    note = compared(bound.of, Provenance.of(problem, algorithm, start), ("bound", "law"), True)
-    return _verdict(bound, measured, note, True)
-
-
-def both_sides(entry: Theorem, problem: Problem, algorithm: Algorithm, n_rounds: int, facts: Constants, *,
-               start: Any = None, record: Any = None, variant: str | None = None) -> tuple[Bound, Measured]:
-    """A theorem's bound and the exact quantity it is about, as `examine` compares them.
-
-    Arguments are those of `examine`, checked; `facts` are the constants.
-    """
-    extra: dict[str, Any] = {}
-    if entry.inputs is not None:
-        with float64_range(lambda: f"problem={problem!r} in {entry.id}"):
-            extra = entry.inputs(problem, algorithm, facts, n_rounds, start)
-    bound = entry.function(facts, algorithm, n_rounds=n_rounds, record=record,
-                           variant=entry.variants[0] if variant is None else variant, **extra)
-    object.__setattr__(bound, "given", ())  # by the theorem's own rule, from the problem itself
-    if bound.kind == "rate":
-        raise ValueError(f"theorem={entry.id!r} is a rate: it {instead_of_verdict(bound)}")
-    last = int(bound.rounds[-1]) if bound.index == "round" else n_rounds
-    row = _QUANTITIES[bound.quantity]
-    # compared without its own provenance: some quantities are read from something derived from the problem
-    measured = _measure(bound, row.exact(problem, algorithm, bound, last, start, record), 0.999)
-    if row.rounding is not None:
-        measured = measured._replace(rounding=max(TOLERANCE, row.rounding(problem, algorithm)))
-    return bound, measured
+         _measure_w2, law_of_run, of_run=True)

@@ -172,9 +172,9 @@ def _entries(paper: str | None, theorem: str | None, grades: Iterable[str]) -> l
     if paper is not None:
         one_of("paper", paper, tuple(sorted({entry.paper for entry in _ENTRIES.values()})))
     if theorem is not None:
-        from .registry import theorems  # here, because theorems may look errata up
+        from .registry import named  # here, because theorems may look errata up
 
-        one_of("theorem", theorem, tuple(entry.id for entry in theorems()))
+        theorem = named(theorem).id
     return [entry for _, entry in sorted(_ENTRIES.items()) if entry.grade in grades
             and paper in (None, entry.paper) and (theorem is None or theorem in entry.theorems)]
 
@@ -187,7 +187,7 @@ def errata(paper: str | None = None, *, theorem: str | None = None) -> list[Erra
     paper : str, optional
         Only this paper's: "FA-LD", "FA-HMC", "DE-SGLD", "DE-SGHMC" or "Stale gradients".
     theorem : str, optional
-        Only what touches this theorem, an id of `theory.catalogue`.
+        Only what touches this theorem, named as for `theory.examine`.
 
     Returns
     -------
@@ -196,7 +196,7 @@ def errata(paper: str | None = None, *, theorem: str | None = None) -> list[Erra
     Raises
     ------
     ValueError
-        For a paper that has no entry, and an id that is not in the catalogue.
+        For a paper that has no entry, and a theorem that is not in the catalogue.
 
     Source: none; the entries name theirs.
 

@@ -86,8 +86,11 @@ class Source:
                 raise ValueError(f"law={shown(law)} must be {self.words.format(meaning=meaning)}")
             return read(bound, law)
 
-        quantity(name, meaning, measure, lambda problem, algorithm, bound, n_rounds, start, record: self.make(
-            problem, algorithm, n_rounds, start))
+        quantity(name, meaning, measure, self._exact, of_run=True)
+
+    def _exact(self, problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any,
+               record: Any) -> Any:
+        return self.make(problem, algorithm, n_rounds, start)
 
 
 CLIENTS = Source(JointLaw, "a theory.exact.JointLaw: the bound is about {meaning}",

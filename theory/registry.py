@@ -10,11 +10,13 @@ DeprecationWarning: "corrected" means the default, and others what `formerly` sa
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fedsim.hints import meant, shown
 from fedsim.settings.validation import one_of
 
 from .bound import Bound
@@ -117,6 +119,82 @@ def theorems() -> tuple[Theorem, ...]:
     True
     """
     return tuple(_THEOREMS[id] for id in sorted(_THEOREMS))
+
+
+LABELS = re.compile(r"\(\d+\)|[a-z]\.\d+|\d+(?:\.\d+)*|[a-z]+")
+KINDS = ("theorem", "lemma", "proposition", "corollary", "remark", "equation", "section")
+
+
+def _labels(text: str) -> set[tuple[str, str]]:
+    """What a number names: "Theorems 4.7 and B.6, (12)" is theorem 4.7, theorem b.6 and equation 12."""
+    found, kind = set(), ""
+    for word in LABELS.findall(text.lower()):
+        if word.removesuffix("s") in KINDS:
+            kind = word.removesuffix("s")
+        elif word[0] == "(":
+            found.add(("equation", word[1:-1]))
+        elif word[-1].isdigit():
+            found.add((kind, word))
+    return found
+
+
+def _by_number(text: str, entries: list[Theorem]) -> list[Theorem]:
+    """Those of which a paper speaks by this number, or whose id ends so; one where it is its whole number."""
+    ends = [entry for entry in entries if entry.id.partition(".")[2] == text]
+    papers = {entry.paper for entry in entries if text.lower().startswith(entry.paper.lower() + " ")}
+    paper = max(papers, key=len, default="")
+    rest = text[len(paper):].strip()
+
+    def says(entry: Theorem) -> bool:
+        known, asked = _labels(entry.number), _labels(rest)
+        known |= {("", label) for _, label in known}  # "4.7" alone may be anything's number
+        return bool(asked) and asked <= known
+
+    spoken = [entry for entry in entries if paper in ("", entry.paper) and says(entry)]
+    whole = [entry for entry in spoken if entry.number.lower() == rest.lower()]
+    return ends or whole or spoken
+
+
+def named(theorem: Any, algorithm: Any = None, name: str = "theorem") -> Theorem:
+    """The theorem meant.
+
+    Parameters
+    ----------
+    theorem : str, Theorem or callable
+        An id of the catalogue, its last part, a number of the paper ("Theorem 4.7", "FA-LD Lemma B.3"), or
+        the function itself.
+    algorithm : optional
+        Of several theorems with this number, those about it are meant.
+    name : str
+        Of the argument, for the message.
+
+    Raises
+    ------
+    ValueError
+        Where none or several are meant, with those that are close.
+
+    Examples
+    --------
+    >>> from theory.registry import named
+    >>> named("FA-LD Theorem 4.7").id, named(theory.de_sgld.w2_bound).id
+    ('fa_ld.w2_bound', 'de_sgld.w2_bound')
+    """
+    if isinstance(theorem, Theorem):
+        return theorem
+    entries = list(theorems())
+    found = [entry for entry in entries if entry.function is theorem or entry.id == theorem]
+    if not found and isinstance(theorem, str):
+        found = _by_number(theorem, [one for one in entries if isinstance(algorithm, one.algorithm)])
+        found = found or _by_number(theorem, entries)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        several = ", ".join(f"{one.id} ({one.paper} {one.number})" for one in found)
+        raise ValueError(f"{name}={shown(theorem)} must be the number of one theorem, and here is of "
+                         f"{several}; give an id")
+    end = meant(theorem, [entry.id for entry in entries])
+    raise ValueError(f"{name}={shown(theorem)} must be one of {len(entries)} ids of theory.catalogue(), the "
+                     f"number of a theorem as 'FA-LD Theorem 4.7', or its function{end}")
 
 
 def catalogue() -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What a call may cost: memory is estimated and refused, by name and with advice, before it is taken."""
+"""What a call may cost: memory and time are estimated and refused, by name and with advice, before."""
 
 from __future__ import annotations
 
@@ -28,3 +28,20 @@ def refuse_bytes(n_bytes: float, what: str | Callable[[], str], advice: str) -> 
         words = what if isinstance(what, str) else what()
         raise ValueError(f"{words} needs about {n_bytes / 1e9:.1f} GB, more than half of this machine's "
                          f"memory; {advice}")
+
+
+LARGEST_WORK = 2e12
+"""Operations on large matrices that are begun without being asked twice: minutes."""
+
+
+def refuse_work(operations: float, what: str, advice: str) -> None:
+    """Raise ValueError for more than `LARGEST_WORK` operations, before the first of them.
+
+    Examples
+    --------
+    >>> from fedsim.settings.limits import refuse_work
+    >>> refuse_work(1e6, "n_steps=10", "ask for fewer")
+    """
+    if operations > LARGEST_WORK:
+        raise ValueError(f"{what} would take about {operations:.1g} operations, more than the limit of "
+                         f"{LARGEST_WORK:.0g}; {advice}")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import theory
-from theory.checking import _QUANTITIES, TOLERANCE, _measure
+from theory.checking import QUANTITIES, TOLERANCE, measure
 
 from .precise import NotRedone, exact_w2
 from .settings import KINDS, Setting
@@ -128,9 +128,9 @@ def _ratios(verdict: Any, entry: Any, setting: Setting, rounds: int, record: Any
     """Rounds compared, the side that must be smaller, the greater one, and the check's slack and scale."""
     bound = verdict.bound
     last = int(bound.rounds[-1]) if bound.index == "round" else rounds
-    source = _QUANTITIES[bound.quantity].exact(setting.problem, setting.algorithm, bound, last, setting.start,
+    source = QUANTITIES[bound.quantity].exact(setting.problem, setting.algorithm, bound, last, setting.start,
                                                record)
-    measured = _measure(bound, source, 0.999)
+    measured = measure(bound, source, 0.999)
     at, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
     limit, value, ends = bound.value[mine], measured.value[theirs], (measured.low, measured.high)
     low, high = (value if end is None else end[theirs] for end in ends)

@@ -17,7 +17,7 @@ from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, instance, shape, shown
 
 from ..bound import Bound
-from ..checking import Measured, quantity, require_target
+from ..checking import Measured, law_of_run, quantity, require_target
 from ..exact import exact_law, joint_law, stationary_law
 from ..exact.gossip import GossipJointLaw
 from ..recursions.stationary import measure_stationary
@@ -26,14 +26,14 @@ from .sghmc.setting import momentum
 
 
 def read_from(kind: type, must_be: str, name: str, meaning: str, read: Callable[[Bound, Any], Measured],
-              exact: Callable[..., Any]) -> None:
+              exact: Callable[..., Any], of_run: bool = False) -> None:
     """Register a quantity that is read, of (bound, law), from laws of one kind alone; see `Quantity`."""
     def measure(bound: Bound, law: Any, level: float) -> Measured:
         if not isinstance(law, kind):
             raise ValueError(f"law={shown(law)} must be {must_be}")
         return read(bound, law)
 
-    quantity(name, meaning, measure, exact)
+    quantity(name, meaning, measure, exact, of_run=of_run)
 
 
 def one_number(value: float, scale: float | None = None) -> Measured:
@@ -109,8 +109,7 @@ def _measure_clients(bound: Bound, law: Any, level: float) -> Measured:
 
 
 quantity("w2_clients", "mean over clients of W2 between a client's law and the target", _measure_clients,
-         lambda problem, algorithm, bound, n_rounds, start, record: exact_law(
-             problem, algorithm, n_rounds, start=start, record=record))
+         law_of_run, of_run=True)
 
 
 def along(rounds: np.ndarray, value: Array) -> Measured:
@@ -118,12 +117,14 @@ def along(rounds: np.ndarray, value: Array) -> Measured:
     return Measured(value, rounds, float(value.max()))
 
 
+def _joint(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Any:
+    return joint_law(problem, algorithm, n_rounds, start=start)
+
+
 def _from_joint(name: str, meaning: str, read: Callable[[Any], Array]) -> None:
     """Register a quantity that is read from the joint law of the clients."""
     read_from(GossipJointLaw, "the theory.exact.joint_law of a decentralized algorithm: the bound is about "
-              + meaning, name, meaning, lambda bound, law: along(law.steps, read(law)),
-              lambda problem, algorithm, bound, n_rounds, start, record: joint_law(
-                  problem, algorithm, n_rounds, start=start))
+              + meaning, name, meaning, lambda bound, law: along(law.steps, read(law)), _joint, of_run=True)
 
 
 _from_joint("component_gradients", "sum_i E||grad f_i(x_i)||^2, exact gradients of the components",
@@ -153,7 +154,7 @@ def _coupled(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: A
 def _from_coupling(name: str, meaning: str) -> None:
     """Register the field `name` of `Coupling`."""
     read_from(Coupling, f"a theory.de_sgld.Coupling: the bound is about {meaning}", name, meaning,
-              lambda bound, law: along(law.rounds, getattr(law, name)), _coupled)
+              lambda bound, law: along(law.rounds, getattr(law, name)), _coupled, of_run=True)
 
 
 _from_coupling("average_to_euler", "E||average - Euler scheme with the same noise||^2")
@@ -162,7 +163,8 @@ _from_coupling("average_to_damped", "E||average - Euler scheme with the same noi
 _from_coupling("damped_to_euler", "E||damped Euler scheme - full Euler scheme||^2")
 read_from(Coupling, "a theory.de_sgld.Coupling: the bound is on V_k of (88)", "lyapunov",
           "V_k of the heavy-ball recursion: b E[Fbar(x_before) - min] + E||extrapolated - x_a||^2",
-          lambda bound, law: along(law.rounds, bound.inputs["weight"] * law.energy + law.distance), _coupled)
+          lambda bound, law: along(law.rounds, bound.inputs["weight"] * law.energy + law.distance), _coupled,
+          of_run=True)
 
 
 def euler_law(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:

@@ -23,6 +23,7 @@ from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.lazy import lazy
+from fedsim.settings.limits import refuse_work
 from fedsim.settings.validation import Array, array, instance, positive, real, shape, whole
 
 from ..exact import JointLaw
@@ -187,6 +188,8 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
     x, before, u = slice(0, size), slice(size, 2 * size), slice(2 * size, 3 * size)
     apart, lag = slice(3 * size, 3 * size + d), slice(3 * size + d, 3 * size + 2 * d)
     total = 3 * size + 2 * d
+    refuse_work(4.0 * n_rounds * total**3, f"n_rounds={n_rounds} of the coupling of {N} clients at "
+                f"dimension {d}", "ask for fewer rounds, clients or dimensions")
     M, c = np.zeros((total, total)), np.zeros(total)
     M[u, u], M[u, x], c[u] = beta * np.eye(size), -alpha * A, alpha * pull.ravel()
     M[x], c[x] = M[u], c[u]

@@ -21,6 +21,7 @@ from fedsim.laws.distance import psd_sqrt
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.lazy import lazy
+from fedsim.settings.limits import refuse_work
 from fedsim.settings.validation import Array, instance, whole
 
 from ..exact.evolution import matrix_of
@@ -119,6 +120,8 @@ def coupling_law(problem: Quadratic, algorithm: Any, n_steps: int, *, start: Any
     count = whole("n_steps", n_steps)
     lengths = trajectory_lengths(algorithm, count)
     N, d, w = problem.n_clients, problem.dim, problem.weights
+    refuse_work(8.0 * count * ((N + 1) * d) ** 3, f"n_steps={count} of the coupling of {N} clients at "
+                f"dimension {d}", "ask for fewer rounds, clients or dimensions")
     own = problem.dense_hessians
     hessians = np.concatenate([own, np.tensordot(w, own, axes=1)[None]])
     update = lru_cache(maxsize=1)(partial(_update, problem, algorithm, hessians))

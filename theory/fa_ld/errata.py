@@ -14,9 +14,10 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.participation import Participation
 from fedsim.settings.schedules import Harmonic
 
-from ..checking import check, examine
+from ..checking import check
 from ..corrections import Evidence
 from ..exact import exact_law, joint_law
+from ..examining import examine
 from ..facts import constants
 from .lemmas import divergence_bound, gradient_moment_bound, participation_gap_bound, second_moment_bound
 from .notation import erratum, reading

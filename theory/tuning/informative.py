@@ -12,10 +12,10 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.algorithms.stale import StaleSGHMC
 from fedsim.interfaces import Problem
-from fedsim.settings.validation import one_of, positive, whole
+from fedsim.settings.validation import positive, whole
 
 from ..facts import Constants, constants
-from ..registry import Theorem, theorems
+from ..registry import named
 from .best import with_step
 
 SMALLEST = 1e-7
@@ -49,7 +49,7 @@ class InformativeSteps:
     floors: tuple[float, ...]
 
 
-def informative_steps(theorem: str | Theorem, problem: Problem | Constants, algorithm: Any,
+def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any,
                       below: float | None = None, *, start: Any = None, n_grid: int = 85,
                       **given: Any) -> InformativeSteps:
     """The largest step size at which a bound's limit is below the distance at the start.
@@ -60,8 +60,8 @@ def informative_steps(theorem: str | Theorem, problem: Problem | Constants, algo
 
     Parameters
     ----------
-    theorem : str or Theorem
-        With a limit (`Bound.floor`), e.g. "fa_ld.w2_recursion".
+    theorem : str, Theorem or callable
+        As for `theory.examine`; with a limit (`Bound.floor`), e.g. "fa_ld.w2_recursion".
     problem : a problem, or its `Constants`
     algorithm : an algorithm
         Its step size is replaced; those that it excludes count as without a limit.
@@ -90,8 +90,7 @@ def informative_steps(theorem: str | Theorem, problem: Problem | Constants, algo
     >>> theory.tuning.informative_steps("fa_ld.w2_bound", problem, fs.FALD(0.01)).largest < 1e-4
     True
     """
-    by_id = {entry.id: entry for entry in theorems()}
-    entry = theorem if isinstance(theorem, Theorem) else by_id[one_of("theorem", theorem, tuple(by_id))]
+    entry = named(theorem, algorithm)
     facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
     n_grid = whole("n_grid", n_grid, 5, 10_000)
     entry.require(algorithm)

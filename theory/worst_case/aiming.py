@@ -9,9 +9,9 @@ import numpy as np
 
 from fedsim.settings.validation import instance, one_of
 
-from ..checking import both_sides
+from ..examining import both_sides
 from ..facts import constants
-from ..registry import Theorem, theorems
+from ..registry import Theorem, named, theorems
 from .classes import ProblemClass
 from .cube import Cube
 from .forms import FORMS, Form
@@ -51,16 +51,22 @@ def _form_of(entry: Theorem) -> Form | None:
     return None
 
 
+def aimed(aim: Any) -> str:
+    """What is searched: one of `aims`, which for a theorem is its id, whatever it was named by."""
+    name, _, quantity = aim.rpartition(".") if isinstance(aim, str) else ("", "", "")
+    return aim if name in FORMS and quantity in ("w2", *STATIONARY) else named(aim, name="aim").id
+
+
 def maker_of(aim: str, cls: ProblemClass, objective: str, variant: str | None) -> tuple[Maker, str]:
     """What makes instances, and the variant, "" for a quantity; after every check of the arguments."""
-    by_id = {entry.id: entry for entry in theorems()}
-    name, _, quantity = aim.rpartition(".") if isinstance(aim, str) else ("", "", "")
-    if aim not in by_id and name in FORMS and quantity in ("w2", *STATIONARY):
+    aim = aimed(aim)
+    name, _, quantity = aim.rpartition(".")
+    entry = next((one for one in theorems() if one.id == aim), None)
+    if entry is None:
         for argument, value, without in (("variant", variant, None), ("objective", objective, "ratio")):
             if value != without:
                 raise ValueError(f"{argument}={value!r} must be left out for a quantity without a theorem")
         return Maker(cls if quantity == "w2" else replace(cls, **FREE_OF_START), FORMS[name]), ""
-    entry = by_id[one_of("aim", aim, tuple(by_id))]
     if entry.kind == "rate":
         raise ValueError(f"aim={aim!r} must be a bound, or a quantity: a rate holds up to an unknown "
                          "constant")

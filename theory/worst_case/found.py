@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checking import both_sides, examine
+from ..examining import both_sides, examine
 from ..facts import constants
 from ..registry import theorems
 from ..verdict import Verdict

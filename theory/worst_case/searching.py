@@ -12,7 +12,7 @@ import numpy as np
 from fedsim.settings.validation import instance, one_of, whole
 
 from . import portfolio
-from .aiming import maker_of
+from .aiming import aimed, maker_of
 from .classes import ProblemClass
 from .found import Found, evaluate
 from .instances import Maker
@@ -33,7 +33,7 @@ def search(aim: str, problem_class: ProblemClass | None = None, *, budget: int =
     Parameters
     ----------
     aim : str
-        Id of a theorem, or a quantity: see `aims`.
+        A theorem, as `theory.examine` takes it, or a quantity: see `aims`.
     problem_class : ProblemClass, optional
         The default one has two clients in one dimension. A search in one dimension finds the worst of
         problems whose Hessians commute only: also try ``ProblemClass(dim=2)``.
@@ -131,7 +131,7 @@ def _work(aim: str, problem_class: ProblemClass | None, objective: str, variant:
     """What is maximised, after every check of the arguments."""
     cls = ProblemClass() if problem_class is None else instance("problem_class", problem_class, ProblemClass)
     maker, chosen = maker_of(aim, cls, objective, variant)
-    work = _Work(aim, chosen, objective if chosen else "", maker)
+    work = _Work(aimed(aim), chosen, objective if chosen else "", maker)
     _require_corners(work)
     return work
 

@@ -12,8 +12,9 @@ from fedsim.interfaces import Algorithm, Problem
 from fedsim.laws.law import Gaussian
 
 from ..bound import Bound
-from ..checking import Measured, both_sides
+from ..checking import Measured
 from ..exact import exact_law, stationary_law
+from ..examining import both_sides
 from ..facts import Constants, constants
 from ..registry import Theorem
 

@@ -1,0 +1,109 @@
+"""examine: a theorem's own bound on a problem, against the exact quantity it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fedsim.interfaces import Algorithm, Problem, offers
+from fedsim.provenance import Provenance, compared
+from fedsim.settings.validation import instance, whole
+
+from .bound import Bound
+from .checking import QUANTITIES, TOLERANCE, Measured, measure, verdict_on
+from .facts import Constants, constants
+from .ranges import float64_range
+from .registry import Theorem, named
+from .verdict import Verdict, instead_of_verdict
+
+
+def examine(theorem: str | Theorem | Callable[..., Bound], problem: Problem, algorithm: Algorithm,
+            n_rounds: int, *, start: Any = None, record: Any = None, variant: str | None = None,
+            known: Constants | None = None) -> Verdict:
+    """Evaluate a theorem on a problem and check it against the exact quantity.
+
+    Parameters
+    ----------
+    theorem : str, Theorem or callable
+        An id of `theory.catalogue`, e.g. "fa_ld.w2_bound", a number as "Theorem 4.7", or the function.
+    problem, algorithm, n_rounds, start
+        As for `theory.exact_law`.
+    record : sequence of int, optional
+        Rounds (or local steps, where the theorem counts those) to compare at.
+    variant : str, optional
+        The theorem's default variant when not given.
+    known : Constants, optional
+        In place of ``theory.constants(problem, algorithm, start)``.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    ValueError
+        For rates, and for constants that are known to be of another problem or start.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> algorithm = fs.FALD(0.01, local_steps=2)
+    >>> verdict = theory.examine('fa_ld.w2_bound', problem, algorithm, 50)
+    >>> verdict.holds, verdict.hypotheses_met
+    (True, True)
+    """
+    entry = named(theorem, algorithm)
+    offers("problem", problem, Problem)
+    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
+    n_rounds = whole("n_rounds", n_rounds)
+    entry.require(algorithm, problem)
+    facts = constants(problem, algorithm, start) if known is None else instance("known", known, Constants)
+    bound, measured = both_sides(entry, problem, algorithm, n_rounds, facts, start=start, record=record,
+                                 variant=variant)
+    note = compared(bound.of, Provenance.of(problem, algorithm, start), ("bound", "law"), True)
+    return verdict_on(bound, measured, note, True)
+
+
+def bound_of(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int, facts: Constants, *,
+             start: Any = None, record: Any = None, variant: str | None = None,
+             given: Mapping[str, Any] | None = None) -> Bound:
+    """A theorem's bound with the further arguments that its own rule takes from the problem.
+
+    Arguments are those of `examine`, checked; `facts` are the constants, and `given` replaces what the rule
+    would take.
+    """
+    extra: dict[str, Any] = {}
+    if entry.inputs is not None:
+        with float64_range(lambda: f"problem={problem!r} in {entry.id}"):
+            extra = entry.inputs(problem, algorithm, facts, n_rounds, start)
+    chosen = entry.variants[0] if variant is None else variant
+    bound = entry.function(facts, algorithm, n_rounds=n_rounds, record=record, variant=chosen,
+                           **extra | dict(given or {}))
+    object.__setattr__(bound, "given", ())  # by the theorem's own rule, from the problem itself
+    return bound
+
+
+def measured_of(bound: Bound, problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None,
+                record: Any = None, known: dict[Any, Any] | None = None) -> Measured:
+    """The exact quantity that a bound is about; `known` keeps what other bounds on the same run need too."""
+    last = int(bound.rounds[-1]) if bound.index == "round" else n_rounds
+    row, kept = QUANTITIES[bound.quantity], {} if known is None else known
+    law = kept.get((row.exact, last)) if row.of_run else None
+    if law is None:
+        law = row.exact(problem, algorithm, bound, last, start, record)
+    if row.of_run:
+        kept[row.exact, last] = law
+    # compared without its own provenance: some quantities are read from something derived from the problem
+    measured = measure(bound, law, 0.999)
+    if row.rounding is not None:
+        measured = measured._replace(rounding=max(TOLERANCE, row.rounding(problem, algorithm)))
+    return measured
+
+
+def both_sides(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int, facts: Constants, *,
+               start: Any = None, record: Any = None, variant: str | None = None) -> tuple[Bound, Measured]:
+    """A theorem's bound and the exact quantity it is about, as `examine` compares them."""
+    bound = bound_of(entry, problem, algorithm, n_rounds, facts, start=start, record=record, variant=variant)
+    if bound.kind == "rate":
+        raise ValueError(f"theorem={entry.id!r} is a rate: it {instead_of_verdict(bound)}")
+    return bound, measured_of(bound, problem, algorithm, n_rounds, start=start, record=record)

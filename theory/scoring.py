@@ -1,0 +1,194 @@
+"""scoreboard: every theorem of the catalogue on one problem, in one table."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedsim.interfaces import Algorithm, Problem, validate
+from fedsim.laws.recording import recorded_rounds
+from fedsim.settings.validation import instance, one_of, whole
+
+from .bound import Bound
+from .checking import Measured, verdict_on
+from .corrections import errata, remarks
+from .examining import bound_of, measured_of
+from .facts import constants
+from .registry import Theorem, theorems
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NUMBERS = ("sensitivity", "batch_fraction", "delta0", "delta1", "delta2", "client_sizes")
+"""What statements on privacy take besides problem and algorithm."""
+RECORDED = 20
+INTERRUPTED = "interrupted"
+
+
+def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, start: Any = None,
+               record: Any = None, variants: str = "default", everything: bool = True,
+               privacy: Mapping[str, Any] | None = None, progress: bool = False) -> pd.DataFrame:
+    """Every theorem of the catalogue on a problem: what it says, what is true, and how far apart they are.
+
+    Bounds, rates, recursions and statements on privacy alike. The exact side has no Monte Carlo error.
+
+    Parameters
+    ----------
+    problem, algorithm, start
+        As for `theory.exact_law`.
+    n_rounds : int
+        Communications, at least 1.
+    record : sequence of int, optional
+        Rounds to compare at, where a statement counts rounds; by default `RECORDED` of them, evenly in
+        their logarithm.
+    variants : "default" or "all"
+        "all" adds the printed and other forms of each statement.
+    everything : bool
+        Also a row for each statement that is not about this problem or algorithm, with the reason.
+    privacy : mapping, optional
+        Numbers for the statements on privacy, as those of `theory.privacy.guarantee`: sensitivity,
+        batch_fraction, delta0, delta1, delta2, client_sizes. What is left out is drawn by a rule from the
+        problem, always the same; `reason` gives all of them.
+    progress : bool
+        A line for every statement about the algorithm, on the error stream. Ctrl-C leaves those that are
+        not yet compared without their exact side, and ends with the table.
+
+    Returns
+    -------
+    DataFrame
+        One row per statement, those about the algorithm first, with columns
+
+        theorem, number, kind, quantity, variant : as in `theory.catalogue`
+        verdict : str
+            "holds", "violated" (within its hypotheses: this would contradict it), "holds outside" or
+            "fails outside" (its hypotheses fail, so nothing is contradicted), "rate", "no value" (refused,
+            or beyond the range of floats), "not compared" (no exact side), "not about it".
+        bound, exact : float
+            At the last round (or what `index` counts), NaN where there is none.
+        ratio : float
+            Largest exact / bound (bound / exact for lower bounds); for a rate exact / value at the last
+            round, the constant that it needs there.
+        vacuous : True, False or None
+            Whether an upper bound is below the distance at the start nowhere; None where there is no
+            distance at the start.
+        hypotheses : str
+            Those that fail.
+        reason : str
+            Why there is no verdict, or what limits it.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; `UnstableStepSize` beyond stability.
+
+    Source: none; each theorem names its own.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> board = theory.scoreboard(problem, fs.FALD(0.01, local_steps=2), 50)
+    >>> row = board[board["theorem"] == "fa_ld.w2_bound"].iloc[0]
+    >>> row["verdict"], bool(row["vacuous"]), round(row["ratio"], 3)
+    ('holds', True, 0.032)
+    >>> len(board["theorem"].unique()) == len(theory.catalogue())
+    True
+    """
+    import pandas as pd
+
+    validate(problem, algorithm, start)
+    numbers = dict(instance("privacy", privacy, Mapping, type(None)) or {})
+    for name in numbers:
+        one_of("privacy", name, NUMBERS)
+    count, facts = whole("n_rounds", n_rounds, 1), constants(problem, algorithm, start)
+    each = one_of("variants", variants, ("default", "all")) == "all"
+    one_of("everything", everything, (True, False))
+    one_of("progress", progress, (True, False))
+    if record is None:
+        record = np.rint(np.geomspace(1, count, RECORDED)).astype(int)
+    record = recorded_rounds(count, record)
+    about, others, kept, begun, stopped = [], [], dict[Any, Any](), time.monotonic(), False
+    for entry in theorems():
+        refusal = _refusal(entry, problem, algorithm)
+        for variant in entry.variants if each else entry.variants[:1]:
+            row = {"theorem": entry.id, "number": f"{entry.paper} {entry.number}", "kind": entry.kind,
+                   "quantity": entry.quantity, "variant": variant, "verdict": "not about it",
+                   "bound": np.nan, "exact": np.nan, "ratio": np.nan, "vacuous": None, "hypotheses": "",
+                   "reason": refusal}
+            if refusal:
+                others.append(row)
+                continue
+            given = numbers if entry.id.startswith("privacy.") else {}
+            about.append(row | _judged(
+                partial(bound_of, entry, problem, algorithm, count, facts, variant=variant, given=given,
+                        start=start, record=record if entry.index == "round" else None),
+                None if stopped else partial(measured_of, problem=problem, algorithm=algorithm,
+                                             n_rounds=count, known=kept, start=start), record))
+            stopped |= about[-1]["reason"] == INTERRUPTED
+            if progress:
+                print(f"{entry.id}: {about[-1]['verdict']}, {time.monotonic() - begun:.0f} s",
+                      file=sys.stderr, flush=True)
+    return pd.DataFrame(about + (others if everything else []))
+
+
+def _refusal(entry: Theorem, problem: Problem, algorithm: Algorithm) -> str:
+    """Why a statement is not about these; "" where it is."""
+    if not isinstance(algorithm, entry.algorithm):
+        return f"it is about {entry.algorithm.__name__}"
+    try:
+        entry.require(algorithm, problem)
+    except ValueError as refusal:
+        return str(refusal)
+    return ""
+
+
+def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
+            record: np.ndarray) -> dict[str, Any]:
+    """What a row says of a statement that is about the algorithm."""
+    try:
+        bound = make()
+    except ValueError as refusal:
+        return {"verdict": "no value", "reason": str(refusal)}
+    row: dict[str, Any] = {"bound": float(bound.value[-1]), "hypotheses": "; ".join(bound.violated),
+                           "vacuous": None if bound.start_distance is None else bound.is_vacuous,
+                           "reason": _numbers(bound)}
+    asked = record[record <= bound.rounds[-1]] if bound.index == "round" else None
+    try:
+        if measure is None:
+            raise KeyboardInterrupt
+        measured = measure(bound, record=asked)
+    except ValueError as refusal:
+        return row | {"verdict": "not compared", "reason": str(refusal)}
+    except KeyboardInterrupt:
+        return row | {"verdict": "not compared", "reason": INTERRUPTED}
+    if bound.kind == "rate":
+        value, exact = float(bound.value[-1]), float(measured.value[-1])
+        return row | {"verdict": "rate", "exact": exact, "ratio": exact / value if value > 0.0 else np.nan,
+                      "reason": _joined(row["reason"], f"the ratio is the constant it needs at {bound.index} "
+                                                       f"{bound.rounds[-1]}")}
+    verdict = verdict_on(bound, measured, "", True)
+    word = ("holds" if verdict.holds else "violated") if verdict.hypotheses_met else (
+        "holds outside" if verdict.holds else "fails outside")
+    assert verdict.compared is not None
+    known = [one.id for one in (*errata(theorem=bound.theorem), *remarks(theorem=bound.theorem))
+             ] if word == "violated" else []
+    told = f"see theory.errata and theory.remarks on {', '.join(known)}" if known else ""
+    return row | {"verdict": word, "exact": float(verdict.compared[2][-1]), "ratio": verdict.tightness,
+                  "reason": _joined(row["reason"], bound.vacuity, verdict.note, told)}
+
+
+def _joined(*parts: str) -> str:
+    return ". ".join(filter(None, parts))
+
+
+def _numbers(bound: Bound) -> str:
+    """What a statement on privacy is evaluated at."""
+    setting = bound.inputs.get("setting")
+    if setting is None:
+        return ""
+    return "at " + ", ".join(f"{name}={np.max(getattr(setting, name)):.3g}" for name in NUMBERS
+                             if getattr(setting, name) is not None)

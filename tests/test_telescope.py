@@ -9,6 +9,7 @@ from a_figure import assert_storable
 
 from reproduce import images, run, store
 from reproduce.decentralized import logistic, telescope, telescope_data as data
+from reproduce.decentralized.shared import CONNECTED, HOLD
 from reproduce.discovery import figures
 from reproduce.figure import BadInput, settings
 from reproduce.verdicts import NOT_TESTABLE
@@ -56,7 +57,7 @@ def test_the_file_of_the_paper_and_other_rows(tmp_path, monkeypatch):
     assert other.name == own.name  # as many rows, but of other classes
     monkeypatch.setattr(data, "N_GAMMA", int(own.data(0).labels.sum()))
     (same,) = data.sources(P, files)
-    assert same.name == data.REAL
+    assert same.name == data.REAL and same.mark == "UNVERIFIED" and "UNVERIFIED" in same.name
 
 
 def test_bad_rows_are_refused_by_name(tmp_path):
@@ -65,6 +66,42 @@ def test_bad_rows_are_refused_by_name(tmp_path):
     with pytest.raises(BadInput, match=r"magic04\.data has rows of one class alone; expected both, g and h"):
         data.sources(P, {data.FILE: a_file(tmp_path, 60, labels=np.ones(60))})
     assert len(data.sources(P, {data.FILE: a_file(tmp_path, 14)})) == 1
+
+
+def test_features_are_scaled_in_the_units_of_the_training_rows():
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((60, 10)) * np.arange(1.0, 11.0) + 5.0
+    given = logistic.Data(features, np.arange(60) % 2.0, "")
+    parts = {name: data_of(given, name) for name in logistic.FEATURES}
+    for name, low, high in (("in [0, 1]", 0.0, 1.0), ("in [-1, 1]", -1.0, 1.0)):
+        training = parts[name]["training"].features[:, :-1]
+        np.testing.assert_allclose(training.min(axis=0), low, atol=1e-9)
+        np.testing.assert_allclose(training.max(axis=0), high, atol=1e-9)
+        assert not np.allclose(parts[name]["test"].features[:, :-1].max(axis=0), high)
+    whole = np.concatenate([one.features[:, :-1] for one in parts["as they stand"].values()])
+    np.testing.assert_allclose(np.sort(whole, axis=0), np.sort(features, axis=0), atol=1e-9)
+    np.testing.assert_allclose(parts["standardised"]["training"].features[:, :-1].std(axis=0), 1.0, atol=1e-8)
+    assert all((one.features[:, -1] == 1.0).all() for each in parts.values() for one in each.values())
+
+
+def data_of(given, name):
+    return telescope.parts_of(P, given, 0, name)
+
+
+@pytest.mark.parametrize(("id", "covered"), [("de_fig7", {"standardised", "in [0, 1]", "in [-1, 1]"}),
+                                             ("de_fig8", set())])
+def test_what_is_covered_does_not_hang_on_the_prior(id, covered):
+    """Figure 8's range is left with any prior and scaling: its momentum is far above (38)'s limit."""
+    p = settings(figures()[id].module.PARAMETERS, "tiny")
+    for variance in (1e-3, 0.1, 10.0, 1e3):
+        own, rows = SimpleNamespace(**{**vars(p), "prior_variance": variance}), {"hypotheses": []}
+        for name in logistic.FEATURES:
+            problem = logistic.on_agents(logistic.breast_cancer(name), own)
+            logistic.add_hypotheses(rows, own, 0, problem, features=name)
+        status = {name: {row["status"] for row in rows["hypotheses"]
+                         if row["features"] == name and row["network"] in CONNECTED}
+                  for name in logistic.FEATURES}
+        assert {name for name, found in status.items() if found == {HOLD}} == covered
 
 
 def test_a_constant_column_becomes_zero():

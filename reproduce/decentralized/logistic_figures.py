@@ -69,7 +69,6 @@ ASSUMED = ("The example satisfies the theorem's assumptions, as the paper says, 
            "each component's.")
 SCALED = ("The paper does not print how features of real data are scaled: asked are four usual ways, with an "
           "intercept, and one that is covered suffices.")
-ANY_PRIOR = "The prior is not printed either; no variance from 0.001 to 1000 brings another verdict."
 LATE_TEXT = "Accuracies are means over the last quarter of the iterations of an agent whose part is random."
 DEALINGS = ("\"In general\": the geometric mean over the three networks, on each dealing; the interval of "
             "its mean over the dealings is right with probability 99%.")
@@ -233,7 +232,7 @@ def _panel(number: str, own: list[Parameter], data: str, disconnected: str, cost
                               judge_disconnected if simulated else within_ours(judge_disconnected),
                               name="disconnected", rests_on=REPLICAS, context=f"{LATE_TEXT} {INTERVALS}"),
                 *more, claims.range_claim(theorem, number, source, context=ASSUMED if simulated else
-                                          f"{ASSUMED} {SCALED} {ANY_PRIOR}"), *sampling_findings(number)])
+                                          f"{ASSUMED} {SCALED}"), *sampling_findings(number)])
 
 
 FIGURES = {

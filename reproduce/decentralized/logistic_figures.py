@@ -67,7 +67,7 @@ ASSUMED = ("The example satisfies the theorem's assumptions, as the paper says, 
            "minibatch drawn with replacement and scaled by n_i/b is unbiased, the gradient of a datum's loss "
            "is at most |X_j| long and its curvature at most |X_j|^2/4, and the prior adds 1/(N lambda) to "
            "each component's.")
-SCALED = ("The paper does not print how features of real data are scaled: asked are four usual ways, with an "
+SCALED = ("The paper does not print how features are scaled: asked are four usual ways, with an "
           "intercept, and one that is covered suffices.")
 LATE_TEXT = "Accuracies are means over the last quarter of the iterations of an agent whose part is random."
 DEALINGS = ("\"In general\": the geometric mean over the three networks, on each dealing; the interval of "

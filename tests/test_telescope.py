@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from a_figure import assert_storable
 
+import fedsim as fs
+import theory
 from reproduce import images, run, store
 from reproduce.decentralized import logistic, telescope, telescope_data as data
+from reproduce.decentralized.claims import MOST_MOMENTUM
 from reproduce.decentralized.shared import CONNECTED, HOLD
 from reproduce.discovery import figures
 from reproduce.figure import BadInput, settings
@@ -91,7 +94,7 @@ def data_of(given, name):
 @pytest.mark.parametrize(("id", "covered"), [("de_fig7", {"standardised", "in [0, 1]", "in [-1, 1]"}),
                                              ("de_fig8", set())])
 def test_what_is_covered_does_not_hang_on_the_prior(id, covered):
-    """Figure 8's range is left with any prior and scaling: its momentum is far above (38)'s limit."""
+    """Figure 8's range is left with any prior and scaling: its momentum is 1/2, see the next test."""
     p = settings(figures()[id].module.PARAMETERS, "tiny")
     for variance in (1e-3, 0.1, 10.0, 1e3):
         own, rows = SimpleNamespace(**{**vars(p), "prior_variance": variance}), {"hypotheses": []}
@@ -102,6 +105,18 @@ def test_what_is_covered_does_not_hang_on_the_prior(id, covered):
                          if row["features"] == name and row["network"] in CONNECTED}
                   for name in logistic.FEATURES}
         assert {name for name, found in status.items() if found == {HOLD}} == covered
+
+
+def test_no_data_admit_a_larger_momentum_than_a_thirty_second():
+    """Equation (38) solved for any mu <= L, (37)'s step sizes and lazy networks: up to 0.6 of 1/32."""
+    rng, largest = np.random.default_rng(0), 0.0
+    for _ in range(300):
+        matrix = np.eye(6) + (fs.network.complete(6) - np.eye(6)) * rng.choice([1e-3, 0.5, 1.0])
+        mu = 10.0**rng.uniform(-3.0, 3.0)
+        smoothness = mu * 10.0**(rng.uniform(0.0, 2.0) * rng.integers(2))
+        step = theory.de_sghmc.step_size_limit(mu, smoothness, matrix) * rng.uniform(0.5, 1.0)
+        largest = max(largest, theory.de_sghmc.largest_momentum(mu, smoothness, matrix, step))
+    assert MOST_MOMENTUM / 2.0 < largest < MOST_MOMENTUM
 
 
 def test_a_constant_column_becomes_zero():

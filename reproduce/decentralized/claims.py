@@ -26,6 +26,12 @@ SUPPORTS = "which supports our theory", "section 5.2, with figure 5"
 ILLUSTRATE = "illustrate our theoretical results", "section 5.3, end"
 SAME = 0.01
 """Numbers this close, relative to the larger, count as equal: no picture of the paper shows less."""
+MOST_MOMENTUM = 1.0 / 32.0
+"""No larger 1 - friction step_size is in Theorem 11's range, whatever mu <= L and the network are.
+
+With mu <= L, (37) gives eta^2 mu <= (1 + lambda_N)/4 <= 1/2; in (38) c_1 <= eta^2 mu/2, so that beta is at
+most (eta^2 mu)^2 sqrt((1 + lambda_N)/128) <= (eta^2 mu)^2/8.
+"""
 READINGS = {"{}_settles": "iterations until W2 stays within 5% of its own limit",
             "{}_reaches": "iterations until it stays below the largest of the networks' limits and 5%",
             "radius": "spectral radius"}

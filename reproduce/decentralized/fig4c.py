@@ -38,7 +38,7 @@ PARAMETERS = [
 
 
 def compute(scale: str) -> Tables:
-    """Tables: curves, replicas, sets, agents, assumptions, alone, falling, hypotheses, theorem, floor."""
+    """Tables: curves, replicas, sets, agents, noise, alone, falling, hypotheses, theorem, floor."""
     p = settings(PARAMETERS, scale)
     problem, exact = (linear.problem_of(p, p.data_seed, size) for size in (p.batch_size, None))
     rows = de.empty("sets", "agents", "noise", "alone", "falling", "hypotheses", "theorem")

@@ -62,7 +62,8 @@ def _accuracy(ax: Axes, tables: Tables, name: str, method: str, other: str) -> N
     theorem = among(tables["hypotheses"], network=name, data_set=0).iloc[0]
     text = {de.HOLD: "{theorem}: hypotheses hold", de.VIOLATED: "outside the range of {theorem}:\n{symbols}",
             de.NOT_APPLICABLE: "{theorem} does not apply:\n{symbols}"}[theorem["status"]]
-    de.remark(ax, text.format(**theorem), 0.98, 0.03)
+    ours = f"ours, features {theorem['features']}:\n" if "features" in theorem else ""
+    de.remark(ax, ours + text.format(**theorem), 0.98, 0.03)
 
 
 def draw_posterior(ax: Axes, mean: float, sd: float, source: str) -> None:

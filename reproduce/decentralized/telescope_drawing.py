@@ -16,7 +16,7 @@ from .telescope_data import FILE, REAL
 
 SCALINGS = ("unbiased", "batch_sum")
 PARTS = ("training", "test")
-NAMES = {"unbiased": "sum times $n_i/b$", "batch_sum": "minibatch sum"}
+NAMES = {"unbiased": "sum times $n_i/b$", "batch_sum": "ours: minibatch sum"}
 LETTERS = "abcdefgh"
 
 
@@ -71,5 +71,5 @@ def _differences(ax: Axes, tables: Tables, scaling: str, letter: str) -> None:
     ax.axhline(0.0, color="#000000", linewidth=0.8)
     radius = among(tables["stability"], scaling=scaling)["radius"]
     ax.set(xlabel=f"number of the {drawn.unit_of(tables)} (bars: 95%, from its runs)",
-           title=f"({letter}) ours: {NAMES[scaling]}; radius at the mode {radius.min():.3g} to "
-                 f"{radius.max():.3g}")
+           title=f"({letter}) ours: {NAMES[scaling].removeprefix('ours: ')}; radius at the mode "
+                 f"{radius.min():.3g} to {radius.max():.3g}")

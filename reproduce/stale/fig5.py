@@ -226,7 +226,7 @@ def _draw_shares(ax: Axes, tables: fig.Tables) -> None:
 
 
 CLAIMS = [
-    fig.Unjudged("Apparently the training time with several servers is basically that with one, because "
-                 "sampling on different servers is independent.", "appendix A",
+    fig.Unjudged("The training time with several servers is basically that with one, because sampling on "
+                 "different servers is independent.", "appendix A",
                  "It is about the time of a cluster; the servers of the drawing share nothing by "
                  "construction.", "training_time")]

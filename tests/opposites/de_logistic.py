@@ -71,6 +71,11 @@ def _exchanged(kind):
     return change
 
 
+def _momentum(value, then):
+    """Changed tables, with this momentum."""
+    return lambda tables: _with("setting", momentum=value)(then(tables))
+
+
 def _accuracy(share):
     """An accuracy with this share of the posterior's gain."""
     return _with("sets", accuracy=lambda table: table["larger_class"] + share * (
@@ -102,7 +107,8 @@ for _figure in ("de_fig9", "de_fig10"):
         OPPOSITES[_figure, _name] = [(HOLDS, _differences(1.0, _scaling)),
                                      (DOES_NOT_HOLD, _differences(-1.0, _scaling))]
     OPPOSITES[_figure, "step_size_range"] = [
-        (NOT_TESTABLE, _range(True)), (NOT_TESTABLE, _range(False)), (PASS, _real(_range(True))),
+        *((NOT_TESTABLE, _momentum(1.0 / 33.0, _range(within))) for within in (True, False)),
+        (OUTSIDE, _momentum(1.0 / 31.0, _range(True))), (PASS, _real(_range(True))),
         (OUTSIDE, _real(_range(False))), (PASS, _real(_ONE_SCALING)), (NOT_TESTABLE, _real(_ONE_SET))]
 for _figure in ("de_fig5", "de_fig6"):
     OPPOSITES[_figure, "step_size_range"] = [(OUTSIDE, _range(False)), (PASS, _range(True)),

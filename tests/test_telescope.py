@@ -141,6 +141,16 @@ def test_a_figure_of_other_rows_says_so(tmp_path, id):
         assert "130 rows" in next(item for item in record["findings"] if item["name"] == name)["why"]
 
 
+def test_the_range_is_asked_of_all_given_rows(tmp_path):
+    """Also where runs take some of them: the theorem admits larger steps with fewer."""
+    p, files = settings(figures()["de_fig9"].module.PARAMETERS, "tiny"), {data.FILE: a_file(tmp_path, 260)}
+    own = {**vars(p), "n_data_sets": 1, "step_size": 1.0}
+    found = [telescope.compute(SimpleNamespace(**{**own, "n_data": n}), files) for n in (260, 130)]
+    assert [int(one["setting"]["n_training"].iloc[0]) for one in found] == [234, 117]
+    whole, part = (one["hypotheses"] for one in found)
+    assert whole["why"].str.contains("times the limit").any() and whole.equals(part)
+
+
 def test_sources_have_to_agree():
     tables = figures()["de_fig9"].compute("tiny")
     both = SimpleNamespace(**tables)

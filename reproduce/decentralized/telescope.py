@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -99,8 +100,9 @@ def _add_data_set(rows: logistic.Rows, p: Any, source: Source, number: int, data
     parts = parts_of(p, data, number)
     for scaling in SCALINGS:
         _add_runs(own, p, number, parts, scaling)
+    whole = SimpleNamespace(**{**vars(p), "n_data": len(data.labels)})  # fewer rows would admit larger steps
     for name in logistic.FEATURES:
-        training = parts_of(p, data, number, name)["training"]
+        training = parts_of(whole, data, number, name)["training"]
         logistic.add_hypotheses(own, p, number, logistic.on_agents(training, p, number), features=name)
     if number == 0:
         own["setting"].append({"mark": source.mark, "units": source.units} | _setting(p, parts, number))

@@ -81,7 +81,7 @@ def verdict_line(result: Mapping[str, Any]) -> str:
     parts = [f"{whose}: {counted([item['verdict'] for item in result[kind]])}"
              for whose, kind in (("claims of the paper", "claims"), ("findings of ours", "findings"))
              if result[kind]]
-    return f"{result['scale']} scale;  " + ";  ".join(parts)
+    return ";  ".join([f"{result['scale']} scale", *parts])
 
 
 def pictures(figure: Figure, tables: Tables, result: Mapping[str, Any], formats: Sequence[str] = ("png",),

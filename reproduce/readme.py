@@ -64,16 +64,18 @@ def figure_table(folder: Path = store.FOLDER) -> str:
     return markdown(["figure", "shows", "command", "claims of the paper", "findings of ours"], rows)
 
 
-def headline(verdicts: Sequence[str]) -> str:
+def headline(verdicts: Sequence[str], findings: Sequence[str] = ()) -> str:
     """What became of the paper's claims about a figure.
 
-    >>> headline(["PASS", "PASS"]), headline(["PASS", "FAIL"]), headline([])
-    ('reproduced: 2 PASS', 'partly: 1 PASS, 1 FAIL', 'findings of ours only')
+    >>> headline(["PASS", "PASS"]), headline(["PASS", "FAIL"])
+    ('reproduced: 2 PASS', 'partly: 1 PASS, 1 FAIL')
+    >>> headline([], ["HOLDS"]), headline([])
+    ('findings of ours only', 'nothing to judge')
     """
     kinds = set(verdicts)
-    word = ("findings of ours only" if not kinds else "reproduced" if kinds == {PASS} else
-            "partly" if PASS in kinds else "contradicted as printed" if kinds & {FAIL, MISPRINT} else
-            "undecided")
+    word = ("findings of ours only" if findings and not kinds else "nothing to judge" if not kinds else
+            "reproduced" if kinds == {PASS} else "partly" if PASS in kinds else
+            "contradicted as printed" if kinds & {FAIL, MISPRINT} else "undecided")
     return f"{word}: {counted(verdicts)}" if kinds else word
 
 
@@ -84,7 +86,8 @@ def headline_table(folder: Path = store.FOLDER) -> str:
         paper = next(name for begins, name in PAPERS.items() if record["id"].startswith(begins))
         number = re.sub(BEFORE_NUMBER, "", record["paper"])
         rows[paper].append([number, f"[{record['title']}](figures/{record['id']}.png)", f"`{record['id']}`",
-                            headline([item["verdict"] for item in record["claims"]])])
+                            headline(*([item["verdict"] for item in record[kind]]
+                                       for kind in ("claims", "findings")))])
     return markdown(["figure", "shows", "id", "claims of the paper"], [
         line for paper, lines in rows.items() if lines for line in [[f"**{paper}**", "", "", ""], *lines]])
 

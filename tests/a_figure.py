@@ -46,7 +46,7 @@ def assert_storable(tables, folder, name):
 def assert_reasoned(record):
     """Everything said has a word, a reason in a sentence and a source."""
     judged = record["claims"] + record["findings"]
-    assert judged
+    assert judged or record["unjudged"]
     for items, words in ((record["claims"], CLAIM_WORDS), (record["findings"], FINDING_WORDS)):
         for item in items:
             assert item["verdict"] in words and item["rests_on"] in BASES

@@ -60,7 +60,7 @@ def test_given_files_are_read_and_cut(files):
     rows, paths = files
     p = SimpleNamespace(**{**vars(QUICK), "n_train": 25, "n_test": 10})
     data = next(adult.adults(p, paths))
-    assert data.source == "a9a"
+    assert data.source == adult.A9A and "UNVERIFIED" in adult.A9A
     np.testing.assert_array_equal(data.train.features, rows.features[:25])
     np.testing.assert_array_equal(data.train.labels, rows.labels[:25])
     np.testing.assert_array_equal(data.test.features, rows.features[40:50])
@@ -129,4 +129,4 @@ def test_the_test_loss_is_the_mean_logistic_loss():
 def test_the_figures_read_the_given_files(files, name):
     assert figures()[name].data == ("a9a", "a9a.t")
     table = figures()[name].compute("tiny", files[1])["data"]
-    assert table["source"].iloc[0] == "a9a" and table["n_train"].iloc[0] == 40
+    assert table["source"].iloc[0] == adult.A9A and table["n_train"].iloc[0] == 40

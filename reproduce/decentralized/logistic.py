@@ -8,7 +8,7 @@ latter from Metropolis-adjusted Hamiltonian Monte Carlo.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,22 +45,38 @@ def simulated(p: Any, number: int) -> Data:
     return Data(features, labels, "simulated")
 
 
-def breast_cancer() -> Data:
-    """The 569 samples with 30 standardised features and an intercept; label 1 is benign."""
-    try:
-        from sklearn.datasets import load_breast_cancer
-    except ImportError:
-        raise BadInput("the breast cancer data come with scikit-learn, which is not installed: "
-                       "install the extra 'figures' of pyproject.toml") from None
-    features, labels = load_breast_cancer(return_X_y=True)
-    return Data(with_intercept(standardised(features)), labels.astype(np.float64), "breast cancer")
-
-
 def standardised(features: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:
     """Columns with mean 0 and variance 1, in the units of `like` if given; a constant one becomes 0 there."""
     base = features if like is None else like
     spread = base.std(axis=0)
     return (features - base.mean(axis=0)) / np.where(np.ptp(base, axis=0) > 0.0, spread, 1.0)
+
+
+def stretched(features: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Columns from 0 to 1, in the units of `like`; a constant one becomes 0 there."""
+    ranges = np.ptp(like, axis=0)
+    return (features - like.min(axis=0)) / np.where(ranges > 0.0, ranges, 1.0)
+
+
+STANDARDISED = "standardised"
+FEATURES: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    STANDARDISED: standardised, "as they stand": lambda features, like: features, "in [0, 1]": stretched,
+    "in [-1, 1]": lambda features, like: 2.0 * stretched(features, like) - 1.0}
+"""How features of real data, which the paper does not say, may be scaled, in the units of training rows.
+
+Runs take the first; whether a theorem covers a figure is asked of all.
+"""
+
+
+def breast_cancer(features: str = STANDARDISED) -> Data:
+    """The 569 samples with 30 features, scaled as one of `FEATURES`, and an intercept; label 1 is benign."""
+    try:
+        from sklearn.datasets import load_breast_cancer
+    except ImportError:
+        raise BadInput("the breast cancer data come with scikit-learn, which is not installed: "
+                       "install the extra 'figures' of pyproject.toml") from None
+    raw, labels = load_breast_cancer(return_X_y=True)
+    return Data(with_intercept(FEATURES[features](raw, raw)), labels.astype(np.float64), "breast cancer")
 
 
 def with_intercept(features: np.ndarray) -> np.ndarray:
@@ -143,12 +159,15 @@ def compute(p: Any) -> Tables:
     the two methods.
     """
     rows = de.empty("curves", "sets", "contrasts", "hypotheses", "pace", "distances", "bounds")
-    fixed = None if hasattr(p, "feature_variance") else breast_cancer()
+    scaled = {} if hasattr(p, "feature_variance") else {name: breast_cancer(name) for name in FEATURES}
+    fixed = scaled.get(STANDARDISED)
     first = fixed or simulated(p, 0)
     problem = on_agents(first, p)
     law, hits, facts = posterior(first, problem, p)
     for number in range(p.n_data_sets):
         _add_set(rows, p, number, fixed or simulated(p, number), (law, hits) if fixed else None)
+        for name, data in scaled.items():
+            add_hypotheses(rows, p, number, on_agents(data, p, number), features=name)
     for name in de.NETWORKS:
         _add_distances(rows, p, name, problem, law)
     low, high = problem.curvature_bounds("components")
@@ -158,13 +177,13 @@ def compute(p: Any) -> Tables:
     return de.tables_of(rows)
 
 
-def add_hypotheses(rows: Rows, p: Any, number: int, problem: fs.LogisticRegression) -> None:
+def add_hypotheses(rows: Rows, p: Any, number: int, problem: fs.LogisticRegression, **labels: Any) -> None:
     """What the theorem asks of the step size on the data set of this number."""
     for name in de.NETWORKS:
         algorithm = de.algorithm_on(name, p)
         theorem = de.applied(de.AGENTS, theory.constants(problem, algorithm), algorithm)
         rows["hypotheses"].append(theorem.row(theorem=de.method_of(vars(p))[1], data_set=number,
-                                              network=name))
+                                              network=name, **labels))
 
 
 def _add_set(rows: Rows, p: Any, number: int, data: Data,
@@ -193,7 +212,8 @@ def _add_set(rows: Rows, p: Any, number: int, data: Data,
         if len(methods) > 1:
             rows["pace"].append({"data_set": number, "network": name, **_pace(runs)})
     rows["contrasts"] += contrasts(accuracy, data_set=number)
-    add_hypotheses(rows, p, number, problem)
+    if reference is None:  # the features are printed
+        add_hypotheses(rows, p, number, problem)
 
 
 def _least_w2(points: np.ndarray, law: fs.Gaussian) -> float:

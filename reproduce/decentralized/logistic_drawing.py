@@ -62,13 +62,15 @@ def _accuracy(ax: Axes, tables: Tables, name: str, method: str, other: str) -> N
     theorem = among(tables["hypotheses"], network=name, data_set=0).iloc[0]
     text = {de.HOLD: "{theorem}: hypotheses hold", de.VIOLATED: "outside the range of {theorem}:\n{symbols}",
             de.NOT_APPLICABLE: "{theorem} does not apply:\n{symbols}"}[theorem["status"]]
-    de.remark(ax, text.format(**theorem), 0.98, 0.03)
+    ours = f"ours, features {theorem['features']}:\n" if "features" in theorem else ""
+    de.remark(ax, ours + text.format(**theorem), 0.98, 0.03)
 
 
 def draw_posterior(ax: Axes, mean: float, sd: float, source: str) -> None:
     """Accuracy of draws of the posterior."""
     ax.axhspan(mean - sd, mean + sd, color="#000000", alpha=0.10, linewidth=0)
-    ax.axhline(mean, color="#000000", linestyle="-.", linewidth=1.1, label=f"posterior ({source}): mean, sd")
+    ax.axhline(mean, color="#000000", linestyle="-.", linewidth=1.1,
+               label=f"ours: posterior ({source}), mean, sd")
 
 
 def draw_curve(ax: Axes, one: pd.DataFrame, colour: str, name: str, line: str = "-",
@@ -78,9 +80,11 @@ def draw_curve(ax: Axes, one: pd.DataFrame, colour: str, name: str, line: str = 
     if band:
         ax.fill_between(x, one["mean"] - one["sd"], one["mean"] + one["sd"], color=colour, alpha=0.16,
                         linewidth=0)
+        for side in (-1.0, 1.0):  # without colours the pale band is lost
+            ax.plot(x, one["mean"] + side * one["sd"], color=colour, linestyle=":", linewidth=1.0)
     ax.fill_between(x, one["low"], one["high"], color=colour, alpha=0.45, linewidth=0)
     ax.plot(x, one["mean"], color=colour, linestyle=line, linewidth=1.6,
-            label=f"{name}: mean of the runs (95% band)" + (", pale: sd" if band else ""))
+            label=f"{name}: mean of the runs (95% band)" + (", dotted: sd" if band else ""))
 
 
 def draw_differences(ax: Axes, one: pd.DataFrame, network: de.Network, place: float, label: str,
@@ -100,15 +104,17 @@ def unit_of(tables: Tables) -> str:
 def _differences(ax: Axes, tables: Tables) -> None:
     table = tables["contrasts"]
     ends = intervals(wide(table, "difference")[list(de.CONNECTED)])
-    for place, name, low, high in zip((-0.12, 0.12), de.CONNECTED, *ends, strict=True):
+    looks = zip((-0.12, 0.12), (":", "--"), de.CONNECTED, *ends, strict=True)
+    for place, line, name, low, high in looks:
         network = de.NETWORKS[name]
         draw_differences(ax, among(table, network=name), network, place,
                          f"{network.title} (bars: 95%, the set's runs)", linewidth=1.1)
-        ax.axhspan(low, high, color=network.colour, alpha=0.13, linewidth=0,
-                   label=f"{network.title}: interval of the mean (99% for both)")
+        ax.axhspan(low, high, color=network.colour, alpha=0.13, linewidth=0)
+        for end, text in ((low, f"{network.title}: interval of the mean (99% for both)"), (high, None)):
+            ax.axhline(end, color=network.colour, linestyle=line, linewidth=1.3, label=text)
     ax.axhline(0.0, color="#000000", linewidth=0.8)
     ax.set(xlabel=f"number of the {unit_of(tables)}",
-           title=f"(d) late accuracies on {len(table) // 2} {units_of(tables)}")
+           title=f"(d) ours: late accuracies on {len(table) // 2} {units_of(tables)}")
 
 
 def _distance(ax: Axes, tables: Tables) -> None:

@@ -154,7 +154,7 @@ def tables_of(rows: Mapping[str, list[Any]]) -> Tables:
 
 def remark(ax: Axes, text: str, x: float = 0.02, y: float = 0.02, **options: Any) -> None:
     """A note on a panel, from its lower left corner by default; x and y are shares of the panel."""
-    look: dict[str, Any] = {"fontsize": 8.0, "ha": "left" if x < 0.5 else "right",
+    look: dict[str, Any] = {"fontsize": 9.0, "ha": "left" if x < 0.5 else "right",
                             "va": "bottom" if y < 0.5 else "top", "color": "#404040", **options}
     ax.text(x, y, text, transform=ax.transAxes, zorder=6,
             bbox={"facecolor": "white", "edgecolor": plot.GREY, "linewidth": 0.6, "alpha": 0.9,

@@ -22,10 +22,10 @@ from . import logistic
 FILE = "magic04.data"
 STAND_IN = "SYNTHETIC STAND-IN"
 DIGITS = "REAL STAND-IN: even digits"
-REAL = "MAGIC telescope"
+REAL = "MAGIC telescope (file UNVERIFIED but for its rows and classes)"
 NOT_THE_PAPERS = "NOT THE PAPER'S DATA"
 N_GAMMA = 12_332
-"""Rows of class g, label 1, of the telescope's data; no checksum of its file is known."""
+"""Rows of class g, label 1, of the telescope's data; no checksum of its file is known, as `REAL` says."""
 SPLITS, STAND_INS = "splits", "stand-in data sets"
 
 
@@ -97,4 +97,4 @@ def sources(p: Any, files: Mapping[str, Path]) -> list[Source]:
         raise BadInput(f"{file.name} has rows of one class alone; expected both, g and h")
     name = REAL if (n_rows, labels.sum()) == (N_ROWS, N_GAMMA) else own_name(n_rows)
     given = logistic.Data(features, labels, name)
-    return [Source(name, REAL if name == REAL else NOT_THE_PAPERS, SPLITS, lambda number: given)]
+    return [Source(name, "UNVERIFIED" if name == REAL else NOT_THE_PAPERS, SPLITS, lambda number: given)]

@@ -16,7 +16,7 @@ from .telescope_data import FILE, REAL
 
 SCALINGS = ("unbiased", "batch_sum")
 PARTS = ("training", "test")
-NAMES = {"unbiased": "sum times $n_i/b$", "batch_sum": "minibatch sum"}
+NAMES = {"unbiased": "sum times $n_i/b$", "batch_sum": "ours: minibatch sum"}
 LETTERS = "abcdefgh"
 
 
@@ -52,9 +52,8 @@ def _draw_source(block: SubFigure, tables: Tables, number: str) -> None:
             drawn.draw_curve(ax, one, colour, NAMES[scaling], line, band=scaling == "batch_sum")
         ax.set(ylim=limits, xlabel="iteration k", title=f"({letter}{number}) {network.title}: {part} data",
                ylabel=f"accuracy, {part} data" if letter in "ad" else "")
-        if facts["source"] != REAL:
-            ax.text(0.5, 0.97, facts["mark"], transform=ax.transAxes, ha="center", va="top", fontsize=13,
-                    fontweight="bold", color=plot.GREY, alpha=0.75, zorder=0)
+        ax.text(0.5, 0.97, facts["mark"], transform=ax.transAxes, ha="center", va="top", fontsize=13,
+                fontweight="bold", color=plot.GREY, alpha=0.75, zorder=0)
     for letter, scaling in zip("gh", SCALINGS, strict=True):
         _differences(axes[letter], tables, scaling, f"{letter}{number}")
     for letter in "defgh":
@@ -72,4 +71,5 @@ def _differences(ax: Axes, tables: Tables, scaling: str, letter: str) -> None:
     ax.axhline(0.0, color="#000000", linewidth=0.8)
     radius = among(tables["stability"], scaling=scaling)["radius"]
     ax.set(xlabel=f"number of the {drawn.unit_of(tables)} (bars: 95%, from its runs)",
-           title=f"({letter}) {NAMES[scaling]}; radius at the mode {radius.min():.3g} to {radius.max():.3g}")
+           title=f"({letter}) ours: {NAMES[scaling].removeprefix('ours: ')}; radius at the mode "
+                 f"{radius.min():.3g} to {radius.max():.3g}")

@@ -28,11 +28,12 @@ from ..verdicts import MIN_SETS
 DATA = ("a9a", "a9a.t")
 N_FEATURES, N_TRAIN, N_TEST = 123, 32_561, 16_281
 ONES = [7_841, 3_846]
-"""Rows of label 1 in a9a's two files; no checksum of them is known."""
+"""Rows of label 1 in a9a's two files; no checksum of them is known, as `A9A` says."""
 ANSWERS = (5, 8, 5, 16, 5, 7, 14, 6, 5, 2, 2, 2, 5, 41)
 OPEN = (1, 6, 13)
 OPEN_SHARE, SHARE_OF_ONES = 0.043, 0.24
-A9A, STAND_IN = "a9a", "SYNTHETIC STAND-IN for a9a"
+A9A = "a9a (files UNVERIFIED but for their rows and classes)"
+STAND_IN = "SYNTHETIC STAND-IN for a9a"
 
 _SIZE = "a9a has 32,561 and 16,281 rows; the quick scale takes the first so many, and fewer where files have"
 PARAMETERS = [

@@ -43,9 +43,8 @@ def half(change):
 
 REPLICAS = [(DOES_NOT_HOLD, put("replicas", "deviation", 9.0))]
 ALWAYS = [(PASS, put("sets", "status", de.HOLD))]
-UNBOUNDED = [(FAIL, put("assumptions", "noise_bounded", False)),
-             (FAIL, put("assumptions", "smoothness", np.inf)),
-             (FAIL, put("assumptions", "strong_convexity", 0.0))]
+UNBOUNDED = [(FAIL, put("noise", "bounded", False)),
+             (NOT_TESTABLE, put("noise", "bounded", False, network="ring", data_set=[1, 2]))]
 READINGS = ("average_settles", "agents_settles", "average_reaches", "agents_reaches",
             "radius")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from reproduce.claims import Tables
 from reproduce.decentralized.shared import HOLD, VIOLATED
 from reproduce.decentralized.telescope_data import DIGITS, REAL
@@ -29,11 +31,22 @@ def _differences(sign, scaling=None):
     return change
 
 
-def _real(sign):
-    """The telescope's data, with differences of this sign."""
+def _real(then):
+    """The telescope's data, changed."""
     def change(tables: Tables) -> Tables:
-        one = {name: table[table["source"] == DIGITS].assign(source=REAL) for name, table in tables.items()}
-        return _differences(sign)(one)
+        return then({name: table[table["source"] == DIGITS].assign(source=REAL)
+                     for name, table in tables.items()})
+
+    return change
+
+
+def _range(within, only=None):
+    """Within the theorem's range or not: all rows, or those of `only` (column, value), others opposite."""
+    def change(tables: Tables) -> Tables:
+        table = tables["hypotheses"]
+        good = np.full(len(table), within) if only is None else (table[only[0]] == only[1]) == within
+        return {**tables, "hypotheses": table.assign(
+            status=np.where(good, HOLD, VIOLATED), why=np.where(good, "all hypotheses hold", "too large"))}
 
     return change
 
@@ -58,14 +71,19 @@ def _exchanged(kind):
     return change
 
 
+def _momentum(value, then):
+    """Changed tables, with this momentum."""
+    return lambda tables: _with("setting", momentum=value)(then(tables))
+
+
 def _accuracy(share):
     """An accuracy with this share of the posterior's gain."""
     return _with("sets", accuracy=lambda table: table["larger_class"] + share * (
         table["posterior_accuracy"] - table["larger_class"]) + 1e-5 * table["data_set"])
 
 
-_COVERED = [(OUTSIDE, _with("hypotheses", status=VIOLATED, why="too large"))]
-_BEYOND = [(PASS, _with("hypotheses", status=HOLD, why="all hypotheses hold"))]
+_ONE_SCALING = _range(True, ("features", "in [-1, 1]"))
+_ONE_SET = _range(True, ("data_set", 0))
 _LAW = [(HOLDS, _with("sets", least_w2=lambda table: 2.0 * table["spread"])),
         (OPEN, _with("sets", least_w2=lambda table: 0.5 * table["spread"]))]
 _ORDER = [(HOLDS, _distances(3.0, 1.0)), (DOES_NOT_HOLD, _distances(1.0, 3.0)),
@@ -73,20 +91,28 @@ _ORDER = [(HOLDS, _distances(3.0, 1.0)), (DOES_NOT_HOLD, _distances(1.0, 3.0)),
 
 OPPOSITES: dict[tuple[str, str], list[Change]] = {
     ("de_fig5", "works_well"): [(FAIL, _accuracy(-0.1)), (NOT_TESTABLE, _accuracy(0.8))],
-    ("de_fig8", "faster"): [(FAIL, _exchanged("first"))],
-    ("de_fig8", "smaller_deviation"): [(FAIL, _exchanged("sd"))],
+    ("de_fig8", "faster"): [(NOT_TESTABLE, _exchanged("first"))],  # features and prior are ours
+    ("de_fig8", "smaller_deviation"): [(NOT_TESTABLE, _exchanged("sd"))],
 }
 for _figure in ("de_fig5", "de_fig6", "de_fig7", "de_fig8"):
-    OPPOSITES[_figure, "disconnected"] = [(FAIL, _differences(-1.0))]
+    _worst = FAIL if _figure in ("de_fig5", "de_fig6") else NOT_TESTABLE
+    OPPOSITES[_figure, "disconnected"] = [(_worst, _differences(-1.0))]
     OPPOSITES[_figure, "accuracy_first"] = _LAW
     OPPOSITES[_figure, "order_in_w2"] = _ORDER
 for _figure in ("de_fig9", "de_fig10"):
-    OPPOSITES[_figure, "disconnected"] = [(PASS, _real(1.0)), (NOT_TESTABLE, _real(-1.0))]
+    OPPOSITES[_figure, "disconnected"] = [(PASS, _real(_differences(1.0))),
+                                          (NOT_TESTABLE, _real(_differences(-1.0)))]
     OPPOSITES[_figure, "unstable"] = [(DOES_NOT_HOLD, _with("stability", radius=0.5))]
     for _name, _scaling in (("better_as_defined", "unbiased"), ("better_with_sums", "batch_sum")):
         OPPOSITES[_figure, _name] = [(HOLDS, _differences(1.0, _scaling)),
                                      (DOES_NOT_HOLD, _differences(-1.0, _scaling))]
-OPPOSITES["de_fig5", "step_size_range"] = _COVERED
-OPPOSITES["de_fig7", "step_size_range"] = [(NOT_TESTABLE, _COVERED[0][1])]  # with our features
-for _figure in ("de_fig6", "de_fig8", "de_fig9", "de_fig10"):
-    OPPOSITES[_figure, "step_size_range"] = _BEYOND
+    OPPOSITES[_figure, "step_size_range"] = [
+        *((NOT_TESTABLE, _momentum(1.0 / 33.0, _range(within))) for within in (True, False)),
+        (OUTSIDE, _momentum(1.0 / 31.0, _range(True))), (PASS, _real(_range(True))),
+        (OUTSIDE, _real(_range(False))), (PASS, _real(_ONE_SCALING)), (NOT_TESTABLE, _real(_ONE_SET))]
+for _figure in ("de_fig5", "de_fig6"):
+    OPPOSITES[_figure, "step_size_range"] = [(OUTSIDE, _range(False)), (PASS, _range(True)),
+                                             (NOT_TESTABLE, _ONE_SET)]
+for _figure in ("de_fig7", "de_fig8"):
+    OPPOSITES[_figure, "step_size_range"] = [(OUTSIDE, _range(False)), (PASS, _range(True)),
+                                             (PASS, _ONE_SCALING), (NOT_TESTABLE, _ONE_SET)]

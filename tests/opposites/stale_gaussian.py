@@ -86,23 +86,6 @@ def _model_slopes(against, mse, noise=None):
     return change
 
 
-def _one_schedule(tables):
-    """Beyond the bound on the first schedule, whatever the clock, and as stored on the others."""
-    first = tables["oldest"]["schedule"] == 0
-    tables["oldest"] = _beyond(tables)["oldest"].where(first, tables["oldest"])
-    return tables
-
-
-def _beyond(tables):
-    """Everywhere one version staler than the bound."""
-    return tables | {"oldest": tables["oldest"].assign(largest=tables["oldest"]["bound"] + 1)}
-
-
-def _never_beyond(tables):
-    """Nowhere staler than the bound, not even without a cap."""
-    return tables | {"oldest": tables["oldest"].assign(largest=tables["oldest"]["bound"])}
-
-
 OPPOSITES = {
     ("stale_fig1", "same_mse"): [(PASS, _stable_as_printed), (FAIL, UNEQUAL),
                                  (NOT_TESTABLE, _one_set(UNEQUAL)), (MISPRINT, FLAT)],
@@ -127,8 +110,6 @@ OPPOSITES = {
     ("stale_fig2c", "workers_ratio"): [(PASS, _speedup(lambda n: 1.0 / n)), (MISPRINT, _speedup(lambda n: n)),
                                        (NOT_TESTABLE, _speedup(np.sqrt))],
     ("stale_fig2c", "replicas"): SCORES,
-    ("stale_fig5", "bounded"): [(DOES_NOT_HOLD, _beyond), (DOES_NOT_HOLD, _never_beyond),
-                                (OPEN, _one_schedule)],
     ("stale_optimal_step", "optimal_mse"): [(NOT_TESTABLE, _slope("mse", 0.2))],
     ("stale_optimal_step", "optimal_step"): [(NOT_TESTABLE, _slope("step_size", 0.0))],
     ("stale_optimal_step", "in_figure_1"): [(PASS, _model_slopes("tau", 2.0 / 3.0)),

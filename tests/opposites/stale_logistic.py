@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reproduce.stale.adult import A9A
 from reproduce.verdicts import DOES_NOT_HOLD, FAIL, HOLDS, PASS
 
 FIG2, FIG3, FIG4, FIGS6 = ("stale_fig2_logistic", "stale_fig3_logistic", "stale_fig4_logistic",
@@ -20,7 +21,7 @@ def put(table, column, value):
 def on_a9a(change=lambda tables: tables):
     """The same of rows that call themselves a9a."""
     def both(tables):
-        return change(put("data", "source", "a9a")(tables))
+        return change(put("data", "source", A9A)(tables))
 
     return both
 

@@ -25,15 +25,16 @@ from .facts import Constants, constants
 from .ranges import PrecisionWarning
 from .registry import Theorem, catalogue, theorems
 from .scoring import scoreboard
+from .tuning import compare_algorithms, sweep
 
 if _typing.TYPE_CHECKING:  # type checkers and editors cannot follow the loop above
     from . import de_sghmc as de_sghmc, de_sgld as de_sgld, fa_hmc as fa_hmc, fa_ld as fa_ld, stale as stale
 
 __all__ = [
-    "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "PrecisionWarning", "Theorem",
-    "Verdict", "catalogue", "check", "cite", "constants", "errata", "errata_frame", "exact", "exact_law",
-    "examine", "papers", "privacy", "quantities", "remarks", "remarks_frame", "scoreboard", "stationary_law",
-    "theorems", "tuning", "worst_case",
+    "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "PrecisionWarning",
+    "Theorem", "Verdict", "catalogue", "check", "cite", "compare_algorithms", "constants", "errata",
+    "errata_frame", "exact", "exact_law", "examine", "papers", "privacy", "quantities", "remarks",
+    "remarks_frame", "scoreboard", "stationary_law", "sweep", "theorems", "tuning", "worst_case",
 ]
 
 _ELSEWHERE = {name: f"fedsim.{name}" for name in _fedsim.__all__} | {

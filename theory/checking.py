@@ -144,8 +144,10 @@ def verdict_on(bound: Bound, measured: Measured, note: str, same: bool) -> Verdi
     _require_finite(measured)
     rounds, of_bound, of_law = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
     if not len(rounds):
-        raise ValueError(f"rounds of the bound ({bound.index}s {bound.rounds[0]}..{bound.rounds[-1]}) and of "
-                         f"the law ({measured.rounds[0]}..{measured.rounds[-1]}) must have one in common")
+        own, theirs = (f"{few[0]}..{few[-1]}" if len(few) else "none"
+                       for few in (bound.rounds, measured.rounds))
+        raise ValueError(f"rounds of the bound ({bound.index}s {own}) and of the law ({theirs}) must have one "
+                         "in common; ask for other n_rounds or record")
     value = measured.value[of_law]
     low, high = (value if end is None else end[of_law] for end in (measured.low, measured.high))
     slack = measured.rounding * max(measured.scale, float(np.abs(value).max()))

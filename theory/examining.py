@@ -70,15 +70,15 @@ def bound_of(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int, facts:
     """A theorem's bound with the further arguments that its own rule takes from the problem.
 
     Arguments are those of `examine`, checked; `facts` are the constants, and `given` replaces what the rule
-    would take.
+    takes, where it takes that.
     """
     extra: dict[str, Any] = {}
     if entry.inputs is not None:
         with float64_range(lambda: f"problem={problem!r} in {entry.id}"):
             extra = entry.inputs(problem, algorithm, facts, n_rounds, start)
-    chosen = entry.variants[0] if variant is None else variant
-    bound = entry.function(facts, algorithm, n_rounds=n_rounds, record=record, variant=chosen,
-                           **extra | dict(given or {}))
+    extra |= {name: value for name, value in (given or {}).items() if name in extra}
+    bound = entry.function(facts, algorithm, n_rounds=n_rounds, record=record,
+                           variant=entry.variants[0] if variant is None else variant, **extra)
     object.__setattr__(bound, "given", ())  # by the theorem's own rule, from the problem itself
     return bound
 

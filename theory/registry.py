@@ -121,7 +121,7 @@ def theorems() -> tuple[Theorem, ...]:
     return tuple(_THEOREMS[id] for id in sorted(_THEOREMS))
 
 
-LABELS = re.compile(r"\(\d+\)|[a-z]\.\d+|\d+(?:\.\d+)*|[a-z]+")
+LABELS = re.compile(r"\(\d+\)|\b[a-z]\.\d+|[a-z_]\w*|\d+(?:\.\d+)*")
 KINDS = ("theorem", "lemma", "proposition", "corollary", "remark", "equation", "section")
 
 
@@ -133,7 +133,7 @@ def _labels(text: str) -> set[tuple[str, str]]:
             kind = word.removesuffix("s")
         elif word[0] == "(":
             found.add(("equation", word[1:-1]))
-        elif word[-1].isdigit():
+        elif re.fullmatch(r"(?:[a-z]\.)?[\d.]+", word):
             found.add((kind, word))
     return found
 
@@ -182,8 +182,9 @@ def named(theorem: Any, algorithm: Any = None, name: str = "theorem") -> Theorem
     if isinstance(theorem, Theorem):
         return theorem
     entries = list(theorems())
-    found = [entry for entry in entries if entry.function is theorem or entry.id == theorem]
-    if not found and isinstance(theorem, str):
+    text = isinstance(theorem, str)
+    found = [entry for entry in entries if (entry.id == theorem if text else entry.function is theorem)]
+    if not found and text:
         found = _by_number(theorem, [one for one in entries if isinstance(algorithm, one.algorithm)])
         found = found or _by_number(theorem, entries)
     if len(found) == 1:

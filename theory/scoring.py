@@ -68,8 +68,10 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
             "holds", "violated" (within its hypotheses: this would contradict it), "holds outside" or
             "fails outside" (its hypotheses fail, so nothing is contradicted), "rate", "no value" (refused,
             or beyond the range of floats), "not compared" (no exact side), "not about it".
+        index, at : str, int
+            What rounds count, and the last of them that was compared.
         bound, exact : float
-            At the last round (or what `index` counts), NaN where there is none.
+            There; NaN where there is none.
         ratio : float
             Largest exact / bound (bound / exact for lower bounds); for a rate exact / value at the last
             round, the constant that it needs there.
@@ -93,7 +95,7 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
     >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
     >>> board = theory.scoreboard(problem, fs.FALD(0.01, local_steps=2), 50)
     >>> row = board[board["theorem"] == "fa_ld.w2_bound"].iloc[0]
-    >>> row["verdict"], bool(row["vacuous"]), round(row["ratio"], 3)
+    >>> row["verdict"], row["vacuous"], round(float(row["ratio"]), 3)
     ('holds', True, 0.032)
     >>> len(board["theorem"].unique()) == len(theory.catalogue())
     True
@@ -111,28 +113,24 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
     if record is None:
         record = np.rint(np.geomspace(1, count, RECORDED)).astype(int)
     record = recorded_rounds(count, record)
-    about, others, kept, begun, stopped = [], [], dict[Any, Any](), time.monotonic(), False
+    measure = partial(measured_of, problem=problem, algorithm=algorithm, n_rounds=count, start=start,
+                      known={})
+    about, others, begun, stopped = [], [], time.monotonic(), False
     for entry in theorems():
         refusal = _refusal(entry, problem, algorithm)
         for variant in entry.variants if each else entry.variants[:1]:
-            row = {"theorem": entry.id, "number": f"{entry.paper} {entry.number}", "kind": entry.kind,
-                   "quantity": entry.quantity, "variant": variant, "verdict": "not about it",
-                   "bound": np.nan, "exact": np.nan, "ratio": np.nan, "vacuous": None, "hypotheses": "",
-                   "reason": refusal}
             if refusal:
-                others.append(row)
+                others.append(_row(entry, variant, refusal))
                 continue
-            given = numbers if entry.id.startswith("privacy.") else {}
-            about.append(row | _judged(
-                partial(bound_of, entry, problem, algorithm, count, facts, variant=variant, given=given,
-                        start=start, record=record if entry.index == "round" else None),
-                None if stopped else partial(measured_of, problem=problem, algorithm=algorithm,
-                                             n_rounds=count, known=kept, start=start), record))
+            make = partial(bound_of, entry, problem, algorithm, count, facts, variant=variant, start=start,
+                           given=numbers, record=record if entry.index == "round" else None)
+            about.append(_row(entry, variant, "") | _judged(make, None if stopped else measure, record))
             stopped |= about[-1]["reason"] == INTERRUPTED
             if progress:
                 print(f"{entry.id}: {about[-1]['verdict']}, {time.monotonic() - begun:.0f} s",
                       file=sys.stderr, flush=True)
-    return pd.DataFrame(about + (others if everything else []))
+    table = pd.DataFrame(about + (others if everything else []))
+    return table.astype({"at": "Int64"})
 
 
 def _refusal(entry: Theorem, problem: Problem, algorithm: Algorithm) -> str:
@@ -146,6 +144,14 @@ def _refusal(entry: Theorem, problem: Problem, algorithm: Algorithm) -> str:
     return ""
 
 
+def _row(entry: Theorem, variant: str, reason: str) -> dict[str, Any]:
+    """What is known of a statement before it is evaluated."""
+    return {"theorem": entry.id, "number": f"{entry.paper} {entry.number}", "kind": entry.kind,
+            "quantity": entry.quantity, "variant": variant, "verdict": "not about it", "index": entry.index,
+            "at": None, "bound": np.nan, "exact": np.nan, "ratio": np.nan, "vacuous": None, "hypotheses": "",
+            "reason": reason}
+
+
 def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
             record: np.ndarray) -> dict[str, Any]:
     """What a row says of a statement that is about the algorithm."""
@@ -153,7 +159,8 @@ def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
         bound = make()
     except ValueError as refusal:
         return {"verdict": "no value", "reason": str(refusal)}
-    row: dict[str, Any] = {"bound": float(bound.value[-1]), "hypotheses": "; ".join(bound.violated),
+    row: dict[str, Any] = {"at": int(bound.rounds[-1]), "bound": float(bound.value[-1]),
+                           "hypotheses": "; ".join(bound.violated),
                            "vacuous": None if bound.start_distance is None else bound.is_vacuous,
                            "reason": _numbers(bound)}
     asked = record[record <= bound.rounds[-1]] if bound.index == "round" else None
@@ -166,10 +173,11 @@ def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
     except KeyboardInterrupt:
         return row | {"verdict": "not compared", "reason": INTERRUPTED}
     if bound.kind == "rate":
-        value, exact = float(bound.value[-1]), float(measured.value[-1])
-        return row | {"verdict": "rate", "exact": exact, "ratio": exact / value if value > 0.0 else np.nan,
-                      "reason": _joined(row["reason"], f"the ratio is the constant it needs at {bound.index} "
-                                                       f"{bound.rounds[-1]}")}
+        rounds, of_bound, of_law = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
+        value, exact = float(bound.value[of_bound[-1]]), float(measured.value[of_law[-1]])
+        return row | {"verdict": "rate", "at": int(rounds[-1]), "bound": value, "exact": exact,
+                      "ratio": exact / value if value > 0.0 else np.nan,
+                      "reason": _joined(row["reason"], "the ratio is the constant that it needs there")}
     verdict = verdict_on(bound, measured, "", True)
     word = ("holds" if verdict.holds else "violated") if verdict.hypotheses_met else (
         "holds outside" if verdict.holds else "fails outside")
@@ -177,7 +185,8 @@ def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
     known = [one.id for one in (*errata(theorem=bound.theorem), *remarks(theorem=bound.theorem))
              ] if word == "violated" else []
     told = f"see theory.errata and theory.remarks on {', '.join(known)}" if known else ""
-    return row | {"verdict": word, "exact": float(verdict.compared[2][-1]), "ratio": verdict.tightness,
+    last, limit, exact = (side[-1].item() for side in verdict.compared)
+    return row | {"verdict": word, "at": last, "bound": limit, "exact": exact, "ratio": verdict.tightness,
                   "reason": _joined(row["reason"], bound.vacuity, verdict.note, told)}
 
 

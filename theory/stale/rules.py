@@ -131,8 +131,12 @@ def mse_optimum(n_iterations: float, tau: float, constant: float = 1.0) -> float
     >>> round(theory.stale.mse_optimum(1000, 8), 12)
     0.06
     """
-    return float(1.5 / positive("constant", constant) * _age(tau) ** (2.0 / 3.0)
-                 * positive("n_iterations", n_iterations) ** (-2.0 / 3.0))
+    value = float(1.5 / positive("constant", constant) * _age(tau) ** (2.0 / 3.0)
+                  * positive("n_iterations", n_iterations) ** (-2.0 / 3.0))
+    if np.isinf(value):
+        raise ValueError(f"constant={constant!r} is too small with tau={tau!r}: the optimum leaves the range "
+                         "of float64")
+    return value
 
 
 def variance_step_size(n_iterations: float, constant: float = 1.0, order: int = 1) -> float:

@@ -124,7 +124,9 @@ def round_clients(problem: Any, spectrum: Spectrum, steps: Round, shared_noise: 
     if problem.gradient_noise is not None:
         own = _add_gradient_noise(own, problem, spectrum, steps, variances)
     average, table = np.zeros_like(alone[:, 0]), []
-    if shared_noise > 0.0:
+    if shared_noise > 0.0 and not sampling and _few_steps(steps, len(values)):
+        average = shared_noise * _shared_average(spectrum, steps)
+    elif shared_noise > 0.0:
         if sampling:
             refuse_numbers(4 * len(values) * alone.size, f"covariances of the common noise of {len(values)} "
                            f"clients at dimension {problem.dim}", "use fewer clients, shared_noise=0, or "
@@ -139,6 +141,24 @@ def round_clients(problem: Any, spectrum: Spectrum, steps: Round, shared_noise: 
     return ClientMaps(deviations, -apply(deviations, problem.minimizers), own, group,
                       np.concatenate(table, axis=1) if table else None, average,
                       shared_noise * weighted(spectrum.weights, alone))
+
+
+def _few_steps(steps: Round, groups: int) -> bool:
+    """Are the local steps of a number for each coordinate, and fewer than kinds of clients?"""
+    return len(steps.motions) == len(steps.motions[0].change) == 1 and (
+        steps.repeats * steps.motions[0].injected.shape[1] < groups)
+
+
+def _shared_average(spectrum: Spectrum, steps: Round) -> Array:
+    """sum_ce p_c p_e of the common noise's covariances: squares of what local steps do to the average."""
+    change, reach = steps.motions[0].change[0, 0], steps.motions[0].injected[0]
+    total: Any = 0.0
+    for _ in range(steps.repeats):
+        for one in reach:
+            mean = weighted(spectrum.weights, spectrum.compose(one))
+            total = total + (mean @ np.swapaxes(mean, -1, -2) if spectrum.dense else mean**2)
+        reach = reach + change * reach
+    return np.asarray(total)
 
 
 def weighted(weights: Array, tables: Array, axis: int = 1) -> Array:

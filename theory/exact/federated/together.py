@@ -1,7 +1,7 @@
-"""Laws of one federated algorithm at many step sizes at once: the rounds of `rounds`, with sizes in their place.
+"""Laws of a federated algorithm at many step sizes at once: the maps of `rounds`, with sizes for rounds.
 
-With all clients in a round and no memory the server's map x' = M x + v + N(0, Q) has a symmetric M, whatever the
-step size. In the eigenbasis of M, with eigenvalues 1 + delta, moments after n rounds are
+With all clients in a round and no memory the server's map x' = M x + v + N(0, Q) has a symmetric M, whatever
+the step size. In the eigenbasis of M, with eigenvalues 1 + delta, moments after n rounds are
 
     m_n = l^n m_0 + (1 - l^n) m,    C_n = (l l')^n o C_0 + [1 - (l l')^n] o C,    l = 1 + delta,
 
@@ -51,7 +51,8 @@ class Together:
 
     def of(self, index: Any) -> Together:
         """Some of the settings."""
-        return Together(*(None if table is None else table[index] for table in vars(self).values()))
+        tables: Any = (None if table is None else table[index] for table in vars(self).values())
+        return Together(*tables)
 
     @property
     def gaps(self) -> Array:
@@ -59,7 +60,7 @@ class Together:
         return lost(self.changes, self.bases is not None)
 
     def at(self, rounds: Array) -> tuple[Array, Array]:
-        """Means (S, R, d) and covariances (S, R, d, d), or variances (S, R, d), at rounds (S, R), in the bases."""
+        """Moments at rounds (S, R) in the bases: means (S, R, d), covariances or variances (S, R, d[, d])."""
         kept = powers(self.changes[:, None], rounds[:, :, None])
         means = kept * self.start_means[:, None] + (1.0 - kept) * self.means[:, None]
         if self.bases is None:
@@ -71,6 +72,66 @@ class Together:
     def turned(self, law: Gaussian) -> tuple[Array, Array]:
         """Mean (S, d) and covariance of a law in the bases."""
         if self.bases is None:
-            return (np.broadcast_to(table, self.means.shape) for table in (law.mean, law.variances))
+            shape = self.means.shape
+            return np.broadcast_to(law.mean, shape), np.broadcast_to(law.variances, shape)
         back = np.swapaxes(self.bases, 1, 2)
         return back @ law.mean, back @ law.cov @ self.bases
+
+
+def powers(changes: Array, rounds: Array) -> Array:
+    """(1 + change)^n for whole n >= 0, accurate where a round hardly changes anything."""
+    negative = changes < -1.0
+    with np.errstate(divide="ignore", invalid="ignore"):  # log 0, and 0 times it
+        size = np.exp(rounds * np.log1p(np.where(negative, -2.0 - changes, changes)))
+    return np.where(rounds == 0, 1.0, np.where(negative & (rounds % 2 == 1), -size, size))
+
+
+def lost(changes: Array, pairs: bool) -> Array:
+    """1 - l_i l_j of l = 1 + changes (S, d), between all pairs or of each with itself."""
+    if not pairs:
+        return -(2.0 * changes + changes**2)
+    one, other = changes[:, :, None], changes[:, None, :]
+    return -(one + other + one * other)
+
+
+def laws_together(problem: Any, algorithm: Any, step_sizes: Array, start: Any = None) -> Together | None:
+    """Laws of the algorithm with each of these step sizes (S,), or None where rounds are not of this kind.
+
+    Stationary moments of settings that are not stable mean nothing.
+    """
+    family = family_of(algorithm)
+    if not isinstance(family, FederatedFamily) or family.memory(algorithm) or (
+            algorithm.participation is not None or has_minibatches(problem)):
+        return None
+    problem = family.solvable(problem)
+    dense, mean, cov = problem.structure == "dense", *start_moments(start, problem.dim)
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond stability
+        stacks = list(_maps(family, problem, algorithm, np.asarray(step_sizes, dtype=np.float64), dense))
+    changes, shifts, noise = (np.concatenate(tables) for tables in zip(*stacks, strict=True))
+    cov = np.zeros(problem.dim) if cov is None else cov
+    if not dense:
+        changes, shifts, noise = changes[..., 0, 0], shifts[..., 0], noise[..., 0, 0]
+        bases, start_mean, start_cov = None, mean, variances_of(cov)
+    else:
+        changes, bases = np.linalg.eigh(symmetrised(changes[:, 0]))
+        back = np.swapaxes(bases, 1, 2)
+        shifts, noise = (back @ shifts[:, 0, :, None])[..., 0], symmetrised(back @ noise[:, 0] @ bases)
+        start_mean, start_cov = back @ mean, back @ matrix_of(cov) @ bases
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return Together(changes, bases, shifts / -changes, noise / lost(changes, dense),
+                        np.broadcast_to(start_mean, changes.shape), np.broadcast_to(start_cov, noise.shape))
+
+
+def _maps(family: FederatedFamily, problem: Quadratic, algorithm: Any, step_sizes: Array, dense: bool) -> Any:
+    """Deviations, shifts and noise of rounds, some settings at a time."""
+    spectrum, states = Spectrum(problem), States(problem.dim, dense, False)
+    numbers = problem.n_clients * problem.dim ** (2 if dense else 1)
+    size = max(1, ROOM // numbers)
+    for first in range(0, len(step_sizes), size):
+        sizes = step_sizes[first:first + size]
+        values = np.broadcast_to(spectrum.values, (len(sizes), *spectrum.values.shape))
+        motion = local_step(family.chain(algorithm, sizes[:, None, None]), values,
+                            problem.gradient_noise is not None)
+        clients = round_clients(problem, spectrum, Round([motion], algorithm.local_steps),
+                                algorithm.shared_noise, not dense, False)
+        yield server_maps(problem, clients, states, 0.0, not dense)[:3]

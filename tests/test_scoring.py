@@ -1,0 +1,188 @@
+"""The scoreboard of one problem: every statement of the catalogue, and each number is that of `examine`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fedsim as fs
+import theory
+from theory.registry import named
+
+PAIR = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+ONCE = ("fa_ld.initial_bound",)
+"""A statement about round 0 alone."""
+NETWORK = fs.network.complete(2)
+ALGORITHMS = {one.__class__.__name__: one for one in (
+    fs.FALD(0.01, 5), fs.FAHMC(0.05, 3, 2), fs.DESGLD(0.01, NETWORK), fs.DESGHMC(0.01, 2.0, NETWORK),
+    fs.StaleSGLD(0.01, 3))}
+
+
+@pytest.fixture(scope="module", params=ALGORITHMS, name="board")
+def _board(request):
+    algorithm = ALGORITHMS[request.param]
+    return algorithm, theory.scoreboard(PAIR, algorithm, 60, start=[3.0], variants="all")
+
+
+def test_every_statement_has_its_rows(board):
+    algorithm, table = board
+    for entry in theory.theorems():
+        rows = table[table["theorem"] == entry.id]
+        assert rows["variant"].tolist() == list(entry.variants)
+        if not isinstance(algorithm, entry.algorithm):
+            assert set(rows["verdict"]) == {"not about it"} and set(rows["reason"]) == {
+                f"it is about {entry.algorithm.__name__}"}
+    about = (table["verdict"] != "not about it").to_numpy()
+    assert about.sum() > 10 and not (np.diff(about.astype(int)) > 0).any()  # those first
+
+
+def test_each_verdict_is_that_of_examine(board):
+    algorithm, table = board
+    words = {(True, True): "holds", (False, True): "violated", (True, False): "holds outside",
+             (False, False): "fails outside"}
+    record = sorted({0, *np.rint(np.geomspace(1, 60, 20)).astype(int).tolist()})
+    judged = table[table["verdict"].isin(words.values())]
+    assert len(judged) > 1
+    for row in judged.to_dict("records"):
+        entry = named(row["theorem"])
+        verdict = theory.examine(entry, PAIR, algorithm, 60, start=[3.0], variant=row["variant"],
+                                 record=record if entry.index == "round" and entry.id not in ONCE else None)
+        assert row["verdict"] == words[verdict.holds, verdict.hypotheses_met], row["theorem"]
+        assert row["ratio"] == pytest.approx(verdict.tightness, rel=1e-9)
+        assert row["bound"] == pytest.approx(verdict.compared[1][-1], rel=1e-12)
+        assert row["at"] == verdict.compared[0][-1]
+        assert row["exact"] == pytest.approx(verdict.compared[2][-1], rel=1e-9, abs=1e-300)
+        assert row["vacuous"] == (None if verdict.bound.start_distance is None else verdict.is_vacuous)
+        assert row["hypotheses"] == "; ".join(verdict.bound.violated)
+
+
+def test_rates_tell_the_constant_they_need(board):
+    _, table = board
+    rates = table[table["verdict"] == "rate"]
+    assert len(rates) and (rates["kind"] == "rate").all()
+    known = rates[rates["bound"] > 0.0]
+    np.testing.assert_allclose(known["ratio"], known["exact"] / known["bound"], rtol=1e-12)
+    assert rates[rates["bound"] == 0.0]["ratio"].isna().all()
+    assert rates["reason"].str.contains("the constant that it needs there").all()
+
+
+def test_what_is_refused_says_why():
+    table = theory.scoreboard(PAIR, ALGORITHMS["DESGHMC"], 20, everything=False).set_index("theorem")
+    row = table.loc["de_sghmc.w2_bound"]
+    assert row["verdict"] == "no value" and "must be less than sqrt(1/2)" in row["reason"]
+    assert np.isnan(row["bound"]) and np.isnan(row["exact"])
+    table = theory.scoreboard(PAIR, fs.FALD(0.01), 20)
+    row = table[table["theorem"] == "fa_ld.w2_bound_partial"].iloc[0]
+    assert row["verdict"] == "not about it" and "must be a fedsim.Participation" in row["reason"]
+
+
+def test_a_formula_that_fails_has_its_erratum():
+    table = theory.scoreboard(PAIR, ALGORITHMS["FAHMC"], 60, variants="all", everything=False)
+    wrong = table[table["verdict"] == "violated"]
+    assert wrong[["theorem", "variant"]].values.tolist() == [["fa_hmc.flow_distance_bound", "printed"]]
+    known = {one.id for one in (*theory.errata(theorem="fa_hmc.flow_distance_bound"),
+                                *theory.remarks(theorem="fa_hmc.flow_distance_bound"))}
+    assert known and all(id in wrong["reason"].item() for id in known)
+
+
+def test_privacy_takes_the_users_numbers():
+    numbers = {"sensitivity": 1e-3, "batch_fraction": 0.5, "delta0": 1e-6, "delta1": 1e-7, "delta2": 1e-8,
+               "client_sizes": 10}
+    algorithm = fs.FALD(1e-4, 5)
+    table = theory.scoreboard(PAIR, algorithm, 30, privacy=numbers, everything=False).set_index("theorem")
+    row, own = table.loc["privacy.run_bound"], theory.privacy.guarantee(PAIR, algorithm, 30, **numbers)
+    assert row["bound"] == pytest.approx(own.delta, rel=1e-12)
+    assert "sensitivity=0.001, batch_fraction=0.5, delta0=1e-06" in row["reason"]
+    drawn = theory.scoreboard(PAIR, algorithm, 30, everything=False).set_index("theorem")
+    rest = drawn.loc["privacy.run_bound"]
+    assert rest["bound"] != row["bound"] and "sensitivity=" in rest["reason"]
+
+
+def test_problems_without_exact_laws_keep_their_bounds():
+    x = np.random.default_rng(0).standard_normal((30, 2))
+    problem = fs.LogisticRegression(x, (x[:, 0] > 0).astype(int), np.arange(30) % 3, prior_variance=1.0)
+    table = theory.scoreboard(problem, fs.FALD(1e-3, 2), 20, everything=False).set_index("theorem")
+    row = table.loc["fa_ld.w2_bound"]
+    bound = theory.fa_ld.w2_bound(theory.constants(problem, fs.FALD(1e-3, 2)), fs.FALD(1e-3, 2), n_rounds=20)
+    assert row["verdict"] == "not compared" and row["bound"] == bound.value[-1]
+    assert np.isnan(row["exact"]) and "exact laws need affine gradients" in row["reason"]
+
+
+def test_large_problems_are_not_begun(monkeypatch):
+    draws = np.random.default_rng(0)
+    roots = draws.standard_normal((100, 20, 20))
+    problem = fs.Quadratic(roots @ roots.swapaxes(1, 2) / 20 + np.eye(20), draws.standard_normal((100, 20)))
+    monkeypatch.setattr("theory.fa_hmc.coupling._update", None)
+    with pytest.raises(ValueError, match="would take about 1e.13 operations, more than the limit"):
+        theory.fa_hmc.coupling_law(problem, fs.FAHMC(0.05, 3, 2), 200)
+    with pytest.raises(ValueError, match="would take about 9e.13 operations"):
+        theory.de_sgld.coupling(problem, fs.DESGLD(0.01, fs.network.ring(100)), 100, alpha=0.01)
+
+
+def test_an_interruption_keeps_the_bounds(monkeypatch, capsys):
+    from theory import scoring
+
+    plain, calls = scoring.measured_of, []
+
+    def third_time(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(scoring, "measured_of", third_time)
+    table = theory.scoreboard(PAIR, fs.FALD(0.01, 5), 20, progress=True, everything=False)
+    assert len(calls) == 3 and table["exact"].notna().sum() == 2
+    assert (table["reason"][2:] == "interrupted").all() and table["bound"].notna().all()
+    assert len(capsys.readouterr().err.splitlines()) == len(table)
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"n_rounds": 0}, "n_rounds=0 must be"), ({"variants": "printed"}, "variants='printed' must be one of"),
+    ({"everything": 2}, "everything=2"), ({"privacy": {"delta": 1e-5}}, "privacy='delta' must be one of"),
+    ({"privacy": 3}, "privacy=3 must be"), ({"record": [200]}, "record contains 200")])
+def test_bad_arguments_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        theory.scoreboard(PAIR, fs.FALD(0.01), **options)
+
+
+def test_instability_is_refused():
+    with pytest.raises(fs.UnstableStepSize):
+        theory.scoreboard(PAIR, fs.FALD(3.0))
+
+
+# --- which theorem is meant
+
+
+@pytest.mark.parametrize(("text", "id"), [
+    ("fa_ld.w2_bound", "fa_ld.w2_bound"), ("Theorem 4.7", "fa_ld.w2_bound"),
+    ("FA-LD theorem 4.9", "fa_ld.w2_bound"), ("4.7", "fa_ld.w2_bound"),
+    ("Lemma 4.5", "fa_ld.divergence_bound"), ("Theorem 4.4", "fa_hmc.w2_bound"),
+    ("Theorem 4.4 (one step)", "fa_hmc.one_step_bound"), ("Lemma 5", "de_sgld.gradient_bound"),
+    ("equation (61)", "privacy.simplified_client_bound"), ("Theorem 2", "stale.bias_rate"),
+    ("DE-SGLD Theorem 1 (clients)", "de_sgld.w2_clients_bound"), ("Theorem 4.10", "fa_ld.w2_bound_partial")])
+def test_theorems_by_number(text, id):
+    assert named(text).id == id
+
+
+def test_theorems_by_function_and_by_algorithm():
+    for entry in theory.theorems():
+        assert named(entry.function) is named(entry.id) is named(entry) is entry
+    assert named("w2_bound", fs.DESGLD(0.1, NETWORK)).id == "de_sgld.w2_bound"
+    assert named("w2_recursion", fs.FALD(0.1)).id == "fa_ld.w2_recursion"
+    by_number = theory.examine("Theorem 4.7", PAIR, fs.FALD(0.01), 20)
+    assert by_number.message == theory.examine(theory.fa_ld.w2_bound, PAIR, fs.FALD(0.01), 20).message
+    assert theory.worst_case.search("Theorem 4.7", budget=40).aim == "fa_ld.w2_bound"
+    assert theory.errata(theorem="Theorem 4.8") == theory.errata(theorem="fa_ld.w2_bound_decreasing") != []
+    assert theory.tuning.informative_steps("4.7", PAIR, fs.FALD(0.01)).largest < 1e-4
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("w2_bound", r"here is of de_sghmc\.w2_bound .*; give an id"),
+    ("Theorem 1", r"de_sgld\.w2_bound \(DE-SGLD Theorem 1 \(average\)\), de_sgld\.w2_clients_bound"),
+    ("fa_ld.w2_bond", "did you mean 'fa_ld.w2_bound'"), ("Theorem 9.9", "must be one of 97 ids"),
+    ("", "must be one of"), (3, "theorem=3 must be one of"), (len, "must be one of"),
+    ("theorem", "must be one of")])
+def test_theorems_that_are_not_meant(text, words):
+    with pytest.raises(ValueError, match=words):
+        named(text)

@@ -1,0 +1,271 @@
+"""Many settings in one table: the numbers are those of the functions for one, whoever computes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fedsim as fs
+import theory
+from theory.exact.federated.together import laws_together, lost, powers
+from theory.tuning import crossings
+from theory.tuning.crossings import first_within, goal_of
+
+PAIR = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+NETWORK = fs.network.complete(2)
+
+
+def rng():
+    return np.random.default_rng(5)
+
+
+def dense(n_clients, dim, **rest):
+    draws = rng()
+    roots = draws.standard_normal((n_clients, dim, dim))
+    hessians = roots @ roots.swapaxes(1, 2) / dim + np.eye(dim)
+    return fs.Quadratic(hessians, draws.standard_normal((n_clients, dim)), **rest)
+
+
+PROBLEMS = {
+    "dense": dense(5, 3),
+    "diagonal": fs.Quadratic(rng().uniform(0.5, 3.0, (4, 6)), rng().standard_normal((4, 6))),
+    "isotropic, with noise": fs.Quadratic([1.0, 3.0], [[0.0, 1.0], [1.0, 2.0]], gradient_noise=0.3),
+    "correlated noise": dense(3, 2, gradient_noise=np.array([[[2.0, 1.0], [1.0, 1.0]]] * 3)),
+    "weights": dense(3, 2, weights=[0.5, 0.3, 0.2]),
+}
+ALGORITHMS = {"FA-LD": fs.FALD(0.01, 5, temperature=2.0, shared_noise=0.3), "FA-HMC": fs.FAHMC(0.01, 3, 2),
+              "FA-HMC, own momenta": fs.FAHMC(0.01, 3, 4, shared_noise=0.0)}
+STARTS = {"origin": lambda dim: None, "point": lambda dim: np.full(dim, 2.0),
+          "Gaussian": lambda dim: fs.Gaussian(np.ones(dim), 0.5 * np.eye(dim))}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_laws_together_are_those_of_each(problem, algorithm, start):
+    problem, algorithm = PROBLEMS[problem], ALGORITHMS[algorithm]
+    start = STARTS[start](problem.dim)
+    sizes, rounds = np.array([1e-3, 0.05, 0.1]), np.array([0, 1, 2, 7, 100, 10**6])
+    laws = laws_together(problem, algorithm, sizes, start)
+    means, covs = laws.at(np.tile(rounds, (3, 1)))
+    for i, size in enumerate(sizes.tolist()):
+        law = theory.exact_law(problem, replace(algorithm, step_size=size), 10**6, start=start, record=rounds)
+        if laws.bases is None:
+            mean, cov = means[i], np.apply_along_axis(np.diag, 1, covs[i])
+            diagonal = np.einsum("rii->ri", law.cov)
+            np.testing.assert_allclose(covs[i], diagonal, rtol=1e-12, atol=1e-12)
+        else:
+            basis = laws.bases[i]
+            mean, cov = means[i] @ basis.T, basis @ covs[i] @ basis.T
+            np.testing.assert_allclose(cov, law.cov, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(mean, law.mean, rtol=0, atol=1e-12)
+
+
+def test_other_rounds_are_not_treated_together():
+    for other in (fs.FALD(0.1, participation=fs.Participation(2, False)), fs.FAHMC(0.1, 3, 2, debias="fresh"),
+                  fs.DESGLD(0.1, fs.network.complete(5)), fs.StaleSGLD(0.1, 2)):
+        assert laws_together(PROBLEMS["dense"], other, np.array([0.1])) is None
+
+
+def test_powers_by_hand():
+    changes = np.array([1e-20, -1e-20, -0.5, -1.0, -1.5, -2.5])
+    found = powers(changes[:, None], np.array([0, 1, 2, 3]))
+    expected = (1.0 + changes[:, None]) ** np.arange(4)
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+    assert powers(np.array(-1e-20), np.array(10**19)) == pytest.approx(np.exp(-0.1), rel=1e-14)
+    mixed = 1.0 + 0.5 * (1.0 + 1e-9)
+    np.testing.assert_allclose(lost(np.array([[1e-9, -1.5]]), True),
+                               [[[-2e-9 - 1e-18, mixed], [mixed, 0.75]]], rtol=1e-15)
+
+
+@pytest.mark.parametrize("max_rounds", [10**9, 5000, 300, 0])
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("problem", ["dense", "diagonal", "isotropic, with noise"])
+def test_first_rounds_are_those_of_each(problem, start, max_rounds):
+    problem, sizes = PROBLEMS[problem], np.geomspace(1e-6, 0.1, 9)
+    start = STARTS[start](problem.dim)
+    for algorithm in (fs.FALD(0.01, 5), fs.FAHMC(0.01, 3, 2)):
+        goal = goal_of(laws_together(problem, algorithm, sizes, start), problem.target())
+        for eps in (0.8, 0.1, 0.01):
+            found = crossings.crossings(goal, eps, max_rounds)
+            for size, first, never in zip(sizes.tolist(), *found, strict=True):
+                one = replace(algorithm, step_size=size)
+                expected = theory.tuning.rounds_to(problem, one, eps, start=start, max_rounds=max_rounds)
+                assert (expected if expected is not None else -1) == first, (algorithm, size, eps)
+                assert not never or (first < 0 and goal.floor()[list(sizes).index(size)] > eps)
+
+
+def test_a_dip_is_not_missed():
+    """W2 falls below eps on its way to a limit that is above it, for a few rounds only."""
+    problem = fs.Quadratic(np.array([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 4.0]]]),
+                           [[0.0, 0.0], [2.0, 3.0]])
+    algorithm = fs.FALD(0.05, 12)
+    limit = theory.stationary_law(problem, algorithm)
+    start = fs.Gaussian(3.0 * problem.target().mean - 2.0 * limit.mean, problem.target().cov)
+    law = theory.exact_law(problem, algorithm, 200, start=start)
+    w2 = law.w2()
+    eps = 0.5 * (w2.min() + w2[-1])
+    assert w2.min() < 0.8 * w2[-1] and 0 < np.flatnonzero(w2 <= eps)[0]
+    table = theory.sweep(problem, algorithm, step_size=[0.05], eps=eps, start=start)
+    assert table["rounds"].item() == np.flatnonzero(w2 <= eps)[0]
+    assert table["w2"].item() > eps
+
+
+def test_few_matrices_are_compared(monkeypatch):
+    """The function from below leaves few rounds; a slack that leaves all of them finds the same first one."""
+    goal = goal_of(laws_together(PROBLEMS["dense"], fs.FALD(0.01, 5), np.array([1e-3, 1e-2])),
+                   PROBLEMS["dense"].target())
+    asked = []
+    plain = crossings.Goal.w2
+    monkeypatch.setattr(crossings.Goal, "w2", lambda self, rounds: (asked.append(rounds.size),
+                                                                    plain(self, rounds))[1])
+    rounds = np.tile(np.arange(1, 1025), (2, 1))
+    few = first_within(goal, rounds, 0.2)
+    n_few = sum(asked)
+    monkeypatch.setattr(crossings, "ROUNDING", 1e9)
+    all_of_them = first_within(goal, rounds, 0.2)
+    assert few.tolist() == all_of_them.tolist() and few.min() > 10
+    assert n_few < 8 and sum(asked) - n_few == few.sum() + 2
+
+
+# --- the table
+
+
+def rows_of(table):
+    return table.astype(object).where(table.notna(), None).to_dict("records")
+
+
+@pytest.mark.parametrize(("algorithm", "settings"), [
+    (fs.FALD(0.1), {"step_size": [0.02, 0.1, 0.9], "local_steps": [1, 5]}),
+    (fs.FALD(0.1, participation=fs.Participation(1, True)),
+     {"step_size": [0.02, 0.1], "temperature": [0.5, 1.0]}),
+    (fs.FAHMC(0.1, 3, debias="fresh"), {"local_steps": (1, 2), "step_size": np.array([0.05, 0.2])}),
+    (fs.DESGLD(0.1, NETWORK), {"step_size": [0.05, 0.1], "mixing": {"full": NETWORK, "none": np.eye(2)}}),
+    (fs.DESGHMC(0.1, 2.0, NETWORK), {"friction": [0.5, 2.0], "step_size": [0.1, 0.2]}),
+    (fs.StaleSGLD(0.1), {"staleness": range(0, 9, 4), "step_size": [0.1]}),
+], ids=lambda one: type(one).__name__)
+def test_each_row_is_what_the_functions_for_one_say(algorithm, settings):
+    table = theory.sweep(PAIR, algorithm, eps=0.1, start=[2.0], **settings)
+    lists = {name: list(values) for name, values in settings.items()}
+    assert len(table) == np.prod([len(values) for values in lists.values()])
+    for row in rows_of(table):
+        chosen = {name: settings[name][row[name]] if isinstance(settings[name], dict) else row[name]
+                  for name in settings}
+        one = replace(algorithm, **chosen)
+        assert row["stable"] == one.stability(PAIR).stable
+        assert row["radius"] == pytest.approx(one.stability(PAIR).radius, rel=1e-12)
+        if not row["stable"]:
+            assert row["w2"] is None and row["rounds"] is None and "unstable" in row["reason"]
+            continue
+        floor = theory.stationary_law(PAIR, one).w2(one.target(PAIR))
+        first = theory.tuning.rounds_to(PAIR, one, 0.1, start=[2.0])
+        assert row["w2"] == pytest.approx(floor, rel=1e-9) and row["rounds"] == first
+        if first is None:
+            assert "limit" in row["reason"] and row["gradients"] is None
+        else:
+            assert row["reason"] == "" and row["eps"] == 0.1
+            assert row["gradients"] == one.costs(PAIR, first)["gradient_evaluations"]
+            assert row["floats"] == one.costs(PAIR, first)["floats_sent"]
+
+
+def test_the_last_setting_changes_fastest():
+    table = theory.sweep(PAIR, fs.FALD(0.1), local_steps=[1, 5], step_size=[0.02, 0.1])
+    assert list(table.columns) == ["local_steps", "step_size", "stable", "radius", "w2", "reason"]
+    assert table[["local_steps", "step_size"]].values.tolist() == [[1, 0.02], [1, 0.1], [5, 0.02], [5, 0.1]]
+
+
+def test_a_theorem_beside_the_law():
+    table = theory.sweep(PAIR, fs.FALD(0.1), step_size=[1e-3, 0.1, 0.9], theorem="Theorem 4.7")
+    for row in rows_of(table):
+        one = fs.FALD(row["step_size"])
+        bound = theory.fa_ld.w2_bound(theory.constants(PAIR, one), one, n_rounds=0)
+        assert row["bound"] == bound.floor and row["vacuous"] == bound.always_vacuous
+        assert row["bound"] >= row["w2"]
+    assert "fails step_size <= 1/(2 smoothness)" in table["reason"].iloc[-1]
+    without = theory.sweep(PAIR, fs.FALD(0.1), step_size=[0.1], theorem="Lemma B.3")
+    assert "no limit" in without["reason"].item()
+
+
+def test_what_the_algorithm_refuses_has_a_reason():
+    table = theory.sweep(PAIR, fs.DESGHMC(0.01, 2.0, NETWORK), step_size=[0.1, 0.01],
+                         friction=[2.0, 20.0])
+    assert table["stable"].tolist() == [True, None, True, True]
+    assert table["reason"].iloc[1].startswith("refused: friction=20 must be at most 1/step_size")
+
+
+def test_schedules_have_no_limit():
+    steps = {"falling": [0.1, 0.05, 0.02], "constant": 0.1}
+    table = theory.sweep(PAIR, fs.FALD(0.1), step_size=steps, eps=0.5)
+    assert "no law is left unchanged" in table["reason"].iloc[0] and table["reason"].iloc[1] == ""
+
+
+@pytest.mark.parametrize(("settings", "kind", "words"), [
+    ({"eta": [0.1]}, TypeError, r"eta=\[0.1\] is no parameter of FALD: write step_size"),
+    ({"local_step": [1]}, TypeError, "did you mean 'local_steps'"),
+    ({"step_size": [-1.0, 0.1]}, ValueError, "step_size=-1.0 must be greater than 0"),
+    ({"step_size": []}, ValueError, r"step_size=\[\] must have at least one value"),
+    ({"step_size": [0.1, 0.1]}, ValueError, "must have values that differ"),
+    ({"step_size": np.linspace(0.1, 0.2, 400), "local_steps": range(1, 400)}, ValueError, "159600 comb"),
+    ({"eps": 0.0}, ValueError, "eps=0.0 must be greater than 0"),
+    ({"theorem": "Theorem 44"}, ValueError, "theorem='Theorem 44' must be one of"),
+    ({"start": [1.0, 2.0]}, ValueError, "start"), ({"progress": 1.5}, ValueError, "progress=1.5")])
+def test_bad_settings_are_refused_before_any_work(settings, kind, words, monkeypatch):
+    monkeypatch.setattr("theory.tuning.sweeping._rows", None)
+    with pytest.raises(kind, match=words):
+        theory.sweep(PAIR, fs.FALD(0.1), **settings)
+
+
+def test_an_interruption_keeps_what_is_done(monkeypatch, capsys):
+    from theory.tuning import sweeping
+
+    plain, calls = sweeping._rows, []
+
+    def second_time(*arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return plain(*arguments)
+
+    monkeypatch.setattr(sweeping, "_rows", second_time)
+    table = theory.sweep(PAIR, fs.FALD(0.1), step_size=[0.02, 0.1], local_steps=[1, 5], progress=True)
+    assert table["local_steps"].tolist() == [1, 1] and "sweep: 1 of 2 combinations" in capsys.readouterr().err
+    calls[:] = [1]
+    with pytest.raises(KeyboardInterrupt):
+        theory.sweep(PAIR, fs.FALD(0.1), step_size=[0.02])
+
+
+# --- several algorithms
+
+
+def test_algorithms_at_equal_accuracy():
+    several = {"LD": fs.FALD(0.5), "LD 5": fs.FALD(0.5, 5), "HMC": fs.DESGHMC(0.01, 2.0, NETWORK),
+               "stale": fs.StaleSGLD(0.1, 2)}
+    table = theory.compare_algorithms(PAIR, several, 0.1, start=[2.0], n_grid=9, n_refine=1)
+    for row in rows_of(table):
+        one = several[row["algorithm"]]
+        best = theory.tuning.best_step_size(PAIR, one, 0.1, start=[2.0], n_grid=9, n_refine=1)
+        chosen = replace(one, step_size=best.step_size)
+        costs = chosen.costs(PAIR, best.n_rounds)
+        assert (row["step_size"], row["rounds"]) == (best.step_size, best.n_rounds)
+        assert (row["gradients"], row["floats"]) == (costs["gradient_evaluations"], costs["floats_sent"])
+        assert row["w2"] == theory.stationary_law(PAIR, chosen).w2(PAIR.target()) <= 0.1
+
+
+def test_names_and_reasons_of_algorithms():
+    same = fs.FALD(0.1, 5)
+    several = [fs.FALD(0.1), same, same, fs.FAHMC(0.1, 2)]
+    table = theory.compare_algorithms(PAIR, several, 0.1, n_grid=5, n_refine=0)
+    assert table["algorithm"].tolist() == ["FALD(local_steps=1)", "FALD(local_steps=5) (1)",
+                                           "FALD(local_steps=5) (2)", "FAHMC"]
+    table = theory.compare_algorithms(PAIR, [fs.FALD(0.1)], 1e-9, n_grid=5, n_refine=0)
+    assert table["rounds"].isna().all() and table["reason"].item() == "no step size tried reaches eps=1e-09"
+
+
+@pytest.mark.parametrize(("algorithms", "words"), [
+    ([], r"algorithms=\[\] must have at least one"), (3, "algorithms=3 must be a sequence"),
+    ([fs.FALD(0.1), fs.FALD(0.1, temperature=2.0)], "all must sample the same target"), ([3], "algorithm=3")])
+def test_bad_algorithms_are_refused(algorithms, words):
+    with pytest.raises(ValueError, match=words):
+        theory.compare_algorithms(PAIR, algorithms, 0.1)

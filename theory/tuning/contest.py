@@ -1,0 +1,110 @@
+"""compare_algorithms: what each algorithm costs to the same accuracy, each at its best step size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedsim.interfaces import Algorithm, Problem, validate_sizes
+from fedsim.settings.validation import positive, shown
+
+from ..exact import stationary_law
+from .best import best_step_size, with_step
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mapping[str, Algorithm],
+                       eps: float, *, start: Any = None, **search: Any) -> pd.DataFrame:
+    """Exact rounds, gradients and floats to W2 <= `eps`, of each algorithm at its best step size.
+
+    Parameters
+    ----------
+    problem : Problem
+    algorithms : sequence of algorithms, or mapping name -> algorithm
+        Their step sizes are replaced by those with the fewest rounds; all else stays as it is. To choose
+        among numbers of local steps, name each: ``{"K=1": fs.FALD(0.1), "K=5": fs.FALD(0.1, 5)}``.
+    eps : float
+        In the problem's units.
+    start : optional
+        The same for all, as for `theory.exact_law`.
+    **search
+        Passed to `theory.tuning.best_step_size`, as n_grid, max_rounds, keep_momentum.
+
+    Returns
+    -------
+    DataFrame
+        One row per algorithm, in their order, with columns algorithm, step_size (the best found), rounds,
+        gradients (evaluations of clients' gradients in one run), floats (sent in one run), w2 (of the
+        stationary law at this step size), reason (why numbers are missing, or "").
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; for algorithms that sample different targets.
+
+    Source: none; the exact side of the papers' tables of complexities.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> table = theory.compare_algorithms(problem, [fs.FALD(0.1), fs.FAHMC(0.1, 5)], eps=0.05)
+    >>> table[["algorithm", "rounds", "gradients"]].values.tolist()
+    [['FALD', 14, 28], ['FAHMC', 1, 10]]
+    """
+    import pandas as pd
+
+    listed = algorithms if isinstance(algorithms, Mapping) else _named(algorithms)
+    if not listed:
+        raise ValueError(f"algorithms={shown(algorithms)} must have at least one")
+    goal, target = positive("eps", eps), None
+    for name, one in listed.items():
+        validate_sizes(problem, one, start)
+        if target is not None and one.temperature != target:
+            raise ValueError(f"algorithms[{name!r}] has temperature={one.temperature:g}, another {target:g}: "
+                             "all must sample the same target")
+        target = one.temperature
+    rows = [{"algorithm": name, **_row(problem, one, goal, start, search)} for name, one in listed.items()]
+    table = pd.DataFrame(rows)
+    return table.astype({name: "Int64" for name in ("rounds", "gradients", "floats")})
+
+
+def _named(algorithms: Any) -> dict[str, Any]:
+    """By class, and where that is not enough by the parameters in which they differ."""
+    try:
+        given = list(algorithms)
+    except TypeError:
+        raise ValueError(f"algorithms={shown(algorithms)} must be a sequence of algorithms, or a mapping "
+                         "name -> algorithm") from None
+    names = [_name(one, [other for other in given if type(other) is type(one)]) for one in given]
+    return {name if names.count(name) == 1 else f"{name} ({place})": one
+            for place, (name, one) in enumerate(zip(names, given, strict=True))}
+
+
+def _name(algorithm: Any, alike: list[Any]) -> str:
+    """The class, with the parameters in which those `alike` differ; all their step sizes are replaced."""
+    known = [one.name for one in fields(algorithm)] if is_dataclass(algorithm) else []
+    told = [{name: shown(vars(one)[name]) for name in known if name != "step_size"} for one in alike]
+    own = {name: shown(vars(algorithm)[name]) for name in known}
+    words = ", ".join(f"{name}={own[name]}" for name in told[0] if len({one[name] for one in told}) > 1)
+    return type(algorithm).__name__ + (f"({words})" if words else "")
+
+
+def _row(problem: Any, algorithm: Any, eps: float, start: Any, search: Mapping[str, Any]) -> dict[str, Any]:
+    row: dict[str, Any] = {"step_size": np.nan, "rounds": None, "gradients": None, "floats": None,
+                           "w2": np.nan, "reason": ""}
+    try:
+        best = best_step_size(problem, algorithm, eps, start=start, **search)
+    except ValueError as refusal:
+        return row | {"reason": str(refusal)}
+    if best is None:
+        return row | {"reason": f"no step size tried reaches eps={eps:g}"}
+    chosen = with_step(algorithm, best.step_size, search.get("keep_momentum", False))
+    spent = chosen.costs(problem, best.n_rounds)
+    return row | {"step_size": best.step_size, "rounds": best.n_rounds,
+                  "gradients": round(spent["gradient_evaluations"]), "floats": round(spent["floats_sent"]),
+                  "w2": stationary_law(problem, chosen).w2(chosen.target(problem))}

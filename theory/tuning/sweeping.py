@@ -1,0 +1,284 @@
+"""sweep: the exact laws of many settings of an algorithm, in one tidy table."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedsim.hints import meant
+from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
+from fedsim.settings.validation import one_of, positive, shown, whole
+from fedsim.stability.search import gaps_to_one, radius_of
+
+from ..crossing import rounds_to
+from ..exact import stationary_law
+from ..exact.federated.together import laws_together
+from ..facts import constants
+from ..registry import Theorem, named
+from .crossings import crossings, goal_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST = 100_000
+"""Settings in a table."""
+TOGETHER = 200
+"""Step sizes treated at a time."""
+COSTS = {"gradients": "gradient_evaluations", "floats": "floats_sent"}
+Row = dict[str, Any]
+
+
+def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, start: Any = None,
+          max_rounds: int = 10**9, theorem: Any = None, progress: bool = False,
+          **settings: Any) -> pd.DataFrame:
+    """Exact laws for every combination of settings: stability, distance of the limit, rounds to an accuracy.
+
+    Parameters
+    ----------
+    problem, algorithm, start
+        As for `theory.exact_law`; what is not varied stays as the algorithm has it.
+    eps : float, optional
+        W2 to be reached, in the problem's units.
+    max_rounds : int
+        Look no further for it.
+    theorem : str, Theorem or callable, optional
+        As for `theory.examine`: one with a limit, which is put beside the exact one.
+    progress : bool
+        A line for every combination of what is varied besides the step size, on the error stream. Ctrl-C
+        ends with the rows that are done.
+    **settings : sequences, or mappings name -> value
+        What is varied, by the algorithm's own names, as ``step_size=[0.01, 0.02]``; a single value is fixed.
+        Of a mapping the names stand in the table, as of ``mixing={"ring": fs.network.ring(10)}``.
+
+    Returns
+    -------
+    DataFrame
+        One row per combination, the last setting changing fastest, with a column for each setting and
+
+        stable : True, False, or None for what the algorithm refuses
+        radius : float
+            Of the round map, see `fedsim.stability`: below 1 where stable.
+        w2 : float
+            Of the stationary law to the target: the error that more rounds do not remove. NaN where there
+            is no such law.
+        eps, rounds, gradients, floats
+            With `eps`: the first round at which W2 is at most that, as `theory.tuning.rounds_to` finds it
+            (NA where there is none), and what one run costs up to it.
+        bound, vacuous
+            With `theorem`: the limit of its bound, and whether that is not below the distance at the start.
+        reason : str
+            Why a number is missing, "" where none is.
+
+    Raises
+    ------
+    TypeError
+        For what is no parameter of the algorithm.
+    ValueError
+        Naming argument, value and condition; for values that no combination allows.
+
+    Rounds of all clients with a constant step size are treated together, for many step sizes at once; other
+    settings one by one.
+
+    Source: none; the exact side of the papers' grids.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    >>> table = theory.sweep(problem, fs.FALD(0.1), step_size=[0.02, 0.1], local_steps=[1, 5], eps=0.05)
+    >>> table[["step_size", "local_steps", "rounds"]].values.tolist()
+    [[0.02, 1, 67], [0.02, 5, 16], [0.1, 1, 14], [0.1, 5, <NA>]]
+    >>> table["reason"].iloc[-1]
+    'W2 stays above eps: its limit is 0.115'
+    """
+    import pandas as pd
+
+    validate_sizes(problem, algorithm, start)
+    goal = None if eps is None else positive("eps", eps)
+    limit = whole("max_rounds", max_rounds, 0, 2**53)
+    one_of("progress", progress, (True, False))
+    entry = None if theorem is None else named(theorem, algorithm)
+    varied = {name: _values(algorithm, name, value) for name, value in settings.items()}
+    count = int(np.prod([len(values) for values in varied.values()], dtype=float))
+    if count > MOST:
+        raise ValueError(f"settings of {count} combinations must have at most {MOST}; vary less at a time")
+    made = [_made(algorithm, varied, labels) for labels in itertools.product(*varied.values())]
+    _refuse_hopeless(varied, made)
+    rows: dict[int, Row] = {}
+    begun = time.monotonic()
+    groups = _groups(list(varied), made)
+    try:
+        for done, members in enumerate(groups, 1):
+            some = [(place, made[place][1]) for place in members]
+            for (place, one), row in zip(some, _rows(problem, [one for _, one in some], goal, start, limit),
+                                         strict=True):
+                beside = {} if entry is None else _limit(entry, problem, one, start)
+                rows[place] = {**made[place][0], **row, **beside, "reason": "; ".join(
+                    filter(None, (row["reason"], beside.get("reason", ""))))}
+            if progress:
+                print(f"sweep: {done} of {len(groups)} combinations, {time.monotonic() - begun:.0f} s",
+                      file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+    table = pd.DataFrame([rows[place] for place in sorted(rows)])
+    for name in ({"rounds", *COSTS} if goal is not None else ()):
+        table[name] = table[name].astype("Int64")
+    return table
+
+
+def _values(algorithm: Any, name: str, value: Any) -> dict[Any, Any]:
+    """What is varied: label -> value."""
+    known = [one.name for one in fields(algorithm)] if is_dataclass(algorithm) else []
+    kind = type(algorithm)
+    if name not in known:
+        told = getattr(kind, "_called", {}).get(name, "")
+        end = f": write {told}" if told else meant(name, known) or f", which has {', '.join(known)}"
+        raise TypeError(f"{name}={shown(value)} is no parameter of {kind.__name__}{end}")
+    if isinstance(value, Mapping):
+        found = dict(value)
+    else:
+        several = isinstance(value, (list, tuple, range)) or (
+            isinstance(value, Iterable) and not isinstance(value, str) and getattr(value, "ndim", 1) == 1)
+        listed = list(value) if several else [value]
+        plain = [one.item() if isinstance(one, np.generic) else one for one in listed]
+        found = {one if isinstance(one, (bool, int, float, str, type(None))) else shown(one): one
+                 for one in plain}
+        if len(found) < len(listed):
+            raise ValueError(f"{name}={shown(value)} must have values that differ, or names for them: "
+                             f"{name}={{'first': ..., 'second': ...}}")
+    if not found:
+        raise ValueError(f"{name}={shown(value)} must have at least one value")
+    return found
+
+
+def _made(algorithm: Any, varied: Mapping[str, dict[Any, Any]], labels: tuple[Any, ...]) -> tuple[Row, Any]:
+    """The columns of a combination, and the algorithm; or its refusal."""
+    columns = dict(zip(varied, labels, strict=True))
+    try:
+        return columns, replace(algorithm, **{name: varied[name][label] for name, label in columns.items()})
+    except ValueError as refusal:
+        return columns, refusal
+
+
+def _refuse_hopeless(varied: Mapping[str, dict[Any, Any]], made: list[tuple[Row, Any]]) -> None:
+    """Raise the refusal of a value that no combination allows."""
+    for name, values in varied.items():
+        for label in values:
+            those = [one for columns, one in made if columns[name] == label]
+            if those and all(isinstance(one, ValueError) for one in those):
+                raise those[0]
+
+
+def _groups(names: list[str], made: list[tuple[Row, Any]]) -> list[list[int]]:
+    """Places that differ in the step size alone."""
+    groups: dict[Any, list[int]] = {}
+    for place, (columns, _) in enumerate(made):
+        key = tuple(repr(columns[name]) for name in names if name != "step_size")
+        groups.setdefault(key, []).append(place)
+    return [members[i:i + TOGETHER] for members in groups.values() for i in range(0, len(members), TOGETHER)]
+
+
+def _rows(problem: Any, algorithms: list[Any], eps: float | None, start: Any, limit: int) -> list[Row]:
+    """What is found of algorithms that differ in the step size alone; of a refusal its words."""
+    rows: list[Row] = [{} for _ in algorithms]
+    alike = [place for place, one in enumerate(algorithms)
+             if not isinstance(one, ValueError) and one.schedule.is_constant]
+    if alike:
+        for place, row in zip(alike, _together(problem, [algorithms[i] for i in alike], eps, start, limit),
+                              strict=False):
+            rows[place] = row
+    for place, one in enumerate(algorithms):
+        if isinstance(one, ValueError):
+            rows[place] = _nothing(f"refused: {one}")
+        elif not rows[place]:
+            rows[place] = _alone(problem, one, eps, start, limit)
+        if eps is not None:
+            found = rows[place].pop("rounds")
+            spent = {} if found is None else one.costs(problem, found)
+            rows[place] |= {"eps": eps, "rounds": found,
+                            **{name: round(spent[key]) if spent else None for name, key in COSTS.items()}}
+        else:
+            rows[place].pop("rounds")
+    return rows
+
+
+def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any, limit: int) -> list[Row]:
+    """All in one go, or nothing where these algorithms have no such laws."""
+    sizes = np.array([one.schedule.largest for one in algorithms])
+    start_of(problem, algorithms[0], start)
+    try:
+        laws = laws_together(problem, algorithms[0], sizes, start)
+    except ValueError:  # each has its own words for it
+        return []
+    if laws is None:
+        return []
+    gaps = gaps_to_one(laws.changes).min(axis=1)
+    good = np.flatnonzero((gaps > 0.0) & np.isfinite(laws.covs).reshape(len(sizes), -1).all(axis=1))
+    rows: list[Row] = [{} if gap > 0.0 else _unstable(radius_of(float(gap))) for gap in gaps]
+    if not len(good):
+        return rows
+    goal = goal_of(laws.of(good), algorithms[0].target(problem))
+    found = None if eps is None else crossings(goal, eps, limit)
+    for i, (place, floor) in enumerate(zip(good.tolist(), goal.floor().tolist(), strict=True)):
+        first = -1 if found is None else int(found.rounds[i])
+        rows[place] = {"stable": True, "radius": radius_of(float(gaps[place])), "w2": floor,
+                       "rounds": None if first < 0 else first,
+                       "reason": "" if eps is None or first >= 0 else _why(floor, eps, limit)}
+    return rows
+
+
+def _alone(problem: Any, algorithm: Any, eps: float | None, start: Any, limit: int) -> Row:
+    """One by one, by the functions that a user would call."""
+    try:
+        radius = float(algorithm._radius(problem))
+        if not algorithm._is_stable(problem):
+            return _unstable(radius)
+    except ValueError as refusal:
+        return _nothing(str(refusal))
+    row = _nothing("") | {"stable": True, "radius": radius}
+    try:
+        row["w2"] = float(stationary_law(problem, algorithm).w2(algorithm.target(problem)))
+        if eps is not None:
+            row["rounds"] = rounds_to(problem, algorithm, eps, start=start, max_rounds=limit)
+            if row["rounds"] is None:
+                row["reason"] = _why(row["w2"], eps, limit)
+    except ValueError as refusal:
+        row["reason"] = str(refusal)
+    return row
+
+
+def _nothing(reason: str) -> Row:
+    return {"stable": None, "radius": np.nan, "w2": np.nan, "rounds": None, "reason": reason}
+
+
+def _unstable(radius: float) -> Row:
+    words = f"unstable: the round map has radius {radius:.6g}"
+    return _nothing(words) | {"stable": False, "radius": radius}
+
+
+def _why(floor: float, eps: float, limit: int) -> str:
+    if floor > eps:
+        return f"W2 stays above eps: its limit is {floor:.3g}"
+    return f"W2 is above eps up to max_rounds={limit}"
+
+
+def _limit(entry: Theorem, problem: Any, algorithm: Any, start: Any) -> Row:
+    """The limit of a theorem's bound."""
+    nothing: Row = {"bound": np.nan, "vacuous": None}
+    if isinstance(algorithm, ValueError):
+        return nothing
+    try:
+        entry.require(algorithm, problem)
+        bound = entry.function(constants(problem, algorithm, start), algorithm, n_rounds=0)
+    except ValueError as refusal:
+        return nothing | {"reason": f"{entry.id}: {refusal}"}
+    if bound.floor is None:
+        return nothing | {"reason": f"{entry.id} has no limit"}
+    words = "" if bound.hypotheses_hold else f"{entry.id}: fails {'; '.join(bound.violated)}"
+    return {"bound": bound.floor, "vacuous": bound.always_vacuous, "reason": words}

@@ -113,9 +113,9 @@ def test_large_problems_are_not_begun(monkeypatch):
     roots = draws.standard_normal((100, 20, 20))
     problem = fs.Quadratic(roots @ roots.swapaxes(1, 2) / 20 + np.eye(20), draws.standard_normal((100, 20)))
     monkeypatch.setattr("theory.fa_hmc.coupling._update", None)
-    with pytest.raises(ValueError, match="would take about 1e.13 operations, more than the limit"):
+    with pytest.raises(ValueError, match=r"would take about 1e\+13 operations, more than the limit"):
         theory.fa_hmc.coupling_law(problem, fs.FAHMC(0.05, 3, 2), 200)
-    with pytest.raises(ValueError, match="would take about 9e.13 operations"):
+    with pytest.raises(ValueError, match=r"would take about 9e\+13 operations"):
         theory.de_sgld.coupling(problem, fs.DESGLD(0.01, fs.network.ring(100)), 100, alpha=0.01)
 
 

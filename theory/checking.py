@@ -146,8 +146,8 @@ def verdict_on(bound: Bound, measured: Measured, note: str, same: bool) -> Verdi
     if not len(rounds):
         own, theirs = (f"{few[0]}..{few[-1]}" if len(few) else "none"
                        for few in (bound.rounds, measured.rounds))
-        raise ValueError(f"rounds of the bound ({bound.index}s {own}) and of the law ({theirs}) must have one "
-                         "in common; ask for other n_rounds or record")
+        raise ValueError(f"rounds of the bound ({bound.index}s {own}) and of the law ({theirs}) must have "
+                         "one in common; ask for other n_rounds or record")
     value = measured.value[of_law]
     low, high = (value if end is None else end[of_law] for end in (measured.low, measured.high))
     slack = measured.rounding * max(measured.scale, float(np.abs(value).max()))

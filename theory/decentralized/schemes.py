@@ -141,7 +141,10 @@ def _checked(problem: Any, algorithm: Any, n_rounds: Any, alpha: Any, beta: Any,
     if velocities is not None:
         velocities = array("velocities", velocities, 1, 2)
         shape("velocities", velocities, (problem.n_clients, problem.dim)[2 - velocities.ndim:])
-    return whole("n_rounds", n_rounds, 0, MOST_ROUNDS), positive("alpha", alpha), float(beta), velocities
+    count, size = whole("n_rounds", n_rounds, 0, MOST_ROUNDS), 3 * problem.n_clients * problem.dim
+    refuse_work(4.0 * count * size**3, f"n_rounds={n_rounds} of the coupling of {problem.n_clients} clients at "
+                f"dimension {problem.dim}", "ask for fewer rounds, clients or dimensions")
+    return count, positive("alpha", alpha), float(beta), velocities
 
 
 def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, alpha: float,
@@ -188,8 +191,6 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
     x, before, u = slice(0, size), slice(size, 2 * size), slice(2 * size, 3 * size)
     apart, lag = slice(3 * size, 3 * size + d), slice(3 * size + d, 3 * size + 2 * d)
     total = 3 * size + 2 * d
-    refuse_work(4.0 * n_rounds * total**3, f"n_rounds={n_rounds} of the coupling of {N} clients at "
-                f"dimension {d}", "ask for fewer rounds, clients or dimensions")
     M, c = np.zeros((total, total)), np.zeros(total)
     M[u, u], M[u, x], c[u] = beta * np.eye(size), -alpha * A, alpha * pull.ravel()
     M[x], c[x] = M[u], c[u]

@@ -142,8 +142,8 @@ def _checked(problem: Any, algorithm: Any, n_rounds: Any, alpha: Any, beta: Any,
         velocities = array("velocities", velocities, 1, 2)
         shape("velocities", velocities, (problem.n_clients, problem.dim)[2 - velocities.ndim:])
     count, size = whole("n_rounds", n_rounds, 0, MOST_ROUNDS), 3 * problem.n_clients * problem.dim
-    refuse_work(4.0 * count * size**3, f"n_rounds={n_rounds} of the coupling of {problem.n_clients} clients at "
-                f"dimension {problem.dim}", "ask for fewer rounds, clients or dimensions")
+    refuse_work(4.0 * count * size**3, f"n_rounds={n_rounds} of the coupling of {problem.n_clients} clients "
+                f"at dimension {problem.dim}", "ask for fewer rounds, clients or dimensions")
     return count, positive("alpha", alpha), float(beta), velocities
 
 

@@ -31,7 +31,8 @@ def figures() -> dict[str, Figure]:
         for info in pkgutil.iter_modules(paper.__path__):
             module = importlib.import_module(f"{paper.__name__}.{info.name}")
             own = {info.name: module} if hasattr(module, "TITLE") else getattr(module, "FIGURES", {})
-            known |= {f"{begins}_{name}": Figure(f"{begins}_{name}", one) for name, one in own.items()}
+            known |= {f"{begins}_{name}": Figure(f"{begins}_{name}", one, module.__name__)
+                      for name, one in own.items()}
     return {name: known[name] for name in sorted(known, key=natural_order)}
 
 

@@ -172,9 +172,11 @@ class Figure:
         Rows that amplify rounding: `--check` compares those rows alone with this absolute tolerance.
     unstable : bool
         Has it runs beyond stability, on which a verdict may be undecided on one processor alone?
+    source : str
+        Name of the Python module that says what it is; "" where it is made by hand.
     """
 
-    def __init__(self, id: str, module: Any) -> None:
+    def __init__(self, id: str, module: Any, source: str = "") -> None:
         for name, kind in REQUIRED.items():
             if not isinstance(getattr(module, name, None), kind):  # type: ignore[arg-type]
                 raise ValueError(f"figure {id} must define {name} "
@@ -186,7 +188,7 @@ class Figure:
         missing = [scale for scale in SCALES if scale not in module.COST]
         if missing:
             raise ValueError(f"COST of figure {id} has no entry for {', '.join(missing)}")
-        self.id, self.module = id, module
+        self.id, self.module, self.source = id, module, source
         self.title: str = module.TITLE
         self.paper: str = module.PAPER
         self.shows: str = module.SHOWS

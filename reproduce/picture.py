@@ -25,15 +25,19 @@ FORMATS: Mapping[str, Mapping[str, Any]] = {
 """Formats, and the metadata that would change from run to run or from version to version."""
 SALT = "fedsim"
 """Of the names inside an SVG, which are random without it."""
+SHOWN = ("png", "svg")
+"""Formats that are always made: the gallery shows them."""
+THUMB = 320
+"""Width of the small picture of the gallery's index, in pixels."""
 
 
 def formats_of(text: str) -> list[str]:
-    """The formats that `--format` names, PNG always among them: the gallery shows it."""
+    """The formats that `--format` names, and always those of `SHOWN`."""
     names = [name.strip().lower().lstrip(".") for name in text.split(",")]
     for name in names:
         if name not in FORMATS:
             raise BadInput(f"--format {text}: {name!r} must be {choice(name, FORMATS)}")
-    return list(dict.fromkeys(["png", *names]))
+    return list(dict.fromkeys([*SHOWN, *names]))
 
 
 def style_of(name: str | None) -> dict[str, Any]:
@@ -84,7 +88,7 @@ def verdict_line(result: Mapping[str, Any]) -> str:
     return ";  ".join([f"{result['scale']} scale", *parts])
 
 
-def pictures(figure: Figure, tables: Tables, result: Mapping[str, Any], formats: Sequence[str] = ("png",),
+def pictures(figure: Figure, tables: Tables, result: Mapping[str, Any], formats: Sequence[str] = SHOWN,
              style: Mapping[str, Any] | None = None) -> dict[str, bytes]:
     """The picture in each format, with its name above and the verdicts of its `result` below.
 
@@ -99,8 +103,9 @@ def pictures(figure: Figure, tables: Tables, result: Mapping[str, Any], formats:
             room = max(30, int(9 * drawing.get_size_inches()[0]))  # letters in a line of bold type
             name = "\n".join([name, *textwrap.wrap(result["changed"]["said"], room)])
         plot.sign(drawing, name, verdict_line(result))
-        for kind in formats:
+        small = THUMB / float(drawing.get_size_inches()[0])
+        for ending, kind, dpi in [*((kind, kind, "figure") for kind in formats), ("thumb.png", "png", small)]:
             file = io.BytesIO()
-            drawing.savefig(file, format=kind, metadata=dict(FORMATS[kind]))
-            made[f"{figure.id}.{kind}"] = file.getvalue()
+            drawing.savefig(file, format=kind, dpi=dpi, metadata=dict(FORMATS[kind]))
+            made[f"{figure.id}.{ending}"] = file.getvalue()
     return made

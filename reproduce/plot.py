@@ -18,6 +18,10 @@ from fedsim.laws.drawing import BAND, BOUND, COLOURS, EXACT, FLOOR, GREY, bound,
 __all__ = ["BAND", "BOUND", "COLOURS", "EXACT", "FLOOR", "GREY", "bound", "exact", "floor", "legend_below",
            "once", "panels", "replicas", "room", "sign", "style"]
 
+WIDEST = 12.5
+"""Inches, of 96 pixels on a page: what is drawn at 9 points is then read at 9 points."""
+
+
 @contextmanager
 def style() -> Iterator[None]:
     """Inside it, everything is drawn in the house style."""
@@ -27,8 +31,11 @@ def style() -> Iterator[None]:
 
 def panels(n_columns: int, width: float = 5.2, height: float = 4.2, n_rows: int = 1,
            **options: Any) -> tuple[Drawing, np.ndarray]:
-    """A drawing with a row (or rows) of panels, laid out without overlap. Axes have shape (rows, columns)."""
-    drawing = Drawing(figsize=(width * n_columns, height * n_rows), layout="constrained")
+    """A drawing with a row (or rows) of panels, laid out without overlap. Axes have shape (rows, columns).
+
+    It is at most `WIDEST` inches wide: pages show it at this size.
+    """
+    drawing = Drawing(figsize=(min(width * n_columns, WIDEST), height * n_rows), layout="constrained")
     return drawing, drawing.subplots(n_rows, n_columns, squeeze=False, **options)
 
 

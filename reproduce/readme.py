@@ -17,18 +17,15 @@ from typing import Any
 
 from theory import worst_case
 
-from . import store, worst_cases
+from . import headlines, store, worst_cases
 from .coverage import NOT_REPRODUCED
 from .discovery import natural_order
-from .verdicts import CLAIM_WORDS, FAIL, FINDING_WORDS, MISPRINT, PASS, counted, total
+from .verdicts import CLAIM_WORDS, FINDING_WORDS, counted, total
 
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "tests" / "benchmarks" / "results.csv"
 """Written by `make bench`: one row a contestant, the header is the table's."""
 SHOWN = ("i", "iv", "de", "de-minibatch", "stale")
-PAPERS = {"bounds": "Across the papers", "fa_ld": "FA-LD", "privacy": "FA-LD", "fa_hmc": "FA-HMC",
-          "de": "DE-SGLD and DE-SGHMC", "stale": "Stale gradients"}
-"""The papers by the beginning of their figures' ids."""
 BEFORE_NUMBER = r"^(ours, for )?(FA-LD|FA-HMC|DE-SG\w+|Stale gradients) (figures? )?"
 
 
@@ -64,29 +61,14 @@ def figure_table(folder: Path = store.FOLDER) -> str:
     return markdown(["figure", "shows", "command", "claims of the paper", "findings of ours"], rows)
 
 
-def headline(verdicts: Sequence[str], findings: Sequence[str] = ()) -> str:
-    """What became of the paper's claims about a figure.
-
-    >>> headline(["PASS", "PASS"]), headline(["PASS", "FAIL"])
-    ('reproduced: 2 PASS', 'partly: 1 PASS, 1 FAIL')
-    >>> headline([], ["HOLDS"]), headline([])
-    ('findings of ours only', 'nothing to judge')
-    """
-    kinds = set(verdicts)
-    word = ("findings of ours only" if findings and not kinds else "nothing to judge" if not kinds else
-            "reproduced" if kinds == {PASS} else "partly" if PASS in kinds else
-            "contradicted as printed" if kinds & {FAIL, MISPRINT} else "undecided")
-    return f"{word}: {counted(verdicts)}" if kinds else word
-
-
 def headline_table(folder: Path = store.FOLDER) -> str:
     """One line a figure, by paper."""
-    rows: dict[str, list[list[str]]] = {paper: [] for paper in PAPERS.values()}
+    rows: dict[str, list[list[str]]] = {paper: [] for paper in (*headlines.PAPERS.values(), headlines.OTHERS)}
     for record in records(folder):
-        paper = next(name for begins, name in PAPERS.items() if record["id"].startswith(begins))
+        paper = headlines.paper_of(record["id"])
         number = re.sub(BEFORE_NUMBER, "", record["paper"])
         rows[paper].append([number, f"[{record['title']}](figures/{record['id']}.png)", f"`{record['id']}`",
-                            headline(*([item["verdict"] for item in record[kind]]
+                            headlines.headline(*([item["verdict"] for item in record[kind]]
                                        for kind in ("claims", "findings")))])
     return markdown(["figure", "shows", "id", "claims of the paper"], [
         line for paper, lines in rows.items() if lines for line in [[f"**{paper}**", "", "", ""], *lines]])

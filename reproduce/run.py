@@ -18,7 +18,7 @@ from . import store
 from .changes import Changes, judged, options
 from .discovery import figures
 from .figure import NOT_TESTABLE, Figure, Tables, clear_note
-from .picture import pictures, verdict_line as verdict_line
+from .picture import SHOWN, pictures, verdict_line as verdict_line
 from .verdicts import OPEN
 
 
@@ -52,7 +52,7 @@ class Wish:
     """
 
     changes: Changes = field(default_factory=dict)
-    formats: Sequence[str] = ("png",)
+    formats: Sequence[str] = SHOWN
     style: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -63,9 +63,8 @@ def publish(figure: Figure, tables: Tables, scale: str, folder: Path, with_csv: 
     written = store.from_csv(text)  # so that --draw sees exactly what was drawn and judged here
     result = record(figure, written, scale, files_read, wish.changes)
     files: dict[str, str | bytes] = {f"{figure.id}.csv": text} if with_csv else {}
-    made: dict[str, str | bytes] = dict(pictures(figure, written, result, wish.formats, wish.style))
-    png = f"{figure.id}.png"
-    made[png] = kept_picture(made[png], folder / png)  # type: ignore[arg-type]
+    made = kept_pictures(pictures(figure, written, result, wish.formats, wish.style), f"{figure.id}.png",
+                         folder)
     store.publish(folder, {**files, f"{figure.id}.json": store.to_json(result), **made})
     return result
 
@@ -88,13 +87,14 @@ def kept(figure: Figure, text: str, folder: Path) -> str:
     return old if same and not store.differences(stored, fresh, figure.loose) else text
 
 
-def kept_picture(new: bytes, path: Path) -> bytes:
-    """The stored picture if no pixel differs by more than one level of 255, else the new one."""
-    if not path.exists():
-        return new
-    one, other = image.imread(io.BytesIO(new)), image.imread(path)
+def kept_pictures(made: Mapping[str, bytes], png: str, folder: Path) -> dict[str, str | bytes]:
+    """The stored pictures if no pixel of the PNG differs by more than one level of 255, else the new ones."""
+    if not (folder / png).exists():
+        return {**made}
+    one, other = image.imread(io.BytesIO(made[png])), image.imread(folder / png)
     same = one.shape == other.shape and bool((np.abs(one - other) < 1.5 / 255.0).all())
-    return path.read_bytes() if same else new
+    return {name: (folder / name).read_bytes() if same and (folder / name).exists() else new
+            for name, new in made.items()}
 
 
 def computed(figure: Figure, scale: str, given: Mapping[str, Path] | None = None,

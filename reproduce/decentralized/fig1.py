@@ -82,7 +82,7 @@ def _gaps(p: Any) -> pd.DataFrame:
 
 def draw(tables: Tables) -> Drawing:
     """Three networks above, eigenvalues and gaps below."""
-    drawing = Drawing(figsize=(13.2, 9.6), layout="constrained")
+    drawing = Drawing(figsize=(plot.WIDEST, 9.6), layout="constrained")
     grid = drawing.add_gridspec(2, 6, height_ratios=[1.0, 1.05], hspace=0.12)
     for column, (letter, name) in enumerate(zip("abc", de.NETWORKS, strict=True)):
         _network(drawing.add_subplot(grid[0, 2 * column:2 * column + 2]), tables, letter, name)
@@ -99,7 +99,7 @@ def _network(ax: Axes, tables: Tables, letter: str, name: str) -> None:
     ax.add_collection(LineCollection(lines, colors=network.colour, linewidths=0.9, alpha=0.75))
     ax.plot(nodes["x"], nodes["y"], "o", color=network.colour, markersize=17, markeredgecolor="white")
     for number, (x, y) in enumerate(place, start=1):
-        ax.text(x, y, str(number), color="white", ha="center", va="center", fontsize=8.5, fontweight="bold")
+        ax.text(x, y, str(number), color="white", ha="center", va="center", fontsize=9, fontweight="bold")
     own = float(links[links["first"] == links["second"]]["weight"].iloc[0])
     link = f"each link {apart['weight'].iloc[0]:.3g}" if len(apart) else "no link"
     ax.set(title=f"({letter}) {network.title}", xticks=[], yticks=[],

@@ -88,7 +88,7 @@ def _draw_speeds(ax: Axes, tables: Tables) -> None:
         plot.exact(ax, speeds[f"{column}_settles"], speeds[column], colour, f"exact moments, {name}",
                    marker=marker, markersize=5)
     for i, row in enumerate(speeds.to_dict("records")):
-        ax.annotate(f"{row['step_size']:g}", (row["average_settles"], row["average"]), fontsize=8,
+        ax.annotate(f"{row['step_size']:g}", (row["average_settles"], row["average"]), fontsize=9,
                     textcoords="offset points", xytext=(5, 4) if i % 2 else (-5, -11),
                     ha="left" if i % 2 else "right")
     for column, (_, colour, marker) in batches.VIEWS.items():

@@ -29,7 +29,7 @@ def wide(table: pd.DataFrame, column: str, columns: str | list[str] = "network")
 def draw(tables: Tables, method: str, other: str = "",
          last: Callable[[Axes, Tables], None] | None = None) -> Drawing:
     """Accuracy on three networks; below, differences on all data sets, W2, and what `last` draws."""
-    drawing = Drawing(figsize=(15.6, 10.2), layout="constrained")
+    drawing = Drawing(figsize=(plot.WIDEST, 10.2), layout="constrained")
     axes = drawing.subplot_mosaic([list("aabbcc"), list("ddeeff" if last else "dddeee")])
     curves = tables["curves"]
     bottom = float((curves["mean"] - curves["sd"].where(curves["method"] == "this", 0.0)).min()) - 0.005

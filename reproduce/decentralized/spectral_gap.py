@@ -96,7 +96,7 @@ def _by_gap(ax: Axes, table: pd.DataFrame, every: pd.DataFrame, column: str) -> 
                 linestyle="none" if alone or family == graphs.RANDOM else "-", linewidth=1.0)
         if alone:
             for x, y, name in zip(one["gap"], one[column], one["network"], strict=True):
-                ax.annotate(name, (x, y), fontsize=8.5, xytext=(0, 7 if name == "star" else -12),
+                ax.annotate(name, (x, y), fontsize=9, xytext=(0, 7 if name == "star" else -12),
                             textcoords="offset points", ha="center")
     _bound(ax, table.sort_values("gap"), "gap", f"{column}_bound", words)
     ax.axhline(float(table["start"].iloc[0]), color=plot.COLOURS[4], linestyle="-.", linewidth=1.1,

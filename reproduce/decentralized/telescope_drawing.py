@@ -28,7 +28,7 @@ def names_of(tables: Tables) -> list[str]:
 def draw(tables: Tables) -> Drawing:
     """A block for each source of data."""
     names = names_of(tables)
-    drawing = Drawing(figsize=(15.6, 13.0 * len(names)), layout="constrained")
+    drawing = Drawing(figsize=(plot.WIDEST, 13.0 * len(names)), layout="constrained")
     blocks = drawing.subfigures(len(names), 1, squeeze=False)[:, 0]
     for number, (block, name) in enumerate(zip(blocks, names, strict=True)):
         own = {key: among(table, source=name) for key, table in tables.items()}

@@ -68,9 +68,9 @@ def compute(scale: str, files: Mapping[str, Path]) -> Tables:
 
 
 def draw(tables: Tables) -> Drawing:
-    """Figure 3 above, figure 4 below, each in both readings; on the right what the rounds cost."""
-    drawing, axes = plot.panels(5, 4.2, 4.3, n_rows=4)
-    for row, (part, reading) in zip(axes, product(PARTS, READINGS), strict=True):
+    """Figure 3 above, figure 4 below, each in both readings; after the scores what the rounds cost."""
+    drawing, axes = plot.panels(3, 4.2, 4.3, n_rows=8)
+    for row, (part, reading) in zip(axes.reshape(4, 6), product(PARTS, READINGS), strict=True):
         name, number = PARTS[part]
         own, title = images.part_of(part, reading), f"figure {number}, T as in {reading.capitalize()}"
         for ax, score in zip(row, SCORES, strict=False):
@@ -78,6 +78,7 @@ def draw(tables: Tables) -> Drawing:
             plot.legend_below(ax, 2)
         shown.against_gradients(row[4], tables, own, name, f"ours: {title}")
         plot.legend_below(row[4], 2)
+        row[5].set_axis_off()
     facts = tables["facts"].iloc[0]
     drawing.suptitle(f"{facts['data']}, 10 clients, parts drawn at random, shared momentum; means and "
                      "standard deviations of runs")

@@ -127,7 +127,7 @@ def draw_short(ax: Axes, short: pd.DataFrame) -> None:
         ax.plot([place + 0.12] * 2, [low[place], high[place]], color="#000000", linewidth=2.5,
                 solid_capstyle="butt", label="geometric mean, intervals of 99% together")
     ax.axhline(1.0, color="#000000", linewidth=0.8)
-    ax.set_xticks(range(table.shape[1]), [str(name).replace(": ", "\n") for name in table], fontsize=8.5)
+    ax.set_xticks(range(table.shape[1]), [str(name).replace(": ", "\n") for name in table], fontsize=9)
     ax.set(yscale="log", xlabel="short chains", ylabel="simulated error / surrogate's",
            title="simulated logistic regression", xlim=(-0.6, table.shape[1] - 0.4))
     least, most = np.exp(table.to_numpy().min()), np.exp(table.to_numpy().max())

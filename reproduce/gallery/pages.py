@@ -1,0 +1,127 @@
+"""Every page of the gallery, as text."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pandas as pd
+
+import theory
+
+from .. import headlines, store
+from ..coverage import NOT_REPRODUCED
+from ..discovery import figures
+from ..verdicts import CLAIM_WORDS, FINDING_WORDS, total
+from .uses import ALGORITHMS, used
+
+HERE = Path(__file__).parent / "templates"
+ROOT = Path(__file__).resolve().parents[2]
+CLASSES = {"PASS": "pass", "FAIL": "fail", "MISPRINT": "mend", "HOLDS": "pass", "DOES NOT HOLD": "mend",
+           headlines.REPRODUCED: "pass", headlines.PARTLY: "mend", headlines.CONTRADICTED: "fail",
+           "holds": "pass", "violated": "fail"}
+"""How a verdict is coloured, besides its word; others are grey."""
+PER_INCH = 96.0 / 140.0
+"""Pixels of a page for a pixel of a PNG: pictures are shown at the size that they are drawn for."""
+Context = dict[str, Any]
+
+
+def size_of(path: Path) -> tuple[int, int]:
+    """Width and height at which a PNG is shown, from its header."""
+    with path.open("rb") as file:
+        width, height = struct.unpack(">II", file.read(24)[16:])
+    return round(width * PER_INCH), round(height * PER_INCH)
+
+
+def entry_of(folder: Path, record: Mapping[str, Any]) -> Context:
+    """What pages say of a stored figure besides its record."""
+    id, home = record["id"], figures()[record["id"]].source
+    theorems, algorithms = used(home)
+    verdicts, findings = ([item["verdict"] for item in record[kind]] for kind in ("claims", "findings"))
+    png, svg = folder / f"{id}.png", folder / f"{id}.svg"
+    thumb = folder / f"{id}.thumb.png"
+    source = f"{home.replace('.', '/')}.py" if home else ""
+    return {**record, "group": headlines.paper_of(id), "source": source, "up": _up(folder),
+            "theorems": theorems, "algorithms": algorithms,
+            "word": headlines.word(verdicts, findings), "sentence": headlines.sentence(record),
+            "verdicts": list(dict.fromkeys(verdicts + findings)),
+            "size": size_of(png) if png.exists() else None,
+            "picture": svg.name if svg.exists() else png.name, "seen": seen(record),
+            "thumb": thumb.name if thumb.exists() else png.name,
+            "errata": [one for id in theorems for one in (*theory.errata(theorem=id),
+                                                          *theory.remarks(theorem=id))]}
+
+
+def _up(folder: Path) -> str:
+    """The way from a folder to the checkout that has the sources; "" for a folder elsewhere."""
+    return os.path.relpath(ROOT, folder) if folder.resolve().is_relative_to(ROOT) else ""
+
+
+def seen(record: Mapping[str, Any]) -> str:
+    """A picture in words: what it shows, and the numbers that decide its first sentences."""
+    judged = [item["why"] for kind in ("claims", "findings") for item in record[kind]][:2]
+    return " ".join([record["shows"], *judged])
+
+
+@cache
+def _papers() -> list[tuple[str, str, str]]:
+    """The papers' names here and in the catalogue, their references and keys."""
+    names: dict[str, dict[str, None]] = {}
+    for entry in theory.theorems():
+        names.setdefault(entry.key, {})[entry.paper] = None
+    return [(", ".join(called), theory.cite(key), key) for key, called in names.items() if key]
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Templates, which refuse names that they are not given."""
+    made = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True,
+                              lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+                              keep_trailing_newline=True)
+    made.filters["json"] = json.dumps
+    made.globals |= {"classes": CLASSES}
+    return made
+
+
+def _table(path: Path) -> pd.DataFrame | None:
+    return pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else None
+
+
+def worst_cases(folder: Path) -> Sequence[Mapping[str, Any]]:
+    """The stored worst cases, as far as a reader wants them."""
+    path = folder / "worst_cases.json"
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return [{"theorem": one["aim"], "variant": one["variant"], "objective": one["objective"],
+             "value": float.fromhex(one["value"]), "clients": one["problem_class"]["n_clients"],
+             "dimensions": one["problem_class"]["dim"]} for one in stored.values()]
+
+
+def pages(folder: Path, scale: str) -> dict[str, str]:
+    """File names of the pages, and their text."""
+    stored = (store.load_record(folder, name) for name in figures())
+    entries = [entry_of(folder, record) for record in stored if record is not None]
+    headings = dict.fromkeys((*headlines.PAPERS.values(), headlines.OTHERS))
+    groups = {name: [one for one in entries if one["group"] == name] for name in headings}
+    board = _table(folder / "scoreboard.csv")
+    shared: Context = {
+        "scale": scale, "entries": entries, "groups": {name: some for name, some in groups.items() if some},
+        "words": {**CLAIM_WORDS, **FINDING_WORDS}, "kinds": headlines.WORDS, "papers": _papers(),
+        "algorithms": tuple(ALGORITHMS.values()), "board": board,
+        "claims": total(item for one in entries for item in one["claims"]),
+        "findings": total(item for one in entries for item in one["findings"]),
+        "unjudged": sum(len(one["unjudged"]) for one in entries), "missing": NOT_REPRODUCED,
+        "errata": theory.errata(), "remarks": theory.remarks(), "worst": worst_cases(folder)}
+    made = {f"{name}.html": environment().get_template(f"{name}.html.j2").render(shared, page=name)
+            for name in ("index", "scoreboard", "errata", "worst_cases", "missing")}
+    one_figure = environment().get_template("figure.html.j2")
+    for place, one in enumerate(entries):
+        beside = {"before": entries[place - 1] if place else None,
+                  "after": entries[place + 1] if place + 1 < len(entries) else None}
+        made[f"{one['id']}.html"] = one_figure.render(shared, page=one["id"], r=one, **beside)
+    return made | {name: (HERE / name).read_text(encoding="utf-8") for name in ("gallery.css", "gallery.js")}

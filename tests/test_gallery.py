@@ -1,0 +1,148 @@
+"""The gallery: every link leads somewhere beside it, every picture is in words, every claim has an anchor."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import theory
+from reproduce import gallery, headlines, store
+from reproduce.discovery import figures
+from reproduce.gallery import uses
+from reproduce.gallery.pages import size_of
+
+PAGES = gallery.pages(store.FOLDER, "quick")
+HTML = {name: text for name, text in PAGES.items() if name.endswith(".html")}
+RECORDS = {name: store.load_record(store.FOLDER, name) for name in figures()}
+
+
+class Reader(HTMLParser):
+    """Ids, links, pictures and the tags that are open."""
+
+    VOID = ("meta", "link", "img", "input", "br")
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links, self.pictures, self.open, self.headings, self.cards = [], [], [], [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        known = dict(attrs)
+        if "id" in known:
+            self.ids.append(known["id"])
+        self.links += [known[name] for name in ("href", "src") if name in known]
+        if tag == "img":
+            self.pictures.append(known)
+        if tag == "article" and known.get("class") == "card":
+            self.cards.append(known)
+        if re.fullmatch(r"h\d", tag):
+            self.headings.append(int(tag[1]))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes something else"
+
+
+READ = {name: Reader(text) for name, text in HTML.items()}
+
+
+@pytest.mark.parametrize("name", HTML)
+def test_a_page_is_whole(name):
+    page = READ[name]
+    assert not page.open and len(page.ids) == len(set(page.ids))
+    assert page.headings[0] == 1 and page.headings.count(1) == 1
+    assert all(later <= before + 1 for before, later in zip(page.headings, page.headings[1:], strict=False))
+    assert '<html lang="en">' in HTML[name] and 'name="viewport"' in HTML[name]
+
+
+@pytest.mark.parametrize("name", HTML)
+def test_every_link_leads_to_a_file_beside_it_or_a_source(name):
+    for link in READ[name].links:
+        file, _, anchor = link.partition("#")
+        assert "://" not in link and not link.startswith(("/", "//", "data:", "javascript:"))
+        if file and file not in PAGES:
+            assert (store.FOLDER / file).is_file(), link
+        if anchor:
+            assert anchor in READ[file or name].ids, link
+    assert "http" not in HTML[name] and str(store.FOLDER) not in HTML[name]
+
+
+def test_scripts_and_styles_ask_for_nothing_else():
+    for name in ("gallery.js", "gallery.css"):
+        assert not re.search(r"http|url\(|import|fetch|XMLHttp", PAGES[name])
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_the_page_of_a_figure_says_all_that_is_stored(name):
+    text, page, record = HTML[f"{name}.html"], READ[f"{name}.html"], RECORDS[name]
+    for item in record["claims"] + record["findings"] + record["unjudged"]:
+        assert page.ids.count(item["name"]) == 1
+    assert text.count("The authors' answer: ") == len(record["claims"])
+    (picture,) = page.pictures
+    assert picture["src"] == f"{name}.svg" and (int(picture["width"]), int(picture["height"])) == size_of(
+        store.FOLDER / f"{name}.png")
+    assert int(picture["width"]) <= 1200  # nine points are nine points
+    words = [item["why"] for item in (record["claims"] + record["findings"])[:2]]
+    assert picture["alt"] == " ".join([record["shows"], *words])
+    assert all(f"<code>{item['name']}</code>" in text for item in record["parameters"])
+    assert record["command"] in text
+    assert all(f"{name}.{ending}" in page.links for ending in ("png", "csv", "json"))
+
+
+def test_the_index_has_a_card_for_every_figure():
+    page = READ["index.html"]
+    assert len(page.cards) == len(RECORDS) == len(page.pictures)
+    for name, record in RECORDS.items():
+        verdicts, findings = ([item["verdict"] for item in record[kind]] for kind in ("claims", "findings"))
+        theirs = "ours" if record["paper"].startswith("ours") else "theirs"
+        cards = [card for card in page.cards if card["data-whose"] == theirs
+                 and card["data-paper"] == headlines.paper_of(name)
+                 and card["data-outcome"] == headlines.word(verdicts, findings)
+                 and card["data-verdict"] == "|".join(dict.fromkeys(verdicts + findings))]
+        assert cards and f"{name}.html" in page.links
+    assert all(picture["src"].endswith(".thumb.png") for picture in page.pictures)
+
+
+@pytest.mark.parametrize(("verdicts", "findings", "words"), [
+    (["PASS"], [], "The claim of the paper passes."),
+    (["PASS", "PASS"], ["HOLDS"], "All 2 claims of the paper pass."),
+    (["PASS", "FAIL", "MISPRINT"], [], "1 of the paper's 3 claims passes; 1 FAIL, 1 MISPRINT."),
+    (["FAIL"], [], "The paper's claim: 1 FAIL."),
+    (["NOT TESTABLE", "OUTSIDE"], [], "The paper's 2 claims can be neither"),
+    ([], ["HOLDS", "OPEN"], "1 HOLDS, 1 OPEN."),
+    ([], [], "A drawing.")])
+def test_headlines(verdicts, findings, words):
+    said = {"claims": verdicts, "findings": findings}
+    record = {kind: [{"verdict": one} for one in some] for kind, some in said.items()}
+    assert words in headlines.sentence(record)
+
+
+def test_what_a_figure_uses_is_read_from_its_source():
+    theorems, algorithms = uses.used(figures()["fa_ld_fig1b"].source)
+    assert "fa_ld.w2_bound" in theorems and algorithms == ("FA-LD",)
+    assert set(uses.used(figures()["de_fig3"].source)[1]) >= {"DE-SGHMC"}
+    assert uses.used("") == ((), ())
+    assert all(set(uses.used(one.source)[0]) <= {entry.id for entry in theory.theorems()}
+               for one in figures().values())
+
+
+def test_errata_remarks_and_worst_cases_are_all_there():
+    page = READ["errata.html"]
+    assert set(page.ids) >= {one.id for one in (*theory.errata(), *theory.remarks())}
+    stored = json.loads((store.FOLDER / "worst_cases.json").read_text(encoding="utf-8"))
+    assert HTML["worst_cases.html"].count("<tr>") == len(stored) + 1
+
+
+def test_a_folder_elsewhere_has_no_links_to_sources(tmp_path):
+    for name in ("csv", "json", "png", "svg", "thumb.png"):
+        (tmp_path / f"de_fig1.{name}").write_bytes((store.FOLDER / f"de_fig1.{name}").read_bytes())
+    gallery.write(tmp_path, "quick")
+    text = (tmp_path / "de_fig1.html").read_text(encoding="utf-8")
+    assert "<code>reproduce/decentralized/fig1.py</code>" in text and ".py\">" not in text
+    assert str(Path(tmp_path)) not in text

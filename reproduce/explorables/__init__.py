@@ -1,7 +1,7 @@
 """Pages whose sliders move an exact law: local steps, gossip, staleness.
 
 Each page is one file that needs no network: it computes with laws.js, whose formulas
-`tests/test_explorables.py` compares with `theory`, and draws what its own script says with plots.js and page.js.
+`tests/test_explorables.py` compares with `theory`, and draws with plots.js and page.js what its own script says.
 """
 
 from __future__ import annotations

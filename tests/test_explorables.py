@@ -200,7 +200,8 @@ def test_no_setting_shows_what_is_no_number(name):
 
 
 LINES = {
-    "local_steps": ["", "#local_steps=1", "#step_size=1.5&rounds=30", "#shared_noise=0.35&ratio=7", "#rounds=0"],
+    "local_steps": ["", "#local_steps=1", "#step_size=1.5&rounds=30", "#shared_noise=0.35&ratio=7",
+                    "#rounds=0"],
     "gossip": ["", "#graph=grid&agents=6&ratio=3", "#graph=star&agents=5&step_size=0.4",
                "#step_size=1.2&agents=9"],
     "staleness": ["", "#staleness=0", "#staleness=15&rounds=200", "#curvature=4&step_size=0.02"],

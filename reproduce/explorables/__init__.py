@@ -1,7 +1,7 @@
 """Pages whose sliders move an exact law: local steps, gossip, staleness.
 
-Each page is one file that needs no network: it computes with laws.js, whose formulas
-`tests/test_explorables.py` compares with `theory`, and draws with plots.js and page.js what its own script says.
+Each page is one file that needs no network: it computes with laws.js, whose formulas tests compare with
+`theory`, and draws with plots.js and page.js what its own script says.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
 
 import theory
 
@@ -17,9 +16,9 @@ FOLDER = Path(__file__).parent
 NAMES = ("local_steps", "gossip", "staleness")
 
 
-def _source(name: str) -> Markup:
-    """A script or style of this folder, as it is."""
-    return Markup((FOLDER / name).read_text(encoding="ascii"))
+def _source(name: str) -> str:
+    """A script or style of this folder."""
+    return (FOLDER / name).read_text(encoding="ascii")
 
 
 def pages() -> dict[str, str]:

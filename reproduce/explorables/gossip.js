@@ -5,7 +5,7 @@ const Gossip = (() => {
   const node = typeof module !== "undefined";
   const law = node ? require("./laws.js") : Laws;
   const plots = node ? require("./plots.js") : Plots;
-  const { show } = plots;
+  const { show, count } = plots;
   const START = 3;
   const LAST = 300;
 
@@ -33,12 +33,13 @@ const Gossip = (() => {
   function sentence(settings, m) {
     const gap = `The ${settings.graph} of ${settings.agents} agents has spectral gap ${show(m.net.gap)}`;
     if (!m.stable) {
-      return `Unstable: the step size ${show(settings.stepSize)} is not below the limit ${show(m.limit, 4)} of this graph. The agents drive each other apart and never settle. ${gap}.`;
+      return `Unstable: the step size ${show(settings.stepSize)} is not below the limit ${show(m.limit, 4)} of this graph. The agents drive each other apart and never settle. ${
+        m.n < settings.rounds ? `Iteration ${m.n} is the last one in range, and is shown. ` : ""}${gap}.`;
     }
     const [average, agents] = [m.stationary.w2, m.stationaryAgentW2];
     const how = agents > 1.02 * average ? `the agents stay ${show(agents / average)} times as far from it as their average`
       : "the agents are about as near as their average";
-    return `${gap}. After ${m.n} iterations the average is at distance W2 = ${show(m.now.w2)} from the target, a single agent at ${
+    return `${gap}. After ${count(m.n, "iteration")} the average is at distance W2 = ${show(m.now.w2)} from the target, the agents are at ${
       show(m.now.agentW2)} in the mean. At the end these are ${show(average)} and ${show(agents)}: ${how}.`;
   }
 
@@ -56,11 +57,15 @@ const Gossip = (() => {
     ];
   }
 
+  function isPath(graph, agents) {
+    return graph === "path" || (graph === "grid" && law.gridSides(agents)[0] === 1);
+  }
+
   function places(graph, agents) {
     const all = [...Array(agents).keys()];
-    if (graph === "path") return all.map((i) => ({ x: i / (agents - 1), y: 0.5 }));
+    const [rows, columns] = law.gridSides(agents);
+    if (isPath(graph, agents)) return all.map((i) => ({ x: i / (agents - 1), y: 0.4 + 0.2 * (i % 2) }));
     if (graph === "grid") {
-      const [rows, columns] = law.gridSides(agents);
       const step = 1 / Math.max(rows - 1, columns - 1, 1);
       return all.map((i) => ({
         x: 0.5 + ((i % columns) - (columns - 1) / 2) * step,
@@ -77,8 +82,8 @@ const Gossip = (() => {
   function network(settings, m) {
     const flattest = Math.min(...m.curvatures);
     return {
-      id: "network", title: `The ${settings.graph}: spectral gap ${show(m.net.gap)} (wider links weigh more${
-        settings.ratio > 1 ? "; dark agents are the steep ones" : ""})`,
+      id: "network", stretched: isPath(settings.graph, settings.agents), title: `The ${settings.graph}: spectral gap ${show(m.net.gap)} (wider links weigh more${
+        settings.ratio > 1 ? "; filled agents are the steep ones" : ""})`,
       nodes: places(settings.graph, settings.agents).map((place, i) => ({
         ...place, label: i + 1, steep: m.curvatures[i] > flattest,
       })),
@@ -90,8 +95,8 @@ const Gossip = (() => {
     const [from, to] = [-4, 4];
     const least = Math.sqrt(m.target.variance * 2 * Math.PI);
     return {
-      id: "densities", title: `Density of the target, of the average and of every agent after ${m.n} iterations`,
-      x: { label: "x", from, to }, y: { from: 0, to: 1.4 / least },
+      id: "densities", title: `Density of the target, of the average and of every agent after ${count(m.n, "iteration")}`,
+      x: { label: "x", from, to }, y: { label: "density", from: 0, to: 1.4 / least },
       items: [
         plots.density(m.target, from, to, "target", "target", true),
         ...m.now.agents.map((one, i) => plots.density(one, from, to, "agent", i ? "" : "agents")),
@@ -114,8 +119,8 @@ const Gossip = (() => {
         { kind: "line", xs: rounds, ys: w2, style: "law", name: "the average" },
         { kind: "line", xs: rounds, ys: agentW2, style: "agents", name: "the agents, in the mean" },
         ...ends.map((y, i) => ({ kind: "level", y, style: "end", name: i ? "" : "where they end" })),
-        { kind: "mark", shape: "circle", x: m.n, y: m.now.w2, style: "law", name: "average now" },
         { kind: "mark", shape: "square", x: m.n, y: m.now.agentW2, style: "agents", name: "agents now" },
+        { kind: "mark", shape: "circle", x: m.n, y: m.now.w2, style: "law", name: "average now" },
         ...(m.stable ? [] : [{ kind: "text", x: LAST / 2, y: 0.02, text: "unstable" }]),
       ],
     };

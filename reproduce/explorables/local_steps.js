@@ -5,19 +5,19 @@ const LocalSteps = (() => {
   const node = typeof module !== "undefined";
   const law = node ? require("./laws.js") : Laws;
   const plots = node ? require("./plots.js") : Plots;
-  const { show } = plots;
+  const { show, count } = plots;
   const START = 4;
+  const LAST = 100;
   const KS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 75, 100];
 
   const sliders = [
-    { name: "stepSize", label: "step size", values: plots.nice(0.005, 2.5), value: 0.05 },
+    { name: "stepSize", label: "step size", values: plots.nice(0.005, 2.5), value: 0.02 },
     { name: "localSteps", label: "local steps K", values: KS, value: 10 },
     { name: "distance", label: "heterogeneity: distance of the minimizers", values: plots.range(0, 8, 0.5), value: 5 },
     { name: "ratio", label: "ratio of the curvatures", values: [1, 1.2, 1.5, 2, 3, 4, 5, 7, 10], value: 4 },
     { name: "sharedNoise", label: "shared noise s (share of the variance)", values: plots.range(0, 1, 0.05), value: 0 },
-    { name: "rounds", label: "rounds", values: plots.range(0, 200), value: 12 },
+    { name: "rounds", label: "rounds", values: plots.range(0, LAST), value: 8 },
   ];
-  const LAST = 200;
 
   // Curves reach to the last round; `n` is the round shown, or the last one within range before it.
   function model(settings) {
@@ -37,7 +37,8 @@ const LocalSteps = (() => {
   function sentence(settings, m) {
     if (!m.stable) {
       return `Unstable: the step size ${show(settings.stepSize)} is not below the limit ${show(m.limit, 4)} for K = ${
-        settings.localSteps}. The law never settles${m.radius > 1 ? ": every round multiplies it by more than one" : ""}.`;
+        settings.localSteps}. The law never settles${m.radius > 1 ? `: a round multiplies deviations by ${show(m.radius)}` : ""}.${
+        m.n < settings.rounds ? ` Round ${m.n} is the last one in range, and is shown.` : ""}`;
     }
     const { stationary: end, target, now } = m;
     const bias = Math.abs(end.mean - target.mean);
@@ -46,7 +47,7 @@ const LocalSteps = (() => {
       : bias < 1e-12 ? "an error of the spread alone; the mean is right"
         : bias > spread ? "mostly a bias of the mean, from clients that drift to their own minimizers"
           : "mostly an error of the spread";
-    return `After ${m.n} rounds of ${settings.localSteps} local steps the average iterate is at distance W2 = ${
+    return `After ${count(m.n, "round")} of ${count(settings.localSteps, "local step")} the average iterate is at distance W2 = ${
       show(now.w2)} from the target. It ends at ${show(end.w2)}, ${cause}; the stationary variance is ${
       show(end.variance / target.variance)} times the target's.`;
   }
@@ -54,7 +55,7 @@ const LocalSteps = (() => {
   function numbers(settings, m) {
     const { now, target, stationary: end } = m;
     return [
-      [`W2 after ${m.n} rounds`, show(now.w2, 4)],
+      [`W2 after ${count(m.n, "round")}`, show(now.w2, 4)],
       ["W2 at the end (floor)", end ? show(end.w2, 4) : "none: unstable"],
       ["bias of the mean, now", show(now.mean - target.mean, 4)],
       ["bias of the mean, at the end", end ? show(end.mean - target.mean, 4) : "none: unstable"],
@@ -68,12 +69,12 @@ const LocalSteps = (() => {
   function densities(m) {
     const [from, to] = [-7, 7];
     return {
-      id: "densities", title: `Density of the target and of the average iterate after ${m.n} rounds`,
-      x: { label: "x", from, to }, y: { from: 0, to: 0.8 },
+      id: "densities", title: `Density of the target and of the average iterate after ${count(m.n, "round")}`,
+      x: { label: "x", from, to }, y: { label: "density", from: 0, to: 0.8 },
       items: [
         plots.density(m.target, from, to, "target", "target", true),
+        plots.density(m.now, from, to, "law", `law after ${count(m.n, "round")}`),
         ...(m.stationary ? [plots.density(m.stationary, from, to, "end", "law at the end")] : []),
-        plots.density(m.now, from, to, "law", `law after ${m.n} rounds`),
         ...m.minimizers.map((x, c) => ({
           kind: "mark", shape: "triangle", x, y: 0, style: "soft", name: c ? "" : "the clients' minimizers",
         })),
@@ -106,7 +107,7 @@ const LocalSteps = (() => {
         ...(m.stationary ? [{
           kind: "mark", shape: "square", x: settings.localSteps, y: m.stationary.w2, style: "end", name: "this K",
         }] : []),
-        ...(seen.length ? [] : [{ kind: "text", x: 10, y: 0.3, text: "unstable for every K" }]),
+        ...(m.stable ? [] : [{ kind: "text", x: 10, y: 0.3, text: "unstable at this K" }]),
       ],
     };
   }

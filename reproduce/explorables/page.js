@@ -49,7 +49,7 @@ const Page = (() => {
     let playing = 0;
     makeControls(page);
     by("pictures").innerHTML = page.pictures(settings, page.model(settings)).map(({ id }) => `<figure id="${id}">`
-      + "<figcaption></figcaption><div class=\"drawing\"></div><div class=\"legend\"></div></figure>").join("");
+      + "<figcaption></figcaption><div class=\"drawing\"></div><div class=\"legend\"></div></figure>").join("") + "<dl id=\"numbers\"></dl>";
 
     function drawAll() {
       for (const picture of page.pictures(settings, model)) {
@@ -89,7 +89,7 @@ const Page = (() => {
     function stop() {
       window.clearInterval(playing);
       playing = 0;
-      by("play").textContent = "Play the rounds";
+      by("play").textContent = "Play";
     }
 
     function play() {

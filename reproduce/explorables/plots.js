@@ -1,7 +1,7 @@
 "use strict";
 // Pictures as SVG text. A picture is data: axes and items, or a network; nothing here touches the document.
 
-const MARGIN = { left: 66, right: 16, top: 12, bottom: 54 };
+const MARGIN = { left: 66, right: 16, top: 30, bottom: 54 };
 
 // A number in few digits; what is no finite number is said in words.
 function show(value, digits = 3) {
@@ -12,6 +12,11 @@ function show(value, digits = 3) {
   if (size >= 1e5 || size < 1e-4) return value.toExponential(digits - 1).replace("e+", "e").replace(/\.0+e/, "e");
   const text = value.toPrecision(Math.max(digits, Math.ceil(Math.log10(size))));
   return text.includes("e") ? String(Number(text)) : text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+}
+
+// "1 round", "2 rounds"
+function count(number, word) {
+  return `${number} ${word}${number === 1 ? "" : "s"}`;
 }
 
 function linearTicks(from, to, room) {
@@ -48,7 +53,7 @@ function trace(xs, ys, x, y, box) {
     const [px, py] = [x.at(value), y.at(ys[i])];
     if (ys[i] === null || Number.isNaN(py)) { pen = "M"; return; }
     const held = Math.min(Math.max(py, box.top - 200), box.bottom + 200);
-    text += `${pen}${px.toFixed(1)} ${held.toFixed(1)}`;
+    text += `${pen}${px.toFixed(1)} ${held.toFixed(1)}${pen === "M" ? "h0" : ""}`; // h0: a lone point is a dot
     pen = "L";
   });
   return text;
@@ -89,7 +94,7 @@ function drawPlot(picture, width, height) {
   const box = {
     left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom,
   };
-  const x = axis(picture.x, box.left, box.right, width / 95);
+  const x = axis(picture.x, box.left, box.right, width / 70);
   const y = axis(picture.y, box.bottom, box.top, height / 60);
   const frame = [
     ...x.ticks.map((value) => `<path class="grid" d="M${x.at(value)} ${box.top}V${box.bottom}"/>`
@@ -97,6 +102,7 @@ function drawPlot(picture, width, height) {
     ...y.ticks.map((value) => `<path class="grid" d="M${box.left} ${y.at(value)}H${box.right}"/>`
       + `<text x="${box.left - 8}" y="${y.at(value) + 6}" text-anchor="end">${show(value)}</text>`),
     `<text class="name" x="${(box.left + box.right) / 2}" y="${height - 8}" text-anchor="middle">${picture.x.label}</text>`,
+    `<text class="name" x="0" y="16">${picture.y.label}</text>`,
   ];
   const lines = picture.items.filter((item) => item.kind !== "mark").map((item) => drawItem(item, x, y, box));
   const marks = picture.items.filter((item) => item.kind === "mark").map((item) => drawItem(item, x, y, box));
@@ -106,15 +112,13 @@ function drawPlot(picture, width, height) {
     + `<path class="frame" d="M${box.left} ${box.top}V${box.bottom}H${box.right}"/>${marks.join("")}`;
 }
 
-// Nodes in the unit square with their degree of grey; the width of a link is its weight.
-function drawNetwork({ nodes, links }, width, height) {
-  const size = Math.min(width - 60, height - 60);
-  const at = nodes.map(({ x, y }) => [width / 2 + (x - 0.5) * size, height / 2 + (y - 0.5) * size]);
-  const drawn = links.map(({ from, to, weight, bend }) => {
-    const [[x1, y1], [x2, y2]] = [at[from], at[to]];
-    const path = bend ? `Q${(x1 + x2) / 2} ${(y1 + y2) / 2 - bend * size} ${x2} ${y2}` : `L${x2} ${y2}`;
-    return `<path class="link" stroke-width="${(1 + 14 * weight).toFixed(1)}" d="M${x1} ${y1}${path}"/>`;
-  });
+// Nodes in the unit square, which may be stretched to the width; the width of a link is its weight.
+function drawNetwork({ nodes, links, stretched }, width, height) {
+  const size = Math.min(width, height) - 60;
+  const across = stretched ? width - 40 : size;
+  const at = nodes.map(({ x, y }) => [width / 2 + (x - 0.5) * across, height / 2 + (y - 0.5) * size]);
+  const drawn = links.map(({ from, to, weight }) => `<path class="link" stroke-width="${(1 + 14 * weight).toFixed(1)}"`
+    + ` d="M${at[from].join(" ")}L${at[to].join(" ")}"/>`);
   const radius = Math.max(13, Math.min(22, size / (2 * nodes.length)));
   const dots = nodes.map(({ label, steep }, i) => `<circle class="node${steep ? " steep" : ""}" cx="${at[i][0]}" cy="${at[i][1]}" r="${radius}"/>`
     + `<text class="node-name${steep ? " steep" : ""}" x="${at[i][0]}" y="${at[i][1] + 6}" text-anchor="middle">${label}</text>`);
@@ -170,5 +174,5 @@ function range(from, to, step = 1) {
   return [...Array(Math.round((to - from) / step) + 1).keys()].map((i) => Number((from + i * step).toFixed(9)));
 }
 
-const Plots = { show, draw, legend, density, decades, nice, range };
+const Plots = { show, count, draw, legend, density, decades, nice, range };
 if (typeof module !== "undefined") module.exports = Plots;

@@ -5,7 +5,7 @@ const Staleness = (() => {
   const node = typeof module !== "undefined";
   const law = node ? require("./laws.js") : Laws;
   const plots = node ? require("./plots.js") : Plots;
-  const { show } = plots;
+  const { show, count } = plots;
   const START = 4;
   const LAST = 400;
   const OLDEST = 40;
@@ -28,21 +28,22 @@ const Staleness = (() => {
   function sentence(settings, m) {
     const { stepSize, staleness } = settings;
     if (!m.stable) {
-      return `Unstable: with gradients that are ${staleness} iterations old the step size ${show(stepSize)} is not below the limit ${
-        show(m.limit, 4)}. The law ${staleness ? "swings with growing size" : "grows"} and never settles.`;
+      return `Unstable: with gradients that are ${count(staleness, "iteration")} old the step size ${show(stepSize)} is not below the limit ${
+        show(m.limit, 4)}. The law ${staleness ? "swings with growing size" : "grows"} and never settles.${
+        m.n < settings.rounds ? ` Iteration ${m.n} is the last one in range, and is shown.` : ""}`;
     }
     const ratio = m.stationary.variance / m.target.variance;
     const share = stepSize / m.limit;
     const where = share > 0.9 ? "at the edge of the cliff" : share > 0.5 ? "on the slope to the cliff" : "far from the cliff";
-    return `With gradients that are ${staleness} iterations old the step size ${show(stepSize)} is ${
+    return `With gradients that are ${count(staleness, "iteration")} old the step size ${show(stepSize)} is ${
       show(100 * share)} % of the limit, ${where}: the stationary variance is ${show(ratio)} times the target's. After ${
-      m.n} iterations W2 = ${show(m.now.w2)}; it ends at ${show(m.stationary.w2)}.`;
+      count(m.n, "iteration")} W2 = ${show(m.now.w2)}; it ends at ${show(m.stationary.w2)}.`;
   }
 
   function numbers(settings, m) {
     const end = m.stationary;
     return [
-      [`W2 after ${m.n} iterations`, show(m.now.w2, 4)],
+      [`W2 after ${count(m.n, "iteration")}`, show(m.now.w2, 4)],
       ["W2 at the end (floor)", end ? show(end.w2, 4) : "none: unstable"],
       ["bias of the mean, now", show(m.now.mean - m.target.mean, 4)],
       ["variance / target's, now", show(m.now.variance / m.target.variance, 4)],
@@ -56,14 +57,14 @@ const Staleness = (() => {
     const taus = plots.range(0, OLDEST);
     return {
       id: "limits", title: "Largest stable step size against staleness",
-      x: { label: "staleness", from: 0, to: OLDEST }, y: { from: 0.005, to: 10, log: true },
+      x: { label: "staleness", from: 0, to: OLDEST }, y: { label: "step size h", from: 0.005, to: 10, log: true },
       items: [
         {
           kind: "line", xs: taus, ys: taus.map((tau) => law.stalenessLimit(tau, settings.curvature)), style: "end",
           name: "limit of the step size h",
         },
         { kind: "text", x: OLDEST * 0.75, y: 1.5, text: "unstable" },
-        { kind: "text", x: OLDEST * 0.12, y: 0.012, text: "stable" },
+        { kind: "text", x: OLDEST * 0.2, y: 0.012, text: "stable" },
         {
           kind: "mark", shape: m.stable ? "circle" : "square", x: settings.staleness, y: settings.stepSize,
           style: m.stable ? "law" : "alarm", name: `this step size, ${m.stable ? "stable" : "unstable"}`,
@@ -84,7 +85,7 @@ const Staleness = (() => {
     const { curvature, staleness: tau } = settings;
     return {
       id: "cliff", title: "Stationary variance over the target's, against the step size",
-      x: { label: "step size h", from: 0.005, to: 10, log: true }, y: { from: 0.5, to: 100, log: true },
+      x: { label: "step size h", from: 0.005, to: 10, log: true }, y: { label: "ratio", from: 0.5, to: 100, log: true },
       items: [
         { kind: "level", y: 1, style: "thin", name: "target" },
         ...(tau ? [{ kind: "line", ...cliffOf(0, curvature), style: "agents", name: "fresh gradients" }] : []),
@@ -114,12 +115,12 @@ const Staleness = (() => {
   function densities(settings, m) {
     const [from, to] = [-7, 7];
     return {
-      id: "densities", title: `Density of the target and of the iterate after ${m.n} iterations`,
-      x: { label: "x", from, to }, y: { from: 0, to: 1.2 * Math.sqrt(settings.curvature / (2 * Math.PI)) * 1.4 },
+      id: "densities", title: `Density of the target and of the iterate after ${count(m.n, "iteration")}`,
+      x: { label: "x", from, to }, y: { label: "density", from: 0, to: 1.7 * Math.sqrt(settings.curvature / (2 * Math.PI)) },
       items: [
         plots.density(m.target, from, to, "target", "target", true),
+        plots.density(m.now, from, to, "law", `law after ${count(m.n, "iteration")}`),
         ...(m.stationary ? [plots.density(m.stationary, from, to, "end", "law at the end")] : []),
-        plots.density(m.now, from, to, "law", `law after ${m.n} iterations`),
       ],
     };
   }

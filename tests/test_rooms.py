@@ -34,7 +34,7 @@ def test_a_circle_is_seen():
 
 def test_figures_of_a_paper_need_no_other_paper():
     papers = {path.name for path in (ROOT / "reproduce").iterdir() if (path / "__init__.py").exists()}
-    papers -= {"scoreboard", "prediction"}
+    papers -= {"explorables", "scoreboard", "prediction"}
     assert len(papers) >= 5
     graph = rooms("reproduce")
     assert not {paper: both for paper in papers if (both := graph[paper] & papers)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,15 +13,20 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
+from matplotlib.text import Text
 from matplotlib.transforms import ScaledTranslation
 
 from fedsim.laws.drawing import BAND, BOUND, COLOURS, EXACT, FLOOR, GREY, bound, exact, floor, once, replicas
 
-__all__ = ["BAND", "BOUND", "COLOURS", "EXACT", "FLOOR", "GREY", "bound", "exact", "floor", "legend_below",
-           "once", "panels", "replicas", "room", "sign", "style"]
+__all__ = ["BAND", "BOUND", "COLOURS", "EXACT", "FLOOR", "GREY", "WIDEST", "bound", "exact", "floor", "fold",
+           "legend_below", "once", "panels", "replicas", "room", "share_of", "sign", "style"]
 
 WIDEST = 12.5
 """Inches, of 96 pixels on a page: what is drawn at 9 points is then read at 9 points."""
+
+
+BESIDE = 0.6
+"""Inches of ticks and label beside an axis."""
 
 
 @contextmanager
@@ -48,17 +55,51 @@ def room(low: float, high: float, share: float = 0.26) -> tuple[float, float]:
 def legend_below(ax: Axes, columns: int = 1, below: float | None = None, **options: Any) -> None:
     """A legend under the panel and the name of its axis, in which every name stands once.
 
-    It is `below` panel heights under the panel; by default half an inch, whatever the height.
+    It is `below` panel heights under the panel; by default half an inch, whatever the height. It has fewer
+    columns, and its lines are broken, where it would be wider than the panel's share of the drawing.
     """
     place: dict[str, Any] = {"bbox_to_anchor": (0.5, -(below or 0.0))}
     if below is None:
         half_inch = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
         place |= {"bbox_transform": ax.transAxes + half_inch, "borderaxespad": 0.0}
-    once(ax, **{"loc": "upper center", "ncols": columns, "fontsize": 9, **place, **options})
+    look = {"loc": "upper center", "fontsize": 9, **place, **options}
+    for count in range(columns, 0, -1):
+        once(ax, ncols=count, **look)
+        legend = ax.get_legend()
+        room = share_of(ax) - 0.6 * BESIDE * ax.figure.dpi  # its middle is the axis's
+        if legend is None or legend.get_window_extent().width <= room:
+            return
+    for text in legend.get_texts():
+        fold(text, room - 0.6 * ax.figure.dpi)  # beside its handle
+
+
+def share_of(ax: Axes) -> float:
+    """Width of the part of the drawing that a panel has, in pixels."""
+    place = ax.get_subplotspec()
+    share = 1.0 if place is None else len(place.colspan) / place.get_gridspec().ncols
+    return 0.96 * share * float(ax.figure.bbox.width)
+
+
+def fold(text: Text, width: float) -> None:
+    """Break a text into lines that are no wider, where it is; formulas stay whole."""
+    lines = re.sub(r"\$[^$]*\$", lambda one: one[0].replace(" ", "\0"), text.get_text()).split("\n")
+    letters = max(map(len, lines))
+    while text.get_window_extent().width > width and letters > 12:
+        letters -= 2
+        folded = [part for line in lines for part in textwrap.wrap(
+            line, letters, break_long_words=False, break_on_hyphens=False)]
+        text.set_text("\n".join(folded).replace("\0", " "))
 
 
 def sign(drawing: Drawing, name: str, verdicts: str) -> None:
     """Name a finished drawing above its panels, and say the verdicts below them."""
+    for ax in drawing.findobj(Axes):
+        beside = BESIDE * ax.figure.dpi  # a title begins where the axis does
+        left: Any = ax._left_title  # type: ignore[attr-defined]
+        for text, room in ((ax.title, 0.0), (left, beside), (ax.xaxis.label, 0.0)):
+            fold(text, share_of(ax) - room)
     own = drawing.get_suptitle()
-    drawing.suptitle("\n".join(filter(None, (name, own))), fontsize=12, fontweight="bold", x=0.01, ha="left")
+    title = drawing.suptitle("\n".join(filter(None, (name, own))), fontsize=12, fontweight="bold", x=0.01,
+                             ha="left")
+    fold(title, 0.97 * drawing.bbox.width)
     drawing.supxlabel(verdicts, fontsize=9.5, x=0.01, ha="left", color="#404040")

@@ -149,7 +149,9 @@ def draw(tables: Tables) -> Drawing:
         for ax in row:
             ax.set_ylim(low, high)
         names = dict(pair for ax in row for pair in zip(*ax.get_legend_handles_labels()[::-1], strict=True))
-        row[1].legend(names.values(), names, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9.5)
+        row[1].legend(names.values(), names, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)
+        for text in row[1].get_legend().get_texts():
+            plot.fold(text, 1.8 * drawing.dpi)
     return drawing
 
 

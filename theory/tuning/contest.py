@@ -13,6 +13,7 @@ from fedsim.settings.validation import positive, shown
 
 from ..exact import stationary_law
 from .best import best_step_size, with_step
+from .sweeping import why
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +40,9 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
     -------
     DataFrame
         One row per algorithm, in their order, with columns algorithm, step_size (the best found), rounds,
-        gradients (evaluations of clients' gradients in one run), floats (sent in one run), w2 (of the
-        stationary law at this step size), reason (why numbers are missing, or "").
+        gradients (evaluated in one run, one of each client that works; of stale algorithms one of f in each
+        update), floats (sent in one run), w2 (of the stationary law at this step size), reason (why numbers
+        are missing; or that W2, once within `eps`, does not stay there; or "").
 
     Raises
     ------
@@ -102,9 +104,11 @@ def _row(problem: Any, algorithm: Any, eps: float, start: Any, search: Mapping[s
     except ValueError as refusal:
         return row | {"reason": str(refusal)}
     if best is None:
-        return row | {"reason": f"no step size tried reaches eps={eps:g}"}
+        within = f" within max_rounds={search['max_rounds']}" if "max_rounds" in search else ""
+        return row | {"reason": f"no step size tried reaches eps={eps:g}{within}"}
     chosen = with_step(algorithm, best.step_size, search.get("keep_momentum", False))
     spent = chosen.costs(problem, best.n_rounds)
+    floor = float(stationary_law(problem, chosen).w2(chosen.target(problem)))
     return row | {"step_size": best.step_size, "rounds": best.n_rounds,
                   "gradients": round(spent["gradient_evaluations"]), "floats": round(spent["floats_sent"]),
-                  "w2": stationary_law(problem, chosen).w2(chosen.target(problem))}
+                  "w2": floor, "reason": why(floor, eps, 0, best.n_rounds)}

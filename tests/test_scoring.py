@@ -169,6 +169,7 @@ def test_an_interruption_keeps_the_bounds(monkeypatch, capsys):
 @pytest.mark.parametrize(("options", "words"), [
     ({"n_rounds": 0}, "n_rounds=0 must be"), ({"variants": "printed"}, "variants='printed' must be one of"),
     ({"everything": 2}, "everything=2"), ({"privacy": {"delta": 1e-5}}, "privacy='delta' must be one of"),
+    ({"privacy": {"delta0": 5}}, r"delta0=5 must lie in \(0, 1\)"),
     ({"privacy": 3}, "privacy=3 must be"), ({"record": [200]}, "record contains 200")])
 def test_bad_arguments_are_refused(options, words):
     with pytest.raises(ValueError, match=words):

@@ -19,6 +19,7 @@ from .checking import Measured, verdict_on
 from .corrections import errata, remarks
 from .examining import bound_of, measured_of
 from .facts import Constants, constants
+from .privacy.setting import CHECKS
 from .registry import Theorem, named, theorems
 
 if TYPE_CHECKING:
@@ -110,8 +111,10 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
 
     validate(problem, algorithm, start)
     numbers = dict(instance("privacy", privacy, Mapping, type(None)) or {})
-    for name in numbers:
+    for name, value in numbers.items():
         one_of("privacy", name, NUMBERS)
+        if name in CHECKS:
+            CHECKS[name](name, value)
     count = whole("n_rounds", n_rounds, 1)
     facts = constants(problem, algorithm, start) if known is None else instance("known", known, Constants)
     each = one_of("variants", variants, ("default", "all")) == "all"

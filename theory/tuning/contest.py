@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedsim.interfaces import Algorithm, Problem, validate_sizes
-from fedsim.settings.validation import positive, shown
+from fedsim.interfaces import Algorithm, Problem, offers, validate_sizes
+from fedsim.settings.validation import one_of, positive, shown
 
 from ..exact import stationary_law
 from .best import best_step_size, with_step
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mapping[str, Algorithm],
-                       eps: float, *, start: Any = None, **search: Any) -> pd.DataFrame:
+                       eps: float, *, start: Any = None, progress: bool = False,
+                       **search: Any) -> pd.DataFrame:
     """Exact rounds, gradients and floats to W2 <= `eps`, of each algorithm at its best step size.
 
     Parameters
@@ -33,6 +35,8 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
         In the problem's units.
     start : optional
         The same for all, as for `theory.exact_law`.
+    progress : bool
+        A line for every algorithm, on the error stream.
     **search
         Passed to `theory.tuning.best_step_size`, as n_grid, max_rounds, keep_momentum.
 
@@ -64,13 +68,18 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
     if not listed:
         raise ValueError(f"algorithms={shown(algorithms)} must have at least one")
     goal, target = positive("eps", eps), None
+    one_of("progress", progress, (True, False))
     for name, one in listed.items():
         validate_sizes(problem, one, start)
         if target is not None and one.temperature != target:
             raise ValueError(f"algorithms[{name!r}] has temperature={one.temperature:g}, another {target:g}: "
                              "all must sample the same target")
         target = one.temperature
-    rows = [{"algorithm": name, **_row(problem, one, goal, start, search)} for name, one in listed.items()]
+    rows = []
+    for name, one in listed.items():
+        rows.append({"algorithm": name, **_row(problem, one, goal, start, search)})
+        if progress:
+            print(f"{name}: {rows[-1]['rounds']} rounds", file=sys.stderr, flush=True)
     table = pd.DataFrame(rows)
     return table.astype({name: "Int64" for name in ("rounds", "gradients", "floats")})
 
@@ -82,6 +91,8 @@ def _named(algorithms: Any) -> dict[str, Any]:
     except TypeError:
         raise ValueError(f"algorithms={shown(algorithms)} must be a sequence of algorithms, or a mapping "
                          "name -> algorithm") from None
+    for place, one in enumerate(given):
+        offers(f"algorithms[{place}]", one, Algorithm)
     names = [_name(one, [other for other in given if type(other) is type(one)]) for one in given]
     return {name if names.count(name) == 1 else f"{name} ({place})": one
             for place, (name, one) in enumerate(zip(names, given, strict=True))}
@@ -102,6 +113,8 @@ def _row(problem: Any, algorithm: Any, eps: float, start: Any, search: Mapping[s
     try:
         best = best_step_size(problem, algorithm, eps, start=start, **search)
     except ValueError as refusal:
+        if str(refusal).startswith(tuple(f"{name}=" for name in search)):
+            raise
         return row | {"reason": str(refusal)}
     if best is None:
         within = f" within max_rounds={search['max_rounds']}" if "max_rounds" in search else ""

@@ -233,3 +233,8 @@ def test_bad_graphs_are_refused():
         for bad in (0, -3, 2.5, True, None, "3"):
             with pytest.raises(ValueError, match=r"^(n|a|b)="):
                 maker(bad)
+
+
+def test_a_list_of_edges_is_no_adjacency():
+    with pytest.raises(ValueError, match=r"graph=.* is a list of edges; .*networkx\.Graph"):
+        fs.network.metropolis([(0, 1), (1, 2)])

@@ -184,7 +184,8 @@ class Bound:
     def vacuity(self) -> str:
         """One sentence on a bound that says nothing, "" when it says something."""
         if self.always_vacuous:
-            return f"bound vacuous: floor {self.floor:.4g} > initial distance {self.start_distance:.4g}"
+            when = "" if self.is_vacuous else " in the end"
+            return f"bound vacuous{when}: floor {self.floor:.4g} > initial distance {self.start_distance:.4g}"
         if self.is_vacuous:
             return (f"bound vacuous up to {self.index} {self.rounds[-1]}: "
                     f"it stays above the initial distance {self.start_distance:.4g}")

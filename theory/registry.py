@@ -183,6 +183,8 @@ def named(theorem: Any, algorithm: Any = None, name: str = "theorem") -> Theorem
         return theorem
     entries = list(theorems())
     text = isinstance(theorem, str)
+    if text:
+        theorem = theorem.removeprefix("theory.")  # as `catalogue` writes the functions
     found = [entry for entry in entries if (entry.id == theorem if text else entry.function is theorem)]
     if not found and text:
         found = _by_number(theorem, [one for one in entries if isinstance(algorithm, one.algorithm)])

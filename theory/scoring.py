@@ -18,8 +18,9 @@ from .bound import Bound
 from .checking import Measured, verdict_on
 from .corrections import errata, remarks
 from .examining import bound_of, measured_of
-from .facts import constants
-from .registry import Theorem, theorems
+from .facts import Constants, constants
+from .privacy.setting import CHECKS
+from .registry import Theorem, named, theorems
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,11 +29,13 @@ NUMBERS = ("sensitivity", "batch_fraction", "delta0", "delta1", "delta2", "clien
 """What statements on privacy take besides problem and algorithm."""
 RECORDED = 20
 INTERRUPTED = "interrupted"
+RATE = "a rate holds up to an unknown constant; theory.rates.fit_rate fits one to measured values"
 
 
 def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, start: Any = None,
                record: Any = None, variants: str = "default", everything: bool = True,
-               privacy: Mapping[str, Any] | None = None, progress: bool = False) -> pd.DataFrame:
+               known: Constants | None = None, privacy: Mapping[str, Any] | None = None,
+               progress: bool = False) -> pd.DataFrame:
     """Every theorem of the catalogue on a problem: what it says, what is true, and how far apart they are.
 
     Bounds, rates, recursions and statements on privacy alike. The exact side has no Monte Carlo error.
@@ -50,6 +53,8 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
         "all" adds the printed and other forms of each statement.
     everything : bool
         Also a row for each statement that is not about this problem or algorithm, with the reason.
+    known : Constants, optional
+        In place of ``theory.constants(problem, algorithm, start)``.
     privacy : mapping, optional
         Numbers for the statements on privacy, as those of `theory.privacy.guarantee`: sensitivity,
         batch_fraction, delta0, delta1, delta2, client_sizes. What is left out is drawn by a rule from the
@@ -65,19 +70,21 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
 
         theorem, number, kind, quantity, variant : as in `theory.catalogue`
         verdict : str
-            "holds", "violated" (within its hypotheses: this would contradict it), "holds outside" or
-            "fails outside" (its hypotheses fail, so nothing is contradicted), "rate", "no value" (refused,
-            or beyond the range of floats), "not compared" (no exact side), "not about it".
+            "holds"; "violated" (within its hypotheses, in its default form: this would contradict it) or
+            "fails as transcribed" (in another form: see `reason`); "holds outside" or "fails outside" (its
+            hypotheses fail, so nothing is contradicted); "rate"; "no value" (refused, or beyond the range
+            of floats); "not compared" (no exact side); "not about it".
         index, at : str, int
             What rounds count, and the last of them that was compared.
         bound, exact : float
             There; NaN where there is none.
-        ratio : float
-            Largest exact / bound (bound / exact for lower bounds); for a rate exact / value at the last
-            round, the constant that it needs there.
-        vacuous : True, False or None
-            Whether an upper bound is below the distance at the start nowhere; None where there is no
-            distance at the start.
+        ratio, worst_at, n_compared : float, int, int
+            Largest exact / bound (bound / exact for lower bounds), where it is, and of how many rounds. A
+            rate has none: it holds up to an unknown constant, and some are for step sizes of their own.
+        vacuous, start_distance, floor : True, False or None; floats
+            Whether an upper bound is below the distance at the start nowhere (of a bound on privacy,
+            whether it says nothing: a delta of 1), that distance, and the bound's limit; None and NaN where
+            there are none.
         hypotheses : str
             Those that fail.
         reason : str
@@ -104,9 +111,12 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
 
     validate(problem, algorithm, start)
     numbers = dict(instance("privacy", privacy, Mapping, type(None)) or {})
-    for name in numbers:
+    for name, value in numbers.items():
         one_of("privacy", name, NUMBERS)
-    count, facts = whole("n_rounds", n_rounds, 1), constants(problem, algorithm, start)
+        if name in CHECKS:
+            CHECKS[name](name, value)
+    count = whole("n_rounds", n_rounds, 1)
+    facts = constants(problem, algorithm, start) if known is None else instance("known", known, Constants)
     each = one_of("variants", variants, ("default", "all")) == "all"
     one_of("everything", everything, (True, False))
     one_of("progress", progress, (True, False))
@@ -130,7 +140,7 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
                 print(f"{entry.id}: {about[-1]['verdict']}, {time.monotonic() - begun:.0f} s",
                       file=sys.stderr, flush=True)
     table = pd.DataFrame(about + (others if everything else []))
-    return table.astype({"at": "Int64"})
+    return table.astype(dict.fromkeys(("at", "worst_at", "n_compared"), "Int64"))
 
 
 def _refusal(entry: Theorem, problem: Problem, algorithm: Algorithm) -> str:
@@ -148,7 +158,8 @@ def _row(entry: Theorem, variant: str, reason: str) -> dict[str, Any]:
     """What is known of a statement before it is evaluated."""
     return {"theorem": entry.id, "number": f"{entry.paper} {entry.number}", "kind": entry.kind,
             "quantity": entry.quantity, "variant": variant, "verdict": "not about it", "index": entry.index,
-            "at": None, "bound": np.nan, "exact": np.nan, "ratio": np.nan, "vacuous": None, "hypotheses": "",
+            "at": None, "bound": np.nan, "exact": np.nan, "ratio": np.nan, "worst_at": None,
+            "n_compared": None, "vacuous": None, "start_distance": np.nan, "floor": np.nan, "hypotheses": "",
             "reason": reason}
 
 
@@ -160,9 +171,11 @@ def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
     except ValueError as refusal:
         return {"verdict": "no value", "reason": str(refusal)}
     row: dict[str, Any] = {"at": int(bound.rounds[-1]), "bound": float(bound.value[-1]),
-                           "hypotheses": "; ".join(bound.violated),
-                           "vacuous": None if bound.start_distance is None else bound.is_vacuous,
+                           "hypotheses": "; ".join(bound.violated), "vacuous": _says_nothing(bound),
+                           "start_distance": _or_nan(bound.start_distance), "floor": _or_nan(bound.floor),
                            "reason": _numbers(bound)}
+    if bound.inputs.get("n_chains", 1) != 1:
+        return row | {"verdict": "rate", "reason": _joined(RATE, f"of {bound.inputs['n_chains']} servers")}
     asked = record[record <= bound.rounds[-1]] if bound.index == "round" else None
     try:
         if measure is None:
@@ -176,18 +189,31 @@ def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
         rounds, of_bound, of_law = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
         value, exact = float(bound.value[of_bound[-1]]), float(measured.value[of_law[-1]])
         return row | {"verdict": "rate", "at": int(rounds[-1]), "bound": value, "exact": exact,
-                      "ratio": exact / value if value > 0.0 else np.nan,
-                      "reason": _joined(row["reason"], "the ratio is the constant that it needs there")}
+                      "reason": _joined(row["reason"], RATE)}
     verdict = verdict_on(bound, measured, "", True)
-    word = ("holds" if verdict.holds else "violated") if verdict.hypotheses_met else (
+    fails = "violated" if bound.variant == named(bound.theorem).variants[0] else "fails as transcribed"
+    word = ("holds" if verdict.holds else fails) if verdict.hypotheses_met else (
         "holds outside" if verdict.holds else "fails outside")
     assert verdict.compared is not None
     known = [one.id for one in (*errata(theorem=bound.theorem), *remarks(theorem=bound.theorem))
-             ] if word == "violated" else []
+             ] if word == fails else []
     told = f"see theory.errata and theory.remarks on {', '.join(known)}" if known else ""
     last, limit, exact = (side[-1].item() for side in verdict.compared)
+    vacuity = bound.vacuity if row["vacuous"] else ""
     return row | {"verdict": word, "at": last, "bound": limit, "exact": exact, "ratio": verdict.tightness,
-                  "reason": _joined(row["reason"], bound.vacuity, verdict.note, told)}
+                  "worst_at": verdict.worst_round, "n_compared": verdict.n_compared,
+                  "reason": _joined(row["reason"], vacuity, verdict.note, told)}
+
+
+def _or_nan(number: float | None) -> float:
+    return np.nan if number is None else float(number)
+
+
+def _says_nothing(bound: Bound) -> bool | None:
+    """Is it vacuous? None where that has no meaning, as of a bound on the start itself."""
+    if bound.quantity == "privacy_delta":
+        return bool((bound.value >= 1.0).all())
+    return None if bound.start_distance is None or bound.rounds[-1] == 0 else bound.is_vacuous
 
 
 def _joined(*parts: str) -> str:
@@ -199,5 +225,6 @@ def _numbers(bound: Bound) -> str:
     setting = bound.inputs.get("setting")
     if setting is None:
         return ""
-    return "at " + ", ".join(f"{name}={np.max(getattr(setting, name)):.3g}" for name in NUMBERS
-                             if getattr(setting, name) is not None)
+    numbers = {name: bound.inputs[name][-1] for name in ("epsilon", "delta") if name in bound.inputs}
+    numbers |= {name: np.max(vars(setting)[name]) for name in NUMBERS if vars(setting)[name] is not None}
+    return "at " + ", ".join(f"{name}={value:.3g}" for name, value in numbers.items())

@@ -169,7 +169,10 @@ def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, 
     worst = int(np.argmax(np.where(tied, 1.0, ratio)))
     notes = [note]
     if not told.any():
-        notes.append(f"both sides are rounding, below {slack:.2g}, at every {bound.index}: there is no ratio")
+        small = bool((np.abs(value) <= slack).all())
+        what = f"both sides are rounding, below {slack:.2g}," if small and slack > 0.0 else (
+            "both sides are 0" if small else "what is divided by is 0, or rounding,")
+        notes.append(f"{what} at every {bound.index}: there is no ratio")
     elif tied[worst]:
         excess = f"{bound.quantity} at {bound.index} {rounds[worst]}"
         gap = abs(float(value[worst] - limit[worst]))

@@ -16,7 +16,7 @@ import numpy as np
 
 from .graphs import adjacency, dense, is_graph, made_of, matrix_of, refuse_nodes
 from .lazy import lazy
-from .validation import Array, array, shape, symmetric, whole
+from .validation import Array, array, shape, shown, symmetric, whole
 
 csr_array = lazy("scipy.sparse", "csr_array")
 connected_components = lazy("scipy.sparse.csgraph", "connected_components")
@@ -65,6 +65,10 @@ def metropolis(graph: Any) -> Array:
            [0.333, 0.667, 0.   ],
            [0.333, 0.   , 0.667]])
     """
+    if isinstance(graph, (list, tuple)) and graph and all(
+            isinstance(row, tuple) and len(row) == 2 for row in graph):
+        raise ValueError(f"graph={shown(graph)} is a list of edges; it must be a graph or an adjacency "
+                         "matrix: pass networkx.Graph(edges)")
     given = array("graph", adjacency(graph) if is_graph(graph) else dense("graph", graph), 2)
     weighted = symmetric("graph", shape("graph", given, (len(given), len(given)), " (an adjacency matrix)"))
     _refuse_negative("graph", weighted, ": a link has a positive weight, and 0 is no link")

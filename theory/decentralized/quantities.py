@@ -18,7 +18,7 @@ from fedsim.settings.validation import Array, instance, shape, shown
 
 from ..bound import Bound
 from ..checking import Measured, law_of_run, quantity, require_target
-from ..exact import exact_law, joint_law, stationary_law
+from ..exact import NoExactLaw, exact_law, joint_law, stationary_law
 from ..exact.gossip import GossipJointLaw
 from ..recursions.stationary import measure_stationary
 from .schemes import Coupling, NoiseFree, Spread, coupling, fixed_point
@@ -167,9 +167,16 @@ read_from(Coupling, "a theory.de_sgld.Coupling: the bound is on V_k of (88)", "l
           of_run=True)
 
 
+def _whole(problem: Any) -> Quadratic:
+    """f of a quadratic problem, as one client."""
+    if not isinstance(problem, Quadratic):
+        raise NoExactLaw(f"problem={problem!r}: the law of the Euler scheme needs a fedsim.Quadratic")
+    return Quadratic(problem.mean_hessian[None], problem.minimizer[None])
+
+
 def euler_law(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:
     """The Euler scheme of step eta/N on f, as a federated algorithm of one client."""
-    whole = Quadratic(problem.mean_hessian[None], problem.minimizer[None])
+    whole = _whole(problem)
     point, cov = start_of(problem, algorithm, start)
     begin: Any = np.atleast_2d(point).mean(axis=0)
     if cov is not None:
@@ -192,8 +199,7 @@ read_from(Law, "the fedsim.Law of the Euler scheme", "w2_of_euler",
 
 def _stationary_euler(problem: Any, algorithm: Any, *rest: Any) -> Any:
     """The stationary law of `euler_law`."""
-    whole = Quadratic(problem.mean_hessian[None], problem.minimizer[None])
-    return stationary_law(whole, FALD(float(algorithm.schedule.largest) / problem.n_clients))
+    return stationary_law(_whole(problem), FALD(float(algorithm.schedule.largest) / problem.n_clients))
 
 
 quantity("stationary_w2_of_euler", "W2 between the stationary law of the Euler scheme that the average "

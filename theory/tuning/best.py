@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,8 @@ class TunedStep:
     step_size: float
     n_rounds: int
     eps: float
-    step_sizes: tuple[float, ...]
-    rounds: tuple[int | None, ...]
+    step_sizes: tuple[float, ...] = field(repr=False)
+    rounds: tuple[int | None, ...] = field(repr=False)
 
 
 def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any = None,

@@ -39,7 +39,7 @@ def _rule(algorithm: Any) -> Rule:
         if cls in _PLANNERS:
             return _PLANNERS[cls]
     raise ValueError(f"algorithm={algorithm!r} has no planning rule; there is one for "
-                     f"{', '.join(sorted(c.__name__ for c in _PLANNERS))}")
+                     f"{', '.join(sorted(c.__name__ for c in _PLANNERS))}; by='recursion' plans for others")
 
 
 def _by_recursion(facts: Constants, algorithm: Any, eps: float) -> tuple[Any, int]:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedsim.interfaces import Algorithm, Problem, validate_sizes
-from fedsim.settings.validation import positive, shown
+from fedsim.interfaces import Algorithm, Problem, offers, validate_sizes
+from fedsim.settings.validation import one_of, positive, shown
 
 from ..exact import stationary_law
 from .best import best_step_size, with_step
+from .sweeping import why
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mapping[str, Algorithm],
-                       eps: float, *, start: Any = None, **search: Any) -> pd.DataFrame:
+                       eps: float, *, start: Any = None, progress: bool = False,
+                       **search: Any) -> pd.DataFrame:
     """Exact rounds, gradients and floats to W2 <= `eps`, of each algorithm at its best step size.
 
     Parameters
@@ -32,6 +35,8 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
         In the problem's units.
     start : optional
         The same for all, as for `theory.exact_law`.
+    progress : bool
+        A line for every algorithm, on the error stream.
     **search
         Passed to `theory.tuning.best_step_size`, as n_grid, max_rounds, keep_momentum.
 
@@ -39,8 +44,9 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
     -------
     DataFrame
         One row per algorithm, in their order, with columns algorithm, step_size (the best found), rounds,
-        gradients (evaluations of clients' gradients in one run), floats (sent in one run), w2 (of the
-        stationary law at this step size), reason (why numbers are missing, or "").
+        gradients (evaluated in one run, one of each client that works; of stale algorithms one of f in each
+        update), floats (sent in one run), w2 (of the stationary law at this step size), reason (why numbers
+        are missing; or that W2, once within `eps`, does not stay there; or "").
 
     Raises
     ------
@@ -62,13 +68,18 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
     if not listed:
         raise ValueError(f"algorithms={shown(algorithms)} must have at least one")
     goal, target = positive("eps", eps), None
+    one_of("progress", progress, (True, False))
     for name, one in listed.items():
         validate_sizes(problem, one, start)
         if target is not None and one.temperature != target:
             raise ValueError(f"algorithms[{name!r}] has temperature={one.temperature:g}, another {target:g}: "
                              "all must sample the same target")
         target = one.temperature
-    rows = [{"algorithm": name, **_row(problem, one, goal, start, search)} for name, one in listed.items()]
+    rows = []
+    for name, one in listed.items():
+        rows.append({"algorithm": name, **_row(problem, one, goal, start, search)})
+        if progress:
+            print(f"{name}: {rows[-1]['rounds']} rounds", file=sys.stderr, flush=True)
     table = pd.DataFrame(rows)
     return table.astype({name: "Int64" for name in ("rounds", "gradients", "floats")})
 
@@ -80,6 +91,8 @@ def _named(algorithms: Any) -> dict[str, Any]:
     except TypeError:
         raise ValueError(f"algorithms={shown(algorithms)} must be a sequence of algorithms, or a mapping "
                          "name -> algorithm") from None
+    for place, one in enumerate(given):
+        offers(f"algorithms[{place}]", one, Algorithm)
     names = [_name(one, [other for other in given if type(other) is type(one)]) for one in given]
     return {name if names.count(name) == 1 else f"{name} ({place})": one
             for place, (name, one) in enumerate(zip(names, given, strict=True))}
@@ -100,11 +113,15 @@ def _row(problem: Any, algorithm: Any, eps: float, start: Any, search: Mapping[s
     try:
         best = best_step_size(problem, algorithm, eps, start=start, **search)
     except ValueError as refusal:
+        if str(refusal).startswith(tuple(f"{name}=" for name in search)):
+            raise
         return row | {"reason": str(refusal)}
     if best is None:
-        return row | {"reason": f"no step size tried reaches eps={eps:g}"}
+        within = f" within max_rounds={search['max_rounds']}" if "max_rounds" in search else ""
+        return row | {"reason": f"no step size tried reaches eps={eps:g}{within}"}
     chosen = with_step(algorithm, best.step_size, search.get("keep_momentum", False))
     spent = chosen.costs(problem, best.n_rounds)
+    floor = float(stationary_law(problem, chosen).w2(chosen.target(problem)))
     return row | {"step_size": best.step_size, "rounds": best.n_rounds,
                   "gradients": round(spent["gradient_evaluations"]), "floats": round(spent["floats_sent"]),
-                  "w2": stationary_law(problem, chosen).w2(chosen.target(problem))}
+                  "w2": floor, "reason": why(floor, eps, 0, best.n_rounds)}

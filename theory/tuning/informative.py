@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.algorithms.stale import StaleSGHMC
 from fedsim.interfaces import Problem
-from fedsim.settings.validation import positive, whole
+from fedsim.settings.validation import instance, positive, whole
 
 from ..facts import Constants, constants
 from ..registry import named
@@ -45,8 +45,8 @@ class InformativeSteps:
 
     largest: float | None
     below: float
-    step_sizes: tuple[float, ...]
-    floors: tuple[float, ...]
+    step_sizes: tuple[float, ...] = field(repr=False)
+    floors: tuple[float, ...] = field(repr=False)
 
 
 def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any,
@@ -91,6 +91,7 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
     True
     """
     entry = named(theorem, algorithm)
+    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
     facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
     n_grid = whole("n_grid", n_grid, 5, 10_000)
     entry.require(algorithm)

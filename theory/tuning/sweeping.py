@@ -13,7 +13,7 @@ import numpy as np
 
 from fedsim.hints import meant
 from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
-from fedsim.settings.validation import one_of, positive, shown, whole
+from fedsim.settings.validation import instance, one_of, positive, shown, whole
 from fedsim.stability.search import gaps_to_one, radius_of
 
 from ..crossing import rounds_to
@@ -69,7 +69,9 @@ def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, s
             is no such law.
         eps, rounds, gradients, floats
             With `eps`: the first round at which W2 is at most that, as `theory.tuning.rounds_to` finds it
-            (NA where there is none), and what one run costs up to it.
+            (NA where there is none; beyond round 1,024 a dip between the rounds that it looks at is not
+            seen), and what one run costs up to it. Where `w2` is above `eps` it leaves
+            that again, and `reason` says so.
         bound, vacuous
             With `theorem`: the limit of its bound, and whether that is not below the distance at the start.
         reason : str
@@ -102,7 +104,7 @@ def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, s
     goal = None if eps is None else positive("eps", eps)
     limit = whole("max_rounds", max_rounds, 0, 2**53)
     one_of("progress", progress, (True, False))
-    entry = None if theorem is None else named(theorem, algorithm)
+    entry = None if theorem is None else limited(named(theorem, algorithm), algorithm)
     varied = {name: _values(algorithm, name, value) for name, value in settings.items()}
     count = int(np.prod([len(values) for values in varied.values()], dtype=float))
     if count > MOST:
@@ -226,10 +228,9 @@ def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any
     goal = goal_of(laws.of(good), algorithms[0].target(problem))
     found = None if eps is None else crossings(goal, eps, limit)
     for i, (place, floor) in enumerate(zip(good.tolist(), goal.floor().tolist(), strict=True)):
-        first = -1 if found is None else int(found.rounds[i])
-        rows[place] = {"stable": True, "radius": radius_of(float(gaps[place])), "w2": floor,
-                       "rounds": None if first < 0 else first,
-                       "reason": "" if eps is None or first >= 0 else _why(floor, eps, limit)}
+        first = None if found is None or found.rounds[i] < 0 else int(found.rounds[i])
+        rows[place] = {"stable": True, "radius": radius_of(float(gaps[place])), "w2": floor, "rounds": first,
+                       "reason": "" if eps is None else why(floor, eps, limit, first, True)}
     return rows
 
 
@@ -246,8 +247,7 @@ def _alone(problem: Any, algorithm: Any, eps: float | None, start: Any, limit: i
         row["w2"] = float(stationary_law(problem, algorithm).w2(algorithm.target(problem)))
         if eps is not None:
             row["rounds"] = rounds_to(problem, algorithm, eps, start=start, max_rounds=limit)
-            if row["rounds"] is None:
-                row["reason"] = _why(row["w2"], eps, limit)
+            row["reason"] = why(row["w2"], eps, limit, row["rounds"])
     except ValueError as refusal:
         row["reason"] = str(refusal)
     return row
@@ -262,10 +262,21 @@ def _unstable(radius: float) -> Row:
     return _nothing(words) | {"stable": False, "radius": radius}
 
 
-def _why(floor: float, eps: float, limit: int) -> str:
+def why(floor: float, eps: float, limit: int, first: int | None, sure: bool = False) -> str:
+    """What is to be said of the first round within eps, "" where it is the whole story."""
+    if first is not None:
+        return f"W2 does not stay within eps: its limit is {floor:.3g}" if floor > eps else ""
     if floor > eps:
-        return f"W2 stays above eps: its limit is {floor:.3g}"
+        return f"W2 {'stays' if sure else 'was seen only'} above eps: its limit is {floor:.3g}"
     return f"W2 is above eps up to max_rounds={limit}"
+
+
+def limited(entry: Theorem, algorithm: Any) -> Theorem:
+    """A theorem about this algorithm that may have a limit; a ValueError for others."""
+    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
+    if entry.kind == "rate" or entry.inputs is not None:
+        raise ValueError(f"theorem={entry.id!r} must be a bound with a limit (floor), as those on W2 are")
+    return entry
 
 
 def _limit(entry: Theorem, problem: Any, algorithm: Any, start: Any) -> Row:

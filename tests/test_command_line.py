@@ -36,7 +36,7 @@ def _one(monkeypatch, tmp_path):
     one = a_figure(CLAIMS=SAID)
     monkeypatch.setattr(discovery, "figures", lambda: {"a_figure": one, "b_figure": one})
     monkeypatch.setattr("reproduce.run.figures", lambda: {"a_figure": one})
-    monkeypatch.setattr("reproduce.gallery.pages.figures", lambda: {"a_figure": one})
+    monkeypatch.setattr("reproduce.gallery.content.figures", lambda: {"a_figure": one})
     monkeypatch.setattr(store, "FOLDER", tmp_path.resolve() / "figures")
     return one
 

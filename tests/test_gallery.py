@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import theory
-from reproduce import gallery, headlines, store
+from reproduce import explorables, gallery, headlines, store
 from reproduce.discovery import figures
 from reproduce.gallery import uses
-from reproduce.gallery.pages import size_of
+from reproduce.gallery.content import size_of
 
 PAGES = gallery.pages(store.FOLDER, "quick")
-HTML = {name: text for name, text in PAGES.items() if name.endswith(".html")}
+HTML = {name: text for name, text in PAGES.items() if name.endswith(".html") and name[:8] != "explore_"}
 RECORDS = {name: store.load_record(store.FOLDER, name) for name in figures()}
 
 
@@ -71,6 +71,11 @@ def test_every_link_leads_to_a_file_beside_it_or_a_source(name):
         if anchor:
             assert anchor in READ[file or name].ids, link
     assert "http" not in HTML[name] and str(store.FOLDER) not in HTML[name]
+
+
+def test_the_explorables_are_on_the_way():
+    assert {name for name in PAGES if name.startswith("explore_")} == set(explorables.pages()) <= set(
+        READ["index.html"].links)
 
 
 def test_scripts_and_styles_ask_for_nothing_else():

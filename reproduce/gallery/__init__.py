@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .. import store
 from ..figure import SCALES
-from .pages import pages
+from .content import pages
 
 __all__ = ["main", "pages", "write"]
 

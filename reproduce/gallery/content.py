@@ -15,7 +15,7 @@ import pandas as pd
 
 import theory
 
-from .. import headlines, store
+from .. import explorables, headlines, store
 from ..coverage import NOT_REPRODUCED
 from ..discovery import figures
 from ..verdicts import CLAIM_WORDS, FINDING_WORDS, total
@@ -124,4 +124,4 @@ def pages(folder: Path, scale: str) -> dict[str, str]:
         beside = {"before": entries[place - 1] if place else None,
                   "after": entries[place + 1] if place + 1 < len(entries) else None}
         made[f"{one['id']}.html"] = one_figure.render(shared, page=one["id"], r=one, **beside)
-    return made | {name: (HERE / name).read_text(encoding="utf-8") for name in ("gallery.css", "gallery.js")}
+    return made | explorables.pages() | {name: (HERE / name).read_text(encoding="utf-8") for name in ("gallery.css", "gallery.js")}

@@ -172,6 +172,7 @@ def _(by_workers, cliffs, n_workers, swept):
         _right.plot(n_workers, _distances, "o-", color=COLOURS[2 + _number], markersize=4,
                     label=f"after the time of {_time} gradients")
     _right.set(xscale="log", yscale="log", xlabel="workers", ylabel="$W_2$ at the step size above")
+    _right.set_ylim(top=min(100.0, _right.get_ylim()[1]))  # the rest is beyond the cliff
     for _axes in (_left, _right):
         _axes.legend(fontsize=9, frameon=False)
     second_picture

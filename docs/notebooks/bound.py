@@ -157,7 +157,12 @@ def _(bound, limits, step_size):
 def _(algorithm, problem):
     board = theory.scoreboard(problem, algorithm, n_rounds=30, everything=False)
     board = board[["theorem", "quantity", "verdict", "bound", "exact", "ratio", "vacuous", "hypotheses"]]
-    mo.accordion({"Every statement about FA-LD, on this problem": mo.ui.table(board, selection=None)})
+    _digits = dict.fromkeys(("bound", "exact", "ratio"), "{:.3g}".format)
+    mo.accordion({
+        "Every statement about FA-LD, on this problem, at 30 rounds": mo.ui.table(
+            board, selection=None, format_mapping=_digits, show_column_summaries=False, page_size=20
+        )
+    })
     return (board,)
 
 
@@ -220,8 +225,8 @@ def _(curvature, local_steps):
     answer_3 = mo.md(f"""
     In {found.evaluations} trials (`theory.worst_case.search`) the largest ratio of truth and promise, of
     their limits, is {found.value:.3g}, at step size {found.algorithm.step_size:.3g}. The restarts of the
-    search {"agree" if found.agreed else "do not agree yet"}. What is found is a lower end: a larger budget may find
-    a closer problem.
+    search {"agree" if found.agreed else "do not agree yet"}. What is found is a lower end: a larger budget
+    may find a closer problem.
     """)
     mo.accordion({"Answer 3": answer_3})
     return answer_3, found
@@ -232,7 +237,7 @@ def _():
     mo.md(rf"""
     ## Where it stands
 
-    {theory.cite("deng2021")}: Theorems 4.7 and 4.9 (`fa_ld.w2_bound`). The recursion (`fa_ld.w2_recursion`)
+    {theory.cite("deng2021")} Theorems 4.7 and 4.9 (`fa_ld.w2_bound`). The recursion (`fa_ld.w2_recursion`)
     is derived here from their coupling; `docs/losses_federated.md` says where the two part.
 
     - `python -m reproduce bounds_one_run`: the same three curves, with replicas

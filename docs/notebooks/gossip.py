@@ -263,7 +263,7 @@ def _():
     mo.md(rf"""
     ## Where it stands
 
-    {theory.cite("gurbuzbalaban2021")}: Theorem 1 and Remark 3 (DE-SGLD), Theorem 11 (DE-SGHMC), section 5.
+    {theory.cite("gurbuzbalaban2021")} Theorem 1 and Remark 3 (DE-SGLD), Theorem 11 (DE-SGHMC), section 5.
 
     - `python -m reproduce de_fig2`: average and agents on three networks; `python -m reproduce de_fig3` with
       momentum

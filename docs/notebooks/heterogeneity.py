@@ -242,7 +242,7 @@ def _():
     mo.md(rf"""
     ## Where it stands
 
-    {theory.cite("deng2021")}: Algorithm 2, Theorems 4.7 and 4.9 (`fa_ld.w2_bound`), section 6.
+    {theory.cite("deng2021")} Algorithm 2, Theorems 4.7 and 4.9 (`fa_ld.w2_bound`), section 6.
 
     - `python -m reproduce fa_ld_fig1a`: rounds against local steps
     - `python -m reproduce fa_ld_fig1b`: the distance by heterogeneity

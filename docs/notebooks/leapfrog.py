@@ -226,7 +226,7 @@ def _():
     mo.md(rf"""
     ## Where it stands
 
-    {theory.cite("liang2024")}: Algorithm 3, Theorem 4.1 and section 4.1, section 5.2; Theorem C.1 and its
+    {theory.cite("liang2024")} Algorithm 3, Theorem 4.1 and section 4.1, section 5.2; Theorem C.1 and its
     proof in the supplement.
 
     - `python -m reproduce fa_hmc_fig2`: rounds against dimension, with the paper's step rule

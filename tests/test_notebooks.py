@@ -77,9 +77,8 @@ def moved(name, **values):
 
 
 def drawn(defined):
-    """Every number in its figures."""
-    lines = [np.asarray(line.get_xydata(), float) for figure in defined.values() if isinstance(figure, Figure)
-             for axes in figure.axes for line in axes.lines]
+    """Every number in its picture."""
+    lines = [np.asarray(line.get_xydata(), float) for axes in defined["picture"].axes for line in axes.lines]
     assert lines
     return lines
 
@@ -98,7 +97,7 @@ def words_of(html):
 def test_it_runs(name):
     defined, seconds = first_run(name)
     assert seconds < SECONDS
-    assert any(isinstance(one, Figure) for one in defined.values())
+    assert isinstance(defined["picture"], Figure)
 
 
 @every_notebook
@@ -120,7 +119,7 @@ def answers(name):
 
 
 @every_notebook
-def test_every_control_moves_a_picture(name):
+def test_every_control_moves_the_picture(name):
     for key, control in controls(name).items():
         pictures = [drawn(moved(name, **{key: value})) for value in ends(control)]
         assert not any(same(a, b) for a, b in itertools.combinations(pictures, 2)), key
@@ -145,13 +144,15 @@ def test_what_is_measured_could_come_out_otherwise(name):
     assert len(said) >= 2
 
 
-def quoted(name):
-    """The text of every computed sentence of a notebook, without what is computed in it."""
-    for node in ast.walk(tree_of(name)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "mo.md" and isinstance(
-                node.args[0], ast.JoinedStr):
-            yield "".join(part.value if isinstance(part, ast.Constant) else "{}"
-                          for part in node.args[0].values)
+def quoted(tree):
+    """Every computed text of a notebook without what is computed in it, and every choice of words."""
+    specs = {id(node.format_spec) for node in ast.walk(tree) if isinstance(node, ast.FormattedValue)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and id(node) not in specs:
+            yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.IfExp):
+            yield from (part.value for part in (node.body, node.orelse)
+                        if isinstance(part, ast.Constant) and isinstance(part.value, str))
 
 
 def written_numbers(text):
@@ -165,7 +166,7 @@ def written_numbers(text):
 
 @every_notebook
 def test_numbers_in_sentences_are_computed(name):
-    assert not [(number, text) for text in quoted(name) for number in written_numbers(text)]
+    assert not [(number, text) for text in quoted(tree_of(name)) for number in written_numbers(text)]
     measured = [node for node in ast.walk(tree_of(name)) if isinstance(node, ast.Assign)
                 and re.fullmatch(r"measured|answer_\d", ast.unparse(node.targets[0]))]
     assert {ast.unparse(node.targets[0]) for node in measured} == {"measured", *answers(name)}
@@ -177,6 +178,8 @@ def test_written_numbers_are_seen():
     assert written_numbers("W2 = {} by Theorem 4.7 (`--set 3`), section 6.1, K = 1") == []
     assert written_numbers("it is 3 times as far") == ["3"]
     assert written_numbers("to 0.1 of it") == ["0.1"]
+    texts = quoted(ast.parse("f'{x:.3g} is 2, ' + ('3' if y else z)"))
+    assert sorted(texts) == ["3", "{} is 2, "]
 
 
 @every_notebook

@@ -7,6 +7,7 @@
 # make search    random settings and a climb against every bound (half an hour; SEARCH_ARGS chooses)
 # make mutants   faults that tests have to see: a list, and random ones in a room of theory (an hour at most)
 # make bench     the benchmarks (installs JAX on first use)
+# make demos     the lecture notebooks of docs/notebooks, in the browser
 # make env       only the environment, in .venv
 # make clean     remove the environment and all caches, not the figures
 #
@@ -33,7 +34,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c const
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help figures test test-fast test-all lint lowest search mutants bench env clean
+.PHONY: help figures test test-fast test-all lint lowest search mutants bench demos env clean
 .DEFAULT_GOAL := help
 
 help:
@@ -48,12 +49,12 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -e $@ || $(PYTHON) -m venv --clear $(VENV)
 	@echo "environment: installing the versions of constraints.txt"
 	@$(PIP) hatchling
-	@$(PIP) --no-build-isolation -e '.[test,figures,cluster]'
+	@$(PIP) --no-build-isolation -e '.[test,figures,cluster,demos]'
 	@touch $@
 
 $(BENCH_STAMP): $(STAMP)
 	@echo "environment: installing JAX for the comparison"
-	@$(PIP) --no-build-isolation -e '.[test,figures,cluster,bench]'
+	@$(PIP) --no-build-isolation -e '.[test,figures,cluster,demos,bench]'
 	@touch $@
 
 $(MUTANTS_STAMP): $(STAMP)
@@ -97,6 +98,9 @@ mutants: $(MUTANTS_STAMP)
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m tests.benchmarks
+
+demos: $(STAMP)
+	$(BIN)/python -m marimo edit docs/notebooks
 
 clean:
 	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

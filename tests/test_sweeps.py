@@ -28,17 +28,24 @@ def dense(n_clients, dim, **rest):
     return fs.Quadratic(hessians, draws.standard_normal((n_clients, dim)), **rest)
 
 
+def regression(noise_std, **rest):
+    draws = rng()
+    return fs.LinearRegression(draws.standard_normal((20, 2)), draws.standard_normal(20), np.arange(20) % 3,
+                               noise_std=noise_std, prior_variance=2.0, **rest)
+
+
 PROBLEMS = {
     "dense": dense(5, 3),
     "diagonal": fs.Quadratic(rng().uniform(0.5, 3.0, (4, 6)), rng().standard_normal((4, 6))),
     "isotropic, with noise": fs.Quadratic([1.0, 3.0], [[0.0, 1.0], [1.0, 2.0]], gradient_noise=0.3),
     "correlated noise": dense(3, 2, gradient_noise=np.array([[[2.0, 1.0], [1.0, 1.0]]] * 3)),
     "weights": dense(3, 2, weights=[0.5, 0.3, 0.2]),
+    "regression": regression(4.0),
 }
 ALGORITHMS = {"FA-LD": fs.FALD(0.01, 5, temperature=2.0, shared_noise=0.3), "FA-HMC": fs.FAHMC(0.01, 3, 2),
               "FA-HMC, own momenta": fs.FAHMC(0.01, 3, 4, shared_noise=0.0)}
 STARTS = {"origin": lambda dim: None, "point": lambda dim: np.full(dim, 2.0),
-          "Gaussian": lambda dim: fs.Gaussian(np.ones(dim), 0.5 * np.eye(dim))}
+          "Gaussian": lambda dim: fs.Gaussian(np.ones(dim), np.diag(np.linspace(0.2, 2.0, dim)))}
 
 
 @pytest.mark.parametrize("start", STARTS)
@@ -67,6 +74,18 @@ def test_other_rounds_are_not_treated_together():
     for other in (fs.FALD(0.1, participation=fs.Participation(2, False)), fs.FAHMC(0.1, 3, 2, debias="fresh"),
                   fs.DESGLD(0.1, fs.network.complete(5)), fs.StaleSGLD(0.1, 2)):
         assert laws_together(PROBLEMS["dense"], other, np.array([0.1])) is None
+    assert laws_together(regression(4.0, batch_size=5), fs.FALD(0.01), np.array([0.01])) is None
+
+
+def test_laws_made_in_parts_are_the_same(monkeypatch):
+    sizes, rounds = np.geomspace(1e-3, 0.1, 5), np.tile([0, 3, 50], (5, 1))
+    for problem in (PROBLEMS["dense"], PROBLEMS["diagonal"]):
+        whole = laws_together(problem, fs.FALD(0.01, 5), sizes)
+        with monkeypatch.context() as patched:
+            patched.setattr("theory.exact.federated.together.ROOM", 2 * problem.hessians.size)  # of two sizes
+            parts = laws_together(problem, fs.FALD(0.01, 5), sizes)
+        for one, other in zip(whole.at(rounds), parts.at(rounds), strict=True):
+            np.testing.assert_allclose(np.abs(one), np.abs(other), rtol=1e-9, atol=1e-12)
 
 
 def test_powers_by_hand():
@@ -113,6 +132,31 @@ def test_a_dip_is_not_missed():
     assert table["w2"].item() > eps
 
 
+OPPOSED = fs.Quadratic([[1.0, 3.0], [2.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]])
+TILTED = np.array([[9.0, 8.9], [8.9, 9.0]])
+
+
+@pytest.mark.parametrize(("problem", "algorithm", "start"), [
+    (OPPOSED, fs.FALD(0.01, 2), fs.Gaussian([0.0, 0.0], TILTED)),
+    (replace(OPPOSED, gradient_noise=np.array([10.0 * TILTED] * 2)), fs.FALD(0.01, 2), None),
+    (OPPOSED, fs.FALD(0.05, 2, participation=fs.Participation(1, False)), None),
+], ids=["start", "noise", "participation"])
+def test_correlations_of_coordinates_that_do_not_mix(problem, algorithm, start):
+    """Their variances alone give a W2 that is too small, and rounds that are too few."""
+    law, alone = (theory.exact_law(problem, algorithm, 60, start=start, covariance=kind).w2()
+                  for kind in ("full", "diagonal"))
+    eps = 0.5 * (law[50] + alone[50])
+    within, too_soon = np.flatnonzero(law <= eps), np.flatnonzero(alone <= eps)
+    first = int(within[0]) if len(within) else None
+    assert first is None or first > too_soon[0]
+    found = theory.tuning.rounds_to(problem, algorithm, eps, start=start)
+    assert found == first if first is not None else found is None or found > 60
+    table = theory.sweep(problem, algorithm, step_size=[algorithm.step_size], eps=eps, start=start)
+    assert rows_of(table)[0]["rounds"] == found
+    floor = theory.stationary_law(problem, algorithm).w2(problem.target())
+    assert table["w2"].item() == pytest.approx(floor, rel=1e-12)
+
+
 def test_few_matrices_are_compared(monkeypatch):
     """The function from below leaves few rounds; a slack that leaves all of them finds the same first one."""
     goal = goal_of(laws_together(PROBLEMS["dense"], fs.FALD(0.01, 5), np.array([1e-3, 1e-2])),
@@ -143,6 +187,7 @@ def rows_of(table):
      {"step_size": [0.02, 0.1], "temperature": [0.5, 1.0]}),
     (fs.FAHMC(0.1, 3, debias="fresh"), {"local_steps": (1, 2), "step_size": np.array([0.05, 0.2])}),
     (fs.DESGLD(0.1, NETWORK), {"step_size": [0.05, 0.1], "mixing": {"full": NETWORK, "none": np.eye(2)}}),
+    (fs.FAHMC(0.1, 2), {"step_size": [0.5, 1.17, 1.2]}),  # beyond the leapfrog's limit the map contracts
     (fs.DESGHMC(0.1, 2.0, NETWORK), {"friction": [0.5, 2.0], "step_size": [0.1, 0.2]}),
     (fs.StaleSGLD(0.1), {"staleness": range(0, 9, 4), "step_size": [0.1]}),
 ], ids=lambda one: type(one).__name__)

@@ -56,7 +56,7 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
         problem, always the same; `reason` gives all of them.
     progress : bool
         A line for every statement about the algorithm, on the error stream. Ctrl-C leaves those that are
-        not yet compared without their exact side, and ends with the table.
+        not yet compared without their exact side, and ends with the table; a second one ends at once.
 
     Returns
     -------
@@ -159,6 +159,10 @@ def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
         bound = make()
     except ValueError as refusal:
         return {"verdict": "no value", "reason": str(refusal)}
+    except KeyboardInterrupt:
+        if measure is None:  # asked twice
+            raise
+        return {"verdict": "not compared", "reason": INTERRUPTED}
     row: dict[str, Any] = {"at": int(bound.rounds[-1]), "bound": float(bound.value[-1]),
                            "hypotheses": "; ".join(bound.violated),
                            "vacuous": None if bound.start_distance is None else bound.is_vacuous,

@@ -14,7 +14,7 @@ import numpy as np
 from fedsim.hints import meant
 from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
 from fedsim.settings.validation import one_of, positive, shown, whole
-from fedsim.stability.search import gaps_to_one, radius_of
+from fedsim.stability.search import gaps_to_one
 
 from ..crossing import rounds_to
 from ..exact import stationary_law
@@ -214,20 +214,21 @@ def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any
     start_of(problem, algorithms[0], start)
     try:
         laws = laws_together(problem, algorithms[0], sizes, start)
+        if laws is None:
+            return []
+        radii = [float(one._radius(problem)) for one in algorithms]  # more than the map's may count
     except ValueError:  # each has its own words for it
         return []
-    if laws is None:
-        return []
-    gaps = gaps_to_one(laws.changes).min(axis=1)
-    good = np.flatnonzero((gaps > 0.0) & np.isfinite(laws.covs).reshape(len(sizes), -1).all(axis=1))
-    rows: list[Row] = [{} if gap > 0.0 else _unstable(radius_of(float(gap))) for gap in gaps]
+    contracts = (gaps_to_one(laws.changes) > 0.0).all(axis=1) & (np.array(radii) < 1.0)
+    good = np.flatnonzero(contracts & np.isfinite(laws.covs).reshape(len(sizes), -1).all(axis=1))
+    rows: list[Row] = [{} if radius < 1.0 else _unstable(radius) for radius in radii]
     if not len(good):
         return rows
     goal = goal_of(laws.of(good), algorithms[0].target(problem))
     found = None if eps is None else crossings(goal, eps, limit)
     for i, (place, floor) in enumerate(zip(good.tolist(), goal.floor().tolist(), strict=True)):
         first = -1 if found is None else int(found.rounds[i])
-        rows[place] = {"stable": True, "radius": radius_of(float(gaps[place])), "w2": floor,
+        rows[place] = {"stable": True, "radius": radii[place], "w2": floor,
                        "rounds": None if first < 0 else first,
                        "reason": "" if eps is None or first >= 0 else _why(floor, eps, limit)}
     return rows

@@ -7,6 +7,7 @@ import pytest
 
 import fedsim as fs
 import theory
+from theory.examining import bound_of, measured_of
 from theory.registry import named
 
 PAIR = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
@@ -56,16 +57,24 @@ def test_each_verdict_is_that_of_examine(board):
         assert row["exact"] == pytest.approx(verdict.compared[2][-1], rel=1e-9, abs=1e-300)
         assert row["vacuous"] == (None if verdict.bound.start_distance is None else verdict.is_vacuous)
         assert row["hypotheses"] == "; ".join(verdict.bound.violated)
+        assert verdict.note in row["reason"] and verdict.bound.vacuity in row["reason"]
 
 
 def test_rates_tell_the_constant_they_need(board):
-    _, table = board
+    algorithm, table = board
     rates = table[table["verdict"] == "rate"]
     assert len(rates) and (rates["kind"] == "rate").all()
     known = rates[rates["bound"] > 0.0]
     np.testing.assert_allclose(known["ratio"], known["exact"] / known["bound"], rtol=1e-12)
     assert rates[rates["bound"] == 0.0]["ratio"].isna().all()
     assert rates["reason"].str.contains("the constant that it needs there").all()
+    for row in rates.to_dict("records"):
+        entry = named(row["theorem"])
+        bound = bound_of(entry, PAIR, algorithm, 60, theory.constants(PAIR, algorithm, [3.0]), start=[3.0],
+                         variant=row["variant"])
+        measured = measured_of(bound, PAIR, algorithm, 60, start=[3.0])
+        assert row["bound"] == pytest.approx(bound.value[bound.rounds == row["at"]].item(), rel=1e-12)
+        assert row["exact"] == pytest.approx(measured.value[measured.rounds == row["at"]].item(), rel=1e-9)
 
 
 def test_what_is_refused_says_why():
@@ -84,7 +93,21 @@ def test_a_formula_that_fails_has_its_erratum():
     assert wrong[["theorem", "variant"]].values.tolist() == [["fa_hmc.flow_distance_bound", "printed"]]
     known = {one.id for one in (*theory.errata(theorem="fa_hmc.flow_distance_bound"),
                                 *theory.remarks(theorem="fa_hmc.flow_distance_bound"))}
-    assert known and all(id in wrong["reason"].item() for id in known)
+    told = wrong["reason"].item().partition("see theory.errata and theory.remarks on ")[2]
+    assert known and set(told.split(", ")) == known
+    assert not table[table["verdict"] != "violated"]["reason"].str.contains("see theory.errata").any()
+
+
+def test_reasons_hypotheses_and_privacy_of_several_clients():
+    table = theory.scoreboard(PAIR, fs.FAHMC(0.5, 3, 2), 20, everything=False).set_index("theorem")
+    assert table.loc["fa_hmc.w2_bound"]["hypotheses"].count("; ") == 1
+    drawn = fs.FALD(0.01, 5, participation=fs.Participation(1, True))
+    row = theory.scoreboard(PAIR, drawn, 20).set_index("theorem").loc["fa_ld.w2_bound_partial"]
+    verdict = theory.examine("fa_ld.w2_bound_partial", PAIR, drawn, 20)
+    assert "not Gaussian" in verdict.note and verdict.note in row["reason"]
+    table = theory.scoreboard(PAIR, fs.FALD(1e-4, 5), 30, everything=False,
+                              privacy={"client_sizes": [10, 40]}).set_index("theorem")
+    assert "client_sizes=40" in table.loc["privacy.run_bound"]["reason"]
 
 
 def test_privacy_takes_the_users_numbers():

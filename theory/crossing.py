@@ -101,7 +101,8 @@ def _refine(problem: Problem, algorithm: Algorithm, eps: float, start: Any, roun
     while inside - before > 1:
         grid = np.unique(np.linspace(before, inside, GRID + 1).astype(np.int64))
         rounds, w2 = _distances(problem, algorithm, grid, start)
-        place = int(np.flatnonzero(w2 <= eps)[0])
+        places = np.flatnonzero(w2 <= eps)  # the last one is, but for rounding that differs between laws
+        place = int(places[0]) if len(places) else len(rounds) - 1
         if place == 0:
             return before
         before, inside = int(rounds[place - 1]), int(rounds[place])

@@ -37,6 +37,7 @@ def test_every_statement_has_its_rows(board):
             assert set(rows["verdict"]) == {"not about it"} and set(rows["reason"]) == {
                 f"it is about {entry.algorithm.__name__}"}
     about = (table["verdict"] != "not about it").to_numpy()
+    assert table["at"].dtype == "Int64"
     assert about.sum() > 10 and not (np.diff(about.astype(int)) > 0).any()  # those first
 
 

@@ -197,6 +197,7 @@ def rows_of(table):
      {"step_size": [0.02, 0.1], "temperature": [0.5, 1.0]}),
     (fs.FAHMC(0.1, 3, debias="fresh"), {"local_steps": (1, 2), "step_size": np.array([0.05, 0.2])}),
     (fs.DESGLD(0.1, NETWORK), {"step_size": [0.05, 0.1], "mixing": {"full": NETWORK, "none": np.eye(2)}}),
+    (fs.FALD(0.1), {"step_size": [0.05, 0.1], "temperature": [0.5, 2.0]}),
     (fs.FAHMC(0.1, 2), {"step_size": [0.5, 1.17, 1.2]}),  # beyond the leapfrog's limit the map contracts
     (fs.DESGHMC(0.1, 2.0, NETWORK), {"friction": [0.5, 2.0], "step_size": [0.1, 0.2]}),
     (fs.StaleSGLD(0.1), {"staleness": range(0, 9, 4), "step_size": [0.1]}),
@@ -243,11 +244,52 @@ def test_a_theorem_beside_the_law():
     assert "no limit" in without["reason"].item()
 
 
+def test_theorems_take_the_start_and_say_what_fails():
+    table = theory.sweep(PAIR, fs.FALD(0.1), step_size=[1e-6, 0.3], theorem="w2_bound", start=[9.0], eps=1e-3)
+    for row in rows_of(table):
+        one = fs.FALD(row["step_size"])
+        bound = theory.fa_ld.w2_bound(theory.constants(PAIR, one, [9.0]), one, n_rounds=0)
+        assert row["bound"] == bound.floor and row["vacuous"] == bound.always_vacuous
+    assert table["vacuous"].tolist() == [False, True]
+    assert table["reason"].iloc[1].startswith("W2 stays above eps: its limit is")
+    assert "; fa_ld.w2_bound: fails" in table["reason"].iloc[1]
+    table = theory.sweep(PAIR, fs.FALD(0.1), step_size=[0.1], theorem="fa_ld.w2_bound_partial")
+    assert "fa_ld.w2_bound_partial: participation=None must be" in table["reason"].item()
+    assert np.isnan(table["bound"].item())
+
+
+@pytest.mark.parametrize("algorithm", [fs.FALD(1e-4), fs.DESGLD(1e-4, NETWORK)])
+def test_rounds_are_sought_as_far_as_asked(algorithm):
+    def row(eps, **rest):
+        table = theory.sweep(PAIR, algorithm, step_size=1e-4, eps=eps, start=[2.0], **rest)
+        assert set(table[["rounds", "gradients", "floats"]].dtypes.astype(str)) == {"Int64"}
+        return rows_of(table)[0]
+
+    assert row(0.1)["rounds"] == theory.tuning.rounds_to(PAIR, algorithm, 0.1, start=[2.0]) > 1000
+    short = row(0.1, max_rounds=500)
+    assert short["rounds"] is None and short["reason"] == "W2 is above eps up to max_rounds=500"
+    assert [row(9.0)[name] for name in ("rounds", "gradients", "floats", "reason")] == [0, 0, 0, ""]
+
+
+def test_single_values_and_values_of_numpy():
+    assert theory.sweep(PAIR, fs.FALD(0.1), local_steps=np.array([1, 2]))["local_steps"].tolist() == [1, 2]
+    assert theory.sweep(PAIR, fs.FAHMC(0.1, 2), debias="fresh")["debias"].tolist() == ["fresh"]
+    assert len(theory.sweep(PAIR, fs.DESGLD(0.1, NETWORK), mixing=np.eye(2))) == 1
+
+
+def test_parts_of_a_group_make_the_same_table(monkeypatch):
+    sizes = [0.01, 0.02, 0.1, 0.8, 0.9]
+    whole = theory.sweep(PAIR, fs.FALD(0.1), step_size=sizes, eps=0.1)
+    monkeypatch.setattr("theory.tuning.sweeping.TOGETHER", 2)
+    assert rows_of(whole) == rows_of(theory.sweep(PAIR, fs.FALD(0.1), step_size=sizes, eps=0.1))
+
+
 def test_what_the_algorithm_refuses_has_a_reason():
     table = theory.sweep(PAIR, fs.DESGHMC(0.01, 2.0, NETWORK), step_size=[0.1, 0.01],
-                         friction=[2.0, 20.0])
-    assert table["stable"].tolist() == [True, None, True, True]
-    assert table["reason"].iloc[1].startswith("refused: friction=20 must be at most 1/step_size")
+                         friction=[20.0, 2.0])
+    assert table["stable"].tolist() == [None, True, True, True]
+    assert table["friction"].tolist() == [20.0, 2.0, 20.0, 2.0]
+    assert table["reason"].iloc[0].startswith("refused: friction=20 must be at most 1/step_size")
 
 
 def test_schedules_have_no_limit():
@@ -289,38 +331,3 @@ def test_an_interruption_keeps_what_is_done(monkeypatch, capsys):
     calls[:] = [1]
     with pytest.raises(KeyboardInterrupt):
         theory.sweep(PAIR, fs.FALD(0.1), step_size=[0.02])
-
-
-# --- several algorithms
-
-
-def test_algorithms_at_equal_accuracy():
-    several = {"LD": fs.FALD(0.5), "LD 5": fs.FALD(0.5, 5), "HMC": fs.DESGHMC(0.01, 2.0, NETWORK),
-               "stale": fs.StaleSGLD(0.1, 2)}
-    table = theory.compare_algorithms(PAIR, several, 0.1, start=[2.0], n_grid=9, n_refine=1)
-    for row in rows_of(table):
-        one = several[row["algorithm"]]
-        best = theory.tuning.best_step_size(PAIR, one, 0.1, start=[2.0], n_grid=9, n_refine=1)
-        chosen = replace(one, step_size=best.step_size)
-        costs = chosen.costs(PAIR, best.n_rounds)
-        assert (row["step_size"], row["rounds"]) == (best.step_size, best.n_rounds)
-        assert (row["gradients"], row["floats"]) == (costs["gradient_evaluations"], costs["floats_sent"])
-        assert row["w2"] == theory.stationary_law(PAIR, chosen).w2(PAIR.target()) <= 0.1
-
-
-def test_names_and_reasons_of_algorithms():
-    same = fs.FALD(0.1, 5)
-    several = [fs.FALD(0.1), same, same, fs.FAHMC(0.1, 2)]
-    table = theory.compare_algorithms(PAIR, several, 0.1, n_grid=5, n_refine=0)
-    assert table["algorithm"].tolist() == ["FALD(local_steps=1)", "FALD(local_steps=5) (1)",
-                                           "FALD(local_steps=5) (2)", "FAHMC"]
-    table = theory.compare_algorithms(PAIR, [fs.FALD(0.1)], 1e-9, n_grid=5, n_refine=0)
-    assert table["rounds"].isna().all() and table["reason"].item() == "no step size tried reaches eps=1e-09"
-
-
-@pytest.mark.parametrize(("algorithms", "words"), [
-    ([], r"algorithms=\[\] must have at least one"), (3, "algorithms=3 must be a sequence"),
-    ([fs.FALD(0.1), fs.FALD(0.1, temperature=2.0)], "all must sample the same target"), ([3], "algorithm=3")])
-def test_bad_algorithms_are_refused(algorithms, words):
-    with pytest.raises(ValueError, match=words):
-        theory.compare_algorithms(PAIR, algorithms, 0.1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedsim.hints import meant
-from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
+from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.validation import one_of, positive, shown, whole
 from fedsim.stability.search import gaps_to_one
 
@@ -211,7 +211,6 @@ def _rows(problem: Any, algorithms: list[Any], eps: float | None, start: Any, li
 def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any, limit: int) -> list[Row]:
     """All in one go, or nothing where these algorithms have no such laws."""
     sizes = np.array([one.schedule.largest for one in algorithms])
-    start_of(problem, algorithms[0], start)
     try:
         laws = laws_together(problem, algorithms[0], sizes, start)
         if laws is None:

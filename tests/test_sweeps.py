@@ -126,6 +126,14 @@ def test_rounding_beside_the_limit_is_no_error(size, rel):
     assert theory.exact_law(PAIR, algorithm, found).w2()[-1] == pytest.approx(eps, rel=1e-5)
 
 
+def test_accuracies_next_to_rounding():
+    """Squares of eps are below the rounding of the covariances they are compared with."""
+    problem, sizes = dense(1, 3), [3e-4, 1e-3]
+    table = theory.sweep(problem, fs.FAHMC(1e-3, 3, 2), step_size=sizes, eps=1e-6)
+    expected = [theory.tuning.rounds_to(problem, fs.FAHMC(size, 3, 2), 1e-6) for size in sizes]
+    assert table["rounds"].tolist() == expected
+
+
 def test_a_dip_is_not_missed():
     """W2 falls below eps on its way to a limit that is above it, for a few rounds only."""
     problem = fs.Quadratic(np.array([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 4.0]]]),

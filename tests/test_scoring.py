@@ -134,6 +134,21 @@ def test_problems_without_exact_laws_keep_their_bounds():
     assert np.isnan(row["exact"]) and "exact laws need affine gradients" in row["reason"]
 
 
+def test_regressions_in_networks_have_their_euler_scheme():
+    draws = np.random.default_rng(0)
+    x, network = draws.standard_normal((12, 2)), fs.network.complete(3)
+    data = x, (x[:, 0] > 0).astype(int), np.arange(12) % 3
+    linear = fs.LinearRegression(*data, noise_std=1.0, prior_variance=1.0)
+    names = ["de_sgld.euler_bound", "de_sgld.euler_stationary_bound"]
+    rows, same = (theory.scoreboard(one, fs.DESGLD(1e-3, network), 20, everything=False).set_index("theorem")
+                  for one in (linear, linear.as_quadratic()))
+    assert rows.loc[names]["verdict"].tolist() == ["holds", "holds"]
+    np.testing.assert_allclose(rows.loc[names]["ratio"], same.loc[names]["ratio"], rtol=1e-9)
+    logistic = fs.LogisticRegression(*data, prior_variance=1.0)
+    rows = theory.scoreboard(logistic, fs.DESGLD(1e-3, network), 20, everything=False).set_index("theorem")
+    assert rows.loc[names]["reason"].str.contains("exact laws need affine gradients").all()
+
+
 def test_large_problems_are_not_begun(monkeypatch):
     draws = np.random.default_rng(0)
     roots = draws.standard_normal((100, 20, 20))

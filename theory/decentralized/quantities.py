@@ -19,6 +19,7 @@ from fedsim.settings.validation import Array, instance, shape, shown
 from ..bound import Bound
 from ..checking import Measured, law_of_run, quantity, require_target
 from ..exact import exact_law, joint_law, stationary_law
+from ..exact.families import ExactFamily
 from ..exact.gossip import GossipJointLaw
 from ..recursions.stationary import measure_stationary
 from .schemes import Coupling, NoiseFree, Spread, coupling, fixed_point
@@ -167,9 +168,15 @@ read_from(Coupling, "a theory.de_sgld.Coupling: the bound is on V_k of (88)", "l
           of_run=True)
 
 
+def _pooled(problem: Any) -> Quadratic:
+    """One client with the mean of all; refused where gradients are not affine."""
+    solved = ExactFamily().solvable(problem)
+    return Quadratic(solved.mean_hessian[None], solved.minimizer[None])
+
+
 def euler_law(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:
     """The Euler scheme of step eta/N on f, as a federated algorithm of one client."""
-    whole = Quadratic(problem.mean_hessian[None], problem.minimizer[None])
+    whole = _pooled(problem)
     point, cov = start_of(problem, algorithm, start)
     begin: Any = np.atleast_2d(point).mean(axis=0)
     if cov is not None:
@@ -192,7 +199,7 @@ read_from(Law, "the fedsim.Law of the Euler scheme", "w2_of_euler",
 
 def _stationary_euler(problem: Any, algorithm: Any, *rest: Any) -> Any:
     """The stationary law of `euler_law`."""
-    whole = Quadratic(problem.mean_hessian[None], problem.minimizer[None])
+    whole = _pooled(problem)
     return stationary_law(whole, FALD(float(algorithm.schedule.largest) / problem.n_clients))
 
 

@@ -150,6 +150,20 @@ def test_a_dip_is_not_missed():
     assert table["w2"].item() > eps
 
 
+def test_a_setting_is_not_given_up_before_its_dip():
+    """Nearer to its limit than the target is, at the end of a window, and within eps only after it."""
+    problem, algorithm = fs.Quadratic([[0.1, 2.0], [0.9, 2.0]], [[0.0, 0.0], [1e3, 0.0]]), fs.FALD(1e-3, 12)
+    limit, target = theory.stationary_law(problem, algorithm), problem.target()
+    floor, kept = limit.w2(target), (1.0 - 1e-3 * np.array([[0.1, 2.0], [0.9, 2.0]])) ** 12
+    away = floor * np.array([0.92 * np.sign(target.mean[0] - limit.mean[0]), 0.35]) / kept.mean(axis=0) ** 64
+    start, eps = fs.Gaussian(limit.mean + away, limit.variances), 0.3 * floor
+    w2 = theory.exact_law(problem, algorithm, 400, start=start).w2()
+    first = int(np.flatnonzero(w2 <= eps)[0])
+    assert 64 < first < 256 and theory.exact_law(problem, algorithm, 64, start=start).at(64).w2(limit) < floor
+    table = theory.sweep(problem, algorithm, step_size=[1e-3], eps=eps, start=start)
+    assert table["rounds"].item() == first
+
+
 OPPOSED = fs.Quadratic([[1.0, 3.0], [2.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]])
 TILTED = np.array([[9.0, 8.9], [8.9, 9.0]])
 

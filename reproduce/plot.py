@@ -69,7 +69,7 @@ def legend_below(ax: Axes, columns: int = 1, below: float | None = None, **optio
         room = share_of(ax) - 0.6 * BESIDE * ax.figure.dpi  # its middle is the axis's
         if legend is None or legend.get_window_extent().width <= room:
             return
-    for text in legend.get_texts():
+    for text in legend.get_texts() if legend else ():
         fold(text, room - 0.6 * ax.figure.dpi)  # beside its handle
 
 

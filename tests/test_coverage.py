@@ -45,5 +45,5 @@ def test_docs_and_gallery_show_the_list():
     page = gallery.pages(store.FOLDER, "quick")["missing.html"]
     for row in NOT_REPRODUCED:
         assert f"| {row.number} |" in text
-        assert f"<h3>{row.number}: " in page
+        assert f"<h2>{row.number}: " in page
     assert readme.missing_table() in text

@@ -274,3 +274,18 @@ def test_hessians_that_share_entries_are_told_apart(hessians):
     turned = exact_law(Quadratic(np.flip(hessians, axes).copy(), minimizers[:, ::-1].copy()), algorithm, 4)
     close(law.mean, turned.mean[:, ::-1])
     close(law.cov, turned.cov[:, ::-1, ::-1])
+
+
+@pytest.mark.parametrize("steps", [0.05, [0.05, 0.01, 0.02, 0.04]])
+@pytest.mark.parametrize("structure", ["dense", "diagonal"])
+def test_common_noise_by_steps_is_that_by_pairs_of_clients(structure, steps, monkeypatch):
+    draws = np.random.default_rng(3)
+    hessians = draws.uniform(0.5, 3.0, (6, 2))
+    if structure == "dense":
+        roots = draws.standard_normal((6, 2, 2))
+        hessians = roots @ roots.swapaxes(1, 2) + np.eye(2)
+    problem = Quadratic(hessians, draws.standard_normal((6, 2)))
+    algorithm = FALD(steps, 2, shared_noise=0.7)
+    law = exact_law(problem, algorithm, 2)
+    monkeypatch.setattr("theory.exact.federated.spectrum._few_steps", lambda *given: False)
+    np.testing.assert_allclose(law.cov, exact_law(problem, algorithm, 2).cov, rtol=1e-12, atol=1e-15)

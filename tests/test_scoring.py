@@ -7,11 +7,13 @@ import pytest
 
 import fedsim as fs
 import theory
+from theory.examining import bound_of, measured_of
 from theory.registry import named
 
 PAIR = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 ONCE = ("fa_ld.initial_bound",)
 """A statement about round 0 alone."""
+EVENLY = sorted({0, *np.rint(np.geomspace(1, 60, 20)).astype(int).tolist()})
 NETWORK = fs.network.complete(2)
 ALGORITHMS = {one.__class__.__name__: one for one in (
     fs.FALD(0.01, 5), fs.FAHMC(0.05, 3, 2), fs.DESGLD(0.01, NETWORK), fs.DESGHMC(0.01, 2.0, NETWORK),
@@ -29,10 +31,13 @@ def test_every_statement_has_its_rows(board):
     for entry in theory.theorems():
         rows = table[table["theorem"] == entry.id]
         assert rows["variant"].tolist() == list(entry.variants)
+        told = rows[["number", "kind", "quantity", "index"]].drop_duplicates().values.tolist()
+        assert told == [[f"{entry.paper} {entry.number}", entry.kind, entry.quantity, entry.index]]
         if not isinstance(algorithm, entry.algorithm):
             assert set(rows["verdict"]) == {"not about it"} and set(rows["reason"]) == {
                 f"it is about {entry.algorithm.__name__}"}
     about = (table["verdict"] != "not about it").to_numpy()
+    assert table["at"].dtype == "Int64"
     assert about.sum() > 10 and not (np.diff(about.astype(int)) > 0).any()  # those first
 
 
@@ -40,13 +45,12 @@ def test_each_verdict_is_that_of_examine(board):
     algorithm, table = board
     words = {(True, True): "holds", (False, True): "violated", (True, False): "holds outside",
              (False, False): "fails outside"}
-    record = sorted({0, *np.rint(np.geomspace(1, 60, 20)).astype(int).tolist()})
     judged = table[table["verdict"].isin([*words.values(), "fails as transcribed"])]
     assert len(judged) > 1
     for row in judged.to_dict("records"):
         entry = named(row["theorem"])
         verdict = theory.examine(entry, PAIR, algorithm, 60, start=[3.0], variant=row["variant"],
-                                 record=record if entry.index == "round" and entry.id not in ONCE else None)
+                                 record=EVENLY if entry.index == "round" and entry.id not in ONCE else None)
         word = words[verdict.holds, verdict.hypotheses_met]
         if word == "violated" and row["variant"] != entry.variants[0]:
             word = "fails as transcribed"
@@ -63,6 +67,8 @@ def test_each_verdict_is_that_of_examine(board):
             without = verdict.bound.start_distance is None or entry.id in ONCE
             assert row["vacuous"] == (None if without else verdict.is_vacuous)
         assert row["hypotheses"] == "; ".join(verdict.bound.violated)
+        assert verdict.note in row["reason"]
+        assert (verdict.bound.vacuity in row["reason"]) == (entry.id not in ONCE)
 
 
 def test_rates_have_no_ratio(board):
@@ -74,6 +80,13 @@ def test_rates_have_no_ratio(board):
     servers = rates["theorem"].str.startswith("stale.chains_")
     assert rates[servers]["exact"].isna().all() and rates[~servers]["exact"].notna().all()
     assert servers.any() == isinstance(algorithm, fs.StaleSGLD)
+    for row in rates[~servers].to_dict("records"):
+        entry = named(row["theorem"])
+        bound = bound_of(entry, PAIR, algorithm, 60, theory.constants(PAIR, algorithm, [3.0]), start=[3.0],
+                         variant=row["variant"])
+        measured = measured_of(bound, PAIR, algorithm, 60, start=[3.0])
+        assert row["bound"] == pytest.approx(bound.value[bound.rounds == row["at"]].item(), rel=1e-12)
+        assert row["exact"] == pytest.approx(measured.value[measured.rounds == row["at"]].item(), rel=1e-9)
 
 
 def test_what_is_refused_says_why():
@@ -93,7 +106,21 @@ def test_a_formula_that_fails_has_its_erratum():
     assert wrong[["theorem", "variant"]].values.tolist() == [["fa_hmc.flow_distance_bound", "printed"]]
     known = {one.id for one in (*theory.errata(theorem="fa_hmc.flow_distance_bound"),
                                 *theory.remarks(theorem="fa_hmc.flow_distance_bound"))}
-    assert known and all(id in wrong["reason"].item() for id in known)
+    told = wrong["reason"].item().partition("see theory.errata and theory.remarks on ")[2]
+    assert known and set(told.split(", ")) == known
+    assert not table[table["verdict"] != "fails as transcribed"]["reason"].str.contains("see theory.errata").any()
+
+
+def test_reasons_hypotheses_and_privacy_of_several_clients():
+    table = theory.scoreboard(PAIR, fs.FAHMC(0.5, 3, 2), 20, everything=False).set_index("theorem")
+    assert table.loc["fa_hmc.w2_bound"]["hypotheses"].count("; ") == 1
+    drawn = fs.FALD(0.01, 5, participation=fs.Participation(1, True))
+    row = theory.scoreboard(PAIR, drawn, 20).set_index("theorem").loc["fa_ld.w2_bound_partial"]
+    verdict = theory.examine("fa_ld.w2_bound_partial", PAIR, drawn, 20)
+    assert "not Gaussian" in verdict.note and verdict.note in row["reason"]
+    table = theory.scoreboard(PAIR, fs.FALD(1e-4, 5), 30, everything=False,
+                              privacy={"client_sizes": [10, 40]}).set_index("theorem")
+    assert "client_sizes=40" in table.loc["privacy.run_bound"]["reason"]
 
 
 def test_privacy_takes_the_users_numbers():
@@ -137,6 +164,21 @@ def test_a_board_of_any_problem(kind, algorithm):
     assert len(table) > 10 and (table["reason"] != "")[table["bound"].isna() | table["exact"].isna()].all()
 
 
+def test_regressions_in_networks_have_their_euler_scheme():
+    draws = np.random.default_rng(0)
+    x, network = draws.standard_normal((12, 2)), fs.network.complete(3)
+    data = x, (x[:, 0] > 0).astype(int), np.arange(12) % 3
+    linear = fs.LinearRegression(*data, noise_std=1.0, prior_variance=1.0)
+    names = ["de_sgld.euler_bound", "de_sgld.euler_stationary_bound"]
+    rows, same = (theory.scoreboard(one, fs.DESGLD(1e-3, network), 20, everything=False).set_index("theorem")
+                  for one in (linear, linear.as_quadratic()))
+    assert rows.loc[names]["verdict"].tolist() == ["holds", "holds"]
+    np.testing.assert_allclose(rows.loc[names]["ratio"], same.loc[names]["ratio"], rtol=1e-9)
+    logistic = fs.LogisticRegression(*data, prior_variance=1.0)
+    rows = theory.scoreboard(logistic, fs.DESGLD(1e-3, network), 20, everything=False).set_index("theorem")
+    assert rows.loc[names]["reason"].str.contains("exact laws need affine gradients").all()
+
+
 def test_large_problems_are_not_begun(monkeypatch):
     draws = np.random.default_rng(0)
     roots = draws.standard_normal((100, 20, 20))
@@ -166,6 +208,47 @@ def test_an_interruption_keeps_the_bounds(monkeypatch, capsys):
     assert len(capsys.readouterr().err.splitlines()) == len(table)
 
 
+@pytest.mark.parametrize(("side", "about"), [("measured_of", 1), ("bound_of", 2)])
+def test_an_interruption_stays(side, about, monkeypatch):
+    """Statements without a value in between do not begin comparisons again; a second Ctrl-C ends at once."""
+    from theory import scoring
+
+    plain, calls = getattr(scoring, side), []
+
+    def interrupted(*arguments, **options):
+        calls.append(1)
+        if len(calls) in stops:
+            raise KeyboardInterrupt
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(scoring, side, interrupted)
+    stops = [about]
+    table = theory.scoreboard(PAIR, ALGORITHMS["DESGHMC"], 20, everything=False)
+    assert table["exact"].notna().sum() == about - 1 and (table["verdict"] == "no value").any()
+    assert set(table["verdict"][about - 1:]) == {"not compared", "no value"}
+    assert table["reason"][about - 1] == "interrupted" and table["bound"].notna().any()
+    if side == "bound_of":
+        calls[:], stops = [], [1, 3]
+        with pytest.raises(KeyboardInterrupt):
+            theory.scoreboard(PAIR, ALGORITHMS["DESGHMC"], 20)
+
+
+@pytest.mark.parametrize("record", [None, [3, 10]])
+def test_rounds_compared_and_laws_shared(record, monkeypatch):
+    from theory import checking, scoring
+
+    asked, made, plain, exact = [], [], scoring.measured_of, checking.exact_law
+    monkeypatch.setattr(scoring, "measured_of", lambda bound, **options: (
+        asked.append((bound.index, bound.rounds[-1], options["record"])), plain(bound, **options))[1])
+    monkeypatch.setattr(checking, "exact_law",
+                        lambda *given, **rest: (made.append(given[2]), exact(*given, **rest))[1])
+    table = theory.scoreboard(PAIR, ALGORITHMS["FALD"], 60, record=record, everything=False, variants="all")
+    expected = [0, 3, 10, 60] if record else EVENLY
+    for index, last, rounds in asked:
+        assert rounds is None if index != "round" else rounds.tolist() == [k for k in expected if k <= last]
+    assert sorted(made) == [0, 60] and (table["quantity"] == "w2").sum() > 3  # one of round 0 alone
+
+
 @pytest.mark.parametrize(("options", "words"), [
     ({"n_rounds": 0}, "n_rounds=0 must be"), ({"variants": "printed"}, "variants='printed' must be one of"),
     ({"everything": 2}, "everything=2"), ({"privacy": {"delta": 1e-5}}, "privacy='delta' must be one of"),
@@ -190,7 +273,10 @@ def test_instability_is_refused():
     ("Lemma 4.5", "fa_ld.divergence_bound"), ("Theorem 4.4", "fa_hmc.w2_bound"),
     ("Theorem 4.4 (one step)", "fa_hmc.one_step_bound"), ("Lemma 5", "de_sgld.gradient_bound"),
     ("equation (61)", "privacy.simplified_client_bound"), ("Theorem 2", "stale.bias_rate"),
-    ("DE-SGLD Theorem 1 (clients)", "de_sgld.w2_clients_bound"), ("Theorem 4.10", "fa_ld.w2_bound_partial")])
+    ("DE-SGLD Theorem 1 (clients)", "de_sgld.w2_clients_bound"), ("Theorem 4.10", "fa_ld.w2_bound_partial"),
+    ("E.2", "fa_ld.gradient_moment_bound"), ("fa-ld lemma b.3", "fa_ld.divergence_bound"),
+    ("Theorem G.3, equation 58", "privacy.client_bound"), ("Proposition 4.5", "fa_hmc.dynamic_rate"),
+    ("DE-SGLD Lemma 8", "de_sgld.coupling_bound"), ("fa-hmc theorem 4.4", "fa_hmc.w2_bound")])
 def test_theorems_by_number(text, id):
     assert named(text).id == id
 
@@ -212,7 +298,8 @@ def test_theorems_by_function_and_by_algorithm():
     ("w2_bound", r"here is of de_sghmc\.w2_bound .*; give an id"),
     ("Theorem 1", r"de_sgld\.w2_bound \(DE-SGLD Theorem 1 \(average\)\), de_sgld\.w2_clients_bound"),
     ("fa_ld.w2_bond", "did you mean 'fa_ld.w2_bound'"), ("Theorem 9.9", "must be one of 97 ids"),
-    ("", "must be one of"), (3, "theorem=3 must be one of"), (len, "must be one of"),
+    ("FA-LD Lemma 2", "must be one of"), ("", "must be one of"),
+    (3, "theorem=3 must be one of"), (len, "must be one of"),
     ("theorem", "must be one of")])
 def test_theorems_that_are_not_meant(text, words):
     with pytest.raises(ValueError, match=words):

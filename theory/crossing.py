@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.interfaces import Algorithm, Problem
+from fedsim.interfaces import Algorithm, Problem, start_of
 from fedsim.laws.law import Law
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import positive, whole
 
 from .exact import exact_law, stationary_law
+from .exact.families import keeps_apart
 
 DENSE = 1024
 """Every round is looked at up to here; beyond it on a grid that is refined around the crossing."""
@@ -22,7 +23,8 @@ GRID = 32
 def _distances(problem: Problem, algorithm: Algorithm, rounds: np.ndarray,
                start: Any) -> tuple[np.ndarray, np.ndarray]:
     """These rounds (the law has round 0 besides), and W2 there."""
-    diagonal = isinstance(problem, Quadratic) and problem.structure != "dense"
+    diagonal = isinstance(problem, Quadratic) and keeps_apart(
+        problem, algorithm, start_of(problem, algorithm, start)[1])
     law: Law = exact_law(problem, algorithm, int(rounds[-1]), start=start, record=rounds,
                          covariance="diagonal" if diagonal else "full")
     asked = law.rounds >= rounds[0]
@@ -99,7 +101,8 @@ def _refine(problem: Problem, algorithm: Algorithm, eps: float, start: Any, roun
     while inside - before > 1:
         grid = np.unique(np.linspace(before, inside, GRID + 1).astype(np.int64))
         rounds, w2 = _distances(problem, algorithm, grid, start)
-        place = int(np.flatnonzero(w2 <= eps)[0])
+        places = np.flatnonzero(w2 <= eps)  # the last one is, but for rounding that differs between laws
+        place = int(places[0]) if len(places) else len(rounds) - 1
         if place == 0:
             return before
         before, inside = int(rounds[place - 1]), int(rounds[place])

@@ -61,7 +61,7 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
         problem, always the same; `reason` gives all of them.
     progress : bool
         A line for every statement about the algorithm, on the error stream. Ctrl-C leaves those that are
-        not yet compared without their exact side, and ends with the table.
+        not yet compared without their exact side, and ends with the table; a second one ends at once.
 
     Returns
     -------
@@ -170,6 +170,10 @@ def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
         bound = make()
     except ValueError as refusal:
         return {"verdict": "no value", "reason": str(refusal)}
+    except KeyboardInterrupt:
+        if measure is None:  # asked twice
+            raise
+        return {"verdict": "not compared", "reason": INTERRUPTED}
     row: dict[str, Any] = {"at": int(bound.rounds[-1]), "bound": float(bound.value[-1]),
                            "hypotheses": "; ".join(bound.violated), "vacuous": _says_nothing(bound),
                            "start_distance": _or_nan(bound.start_distance), "floor": _or_nan(bound.floor),
@@ -199,7 +203,7 @@ def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
              ] if word == fails else []
     told = f"see theory.errata and theory.remarks on {', '.join(known)}" if known else ""
     last, limit, exact = (side[-1].item() for side in verdict.compared)
-    vacuity = bound.vacuity if row["vacuous"] else ""
+    vacuity = "" if row["vacuous"] is None else bound.vacuity
     return row | {"verdict": word, "at": last, "bound": limit, "exact": exact, "ratio": verdict.tightness,
                   "worst_at": verdict.worst_round, "n_compared": verdict.n_compared,
                   "reason": _joined(row["reason"], vacuity, verdict.note, told)}

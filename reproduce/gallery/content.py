@@ -121,7 +121,8 @@ def pages(folder: Path, scale: str) -> dict[str, str]:
             for name in ("index", "scoreboard", "errata", "worst_cases", "missing")}
     one_figure = environment().get_template("figure.html.j2")
     for place, one in enumerate(entries):
-        beside = {"before": entries[place - 1] if place else None,
+        near = {"before": entries[place - 1] if place else None,
                   "after": entries[place + 1] if place + 1 < len(entries) else None}
-        made[f"{one['id']}.html"] = one_figure.render(shared, page=one["id"], r=one, **beside)
-    return made | explorables.pages() | {name: (HERE / name).read_text(encoding="utf-8") for name in ("gallery.css", "gallery.js")}
+        made[f"{one['id']}.html"] = one_figure.render(shared, page=one["id"], r=one, **near)
+    beside = {name: (HERE / name).read_text(encoding="utf-8") for name in ("gallery.css", "gallery.js")}
+    return made | explorables.pages() | beside

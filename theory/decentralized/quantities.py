@@ -18,7 +18,8 @@ from fedsim.settings.validation import Array, instance, shape, shown
 
 from ..bound import Bound
 from ..checking import Measured, law_of_run, quantity, require_target
-from ..exact import NoExactLaw, exact_law, joint_law, stationary_law
+from ..exact import exact_law, joint_law, stationary_law
+from ..exact.families import ExactFamily
 from ..exact.gossip import GossipJointLaw
 from ..recursions.stationary import measure_stationary
 from .schemes import Coupling, NoiseFree, Spread, coupling, fixed_point
@@ -167,16 +168,15 @@ read_from(Coupling, "a theory.de_sgld.Coupling: the bound is on V_k of (88)", "l
           of_run=True)
 
 
-def _whole(problem: Any) -> Quadratic:
-    """f of a quadratic problem, as one client."""
-    if not isinstance(problem, Quadratic):
-        raise NoExactLaw(f"problem={problem!r}: the law of the Euler scheme needs a fedsim.Quadratic")
-    return Quadratic(problem.mean_hessian[None], problem.minimizer[None])
+def _pooled(problem: Any) -> Quadratic:
+    """One client with the mean of all; refused where gradients are not affine."""
+    solved = ExactFamily().solvable(problem)
+    return Quadratic(solved.mean_hessian[None], solved.minimizer[None])
 
 
 def euler_law(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:
     """The Euler scheme of step eta/N on f, as a federated algorithm of one client."""
-    whole = _whole(problem)
+    whole = _pooled(problem)
     point, cov = start_of(problem, algorithm, start)
     begin: Any = np.atleast_2d(point).mean(axis=0)
     if cov is not None:
@@ -199,7 +199,8 @@ read_from(Law, "the fedsim.Law of the Euler scheme", "w2_of_euler",
 
 def _stationary_euler(problem: Any, algorithm: Any, *rest: Any) -> Any:
     """The stationary law of `euler_law`."""
-    return stationary_law(_whole(problem), FALD(float(algorithm.schedule.largest) / problem.n_clients))
+    whole = _pooled(problem)
+    return stationary_law(whole, FALD(float(algorithm.schedule.largest) / problem.n_clients))
 
 
 quantity("stationary_w2_of_euler", "W2 between the stationary law of the Euler scheme that the average "

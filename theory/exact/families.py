@@ -88,6 +88,15 @@ def family_of(algorithm: Any) -> Any:
                      f"there is one for {', '.join(sorted(c.__name__ for c in _FAMILIES))}")
 
 
+def keeps_apart(problem: Any, algorithm: Any, cov: Array | None) -> bool:
+    """Do coordinates stay uncorrelated from a start with this covariance, so that variances give W2?"""
+    if problem.structure == "dense" or not family_of(algorithm).is_gaussian(problem, algorithm):
+        return False  # what is drawn at random moves all coordinates at once
+    tables: Any = (problem.gradient_noise, cov)
+    return not any(np.ndim(one) > 1 and np.count_nonzero(one) > np.count_nonzero(
+        np.diagonal(one, axis1=-2, axis2=-1)) for one in tables)
+
+
 def refuse_numbers(numbers: int, what: str, advice: str) -> None:
     """Raise ValueError for that many float64 numbers, where they exceed `MEMORY_LIMIT`."""
     if 8 * numbers > MEMORY_LIMIT:

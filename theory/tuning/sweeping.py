@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedsim.hints import meant
-from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
+from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.validation import instance, one_of, positive, shown, whole
-from fedsim.stability.search import gaps_to_one, radius_of
+from fedsim.stability.search import gaps_to_one
 
 from ..crossing import rounds_to
 from ..exact import stationary_law
@@ -213,23 +213,23 @@ def _rows(problem: Any, algorithms: list[Any], eps: float | None, start: Any, li
 def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any, limit: int) -> list[Row]:
     """All in one go, or nothing where these algorithms have no such laws."""
     sizes = np.array([one.schedule.largest for one in algorithms])
-    start_of(problem, algorithms[0], start)
     try:
         laws = laws_together(problem, algorithms[0], sizes, start)
+        if laws is None:
+            return []
+        radii = [float(one._radius(problem)) for one in algorithms]  # more than the map's may count
     except ValueError:  # each has its own words for it
         return []
-    if laws is None:
-        return []
-    gaps = gaps_to_one(laws.changes).min(axis=1)
-    good = np.flatnonzero((gaps > 0.0) & np.isfinite(laws.covs).reshape(len(sizes), -1).all(axis=1))
-    rows: list[Row] = [{} if gap > 0.0 else _unstable(radius_of(float(gap))) for gap in gaps]
+    contracts = (gaps_to_one(laws.changes) > 0.0).all(axis=1) & (np.array(radii) < 1.0)
+    good = np.flatnonzero(contracts & np.isfinite(laws.covs).reshape(len(sizes), -1).all(axis=1))
+    rows: list[Row] = [{} if radius < 1.0 else _unstable(radius) for radius in radii]
     if not len(good):
         return rows
     goal = goal_of(laws.of(good), algorithms[0].target(problem))
     found = None if eps is None else crossings(goal, eps, limit)
     for i, (place, floor) in enumerate(zip(good.tolist(), goal.floor().tolist(), strict=True)):
         first = None if found is None or found.rounds[i] < 0 else int(found.rounds[i])
-        rows[place] = {"stable": True, "radius": radius_of(float(gaps[place])), "w2": floor, "rounds": first,
+        rows[place] = {"stable": True, "radius": radii[place], "w2": floor, "rounds": first,
                        "reason": "" if eps is None else why(floor, eps, limit, first, True)}
     return rows
 

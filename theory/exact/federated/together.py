@@ -22,7 +22,7 @@ from fedsim.settings.validation import Array
 
 from ..batches import has_minibatches
 from ..evolution import matrix_of, variances_of
-from ..families import family_of
+from ..families import family_of, keeps_apart
 from ..stacked import ROOM
 from ..tables import symmetrised
 from .chain import Round, local_step
@@ -105,6 +105,8 @@ def laws_together(problem: Any, algorithm: Any, step_sizes: Array, start: Any = 
         return None
     problem = family.solvable(problem)
     dense, mean, cov = problem.structure == "dense", *start_moments(start, problem.dim)
+    if not dense and not keeps_apart(problem, algorithm, cov):
+        return None
     with np.errstate(over="ignore", invalid="ignore"):  # beyond stability
         stacks = list(_maps(family, problem, algorithm, np.asarray(step_sizes, dtype=np.float64), dense))
     changes, shifts, noise = (np.concatenate(tables) for tables in zip(*stacks, strict=True))

@@ -209,7 +209,7 @@ def test_an_interrupted_figure_leaves_the_previous_one_intact(tmp_path, monkeypa
     one = a_figure()
     run.make(one, "tiny", tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert sorted(before) == ["a_figure.csv", "a_figure.json", "a_figure.png"]
+    assert sorted(before) == [f"a_figure.{one}" for one in ("csv", "json", "png", "svg", "thumb.png")]
 
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -314,7 +314,7 @@ def test_results_do_not_depend_on_the_number_of_processes(tmp_path):
                         "--workers", workers, "--out", str(tmp_path / workers)],
                        capture_output=True, cwd=store.FOLDER.parent, check=True)
     files = sorted(path.name for path in (tmp_path / "1").iterdir())
-    assert len(files) == 7
+    assert sum("fig1" in name for name in files) == 2 * 6 and "index.html" in files
     for name in files:
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes(), name
 

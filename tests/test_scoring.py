@@ -108,7 +108,8 @@ def test_a_formula_that_fails_has_its_erratum():
                                 *theory.remarks(theorem="fa_hmc.flow_distance_bound"))}
     told = wrong["reason"].item().partition("see theory.errata and theory.remarks on ")[2]
     assert known and set(told.split(", ")) == known
-    assert not table[table["verdict"] != "fails as transcribed"]["reason"].str.contains("see theory.errata").any()
+    rest = table[table["verdict"] != "fails as transcribed"]
+    assert not rest["reason"].str.contains("see theory.errata").any()
 
 
 def test_reasons_hypotheses_and_privacy_of_several_clients():

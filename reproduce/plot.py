@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib
 import numpy as np
+from matplotlib import colors
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.text import Text
@@ -19,8 +20,10 @@ from matplotlib.transforms import ScaledTranslation
 from fedsim.laws.drawing import BAND, BOUND, COLOURS, EXACT, FLOOR, GREY, bound, exact, floor, once, replicas
 
 __all__ = ["BAND", "BOUND", "COLOURS", "EXACT", "FLOOR", "GREY", "WIDEST", "bound", "exact", "floor", "fold",
-           "legend_below", "once", "panels", "replicas", "room", "share_of", "sign", "style"]
+           "legend_below", "once", "panels", "replicas", "room", "shaded", "shades", "share_of",
+           "sign", "style"]
 
+T = TypeVar("T")
 WIDEST = 12.5
 """Inches, of 96 pixels on a page: what is drawn at 9 points is then read at 9 points."""
 
@@ -46,23 +49,35 @@ def panels(n_columns: int, width: float = 5.2, height: float = 4.2, n_rows: int 
     return drawing, drawing.subplots(n_rows, n_columns, squeeze=False, **options)
 
 
+def shades(count: int) -> list[str]:
+    """Colours for values in their order, from dark to light, so that print keeps the order too."""
+    return [colors.to_hex(one) for one in matplotlib.colormaps["viridis"](np.linspace(0.0, 0.82, count))]
+
+
+def shaded(values: Iterable[T]) -> Iterator[tuple[T, str]]:
+    """Ordered values, each with its shade."""
+    listed = list(values)
+    return zip(listed, shades(len(listed)), strict=True)
+
+
 def room(low: float, high: float, share: float = 0.26) -> tuple[float, float]:
     """Limits of a logarithmic axis that leave the upper `share` of it to the legend."""
     bottom, top = low / 1.6, high * 1.6
     return bottom, top * (top / bottom) ** (share / (1.0 - share))
 
 
-def legend_below(ax: Axes, columns: int = 1, below: float | None = None, **options: Any) -> None:
+def legend_below(ax: Axes, columns: int = 1, **options: Any) -> None:
     """A legend under the panel and the name of its axis, in which every name stands once.
 
-    It is `below` panel heights under the panel; by default half an inch, whatever the height. It has fewer
-    columns, and its lines are broken, where it would be wider than the panel's share of the drawing.
+    It has fewer columns, and its lines are broken, where it would be wider than the panel's share of the
+    drawing. What stands under the axis has to be there already.
     """
-    place: dict[str, Any] = {"bbox_to_anchor": (0.5, -(below or 0.0))}
-    if below is None:
-        half_inch = ScaledTranslation(0.0, -0.5, ax.figure.dpi_scale_trans)
-        place |= {"bbox_transform": ax.transAxes + half_inch, "borderaxespad": 0.0}
-    look = {"loc": "upper center", "fontsize": 9, **place, **options}
+    fold(ax.xaxis.label, share_of(ax) - BESIDE * ax.figure.dpi)
+    under = ax.xaxis.get_tightbbox()
+    drop = 0.5 if under is None else max(0.5, (ax.bbox.y0 - under.y0) / ax.figure.dpi + 0.06)
+    lower = ScaledTranslation(0.0, -drop, ax.figure.dpi_scale_trans)
+    look = {"loc": "upper center", "fontsize": 9, "bbox_to_anchor": (0.5, 0.0), "borderaxespad": 0.0,
+            "bbox_transform": ax.transAxes + lower, **options}
     for count in range(columns, 0, -1):
         once(ax, ncols=count, **look)
         legend = ax.get_legend()
@@ -96,7 +111,7 @@ def sign(drawing: Drawing, name: str, verdicts: str) -> None:
     for ax in drawing.findobj(Axes):
         beside = BESIDE * ax.figure.dpi  # a title begins where the axis does
         left: Any = ax._left_title  # type: ignore[attr-defined]
-        for text, room in ((ax.title, 0.0), (left, beside), (ax.xaxis.label, 0.0)):
+        for text, room in ((ax.title, 0.0), (left, beside), (ax.xaxis.label, beside)):
             fold(text, share_of(ax) - room)
     own = drawing.get_suptitle()
     title = drawing.suptitle("\n".join(filter(None, (name, own))), fontsize=12, fontweight="bold", x=0.01,

@@ -153,7 +153,7 @@ def draw_curves(ax: Axes, curves: pd.DataFrame, column: str, looks: Iterable[tup
 def draw_curves_by(ax: Axes, curves: pd.DataFrame, column: str, name: Callable[[Any], str],
                    title: str) -> None:
     """The same on a logarithmic axis, for the values of a parameter."""
-    looks = zip(map(name, curves[column].unique()), plot.COLOURS, strict=False)
+    looks = plot.shaded(map(name, curves[column].unique()))
     draw_curves(ax, curves, column, looks, title)
     shown = among(curves, who="agent")["exact"]
     low, high = plot.room(0.85 * float(shown.min()), float(shown.max()), 0.02)

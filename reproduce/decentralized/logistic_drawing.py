@@ -44,13 +44,13 @@ def draw(tables: Tables, method: str, other: str = "",
     if last:
         last(axes["f"], tables)
     for letter in "abcde":
-        legend_below(axes[letter], below=0.21 if letter == "e" else 0.17)
+        legend_below(axes[letter])
     return drawing
 
 
-def legend_below(ax: Axes, columns: int = 1, below: float = 0.17) -> None:
+def legend_below(ax: Axes, columns: int = 1) -> None:
     """A legend under the panel, without a frame."""
-    plot.legend_below(ax, columns, below, fontsize=9.5, frameon=False)
+    plot.legend_below(ax, columns, fontsize=9.5, frameon=False)
 
 
 def _accuracy(ax: Axes, tables: Tables, name: str, method: str, other: str) -> None:

@@ -129,7 +129,8 @@ def _draw_rounds(ax: Axes, rounds: pd.DataFrame) -> None:
     accuracies, fewest = sorted(set(rounds["accuracy"]), reverse=True), rounds["dim"].min()
     for (dim, accuracy), one in groups(rounds, ["dim", "accuracy"]):
         place = accuracies.index(accuracy)
-        sim.draw_spread(ax, one.groupby("local_steps")["rounds"], plot.COLOURS[place], f"error {accuracy:g}",
+        shade = plot.shades(len(accuracies))[place]
+        sim.draw_spread(ax, one.groupby("local_steps")["rounds"], shade, f"error {accuracy:g}",
                         linestyle="-" if dim == fewest else "--", marker="o^Dv"[place])
     for dim, one in groups(rounds, "dim"):
         count = one["data"].nunique()

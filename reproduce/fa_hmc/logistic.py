@@ -134,7 +134,7 @@ def draw_short(ax: Axes, short: pd.DataFrame) -> None:
     ticks = [tick for tick in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0) if least / 2 < tick < 2 * most]
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    plot.legend_below(ax, below=0.22, **LEGEND)
+    plot.legend_below(ax, **LEGEND)
 
 
 def judge_surrogate(tables: Tables) -> tuple[str, str]:

@@ -166,7 +166,7 @@ def draw(tables: Tables) -> Drawing:
 
 
 def _draw_curves(ax: Axes, curves: pd.DataFrame) -> None:
-    for (length, one), colour in zip(groups(curves, "length"), plot.COLOURS, strict=False):
+    for (length, one), colour in plot.shaded(groups(curves, "length")):
         plot.replicas(ax, one["round"], one["replicas"], one["low"], one["high"], colour)
         plot.exact(ax, one["round"], one["w2"], colour, f"exact law, x = {length:.2f}")
         ax.plot(one["round"], one["bound"], color=colour, linestyle="--",
@@ -181,7 +181,7 @@ def _draw_curves(ax: Axes, curves: pd.DataFrame) -> None:
 def _draw_rounds(ax: Axes, tables: Tables) -> None:
     rounds = tables["rounds"]
     dashed: dict[str, Any] = {"linestyle": "--", "linewidth": 1.2}
-    for (steps, one), colour in zip(groups(rounds, "local_steps"), plot.COLOURS, strict=False):
+    for (steps, one), colour in plot.shaded(groups(rounds, "local_steps")):
         plot.exact(ax, one["dim"], one["rounds"], colour, f"exact law, best x, T = {steps}", **sim.MARKED)
         ax.plot(one["dim"], one["bound_rounds"], color=colour, **dashed)
     ax.plot([], [], color="#000000", label="rounds that the lower bound demands", **dashed)

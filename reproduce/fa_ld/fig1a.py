@@ -129,7 +129,7 @@ def draw(tables: Tables) -> Drawing:
               r"ours: unequal curvature, $\eta$ tuned for every K")
     for ax, title in zip(panels, titles, strict=True):
         ax.set(xscale="log", xlabel="local steps per round K", title=title)
-        plot.legend_below(ax, below=0.16)
+        plot.legend_below(ax)
     return drawing
 
 
@@ -146,7 +146,7 @@ def _lines(ax: Axes, table: pd.DataFrame, colour: str, label: str) -> None:
 
 
 def _printed(ax: Axes, tables: Tables) -> None:
-    for (alpha, one), colour in zip(groups(tables["equal"], "alpha"), plot.COLOURS, strict=False):
+    for (alpha, one), colour in plot.shaded(groups(tables["equal"], "alpha")):
         _lines(ax, one, colour, sim.named(alpha))
     table = tables["repeats"][np.isfinite(tables["repeats"]["high"])]
     ax.errorbar(table["local_steps"], table["median"],

@@ -70,11 +70,12 @@ def draw(tables: Tables) -> Drawing:
     """Left: as in the paper. Middle: rounds on every data set. Right: started equally far."""
     drawing, ((left, middle, right),) = plot.panels(3, 5.0, 6.0)
     curves, moved = (groups(tables[name], "alpha") for name in ("curves", "equal_start"))
-    for i, ((alpha, curve), (_, exact)) in enumerate(zip(curves, moved, strict=True)):
-        sim.draw_curve(left, curve, plot.COLOURS[i], sim.named(alpha))
+    both = zip(curves, moved, strict=True)
+    for i, (((alpha, curve), (_, exact)), colour) in enumerate(plot.shaded(both)):
+        sim.draw_curve(left, curve, colour, sim.named(alpha))
         # wide lines below narrow ones: coinciding curves stay visible
         line = exact[exact["round"] > 0]
-        plot.exact(right, line["round"], line["w2"], plot.COLOURS[i], f"exact law, {sim.named(alpha)}",
+        plot.exact(right, line["round"], line["w2"], colour, f"exact law, {sim.named(alpha)}",
                    linewidth=9 - 1.8 * i)
     smallest = among(tables["bounds"], alpha=curves[0][0]).query("round > 0")
     plot.bound(left, smallest["round"], smallest["bound"], bool(smallest["vacuous"].all()),
@@ -93,7 +94,7 @@ def draw(tables: Tables) -> Drawing:
         ax.set(xscale="log", yscale="log", xlabel="communication round")
     left.set_ylim(bottom=5e-6)
     for ax in (left, middle, right):
-        plot.legend_below(ax, below=0.16)
+        plot.legend_below(ax)
     return drawing
 
 

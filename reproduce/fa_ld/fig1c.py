@@ -80,8 +80,8 @@ def draw(tables: Tables) -> Drawing:
     """Left: as in the paper. Right: what rho changes when curvatures differ."""
     bounds = tables["bounds"]
     drawing, ((left, right),) = plot.panels(2, 5.6, 6.0)
-    for i, (rho, one) in enumerate(groups(tables["curves"], "rho")):
-        sim.draw_curve(left, one, plot.COLOURS[i], rf"$\rho$ = {rho:g}", linewidth=8 - 2 * i)
+    for i, ((rho, one), colour) in enumerate(plot.shaded(groups(tables["curves"], "rho"))):
+        sim.draw_curve(left, one, colour, rf"$\rho$ = {rho:g}", linewidth=8 - 2 * i)
     least = bounds.loc[bounds["round"] > 0, "bound"].min()
     remark = " (vacuous)" if bounds["vacuous"].all() else ""
     left.plot([], [], " ", label=f"theorem 4.7{remark}: {least:.0e} or more, above the axis")
@@ -100,7 +100,7 @@ def draw(tables: Tables) -> Drawing:
               ylabel="stationary variance / target variance - 1",
               title="ours: clients of unequal curvature")
     for ax in (left, right):
-        plot.legend_below(ax, below=0.16)
+        plot.legend_below(ax)
     return drawing
 
 

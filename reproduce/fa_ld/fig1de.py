@@ -89,7 +89,7 @@ def draw(tables: Tables) -> Drawing:
     right.plot([], [], color="#D55E00", label="target at 1, 2 and 3 sd")
     right.set(title="(e) density of the samples (kernel estimate)", xlabel=r"$\theta_1$",
               xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
-    plot.legend_below(right, below=0.16)
+    plot.legend_below(right)
     ticks = dict(zip(levels[[0, 2, 4, 6]], ("3 sd", "2 sd", "1 sd", "its mean"), strict=True))
     scale = drawing.colorbar(filled, ax=[left, right], ticks=list(ticks),
                              label="density, one scale for both panels")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -105,8 +104,7 @@ def _fit(p: Any, data_set: int, step_size: float) -> dict[str, float]:
 def _draw_curves(ax: Axes, tables: Tables, scheme: str) -> None:
     curves = among(tables["curves"], scheme=scheme).query("round > 0")
     steps = claims.step_sizes(tables)  # darker for smaller ones
-    shades = matplotlib.colormaps["viridis"](0.05 + np.linspace(0.0, 0.8, len(steps)))
-    colours = dict(zip(steps, shades, strict=True))
+    colours = dict(plot.shaded(steps))
     for step, one in groups(among(curves, kind="replicas"), "step_size"):
         sim.cloud(ax, one, colours[step])
     for step, line in groups(among(curves, kind="exact"), "step_size"):
@@ -152,7 +150,7 @@ def draw(tables: Tables, letter: str) -> Drawing:
     _draw_bias(row[-1], tables)
     for ax in row:
         ax.set(xscale="log", yscale="log")
-        plot.legend_below(ax, below=0.16)
+        plot.legend_below(ax)
     return drawing
 
 

@@ -151,7 +151,7 @@ def draw(tables: Tables) -> Drawing:
         first.plot(one["epsilon"], one["w2"], color="#000000", linewidth=0.4,
                    label=r"single data sets, $\rho^2$ = 0")
     for table, ax in ((among(steps, shared_noise=0.0), second), (tables["shares"], third)):
-        for (n_active, one), colour in zip(groups(table, "n_active"), plot.COLOURS, strict=False):
+        for (n_active, one), colour in plot.shaded(groups(table, "n_active")):
             plot.exact(ax, one["epsilon"], one["w2"], colour, f"S = {n_active}")
             if not one["theorem_hypotheses"].all():
                 ax.plot(one["epsilon_theorem"], one["w2"], color=colour, linestyle="--", alpha=0.45,
@@ -177,7 +177,7 @@ def draw(tables: Tables) -> Drawing:
     _draw_deltas(fourth, tables["deltas"], 1.0 / setting["records"])
     fourth.set_ylabel(rf"failure probability $\delta$, total of {rounds}")
     for ax in (first, second, third, fourth):
-        plot.legend_below(ax, below=0.16)
+        plot.legend_below(ax)
     return drawing
 
 

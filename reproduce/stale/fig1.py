@@ -127,7 +127,7 @@ def draw(tables: fig.Tables) -> fig.Drawing:
     """The printed setting; the reading that reproduces the figure; the posterior; the end points."""
     drawing, ((first, second), (third, fourth)) = plot.panels(2, 6.2, 5.2, n_rows=2)
     stable = among(tables["stability"], reading=PRINTED).set_index("age")["share"]
-    for (tau, one), colour in zip(groups(tables["printed"], "age"), plot.COLOURS, strict=False):
+    for (tau, one), colour in plot.shaded(groups(tables["printed"], "age")):
         plot.exact(first, one["iteration"], one["mse"], colour,
                    rf"$\tau$ = {tau}: $ha$ = {stable[tau]:.1f} limits")
     first.set(xscale="log", yscale="log", xlabel="iteration L", ylabel=sim.OF_AVERAGES["mse"],

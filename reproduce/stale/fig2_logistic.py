@@ -171,7 +171,7 @@ def draw(tables: fig.Tables) -> fig.Drawing:
     sim.shape(first, tables["fit"]["updates"], tables["fit"]["curve"], "Theorem 4's shape, W = 1, fitted")
     _draw_speedups(third, tables["speedups"])
     for ax, n_columns in ((first, 3), (second, 3), (third, 2), (fourth, 3)):
-        plot.legend_below(ax, n_columns, 0.16)
+        plot.legend_below(ax, n_columns)
     shown.headline(drawing, f"{adult.data_text(tables['data'])}.", f"{shown.BAND}.",
                    "Stale SGLD, (a)-(c) from draws of the Laplace law; h, J and service times are ours.",
                    shown.NO_LAW)

@@ -148,7 +148,7 @@ def _draw_a(tables: fig.Tables) -> fig.Drawing:
         counts = list(curves["workers"].unique())
         for n, shape in groups(among(tables["shapes"], ha=ha), "workers"):
             sim.shape(ax, shape["per_worker"], shape["shape"],
-                      f"Theorem 4's shape, fitted to W = {counts[0]}", plot.COLOURS[counts.index(n)])
+                      f"Theorem 4's shape, fitted to W = {counts[0]}", dict(plot.shaded(counts))[n])
         plot.legend_below(ax, 2)
     _draw_gains(axes[-1], tables["judged"], "per_worker", "ha", "$ha$", "all data sets, at the end")
     return drawing

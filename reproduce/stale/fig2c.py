@@ -105,11 +105,12 @@ def draw(tables: fig.Tables) -> fig.Drawing:
     drawing, ((left, right),) = plot.panels(2, 5.8, 6.2)
     times = tables["times"]
     for ax, table, by, symbol, kind, colours, title in (
-            (left, tables["speedups"], "ha", "$ha$", "iteration", plot.COLOURS,
+            (left, tables["speedups"], "ha", "$ha$", "iteration", (),
              "iteration speedup, updates cost nothing"),
             (right, times, "update_cost", "u", "time", sim.GREYS,
              f"simulated time, $ha$ = {times['ha'].iloc[0]:g}")):
-        for (value, one), colour in zip(groups(table, by), colours, strict=False):
+        several = groups(table, by)
+        for (value, one), colour in zip(several, colours or plot.shades(len(several)), strict=False):
             sim.draw_sets(ax, sim.by_set(one, f"{kind}_speedup", "workers"), colour,
                           f"exact law, {symbol} = {value:g}: {sim.EACH}")
         counts = list(table["workers"].unique())
@@ -117,8 +118,8 @@ def draw(tables: fig.Tables) -> fig.Drawing:
         sim.linear_band(ax, counts)
         ax.set(ylabel=f"{kind} speedup at equal variance", title=title,
                ylim=(0.0, (1.0 + 1.5 * sim.LINEAR) * max(counts)))
-    for (ha, one), colour, shift in zip(groups(tables["replicas"], "ha"), plot.COLOURS, (-0.12, 0.0, 0.12),
-                                        strict=False):
+    simulated = plot.shaded(groups(tables["replicas"], "ha"))
+    for ((ha, one), colour), shift in zip(simulated, (-0.12, 0.0, 0.12), strict=False):
         reached = one.query("replicas_low + replicas_high < inf")
         sim.draw_replicas(left, reached["workers"] + shift, reached, "replicas", colour,
                           f"typical data set, {plot.BAND}, $ha$ = {ha:g}")

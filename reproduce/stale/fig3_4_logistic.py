@@ -59,9 +59,9 @@ def draw_3(tables: fig.Tables) -> fig.Drawing:
             (second, "time", sim.SIMULATED_TIME, "loss against simulated time")):
         shown.draw_losses(ax, among(tables["curves"], axis=axis), "workers", "W", tables)
         ax.set(xlabel=label, title=title)
-        plot.legend_below(ax, 3, 0.16)
+        plot.legend_below(ax, 3)
     _draw_distances(third, tables)
-    plot.legend_below(third, 1, 0.16)
+    plot.legend_below(third)
     shown.headline(drawing, f"{adult.data_text(tables['data'])}. {shown.NO_LAW}", f"{shown.BAND}.",
                    f"Stale SGHMC from the origin; h, B, J and service times are ours. {shown.NO_NETWORKS}")
     return drawing
@@ -90,7 +90,7 @@ def draw_4(tables: fig.Tables) -> fig.Drawing:
     _draw_spread(third, tables["curves"])
     for ax in (first, second, third):
         ax.set(xlabel=sim.ITERATIONS_PER_WORKER)
-        plot.legend_below(ax, 2, 0.16)
+        plot.legend_below(ax, 2)
     shown.headline(drawing, f"{adult.data_text(tables['data'])}. {shown.NO_LAW}", f"{shown.BAND}.",
                    "Stale SGHMC from the origin, 2 workers a server; h, B, J, service times: ours. "
                    f"{shown.NO_NETWORKS}")

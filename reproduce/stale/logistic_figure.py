@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from .. import figure as fig
+from .. import figure as fig, plot
 from ..claims import Judge
 from ..tables import among
 from ..verdicts import Judgement, above, intervals, within
@@ -33,11 +32,10 @@ SPEEDUP_READ = f"Read: the speedup of none is beyond {1.0 + NEAR:g}."
 def looks(table: pd.DataFrame, column: str) -> list[tuple[Any, pd.DataFrame, dict[str, Any]]]:
     """The ordered values of a column, their rows, and their looks: from dark to light, dashes in turn."""
     values = sorted(table[column].unique().tolist())
-    shades = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.82, len(values)))
     dashes = ("-", (0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (1.2, 1.2)), (0, (9, 2)))
     return [(value, among(table, **{column: value}),
-             {"color": matplotlib.colors.to_hex(shade), "linestyle": dashes[i % len(dashes)]})
-            for i, (value, shade) in enumerate(zip(values, shades, strict=True))]
+             {"color": shade, "linestyle": dashes[i % len(dashes)]})
+            for i, (value, shade) in enumerate(plot.shaded(values))]
 
 
 def draw_medians(ax: Axes, table: pd.DataFrame, by: str, label: str, x: str = "x", y: str = "loss") -> None:

@@ -150,7 +150,7 @@ def draw(tables: fig.Tables) -> fig.Drawing:
 def _draw_scan(ax: Axes, tables: fig.Tables) -> None:
     ages, scan = tables["ages"].set_index("age"), tables["scan"]
     length = int(ages["iteration"].iloc[0])
-    for (tau, one), colour in zip(groups(scan, "age"), plot.COLOURS[3:], strict=False):
+    for (tau, one), colour in plot.shaded(groups(scan, "age")):
         plot.exact(ax, one["step_size"], one["mse"], colour, rf"exact law, $\tau$ = {tau}")
         ax.plot(ages.loc[tau, "step_size"], ages.loc[tau, "mse"], "o", color=colour, markersize=7)
         ax.axvline(mse_step_size(length, tau), color=colour, linestyle=":", linewidth=1.1)

@@ -233,7 +233,7 @@ def by_set(table: pd.DataFrame, value: str, columns: str | list[str]) -> pd.Data
 
 def draw_runs(ax: Axes, curves: pd.DataFrame, by: str, x: str, y: str, label: str, **axes: Any) -> None:
     """Exact curves, and replicas with their bands, for every value of `by`, which the label names."""
-    for value, colour in zip(curves[by].unique(), plot.COLOURS, strict=False):
+    for value, colour in plot.shaded(curves[by].unique()):
         replicas, exact = (among(curves, kind=kind, **{by: value}) for kind in ("replicas", "exact"))
         plot.replicas(ax, replicas[x], replicas[y], replicas[f"{y}_low"], replicas[f"{y}_high"], colour)
         plot.exact(ax, exact[x], exact[y], colour, label.format(value), linewidth=1.4)

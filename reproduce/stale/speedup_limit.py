@@ -41,7 +41,7 @@ PARAMETERS = [
     fig.Parameter("length", fig.ByScale(800, 4000, 10000), "ours", "L of the replicas and their exact law"),
     fig.Parameter("n_replicas", fig.ByScale(4096, 4096, 16384), "ours", "of each age"),
     sim.START, sim.SEED]
-STEP_COLOURS = dict(zip((0.1, 0.05, 0.02, 0.005), plot.COLOURS, strict=False))
+STEP_COLOURS = dict(plot.shaded((0.005, 0.02, 0.05, 0.1)))
 """One colour for each h a, in all panels."""
 
 

@@ -70,3 +70,46 @@ def test_bad_options_are_refused():
         estimators.calibration_error(ROWS, LABELS, 0)
     with pytest.raises(ValueError, match="running=2"):
         estimators.predictive([ROWS], running=2)
+
+
+def test_three_classes_by_hand():
+    """With two the wrong class's part equals the label's, and a share of classes may hide."""
+    rows, labels = [[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]], [0, 1]
+    assert estimators.brier_score(rows, labels) == pytest.approx((0.38 + 1.04) / 2)
+    assert estimators.calibration_error(rows, labels, 1) == pytest.approx(abs(0.5 - 0.55))
+    assert estimators.calibration_error([[0.5, 0.5], [0.6, 0.4]], [0, 0], 1) == pytest.approx(0.45)  # a tie
+
+
+def test_probabilities_may_be_rounded_as_those_of_small_floats_are():
+    rows = np.full((1, 3), 1 / 3, np.float32) * np.float32(1 + 3e-7)
+    assert abs(float(rows.astype(float).sum()) - 1.0) > 1e-8 and estimators.accuracy(rows, [0]) == 1.0
+
+
+def test_errors_by_hand():
+    """Averages 1, 2, 3 and 6 of the truth 2: mean 3, squares about it 4 + 1 + 0 + 9, about the truth 18."""
+    for level, half in ((0.95, 3.182446305284), (0.9, 2.353363434802)):  # Student's, three degrees
+        found = estimators.errors([1.0, 2.0, 3.0, 6.0], 2.0, level)
+        error = np.sqrt(14 / 3 / 4)
+        assert found.bias == pytest.approx((1.0, error, 1.0 - half * error, 1.0 + half * error), rel=1e-11)
+        assert found.bias.low < 0.0  # a bias has its sign
+        error = np.sqrt(59 / 4)
+        assert found.mse == pytest.approx((4.5, error, 0.0, 4.5 + half * error), rel=1e-11)
+        error = np.sqrt((24.5 - (14 / 3) ** 2 / 3) / 4)  # from the fourth moment 24.5
+        factor = np.exp(half * error / (14 / 3))
+        assert found.variance == pytest.approx((14 / 3, error, 14 / 3 / factor, 14 / 3 * factor), rel=1e-11)
+    assert estimators.errors([1.0, 1.0, 1.0, 1.0], 0.0).variance == (0.0, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (([1.0, 2.0, 3.0], 0.0), "averages has 3 entries; it must have at least 4"),
+    (([1.0, 2.0, 3.0, np.nan], 0.0), r"averages\[3\]=nan must be finite"),
+    (([1.0, 2.0, 3.0, 4.0], 0.0, 1.0), "level=1.0 must be less than 1"),
+    (([1.0, 2.0, 3.0, 4.0], 0.0, 0.0), "level=0.0 must be greater than 0")])
+def test_bad_averages_are_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        estimators.errors(*arguments)
+
+
+def test_servers_count_by_their_times():
+    combined = estimators.combine([[1.0, 2.0], [4.0, 5.0], [0.0, 8.0]], times=[4.0, 1.0, 3.0])
+    np.testing.assert_allclose(combined, [1.0, 37 / 8], rtol=1e-14)

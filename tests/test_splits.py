@@ -141,3 +141,23 @@ def test_equal_shares_are_rounded_to_the_nearest_row():
     for seed in range(3):
         clients = dirichlet(np.zeros(100, int), 3, 1e12, np.random.default_rng(seed))
         assert np.bincount(clients).tolist() == [33, 34, 33]
+
+
+def test_as_many_rows_as_are_asked_for_are_enough():
+    assert np.bincount(dirichlet(np.zeros(4, int), 2, 1e12, rng(), 2)).tolist() == [2, 2]
+
+
+def test_all_is_drawn_again_as_often_as_is_said():
+    class Counted(np.random.Generator):
+        """One that gives everything to the first client."""
+
+        draws = 0
+
+        def dirichlet(self, alpha):
+            self.draws += 1
+            return np.eye(len(alpha))[0]
+
+    one = Counted(np.random.PCG64(0))
+    with pytest.raises(ValueError, match=f"no division in {MOST_DRAWS} draws"):
+        dirichlet([0, 1, 0, 1], 2, 1.0, one)
+    assert one.draws == 2 * MOST_DRAWS  # each time a share for every label

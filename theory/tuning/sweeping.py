@@ -14,6 +14,7 @@ import numpy as np
 from fedsim.hints import meant
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.validation import instance, one_of, positive, shown, whole
+from fedsim.stability.federated import curvatures
 from fedsim.stability.search import gaps_to_one
 
 from ..crossing import rounds_to
@@ -217,7 +218,10 @@ def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any
         laws = laws_together(problem, algorithms[0], sizes, start)
         if laws is None:
             return []
-        radii = [float(one._radius(problem)) for one in algorithms]  # more than the map's may count
+        judged = problem.curvature_problem()
+        modes = curvatures(judged)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite: not stable
+            radii = [float(one._radius_at(judged, modes, one.schedule.largest)) for one in algorithms]
     except ValueError:  # each has its own words for it
         return []
     contracts = (gaps_to_one(laws.changes) > 0.0).all(axis=1) & (np.array(radii) < 1.0)

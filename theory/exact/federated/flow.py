@@ -92,9 +92,9 @@ class FAHMCFlow(Federated):
 
     def _radius(self, problem: Any) -> float:
         """Radius of the round map, of its second moment with participation; 1 at resonance."""
-        return self._mean_radius(problem, curvatures(problem.curvature_problem()), self.trajectory_length)
+        return self._round_radius(problem, curvatures(problem.curvature_problem()), self.trajectory_length)
 
-    def _mean_radius(self, problem: Any, modes: tuple[Array, Array | None], length: float) -> float:
+    def _round_radius(self, problem: Any, modes: tuple[Array, Array | None], length: float) -> float:
         values, vectors = modes
         shifts = power_deviation(-Flow(length).motion(values, False).change[0, 0], self.local_steps)
         averaging = self._averaging(problem)
@@ -113,12 +113,12 @@ class FAHMCFlow(Federated):
         """Does the round contract? `max_step_size` is the shortest trajectory found for which it does not."""
         offers("problem", problem, Problem)
         modes, length = curvatures(problem.curvature_problem()), self.trajectory_length
-        value = self._mean_radius(problem, modes, length)
+        value = self._round_radius(problem, modes, length)
         safe = 0.5 / np.sqrt(float(modes[0].max()))
         while self.participation is not None and safe > 1e-12 / np.sqrt(float(modes[0].max())) and (
-                self._mean_radius(problem, modes, safe) >= 1.0):
+                self._round_radius(problem, modes, safe) >= 1.0):
             safe *= 0.5
-        limit = largest_stable(lambda x: self._mean_radius(problem, modes, x), safe)
+        limit = largest_stable(lambda x: self._round_radius(problem, modes, x), safe)
         stable = value < 1.0 or length < safe  # a short trajectory's radius rounds to one
         return _FlowStability(value, bool(stable), limit if stable else float(np.fmin(limit, length)), length)
 

@@ -131,7 +131,17 @@ const Page = (() => {
     }
     by("play").addEventListener("click", play);
     by("copy").addEventListener("click", (event) => copy(by("python").textContent, event.currentTarget));
-    window.addEventListener("hashchange", () => { settings = settingsOf(page, window.location.hash); showAll(); });
+    function follow(address) {
+      stop();
+      settings = settingsOf(page, address);
+      showAll();
+    }
+
+    window.addEventListener("hashchange", () => follow(window.location.hash));
+    document.querySelector(".reset").addEventListener("click", (event) => {
+      event.preventDefault(); // the address may say nothing yet, and then would not change
+      follow("");
+    });
     window.addEventListener("resize", drawAll);
     showAll();
     settle();

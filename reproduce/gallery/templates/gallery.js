@@ -33,7 +33,9 @@ if (form) {
   form.addEventListener("input", tell);
   form.addEventListener("submit", event => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(tell));
-  window.addEventListener("hashchange", read);
+  window.addEventListener("hashchange", () => {  // an anchor of the page is no question: filters stay
+    if (!location.hash || location.hash.includes("=")) read();
+  });
   if (location.hash.includes("=")) read();
 }
 const number = text => text.trim() === "" ? NaN : Number(text);

@@ -9,7 +9,7 @@ import pytest
 
 import fedsim as fs
 import theory
-from theory.exact.federated.together import laws_together, lost, powers
+from theory.exact.federated.together import gaps_of, laws_together, powers
 from theory.tuning import crossings
 from theory.tuning.crossings import first_within, goal_of
 
@@ -95,7 +95,7 @@ def test_powers_by_hand():
     np.testing.assert_allclose(found, expected, rtol=1e-15)
     assert powers(np.array(-1e-20), np.array(10**19)) == pytest.approx(np.exp(-0.1), rel=1e-14)
     mixed = 1.0 + 0.5 * (1.0 + 1e-9)
-    np.testing.assert_allclose(lost(np.array([[1e-9, -1.5]]), True),
+    np.testing.assert_allclose(gaps_of(np.array([[1e-9, -1.5]]), True),
                                [[[-2e-9 - 1e-18, mixed], [mixed, 0.75]]], rtol=1e-15)
 
 
@@ -246,6 +246,14 @@ def test_each_row_is_what_the_functions_for_one_say(algorithm, settings):
             assert row["reason"].startswith("W2 does not stay" if floor > 0.1 else "") and row["eps"] == 0.1
             assert row["gradients"] == one.costs(PAIR, first)["gradient_evaluations"]
             assert row["floats"] == one.costs(PAIR, first)["floats_sent"]
+
+
+def test_what_is_proved_and_what_was_not_seen():
+    """At a limit above eps: after one round nothing is proved; later no round can come back."""
+    for max_rounds, word in ((1, "was seen only"), (1000, "stays")):
+        table = theory.sweep(PAIR, fs.FALD(0.1, 5), step_size=[1e-2], eps=0.008, start=[-9.0],
+                             max_rounds=max_rounds)
+        assert table["w2"].item() > 0.008 and table["reason"].item().startswith(f"W2 {word} above eps")
 
 
 def test_the_last_setting_changes_fastest():

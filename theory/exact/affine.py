@@ -222,12 +222,16 @@ def doubling(deviation: Array) -> Callable[[Array], Array]:
     raise NoExactLaw("the powers of the round map do not vanish: there is no stationary law")
 
 
+def lost(changes: Array) -> Array:
+    """1 - mu_i mu_j of mu = 1 + changes (..., m), between all pairs: digits stay near mu = 1."""
+    one, other = changes[..., :, None], changes[..., None, :]
+    return -(one + other + one * other)
+
+
 def in_eigenvectors(deviation: Array) -> Callable[[Array], Array]:
-    """The same where M is symmetric: entry (i, j) of the source is divided by 1 - mu_i mu_j, taken from the
-    deviation so that it keeps its digits near mu = 1."""
+    """The same where M is symmetric: entry (i, j) of the source is divided by 1 - mu_i mu_j."""
     values, vectors = np.linalg.eigh(symmetrised(deviation))
-    one, other, back = values[:, :, None], values[:, None, :], np.swapaxes(vectors, 1, 2)
-    gaps = -(one + other + one * other)
+    gaps, back = lost(values), np.swapaxes(vectors, 1, 2)
     return lambda source: symmetrised(vectors @ ((back @ source @ vectors) / gaps) @ back)
 
 

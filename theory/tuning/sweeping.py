@@ -233,8 +233,8 @@ def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any
     found = None if eps is None else crossings(goal, eps, limit)
     for i, (place, floor) in enumerate(zip(good.tolist(), goal.floor().tolist(), strict=True)):
         first = None if found is None or found.rounds[i] < 0 else int(found.rounds[i])
-        rows[place] = {"stable": True, "radius": radii[place], "w2": floor, "rounds": first,
-                       "reason": "" if eps is None else why(floor, eps, limit, first, True)}
+        words = "" if found is None or eps is None else why(floor, eps, limit, first, bool(found.never[i]))
+        rows[place] = _nothing(words) | {"stable": True, "radius": radii[place], "w2": floor, "rounds": first}
     return rows
 
 
@@ -267,7 +267,7 @@ def _unstable(radius: float) -> Row:
 
 
 def why(floor: float, eps: float, limit: int, first: int | None, sure: bool = False) -> str:
-    """What is to be said of the first round within eps, "" where it is the whole story."""
+    """What is to be said of the first round within eps; `sure`: that there is none is proved."""
     if first is not None:
         return f"W2 does not stay within eps: its limit is {floor:.3g}" if floor > eps else ""
     if floor > eps:

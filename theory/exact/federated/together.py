@@ -20,6 +20,7 @@ from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
+from ..affine import lost
 from ..batches import has_minibatches
 from ..evolution import matrix_of, variances_of
 from ..families import family_of, keeps_apart
@@ -57,7 +58,7 @@ class Together:
     @property
     def gaps(self) -> Array:
         """What the second moments lose in a round, 1 - l l', (S, d, d) or (S, d)."""
-        return lost(self.changes, self.bases is not None)
+        return gaps_of(self.changes, self.bases is not None)
 
     def at(self, rounds: Array) -> tuple[Array, Array]:
         """Moments at rounds (S, R) in the bases: means (S, R, d), covariances or variances (S, R, d[, d])."""
@@ -79,19 +80,16 @@ class Together:
 
 
 def powers(changes: Array, rounds: Array) -> Array:
-    """(1 + change)^n for whole n >= 0, accurate where a round hardly changes anything."""
+    """(1 + change)^n for whole n >= 0; keeps its digits where it is tiny, as `power_deviation` cannot."""
     negative = changes < -1.0
     with np.errstate(divide="ignore", invalid="ignore"):  # log 0, and 0 times it
         size = np.exp(rounds * np.log1p(np.where(negative, -2.0 - changes, changes)))
     return np.where(rounds == 0, 1.0, np.where(negative & (rounds % 2 == 1), -size, size))
 
 
-def lost(changes: Array, pairs: bool) -> Array:
+def gaps_of(changes: Array, pairs: bool) -> Array:
     """1 - l_i l_j of l = 1 + changes (S, d), between all pairs or of each with itself."""
-    if not pairs:
-        return -(2.0 * changes + changes**2)
-    one, other = changes[:, :, None], changes[:, None, :]
-    return -(one + other + one * other)
+    return lost(changes) if pairs else -(2.0 * changes + changes**2)
 
 
 def laws_together(problem: Any, algorithm: Any, step_sizes: Array, start: Any = None) -> Together | None:
@@ -120,7 +118,7 @@ def laws_together(problem: Any, algorithm: Any, step_sizes: Array, start: Any = 
         shifts, noise = (back @ shifts[:, 0, :, None])[..., 0], symmetrised(back @ noise[:, 0] @ bases)
         start_mean, start_cov = back @ mean, back @ matrix_of(cov) @ bases
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return Together(changes, bases, shifts / -changes, noise / lost(changes, dense),
+        return Together(changes, bases, shifts / -changes, noise / gaps_of(changes, dense),
                         np.broadcast_to(start_mean, changes.shape), np.broadcast_to(start_cov, noise.shape))
 
 

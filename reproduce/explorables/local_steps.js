@@ -82,20 +82,6 @@ const LocalSteps = (() => {
     };
   }
 
-  function distances(m) {
-    const { w2 } = m.laws;
-    return {
-      id: "distances", title: "W2 to the target against rounds",
-      x: { label: "rounds", from: 0, to: LAST }, y: plots.decades("W2", [...w2, m.stationary ? m.stationary.w2 : 1], 1e-2, 10),
-      items: [
-        { kind: "line", xs: w2.map((_, n) => n), ys: w2, style: "law", name: "W2 after so many rounds" },
-        ...(m.stationary ? [{ kind: "level", y: m.stationary.w2, style: "end", name: "where it ends" }] : []),
-        { kind: "mark", shape: "circle", x: m.n, y: m.now.w2, style: "law", name: "now" },
-        ...(m.stable ? [] : [{ kind: "text", x: LAST / 2, y: 0.02, text: "unstable" }]),
-      ],
-    };
-  }
-
   function priceOfK(settings, m) {
     const ys = floors(settings);
     const seen = ys.filter((value) => value !== null);
@@ -130,7 +116,7 @@ const LocalSteps = (() => {
 
   return {
     sliders, model, sentence, numbers, python,
-    pictures: (settings, m) => [densities(m), distances(m), priceOfK(settings, m)],
+    pictures: (settings, m) => [densities(m), plots.distances(m, "rounds", LAST), priceOfK(settings, m)],
   };
 })();
 if (typeof module !== "undefined") module.exports = LocalSteps;

@@ -161,6 +161,21 @@ function decades(label, values, from, to, lowest = 1e-8, highest = 1e6) {
   return { label, from: least, to: most, log: true };
 }
 
+// W2 of a model's laws, with its limit and where it is now.
+function distances(m, unit, last) {
+  const { w2 } = m.laws;
+  return {
+    id: "distances", title: "W2 to the target against " + unit,
+    x: { label: unit, from: 0, to: last }, y: decades("W2", [...w2, m.stationary ? m.stationary.w2 : 1], 1e-2, 10),
+    items: [
+      { kind: "line", xs: w2.map((_, n) => n), ys: w2, style: "law", name: "W2 after so many " + unit },
+      ...(m.stationary ? [{ kind: "level", y: m.stationary.w2, style: "end", name: "where it ends" }] : []),
+      { kind: "mark", shape: "circle", x: m.n, y: m.now.w2, style: "law", name: "now" },
+      ...(m.stable ? [] : [{ kind: "text", x: last / 2, y: 0.02, text: "unstable" }]),
+    ],
+  };
+}
+
 // Numbers of two digits, evenly spread on a logarithmic scale, from one to another.
 function nice(from, to) {
   const found = [];
@@ -174,5 +189,5 @@ function range(from, to, step = 1) {
   return [...Array(Math.round((to - from) / step) + 1).keys()].map((i) => Number((from + i * step).toFixed(9)));
 }
 
-const Plots = { show, count, draw, legend, density, decades, nice, range };
+const Plots = { show, count, draw, legend, density, decades, distances, nice, range };
 if (typeof module !== "undefined") module.exports = Plots;

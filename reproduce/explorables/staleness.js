@@ -98,20 +98,6 @@ const Staleness = (() => {
     };
   }
 
-  function distances(m) {
-    const { w2 } = m.laws;
-    return {
-      id: "distances", title: "W2 to the target against iterations",
-      x: { label: "iterations", from: 0, to: LAST }, y: plots.decades("W2", [...w2, m.stationary ? m.stationary.w2 : 1], 1e-2, 10),
-      items: [
-        { kind: "line", xs: w2.map((_, n) => n), ys: w2, style: "law", name: "W2 after so many iterations" },
-        ...(m.stationary ? [{ kind: "level", y: m.stationary.w2, style: "end", name: "where it ends" }] : []),
-        { kind: "mark", shape: "circle", x: m.n, y: m.now.w2, style: "law", name: "now" },
-        ...(m.stable ? [] : [{ kind: "text", x: LAST / 2, y: 0.02, text: "unstable" }]),
-      ],
-    };
-  }
-
   function densities(settings, m) {
     const [from, to] = [-7, 7];
     return {
@@ -143,7 +129,7 @@ const Staleness = (() => {
 
   return {
     sliders, model, sentence, numbers, python,
-    pictures: (settings, m) => [limits(settings, m), cliff(settings, m), distances(m), densities(settings, m)],
+    pictures: (settings, m) => [limits(settings, m), cliff(settings, m), plots.distances(m, "iterations", LAST), densities(settings, m)],
   };
 })();
 if (typeof module !== "undefined") module.exports = Staleness;

@@ -96,8 +96,9 @@ def share_of(ax: Axes) -> float:
 
 
 def fold(text: Text, width: float) -> None:
-    """Break a text into lines that are no wider, where it is; formulas stay whole."""
-    lines = re.sub(r"\$[^$]*\$", lambda one: one[0].replace(" ", "\0"), text.get_text()).split("\n")
+    """Break a text into lines that are no wider, where it is; formulas and what they equal stay whole."""
+    whole = re.sub(r"\$[^$]*\$| = ", lambda one: one[0].replace(" ", "\0"), text.get_text())
+    lines = whole.split("\n")
     letters = max(map(len, lines))
     while text.get_window_extent().width > width and letters > 12:
         letters -= 2

@@ -135,7 +135,7 @@ def _draw_history(ax: Axes, tables: fig.Tables) -> None:
     """A lane for each server and each of its workers; to the right of them the averaging."""
     averaged, workers = tables["averaged"], tables["under_way"]["worker"].unique()
     test, apart = float(averaged["test_time"].iloc[0]), len(workers) + BLOCK
-    node = 1.17 * test, -0.5 * apart * (len(averaged) - 1)
+    node = 1.26 * test, -0.5 * apart * (len(averaged) - 1)
     names: dict[float, str] = {}
     for place, row in enumerate(_rows(averaged)):
         y = -apart * place
@@ -150,7 +150,7 @@ def _draw_history(ax: Axes, tables: fig.Tables) -> None:
             bbox={"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": "#000000"})
     ax.set_yticks(list(names), list(names.values()))
     ax.set(xlabel=sim.SIMULATED_TIME, title="Algorithm 2 in simulated time, up to a test",
-           xlim=(-0.05 * test, 1.27 * test), xticks=np.arange(np.floor(test) + 1.0))
+           xlim=(-0.05 * test, 1.36 * test), xticks=np.arange(np.floor(test) + 1.0))
     ax.grid(visible=False)
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)

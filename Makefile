@@ -49,12 +49,12 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -e $@ || $(PYTHON) -m venv --clear $(VENV)
 	@echo "environment: installing the versions of constraints.txt"
 	@$(PIP) hatchling
-	@$(PIP) --no-build-isolation -e '.[test,figures,cluster,demos]'
+	@$(PIP) --no-build-isolation -e '.[test,figures,cluster,demos,docs]'
 	@touch $@
 
 $(BENCH_STAMP): $(STAMP)
 	@echo "environment: installing JAX for the comparison"
-	@$(PIP) --no-build-isolation -e '.[test,figures,cluster,demos,bench]'
+	@$(PIP) --no-build-isolation -e '.[test,figures,cluster,demos,docs,bench]'
 	@touch $@
 
 $(MUTANTS_STAMP): $(STAMP)

@@ -19,14 +19,26 @@ from matplotlib.transforms import ScaledTranslation
 
 from fedsim.laws.drawing import BAND, BOUND, COLOURS, EXACT, FLOOR, GREY, bound, exact, floor, once, replicas
 
-__all__ = ["BAND", "BOUND", "COLOURS", "EXACT", "FLOOR", "GREY", "WIDEST", "bound", "exact", "floor", "fold",
-           "legend_below", "once", "panels", "replicas", "room", "shaded", "shades", "share_of",
-           "sign", "style"]
+__all__ = ["BAND", "BOUND", "COLOURS", "COLOUR_OF", "EXACT", "FLOOR", "GREY", "WIDEST", "bound", "exact",
+           "floor", "fold", "legend_below", "once", "panels", "replicas", "room", "shaded", "shades",
+           "share_of", "sign", "style"]
 
 T = TypeVar("T")
 WIDEST = 12.5
 """Inches, of 96 pixels on a page: what is drawn at 9 points is then read at 9 points."""
 
+COLOUR_OF = {
+    # the four papers
+    "FA-LD": COLOURS[0], "FA-HMC": COLOURS[1], "DE-SGLD": COLOURS[2], "DE-SGHMC": COLOURS[3],
+    "stale SGLD": COLOURS[4], "recursion": COLOURS[1], "published bound": COLOURS[6],
+    # FA-LD
+    "all clients": COLOURS[6], "scheme I": COLOURS[1], "scheme II": COLOURS[0],
+    # FA-HMC
+    # DE-SGLD and DE-SGHMC
+    "average": COLOURS[0], "agents": COLOURS[1], "one agent": COLOURS[3],
+    # stale gradients
+}
+"""What is no ordered value and stands in several figures has one colour; ordered values have `shades`."""
 
 BESIDE = 0.6
 """Inches of ticks and label beside an axis."""

@@ -28,7 +28,7 @@ from fedsim.settings.validation import Array, array, instance, one_of, positive,
 
 from ..affine import NoExactLaw
 from ..families import refuse_numbers
-from .family import StaleFamily, each_schedule, n_schedules, refuse_work
+from .family import StaleFamily, each_schedule, n_schedules, refuse_law
 from .recursion import Delays, Directions
 
 
@@ -130,7 +130,7 @@ def average_law(problem: Any, algorithm: Any, n_rounds: int, *, function: str = 
     if not one_of("allow_unstable", allow_unstable, (True, False)):
         validate(problem, algorithm, start)
     length, goal = whole("n_rounds", n_rounds, 1), _truth(problem, algorithm, function, truth)
-    refuse_work(n_schedules(algorithm) * 5.0 * float(length) ** 2, length)
+    refuse_law(n_schedules(algorithm) * 5.0 * float(length) ** 2, length)
     means, variances = np.swapaxes([_on_schedule(problem, quadratic.pooled(), one, length, function, start)
                                     for one in each_schedule(algorithm, length)], 0, 1)
     law = AverageLaw(np.arange(1, length + 1), means.mean(axis=0), variances.mean(axis=0) + means.var(axis=0),
@@ -143,7 +143,7 @@ def _on_schedule(problem: Any, pooled: Any, algorithm: Any, length: int, functio
     """Mean and variance on one schedule."""
     mean, cov = start_of(problem, algorithm, start)
     directions = Directions.of(pooled, cov)
-    refuse_work(5.0 * float(length) ** 2 * len(directions.left), length)
+    refuse_law(5.0 * float(length) ** 2 * len(directions.left), length)
     ages = algorithm.ages(length)
     steps = np.broadcast_to(algorithm.schedule.at(np.arange(length)), length)
     oldest = int(ages.max())

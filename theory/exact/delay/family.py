@@ -64,7 +64,7 @@ def _work(pairs: int, rounds: np.ndarray, width: int, oldest: int) -> tuple[floa
     return last * (15e4 + 4.0 * pairs * (oldest + 1)), squarings * (6e4 + 4.0 * pairs * width**3)
 
 
-def refuse_work(work: float, last: int) -> None:
+def refuse_law(work: float, last: int) -> None:
     """Raise `NoExactLaw` for more than `LARGEST_WORK` operations."""
     if work > LARGEST_WORK:
         raise NoExactLaw(f"n_rounds={last}: about {work:.1g} operations for this exact law; only a constant "
@@ -132,7 +132,7 @@ class StaleFamily(ExactFamily):
                 full: bool) -> Iterable[Moments]:
         start, last = np.zeros_like(mean) if cov is None else cov, int(rounds[-1])
         if n_schedules(algorithm) > 1:
-            refuse_work(n_schedules(algorithm) * last * 15e4, last)
+            refuse_law(n_schedules(algorithm) * last * 15e4, last)
         parts = [self._on_schedule(problem, one, rounds, mean, start, full)
                  for one in each_schedule(algorithm, last)]
         moments = parts[0] if len(parts) == 1 else _mixture(parts, full)
@@ -152,15 +152,15 @@ class StaleFamily(ExactFamily):
             by_steps, by_powers = _work(len(pairs), rounds, width, min(settled, last))
             by_powers = by_powers if width <= LARGEST_STATE else np.inf
         if by_powers < by_steps:
-            refuse_work(by_powers, last)
+            refuse_law(by_powers, last)
             yield mean, cov  # as it was given, without rounding
             moments = self._powers(directions, algorithm, rounds, begin, pairs, settled or 0)
             yield from islice(moments, 1, None)
             return
-        refuse_work(last * 15e4, last)  # before the ages are made
+        refuse_law(last * 15e4, last)  # before the ages are made
         ages = algorithm.ages(last)
         oldest = int(ages.max(initial=0))
-        refuse_work(_work(len(pairs), rounds, 1, oldest)[0], last)
+        refuse_law(_work(len(pairs), rounds, 1, oldest)[0], last)
         delays = Delays(directions, friction, oldest, oldest + 1, begin, pairs)
         steps = np.broadcast_to(algorithm.schedule.at(np.arange(last)), last)
         yield mean, cov

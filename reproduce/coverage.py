@@ -19,7 +19,7 @@ NUMBERED: dict[str, tuple[str, ...]] = {
 """Numbers of the figures by paper; S marks FA-HMC's supplement, which counts from 1 again."""
 
 _NETWORKS = ("Bayesian LeNet on MNIST and Cifar10-Quick on CIFAR-10 with Caffe's defaults: this project has "
-             "no convolutional networks; the logistic row (a9a) is here")
+             "no convolutional networks; the logistic regression on a9a is here")
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Missing:
 
 NOT_REPRODUCED = (
     Missing("FA-HMC 5", "a network with two hidden layers on Fashion-MNIST",
-            "the network as printed, hidden layers of 512 times the input's dimension and 512 times the "
-            "number of labels, has 2.4 billion weights, 19 GB for one copy and 10 clients each holding one; "
-            "its target is not log-concave, so that no theorem of the paper applies",
+            "this project has no neural networks, and the target is not log-concave, so that no theorem of "
+            "the paper applies; its footnote, read as matrices of 512 by the input's dimension and 512 by "
+            "the number of labels, gives some 406,000 weights, and read as widths of layers 2.4 billion",
             "another kind of simulator"),
     Missing("Stale 3", "test loss by workers", _NETWORKS, "another kind of simulator",
             part="the columns of MNIST and CIFAR-10"),
     Missing("Stale 4", "test loss by servers", _NETWORKS, "another kind of simulator",
             part="the columns of MNIST and CIFAR-10"),
     *(Missing(f"Stale {number}", f"test loss by {what}", _NETWORKS, "another kind of simulator",
-              part="the rows of MNIST and CIFAR-10")
+              part="the panels of MNIST and CIFAR-10")
       for number, what in ((6, "workers"), (7, "servers"), (8, "servers, with one worker each"),
                            (9, "servers, with two workers each"), (10, "servers, with four workers each"),
                            (11, "servers, with six workers each"))),

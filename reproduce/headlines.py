@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .verdicts import FAIL, MISPRINT, PASS, counted
+from .verdicts import FAIL, IN_PLACE, MISPRINT, PASS, counted
 
-REPRODUCED, PARTLY, CONTRADICTED = "reproduced", "partly", "contradicted as printed"
+REPRODUCED, CORRECTED, PARTLY = "reproduced", "reproduced as corrected", "partly"
+CONTRADICTED = "contradicted as printed"
 UNDECIDED, OURS, NOTHING = "undecided", "findings of ours only", "nothing to judge"
 PAPERS = {"bounds": "Across the papers", "fa_ld": "FA-LD", "privacy": "FA-LD", "fa_hmc": "FA-HMC",
           "de": "DE-SGLD and DE-SGHMC", "stale": "Stale gradients"}
 """How ids begin, and under which heading they stand; headings in this order, `OTHERS` last."""
 OTHERS = "Other figures"
-WORDS = (REPRODUCED, PARTLY, CONTRADICTED, UNDECIDED, OURS, NOTHING)
+WORDS = (REPRODUCED, CORRECTED, PARTLY, CONTRADICTED, UNDECIDED, OURS, NOTHING)
 """Every word, in the order in which pages list them."""
 
 
@@ -26,46 +27,63 @@ def paper_of(id: str) -> str:
     return next((name for begins, name in PAPERS.items() if id.startswith(f"{begins}_")), OTHERS)
 
 
-def word(verdicts: Sequence[str], findings: Sequence[str] = ()) -> str:
-    """One of `WORDS`.
+def word(verdicts: Sequence[str], findings: Sequence[str] = (), n_unjudged: int = 0) -> str:
+    """One of `WORDS`; a figure of which sentences cannot be judged is at most partly reproduced.
 
-    >>> word(["PASS", "PASS"]), word(["PASS", "FAIL"]), word(["NOT TESTABLE"]), word([], ["HOLDS"])
-    ('reproduced', 'partly', 'undecided', 'findings of ours only')
+    >>> word(["PASS", "PASS"]), word(["PASS", "FAIL"]), word(["PASS"], n_unjudged=3)
+    ('reproduced', 'partly', 'partly')
+    >>> word(["MISPRINT"]), word(["NOT TESTABLE"]), word([], ["HOLDS"])
+    ('reproduced as corrected', 'undecided', 'findings of ours only')
     """
     kinds = set(verdicts)
     if not kinds:
         return OURS if findings else NOTHING
-    return (REPRODUCED if kinds == {PASS} else PARTLY if PASS in kinds else
-            CONTRADICTED if kinds & {FAIL, MISPRINT} else UNDECIDED)
+    if kinds <= {PASS, MISPRINT}:
+        return PARTLY if n_unjudged else CORRECTED if MISPRINT in kinds else REPRODUCED
+    if kinds & {PASS, MISPRINT}:
+        return PARTLY
+    return CONTRADICTED if FAIL in kinds else UNDECIDED
 
 
-def headline(verdicts: Sequence[str], findings: Sequence[str] = ()) -> str:
-    """The word and the counts.
+def word_of(record: Mapping[str, Any]) -> str:
+    """The word of a stored figure."""
+    return word(*([item["verdict"] for item in record[kind]] for kind in ("claims", "findings")),
+                len(record["unjudged"]))
 
-    >>> headline(["PASS", "PASS"]), headline(["PASS", "FAIL"])
-    ('reproduced: 2 PASS', 'partly: 1 PASS, 1 FAIL')
-    >>> headline([], ["HOLDS"]), headline([])
-    ('findings of ours only', 'nothing to judge')
-    """
-    said = word(verdicts, findings)
-    return f"{said}: {counted(verdicts)}" if verdicts else said
+
+def headline(record: Mapping[str, Any]) -> str:
+    """The word and the counts of a stored figure."""
+    verdicts, left = [item["verdict"] for item in record["claims"]], len(record["unjudged"])
+    more = f"; {left} not judged" if left else ""
+    return f"{word_of(record)}: {counted(verdicts)}{more}" if verdicts else word_of(record)
 
 
 def sentence(record: Mapping[str, Any]) -> str:
     """What stands behind the word of a stored figure, for readers."""
     verdicts, findings = ([item["verdict"] for item in record[kind]] for kind in ("claims", "findings"))
-    said, n, passed = word(verdicts, findings), len(verdicts), verdicts.count(PASS)
-    if said in (OURS, NOTHING):
-        return f"{counted(findings)}." if findings else "A drawing."
-    if said == REPRODUCED:
-        return f"{'The claim' if n == 1 else f'All {n} claims'} of the paper {_verb(n)}."
+    n, left = len(verdicts), len(record["unjudged"])
+    more = f" {left} sentence{'s' * (left > 1)} of the paper cannot be judged here." if left else ""
+    if not verdicts:
+        return (f"{counted(findings)}." if findings else "A drawing.") + more
+    passed = verdicts.count(PASS)
     rest = counted([one for one in verdicts if one != PASS])
-    if said == PARTLY:
-        return f"{passed} of the paper's {n} claims {_verb(passed)}; {rest}."
-    whose = f"The paper's {'claim' if n == 1 else f'{n} claims'}"
-    if said == CONTRADICTED:
-        return f"{whose}: {rest}."
-    return f"{whose} can be neither confirmed nor contradicted here: {rest}."
+    if passed == n:
+        text = f"{'The claim' if n == 1 else f'All {n} claims'} of the paper {_verb(n)}."
+    elif passed:
+        text = f"{passed} of the paper's {n} claims {_verb(passed)}; {rest}."
+    else:
+        whose = f"The paper's {'claim' if n == 1 else f'{n} claims'}"
+        decided = set(verdicts) & {FAIL, MISPRINT}
+        text = (f"{whose}: {rest}." if decided else
+                f"{whose} can be neither confirmed nor contradicted here: {rest}.")
+    if any(one["verdict"] == PASS and IN_PLACE in one["why"] for one in record["claims"]):
+        text = f"On data in place of the paper's: {text[0].lower()}{text[1:]}"
+    return text + more
+
+
+def n_unjudged(records: Iterable[Mapping[str, Any]]) -> int:
+    """How many different sentences of the papers cannot be judged; several figures may share one."""
+    return len({one["text"] for record in records for one in record["unjudged"]})
 
 
 def _verb(n: int) -> str:

@@ -68,8 +68,7 @@ def headline_table(folder: Path = store.FOLDER) -> str:
         paper = headlines.paper_of(record["id"])
         number = re.sub(BEFORE_NUMBER, "", record["paper"])
         rows[paper].append([number, f"[{record['title']}](figures/{record['id']}.png)", f"`{record['id']}`",
-                            headlines.headline(*([item["verdict"] for item in record[kind]]
-                                       for kind in ("claims", "findings")))])
+                            headlines.headline(record)])
     return markdown(["figure", "shows", "id", "claims of the paper"], [
         line for paper, lines in rows.items() if lines for line in [[f"**{paper}**", "", "", ""], *lines]])
 
@@ -80,12 +79,11 @@ def verdict_table(folder: Path = store.FOLDER) -> str:
     rows = [[word, meaning] for word, meaning in CLAIM_WORDS.items()]
     ours = [[word, meaning] for word, meaning in FINDING_WORDS.items()]
     totals = [total(item for record in stored for item in record[kind]) for kind in ("claims", "findings")]
-    unjudged = sum(len(record["unjudged"]) for record in stored)
     return "\n".join([
         markdown(["a claim of a paper", "means"], rows), "",
         markdown(["a finding of ours", "means"], ours), "",
-        f"The papers' claims: {totals[0]}; {unjudged} more sentences of theirs cannot be judged here. "
-        f"Findings of ours: {totals[1]}. A claim that several figures share counts once."])
+        f"The papers' claims: {totals[0]}; {headlines.n_unjudged(stored)} more sentences of theirs cannot be "
+        f"judged here. Findings of ours: {totals[1]}. What several figures share counts once."])
 
 
 def missing_table() -> str:

@@ -42,6 +42,8 @@ ROWS = ("test rows drawn again and independent runs, error level 1% over the com
 BASES = (EXACT, DATA_SETS, REPLICAS, ROWS)
 """What a verdict can rest on."""
 
+IN_PLACE = " in place of "
+"""How a reason names data that are not the paper's."""
 MIN_SETS = 12
 LEVEL = 0.01
 """Chance that any of a claim's intervals misses its true value."""

@@ -65,7 +65,7 @@ def test_everything_said_is_judged_with_reasons(stored, name):
 
 
 def test_a_claim_that_is_counted_elsewhere_is_counted_there():
-    """Under its name, or under that of which it is a case: no_speedup_in_time is one of no_speedup."""
+    """Under its name, or under that of which it is a case."""
     for one in FIGURES.values():
         for item in one.judged:
             if getattr(item, "counted_in", ""):

@@ -14,6 +14,7 @@ from reproduce import explorables, gallery, headlines, store
 from reproduce.discovery import figures
 from reproduce.gallery import uses
 from reproduce.gallery.content import size_of
+from reproduce.verdicts import NOT_TESTABLE, OPEN
 
 PAGES = gallery.pages(store.FOLDER, "quick")
 HTML = {name: text for name, text in PAGES.items() if name.endswith(".html") and name[:8] != "explore_"}
@@ -93,8 +94,10 @@ def test_the_page_of_a_figure_says_all_that_is_stored(name):
     assert picture["src"] == f"{name}.svg" and (int(picture["width"]), int(picture["height"])) == size_of(
         store.FOLDER / f"{name}.png")
     assert int(picture["width"]) <= 1200  # nine points are nine points
-    words = [item["why"] for item in (record["claims"] + record["findings"])[:2]]
-    assert picture["alt"] == " ".join([record["shows"], *words])
+    assert picture["alt"].startswith(record["shows"]) and len(picture["alt"]) < len(record["shows"]) + 810
+    decided = [item["why"] for item in record["claims"] + record["findings"]
+               if item["verdict"] not in (NOT_TESTABLE, OPEN)]
+    assert picture["alt"] != record["shows"] or all(len(why) > 400 for why in decided)
     assert all(f"<code>{item['name']}</code>" in text for item in record["parameters"])
     assert record["command"] in text
     assert all(f"{name}.{ending}" in page.links for ending in ("png", "csv", "json"))
@@ -108,7 +111,7 @@ def test_the_index_has_a_card_for_every_figure():
         theirs = "ours" if record["paper"].startswith("ours") else "theirs"
         cards = [card for card in page.cards if card["data-whose"] == theirs
                  and card["data-paper"] == headlines.paper_of(name)
-                 and card["data-outcome"] == headlines.word(verdicts, findings)
+                 and card["data-outcome"] == headlines.word(verdicts, findings, len(record["unjudged"]))
                  and card["data-verdict"] == "|".join(dict.fromkeys(verdicts + findings))]
         assert cards and f"{name}.html" in page.links
     assert all(picture["src"].endswith(".thumb.png") for picture in page.pictures)
@@ -117,15 +120,44 @@ def test_the_index_has_a_card_for_every_figure():
 @pytest.mark.parametrize(("verdicts", "findings", "words"), [
     (["PASS"], [], "The claim of the paper passes."),
     (["PASS", "PASS"], ["HOLDS"], "All 2 claims of the paper pass."),
+    (["MISPRINT"], [], "The paper's claim: 1 MISPRINT."),
     (["PASS", "FAIL", "MISPRINT"], [], "1 of the paper's 3 claims passes; 1 FAIL, 1 MISPRINT."),
     (["FAIL"], [], "The paper's claim: 1 FAIL."),
     (["NOT TESTABLE", "OUTSIDE"], [], "The paper's 2 claims can be neither"),
     ([], ["HOLDS", "OPEN"], "1 HOLDS, 1 OPEN."),
     ([], [], "A drawing.")])
 def test_headlines(verdicts, findings, words):
-    said = {"claims": verdicts, "findings": findings}
-    record = {kind: [{"verdict": one} for one in some] for kind, some in said.items()}
-    assert words in headlines.sentence(record)
+    assert words in headlines.sentence(said(verdicts, findings))
+
+
+def said(verdicts, findings=(), n_unjudged=0, why=""):
+    """A stored figure, as far as headlines read it."""
+    claims, ours = ([{"verdict": one, "why": why} for one in some] for some in (verdicts, findings))
+    return {"claims": claims, "findings": ours, "unjudged": [{"text": str(i)} for i in range(n_unjudged)]}
+
+
+@pytest.mark.parametrize(("verdicts", "n_unjudged", "word"), [
+    (["PASS", "PASS"], 0, headlines.REPRODUCED), (["PASS", "MISPRINT"], 0, headlines.CORRECTED),
+    (["PASS"], 1, headlines.PARTLY), (["MISPRINT"], 1, headlines.PARTLY),
+    (["PASS", "FAIL"], 0, headlines.PARTLY),
+    (["MISPRINT", "OUTSIDE"], 0, headlines.PARTLY), (["FAIL", "OUTSIDE"], 0, headlines.CONTRADICTED),
+    (["OUTSIDE"], 2, headlines.UNDECIDED), ([], 1, headlines.NOTHING)])
+def test_a_word_says_no_more_than_the_verdicts(verdicts, n_unjudged, word):
+    record = said(verdicts, (), n_unjudged)
+    assert headlines.word_of(record) == word
+    assert ("cannot be judged here" in headlines.sentence(record)) == (n_unjudged > 0)
+
+
+def test_what_passes_on_other_data_says_so():
+    theirs, other = said(["PASS"], why="MNIST."), said(["PASS"], why="digits in place of MNIST.")
+    assert headlines.sentence(other) == "On data in place of the paper's: the claim of the paper passes."
+    assert headlines.sentence(theirs) == "The claim of the paper passes."
+    images = headlines.sentence(RECORDS["fa_ld_fig2_4"])
+    assert images.startswith("On data in place of the paper's: ")
+
+
+def test_a_sentence_that_several_figures_have_is_counted_once():
+    assert headlines.n_unjudged([said([], (), 2), said([], (), 3)]) == 3
 
 
 def test_what_a_figure_uses_is_read_from_its_source():
@@ -135,6 +167,16 @@ def test_what_a_figure_uses_is_read_from_its_source():
     assert uses.used("") == ((), ())
     assert all(set(uses.used(one.source)[0]) <= {entry.id for entry in theory.theorems()}
                for one in figures().values())
+
+
+def test_theorems_and_errata_are_read_from_a_figures_words():
+    gap, privacy = RECORDS["de_spectral_gap"], RECORDS["privacy_frontier"]
+    assert {"de_sgld.w2_bound", "de_sgld.w2_clients_bound"} == set(uses.named(gap))
+    assert "privacy.run_bound" in uses.named(privacy) and not uses.named(RECORDS["de_fig1"])
+    assert not any(id.startswith("de_") for id in uses.named(privacy))
+    assert "fa_ld.equal_curvature" in {one.id for one in uses.about_figures(["FA-LD 1(c)"])}
+    assert not uses.about_figures(["FA-LD 3(c)"]) and not uses.about_figures(["DE 1"])
+    assert '<a href="errata.html#fa_ld.privacy.client_sampling">' in HTML["privacy_frontier.html"]
 
 
 def test_errata_remarks_and_worst_cases_are_all_there():

@@ -29,8 +29,8 @@ def by_round(*values):
 
 @pytest.mark.parametrize(("values", "verdict", "remark"), [
     ((EVEN, EVEN, SURE), PASS, ""),
-    ((SURE, EVEN, EVEN), NOT_TESTABLE, "After 10 rounds, each by itself, it is for sure."),
-    ((SURE, SURE, BETTER), NOT_TESTABLE, "After 10 and 20 rounds, each by itself, it is for sure."),
+    ((SURE, EVEN, EVEN), NOT_TESTABLE, "After 10 rounds, each by itself, it certainly is."),
+    ((SURE, SURE, BETTER), NOT_TESTABLE, "After 10 and 20 rounds, each by itself, it certainly is."),
     ((SURE, EVEN, SURE), PASS, ""),
 ])
 def test_a_claim_is_read_at_the_last_round(values, verdict, remark):

@@ -31,7 +31,7 @@ def _small():
 def test_every_theorem_and_variant_has_its_row_and_no_other():
     wanted = [(entry.id, f"{entry.paper} {entry.number}", variant, entry.quantity)
               for entry in ENTRIES for variant in entry.variants]
-    assert tuple(COMMITTED.columns) == scoreboard.COLUMNS, f"figures/scoreboard.csv is old: {AGAIN}"
+    assert list(COMMITTED.columns) == list(scoreboard.COLUMNS), f"figures/scoreboard.csv is old: {AGAIN}"
     stored = [(row.theorem, row.statement, row.variant, row.quantity) for row in COMMITTED.itertuples()]
     assert stored == wanted, f"figures/scoreboard.csv lags behind the catalogue: {AGAIN}"
 

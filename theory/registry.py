@@ -125,8 +125,13 @@ LABELS = re.compile(r"\(\d+\)|\b[a-z]\.\d+|[a-z_]\w*|\d+(?:\.\d+)*")
 KINDS = ("theorem", "lemma", "proposition", "corollary", "remark", "equation", "section")
 
 
-def _labels(text: str) -> set[tuple[str, str]]:
-    """What a number names: "Theorems 4.7 and B.6, (12)" is theorem 4.7, theorem b.6 and equation 12."""
+def labels(text: str) -> set[tuple[str, str]]:
+    """What a number names: "Theorems 4.7 and B.6, (12)" is theorem 4.7, theorem b.6 and equation 12.
+
+    >>> from theory.registry import labels
+    >>> labels("Lemma 13, equation (45)") == {("lemma", "13"), ("equation", "45")}
+    True
+    """
     found, kind = set(), ""
     for word in LABELS.findall(text.lower()):
         if word.removesuffix("s") in KINDS:
@@ -146,7 +151,7 @@ def _by_number(text: str, entries: list[Theorem]) -> list[Theorem]:
     rest = text[len(paper):].strip()
 
     def says(entry: Theorem) -> bool:
-        known, asked = _labels(entry.number), _labels(rest)
+        known, asked = labels(entry.number), labels(rest)
         known |= {("", label) for _, label in known}  # "4.7" alone may be anything's number
         return bool(asked) and asked <= known
 

@@ -116,9 +116,9 @@ def judge_plan(tables: Tables) -> Judgement:
     after = table[table["round"] >= plan["rounds"]]
     good = bool((after["exact"] <= plan["eps"]).all())
     return Judgement(PASS if good else FAIL, (
-        f"From round {plan['rounds']:.0f} on the exact W2 is at most {after['exact'].max():.3g}, asked for "
-        f"were {plan['eps']:g}. By exact laws {plan['exact_rounds']:.0f} rounds are enough, at a step size "
-        f"of their own ({plan['price']:.0f} times fewer); the published rule asks for "
+        f"From round {plan['rounds']:.0f} on the exact W2 is at most {after['exact'].max():.3g}; "
+        f"{plan['eps']:g} was asked for. By exact laws {plan['exact_rounds']:.0f} rounds are enough, at a "
+        f"step size of their own ({plan['price']:.0f} times fewer); the published rule asks for "
         f"{plan['published_rounds']:.2g}."))
 
 

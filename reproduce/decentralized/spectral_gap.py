@@ -198,7 +198,7 @@ def judge_all(tables: Tables) -> Judgement:
     both = good[0] & good[1]
     return Judgement(unanimous(both), (
         f"Pairs in which the network with the larger gap is further away by more than 1%: "
-        f"{'; '.join(texts)}. None of these {shares(both)}."))
+        f"{'; '.join(texts)}. There is no such pair {shares(both)}."))
 
 
 def judge_decides(tables: Tables) -> Judgement:

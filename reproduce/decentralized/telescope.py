@@ -181,7 +181,7 @@ def judge_range(tables: Tables) -> Judgement:
     momentum = float(tables["setting"]["momentum"].iloc[0])
     if momentum > claims.MOST_MOMENTUM:
         return Judgement(OUTSIDE, f"The momentum 1 - friction*step_size is {momentum:.4g}: beyond 1/32, so "
-                         "that the theorem covers the figure with no data.")
+                         "that the theorem does not cover the figure, whatever the data.")
     table = among(tables["hypotheses"], features=logistic.STANDARDISED)
     texts = [f"{name}: {claims.covered(among(table, source=name), brief=True)}" for name in names_of(tables)]
     return Judgement(NOT_TESTABLE, "What the theorem asks depends on the telescope's data: give them with "

@@ -85,7 +85,7 @@ def draw(tables: Tables) -> Drawing:
     least = bounds.loc[bounds["round"] > 0, "bound"].min()
     remark = " (vacuous)" if bounds["vacuous"].all() else ""
     left.plot([], [], " ", label=f"theorem 4.7{remark}: {least:.0e} or more, above the axis")
-    plot.floor(left, tables["floor"]["floor"].iloc[0], "as many perfect draws would show this")
+    plot.floor(left, tables["floor"]["floor"].iloc[0], "what as many perfect draws would show")
     left.set(xscale="log", yscale="log", xlabel="communication round",
              ylabel=r"$W_2(\mathrm{law\ of}\ \theta,\ \pi)$", title=f"(c) K = 100, {sim.named(0.0)}")
     left.set_ylim(4e-6, 1e-1)
@@ -149,7 +149,8 @@ CLAIMS = [
           context="With weights p_c = n_c/n (section 2.1) all f^c have the Hessian n Sigma^-1, and by (12) "
           "the averaged noise is standard normal for every rho: the law of the average is the same for "
           "every rho, K and data set. Differences between curves of 300 replicas are chance. Appendix A.1 "
-          "asks of weights only to sum to 1; with other weights see the two findings."),
+          "repeats of these weights only that they sum to 1. With weights 1/N and unequal n_c the sentence "
+          "would be right and section 2.1 not what was run: see the two findings."),
     Finding("Weights 1/N beside unequal n_c: a larger rho approaches the target faster where n_c vary most, "
             "and is never further away by more than a thousandth.",
             "section 6, figure 1(c)", judge_approach, "unequal_approach", DATA_SETS),

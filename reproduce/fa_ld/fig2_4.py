@@ -32,11 +32,11 @@ PARTS = ("all samples", "after warm-up")
 EXACT, FEW = "exact predictive", "few labels"
 BASELINE = 1
 PARAMETERS = [
-    Parameter("n_clients", 10, "paper", "section 6.2: N = 10 equal parts, drawn at random"),
+    Parameter("n_clients", 10, "paper", "section 6: N = 10 equal parts, drawn at random"),
     Parameter("temperature", 0.05, "paper", "appendix J: tau = 0.05"),
     Parameter("local_steps", ByScale([1, 20], [1, 10, 20, 50], [1, 10, 20, 50, 100]), "ours",
-              "section 6.2 has K = 1, 10, 20, 50, 100; 100 at paper scale only"),
-    Parameter("every", 10, "paper", "section 6.2: a sample after every 10 rounds"),
+              "section 6 has K = 1, 10, 20, 50, 100; 100 at paper scale only"),
+    Parameter("every", 10, "paper", "section 6: a sample after every 10 rounds"),
     Parameter("batch_size", 200, "ours", "appendix J has 200, of 6,000 data a client; not used with digits, "
               "and all of a client's where it has fewer"),
     Parameter("digits_batch_size", 50, "ours", "used with digits, of which a client has 114"),
@@ -198,7 +198,7 @@ _OURS = ("Read after the last round, with the K tried, each tuned on the average
          "gives none: nothing here can contradict the sentence.")
 _EARLY = "Step sizes are tuned for the last round. A quarter is counted from the first sample averaged."
 _NEED = "Needs MNIST and Fashion-MNIST, and what is not printed: prior, step sizes, number of rounds."
-_PLACES = {PARTS[0]: ("2", "section 6.2, figure 2"), PARTS[1]: ("4", "appendix J, figure 4")}
+_PLACES = {PARTS[0]: ("2", "section 6, figure 2"), PARTS[1]: ("4", "appendix J, figure 4")}
 
 
 def _each() -> list[Claim | Finding]:
@@ -228,7 +228,7 @@ CLAIMS = [
           partial(judge_worst, part=PARTS[1], score="ece", sets=(FASHION, rows.STAND_IN), every=False),
           "not_best_ece_4", ROWS, _OURS + _ECE),
     Unjudged("For different statistics the best K could be different; e.g., on MNIST it is between 50 and "
-             "100 in accuracy and around 20 in Brier score.", "section 6.2, figure 2", _NEED, "optima"),
+             "100 in accuracy and around 20 in Brier score.", "section 6, figure 2", _NEED, "optima"),
     Unjudged("Among K = 1, 10, 20, 50, 100, after the warm-up, the best K in accuracy, Brier score and ECE "
              "is 20, 20 and 20 (MNIST); 20, 10 and 50 (Fashion-MNIST).", "appendix J, figure 4", _NEED,
              "optima_warm"),
@@ -236,11 +236,11 @@ CLAIMS = [
              "Fashion-MNIST it is 100 without and 10 with a warm-up of 500 rounds, which indicates that the "
              "budget of communication also plays a role.", "appendix J, figure 4", _NEED, "moved"),
     Finding("Where clients hold few labels each, K = 1 has a smaller Brier score than K = 50, each at its "
-            "tuned step size.", "section 6.2, figure 2", judge_labels, "few_labels", ROWS,
+            "tuned step size.", "section 6, figure 2", judge_labels, "few_labels", ROWS,
             "The paper's parts are drawn at random: its sentence is about those. Rows sorted by label and "
             "dealt in ten runs of equal length; step sizes tuned on validation rows."),
     Finding("For some K the tuned chains have a smaller calibration error than the exact posterior "
-            "predictive.", "section 6.2, figure 2", judge_reward, "reward", ROWS,
+            "predictive.", "section 6, figure 2", judge_reward, "reward", ROWS,
             "Where it holds, the score rewards something else than closeness to the posterior. It rests on "
             "the exact predictive: Metropolis-adjusted Hamiltonian Monte Carlo at the same temperature, in "
             f"at most {runs.MOST_EXACT:,} dimensions, with {100 * runs.SANE[0]:.0f}% to "

@@ -16,17 +16,20 @@ import pandas as pd
 import theory
 
 from .. import explorables, headlines, store
+from ..columns import COLUMNS
 from ..coverage import NOT_REPRODUCED
 from ..discovery import figures
-from ..verdicts import CLAIM_WORDS, FINDING_WORDS, total
-from .uses import ALGORITHMS, used
+from ..verdicts import CLAIM_WORDS, FINDING_WORDS, NOT_TESTABLE, OPEN, total
+from .uses import ALGORITHMS, about_figures, named, used
 
 HERE = Path(__file__).parent / "templates"
 ROOT = Path(__file__).resolve().parents[2]
 CLASSES = {"PASS": "pass", "FAIL": "fail", "MISPRINT": "mend", "HOLDS": "pass", "DOES NOT HOLD": "mend",
-           headlines.REPRODUCED: "pass", headlines.PARTLY: "mend", headlines.CONTRADICTED: "fail",
-           "holds": "pass", "violated": "fail"}
+           headlines.REPRODUCED: "pass", headlines.CORRECTED: "pass", headlines.PARTLY: "mend",
+           headlines.CONTRADICTED: "fail", "holds": "pass", "violated": "fail"}
 """How a verdict is coloured, besides its word; others are grey."""
+LONG = 400
+"""Letters of a reason that a picture's text can do without."""
 PER_INCH = 96.0 / 140.0
 """Pixels of a page for a pixel of a PNG: pictures are shown at the size that they are drawn for."""
 Context = dict[str, Any]
@@ -41,21 +44,25 @@ def size_of(path: Path) -> tuple[int, int]:
 
 def entry_of(folder: Path, record: Mapping[str, Any]) -> Context:
     """What pages say of a stored figure besides its record."""
-    id, home = record["id"], figures()[record["id"]].source
-    theorems, algorithms = used(home)
-    verdicts, findings = ([item["verdict"] for item in record[kind]] for kind in ("claims", "findings"))
+    id, figure = record["id"], figures()[record["id"]]
+    home = figure.source
+    ids, algorithms = used(home)
+    theorems = tuple(dict.fromkeys((*ids, *named(record))))
+    errata = (*about_figures(figure.reproduces), *(
+        one for id in theorems for one in (*theory.errata(theorem=id), *theory.remarks(theorem=id))))
+    verdicts = [item["verdict"] for kind in ("claims", "findings") for item in record[kind]]
     png, svg = folder / f"{id}.png", folder / f"{id}.svg"
     thumb = folder / f"{id}.thumb.png"
     source = f"{home.replace('.', '/')}.py" if home else ""
     return {**record, "group": headlines.paper_of(id), "source": source, "up": _up(folder),
             "theorems": theorems, "algorithms": algorithms,
-            "word": headlines.word(verdicts, findings), "sentence": headlines.sentence(record),
-            "verdicts": list(dict.fromkeys(verdicts + findings)),
+            "wants": figure.data if "--data" not in record["command"] else (),
+            "word": headlines.word_of(record), "sentence": headlines.sentence(record),
+            "verdicts": list(dict.fromkeys(verdicts)),
             "size": size_of(png) if png.exists() else None,
             "picture": svg.name if svg.exists() else png.name, "seen": seen(record),
             "thumb": thumb.name if thumb.exists() else png.name,
-            "errata": [one for id in theorems for one in (*theory.errata(theorem=id),
-                                                          *theory.remarks(theorem=id))]}
+            "errata": list({one.id: one for one in errata}.values())}
 
 
 def _up(folder: Path) -> str:
@@ -64,9 +71,10 @@ def _up(folder: Path) -> str:
 
 
 def seen(record: Mapping[str, Any]) -> str:
-    """A picture in words: what it shows, and the numbers that decide its first sentences."""
-    judged = [item["why"] for kind in ("claims", "findings") for item in record[kind]][:2]
-    return " ".join([record["shows"], *judged])
+    """A picture in words: what it shows, and two short reasons with numbers, of what is decided."""
+    short = [item["why"] for kind in ("claims", "findings") for item in record[kind]
+             if item["verdict"] not in (NOT_TESTABLE, OPEN) and len(item["why"]) <= LONG]
+    return " ".join([record["shows"], *short[:2]])
 
 
 @cache
@@ -108,14 +116,15 @@ def pages(folder: Path, scale: str) -> dict[str, str]:
     entries = [entry_of(folder, record) for record in stored if record is not None]
     headings = dict.fromkeys((*headlines.PAPERS.values(), headlines.OTHERS))
     groups = {name: [one for one in entries if one["group"] == name] for name in headings}
+    entries = [one for some in groups.values() for one in some]
     board = _table(folder / "scoreboard.csv")
     shared: Context = {
         "scale": scale, "entries": entries, "groups": {name: some for name, some in groups.items() if some},
         "words": {**CLAIM_WORDS, **FINDING_WORDS}, "kinds": headlines.WORDS, "papers": _papers(),
-        "algorithms": tuple(ALGORITHMS.values()), "board": board,
+        "algorithms": tuple(ALGORITHMS.values()), "board": board, "columns": COLUMNS,
         "claims": total(item for one in entries for item in one["claims"]),
         "findings": total(item for one in entries for item in one["findings"]),
-        "unjudged": sum(len(one["unjudged"]) for one in entries), "missing": NOT_REPRODUCED,
+        "unjudged": headlines.n_unjudged(entries), "missing": NOT_REPRODUCED,
         "errata": theory.errata(), "remarks": theory.remarks(), "worst": worst_cases(folder)}
     made = {f"{name}.html": environment().get_template(f"{name}.html.j2").render(shared, page=name)
             for name in ("index", "scoreboard", "errata", "worst_cases", "missing")}

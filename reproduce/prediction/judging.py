@@ -126,7 +126,7 @@ def worst(table: pd.DataFrame, scores: Sequence[str], finding: bool = False,
             f"{row.worse:+.4f} ({row.low:+.4f} to {row.high:+.4f}) than {row.setting}"
             for row in one.itertuples()))
     verdict = PASS if set(verdicts) == {PASS} else FAIL if FAIL in verdicts else NOT_TESTABLE
-    words = {PASS: "It is worse", FAIL: "It is not worse", NOT_TESTABLE: "It is not for sure worse"}[verdict]
+    words = {PASS: "It is worse", FAIL: "It is not worse", NOT_TESTABLE: "It is not certainly worse"}[verdict]
     return verdict, (f"How much worse it is after {table['round'].iloc[0]} rounds, below 0 better: "
                      f"{'; '.join(texts)}. {words} than {'all' if every else 'some'}.")
 
@@ -140,7 +140,7 @@ def claimed(table: pd.DataFrame, scores: Sequence[str], tuning: pd.DataFrame, na
     verdict, text = worst(at_end(table), scores, every=every)
     sooner = [number for number, one in groups(table, "round") if number < table["round"].max()
               and worst(one, scores, every=every)[0] == PASS]
-    remark = (f"After {listed([str(number) for number in sooner])} rounds, each by itself, it is for sure."
+    remark = (f"After {listed([str(number) for number in sooner])} rounds, each by itself, it certainly is."
               if sooner and verdict != PASS else "")
     edges = among(tuning, edge=True)["setting"].tolist()
     if not edges:
@@ -199,7 +199,7 @@ def beaten(table: pd.DataFrame, score: str, name: str, facts: pd.DataFrame) -> t
             f"in {int(fact['dim']):,} dimensions, which are too many.")
     one = among(at_end(table), score=score)
     verdict = PASS if (one["low"] > 0.0).any() else FAIL if (one["high"] < 0.0).all() else NOT_TESTABLE
-    words = {PASS: "some setting is", FAIL: "no setting is", NOT_TESTABLE: "none is for sure"}[verdict]
+    words = {PASS: "some setting is", FAIL: "no setting is", NOT_TESTABLE: "none certainly is"}[verdict]
     text = ", ".join(f"{row.worse:+.4f} ({row.low:+.4f} to {row.high:+.4f}) for {name} = {row.setting}"
                      for row in one.itertuples())
     return verdict, (f"{NAMES[score]} of the exact predictive ({accepted}, split R-hat "

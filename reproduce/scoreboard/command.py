@@ -2,37 +2,14 @@
 
 The theorems come from `theory.theorems()` and are compared by `theory.examine`, so that a new theorem
 appears by itself. An interrupted run goes on where it was. One row per theorem and variant; the first
-variant of a theorem is its default, the smallest form that is proved. The columns:
-
-    theorem, statement   id in `theory.catalogue()`; paper and number
-    variant, quantity    form of the statement; what it bounds (`theory.quantities()`)
-    problems             random problems to which the theorem speaks
-    within_hypotheses    those on which every hypothesis that numbers decide holds
-    verdict              holds: on all within its hypotheses; violated: not on all of them. A rate has an
-                         unknown constant, so that no problem can speak against it: it is not compared
-    violations           problems within the hypotheses on which the exact quantity breaks the bound
-    violations_outside   the same outside the hypotheses, which contradicts nothing
-    largest_ratio        largest exact / bound within the hypotheses (bound / exact for a lower bound): 1 is
-                         tight, more a violation; at most 1 within rounding is 1; below 1e-12 it is 0,
-                         also where both sides are
-    median_ratio         its median over problems
-    largest_found        the largest ratio that a search found in three classes of problems, from
-                         worst_cases.json, whose instances are evaluated again here
-    first_bound          the bound at its last round on one problem, the first where the ratio is not 0
-    first_ratio          the ratio there: by these two a test sees that the file lags behind the code
-    vacuous              share of problems on which a bound on a distance is below the distance at the start
-                         at none of the rounds drawn; blank for what is no distance
-    least_gain           of a bound derived here: the least that a published bound of the same quantity is
-                         over it, at any round after the start, where the hypotheses of both hold
-    median_gain          the median of the same at the last round
-    errata               of a violated variant, what `theory.errata(theorem=...)` says against the text
-"""
+variant of a theorem is its default, the smallest form that is proved."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
@@ -45,6 +22,7 @@ import pandas as pd
 import theory
 
 from .. import gallery, random_settings, store, worst_cases
+from ..columns import COLUMNS
 from ..figure import BadInput
 from ..kept import Kept
 from ..pool import HELP, results
@@ -53,10 +31,6 @@ from .rows import DIGITS, Row, ratio, rows
 
 PROBLEMS = 60
 """Problems per theorem."""
-
-COLUMNS = ("theorem", "statement", "variant", "quantity", "problems", "within_hypotheses", "verdict",
-           "violations", "violations_outside", "largest_ratio", "median_ratio", "largest_found",
-           "first_bound", "first_ratio", "vacuous", "least_gain", "median_gain", "errata")
 
 
 def _timed(id: str, n_problems: int) -> tuple[list[Row], float]:
@@ -131,8 +105,15 @@ def against_defaults(board: pd.DataFrame) -> pd.DataFrame:
     return board[(board["violations"] > 0) & (board["variant"] == board["theorem"].map(defaults))]
 
 
+def _told() -> str:
+    """The columns and what they say, for a terminal."""
+    return "\n".join(textwrap.fill(text, 110, initial_indent=f"    {name:<21}", subsequent_indent=" " * 25)
+                     for name, text in COLUMNS.items())
+
+
 def _arguments(given: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m reproduce scoreboard", description=__doc__,
+    parser = argparse.ArgumentParser(prog="python -m reproduce scoreboard",
+                                     description=f"{__doc__}\nThe columns:\n\n{_told()}",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     cores = os.cpu_count() or 1
     parser.add_argument("--problems", type=int, default=PROBLEMS, help=f"per theorem (default {PROBLEMS})")

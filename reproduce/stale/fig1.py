@@ -216,8 +216,8 @@ CLAIMS = [
               "same_mse", fig.DATA_SETS, "By equations (2) and (3) a minibatch's gradient is scaled by N/J = "
               "100 and has slope 1001. The paper's ages are positive, so that at tau = 1 there is one "
               "sequence of them; at larger tau some sequences are stable. Without the scale the posterior is "
-              "that of 10 data. Whether the scale or C is misdescribed cannot be told: a much smaller C "
-              "mends it too."),
+              "that of 10 data. Whether the scale or C is misdescribed cannot be told: a C of 1e-5 "
+              "would mend it too, with chains that hardly move."),
     fig.Unjudged("Equal end points verify that the optimal MSE is proportional to tau^(2/3) L^(-2/3).",
                  "section 5.1, figure 1", "With h = C tau^(-2/3) L^(-1/3) and L = L0 tau both tau h and L h "
                  "are the same for all tau, so that all chains approximate one equation with one delay: "

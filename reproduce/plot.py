@@ -34,7 +34,7 @@ COLOUR_OF = {
     # FA-LD
     "all clients": COLOURS[6], "scheme I": COLOURS[1], "scheme II": COLOURS[0],
     # FA-HMC
-    "algorithm 3": COLOURS[1], "section 5": COLOURS[2],
+    "algorithm 3": COLOURS[1], "section 5": COLOURS[3],
     # DE-SGLD and DE-SGHMC
     "average": COLOURS[0], "agents": COLOURS[1], "one agent": COLOURS[3],
     # stale gradients

@@ -20,8 +20,8 @@ from matplotlib.transforms import ScaledTranslation
 from fedsim.laws.drawing import BAND, BOUND, COLOURS, EXACT, FLOOR, GREY, bound, exact, floor, once, replicas
 
 __all__ = ["BAND", "BOUND", "COLOURS", "COLOUR_OF", "EXACT", "FLOOR", "GREY", "WIDEST", "bound", "exact",
-           "floor", "fold", "legend_below", "once", "panels", "replicas", "room", "shaded", "shades",
-           "share_of", "sign", "style"]
+           "floor", "fold", "legend_below", "legend_for", "once", "panels", "replicas", "room", "shaded",
+           "shades", "share_of", "sign", "style"]
 
 T = TypeVar("T")
 WIDEST = 12.5
@@ -34,6 +34,7 @@ COLOUR_OF = {
     # FA-LD
     "all clients": COLOURS[6], "scheme I": COLOURS[1], "scheme II": COLOURS[0],
     # FA-HMC
+    "algorithm 3": COLOURS[1], "section 5": COLOURS[3],
     # DE-SGLD and DE-SGHMC
     "average": COLOURS[0], "agents": COLOURS[1], "one agent": COLOURS[3],
     # stale gradients
@@ -42,6 +43,8 @@ COLOUR_OF = {
 
 BESIDE = 0.6
 """Inches of ticks and label beside an axis."""
+FOOT = 0.32
+"""Inches of the line of verdicts below everything."""
 
 
 @contextmanager
@@ -98,6 +101,24 @@ def legend_below(ax: Axes, columns: int = 1, **options: Any) -> None:
             return
     for text in legend.get_texts() if legend else ():
         fold(text, room - 0.6 * ax.figure.dpi)  # beside its handle
+
+
+def legend_for(axes: Iterable[Axes], columns: int = 4, last: Iterable[str] = (), **options: Any) -> None:
+    """One legend of several panels, below all of them, in which every name stands once, some of them last."""
+    listed = list(axes)
+    drawing: Any = listed[0].figure
+    named = {name: handle for ax in listed for handle, name in zip(*ax.get_legend_handles_labels(),
+                                                                   strict=True)}
+    named |= {name: named.pop(name) for name in last if name in named}
+    foot = FOOT / drawing.get_figheight()
+    for count in range(columns, 0, -1):
+        legend = drawing.legend(named.values(), named.keys(), ncols=count, fontsize=9, loc="lower center",
+                                bbox_to_anchor=(0.5, foot), borderaxespad=0.0, **options)
+        if count == 1 or legend.get_window_extent().width <= 0.96 * drawing.bbox.width:
+            break
+        legend.remove()
+    high = legend.get_window_extent().height / drawing.bbox.height + 0.2 * foot
+    drawing.get_layout_engine().set(rect=(0.0, high, 1.0, 1.0 - high))
 
 
 def share_of(ax: Axes) -> float:

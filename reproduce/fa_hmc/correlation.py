@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
 
 import fedsim as fs
 import theory
@@ -108,53 +109,55 @@ def _replicas(p: Any, noise: float, shared: float, local_steps: int) -> dict[str
 
 
 def draw(tables: Tables) -> Drawing:
-    """Stationary W2; fewest rounds; exact rounds over the theorem's shape."""
-    drawing, (panels,) = plot.panels(3, 5.1, 5.6)
-    left, middle, right = panels
+    """Stationary W2; replicas of it; fewest rounds; exact rounds over the theorem's shape."""
+    drawing, ((left, replicas), (fewest, ratio)) = plot.panels(2, 6.2, 3.7, n_rows=2)
     rounds = tables["rounds"]
-    _lines(left, tables["bias"], "w2", "exact law, ")
-    _draw_replicas(left, tables["bias"], tables["replicas"])
-    _lines(middle, rounds, "rounds", "exact law, ")
-    _lines(right, rounds.assign(ratio=rounds["rounds"] / rounds["shape"]), "ratio")
+    _lines(left, tables["bias"], "w2")
+    _draw_replicas(replicas, tables["replicas"])
+    _lines(fewest, rounds, "rounds")
+    _lines(ratio, rounds.assign(ratio=rounds["rounds"] / rounds["shape"]), "ratio")
     left.set(ylabel=r"stationary $W_2$", title=r"bias at a fixed step size ($\eta$ = 0.02)")
-    middle.set(ylabel=r"fewest rounds to $W_2 \leq$ 0.1", title="the best step size at every T")
-    right.set(ylabel="exact law's rounds / shape of theorem 4.1",
-              title="the exact rounds over the theorem's shape")
-    for ax in panels:
+    fewest.set(ylabel=r"fewest rounds to $W_2 \leq$ 0.1", title="the best step size at every T")
+    ratio.set(ylabel="exact rounds / shape", title="the exact rounds over theorem 4.1's shape")
+    for ax in (left, fewest, ratio):
         ax.set(xscale="log", yscale="log", xlabel="local steps T")
-        plot.legend_below(ax, **sim.LEGEND)
+    fewest.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 4.0)))
+    fewest.yaxis.set_major_formatter("{x:g}")
+    fewest.yaxis.set_minor_formatter("")
+    plot.legend_for((left, replicas), 3, **sim.LEGEND)
     return drawing
 
 
-def _looks(noise: float, number: int) -> dict[str, Any]:
-    """Of a level of gradient noise and the number of its shared noise."""
-    return {"color": plot.COLOURS[number], "marker": "s" if noise else "o"}
+def _looks(table: pd.DataFrame) -> dict[tuple[float, float], dict[str, Any]]:
+    """Of noise and shared noise: wide lines below narrow ones, as some curves coincide."""
+    return {(noise, shared): {"color": colour, "marker": "s" if noise else "o", "markersize": 6.5 - number,
+                              "linestyle": "--" if noise else "-", "linewidth": 4.4 - 1.4 * number}
+            for number, (shared, colour) in enumerate(plot.shaded(dict.fromkeys(table["shared"])))
+            for noise in dict.fromkeys(table["noise"])}
 
 
-def _lines(ax: Axes, table: pd.DataFrame, column: str, begin: str = "") -> None:
-    """A line a level: wide lines below narrow ones, as some curves coincide."""
-    shared = list(dict.fromkeys(table["shared"]))
-    for (noise, level), one in groups(table, ["noise", "shared"]):
-        number = shared.index(level)
-        ax.plot(one["local_steps"], one[column], linestyle="--" if noise else "-", markersize=4,
-                linewidth=4.4 - 1.4 * number, label=f"{begin}shared {level:g}, gradient noise {noise:g}",
-                **_looks(noise, number))
+def _lines(ax: Axes, table: pd.DataFrame, column: str) -> None:
+    looks = _looks(table)
+    for levels, one in groups(table, ["noise", "shared"]):
+        ax.plot(one["local_steps"], one[column], **looks[levels],
+                label=f"exact law, gradient noise {levels[0]:g}, shared {levels[1]:g}")
 
 
-def _draw_replicas(ax: Axes, bias: pd.DataFrame, table: pd.DataFrame) -> None:
-    apart = table["local_steps"] * np.geomspace(0.8, 1.25, len(table))
-    shared = list(dict.fromkeys(bias["shared"]))
-    bottom = 0.5 * min(float(bias["w2"].min()), float(table["floor"].min()))
-    options: dict[str, Any] = {"linestyle": "none", "markeredgecolor": "#000000", "capsize": 3}
+def _draw_replicas(ax: Axes, table: pd.DataFrame) -> None:
+    """Each level at a place of its own, on an axis that has 0."""
+    places, looks = np.arange(len(table)), _looks(table)
     rows: Any = table.itertuples()
-    for place, row in zip(apart, rows, strict=True):
-        ax.errorbar(place, row.w2, [[row.w2 - max(row.low, bottom)], [row.high - row.w2]], zorder=5,
-                    **_looks(row.noise, shared.index(row.shared)), **options)
-    beyond = "\n(a band that meets the axis goes on below it)" if (table["low"] < bottom).any() else ""
-    ax.errorbar([], [], [], marker="o", color=plot.GREY, **options,
-                label=f"{plot.BAND}: all at T = {table['local_steps'].iloc[0]}, set apart{beyond}")
+    for place, row in zip(places, rows, strict=True):
+        own = looks[row.noise, row.shared]
+        ax.plot([place - 0.3, place + 0.3], [row.exact] * 2, color=own["color"], linestyle=own["linestyle"],
+                linewidth=2.5)
+        ax.errorbar(place, row.w2, [[row.w2 - row.low], [row.high - row.w2]], fmt=own["marker"], capsize=3,
+                    markersize=5, color="#000000", label=f"{plot.BAND}, and exact law as a short line")
     plot.floor(ax, float(table["floor"].mean()))
-    ax.set_ylim(bottom=bottom)
+    ax.set_xticks(places, [f"noise {row.noise:g}\nshared {row.shared:g}" for row in table.itertuples()])
+    ax.set(ylabel=r"stationary $W_2$", title=f"the same at T = {table['local_steps'].iloc[0]} by replicas",
+           xlabel="gradient noise, and share of the noise that is shared", xlim=(-0.6, len(table) - 0.4))
+    ax.set_ylim(bottom=0.0)
 
 
 def _level(table: pd.DataFrame, noise: float, shared: float) -> pd.DataFrame:

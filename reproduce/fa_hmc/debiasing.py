@@ -31,6 +31,8 @@ ROUNDING = 1e-9
 """Means nearer to the target's than this share of their size are equal to it."""
 KINDS = {"not debiased": None, "stale anchor": "stale", "fresh anchor": "fresh"}
 _, *ANCHORS = KINDS
+LOOKS: dict[str, dict[str, Any]] = {name: {"color": colour, "marker": marker} for name, colour, marker in zip(
+    KINDS, plot.COLOURS, "os^", strict=False)}
 PARAMETERS = [
     Parameter("n_clients", 10, "ours", _OURS),
     Parameter("dim", 2, "ours", _OURS),
@@ -125,51 +127,64 @@ def _stability(p: Any, data: int, kind: str, length: float) -> dict[str, float]:
 
 def draw(tables: Tables) -> Drawing:
     """Stationary errors against T; W2 along rounds; stability."""
-    drawing, (panels,) = plot.panels(3, 5.1, 5.6)
+    drawing, (panels,) = plot.panels(3, 5.1, 4.6)
     _draw_bias(panels[0], tables["bias"])
     _draw_curves(panels[1], tables["curves"], float(tables["floor"]["floor"].iloc[0]))
     _draw_stability(panels[2], tables["stability"])
-    for ax in panels:
-        ax.set_yscale("log")
-        plot.legend_below(ax, **sim.LEGEND)
+    plot.legend_for(panels, 3, **sim.LEGEND)
     return drawing
 
 
 def _draw_bias(ax: Axes, bias: pd.DataFrame) -> None:
-    parts = (("spread_error", "--", "covariance's part"), ("mean_error", "-", "mean's part"))
-    for column, dashes, what in parts:
-        for (name, one), colour in zip(groups(bias, "kind"), plot.COLOURS, strict=False):
+    """Both parts; where one is 0 at every T, that is said below the axis."""
+    none = []
+    for column, dashes in (("spread_error", "--"), ("mean_error", "-")):
+        for name, one in groups(bias, "kind"):
             if one[column].max() == 0.0:
-                ax.plot([], [], " ", label=f"exact law, {name}: {what} is 0")
+                none.append(name)
             else:
-                sim.draw_spread(ax, one.groupby("local_steps")[column], colour, alpha=0.15, linestyle=dashes,
-                                label=f"exact law, {name}: {what}")
-    ax.fill_between([], [], [], color=plot.GREY, alpha=0.3,
-                    label="all problems, where stable (lines: medians)")
-    ax.set(xscale="log", xlabel="local steps T", ylabel=r"part of stationary $W_2$",
-           title="what is left after infinitely many rounds")
+                sim.draw_spread(ax, one.groupby("local_steps")[column], LOOKS[name]["color"], "", alpha=0.15,
+                                linestyle=dashes, marker=LOOKS[name]["marker"])
+    for name in KINDS:
+        ax.plot([], [], markersize=4, label=f"exact law, {name}", **LOOKS[name])
+    ax.plot([], [], color=plot.GREY, linestyle="--", label="left panel, dashed: the covariance's part")
+    ax.plot([], [], color=plot.GREY, label="left panel, solid: the mean's part")
+    ax.fill_between([], [], [], color=plot.GREY, alpha=0.3, linewidth=0,
+                    label="left panel: all problems, where stable (lines: medians)")
+    ax.set(xscale="log", yscale="log", ylabel=r"part of stationary $W_2$",
+           title="what is left after infinitely many rounds",
+           xlabel="local steps T" + (f" (mean's part is 0: {', '.join(none)})" if none else ""))
 
 
 def _draw_curves(ax: Axes, curves: pd.DataFrame, floor: float) -> None:
-    for (name, one), colour in zip(groups(curves, "kind"), plot.COLOURS, strict=False):
-        plot.replicas(ax, one["round"], one["w2"], one["low"].clip(lower=1e-9), one["high"], colour)
-        plot.exact(ax, one["round"], one["exact"], colour, f"exact law, {name}")
+    for name, one in groups(curves, "kind"):
+        plot.replicas(ax, one["round"], one["w2"], one["low"].clip(lower=1e-9), one["high"],
+                      LOOKS[name]["color"], None)
+        plot.exact(ax, one["round"], one["exact"], LOOKS[name]["color"], "", marker=LOOKS[name]["marker"],
+                   markersize=4, markevery=max(1, len(one) // 8))
+    ax.fill_between([], [], [], color=plot.GREY, alpha=0.22, linewidth=0,
+                    label=f"middle panel: {plot.BAND}")
     plot.floor(ax, floor)
-    ax.set(xlabel="communication round", ylabel=r"$W_2$ of law and target",
+    ax.set(yscale="log", xlabel="communication round", ylabel=r"$W_2$ of law and target",
            title="T = 20, started at 0, first problem",
            ylim=(0.6 * min(floor, curves["exact"].min()), 1.5 * curves["exact"].max()))
 
 
 def _draw_stability(ax: Axes, table: pd.DataFrame) -> None:
-    top = 2.0 * float(table["tried_to"].max())
-    for i, (name, one) in enumerate(groups(table, "kind")):
-        x = one["length"] * 1.07 ** (i - 1)  # set apart
-        ax.plot(x, one["unstable_from"].clip(upper=top), "os^"[i], color=plot.COLOURS[i], markersize=5,
-                alpha=0.6, label=f"{name}, each problem")
-    ax.axhline(top / 1.4, color=plot.GREY, linewidth=0.8,
-               label=f"above: stable up to T = {table['tried_to'].max()}, the largest tried")
-    ax.set(xscale="log", xlabel=r"trajectory length $K\eta$", ylabel="smallest unstable T", title="stability",
-           ylim=(0.8, 1.6 * top))
+    """A mark's area is the number of problems; those that are always stable stand above the axis's break."""
+    most = int(table["tried_to"].max())
+    first = table.assign(shown=table["unstable_from"].clip(upper=2.0 * most))
+    for number, (name, own) in enumerate(groups(first, "kind")):
+        count = own.groupby(["length", "shown"]).size().rename("count").reset_index()
+        ax.scatter(count["length"] * 1.12 ** (number - 1), count["shown"], s=8.0 * count["count"],
+                   alpha=0.7, linewidths=0, **LOOKS[name])
+    ax.scatter([], [], s=70.0, color=plot.GREY, label="right panel: the larger a mark, the more problems")
+    ax.axhline(1.4 * most, color=plot.GREY, linewidth=0.8)
+    ax.set(xscale="log", yscale="log", xlabel=r"trajectory length $K\eta$ (marks set apart)",
+           ylabel="smallest unstable T", title="stability",
+           ylim=(0.6 * float(first["shown"].min()), 3.0 * most))
+    ticks = [10**power for power in range(7) if ax.get_ylim()[0] <= 10**power <= most]
+    ax.set_yticks([*ticks, 2 * most], [*map(str, ticks), f"none\nto {most}"])
 
 
 def _errors(tables: Tables, column: str) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:

@@ -20,7 +20,7 @@ from ..verdicts import DATA_SETS, shares, unanimous
 from . import logistic, shared as sim, stepwise, surrogate
 
 HMC, LD = "FA-HMC", "FA-LD"
-LOOKS = [("s", plot.COLOURS[0]), ("o", plot.COLOURS[1]), ("^", plot.COLOURS[2])]
+MARKERS = {LD: "s", sim.ALGORITHM: "o", sim.SECTION: "^"}
 """Of FA-LD, and of FA-HMC in either reading."""
 MOST_DENSE = 100
 """Dimensions up to which chains of section 5's reading are worked out."""
@@ -106,40 +106,47 @@ def _best(p: Any, posterior: surrogate.Posterior, step: float, labels: dict[str,
             for k in sorted(errors, key=errors.__getitem__)[:1]]
 
 
-def draw(tables: Tables, letter: str) -> Drawing:
+def draw(tables: Tables) -> Drawing:
     """One panel a size: long chains of the surrogate; and the simulated short ones."""
     sizes = groups(tables["long"], "dim")
-    drawing, ((*axes, last),) = plot.panels(len(sizes) + 1, 5.1, 5.2)
+    drawing, ((*axes, last),) = plot.panels(len(sizes) + 1, 5.1, 4.6)
     for ax, (dim, long) in zip(axes, sizes, strict=True):
         _draw_long(ax, long)
-        facts = among(tables["setting"], dim=dim)
-        ax.set_title(f"({letter}) d = {dim}: curvature {facts['smallest'].min():.2g} to "
-                     f"{facts['largest'].max():.2g}")
-        plot.legend_below(ax, **sim.LEGEND)
+        facts, count = among(tables["setting"], dim=dim), long["data"].nunique()
+        ax.set_title(f"d = {dim}, {'one data set' if count == 1 else f'{count} data sets'}: curvature "
+                     f"{facts['smallest'].min():.2g} to {facts['largest'].max():.2g}", fontsize=10)
+    drawn = np.concatenate([np.asarray(line.get_ydata(), float) for ax in axes for line in ax.lines])
+    low, high = float(drawn.min()), 1.4 * float(tables["long"]["error"].max())
+    for ax in axes:
+        ax.set(yscale="log", ylim=(low * (low / high) ** 0.28, high))  # the numbers stand below all
     logistic.draw_short(last, tables["short"])
     axes[0].set_ylabel("marginal error (ME)")
+    plot.legend_for([*axes[::-1], last], 3, **sim.LEGEND)
     return drawing
 
 
 def _draw_long(ax: Axes, long: pd.DataFrame) -> None:
-    lowest, count = float(long["error"].min()), long["data"].nunique()
-    kinds = {LD: among(long, algorithm=LD)} | {
-        f"{HMC}, {reading}": own for reading, own in groups(among(long, algorithm=HMC), "reading")}
-    for place, ((name, rows), (marker, colour)) in enumerate(zip(kinds.items(), LOOKS, strict=False)):
-        one = rows.groupby("step_size")
-        sim.draw_spread(ax, one["error"], colour, name, marker=marker)
+    """Errors by step size, their median over data sets, and the best K at the foot."""
+    place = 0.18
+    kinds = {LD: among(long, algorithm=LD), **dict(groups(among(long, algorithm=HMC), "reading"))}
+    for name, rows in kinds.items():
+        one, colour, marker = rows.groupby("step_size"), plot.COLOUR_OF[name], MARKERS[name]
+        sim.draw_spread(ax, one["error"], colour, name if name == LD else f"{HMC}, {name}", marker=marker)
         bias = one["stationary"].median()
         bias = bias[bias > 0.1 * one["error"].median()]
-        lowest = min(lowest, float(bias.min()))
-        ax.plot(bias.index, bias, color=colour, linestyle="--")
-        for step, k in groups(rows, "step_size") if name != LD else ():
-            ax.text(step, 0.145 - 0.065 * place, f"{k['K'].median():.0f}", fontsize=9, ha="center",
-                    color=colour, transform=ax.get_xaxis_transform())
-    ax.plot([], [], color=plot.GREY, linestyle="--", label="bias alone, where above a tenth")
-    ax.plot([], [], " ", label=f"{'one data set' if count == 1 else f'median, all {count} data sets'}; "
-            "numbers at the foot: FA-HMC's K")
-    ax.set(xscale="log", yscale="log", xlabel=r"step size $\eta$",
-           ylim=(0.35 * lowest, 1.5 * float(long["error"].max())))
+        ax.plot(bias.index, bias, color=colour, linestyle="--", linewidth=1.2, marker=marker, markersize=4,
+                markerfacecolor="white", zorder=1.9)
+        if name != LD:
+            place -= 0.07
+            for step, k in groups(rows, "step_size"):
+                ax.text(step, place, f"{k['K'].median():.0f}", fontsize=9, ha="center", color=colour,
+                        transform=ax.get_xaxis_transform(),
+                        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3})
+    ax.plot([], [], color=plot.GREY, label="line: median of data sets", **sim.MARKED)
+    ax.fill_between([], [], [], color=plot.GREY, alpha=0.25, linewidth=0, label="band: all data sets")
+    ax.plot([], [], color=plot.GREY, linestyle="--", linewidth=1.2, marker="o", markersize=4,
+            markerfacecolor="white", label="hollow: bias alone, where above a tenth of the error")
+    ax.set(xscale="log", xlabel=r"step size $\eta$ (numbers: the best K of FA-HMC)")
 
 
 def _errors(tables: Tables, index: str, reading: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -252,7 +259,7 @@ def _panel(letter: str, title: str, problem: str, cost: dict[str, str], items: l
         "communication: chains of the paper's length of its Gaussian surrogate, and short simulated chains.",
         COST={"tiny": "3 s", **cost}, PARAMETERS=items,
         CLAIMS=[*papers, small, *BETTER, *AT_SMALL, *WIDE, *more, logistic.SURROGATE],
-        compute=partial(compute, items), draw=partial(draw, letter=letter))
+        compute=partial(compute, items), draw=draw)
 
 
 TEN = [Parameter("dim", 10, "paper", "section 5.1: d = 10"),

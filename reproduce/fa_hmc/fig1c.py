@@ -49,6 +49,9 @@ PARAMETERS = [
     *logistic.REFERENCE_CHAINS,
     Parameter("seed", 1, "ours", "of simulation, surrogate and reference"),
 ]
+MARKERS = "o^Dp"
+HOLLOW: dict[str, Any] = {"linestyle": "--", "linewidth": 1.2, "markerfacecolor": "white"}
+"""Of the larger dimension."""
 PAPERS = 0.11
 """The paper's accuracy, in units of the posterior spread."""
 LESS = 1.05
@@ -108,50 +111,55 @@ def _short(p: Any, problem: fs.LogisticRegression, data: int) -> list[dict[str, 
 
 def draw(tables: Tables) -> Drawing:
     """Rounds against T in either reading; what no rounds remove; simulated errors."""
-    drawing, (above, (left, right)) = plot.panels(2, 5.6, 4.6, n_rows=2)
+    drawing, (above, (left, right)) = plot.panels(2, 6.2, 3.7, n_rows=2)
     for ax, (reading, rounds) in zip(above, groups(tables["rounds"], "reading"), strict=True):
         _draw_rounds(ax, rounds)
-        ax.set(title=f"(c) {sim.READINGS[reading]}", ylabel=r"rounds to the error, $R_\epsilon$",
-               ylim=plot.room(*_range(tables), 0.0))
+        ax.set(title=f"(c) {sim.READINGS[reading]}", ylabel=r"rounds to the error, $R_\epsilon$")
     _draw_bias(left, tables)
-    for ax in (*above, left):
-        plot.legend_below(ax, 2 if ax is not left else 1, **sim.LEGEND)
     logistic.draw_short(right, tables["short"])
+    plot.legend_for([*above, left, right], 4, **sim.LEGEND)
     return drawing
 
 
-def _range(tables: Tables) -> tuple[float, float]:
-    rounds = tables["rounds"]["rounds"]
-    return float(rounds.min()), float(rounds[np.isfinite(rounds)].max())
+def _accuracies(rounds: pd.DataFrame) -> dict[float, dict[str, Any]]:
+    """Colour and marker of each, from the coarsest on."""
+    shown = plot.shaded(sorted(set(rounds["accuracy"]), reverse=True))
+    return {value: {"color": colour, "marker": marker}
+            for (value, colour), marker in zip(shown, MARKERS, strict=False)}
 
 
 def _draw_rounds(ax: Axes, rounds: pd.DataFrame) -> None:
-    accuracies, fewest = sorted(set(rounds["accuracy"]), reverse=True), rounds["dim"].min()
-    for (dim, accuracy), one in groups(rounds, ["dim", "accuracy"]):
-        place = accuracies.index(accuracy)
-        shade = plot.shades(len(accuracies))[place]
-        sim.draw_spread(ax, one.groupby("local_steps")["rounds"], shade, f"error {accuracy:g}",
-                        linestyle="-" if dim == fewest else "--", marker="o^Dv"[place])
-    for dim, one in groups(rounds, "dim"):
-        count = one["data"].nunique()
-        ax.plot([], [], color=plot.GREY, linestyle="-" if dim == fewest else "--",
-                label=f"d = {dim}, " + ("one data set" if count == 1 else f"median, all {count} data sets"))
+    fewest = rounds["dim"].min()
+    for accuracy, look in _accuracies(rounds).items():
+        for dim, one in groups(among(rounds, accuracy=accuracy), "dim"):
+            sim.draw_spread(ax, one.groupby("local_steps")["rounds"], look["color"], "",
+                            marker=look["marker"], **HOLLOW if dim > fewest else {})
+        ax.plot([], [], markersize=4, label=f"error {accuracy:g}", **look)
     ax.axvline(OPTIMUM, color="#000000", linestyle=":", linewidth=1.0,
                label=f"the paper's optimum, T = {OPTIMUM}")
-    ax.plot([], [], " ", label="no mark: not on all data sets")
-    ax.set(xscale="log", yscale="log", xlabel="T")
+    ax.set(xscale="log", yscale="log", xlabel="T (no mark: not reached on all data sets)")
 
 
 def _draw_bias(ax: Axes, tables: Tables) -> None:
-    bias = tables["bias"].assign(kind=[f"d = {dim}, {reading}" for dim, reading in zip(
-        tables["bias"]["dim"], tables["bias"]["reading"], strict=True)])
-    for (kind, one), colour, marker in zip(groups(bias, "kind"), plot.COLOURS[4:] + plot.COLOURS, "so^v",
-                                           strict=False):
-        sim.draw_spread(ax, one.groupby("local_steps")["error"], colour, kind, marker=marker)
-    for accuracy in dict.fromkeys(tables["rounds"]["accuracy"]):
-        ax.axhline(accuracy, color="#000000", linestyle=":", linewidth=1.0, label="accuracies above")
-    ax.set(xscale="log", yscale="log", xlabel="T", ylabel="marginal error / posterior spread",
-           title="error that no rounds remove: exact laws (ours)")
+    """The error that is left, by reading and dimension, beside the accuracies of the panels above."""
+    bias = tables["bias"]
+    hollow: Any = {dim: HOLLOW if dim > bias["dim"].min() else {} for dim in bias["dim"].unique()}
+    for (reading, own), marker in zip(groups(bias, "reading"), "sv", strict=True):
+        look: Any = {"color": plot.COLOUR_OF[reading], "marker": marker}
+        for dim, one in groups(own, "dim"):
+            sim.draw_spread(ax, one.groupby("local_steps")["error"], look["color"], "", marker=marker,
+                            **hollow[dim])
+        ax.plot([], [], markersize=4, label=reading, **look)
+    for dim, one in groups(bias, "dim"):
+        count = one["data"].nunique()
+        sets = "one data set" if count == 1 else f"median; band: all {count} data sets"
+        ax.plot([], [], color=plot.GREY, label=f"d = {dim}, {sets}", **sim.MARKED | hollow[dim])
+    for accuracy, look in _accuracies(tables["rounds"]).items():
+        ax.axhline(accuracy, color=look["color"], linestyle=":", linewidth=1.2)
+        ax.text(1.01, accuracy, f"{accuracy:g}", transform=ax.get_yaxis_transform(), fontsize=9, va="center")
+    ax.set(xscale="log", yscale="log", xlabel="T (dotted: the errors of the panels above)",
+           ylabel="marginal error / posterior spread",
+           title="ours: the error that no rounds remove, exact laws")
 
 
 def _table(tables: Tables, reading: str, accuracy: float) -> pd.DataFrame:

@@ -60,7 +60,7 @@ def compute(scale: str) -> Tables:
 
 def draw(tables: Tables) -> Drawing:
     """Squared rounds against d; rounds against d; step sizes that are best."""
-    drawing, (panels,) = plot.panels(3, 5.1, 5.6)
+    drawing, (panels,) = plot.panels(3, 5.1, 5.2)
     _squares(panels[0], tables)
     _loglog(panels[1], tables)
     _steps(panels[2], tables["best"])
@@ -75,20 +75,28 @@ def _symbols(threshold: str) -> str:
 
 
 def _squares(ax: Axes, tables: Tables) -> None:
-    printed = "2 (as printed)"
+    """Squared rounds; what stands in the corner once more, as the replicas are there."""
+    replicas, printed = tables["replicas"], "2 (as printed)"
+    corner = ax.inset_axes((0.1, 0.54, 0.4, 0.36))
     shown = (({"threshold": SQUARED}, ""), ({"threshold": PLAIN}, ""),
              ({"threshold": SQUARED, "variance": printed}, ", variance 2 as printed"))
-    for (values, slip), colour in zip(shown, plot.COLOURS, strict=False):
+    for (values, slip), colour, marker in zip(shown, plot.COLOURS, "os^", strict=False):
         one, fit = _rounds(tables["rounds"], **values), _rounds(tables["fits"], steps=RULE, **values).iloc[0]
-        ax.plot(one["dim"], one["rounds"] ** 2 / 1e6, "o", color=colour,
-                label=f"exact law, {_symbols(values['threshold'])}{slip}")
         d = np.array([0.0, float(one["dim"].max())])
-        ax.plot(d, (fit["affine"] * d + fit["offset"]) / 1e6, color=colour, linewidth=1.0,
+        for panel in (ax, corner):
+            panel.plot(one["dim"], one["rounds"] ** 2 / 1e6, marker, color=colour,
+                       label=f"exact law, {_symbols(values['threshold'])}{slip}")
+            panel.plot(d, (fit["affine"] * d + fit["offset"]) / 1e6, color=colour, linewidth=1.0)
+        ax.plot([], [], color=colour, linewidth=1.0,
                 label=rf"$n^2 = a d + b$, $R^2$ = {fit['r_squared']:.4f}")
-    _replicas(ax, tables["replicas"], 2, 1e6, f"{plot.BAND}, $W_2^2$ < 0.1")
-    ax.set(ylabel=r"squared rounds $n^2$ / $10^6$",
-           title=r"as in the paper: $\eta = 0.02\, d^{-1/4}$, K = 5, T = 10")
-    ax.set_ylim(bottom=0.0)
+    for panel in (ax, corner):
+        _replicas(panel, replicas, 2, 1e6, f"{plot.BAND}, $W_2^2$ < 0.1")
+    last = replicas.iloc[-1]
+    corner.set(xlim=(-0.1 * last["dim"], 1.3 * last["dim"]), ylim=(0.0, 2.5 * last["exact"] ** 2 / 1e6))
+    corner.set_title("the corner, enlarged", fontsize=9, fontweight="normal")
+    corner.tick_params(labelsize=9)
+    ax.set(ylabel=r"squared rounds $n^2$ / $10^6$", title=r"the paper's rule: $\eta = 0.02\, d^{-1/4}$",
+           ylim=(0.0, None))
 
 
 def _replicas(ax: Axes, table: pd.DataFrame, power: int, unit: float, label: str) -> None:
@@ -98,21 +106,22 @@ def _replicas(ax: Axes, table: pd.DataFrame, power: int, unit: float, label: str
 
 
 def _loglog(ax: Axes, tables: Tables) -> None:
-    fixed, looks = tables["fixed"], {"marker": "s", "markersize": 4}
-    for table, key, colour, text in (
-            (_rounds(tables["rounds"]), RULE, plot.COLOURS[0], r"$\eta = 0.02\, d^{-1/4}$"),
-            (among(tables["best"], threshold=SQUARED), BEST, plot.COLOURS[2], r"best $\eta$ at each d")):
+    """Colours are those of the first panel, where they mean the same."""
+    fixed = tables["fixed"]
+    for table, key, colour, marker, text in (
+            (_rounds(tables["rounds"]), RULE, plot.COLOURS[0], "o", r"$\eta = 0.02\, d^{-1/4}$"),
+            (among(tables["best"], threshold=SQUARED), BEST, plot.COLOURS[3], "D", r"best $\eta$ at each d")):
         fit = _fit(tables, steps=key)
         plot.exact(ax, table["dim"], table["rounds"], colour, f"exact law, {text}: slope {fit['slope']:.3f}",
-                   **sim.MARKED)
+                   marker=marker, markersize=4)
         d = np.geomspace(table["dim"].min(), table["dim"].max(), 100)
         ax.plot(d, fit["root_log"] * np.sqrt(d) * (np.log(d) + fit["log_c"]), color="#000000", linewidth=1.0,
                 linestyle="--", label=r"fitted $a \sqrt{d}\,\log(c\,d)$")
     reached = np.isfinite(fixed["rounds"])
-    plot.exact(ax, fixed["dim"][reached], fixed["rounds"][reached], plot.COLOURS[1],
-               rf"exact law, $\eta$ = {fixed['step_size'].iloc[0]:.4f} at every d", **looks)
+    plot.exact(ax, fixed["dim"][reached], fixed["rounds"][reached], plot.COLOURS[4],
+               rf"exact law, $\eta$ = {fixed['step_size'].iloc[0]:.4f} at every d", marker="v", markersize=4)
     if not reached.all():
-        ax.axvline(float(fixed["dim"][~reached].min()), color=plot.COLOURS[1], linewidth=1.0, linestyle=":",
+        ax.axvline(float(fixed["dim"][~reached].min()), color=plot.COLOURS[4], linewidth=1.0, linestyle=":",
                    label=r"from here on never with that step")
     _replicas(ax, tables["replicas"], 1, 1.0, plot.BAND)
     ax.set(xscale="log", yscale="log", ylabel="rounds n to $W_2^2$ < 0.1",
@@ -120,12 +129,12 @@ def _loglog(ax: Axes, tables: Tables) -> None:
 
 
 def _steps(ax: Axes, best: pd.DataFrame) -> None:
-    for (threshold, one), colour in zip(groups(best, "threshold"), plot.COLOURS, strict=False):
+    for (threshold, one), colour, marker in zip(groups(best, "threshold"), plot.COLOURS, "os", strict=False):
         plot.exact(ax, one["dim"], one["scaled_step"], colour, f"best step, {_symbols(threshold)}",
-                   **sim.MARKED)
+                   marker=marker, markersize=4)
     ax.axhline(0.02, color="#000000", linestyle=":", linewidth=1.1, label="the paper's rule")
     ax.set(xscale="log", ylabel=r"step size times $d^{1/4}$: $\eta\, d^{1/4}$",
-           title=r"ours: is the best $\eta$ proportional to $d^{-1/4}$?",
+           title=r"ours: is the best $\eta \propto d^{-1/4}$?",
            ylim=(0.0, 1.1 * float(best["scaled_step"].max())))
 
 

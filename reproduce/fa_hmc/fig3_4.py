@@ -68,20 +68,17 @@ def compute(scale: str, files: Mapping[str, Path]) -> Tables:
 
 
 def draw(tables: Tables) -> Drawing:
-    """Figure 3 above, figure 4 below, each in both readings; after the scores what the rounds cost."""
-    drawing, axes = plot.panels(3, 4.2, 4.3, n_rows=8)
-    for row, (part, reading) in zip(axes.reshape(4, 6), product(PARTS, READINGS), strict=True):
+    """A row a score, and one of what rounds cost; figure 3 on the left, 4 on the right, in both readings."""
+    drawing, axes = plot.panels(4, 3.2, 2.4, n_rows=len(SCORES) + 1)
+    for place, (part, reading) in enumerate(product(PARTS, READINGS)):
         name, number = PARTS[part]
-        own, title = images.part_of(part, reading), f"figure {number}, T as in {reading.capitalize()}"
-        for ax, score in zip(row, SCORES, strict=False):
+        own, title = images.part_of(part, reading), f"figure {number}, {reading}"
+        for ax, score in zip(axes[:, place], SCORES, strict=False):
             shown.scores(ax, tables, own, score, name, title)
-            plot.legend_below(ax, 2)
-        shown.against_gradients(row[4], tables, own, name, f"ours: {title}")
-        plot.legend_below(row[4], 2)
-        row[5].set_axis_off()
+        shown.against_gradients(axes[-1, place], tables, own, name, f"ours: {title}")
+    images.finish(axes)
     facts = tables["facts"].iloc[0]
-    drawing.suptitle(f"{facts['data']}, 10 clients, parts drawn at random, shared momentum; means and "
-                     "standard deviations of runs")
+    drawing.suptitle(f"{facts['data']}, 10 clients, parts drawn at random, shared momentum; {images.READ_AS}")
     return drawing
 
 

@@ -91,16 +91,15 @@ def compute(scale: str, files: Mapping[str, Path]) -> Tables:
 
 
 def draw(tables: Tables) -> Drawing:
-    """Figure 6 above, figure 7 below; a row for each data set and reading."""
-    drawing, axes = plot.panels(3, 5.0, 3.9, n_rows=8)
+    """Figure 6 above, figure 7 below; a row a score, a column a data set and reading."""
+    drawing, axes = plot.panels(4, 3.2, 2.4, n_rows=2 * len(SCORES))
     called = dict(zip(tables["facts"]["part"], tables["facts"]["called"], strict=True))
-    for row, (part, reading) in zip(axes, product(PARTS, READINGS), strict=True):
-        own, kind = images.part_of(part, reading), PARTS[part][1]
-        for ax, score in zip(row, SCORES, strict=True):
-            shown.scores(ax, tables, own, score, kind,
-                         f"figure {6 if kind == 'K' else 7}, {called[own]}, T as in {reading.capitalize()}")
-            plot.legend_below(ax, 2)
-    drawing.suptitle(";\n".join([*judging.by_set(tables), "means and standard deviations of runs"]))
+    for place, (part, reading) in enumerate(product(PARTS, READINGS)):
+        own, kind, (below, column) = images.part_of(part, reading), PARTS[part][1], divmod(place, 4)
+        for ax, score in zip(axes[len(SCORES) * below:, column], SCORES, strict=False):
+            shown.scores(ax, tables, own, score, kind, f"fig. {6 + below}, {called[own]}, {reading}")
+    images.finish(axes)
+    drawing.suptitle(";\n".join([*judging.by_set(tables), images.READ_AS]))
     return drawing
 
 

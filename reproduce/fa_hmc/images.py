@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import fedsim as fs
 
+from .. import plot
 from ..figure import ByScale, Parameter, Tables
-from ..prediction import judging, runs
+from ..prediction import drawing, judging, runs
 from ..tables import among
 from ..verdicts import Judgement
 from .shared import SECTION, either
@@ -41,6 +44,8 @@ OURS = ("Intervals are of test rows drawn again and of the spread between runs. 
         "of rounds, which are not printed, are ours, and so are the data where --data gives none: nothing "
         "here can contradict the sentence. Section 5 communicates every T leapfrog steps, Algorithm 3 after "
         "T iterations of K of them: either suffices.")
+READ_AS = ("means and standard deviations of runs; section 5 averages every T leapfrog steps, algorithm 3 "
+           "after T iterations")
 
 
 def part_of(part: str, reading: str) -> str:
@@ -58,6 +63,14 @@ def by_local_steps(p: Any, data: runs.Data, local_steps: list[int], leapfrogs: i
                    reading: str) -> list[runs.Setting]:
     """A setting for every T."""
     return [_setting(p, data, t, leapfrogs, t, n_rounds, reading) for t in local_steps]
+
+
+def finish(axes: np.ndarray) -> None:
+    """Panels of both readings beside each other have one axis, and all panels one legend."""
+    for row in axes:
+        for pair in (row[:2], row[2:]):
+            drawing.alike(pair)
+    plot.legend_for(axes.ravel(), 3, drawing.MARKS)
 
 
 def _setting(p: Any, data: runs.Data, value: int, leapfrogs: int, every: int, n_rounds: int,

@@ -17,7 +17,7 @@ from ..figure import ByScale, Finding, Parameter, Tables, note
 from ..reference import posterior_reference
 from ..surrogate import surrogate as expansions
 from ..verdicts import DATA_SETS, FAIL, NOT_TESTABLE, PASS, REPLICAS, Judgement, intervals, within
-from .shared import LEGEND, either
+from .shared import either
 from .stepwise_sampler import StepwiseFAHMC, sample_path
 from .surrogate import COORDINATES, Chain, Posterior, error_of_sample
 
@@ -122,10 +122,10 @@ def draw_short(ax: Axes, short: pd.DataFrame) -> None:
     ax.axhspan(1.0 / CLOSE, CLOSE, color=plot.GREY, alpha=0.18, linewidth=0,
                label=r"within a factor $\sqrt{2}$")
     for place, name in enumerate(table):
-        ax.plot(np.full(len(table), place - 0.12), np.exp(table[name]), "o", color=plot.COLOURS[4],
+        ax.plot(np.full(len(table), place - 0.12), np.exp(table[name]), "o", color=plot.GREY,
                 markersize=4, alpha=0.7, label="a data set")
         ax.plot([place + 0.12] * 2, [low[place], high[place]], color="#000000", linewidth=2.5,
-                solid_capstyle="butt", label="geometric mean, intervals of 99% together")
+                solid_capstyle="butt", label="geometric mean (intervals, 99% together)")
     ax.axhline(1.0, color="#000000", linewidth=0.8)
     ax.set_xticks(range(table.shape[1]), [str(name).replace(": ", "\n") for name in table], fontsize=9)
     ax.set(yscale="log", xlabel="short chains", ylabel="simulated error / surrogate's",
@@ -134,7 +134,6 @@ def draw_short(ax: Axes, short: pd.DataFrame) -> None:
     ticks = [tick for tick in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0) if least / 2 < tick < 2 * most]
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
-    plot.legend_below(ax, **LEGEND)
 
 
 def judge_surrogate(tables: Tables) -> tuple[str, str]:

@@ -54,7 +54,6 @@ PARAMETERS = [
     Parameter("seed", 1, "ours", "of the replicas"),
 ]
 
-
 ROUNDING = 1e-9  # relative
 
 
@@ -156,7 +155,7 @@ def _laws(p: Any, local_steps: int, length: float) -> dict[str, float]:
 
 def draw(tables: Tables) -> Drawing:
     """W2 along rounds; fewest rounds against d; against T."""
-    drawing, (panels,) = plot.panels(3, 5.1, 5.6)
+    drawing, (panels,) = plot.panels(3, 5.1, 5.4)
     _draw_curves(panels[0], tables["curves"])
     _draw_rounds(panels[1], tables)
     _draw_sweep(panels[2], tables["sweep"])
@@ -166,44 +165,45 @@ def draw(tables: Tables) -> Drawing:
 
 
 def _draw_curves(ax: Axes, curves: pd.DataFrame) -> None:
-    for (length, one), colour in plot.shaded(groups(curves, "length")):
-        plot.replicas(ax, one["round"], one["replicas"], one["low"], one["high"], colour)
+    for (length, one), colour in zip(groups(curves, "length"), plot.COLOURS[3:], strict=False):
+        plot.replicas(ax, one["round"], one["replicas"], one["low"], one["high"], colour, None)
         plot.exact(ax, one["round"], one["w2"], colour, f"exact law, x = {length:.2f}")
         ax.plot(one["round"], one["bound"], color=colour, linestyle="--",
                 label=f"lower bound, theorem C.1, x = {length:.2f}")
+    bottom = 0.6 * float(curves["bound"].min())
+    below = ", in part below the axis" if (curves["low"] < bottom).any() else ""
+    ax.fill_between([], [], [], color=plot.GREY, alpha=0.3, linewidth=0, label=plot.BAND + below)
     plot.floor(ax, float(curves["floor"].iloc[0]))
     ax.axhline(0.3, color="#000000", linewidth=0.9, linestyle="-.", label=r"accuracy $\epsilon$ = 0.3")
     ax.set(yscale="log", xlabel="communication round n", ylabel=r"$W_2$",
-           title="d = 100, T = 10, trajectory length x",
-           ylim=(0.6 * float(curves["bound"].min()), 1.3 * float(curves["w2"].max())))
+           title="d = 100, T = 10, trajectory length x", ylim=(bottom, 1.3 * float(curves["w2"].max())))
 
 
 def _draw_rounds(ax: Axes, tables: Tables) -> None:
-    rounds = tables["rounds"]
-    dashed: dict[str, Any] = {"linestyle": "--", "linewidth": 1.2}
-    for (steps, one), colour in plot.shaded(groups(rounds, "local_steps")):
-        plot.exact(ax, one["dim"], one["rounds"], colour, f"exact law, best x, T = {steps}", **sim.MARKED)
-        ax.plot(one["dim"], one["bound_rounds"], color=colour, **dashed)
-    ax.plot([], [], color="#000000", label="rounds that the lower bound demands", **dashed)
+    rounds, hollow = tables["rounds"], {"linestyle": "--", "linewidth": 1.2, "markerfacecolor": "white"}
+    for ((steps, one), colour), mark in zip(plot.shaded(groups(rounds, "local_steps")), "os^D", strict=False):
+        look: dict[str, Any] = sim.MARKED | {"marker": mark}
+        plot.exact(ax, one["dim"], one["rounds"], colour, f"exact law, best x, T = {steps}", **look)
+        ax.plot(one["dim"], one["bound_rounds"], color=colour, **look | hollow)
+    ax.plot([], [], color=plot.GREY, label="hollow: rounds the lower bound demands", **sim.MARKED | hollow)
     constant = among(tables["fits"], local_steps=steps)["constant"].iloc[0]
-    ax.plot(one["dim"], constant * one["shape"], color=plot.GREY, linewidth=4, alpha=0.5, zorder=1,
-            label=r"shape $\sqrt{d}\,\log(d/\epsilon)/\epsilon$, "
-                  f"fitted constant {constant:.3g} (T = {steps})")
-    ax.set(xscale="log", yscale="log", xlabel="dimension d", ylabel=r"fewest rounds n to $W_2 \leq$ 0.3",
-           title="fewest rounds over the trajectory length")
-    ax.set_ylim(bottom=0.7 * float(rounds["bound_rounds"].clip(lower=1).min()))
+    name = rf"shape $\sqrt{{d}}\,\log(d/\epsilon)/\epsilon$, fitted constant {constant:.3g} (T = {steps})"
+    ax.plot(one["dim"], constant * one["shape"], color=plot.GREY, linewidth=4, alpha=0.5, zorder=1, label=name)
+    ax.set(xscale="log", yscale="log", xlabel="dimension d", ylabel=r"rounds n to $W_2 \leq$ 0.3",
+           title="fewest rounds, over the length",
+           ylim=(0.7 * float(rounds["bound_rounds"].clip(lower=1).min()), None))
 
 
 def _draw_sweep(ax: Axes, sweep: pd.DataFrame) -> None:
-    names = ("rounds", "exact law, best x: rounds n"), ("iterations", "exact law, best x: iterations n T")
-    for (name, label), colour in zip(names, plot.COLOURS, strict=False):
-        plot.exact(ax, sweep["local_steps"], sweep[name], colour, label, **sim.MARKED)
+    kinds = ("rounds", "rounds n", "o"), ("iterations", "iterations n T", "s")
+    for (name, what, marker), colour in zip(kinds, plot.COLOURS, strict=False):
+        plot.exact(ax, sweep["local_steps"], sweep[name], colour, f"exact law, best x: {what}",
+                   **sim.MARKED | {"marker": marker})
     form = sweep["form"] * sweep["rounds"].iloc[-1] / sweep["form"].iloc[-1]
     ax.plot(sweep["local_steps"], form, color="#000000", linestyle="--",
             label=r"shape $(T/4 - 1/6)/T$, fitted at the last T")
-    ax.set(xscale="log", yscale="log", xlabel="local steps T",
-           ylabel=r"fewest rounds n, iterations n T to $W_2 \leq$ 0.3",
-           title=f"d = {sweep['dim'].iloc[0]}: rounds and iterations against T")
+    ax.set(xscale="log", yscale="log", xlabel="local steps T", ylabel=r"n and n T to $W_2 \leq$ 0.3",
+           title=f"rounds and iterations, d = {sweep['dim'].iloc[0]}")
 
 
 def judge_rate(tables: Tables) -> tuple[str, str, str]:

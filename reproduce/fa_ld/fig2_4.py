@@ -31,6 +31,7 @@ DATA = (*usual_names(MNIST), *usual_names(FASHION))
 PARTS = ("all samples", "after warm-up")
 EXACT, FEW = "exact predictive", "few labels"
 BASELINE = 1
+LABELS = {"last panel, solid: clients with few labels": "-", "dotted: parts at random": (0, (1.2, 1.2))}
 PARAMETERS = [
     Parameter("n_clients", 10, "paper", "section 6: N = 10 equal parts, drawn at random"),
     Parameter("temperature", 0.05, "paper", "appendix J: tau = 0.05"),
@@ -126,10 +127,11 @@ def _by_label(p: Any, images: ImageData) -> tuple[pd.DataFrame, pd.DataFrame]:
 def draw(tables: Tables) -> Drawing:
     """Figure 2 above, figure 4 below; what the score rewards, and clients with few labels, on the right."""
     sets = judging.by_set(tables)
-    drawing, axes = plot.panels(4, 4.6, 4.6, n_rows=2 * len(sets))
+    drawing, axes = plot.panels(4, 3.2, 3.0, n_rows=2 * len(sets))
     for number, own in enumerate(sets.values()):
         above, below = axes[2 * number:2 * number + 2]
         _draw_set(above, below, own, f", {SETS[own['facts']['set'].iloc[0]]}" if len(sets) > 1 else "")
+    plot.legend_for(axes.ravel(), 3, (*shown.MARKS, *LABELS, shown.HALVES))
     drawing.suptitle("; ".join(sets) + ", 10 clients, parts drawn at random;\n"
                      "filled markers: means and standard deviations of runs")
     return drawing
@@ -140,10 +142,8 @@ def _draw_set(above: Any, below: Any, tables: Tables, name: str) -> None:
     for row, part, figure in zip((above, below), PARTS, ("2", "4"), strict=True):
         for ax, score in zip(row, ("accuracy", "brier", "ece"), strict=False):
             shown.scores(ax, tables, part, score, "K", f"figure {figure}{name}: {part}")
-            plot.legend_below(ax, 2)
     if len(tables.get("distances", ())):
         shown.variations(above[3], tables, "K")
-        plot.legend_below(above[3])
     else:
         above[3].set_axis_off()
     _draw_labels(below[3], tables)
@@ -153,16 +153,14 @@ def _draw_labels(ax: Any, tables: Tables) -> None:
     """Brier score against the step size, clients with few labels beside those with parts drawn at random."""
     random = among(tables["tuning"], part=PARTS[0])
     look = shown.looks(sorted({*random["setting"], *tables["labels"]["setting"]}))
-    for table, line, who in ((tables["labels"], "-", "few labels a client"),
-                             (random, (0, (1.2, 1.2)), "parts at random")):
+    for (who, line), table in zip(LABELS.items(), (tables["labels"], random), strict=True):
         for k, one in groups(table, "setting"):
             if k in set(tables["labels"]["setting"]):
-                ax.plot(one["step"], one["brier"], linestyle=line, markersize=4, **look[k],
-                        label=f"K = {k}, {who}")
-    ax.set(xscale="log", xlabel="step size times the curvature at 0", ylabel=judging.NAMES["brier"],
-           title="ours: clients with few labels, one chain")
+                ax.plot(one["step"], one["brier"], linestyle=line, markersize=4, **look[k])
+        ax.plot([], [], color=plot.GREY, linestyle=line, label=who)
+    ax.set(xscale="log", xlabel="step size times curvature at 0", ylabel=judging.NAMES["brier"],
+           title="ours: few labels, one chain")
     shown.plain_ticks(ax)
-    plot.legend_below(ax, 1)
 
 
 def judge_worst(tables: Tables, part: str, score: str, sets: Sequence[str] = (),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -17,15 +17,18 @@ MARKERS = "os^Dvp"
 THIN: dict[str, Any] = {"linewidth": 1.1, "linestyle": (0, (4, 1.5)), "markersize": 4, "markevery": 2,
                         "markerfacecolor": "white"}
 """Hollow markers tell these lines apart where there are no colours."""
+HOLLOW, FILLED = "hollow: tuned on this score of test rows", "filled: tuned on validation rows (ours)"
+EXACT = "exact posterior predictive (ours)"
+MARKS = HOLLOW, FILLED, EXACT
+HALVES = "two halves of the exact sample"
 LONG = 200.0
 TICKS = np.outer(10.0 ** np.arange(-4.0, 2.0), [1.0, 2.0, 3.0, 5.0]).ravel()
 
 
 def looks(values: list[int]) -> dict[int, dict[str, Any]]:
     """Colour from dark to light in the order of the values, and a marker."""
-    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.8, len(values)))
-    return {value: {"color": colour, "marker": marker} for value, colour, marker in zip(
-        sorted(values), colours, MARKERS, strict=False)}
+    return {value: {"color": colour, "marker": marker} for (value, colour), marker in zip(
+        plot.shaded(sorted(values)), MARKERS, strict=False)}
 
 
 def plain_ticks(ax: Axes) -> None:
@@ -38,6 +41,18 @@ def plain_ticks(ax: Axes) -> None:
     ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
     ax.set_ylim(low, high)
+
+
+def alike(axes: Sequence[Axes]) -> None:
+    """Panels beside each other with one axis: the same limits, and numbers and name at the first only."""
+    low, high = zip(*(ax.get_ylim() for ax in axes), strict=True)
+    for ax in axes:
+        ax.set_ylim(min(low), max(high))
+        if ax.get_yscale() == "log":
+            plain_ticks(ax)
+        if ax is not axes[0]:
+            ax.set_ylabel("")
+            ax.tick_params(labelleft=False)
 
 
 def scores(ax: Axes, tables: dict[str, pd.DataFrame], part: str, score: str, name: str,
@@ -62,13 +77,11 @@ def scores(ax: Axes, tables: dict[str, pd.DataFrame], part: str, score: str, nam
             best = one["step"].iloc[int((WORSE[score] * one[score]).to_numpy().argmin())]
             thin = among(each, setting=value, step=best)
             ax.plot(thin["round"], thin[score], **look[value] | THIN)
-        ax.plot([], [], color=plot.GREY, marker="o", label="hollow: tuned on this score of test rows", **THIN)
-        ax.plot([], [], color=plot.GREY, marker="o", markersize=4, linewidth=1.4,
-                label="filled: tuned on validation rows (ours)")
+        ax.plot([], [], color=plot.GREY, marker="o", label=HOLLOW, **THIN)
+        ax.plot([], [], color=plot.GREY, marker="o", markersize=4, linewidth=1.4, label=FILLED)
     exact = among(tables["facts"], part=part).iloc[0].get(f"exact_{score}")
     if pd.notna(exact):
-        ax.axhline(exact, color="#000000", linestyle=":", linewidth=1.4,
-                   label="exact posterior predictive (ours)")
+        ax.axhline(exact, color="#000000", linestyle=":", linewidth=1.4, label=EXACT)
     if score != "accuracy":
         plain_ticks(ax)
     ax.set(xlabel="communication rounds", ylabel=NAMES[score], title=title)
@@ -82,11 +95,10 @@ def variations(ax: Axes, tables: dict[str, pd.DataFrame], name: str) -> None:
     for place, value in enumerate(values):
         own = among(table, setting=value)["variation"]
         ax.plot(np.full(len(own), place), own, linestyle="none", markersize=5, **look[value])
-    ax.axhline(tables["facts"]["floor"].iloc[0], color=plot.GREY, linestyle="--",
-               label="two halves of the exact sample")
+    ax.axhline(tables["facts"]["floor"].iloc[0], color=plot.GREY, linestyle="--", label=HALVES)
     ax.set_xticks(range(len(values)), [f"{name} = {value}" for value in values])
-    ax.set(ylabel="total variation, mean over test rows", xlabel="each run",
-           title="ours: distance to the exact predictive", xlim=(-0.4, len(values) - 0.6))
+    ax.set(ylabel="total variation", xlabel="each run, mean over test rows",
+           title="ours: to the exact predictive", xlim=(-0.4, len(values) - 0.6))
     plain_ticks(ax)
 
 

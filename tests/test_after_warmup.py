@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -160,8 +162,8 @@ def test_a_set_without_exact_predictive_beside_one(tables):
     for parts in ([one, other], [other, one]):
         both = runs.stacked(parts)
         drawing = fig2_4.draw(both)
-        labels = [[text.get_text() for text in ax.get_legend().get_texts()] if ax.get_legend() else []
-                  for ax in drawing.axes]
+        labels = [ax.get_legend_handles_labels()[1] for ax in drawing.axes]
+        legend, = drawing.legends
         plt.close(drawing)
         shown = [any("exact posterior" in label for label in own) for own in labels]
         first = 8 * (parts[0] is other)
@@ -169,7 +171,10 @@ def test_a_set_without_exact_predictive_beside_one(tables):
         assert [shown[(first + 8 + place) % 16] for place in (0, 1, 2, 4, 5, 6)] == [False] * 6
         for place in (7, 15):  # all samples, not those after the warm-up too
             points = {line.get_label(): line.get_xdata().tolist() for line in drawing.axes[place].get_lines()}
-            assert points["K = 1, parts at random"] == [2.4, 10.0]
-            assert points["K = 50, few labels a client"] == [0.2, 2.4, 10.0]
+            few, random = fig2_4.LABELS
+            assert points[f"_K = 1, {random}"] == [2.4, 10.0]
+            assert points[f"_K = 50, {few}"] == [0.2, 2.4, 10.0]
+        names = [text.get_text() for text in legend.get_texts()]
+        assert set(names) == set(itertools.chain(*labels)) and len(names) == len(set(names))
         why = fig2_4.judge_reward(both).why
         assert "There is no exact predictive with 10% of its proposals accepted." in why

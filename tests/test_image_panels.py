@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from reproduce import plot
 from reproduce.prediction import drawing
 from reproduce.tables import among
 
@@ -96,3 +97,43 @@ def test_long_axes_keep_powers_of_ten(ax, low, high, ticks):
     drawing.plain_ticks(ax)
     shown = [tick for tick in ax.get_yticks() if low <= tick <= high]
     np.testing.assert_allclose(shown, ticks, rtol=1e-12)
+
+
+def test_panels_beside_each_other_have_one_axis():
+    figure, (left, right) = plt.subplots(1, 2)
+    for ax, values in ((left, (0.04, 0.2)), (right, (0.1, 0.7))):
+        ax.plot(values)
+        ax.set_ylabel("score")
+        drawing.plain_ticks(ax)
+    low, high = left.get_ylim()[0], right.get_ylim()[1]
+    drawing.alike([left, right])
+    plt.close(figure)
+    assert left.get_ylim() == right.get_ylim() == (low, high)
+    ticks = [0.05, 0.1, 0.2, 0.3, 0.5]
+    for ax in (left, right):
+        np.testing.assert_allclose([tick for tick in ax.get_yticks() if low <= tick <= high], ticks)
+    assert (left.get_ylabel(), right.get_ylabel()) == ("score", "")
+    assert left.yaxis.get_tick_params()["labelleft"] and not right.yaxis.get_tick_params()["labelleft"]
+
+
+@pytest.mark.parametrize(("width", "columns"), [(9.0, 3), (2.6, 2)])
+def test_one_legend_of_all_panels(width, columns):
+    """Every name once, some last, in as many columns as fit, between the panels and the line at the foot."""
+    with plot.style():
+        figure, ((left, right),) = plot.panels(2, width / 2, 3.0)
+        for ax, names in ((left, ("first", "last", "second")), (right, ("second", "third"))):
+            for name in names:
+                ax.plot([0, 1], label=f"the {name} line")
+            ax.set_xlabel("round")
+        plot.legend_for((left, right), 3, ["the last line", "never drawn"])
+        plot.sign(figure, "", "verdicts")
+        figure.draw_without_rendering()
+        legend, = figure.legends
+        box = legend.get_window_extent()
+        lowest = min(ax.xaxis.label.get_window_extent().y0 for ax in (left, right))
+        foot = figure._supxlabel.get_window_extent().y1
+    plt.close(figure)
+    assert [text.get_text() for text in legend.get_texts()] == [
+        f"the {name} line" for name in ("first", "second", "third", "last")]
+    assert legend._ncols == columns and foot <= box.y0 < box.y1 <= lowest
+    assert box.x0 >= 0.0 and box.x1 <= figure.bbox.width

@@ -97,7 +97,7 @@ def draw(tables: Tables) -> Drawing:
     for place, (part, reading) in enumerate(product(PARTS, READINGS)):
         own, kind, (below, column) = images.part_of(part, reading), PARTS[part][1], divmod(place, 4)
         for ax, score in zip(axes[len(SCORES) * below:, column], SCORES, strict=False):
-            shown.scores(ax, tables, own, score, kind, f"fig. {6 + below}, {called[own]}, {reading}")
+            shown.scores(ax, tables, own, score, kind, f"{6 + below}: {called[own]}, {reading}")
     images.finish(axes)
     drawing.suptitle(";\n".join([*judging.by_set(tables), images.READ_AS]))
     return drawing

@@ -165,14 +165,15 @@ def draw(tables: Tables) -> Drawing:
 
 
 def _draw_curves(ax: Axes, curves: pd.DataFrame) -> None:
-    for (length, one), colour in zip(groups(curves, "length"), plot.COLOURS[3:], strict=False):
+    for (length, one), colour, mark in zip(groups(curves, "length"), plot.COLOURS[3:], "os", strict=False):
+        x = f"x = {length:.2f}"
         plot.replicas(ax, one["round"], one["replicas"], one["low"], one["high"], colour, None)
-        plot.exact(ax, one["round"], one["w2"], colour, f"exact law, x = {length:.2f}")
-        ax.plot(one["round"], one["bound"], color=colour, linestyle="--",
-                label=f"lower bound, theorem C.1, x = {length:.2f}")
+        plot.exact(ax, one["round"], one["w2"], colour, f"exact law, {x}", marker=mark, markevery=12)
+        ax.plot(one["round"], one["bound"], color=colour, linestyle="--", marker=mark, markevery=(6, 12),
+                markerfacecolor="white", label=f"lower bound, theorem C.1, {x}")
     bottom = 0.6 * float(curves["bound"].min())
-    below = ", in part below the axis" if (curves["low"] < bottom).any() else ""
-    ax.fill_between([], [], [], color=plot.GREY, alpha=0.3, linewidth=0, label=plot.BAND + below)
+    ax.fill_between([], [], [], color=plot.GREY, alpha=0.3, linewidth=0, label=plot.BAND + (
+        ", in part below the axis" if (curves["low"] < bottom).any() else ""))
     plot.floor(ax, float(curves["floor"].iloc[0]))
     ax.axhline(0.3, color="#000000", linewidth=0.9, linestyle="-.", label=r"accuracy $\epsilon$ = 0.3")
     ax.set(yscale="log", xlabel="communication round n", ylabel=r"$W_2$",
@@ -188,7 +189,7 @@ def _draw_rounds(ax: Axes, tables: Tables) -> None:
     ax.plot([], [], color=plot.GREY, label="hollow: rounds the lower bound demands", **sim.MARKED | hollow)
     constant = among(tables["fits"], local_steps=steps)["constant"].iloc[0]
     name = rf"shape $\sqrt{{d}}\,\log(d/\epsilon)/\epsilon$, fitted constant {constant:.3g} (T = {steps})"
-    ax.plot(one["dim"], constant * one["shape"], color=plot.GREY, linewidth=4, alpha=0.5, zorder=1, label=name)
+    ax.plot(one["dim"], constant * one["shape"], color=plot.GREY, lw=4, alpha=0.5, zorder=1, label=name)
     ax.set(xscale="log", yscale="log", xlabel="dimension d", ylabel=r"rounds n to $W_2 \leq$ 0.3",
            title="fewest rounds, over the length",
            ylim=(0.7 * float(rounds["bound_rounds"].clip(lower=1).min()), None))
@@ -200,8 +201,7 @@ def _draw_sweep(ax: Axes, sweep: pd.DataFrame) -> None:
         plot.exact(ax, sweep["local_steps"], sweep[name], colour, f"exact law, best x: {what}",
                    **sim.MARKED | {"marker": marker})
     form = sweep["form"] * sweep["rounds"].iloc[-1] / sweep["form"].iloc[-1]
-    ax.plot(sweep["local_steps"], form, color="#000000", linestyle="--",
-            label=r"shape $(T/4 - 1/6)/T$, fitted at the last T")
+    ax.plot(sweep["local_steps"], form, "k--", label=r"shape $(T/4 - 1/6)/T$, fitted at the last T")
     ax.set(xscale="log", yscale="log", xlabel="local steps T", ylabel=r"n and n T to $W_2 \leq$ 0.3",
            title=f"rounds and iterations, d = {sweep['dim'].iloc[0]}")
 

@@ -31,7 +31,8 @@ DATA = (*usual_names(MNIST), *usual_names(FASHION))
 PARTS = ("all samples", "after warm-up")
 EXACT, FEW = "exact predictive", "few labels"
 BASELINE = 1
-LABELS = {"last panel, solid: clients with few labels": "-", "dotted: parts at random": (0, (1.2, 1.2))}
+LABELS = {"last panel, solid: few labels a client": "-",
+          "last panel, dotted: parts at random": (0, (1.2, 1.2))}
 PARAMETERS = [
     Parameter("n_clients", 10, "paper", "section 6: N = 10 equal parts, drawn at random"),
     Parameter("temperature", 0.05, "paper", "appendix J: tau = 0.05"),
@@ -156,7 +157,8 @@ def _draw_labels(ax: Any, tables: Tables) -> None:
     for (who, line), table in zip(LABELS.items(), (tables["labels"], random), strict=True):
         for k, one in groups(table, "setting"):
             if k in set(tables["labels"]["setting"]):
-                ax.plot(one["step"], one["brier"], linestyle=line, markersize=4, **look[k])
+                ax.plot(one["step"], one["brier"], linestyle=line, markersize=4, label=f"_K = {k}, {who}",
+                        **look[k])
         ax.plot([], [], color=plot.GREY, linestyle=line, label=who)
     ax.set(xscale="log", xlabel="step size times curvature at 0", ylabel=judging.NAMES["brier"],
            title="ours: few labels, one chain")

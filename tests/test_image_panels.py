@@ -116,7 +116,7 @@ def test_panels_beside_each_other_have_one_axis():
     assert left.yaxis.get_tick_params()["labelleft"] and not right.yaxis.get_tick_params()["labelleft"]
 
 
-@pytest.mark.parametrize(("width", "columns"), [(9.0, 3), (2.6, 2)])
+@pytest.mark.parametrize(("width", "columns"), [(9.0, 3), (3.6, 2), (2.6, 1)])
 def test_one_legend_of_all_panels(width, columns):
     """Every name once, some last, in as many columns as fit, between the panels and the line at the foot."""
     with plot.style():

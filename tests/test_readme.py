@@ -82,7 +82,7 @@ def test_a_table_is_filled_from_the_stored_claims(tmp_path):
     claims.append({"verdict": "PASS", "counted_in": "b"})
     (tmp_path / "a.json").write_text(json.dumps({
         "id": "a", "paper": "P 1", "title": "t|u", "command": "do a", "claims": claims,
-        "findings": [{"verdict": "OPEN"}], "unjudged": [{}, {}]}))
+        "findings": [{"verdict": "OPEN"}], "unjudged": [{"text": "a"}, {"text": "b"}]}))
     (tmp_path / "other.json").write_text("{}")
     table = readme.figure_table(tmp_path)
     assert table.splitlines()[2:] == [

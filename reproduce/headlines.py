@@ -47,8 +47,8 @@ def word(verdicts: Sequence[str], findings: Sequence[str] = (), n_unjudged: int 
 
 def word_of(record: Mapping[str, Any]) -> str:
     """The word of a stored figure."""
-    return word(*([item["verdict"] for item in record[kind]] for kind in ("claims", "findings")),
-                len(record["unjudged"]))
+    verdicts, findings = ([item["verdict"] for item in record[kind]] for kind in ("claims", "findings"))
+    return word(verdicts, findings, len(record["unjudged"]))
 
 
 def headline(record: Mapping[str, Any]) -> str:

@@ -138,7 +138,8 @@ def facts(name):
     record = RECORDS[name]
     claims, findings = ([one["verdict"] for one in record[kind]] for kind in ("claims", "findings"))
     return {"paper": {headlines.paper_of(name)}, "algorithm": set(used(figures()[name].source)[1]),
-            "outcome": {headlines.word(claims, findings)}, "verdict": {*claims, *findings},
+            "outcome": {headlines.word(claims, findings, len(record["unjudged"]))},
+            "verdict": {*claims, *findings},
             "whose": {"ours" if record["paper"].startswith("ours") else "theirs"}}
 
 

@@ -141,12 +141,12 @@ def judge_surrogate(tables: Tables) -> tuple[str, str]:
     table = ratios(tables["short"])
     verdict, words, low, high = alike(table, CLOSE)
     worst = int(np.argmax(np.maximum(1.0 / low, high)))
-    means = [f"{str(name).replace(': ', ', ')}: {a:.2f} to {b:.2f}"
-             for name, a, b in zip(table, low, high, strict=True)]
+    names = [str(name).replace(": ", ", ").replace(r"$\eta$", "eta") for name in table]
+    means = [f"{name}: {a:.2f} to {b:.2f}" for name, a, b in zip(names, low, high, strict=True)]
     return verdict, (
         "Simulated over predicted error, geometric means with intervals of 99% together: "
         f"{', '.join(means)}. {words} between {1.0 / CLOSE:.2f} and {CLOSE:.2f}; the farthest is that of "
-        f"{table.columns[worst]}.")
+        f"{names[worst]}.")
 
 
 SURROGATE = Finding(

@@ -28,6 +28,7 @@ NAMES = [path.stem for path in NOTEBOOKS]
 IMPORTS = {"marimo", "matplotlib", "numpy", "fedsim", "theory"}
 MAX_LINES = 300
 SECONDS = 20.0
+FOLDED = r"answer_\d|board"
 CONTROLS = (mo.ui.slider, mo.ui.dropdown)
 
 every_notebook = pytest.mark.parametrize("name", NAMES)
@@ -132,7 +133,11 @@ def test_it_runs_in_the_corners(name):
     for row in hadamard(8):
         values = {key: ends(one)[int(sign > 0) * (len(ends(one)) - 1)]
                   for (key, one), sign in zip(controls(name).items(), row[1:], strict=False)}
-        said = words_of(moved(name, **values)["measured"])
+        defined = moved(name, **values)
+        said = words_of(defined["measured"])
+        for key, one in defined.items():
+            if re.fullmatch(FOLDED, key) and callable(one):  # computed when a reader opens it
+                assert one().text, (values, key)
         assert not re.search(r"\b(nan|inf|None)\b", said), (values, said)
 
 
@@ -155,6 +160,16 @@ def quoted(tree):
                         if isinstance(part, ast.Constant) and isinstance(part.value, str))
 
 
+def sentences(tree):
+    """The calls that make what is measured and the answers, by name: assigned, or in a function."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and re.fullmatch(r"measured|answer_\d", ast.unparse(node.targets[0])):
+            yield ast.unparse(node.targets[0]), node.value
+        elif isinstance(node, ast.FunctionDef) and re.fullmatch(r"answer_\d", node.name):
+            yield from ((node.name, call) for call in ast.walk(node)
+                        if isinstance(call, ast.Call) and ast.unparse(call.func) == "mo.md")
+
+
 def written_numbers(text):
     """Digits in a text: not those of names in code type, formulas, theorems, references and K = 1."""
     for known in (r"`[^`]*`", r"\$[^$]*\$", r"W2", r"K = 1\b", r"arXiv\S*", r"[A-Z]\.\d+",
@@ -167,11 +182,10 @@ def written_numbers(text):
 @every_notebook
 def test_numbers_in_sentences_are_computed(name):
     assert not [(number, text) for text in quoted(tree_of(name)) for number in written_numbers(text)]
-    measured = [node for node in ast.walk(tree_of(name)) if isinstance(node, ast.Assign)
-                and re.fullmatch(r"measured|answer_\d", ast.unparse(node.targets[0]))]
-    assert {ast.unparse(node.targets[0]) for node in measured} == {"measured", *answers(name)}
-    for node in measured:
-        assert isinstance(node.value, ast.Call) and isinstance(node.value.args[0], ast.JoinedStr)
+    told = list(sentences(tree_of(name)))
+    assert {key for key, _ in told} == {"measured", *answers(name)}
+    for _, call in told:
+        assert isinstance(call, ast.Call) and isinstance(call.args[0], ast.JoinedStr)
 
 
 def test_written_numbers_are_seen():

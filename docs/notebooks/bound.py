@@ -155,14 +155,15 @@ def _(bound, limits, step_size):
 
 @app.cell(hide_code=True)
 def _(algorithm, problem):
-    board = theory.scoreboard(problem, algorithm, n_rounds=30, everything=False)
-    board = board[["theorem", "quantity", "verdict", "bound", "exact", "ratio", "vacuous", "hypotheses"]]
-    _digits = dict.fromkeys(("bound", "exact", "ratio"), "{:.3g}".format)
-    mo.accordion({
-        "Every statement about FA-LD, on this problem, at 30 rounds": mo.ui.table(
-            board, selection=None, format_mapping=_digits, show_column_summaries=False, page_size=20
+    def board():
+        told = theory.scoreboard(problem, algorithm, n_rounds=30, everything=False)
+        told = told[["theorem", "quantity", "verdict", "bound", "exact", "ratio", "vacuous", "hypotheses"]]
+        digits = dict.fromkeys(("bound", "exact", "ratio"), "{:.3g}".format)
+        return mo.ui.table(
+            told, selection=None, format_mapping=digits, show_column_summaries=False, page_size=20
         )
-    })
+
+    mo.accordion({"Every statement about FA-LD, on this problem, at 30 rounds": board}, lazy=True)
     return (board,)
 
 
@@ -183,20 +184,22 @@ def _():
 
 @app.cell(hide_code=True)
 def _(algorithm, bound, problem):
-    _lines = []
-    for _theorem in ("fa_ld.w2_bound", "fa_ld.w2_recursion"):
-        _largest = theory.tuning.informative_steps(_theorem, problem, algorithm, n_grid=29).largest
-        _run = fs.FALD(_largest, algorithm.local_steps)
-        _rounds = theory.tuning.rounds_to(problem, _run, bound.start_distance / 2)
-        _lines.append(f"`{_theorem}`: up to {_largest:.3g}, where the truth is halved after {_rounds} rounds")
-    answer_1 = mo.md(f"""
-    - {_lines[0]}
-    - {_lines[1]}
+    def answer_1():
+        lines = []
+        for theorem in ("fa_ld.w2_bound", "fa_ld.w2_recursion"):
+            largest = theory.tuning.informative_steps(theorem, problem, algorithm, n_grid=29).largest
+            run = fs.FALD(largest, algorithm.local_steps)
+            rounds = theory.tuning.rounds_to(problem, run, bound.start_distance / 2)
+            lines.append(f"`{theorem}`: up to {largest:.3g}, where {rounds} rounds halve the truth")
+        return mo.md(f"""
+        - {lines[0]}
+        - {lines[1]}
 
-    Who trusts a bound takes the step that it allows; the communications are the price. For an accuracy that
-    you want, `theory.tuning.compare` and `theory.tuning.plan_by_recursion` put it into numbers.
-    """)
-    mo.accordion({"Answer 1": answer_1})
+        Who trusts a bound takes the step that it allows; the communications are the price. For an accuracy
+        that you want, `theory.tuning.compare` and `theory.tuning.plan_by_recursion` put it into numbers.
+        """)
+
+    mo.accordion({"Answer 1": answer_1}, lazy=True)
     return (answer_1,)
 
 
@@ -220,16 +223,18 @@ def _(algorithm, problem):
 
 @app.cell(hide_code=True)
 def _(curvature, local_steps):
-    _class = theory.worst_case.ProblemClass(condition=curvature.value, local_steps=local_steps.value)
-    found = theory.worst_case.search("fa_ld.w2_bound", _class, budget=60, objective="stationary")
-    answer_3 = mo.md(f"""
-    In {found.evaluations} trials (`theory.worst_case.search`) the largest ratio of truth and promise, of
-    their limits, is {found.value:.3g}, at step size {found.algorithm.step_size:.3g}. The restarts of the
-    search {"agree" if found.agreed else "do not agree yet"}. What is found is a lower end: a larger budget
-    may find a closer problem.
-    """)
-    mo.accordion({"Answer 3": answer_3})
-    return answer_3, found
+    def answer_3():
+        members = theory.worst_case.ProblemClass(condition=curvature.value, local_steps=local_steps.value)
+        found = theory.worst_case.search("fa_ld.w2_bound", members, budget=60, objective="stationary")
+        return mo.md(f"""
+        In {found.evaluations} trials (`theory.worst_case.search`) the largest ratio of truth and promise, of
+        their limits, is {found.value:.3g}, at step size {found.algorithm.step_size:.3g}. The restarts of the
+        search {"agree" if found.agreed else "do not agree yet"}. What is found is a lower end: a larger
+        budget may find a closer problem.
+        """)
+
+    mo.accordion({"Answer 3": answer_3}, lazy=True)
+    return (answer_3,)
 
 
 @app.cell(hide_code=True)

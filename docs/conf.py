@@ -1,5 +1,6 @@
 """Sphinx's settings for the guide: `make docs` builds docs/build/html, and nothing is fetched."""
 
+import inspect
 import itertools
 import os
 import re
@@ -18,6 +19,8 @@ suppress_warnings = ["ref.python"]  # one word may name a field of several class
 
 html_theme = "furo"
 html_title = "fedsim"
+html_static_path = ["_static"]
+html_css_files = ["guide.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
@@ -26,6 +29,7 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_use_param = False  # types are words here, not links
 napoleon_use_rtype = False
+napoleon_use_ivar = True  # fields in one list
 python_maximum_signature_line_length = 90
 
 HERE = Path(__file__).resolve().parent
@@ -49,7 +53,7 @@ def into_the_checkout(app, page, source):
 
 def plain(line):
     """A line of plain text as reStructuredText: backticks are code, stars and bars are themselves."""
-    parts = CODE.split(line)
+    parts = CODE.split(re.sub(r"^(\s*)([A-Za-z][.)](\s|$))", "\\1\u200b\\2", line))  # "K." begins no list
     parts[::2] = [re.sub(r"([*|\\])|(?<=\w)(_)(?!\w)", r"\\\1\2", part) for part in parts[::2]]
     parts[1::2] = [part if part.startswith("``") else f"`{part}`" for part in parts[1::2]]
     return "".join(parts)
@@ -73,6 +77,15 @@ def apart(section):
         yield line
 
 
+def parted(section):
+    """A section, and the paragraphs at its end that stand at its margin and are about none of its names."""
+    paragraphs = [list(group) for blank, group in itertools.groupby(section, lambda line: not line.strip())
+                  if not blank]
+    after = [one for one in paragraphs[1:] if not any(line.startswith(" ") for line in one)]
+    kept = [one for one in paragraphs if one not in after]
+    return ([line for one in kept for line in (*one, "")], [line for one in after for line in (*one, "")])
+
+
 def from_plain_text(app, what, name, obj, options, lines):
     """Docstrings are written to be read in a terminal: make them reStructuredText, sections for napoleon."""
     starts = [i - 1 for i, line in enumerate(lines) if re.fullmatch(r"\s*---+", line)] + [len(lines)]
@@ -80,13 +93,27 @@ def from_plain_text(app, what, name, obj, options, lines):
     for blank, group in itertools.groupby(lines[:starts[0]], lambda line: not line.strip()):
         found = list(group)
         text += found if blank else paragraph(found)
+    sections, last_words = [], []
     for first, last in itertools.pairwise(starts):
         section = lines[first:last]
-        text += section if section[0].strip() == "Examples" else map(plain, apart(section))
-    lines[:] = text
+        if section[0].strip() in ("Parameters", "Attributes", "Returns", "Raises"):
+            section, after = parted(section)
+            last_words += after
+        sections += section if section[0].strip() == "Examples" else map(plain, apart(section))
+    lines[:] = [*text, *map(plain, last_words), *sections]
+
+
+def without_metaclass(app, what, name, obj, options, signature, answer):
+    """How a class is called: its own signature, where its metaclass only adds hints to errors."""
+    if what == "class" and signature == "(*args, **options)":
+        own = inspect.signature(obj)
+        plain_ones = [one.replace(annotation=one.empty) for one in own.parameters.values()]
+        return str(own.replace(parameters=plain_ones, return_annotation=own.empty)), None
+    return None
 
 
 def setup(app):
     """What Sphinx calls."""
     app.connect("source-read", into_the_checkout)
+    app.connect("autodoc-process-signature", without_metaclass)
     app.connect("autodoc-process-docstring", from_plain_text, priority=100)

@@ -17,6 +17,7 @@ exclude_patterns = ["build", "notebooks", "templates"]
 myst_heading_anchors = 3
 suppress_warnings = ["ref.python"]  # one word may name a field of several classes
 
+highlight_language = "none"  # formulas of docstrings are no Python
 html_theme = "furo"
 html_title = "fedsim"
 html_static_path = ["_static"]

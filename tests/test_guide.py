@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import conf
 import pages
 import pytest
 
@@ -77,6 +78,17 @@ def test_a_stray_output_is_seen():
     assert pages.printed(text) == [("2\n", "1\n")] and pages.filled(text) == text.replace("2", "1")
     with pytest.raises(ValueError, match="beneath no Python block"):
         pages.examples("# a\n```python\n1\n```\nwords\n```text\n2\n```\n")
+
+
+def test_docstrings_are_read_as_plain_text():
+    lines = ["Says |x| of `a`.", "", "K. is no list, x_* no link:", "", "    |x| <= a*b", "",
+             "Uneven", "  lines.", "", "Raises", "------", "ValueError", "    For *args.", "", "Source: none.", "",
+             "Examples", "--------", ">>> f(*x)"]
+    conf.from_plain_text(None, "function", "f", None, None, lines)
+    assert [line.replace("\u200b", "") for line in lines] == [
+        r"Says \|x\| of ``a``.", "", r"K. is no list, x\_\* no link:", "", "::", "", "    |x| <= a*b", "",
+        "| Uneven", "|   lines.", "", "Source: none.", "",
+        "Raises", "------", "ValueError", r"    For \*args.", "", "Examples", "--------", ">>> f(*x)"]
 
 
 def test_every_public_name_and_theorem_is_in_the_reference():

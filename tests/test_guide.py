@@ -82,8 +82,8 @@ def test_a_stray_output_is_seen():
 
 def test_docstrings_are_read_as_plain_text():
     lines = ["Says |x| of `a`.", "", "K. is no list, x_* no link:", "", "    |x| <= a*b", "",
-             "Uneven", "  lines.", "", "Raises", "------", "ValueError", "    For *args.", "", "Source: none.", "",
-             "Examples", "--------", ">>> f(*x)"]
+             "Uneven", "  lines.", "", "Raises", "------", "ValueError", "    For *args.", "",
+             "Source: none.", "", "Examples", "--------", ">>> f(*x)"]
     conf.from_plain_text(None, "function", "f", None, None, lines)
     assert [line.replace("\u200b", "") for line in lines] == [
         r"Says \|x\| of ``a``.", "", r"K. is no list, x\_\* no link:", "", "::", "", "    |x| <= a*b", "",

@@ -7,6 +7,7 @@
 # make search    random settings and a climb against every bound (half an hour; SEARCH_ARGS chooses)
 # make mutants   faults that tests have to see: a list, and random ones in a room of theory (an hour at most)
 # make bench     the benchmarks (installs JAX on first use)
+# make docs      the guide, in docs/build/html/index.html; a warning is an error
 # make demos     the lecture notebooks of docs/notebooks, in the browser
 # make env       only the environment, in .venv
 # make clean     remove the environment and all caches, not the figures
@@ -34,7 +35,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install -c const
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help figures test test-fast test-all lint lowest search mutants bench demos env clean
+.PHONY: help figures test test-fast test-all lint lowest search mutants bench docs demos env clean
 .DEFAULT_GOAL := help
 
 help:
@@ -99,9 +100,13 @@ mutants: $(MUTANTS_STAMP)
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m tests.benchmarks
 
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -W --keep-going -q docs docs/build/html
+	@echo "the guide: docs/build/html/index.html"
+
 demos: $(STAMP)
 	$(BIN)/python -m marimo edit docs/notebooks
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(LOWEST) build docs/build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

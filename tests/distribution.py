@@ -28,7 +28,7 @@ def tracked() -> list[str]:
     else:
         found = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
         listed = "\n".join(path.as_posix() for path in found
-                           if not {"__pycache__", ".pytest_cache", ".hypothesis"} & set(path.parts))
+                           if not {"__pycache__", ".pytest_cache", ".hypothesis", "build"} & set(path.parts))
     return [name for name in listed.splitlines() if not added(name)]
 
 

@@ -239,11 +239,12 @@ def test_unsaid_parts_are_seen():
 
 
 def text_files():
-    """Every text file of the project: of its folders, and beside them."""
+    """Every text file of the project: of its folders, but not what `make docs` builds, and beside them."""
     folders = [ROOT / name for name in (*PACKAGES, "docs", "tests", "figures", ".ci")]
     found = [path for folder in folders for path in sorted(folder.rglob("*"))] + sorted(ROOT.glob("*"))
     # in a linked work tree .git is a file, with a path of its machine
-    return [path for path in found if path.is_file() and path.suffix in TEXT and path.name != ".git"]
+    return [path for path in found if path.is_file() and path.suffix in TEXT and path.name != ".git"
+            and not path.is_relative_to(ROOT / "docs" / "build")]
 
 
 # Spelled so that this file does not contain what it forbids.

@@ -129,8 +129,8 @@ def test_a_slider_moves_the_picture(notebook):
 def test_answers_unfold_on_every_screen(visit, served, size):
     page = visit(served, home=served, size=SIZES[size])
     shows(page, FIRST)
-    folded = page.get_by_text("How far the average ends from the posterior, in W2:")
-    assert folded.count() == 0 or not folded.first.is_visible()
+    unfolded = page.get_by_text("How far the average ends from the posterior, in W2:").locator("visible=true")
+    assert unfolded.count() == 0
     page.get_by_role("button", name="Answer 1").click()
-    folded.first.wait_for()
+    unfolded.wait_for()
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib import colors
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
-from matplotlib.text import Text
+from matplotlib.text import Annotation, Text
 from matplotlib.transforms import ScaledTranslation
 
 from fedsim.laws.drawing import BAND, BOUND, COLOURS, EXACT, FLOOR, GREY, bound, exact, floor, once, replicas
@@ -148,7 +148,11 @@ def sign(drawing: Drawing, name: str, verdicts: str) -> None:
         for text, room in ((ax.title, 0.0), (left, beside), (ax.xaxis.label, beside)):
             fold(text, share_of(ax) - room)
     own = drawing.get_suptitle()
-    title = drawing.suptitle("\n".join(filter(None, (name, own))), fontsize=12, fontweight="bold", x=0.01,
-                             ha="left")
+    title = drawing.suptitle(name, fontsize=12, fontweight="bold", x=0.01, ha="left")
     fold(title, 0.97 * drawing.bbox.width)
+    if own:  # below it in thinner letters, where blank lines keep the room
+        below = Annotation(own, (0.0, 0.0), xycoords=title, fontsize=10, va="bottom")
+        drawing.add_artist(below)
+        fold(below, 0.97 * drawing.bbox.width)
+        title.set_text(title.get_text() + "\n" * len(below.get_text().splitlines()))
     drawing.supxlabel(verdicts, fontsize=9.5, x=0.01, ha="left", color="#404040")

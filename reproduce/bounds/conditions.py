@@ -144,14 +144,11 @@ def draw(tables: Tables) -> Drawing:
             limits, published = (among(tables[of], algorithm=name, by=by) for of in ("limits", "published"))
             _panel(ax, limits, published, kind)
             ax.set(xscale="log", yscale="log", xlabel=words, ylabel=r"limit of $W_2$",
-                   title=f"{name}, {kind.words}")
+                   title=f"{name}, {kind.words}{kind.published and f' ({kind.statement})'}")
         low, high = (pick(ax.get_ylim()[i] for ax in row) for i, pick in ((0, min), (1, max)))
         for ax in row:
             ax.set_ylim(low, high)
-        names = dict(pair for ax in row for pair in zip(*ax.get_legend_handles_labels()[::-1], strict=True))
-        row[1].legend(names.values(), names, loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=9)
-        for text in row[1].get_legend().get_texts():
-            plot.fold(text, 1.8 * drawing.dpi)
+    plot.legend_for(axes.flat, 3)
     return drawing
 
 
@@ -160,18 +157,18 @@ def _panel(ax: Any, table: pd.DataFrame, published: pd.DataFrame, kind: Kind) ->
     ax.fill_between(by_x["exact"].min().index, by_x["exact"].min(), by_x["exact"].max(), alpha=0.25,
                     color=plot.COLOURS[0], linewidth=0)
     plot.exact(ax, by_x["exact"].median().index, by_x["exact"].median(), plot.COLOURS[0],
-               f"exact law: median and range\nof {table['data_set'].nunique()} problems")
+               f"exact law: median and range of {table['data_set'].nunique()} problems")
     one = table[table["data_set"] == table["data_set"].min()].set_index("x")
     ax.plot(one.index, one["recursion"], color=plot.COLOURS[1], linestyle="-.", marker="o", markersize=4,
             label="bound: recursion")
     theirs = published[published["data_set"] == published["data_set"].min()]
     for some, face, remark in ((theirs["covered"], plot.COLOURS[6], ""),
-                               (~theirs["covered"], "none", ",\noutside its hypotheses")):
+                               (~theirs["covered"], "none", ", outside its hypotheses")):
         if some.any():
             ax.plot(theirs["x"][some], theirs["published"][some], linestyle="--", marker="s", markersize=5,
-                    color=plot.COLOURS[6], markerfacecolor=face, label=f"bound: {kind.statement}{remark}")
+                    color=plot.COLOURS[6], markerfacecolor=face, label=f"published bound{remark}")
     ax.plot(one.index, one["start"], color=plot.GREY, linestyle=":",
-            label="distance of the start:\nabove it a bound says nothing")
+            label="distance of the start: above it a bound says nothing")
 
 
 def _by_set(table: pd.DataFrame, good: Any) -> np.ndarray:

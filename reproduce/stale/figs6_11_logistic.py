@@ -87,7 +87,7 @@ def draw(tables: fig.Tables) -> fig.Drawing:
     for ax, (panel, gains) in zip(below, groups(tables["gains"], "panel"), strict=True):
         shown.draw_gains(ax, gains)
         ax.set(title=f"figure {panel}: S servers of {gains['workers'].iloc[0]} (99% intervals)")
-        plot.legend_below(ax, 3)
+    plot.legend_for(below, 3)
     for ax in axes.flat:
         ax.set(xlabel=sim.SIMULATED_TIME if ax in (second, below[0]) else sim.ITERATIONS_PER_WORKER)
     shown.headline(drawing, f"{adult.data_text(tables['data'])}.", f"{shown.BAND}.",

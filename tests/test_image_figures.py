@@ -90,8 +90,8 @@ def test_the_sets_of_fa_hmc_6_and_7(tmp_path, monkeypatch):
     monkeypatch.setattr(fig6_7, "cifar_two", lambda files: own)
     tables, record, drawing = made("fa_hmc_fig6_7", [a_set(tmp_path / "kmnist")], tmp_path)
     titles = {ax.get_title() for ax in drawing.axes}
-    assert titles == {f"figure {n}, {name}, T as in {reading}" for n in (6, 7) for name in (
-        "KMNIST", "airplane against automobile") for reading in ("Section 5", "Algorithm 3")}
+    assert titles == {f"{n}: {name}, {reading}" for n in (6, 7) for name in (
+        "KMNIST", "airplane against automobile") for reading in ("section 5", "algorithm 3")}
     assert headline(drawing).startswith("Kuzushiji-MNIST (files not the official ones);\ntwo of ours;")
     found = verdicts(record)
     assert ": two of ours. How much worse" in found["cf2_6"]["why"]

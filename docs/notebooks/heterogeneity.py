@@ -8,7 +8,7 @@ app = marimo.App(width="medium", app_title="Heterogeneity and local steps")
 with app.setup:
     import marimo as mo
     import numpy as np
-    from matplotlib.figure import Figure
+    from charts import DASHED, DOTTED, SOLID, chart, line, outline, rule, square, together
 
     import fedsim as fs
     import theory
@@ -60,7 +60,8 @@ def _():
     accuracy = mo.ui.slider(
         steps=[0.02, 0.05, 0.1, 0.2, 0.5], value=0.1, show_value=True, label="accuracy wanted, in W2"
     )
-    mo.hstack([mo.vstack([distance, curvature, local_steps]), mo.vstack([step_size, shared_noise, accuracy])])
+    mo.hstack([mo.vstack([distance, curvature, local_steps]), mo.vstack([step_size, shared_noise, accuracy])],
+              wrap=True)
     return (
         accuracy,
         curvature,
@@ -72,43 +73,51 @@ def _():
 
 
 @app.cell
-def _(curvature, distance):
+def _(accuracy, curvature, distance, local_steps, shared_noise, step_size):
     apart = [[-distance.value / 2, 0.0], [distance.value / 2, 0.0]]
     problem = fs.Quadratic(hessians=[[1.0, curvature.value], [curvature.value, 1.0]], minimizers=apart)
     target = problem.target()
-    return apart, problem, target
 
-
-@app.cell
-def _(local_steps, problem, shared_noise, step_size):
     algorithm = fs.FALD(step_size.value, local_steps.value, shared_noise=shared_noise.value)
     every_step = fs.FALD(step_size.value, shared_noise=shared_noise.value)  # communicates after every step
-    law = theory.exact_law(problem, algorithm, n_rounds=300)
-    law_every_step = theory.exact_law(problem, every_step, n_rounds=300)
     end, end_every_step = (theory.stationary_law(problem, one) for one in (algorithm, every_step))
-    return algorithm, end, end_every_step, every_step, law, law_every_step
 
+    alone = [fs.Gaussian(optimum, np.diag(1 / hessian))
+             for hessian, optimum in zip(problem.hessians, problem.minimizers, strict=True)]
+    ellipses = square(
+        *(outline("each client alone", one.ellipse(0.95, 50), GREY) for one in alone),
+        outline("posterior of all", target.ellipse(0.95, 50), "#000000", dash=DOTTED),
+        outline("where the average ends", end.ellipse(0.95, 50), COLOURS[0]),
+        line("how far its mean is", *np.transpose([target.mean, end.mean]), COLOURS[1], points=True),
+        x="coordinate 0", y="coordinate 1", title="95% ellipses",
+    )
+    rounds_seen = np.arange(0, 301, 10)
+    law, law_every_step = (
+        theory.exact_law(problem, one, n_rounds=300, record=rounds_seen) for one in (algorithm, every_step)
+    )
+    curves = chart(
+        line("every step (K = 1)", law.rounds, law_every_step.w2(), COLOURS[2], dash=DASHED),
+        line(f"K = {local_steps.value}", law.rounds, law.w2(), COLOURS[0]),
+        rule("accuracy wanted", GREY, y=accuracy.value),
+        x="rounds", y="W2 to the posterior", log="y", title="exact laws, round by round",
+    )
 
-@app.cell
-def _(accuracy, end, law, law_every_step, problem, target):
-    picture = Figure(figsize=(10.5, 4.8), layout="constrained")
-    _left, _right = picture.subplots(1, 2)
-    for _hessian, _minimizer in zip(problem.hessians, problem.minimizers, strict=True):
-        _alone = fs.Gaussian(_minimizer, np.diag(1 / _hessian))
-        _left.plot(*_alone.ellipse(0.95).T, color=GREY, linewidth=1.0, label="each client alone")
-    _left.plot(*target.ellipse(0.95).T, color="#000000", linestyle=":", label="posterior of all")
-    _left.plot(*end.ellipse(0.95).T, color=COLOURS[0], label="where the average ends")
-    _left.plot(*np.transpose([target.mean, end.mean]), "o-", color=COLOURS[1], label="how far its mean is")
-    _left.set(title="95% ellipses", xlabel="coordinate 0", ylabel="coordinate 1", aspect="equal")
-    fs.plot(law, law_every_step, ax=_right, legend=False)
-    _right.legend(fontsize=9, frameon=False)
-    _right.axhline(accuracy.value, color=GREY, linewidth=1.0)
-    _right.set(title="distance to the posterior")
-    _names = dict(zip(*_left.get_legend_handles_labels()[::-1], strict=True))
-    _left.legend(_names.values(), _names.keys(), loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2,
-                 fontsize=9, frameon=False)
+    table = theory.sweep(
+        problem,
+        fs.FALD(step_size.value, shared_noise=shared_noise.value),
+        step_size=[step_size.value / 4, step_size.value, 4 * step_size.value],
+        local_steps=[1, 2, 5, 10, 20, 50],
+        eps=accuracy.value,
+    )
+    looks = zip(table.groupby("step_size"), COLOURS[3:6], (SOLID, DASHED, DOTTED), strict=True)
+    other_k = chart(
+        *(line(f"step size {size:g}", rows["local_steps"], rows["rounds"].astype(float), colour, dash=dash,
+               points=True) for (size, rows), colour, dash in looks),
+        x="local steps K", y="rounds to the accuracy", log="xy", title="where it is reached",
+    )
+    picture = together(ellipses, curves, other_k)
     picture
-    return (picture,)
+    return algorithm, end, end_every_step, every_step, picture, problem, target
 
 
 @app.cell(hide_code=True)
@@ -139,35 +148,6 @@ def _(accuracy, algorithm, end, end_every_step, every_step, local_steps, problem
     return (measured,)
 
 
-@app.cell
-def _(accuracy, problem, shared_noise, step_size):
-    table = theory.sweep(
-        problem,
-        fs.FALD(step_size.value, shared_noise=shared_noise.value),
-        step_size=[step_size.value / 4, step_size.value, 4 * step_size.value],
-        local_steps=[1, 2, 3, 5, 7, 10, 15, 20, 30, 50],
-        eps=accuracy.value,
-    )
-    return (table,)
-
-
-@app.cell
-def _(accuracy, table):
-    second_picture = Figure(figsize=(10.5, 4.2), layout="constrained")
-    _left, _right = second_picture.subplots(1, 2)
-    for _number, (_size, _rows) in enumerate(table.groupby("step_size")):
-        _look = {"color": COLOURS[_number], "marker": "o", "markersize": 4, "label": f"step size {_size:g}"}
-        _left.plot(_rows["local_steps"], _rows["w2"], **_look)
-        _reached = _rows.dropna(subset=["rounds"])
-        _right.plot(_reached["local_steps"], _reached["rounds"].astype(float), **_look)
-    _left.axhline(accuracy.value, color=GREY, linewidth=1.0)
-    _left.set(xscale="log", yscale="log", xlabel="local steps K", ylabel="$W_2$ that remains")
-    _right.set(xscale="log", yscale="log", xlabel="local steps K", ylabel="rounds to the accuracy wanted")
-    _left.legend(fontsize=9, frameon=False)
-    second_picture
-    return (second_picture,)
-
-
 @app.cell(hide_code=True)
 def _():
     mo.md(r"""
@@ -182,36 +162,33 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(distance, local_steps, problem, step_size):
-    _far = distance.stop / 2
-    _equal = fs.Quadratic([[1.0, 1.0], [1.0, 1.0]], [[-_far, 0.0], [_far, 0.0]])
-    _lines = []
-    for _name, _clients in {"equal curvatures, far apart": _equal, "the clients set above": problem}.items():
-        _one, _many = (
-            theory.stationary_law(_clients, fs.FALD(step_size.value, k)).w2(_clients.target())
-            for k in (1, local_steps.stop)
-        )
-        _same = "the same" if np.isclose(_one, _many, rtol=1e-6) else "not the same"
-        _lines.append(f"{_name}: {_one:.4g} with K = 1, {_many:.4g} with K = {local_steps.stop}, **{_same}**")
-    _entry = next(one for one in theory.errata("FA-LD") if one.id == "fa_ld.equal_curvature")
-    answer_1 = mo.md(f"""
-    How far the average ends from the posterior, in W2:
+def _(accuracy, distance, local_steps, problem, shared_noise, step_size):
+    def answer_1():
+        far = distance.stop / 2
+        equal = fs.Quadratic([[1.0, 1.0], [1.0, 1.0]], [[-far, 0.0], [far, 0.0]])
+        lines = []
+        for name, clients in {"equal curvatures, far apart": equal, "the clients set above": problem}.items():
+            one, many = (
+                theory.stationary_law(clients, fs.FALD(step_size.value, k)).w2(clients.target())
+                for k in (1, local_steps.stop)
+            )
+            same = "the same" if np.isclose(one, many, rtol=1e-6) else "not the same"
+            lines.append(f"{name}: {one:.4g} with K = 1, {many:.4g} with K = {local_steps.stop}, **{same}**")
+        entry = next(one for one in theory.errata("FA-LD") if one.id == "fa_ld.equal_curvature")
+        return mo.md(f"""
+        How far the average ends from the posterior, in W2:
 
-    - {_lines[0]}
-    - {_lines[1]}
+        - {lines[0]}
+        - {lines[1]}
 
-    Where all curvatures are equal, a local step shrinks every client's distance to its own optimum by the
-    same factor. Averaging now or later is then the same, wherever the optima are. It is *unequal curvature*
-    that turns disagreement into bias.
+        Where all curvatures are equal, a local step shrinks every client's distance to its own optimum by the
+        same factor. Averaging now or later is then the same, wherever the optima are. It is *unequal
+        curvature* that turns disagreement into bias.
 
-    What this says of the paper's simulation ({_entry.where}), `theory.errata()` derives: {_entry.corrected}.
-    """)
-    mo.accordion({"Answer 1": answer_1})
-    return (answer_1,)
+        What this says of the paper's simulation ({entry.where}), `theory.errata()` derives:
+        {entry.corrected}.
+        """)
 
-
-@app.cell(hide_code=True)
-def _(accuracy, problem, shared_noise):
     def answer_2():
         tried = theory.sweep(
             problem,
@@ -236,8 +213,8 @@ def _(accuracy, problem, shared_noise):
         """)
         return mo.vstack([said, fewest.round(5)])
 
-    mo.accordion({"Answer 2": answer_2}, lazy=True)
-    return (answer_2,)
+    mo.accordion({"Answer 1": answer_1, "Answer 2": answer_2}, lazy=True)
+    return answer_1, answer_2
 
 
 @app.cell(hide_code=True)

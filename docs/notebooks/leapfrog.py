@@ -8,7 +8,7 @@ app = marimo.App(width="medium", app_title="Leapfrog steps and dimension")
 with app.setup:
     import marimo as mo
     import numpy as np
-    from matplotlib.figure import Figure
+    from charts import DASHED, SOLID, chart, line, rule, together
 
     import fedsim as fs
     import theory
@@ -56,7 +56,7 @@ def _():
         steps=[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000], value=10, show_value=True, label="dimension"
     )
     accuracy = mo.ui.slider(steps=[0.1, 0.2, 0.3, 0.5], value=0.3, show_value=True, label="accuracy in W2")
-    mo.hstack([mo.vstack([leapfrog_steps, step_size, local_steps]), mo.vstack([dim, accuracy])])
+    mo.hstack([mo.vstack([leapfrog_steps, step_size, local_steps]), mo.vstack([dim, accuracy])], wrap=True)
     return accuracy, dim, leapfrog_steps, local_steps, step_size
 
 
@@ -66,43 +66,49 @@ def _(dim, leapfrog_steps, local_steps, step_size):
     algorithm = fs.FAHMC(step_size.value, leapfrog_steps.value, local_steps.value)
     single = fs.FAHMC(step_size.value, 1, local_steps.value)  # one leapfrog step
     law, law_single = (
-        theory.exact_law(problem, one, n_rounds=200, covariance="diagonal") for one in (algorithm, single)
+        theory.exact_law(problem, one, n_rounds=200, record=np.arange(0, 201, 5), covariance="diagonal")
+        for one in (algorithm, single)
     )
     return algorithm, law, law_single, problem
 
 
 @app.cell
-def _(accuracy, local_steps, problem, step_size):
+def _(accuracy, dim, leapfrog_steps, local_steps, step_size):
     table = theory.sweep(
-        problem,
+        fs.papers.fa_hmc_two_groups(1),  # coordinates are alike: W2 in d of them is sqrt(d) times that in one
         fs.FAHMC(step_size.value, 1, local_steps.value),
-        leapfrog_steps=list(range(1, 61)),
-        eps=accuracy.value,
+        leapfrog_steps=sorted({1, 2, 3, 4, 5, 7, 10, 13, 17, 22, 28, 36, 46, 60, leapfrog_steps.value}),
+        eps=accuracy.value / np.sqrt(dim.value),
     )
+    table["w2"] *= np.sqrt(dim.value)
     reached = table.dropna(subset=["rounds"]).astype({"rounds": float, "gradients": float})
     return reached, table
 
 
 @app.cell
 def _(accuracy, law, law_single, leapfrog_steps, reached, step_size):
-    picture = Figure(figsize=(10.5, 4.6), layout="constrained")
-    _left, _right = picture.subplots(1, 2)
-    fs.plot(law, law_single, ax=_left, legend=False)
-    _left.axhline(accuracy.value, color=GREY, linewidth=1.0)
-    _left.legend([f"exact law, K = {leapfrog_steps.value}", "exact law, K = 1"], fontsize=9, frameon=False)
-    _length = reached["leapfrog_steps"] * step_size.value
-    _right.plot(_length, reached["gradients"], "o-", color=COLOURS[1], markersize=4, label="gradients")
-    _right.plot(_length, reached["rounds"], "o-", color=COLOURS[0], markersize=4, label="communications")
-    _right.axvline(leapfrog_steps.value * step_size.value, color=GREY, linewidth=1.0, label="set above")
-    _right.set(xlabel="length of a glide, K times the step size", ylabel="up to the accuracy", yscale="log")
-    _right.legend(fontsize=9, frameon=False)
+    length = reached["leapfrog_steps"] * step_size.value
+    picture = together(
+        chart(
+            line(f"K = {leapfrog_steps.value}", law.rounds, law.w2(), COLOURS[0]),
+            line("K = 1", law.rounds, law_single.w2(), COLOURS[2], dash=DASHED),
+            rule("accuracy", GREY, y=accuracy.value),
+            x="rounds", y="W2 to the posterior", log="y", title="exact laws, round by round",
+        ),
+        chart(
+            line("gradients", length, reached["gradients"], COLOURS[1], points=True),
+            line("communications", length, reached["rounds"], COLOURS[3], dash=DASHED, points=True),
+            rule("the glide set above", GREY, x=leapfrog_steps.value * step_size.value),
+            x="length of a glide: K times the step size", y="up to the accuracy", log="y",
+            title="where it is reached",
+        ),
+    )
     picture
     return (picture,)
 
 
 @app.cell(hide_code=True)
-def _(accuracy, algorithm, leapfrog_steps, problem, step_size, table):
-    _radius = algorithm.stability(problem).radius
+def _(accuracy, leapfrog_steps, step_size, table):
     _single, _row = (table[table["leapfrog_steps"] == k].iloc[0] for k in (1, leapfrog_steps.value))
     if table["rounds"].isna().loc[[_single.name, _row.name]].any():
         _verdict = " and ".join(
@@ -118,44 +124,11 @@ def _(accuracy, algorithm, leapfrog_steps, problem, step_size, table):
             f"{_single['gradients']}"
         )
     measured = mo.md(f"""
-    **Measured.** A glide has the length {leapfrog_steps.value * step_size.value:.3g}. A round multiplies what
-    is left of the start by {_radius:.3g}, and W2 ends at {_row["w2"]:.3g}, with one leapfrog step at
-    {_single["w2"]:.3g}. To W2 = {accuracy.value}, {_verdict}.
+    **Measured.** A glide has the length {leapfrog_steps.value * step_size.value:.3g}. W2 ends at
+    {_row["w2"]:.3g}, with one leapfrog step at {_single["w2"]:.3g}. To W2 = {accuracy.value}, {_verdict}.
     """)
     measured
     return (measured,)
-
-
-@app.cell
-def _(accuracy, leapfrog_steps, local_steps):
-    dims = np.array([1, 10, 100, 1000])
-    in_one_dimension = fs.papers.fa_hmc_two_groups(1)
-
-    def fewest_rounds(leaps):
-        """At the best step size, for each dimension: W2 in d dimensions is sqrt(d) times that in one."""
-        sizes = np.geomspace(2e-3, 2.0, 60) / leaps
-        tried = fs.FAHMC(0.1, leaps, local_steps.value)
-        tables = (
-            theory.sweep(in_one_dimension, tried, step_size=sizes, eps=accuracy.value / np.sqrt(d))
-            for d in dims
-        )
-        return np.array([table["rounds"].min() for table in tables], dtype=float)
-
-    by_dimension = {leaps: fewest_rounds(leaps) for leaps in (1, leapfrog_steps.value)}
-    return by_dimension, dims
-
-
-@app.cell
-def _(by_dimension, dim, dims):
-    second_picture = Figure(figsize=(6.4, 4.2), layout="constrained")
-    _axes = second_picture.subplots()
-    for _number, (_leaps, _rounds) in enumerate(by_dimension.items()):
-        _axes.plot(dims, _rounds, "o-", color=COLOURS[1 - _number], label=f"K = {_leaps}, best step size")
-    _axes.axvline(dim.value, color=GREY, linewidth=1.0, label="set above")
-    _axes.set(xscale="log", yscale="log", xlabel="dimension", ylabel="communications to the accuracy")
-    _axes.legend(fontsize=9, frameon=False)
-    second_picture
-    return (second_picture,)
 
 
 @app.cell(hide_code=True)
@@ -174,50 +147,74 @@ def _():
 
 @app.cell(hide_code=True)
 def _(accuracy, dim, local_steps, problem, reached, step_size):
-    quarter_turn = np.pi / 2 * np.sqrt(problem.target().variances[0])
-    if reached.empty:
-        _found = f"no number of leapfrog steps up to the last of the picture reaches W2 = {accuracy.value}"
-    else:
-        _best = reached.loc[reached["gradients"].idxmin()]
-        _glide = _best["leapfrog_steps"] * step_size.value
-        _found = (
-            f"K = {_best['leapfrog_steps']:.0f} needs the fewest gradients, {_best['gradients']:.0f} in "
-            f"{_best['rounds']:.0f} communications: a glide of {_glide:.3g}, or {_glide / quarter_turn:.2g} "
-            "quarter turns"
-        )
-    answer_1 = mo.md(f"""
-    At the step size {step_size.value}, T = {local_steps.value} and dimension {dim.value}, {_found}. (A
-    quarter turn of the average landscape has the length {quarter_turn:.3g}.) Two things can stop a glide
-    that is longer: the sledge comes back, or each client ends near its own bottom, which leaves a bias. Set T
-    to its smallest and to its largest value: which of them was it here?
-    """)
-    mo.accordion({"Answer 1": answer_1})
-    return answer_1, quarter_turn
+    def answer_1():
+        quarter_turn = np.pi / 2 * np.sqrt(problem.target().variances[0])
+        if reached.empty:
+            found = f"none of the numbers of leapfrog steps in the picture reaches W2 = {accuracy.value}"
+        else:
+            best = reached.loc[reached["gradients"].idxmin()]
+            glide = best["leapfrog_steps"] * step_size.value
+            found = (
+                f"of the numbers in the picture K = {best['leapfrog_steps']:.0f} needs the fewest gradients, "
+                f"{best['gradients']:.0f} in {best['rounds']:.0f} communications: a glide of {glide:.3g}, or "
+                f"{glide / quarter_turn:.2g} quarter turns"
+            )
+        return mo.md(f"""
+        At the step size {step_size.value}, T = {local_steps.value} and dimension {dim.value}, {found}. (A
+        quarter turn of the average landscape has the length {quarter_turn:.3g}.) Two things can stop a glide
+        that is longer: the sledge comes back, or each client ends near its own bottom, which leaves a bias.
+        Set T to its smallest and to its largest value: which of them was it here?
+        """)
+
+    mo.accordion({"Answer 1": answer_1}, lazy=True)
+    return (answer_1,)
 
 
 @app.cell(hide_code=True)
-def _(accuracy, algorithm, by_dimension, dims):
-    _from, _to = 100, 1000
-    _known = {d: theory.constants(fs.papers.fa_hmc_two_groups(d), algorithm) for d in (_from, _to)}
-    _rates = {
-        name: rate(_known[_to], algorithm, eps=accuracy.value).value[0]
-        / rate(_known[_from], algorithm, eps=accuracy.value).value[0]
-        for name, rate in (("upper", theory.fa_hmc.rounds_rate), ("lower", theory.fa_hmc.lower_rate))
-    }
-    _growth = "; ".join(
-        f"K = {leaps}: by a factor of {(rounds[dims == _to] / rounds[dims == _from])[0]:.3g}"
-        for leaps, rounds in by_dimension.items()
-    )
-    answer_2 = mo.md(f"""
-    From {_from} to {_to} dimensions the communications grow, at the best step size of each: {_growth}.
+def _(accuracy, algorithm, leapfrog_steps, local_steps):
+    def answer_2():
+        dims = [1, 10, 100, 1000]
 
-    Theorem 4.1 promises, with its rule for the step size, growth by {_rates["upper"]:.3g}
-    (`fa_hmc.rounds_rate`). Theorem C.1, of exact trajectories, has {_rates["lower"]:.3g} as the least that
-    this example needs (`fa_hmc.lower_rate`). Both are rates, true up to a constant in the limit of many
-    dimensions and high accuracy, so that two dimensions contradict neither. Where do the factors go when
-    the accuracy gets finer?
-    """)
-    mo.accordion({"Answer 2": answer_2})
+        def fewest_rounds(leaps):
+            """At the best step size, for each dimension."""
+            sizes = np.geomspace(2e-3, 2.0, 60) / leaps
+            tried = fs.FAHMC(0.1, leaps, local_steps.value)
+            tables = (
+                theory.sweep(fs.papers.fa_hmc_two_groups(1), tried, step_size=sizes,
+                             eps=accuracy.value / np.sqrt(d))
+                for d in dims
+            )
+            return dict(zip(dims, (float(table["rounds"].min()) for table in tables), strict=True))
+
+        by_dimension = {leaps: fewest_rounds(leaps) for leaps in (1, leapfrog_steps.value)}
+        small, large = dims[-2:]
+        known = {d: theory.constants(fs.papers.fa_hmc_two_groups(d), algorithm) for d in (small, large)}
+        rates = {
+            name: rate(known[large], algorithm, eps=accuracy.value).value[0]
+            / rate(known[small], algorithm, eps=accuracy.value).value[0]
+            for name, rate in (("upper", theory.fa_hmc.rounds_rate), ("lower", theory.fa_hmc.lower_rate))
+        }
+        growth = "; ".join(
+            f"K = {leaps}: by a factor of {rounds[large] / rounds[small]:.3g}"
+            for leaps, rounds in by_dimension.items()
+        )
+        said = mo.md(f"""
+        From {small} to {large} dimensions the communications grow, at the best step size of each: {growth}.
+
+        Theorem 4.1 promises, with its rule for the step size, growth by {rates["upper"]:.3g}
+        (`fa_hmc.rounds_rate`). Theorem C.1, of exact trajectories, has {rates["lower"]:.3g} as the least that
+        this example needs (`fa_hmc.lower_rate`). Both are rates, true up to a constant in the limit of many
+        dimensions and high accuracy, so that two dimensions contradict neither. Where do the factors go when
+        the accuracy gets finer?
+        """)
+        looks = zip(by_dimension.items(), (COLOURS[2], COLOURS[0]), (DASHED, SOLID), strict=True)
+        return mo.vstack([said, chart(
+            *(line(f"K = {leaps}, best step size", dims, list(rounds.values()), colour, dash=dash,
+                   points=True) for (leaps, rounds), colour, dash in looks),
+            x="dimension", y="communications to the accuracy", log="xy",
+        )])
+
+    mo.accordion({"Answer 2": answer_2}, lazy=True)
     return (answer_2,)
 
 

@@ -8,11 +8,11 @@ app = marimo.App(width="medium", app_title="Stale gradients and their cliff")
 with app.setup:
     import marimo as mo
     import numpy as np
-    from matplotlib.figure import Figure
+    from charts import DASHED, DOTTED, SOLID, chart, line, rule, together
 
     import fedsim as fs
     import theory
-    from fedsim.plot import COLOURS
+    from fedsim.plot import COLOURS, GREY
 
 
 @app.cell(hide_code=True)
@@ -35,7 +35,7 @@ def _():
     much worse are the samples because gradients are old? The second: when does it stop being calm? Below a
     certain step size everything settles. Above it the point swings wider and wider. Let us call that step
     size the cliff. On the left you see the distance to the posterior, update by update, with fresh and with
-    old gradients. On the right you see the cliff, as a line, and where we stand, as a dot. All of it is
+    old gradients. On the right you see the cliff, as a line, and where we stand, as a cross. All of it is
     computed from the exact law.
 
     Guess before you move the sliders. If gradients are twice as old, how much smaller must the step be? Close
@@ -55,7 +55,7 @@ def _():
     curvature = mo.ui.slider(1.0, 4.0, 0.5, value=3.0, show_value=True, label="largest curvature (least: 1)")
     noise = mo.ui.slider(0.0, 4.0, 1.0, value=0.0, show_value=True, label="noise of the gradients")
     friction = mo.ui.slider(0.5, 4.0, 0.5, value=2.0, show_value=True, label="friction, of SGHMC")
-    mo.hstack([mo.vstack([staleness, step_size, curvature]), mo.vstack([noise, friction])])
+    mo.hstack([mo.vstack([staleness, step_size, curvature]), mo.vstack([noise, friction])], wrap=True)
     return curvature, friction, noise, staleness, step_size
 
 
@@ -66,51 +66,53 @@ def _(curvature, noise):
         minimizers=[[2.0, 2.0]],
         gradient_noise=noise.value or None,
     )
-    target = problem.target()
-    return problem, target
+    return (problem,)
 
 
 @app.cell
-def _(problem, staleness, step_size):
+def _(friction, problem, staleness, step_size):
     stale, fresh = (fs.StaleSGLD(step_size.value, staleness=tau) for tau in (staleness.value, 0))
-    stability = stale.stability(problem)
     law, law_fresh = (
-        theory.exact_law(problem, one, n_rounds=600, allow_unstable=True) for one in (stale, fresh)
+        theory.exact_law(problem, one, n_rounds=600, record=np.arange(0, 601, 15), allow_unstable=True)
+        for one in (stale, fresh)
     )
-    return fresh, law, law_fresh, stability, stale
+    by_update = chart(
+        line(f"staleness {staleness.value}", law.rounds, law.w2(), COLOURS[1]),
+        line("fresh gradients", law.rounds, law_fresh.w2(), COLOURS[0], dash=DASHED),
+        x="updates", y="W2 to the posterior", log="y", title="exact laws, update by update",
+    )
 
+    ages = np.arange(31)
+    limits = [fs.StaleSGLD(0.001, staleness=int(age)).stability(problem).max_step_size for age in ages]
+    sghmc = fs.StaleSGHMC(0.001, friction.value, staleness=staleness.value)
+    by_age = chart(
+        line("SGLD", ages, limits, COLOURS[2]),
+        line("SGHMC (its own steps), here", [staleness.value], [sghmc.stability(problem).max_step_size],
+             COLOURS[3], points=True),
+        rule("SGLD stands here", GREY, x=staleness.value),
+        rule("SGLD stands here", GREY, y=step_size.value),
+        x="staleness", y="largest stable step size", log="y", title="the cliff",
+    )
 
-@app.cell
-def _(friction, problem):
-    ages = np.array([0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 25, 30])
-
-    def cliff(make):
-        """The largest stable step size at each age."""
-        return np.array([make(int(age)).stability(problem).max_step_size for age in ages])
-
-    sgld = cliff(lambda age: fs.StaleSGLD(0.001, staleness=age))
-    sghmc = cliff(lambda age: fs.StaleSGHMC(0.001, friction.value, staleness=age))
-    return ages, sghmc, sgld
-
-
-@app.cell
-def _(ages, law, law_fresh, sghmc, sgld, staleness, step_size):
-    picture = Figure(figsize=(10.5, 4.4), layout="constrained")
-    _left, _right = picture.subplots(1, 2)
-    fs.plot(law, law_fresh, ax=_left, legend=False)
-    _left.set_xlabel("updates")
-    _left.legend([f"exact law, staleness {staleness.value}", "exact law, fresh"], fontsize=9, frameon=False)
-    _right.plot(ages, sgld, "o-", color=COLOURS[0], markersize=4, label="cliff of SGLD")
-    _right.plot(ages, sghmc, "s-", color=COLOURS[2], markersize=4, label="cliff of SGHMC (its own steps)")
-    _right.plot([staleness.value], [step_size.value], "o", color=COLOURS[1], markersize=9, label="SGLD here")
-    _right.set(xlabel="staleness", ylabel="largest stable step size", yscale="log")
-    _right.legend(fontsize=9, frameon=False)
+    cliffs = {age: limits[age] for age in (staleness.value, 0)}
+    shares = np.r_[np.geomspace(0.01, 0.8, 8), 0.9, 0.97, 0.99]
+    swept = [theory.sweep(problem, fs.StaleSGLD(0.001, staleness=age), step_size=shares * cliff)
+             for age, cliff in cliffs.items()]
+    by_step = chart(
+        *(line(label, rows["step_size"], rows["w2"], colour, dash=dash) for label, rows, colour, dash in zip(
+            (f"staleness {staleness.value}", "fresh gradients"), swept, COLOURS[1::-1], (SOLID, DASHED),
+            strict=True)),
+        *(rule("their cliffs", GREY, x=cliff, dash=DOTTED) for cliff in cliffs.values()),
+        x="step size", y="W2 in the end", log="xy", title="after many updates",
+    )
+    picture = together(by_update, by_age, by_step)
     picture
-    return (picture,)
+    return fresh, picture, stale
 
 
 @app.cell(hide_code=True)
-def _(fresh, problem, stability, stale, step_size, target):
+def _(fresh, problem, stale, step_size):
+    stability, target = stale.stability(problem), problem.target()
     _share = step_size.value / stability.max_step_size
     _fresh = theory.stationary_law(problem, fresh).w2(target)
     if stability.stable:
@@ -130,53 +132,7 @@ def _(fresh, problem, stability, stale, step_size, target):
     **Measured.** With gradients that are {stale.staleness} updates old the chain is {_said}.
     """)
     measured
-    return (measured,)
-
-
-@app.cell
-def _(fresh, problem, stability, staleness):
-    cliffs = {0: fresh.stability(problem).max_step_size, staleness.value: stability.max_step_size}
-    swept = theory.sweep(
-        problem,
-        fs.StaleSGLD(0.001),
-        staleness=list(cliffs),
-        step_size=np.geomspace(0.001, 0.99 * cliffs[0], 80),
-    )
-    return cliffs, swept
-
-
-@app.cell
-def _(problem, step_size, target):
-    times = (20, 60)
-    n_workers = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 31])
-
-    def after(time, workers):
-        """W2 when equally fast workers have computed for so long: W updates a unit of time, of age W - 1."""
-        updates = int(time * workers)
-        chain = fs.StaleSGLD(step_size.value, staleness=int(workers) - 1)
-        return theory.exact_law(problem, chain, updates, record=[updates], allow_unstable=True).w2(target)[-1]
-
-    by_workers = {time: np.array([after(time, workers) for workers in n_workers]) for time in times}
-    return by_workers, n_workers, times
-
-
-@app.cell
-def _(by_workers, cliffs, n_workers, swept):
-    second_picture = Figure(figsize=(10.5, 4.2), layout="constrained")
-    _left, _right = second_picture.subplots(1, 2)
-    for (_age, _rows), _colour in zip(swept.groupby("staleness"), (COLOURS[1], COLOURS[0]), strict=True):
-        _left.plot(_rows["step_size"], _rows["w2"], color=_colour, label=f"staleness {_age}")
-        _left.axvline(cliffs[_age], color=_colour, linestyle=":", linewidth=1.2)
-    _left.set(xscale="log", yscale="log", xlabel="step size (dotted: the cliffs)", ylabel="$W_2$ in the end")
-    for _number, (_time, _distances) in enumerate(by_workers.items()):
-        _right.plot(n_workers, _distances, "o-", color=COLOURS[2 + _number], markersize=4,
-                    label=f"after the time of {_time} gradients")
-    _right.set(xscale="log", yscale="log", xlabel="workers", ylabel="$W_2$ at the step size above")
-    _right.set_ylim(top=min(100.0, _right.get_ylim()[1]))  # the rest is beyond the cliff
-    for _axes in (_left, _right):
-        _axes.legend(fontsize=9, frameon=False)
-    second_picture
-    return (second_picture,)
+    return measured, stability, target
 
 
 @app.cell(hide_code=True)
@@ -196,63 +152,76 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(curvature, problem, stability, staleness):
-    _tau = staleness.value
-    _older = fs.StaleSGLD(0.001, staleness=2 * _tau).stability(problem).max_step_size
-    _formula = 2 * np.sin(np.pi / (4 * _tau + 2)) / curvature.value
-    _agrees = "agrees with" if np.isclose(_formula, stability.max_step_size, rtol=1e-6) else "differs from"
-    answer_1 = mo.md(rf"""
-    From age {_tau} to age {2 * _tau} the cliff moves from {stability.max_step_size:.4g} to {_older:.4g}, by a
-    factor of {_older / stability.max_step_size:.3g}.
+def _(curvature, problem, stability, staleness, step_size, target):
+    def answer_1():
+        tau = staleness.value
+        older = fs.StaleSGLD(0.001, staleness=2 * tau).stability(problem).max_step_size
+        formula = 2 * np.sin(np.pi / (4 * tau + 2)) / curvature.value
+        agrees = "agrees with" if np.isclose(formula, stability.max_step_size, rtol=1e-6) else "differs from"
+        return mo.md(rf"""
+        From age {tau} to age {2 * tau} the cliff moves from {stability.max_step_size:.4g} to {older:.4g}, by
+        a factor of {older / stability.max_step_size:.3g}.
 
-    By hand: with x' = x - h a x(old) a swing z obeys $z^{{\tau+1}} = z^\tau - h a$, and where it neither
-    grows nor shrinks, $h a = 2 \sin(\pi / (4 \tau + 2))$. At the largest curvature that is
-    {_formula:.4g}, which {_agrees} the cliff that the exact law has. For old gradients the sine is its
-    argument, and the step has to go like one over the age.
-    """)
-    mo.accordion({"Answer 1": answer_1})
-    return (answer_1,)
+        By hand: with x' = x - h a x(old) a swing z obeys $z^{{\tau+1}} = z^\tau - h a$, and where it neither
+        grows nor shrinks, $h a = 2 \sin(\pi / (4 \tau + 2))$. At the largest curvature that is
+        {formula:.4g}, which {agrees} the cliff that the exact law has. For old gradients the sine is its
+        argument, and the step has to go like one over the age.
+        """)
 
+    def answer_2():
+        rows = []
+        for share in (0.9, 0.1):
+            size = share * stability.max_step_size
+            old, new = (
+                theory.stationary_law(problem, fs.StaleSGLD(size, staleness=tau)).w2(target)
+                for tau in (staleness.value, 0)
+            )
+            rows.append(
+                f"at {share} of the cliff: W2 = {old:.3g} with old gradients, {new:.3g} with fresh ones, "
+                f"{old / new:.3g} times as far"
+            )
+        return mo.md(f"""
+        - {rows[0]}
+        - {rows[1]}
 
-@app.cell(hide_code=True)
-def _(problem, stability, staleness, target):
-    _rows = []
-    for _share in (0.9, 0.1):
-        _size = _share * stability.max_step_size
-        _old, _new = (
-            theory.stationary_law(problem, fs.StaleSGLD(_size, staleness=tau)).w2(target)
-            for tau in (staleness.value, 0)
-        )
-        _rows.append(
-            f"at {_share} of the cliff: W2 = {_old:.3g} with old gradients, {_new:.3g} with fresh ones, "
-            f"{_old / _new:.3g} times as far"
-        )
-    answer_2 = mo.md(f"""
-    - {_rows[0]}
-    - {_rows[1]}
+        A stable chain need not be a good one. How much wider old gradients make the samples depends on age
+        times step size times curvature. Theorems 3 and 4 (`stale.mse_rate`, `stale.variance_rate`) suppose
+        bounded moments along the chain, and here these bound the age times the step size.
+        """)
 
-    A stable chain need not be a good one. How much wider old gradients make the samples depends on age times
-    step size times curvature. Theorems 3 and 4 (`stale.mse_rate`, `stale.variance_rate`) suppose bounded
-    moments along the chain, and here these bound the age times the step size.
-    """)
-    mo.accordion({"Answer 2": answer_2})
-    return (answer_2,)
+    def answer_3():
+        n_workers = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 31])
 
+        def after(time, workers):
+            """W2 when equally fast workers have computed for so long: W updates a unit, of age W - 1."""
+            updates = int(time * workers)
+            chain = fs.StaleSGLD(step_size.value, staleness=int(workers) - 1)
+            law = theory.exact_law(problem, chain, updates, record=[updates], allow_unstable=True)
+            return law.w2(target)[-1]
 
-@app.cell(hide_code=True)
-def _(by_workers, n_workers, step_size, times):
-    _best = {time: n_workers[by_workers[time].argmin()] for time in times}
-    _ages = fs.Workers(int(n_workers[-1]), "deterministic").history(1000).ages
-    answer_3 = mo.md(f"""
-    At the step size {step_size.value}, after the time of {times[0]} gradients {_best[times[0]]} workers are
-    best of those tried, after the time of {times[1]} gradients {_best[times[1]]}. Does a smaller step size
-    keep more workers useful? Move it; `stale_speedup_limit` works it out.
+        by_time = {time: np.array([after(time, workers) for workers in n_workers]) for time in (20, 60)}
+        (short, early), (long, late) = by_time.items()
+        ages = fs.Workers(int(n_workers[-1]), "deterministic").history(1000).ages
+        said = mo.md(f"""
+        At the step size {step_size.value}, after the time of {short} gradients
+        {n_workers[early.argmin()]} workers are best of those tried, after the time of {long} gradients
+        {n_workers[late.argmin()]}. Does a smaller step size keep more workers useful? Move it;
+        `stale_speedup_limit` works it out.
 
-    That gradients are one update younger than there are workers can be watched: of {n_workers[-1]} simulated
-    ones (`fs.Workers`) the oldest gradient is {_ages.max()} updates old, and the mean age {_ages.mean():.3g}.
-    """)
-    mo.accordion({"Answer 3": answer_3})
-    return (answer_3,)
+        That gradients are one update younger than there are workers can be watched: of {n_workers[-1]}
+        simulated ones (`fs.Workers`) the oldest gradient is {ages.max()} updates old, and the mean age
+        {ages.mean():.3g}.
+        """)
+        looks = zip(by_time.items(), COLOURS[2:4], (SOLID, DASHED), strict=True)
+        return mo.vstack([said, chart(
+            *(line(f"after the time of {time} gradients", n_workers,
+                   np.where(distances < 100.0, distances, np.nan),  # the rest is beyond the cliff
+                   colour, dash=dash, points=True) for (time, distances), colour, dash in looks),
+            x="workers", y="W2 at the step size above", log="xy", width=560,
+        )])
+
+    mo.accordion({"Answer 1": answer_1, "Answer 2": answer_2, "Answer 3": answer_3}, lazy=True)
+    return answer_1, answer_2, answer_3
 
 
 @app.cell(hide_code=True)

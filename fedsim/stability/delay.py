@@ -85,9 +85,10 @@ def sghmc_radius(h: float, curvature: float, friction: float, tau: int) -> float
                          "a smaller step size, or pass allow_unstable=True")
     if near is not None and (tau < 2 or tau > LARGEST_AGE):
         return near
-    polynomial = np.polymul([1.0, -1.0], [1.0, damping - 1.0])
-    shifted = np.polymul(polynomial, [1.0] + [0.0] * (tau - 1)) if tau else polynomial
-    roots = np.roots(np.polyadd(shifted, [pull] if tau else [pull, 0.0]))
+    polynomial = np.zeros(max(tau, 1) + 2)  # (z - 1) (z - 1 + B h) z^(tau - 1) + h^2 a, times z for tau = 0
+    polynomial[:3] = 1.0, (damping - 1.0) - 1.0, 1.0 - damping
+    polynomial[-1 if tau else -2] += pull
+    roots = np.roots(polynomial)
     if near is None:
         return float(np.abs(roots).max())
     others = np.sort_complex(roots)[np.argsort(np.abs(np.sort_complex(roots) - 1.0))][2:]

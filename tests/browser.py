@@ -51,10 +51,10 @@ def chrome():
         browser.close()
 
 
-def opened(chrome, *, size=SIZES["desk"], home=FIGURES):
+def opened(chrome, *, size=SIZES["desk"], home=FIGURES, theme="light"):
     """An empty page, and the list of what it will do wrong: errors, and requests outside of `home`."""
     width, height = size
-    context = chrome.new_context(viewport={"width": width, "height": height})
+    context = chrome.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
     context.set_default_timeout(PATIENCE)
     page, wrong = context.new_page(), []
 

@@ -116,18 +116,33 @@ def test_sliders_move_the_measured_sentence(notebook):
 
 
 def test_a_slider_moves_the_picture(notebook):
-    picture = "() => document.querySelector('img, marimo-mpl-interactive, .output img')?.src"
-    before = notebook.evaluate(picture)
-    assert before
+    pixels = "() => document.querySelector('canvas')?.toDataURL()"
+    notebook.wait_for_function(f"() => ({pixels})()?.length > 10000")
+    before = notebook.evaluate(pixels)
     notebook.get_by_role("slider").first.press("Home")
     shows(notebook, FIRST | {"distance": 0.0})
-    notebook.wait_for_function("(before) => document.querySelector('img').src !== before", arg=before)
-    assert notebook.evaluate("() => [...document.images].every((one) => one.naturalWidth > 100)")
+    notebook.wait_for_function(f"(before) => ({pixels})() !== before", arg=before)
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_is_as_dark_as_the_readers_screen(visit, served, theme):
+    page = visit(served, home=served, theme=theme)
+    shows(page, FIRST)
+    light = """(element) => {
+        const pixel = new OffscreenCanvas(1, 1).getContext("2d");
+        pixel.fillStyle = getComputedStyle(element).%s;
+        pixel.fillRect(0, 0, 1, 1);
+        return pixel.getImageData(0, 0, 1, 1).data[1] / 255;
+    }"""
+    ground = page.locator("body").evaluate(light % "backgroundColor")
+    letters = page.locator(".paragraph", has_text="Measured.").evaluate(light % "color")
+    assert (ground > 0.9 and letters < 0.3) if theme == "light" else (ground < 0.2 and letters > 0.7)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
-def test_answers_unfold_on_every_screen(visit, served, size):
-    page = visit(served, home=served, size=SIZES[size])
+def test_answers_unfold_on_every_screen(visit, served, size, theme):
+    page = visit(served, home=served, size=SIZES[size], theme=theme)
     shows(page, FIRST)
     unfolded = page.get_by_text("How far the average ends from the posterior, in W2:").locator("visible=true")
     assert unfolded.count() == 0

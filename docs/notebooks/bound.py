@@ -8,7 +8,7 @@ app = marimo.App(width="medium", app_title="A bound under the microscope")
 with app.setup:
     import marimo as mo
     import numpy as np
-    from charts import DASHED, DOTTED, SOLID, chart, line, rule, together
+    from charts import DASHED, DOTTED, PURPLE, SOLID, chart, line, rule, together
 
     import fedsim as fs
     import theory
@@ -61,30 +61,30 @@ def _():
 
 
 @app.cell
-def _(curvature, distance, local_steps, step_size):
+def _(curvature, distance):
     problem = fs.Quadratic(
         hessians=[[1.0, curvature.value], [curvature.value, 1.0]],
         minimizers=[[-distance.value / 2, 1.0], [distance.value / 2, 1.0]],
     )
-    algorithm = fs.FALD(step_size.value, local_steps.value)
-    constants = theory.constants(problem, algorithm)
-    return algorithm, constants, problem
+    return (problem,)
 
 
 @app.cell
-def _(algorithm, constants, n_rounds, problem):
+def _(local_steps, n_rounds, problem, step_size):
+    algorithm = fs.FALD(step_size.value, local_steps.value)
+    constants = theory.constants(problem, algorithm)
     law = theory.exact_law(problem, algorithm, n_rounds.value)
     bound = theory.fa_ld.w2_bound(constants, algorithm, n_rounds=n_rounds.value)
     recursion = theory.fa_ld.w2_recursion(constants, algorithm, n_rounds=n_rounds.value)
     verdict = theory.check(bound, law)
-    return bound, law, recursion, verdict
+    return algorithm, bound, constants, law, recursion, verdict
 
 
 @app.cell
-def _(algorithm, problem):
-    sizes = np.geomspace(1e-7, 0.1, 13)
+def _(local_steps, problem):
+    sizes = np.geomspace(1e-7, 0.1, 7)
     limits = {
-        theorem: theory.sweep(problem, algorithm, step_size=sizes, theorem=theorem)
+        theorem: theory.sweep(problem, fs.FALD(sizes[0], local_steps.value), step_size=sizes, theorem=theorem)
         for theorem in ("fa_ld.w2_bound", "fa_ld.w2_recursion")
     }
     return limits, sizes
@@ -94,7 +94,7 @@ def _(algorithm, problem):
 def _(bound, law, limits, recursion, sizes, step_size):
     looks = {"the theorem": (COLOURS[1], DASHED), "its argument, step by step": (COLOURS[2], DOTTED),
              "exact law": (COLOURS[0], SOLID)}
-    at_the_start = rule("distance at the start", "#000000", y=bound.start_distance)
+    at_the_start = rule("distance at the start", PURPLE, y=bound.start_distance)
 
     def curves(x, *values):
         """The theorem, the recursion and the truth."""

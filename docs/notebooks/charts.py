@@ -11,7 +11,7 @@ import numpy as np
 
 SOLID, DASHED, DOTTED = [1, 0], [7, 4], [2, 3]
 TEXT = {"labelFontSize": 12, "titleFontSize": 13}
-GREY = "#757575"
+GREY, PURPLE = "#757575", "#9467BD"  # seen on white and on black
 MARKS = {  # the points of a mere line are seen by the pointer alone
     "rule at x": {"type": "rule", "strokeWidth": 1.3},
     "rule at y": {"type": "rule", "strokeWidth": 1.3},
@@ -24,7 +24,7 @@ FRAMELESS = {"view": {"stroke": None}}
 
 
 class Chart:
-    """A Vega-Lite specification that marimo shows; `numbers` are the points that are drawn."""
+    """A Vega-Lite specification that marimo shows."""
 
     def __init__(self, spec):
         self.spec = spec
@@ -124,7 +124,7 @@ def network(mixing, values, *, told, marked, title="the network", size=280):
     at = [(_short(np.sin(one)), _short(np.cos(one))) for one in angle]
     edges = [{"x": at[i][0], "y": at[i][1], "x2": at[j][0], "y2": at[j][1]}
              for i, j in zip(*np.nonzero(np.triu(mixing, 1)), strict=True)]
-    agents = [{"x": x, "y": y, "agent": i, "value": _short(values[i]), "rim": marked.get(i, "#000000"),
+    agents = [{"x": x, "y": y, "agent": i, "value": _short(values[i]), "rim": marked.get(i, GREY),
                "width": 4 if i in marked else 0.5} for i, (x, y) in enumerate(at)]
     axes = {name: {"field": name, "type": "quantitative", "axis": None, "scale": {"domain": [-1.3, 1.3]}}
             for name in ("x", "y")}
@@ -177,7 +177,9 @@ def _looks(lines, dashes):
 
 
 def _axis(name, title, log, domain):
-    scale, written = ({"type": "log"}, {"format": "~g"}) if name in log else ({"zero": False}, {})
+    power = "datum.label && datum.value < 1e-3 ? format(datum.value, '~e') : datum.label"
+    short = {"format": "~g", "labelExpr": power}
+    scale, written = ({"type": "log"}, short) if name in log else ({"zero": False}, {})
     if domain is not None:
         scale["domain"] = [float(end) for end in domain]
     return {"field": name, "type": "quantitative", "title": title, "scale": scale,

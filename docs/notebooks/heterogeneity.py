@@ -8,7 +8,7 @@ app = marimo.App(width="medium", app_title="Heterogeneity and local steps")
 with app.setup:
     import marimo as mo
     import numpy as np
-    from charts import DASHED, DOTTED, SOLID, chart, line, outline, rule, square, together
+    from charts import DASHED, DOTTED, PURPLE, SOLID, chart, line, outline, rule, square, together
 
     import fedsim as fs
     import theory
@@ -85,8 +85,8 @@ def _(accuracy, curvature, distance, local_steps, shared_noise, step_size):
     alone = [fs.Gaussian(optimum, np.diag(1 / hessian))
              for hessian, optimum in zip(problem.hessians, problem.minimizers, strict=True)]
     ellipses = square(
-        *(outline("each client alone", one.ellipse(0.95, 50), GREY) for one in alone),
-        outline("posterior of all", target.ellipse(0.95, 50), "#000000", dash=DOTTED),
+        *(outline("each client alone", one.ellipse(0.95, 50), GREY, dash=DASHED) for one in alone),
+        outline("posterior of all", target.ellipse(0.95, 50), PURPLE, dash=DOTTED),
         outline("where the average ends", end.ellipse(0.95, 50), COLOURS[0]),
         line("how far its mean is", *np.transpose([target.mean, end.mean]), COLOURS[1], points=True),
         x="coordinate 0", y="coordinate 1", title="95% ellipses",

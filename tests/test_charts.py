@@ -1,0 +1,91 @@
+"""The charts of the lecture notebooks: what they leave out, and that they can be read on both backgrounds."""
+
+from __future__ import annotations
+
+import json
+
+import charts
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from test_notebooks import first_run, notebooks
+
+LIGHT, DARK = "#FFFFFF", "#333333"
+"""The backgrounds on which marimo draws charts."""
+
+
+def shown(picture):
+    kind, text = picture._mime_()
+    assert kind.startswith("application/vnd.vegalite")
+    return json.loads(text)
+
+
+@pytest.mark.parametrize(("log", "kept"), [("", 4), ("x", 3), ("y", 3), ("xy", 2)])
+def test_what_has_no_place_is_left_out(log, kept):
+    x, y = [0.0, 1.0, 2.0, 3.0, np.inf, 5.0], [1.0, 0.5, -1.0, 2.0, 1.0, np.nan]
+    picture = charts.chart(charts.line("it", x, y, "#0072B2"), x="x", y="y", log=log)
+    assert len(picture.rows) == kept
+    assert [row["x"] for row in picture.rows] == sorted(row["x"] for row in picture.rows)
+    shown(picture)
+
+
+def test_a_rule_is_at_one_place():
+    assert charts.rule("here", charts.GREY, x=2.0)["x"] == [2.0]
+    for places in ({}, {"x": 1.0, "y": 2.0}):
+        with pytest.raises(ValueError, match="a rule has one of them"):
+            charts.rule("here", charts.GREY, **places)
+
+
+def test_together_is_all_of_them():
+    one, two = (charts.chart(charts.line(label, [0, 1], [size, 2 * size], "#0072B2"), x="x", y="y")
+                for label, size in (("small", 1), ("large", 10)))
+    both = charts.together(one, two)
+    assert both.rows == one.rows + two.rows
+    assert [part["layer"][0]["encoding"]["color"]["scale"]["domain"] for part in shown(both)["concat"]] == [
+        ["small"], ["large"]]
+
+
+def test_a_square_has_one_scale():
+    wide = charts.square(charts.outline("it", [[0, 0], [4, 0], [4, 1], [0, 1]], "#0072B2"), x="x", y="y")
+    scales = [shown(wide)["layer"][0]["encoding"][name]["scale"]["domain"] for name in ("x", "y")]
+    assert np.ptp(scales[0]) == pytest.approx(np.ptp(scales[1])) and np.mean(scales[1]) == pytest.approx(0.5)
+    assert wide.spec["width"] == wide.spec["height"]
+
+
+def test_a_network_has_its_agents_and_edges():
+    ring = np.eye(4) / 2 + np.roll(np.eye(4), 1, axis=0) / 4 + np.roll(np.eye(4), -1, axis=0) / 4
+    picture = charts.network(ring, [1.0, 2.0, 3.0, 4.0], told="W2", marked={3: "#D55E00"})
+    edges, agents, names = (layer["data"]["values"] for layer in shown(picture)["layer"])
+    assert len(edges) == 4 and [one["agent"] for one in names] == [0, 1, 2, 3]
+    assert [one["value"] for one in agents] == [1.0, 2.0, 3.0, 4.0]
+    assert [one["rim"] for one in agents] == [charts.GREY] * 3 + ["#D55E00"]
+
+
+def contrast(one, other):
+    """By WCAG 2, from 1 to 21."""
+    linear = [[c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+              for colour in (one, other)]
+    light, dark = sorted((np.dot([0.2126, 0.7152, 0.0722], each) for each in linear), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@notebooks
+def test_every_colour_is_seen_on_both_backgrounds(name):
+    parts = shown(first_run(name)[0]["picture"])["concat"]
+    used = {colour for part in parts for layer in part["layer"]
+            for colour in layer["encoding"].get("color", {}).get("scale", {}).get("range", [])}
+    assert len(used) >= 3
+    assert not {colour for colour in used if min(contrast(colour, ground) for ground in (LIGHT, DARK)) < 2}
+    assert contrast("#000000", DARK) < 2
+
+
+@notebooks
+def test_curves_of_a_chart_differ_without_colour_too(name):
+    """By their dash; straight lines across the whole chart by that alone, and points by their label."""
+    for part in shown(first_run(name)[0]["picture"])["concat"]:
+        for layer in part["layer"]:
+            looks = layer["encoding"].get("strokeDash")
+            if layer["mark"]["type"] == "line" and looks:
+                dashes = dict(zip(looks["scale"]["domain"], map(tuple, looks["scale"]["range"]), strict=True))
+                labels = {row["label"] for row in layer["data"]["values"]}
+                assert len({dashes[label] for label in labels}) == len(labels), labels

@@ -8,7 +8,10 @@ import charts
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
-from test_notebooks import first_run, notebooks
+from test_notebooks import controls, first_run, notebooks
+
+import fedsim as fs
+import theory
 
 LIGHT, DARK = "#FFFFFF", "#333333"
 """The backgrounds on which marimo draws charts."""
@@ -89,3 +92,62 @@ def test_curves_of_a_chart_differ_without_colour_too(name):
                 dashes = dict(zip(looks["scale"]["domain"], map(tuple, looks["scale"]["range"]), strict=True))
                 labels = {row["label"] for row in layer["data"]["values"]}
                 assert len({dashes[label] for label in labels}) == len(labels), labels
+
+
+def ends_by_hand(name):
+    """Where each curve of a notebook's chart of laws ends, by its problem and its sliders' first positions."""
+    defined, at = first_run(name)[0], {key: one.value for key, one in controls(name).items()}
+    problem = defined["problem"]
+
+    def end(algorithm, n_rounds):
+        return theory.exact_law(problem, algorithm, n_rounds).w2()[-1]
+
+    if name == "heterogeneity":
+        return {label: end(fs.FALD(at["step_size"], k, shared_noise=at["shared_noise"]), 300)
+                for label, k in ((f"K = {at['local_steps']}", at["local_steps"]), ("every step (K = 1)", 1))}
+    if name == "leapfrog":
+        return {f"K = {k}": end(fs.FAHMC(at["step_size"], k, at["local_steps"]), 200)
+                for k in (at["leapfrog_steps"], 1)}
+    if name == "staleness":
+        return {label: end(fs.StaleSGLD(at["step_size"], staleness=tau), 600)
+                for label, tau in ((f"staleness {at['staleness']}", at["staleness"]), ("fresh gradients", 0))}
+    if name == "gossip":
+        law = theory.exact_law(problem, fs.DESGLD(at["step_size"], fs.network.ring(at["n_agents"])), 400)
+        agents = [one.w2()[-1] for one in law.clients]
+        worst, best = int(np.argmax(agents)), int(np.argmin(agents))
+        return {"average of all agents": law.w2()[-1], f"worst agent ({worst})": agents[worst],
+                f"best agent ({best})": agents[best]}
+    algorithm, n_rounds = fs.FALD(at["step_size"], at["local_steps"]), at["n_rounds"]
+    constants = theory.constants(problem, algorithm)
+    promises = {"the theorem": theory.fa_ld.w2_bound, "its argument, step by step": theory.fa_ld.w2_recursion}
+    return {"exact law": end(algorithm, n_rounds),
+            **{label: bound(constants, algorithm, n_rounds=n_rounds).value[-1]
+               for label, bound in promises.items()}}
+
+
+@notebooks
+def test_curves_are_what_their_labels_say(name):
+    expected = ends_by_hand(name)
+    part = next(part for part in shown(first_run(name)[0]["picture"])["concat"]
+                if "round" in part["title"] or "update by" in part["title"] or "promise" in part["title"])
+    curves, = (layer for layer in part["layer"] if layer["mark"]["type"] == "line")
+    drawn = {}
+    for row in curves["data"]["values"]:
+        assert row["x"] >= drawn.get(row["label"], row)["x"]
+        drawn[row["label"]] = row
+    assert {label: row["y"] for label, row in drawn.items()} == pytest.approx(expected, rel=1e-5)
+    assert len(set(expected.values())) == len(expected)
+    scales = {key: curves["encoding"][key]["scale"].get("type") for key in ("x", "y")}
+    assert scales == {"x": None, "y": "log"}
+    assert curves["encoding"]["y"]["title"] == "W2 to the posterior"
+
+
+@notebooks
+def test_legends_have_the_looks_that_were_asked_for(name):
+    """A label has one colour and one dash, and each label that is drawn is in the legend."""
+    for part in shown(first_run(name)[0]["picture"])["concat"]:
+        for layer in part["layer"]:
+            labels = {row["label"] for row in layer["data"]["values"] if "label" in row}
+            for key in labels and set(layer["encoding"]) & {"color", "strokeDash"}:
+                scale = layer["encoding"][key]["scale"]
+                assert labels <= set(scale["domain"]) and len(scale["domain"]) == len(scale["range"])

@@ -1,9 +1,15 @@
 """Simulated FA-HMC that averages every T leapfrog steps, against exact laws and the slow twin."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from naive_stepwise import Twin
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 from scipy import stats
+from scipy.special import softmax
 
 import fedsim as fs
 import theory
@@ -98,6 +104,41 @@ def test_minibatch_gradients_have_the_right_mean_and_variance(alarm, replace):
         alarm.assert_normal(gap / np.sqrt(variance / n), "mean of minibatch gradients")
         excess = stats.kurtosis(drawn, axis=0)
         alarm.assert_normal((drawn.var(axis=0) / variance - 1.0) / np.sqrt((2.0 + excess) / n), "variance")
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_compiled_gradients_have_numpys_value(replace):
+    """On the same rows; of steep scores too, of which all but one class is nearly nothing."""
+    problem, size = a_softmax(4, replace), 4
+    for client, count, scale in ((0, 6, 1.0), (1, 10, 30.0), (2, 14, 300.0)):
+        x = scale * np.random.default_rng(3).standard_normal((5, 12))
+        own, rng = np.flatnonzero(problem.clients == client), np.random.default_rng(4)
+        drawn = own[rng.integers(count, size=(5, size)) if replace else
+                    rng.random((5, count)).argsort(axis=1)[:, :size]]
+        some, theta = problem.features[drawn] / 16, x.reshape(5, 3, 4)
+        gap = softmax(some @ theta.swapaxes(1, 2), axis=2) - np.eye(3)[problem.labels[drawn]]
+        fit = count / size * (gap.swapaxes(1, 2) @ some).reshape(5, 12)
+        expected = (fit + x / (0.5 * 3)) / problem.weights[client]
+        found = stepwise_sampler.evaluations(problem)(client, x, np.random.default_rng(4))
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+
+
+OTHERS = {"an older BLAS": {"OPENBLAS_CORETYPE": "Haswell"}, "plain NumPy loops": {"NPY_DISABLE_CPU_FEATURES":
+          " ".join(name for name in __cpu_dispatch__ if __cpu_features__.get(name))}}
+CHAOTIC = """
+import hashlib
+from reproduce.fa_hmc.stepwise_sampler import StepwiseFAHMC
+from test_stepwise_sampler import a_softmax
+path = StepwiseFAHMC(0.5, 4, 3).sample_path(a_softmax(4, True), 200, 1, n_chains=2)
+print(hashlib.sha256(path.tobytes()).hexdigest(), abs(path).max())
+"""
+
+
+def test_long_steps_have_the_same_bits_on_other_processors():
+    told = [subprocess.run([sys.executable, "-c", CHAOTIC], env=os.environ | {
+        "PYTHONPATH": os.pathsep.join(sys.path)} | other, capture_output=True, text=True, check=True).stdout
+        for other in ({}, *OTHERS.values())]
+    assert len(set(told)) == 1
 
 
 def test_a_whole_batch_is_the_exact_gradient():

@@ -1,6 +1,8 @@
 """Simulated FA-HMC whose positions are averaged every T leapfrog steps, as section 5 has it, in NumPy.
 
 Where K divides T it is `fs.FAHMC` with T/K local steps, which is compiled; `stepwise.py` has the exact law.
+Long steps amplify the last bits, so that gradients of minibatches are compiled: NumPy's exponentials and
+products of matrices differ between processors.
 """
 
 from __future__ import annotations
@@ -10,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 
 import fedsim as fs
+from fedsim.vector.compile import compiled
+from fedsim.vector.math import exp
 
 BEYOND = 1e75
 Gradient = Callable[[int, np.ndarray, np.random.Generator], np.ndarray]
@@ -76,7 +79,7 @@ class StepwiseFAHMC:
             if (step + 1) % self.leapfrog_steps:  # else the momenta are not used any more
                 p -= 0.5 * eta * (before + np.array([gradient(c, x[c], rng) for c in clients]))
             if left == 0:
-                x[:] = np.tensordot(weights, x, 1)
+                x[:] = sum(weight * own for weight, own in zip(weights, x, strict=True))
                 if n % every == 0:
                     kept[n // every - 1] = x[0]
         return kept.swapaxes(0, 1)
@@ -94,11 +97,35 @@ def evaluations(problem: Any) -> Gradient:
     return gradient
 
 
+@compiled
+def _add_fits(features, labels, drawn, theta, scores, fit):
+    """Add to fit (.., C, p) the sums over drawn rows of (softmax(theta X_r) - e_y) X_r', theta (.., p, C)."""
+    n_features, n_classes = theta.shape[1:]
+    for chain in range(drawn.shape[0]):
+        for row in drawn[chain]:
+            for c in range(n_classes):
+                scores[c] = 0.0
+            for j in range(n_features):
+                value = features[row, j]
+                for c in range(n_classes):
+                    scores[c] += value * theta[chain, j, c]
+            greatest, total = scores[0], 0.0
+            for c in range(1, n_classes):
+                greatest = max(greatest, scores[c])
+            for c in range(n_classes):
+                scores[c] = exp(scores[c] - greatest)
+                total += scores[c]
+            for c in range(n_classes):
+                gap = scores[c] / total - (1.0 if labels[row] == c else 0.0)
+                for j in range(n_features):
+                    fit[chain, c, j] += gap * features[row, j]
+
+
 def _of_minibatches(problem: Any) -> Gradient:
     """Every chain has rows of its own."""
     rows = [np.flatnonzero(problem.clients == c) for c in range(problem.n_clients)]
     features = [problem.feature_scale * problem.features[own].astype(float) for own in rows]
-    labels, classes = [problem.labels[own] for own in rows], np.eye(problem.n_classes)
+    labels, scores = [problem.labels[own] for own in rows], np.empty(problem.n_classes)
     size: int = problem.batch_size
     pull = 1.0 / (problem.prior_variance * problem.n_clients)
 
@@ -106,8 +133,8 @@ def _of_minibatches(problem: Any) -> Gradient:
         count = len(rows[client])
         drawn = (rng.integers(count, size=(len(x), size)) if problem.replace else
                  rng.random((len(x), count)).argsort(axis=1)[:, :size])
-        some, theta = features[client][drawn], x.reshape(len(x), problem.n_classes, -1)
-        gap = softmax(some @ theta.swapaxes(1, 2), axis=2) - classes[labels[client][drawn]]
-        fit = (gap.swapaxes(1, 2) @ some).reshape(x.shape)
-        return (count / size * fit + pull * x) / problem.weights[client]
+        theta = x.reshape(len(x), problem.n_classes, -1)
+        fit = np.zeros_like(theta)
+        _add_fits(features[client], labels[client], drawn, theta.swapaxes(1, 2).copy(), scores, fit)
+        return (count / size * fit.reshape(x.shape) + pull * x) / problem.weights[client]
     return gradient

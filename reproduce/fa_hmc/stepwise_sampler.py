@@ -1,8 +1,8 @@
 """Simulated FA-HMC whose positions are averaged every T leapfrog steps, as section 5 has it, in NumPy.
 
 Where K divides T it is `fs.FAHMC` with T/K local steps, which is compiled; `stepwise.py` has the exact law.
-Long steps amplify the last bits, so that gradients of minibatches are compiled: NumPy's exponentials and
-products of matrices differ between processors.
+Long steps amplify the last bits, so that gradients of softmax regression are compiled: NumPy's exponentials
+and products of matrices differ between processors.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class StepwiseFAHMC:
 
 def evaluations(problem: Any) -> Gradient:
     """Evaluations of gradients with a problem's minibatches or noise: of softmax regression, or by points."""
-    if problem.has_minibatches:
-        return _of_minibatches(problem)
     noise = problem.gradient_noise or 0.0
+    if isinstance(problem, fs.SoftmaxRegression) and not noise:
+        return _of_softmax(problem)
 
     def gradient(client: int, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         exact: np.ndarray = problem.gradient(client, x)
@@ -121,20 +121,24 @@ def _add_fits(features, labels, drawn, theta, scores, fit):
                     fit[chain, c, j] += gap * features[row, j]
 
 
-def _of_minibatches(problem: Any) -> Gradient:
-    """Every chain has rows of its own."""
+def _of_softmax(problem: Any) -> Gradient:
+    """Every chain has rows of its own, where a problem has minibatches."""
     rows = [np.flatnonzero(problem.clients == c) for c in range(problem.n_clients)]
     features = [problem.feature_scale * problem.features[own].astype(float) for own in rows]
     labels, scores = [problem.labels[own] for own in rows], np.empty(problem.n_classes)
-    size: int = problem.batch_size
+    size = problem.batch_size
     pull = 1.0 / (problem.prior_variance * problem.n_clients)
 
     def gradient(client: int, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         count = len(rows[client])
-        drawn = (rng.integers(count, size=(len(x), size)) if problem.replace else
-                 rng.random((len(x), count)).argsort(axis=1)[:, :size])
+        if size is None:
+            drawn = np.tile(np.arange(count), (len(x), 1))
+        elif problem.replace:
+            drawn = rng.integers(count, size=(len(x), size))
+        else:
+            drawn = rng.random((len(x), count)).argsort(axis=1)[:, :size]
         theta = x.reshape(len(x), problem.n_classes, -1)
         fit = np.zeros_like(theta)
         _add_fits(features[client], labels[client], drawn, theta.swapaxes(1, 2).copy(), scores, fit)
-        return (count / size * fit.reshape(x.shape) + pull * x) / problem.weights[client]
+        return (count / drawn.shape[1] * fit.reshape(x.shape) + pull * x) / problem.weights[client]
     return gradient

@@ -1,5 +1,6 @@
 """Simulated FA-HMC that averages every T leapfrog steps, against exact laws and the slow twin."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -150,3 +151,20 @@ def test_a_whole_batch_is_the_exact_gradient():
                                        prior_variance=0.5, **batch)
         np.testing.assert_allclose(stepwise_sampler.evaluations(problem)(1, x, rng), problem.gradient(1, x),
                                    rtol=1e-12)
+
+
+def test_noise_comes_on_top_of_minibatches(alarm):
+    quiet = a_softmax(4, True)
+    noisy, x = dataclasses.replace(quiet, gradient_noise=3.0), np.zeros((20_000, 12))
+    one, other = (stepwise_sampler.evaluations(problem)(1, x, np.random.default_rng(5))
+                  for problem in (quiet, noisy))
+    assert np.unique(one, axis=0).shape[0] > 100
+    alarm.assert_normal((other - one).mean() / (3.0 / np.sqrt(x.size)), "noise beside minibatches, mean")
+    excess = (other - one).var() / 9.0 - 1.0
+    alarm.assert_normal(excess / np.sqrt(2.0 / x.size), "noise beside minibatches, variance")
+
+
+def test_minibatches_of_other_problems_are_refused():
+    problem = fs.LogisticRegression(np.eye(4), [0, 1, 0, 1], [0, 0, 1, 1], prior_variance=1.0, batch_size=1)
+    with pytest.raises(ValueError, match=r"problem=.* must be a softmax regression"):
+        StepwiseFAHMC(0.1, 4, 3).sample_path(problem, 2, 1)

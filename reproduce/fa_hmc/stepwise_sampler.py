@@ -86,14 +86,21 @@ class StepwiseFAHMC:
 
 
 def evaluations(problem: Any) -> Gradient:
-    """Evaluations of gradients with a problem's minibatches or noise: of softmax regression, or by points."""
-    noise = problem.gradient_noise or 0.0
-    if isinstance(problem, fs.SoftmaxRegression) and not noise:
-        return _of_softmax(problem)
+    """Evaluations of gradients with a problem's minibatches and noise: of softmax regression, or by points.
+
+    Raises
+    ------
+    ValueError
+        For minibatches of another problem.
+    """
+    softmax, noise = isinstance(problem, fs.SoftmaxRegression), problem.gradient_noise or 0.0
+    if problem.has_minibatches and not softmax:
+        raise ValueError(f"problem={problem!r} must be a softmax regression to have minibatches here")
+    without: Gradient = _of_softmax(problem) if softmax else lambda client, x, _: problem.gradient(client, x)
 
     def gradient(client: int, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        exact: np.ndarray = problem.gradient(client, x)
-        return exact + noise * rng.standard_normal(x.shape) if noise else exact
+        value = without(client, x, rng)
+        return value + noise * rng.standard_normal(x.shape) if noise else value
     return gradient
 
 

@@ -1,6 +1,6 @@
 """The picture of docs/own_problems.md: three problems of one's own, run and compared with what is known.
 
-    python docs/own_problems.py           runs the page's code and draws own_problems.png
+    python docs/own_problems.py           runs the page's code and draws own_problems.svg
 
 The code stands in the page alone; here it is read from there.
 """
@@ -35,7 +35,7 @@ def draw(names: dict[str, Any], path: Path) -> None:
     import matplotlib.pyplot as plt
     import numpy as np
 
-    plt.rcParams.update({"font.size": 10})
+    plt.rcParams.update({"font.size": 10, "svg.hashsalt": "fedsim"})
     figure, panels = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
     for panel, name, title in ((panels[0], "student", "Student-t clients"),
                                (panels[1], "wells", "Double well")):
@@ -54,9 +54,9 @@ def draw(names: dict[str, Any], path: Path) -> None:
     panel.set(title="Eight schools", xlabel="log of the spread between schools", ylabel="density")
     for panel in panels:
         panel.legend(loc="lower center", bbox_to_anchor=(0.5, 1.1), frameon=False)
-    figure.savefig(path, dpi=100)
+    figure.savefig(path, metadata={"Date": None, "Creator": None})
     plt.close(figure)
 
 
 if __name__ == "__main__":
-    draw(run_page(), PAGE.with_suffix(".png"))
+    draw(run_page(), PAGE.with_suffix(".svg"))

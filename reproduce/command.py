@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
                            "Python literal; may be repeated; results are marked and go to figures/custom/ "
                            "unless --out says otherwise, and no claim of a paper is judged on them")
     line.add_argument("--format", default="png", metavar="KINDS", dest="formats",
-                      help="formats of the picture besides png, as svg,pdf")
+                      help="formats of the picture besides svg and png: pdf")
     line.add_argument("--style", metavar="NAME", help="a matplotlib style, by its file or name, on top of "
                       "the house style; pictures go to figures/custom/ unless --out says otherwise")
     line.add_argument("--json", action="store_true", help="print what --list, --check or a run says as JSON")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,8 +13,10 @@ from typing import Any
 
 import matplotlib
 import matplotlib.style
+import numpy as np
 
 from fedsim.hints import choice
+from fedsim.settings.validation import Array
 
 from . import plot
 from .figure import BadInput, Figure, Tables
@@ -26,9 +29,10 @@ FORMATS: Mapping[str, Mapping[str, Any]] = {
 SALT = "fedsim"
 """Of the names inside an SVG, which are random without it."""
 SHOWN = ("png", "svg")
-"""Formats that are always made: the gallery shows them."""
-THUMB = 320
-"""Width of the small picture of the gallery's index, in pixels."""
+"""Formats that are always made, in this order: the layout settles while the first is drawn. Pages show the
+SVG, which is text and stored; the PNG is for slides."""
+MOVED = 0.01
+"""Points by which numbers of two drawings that look alike may differ: processors round otherwise."""
 
 
 def formats_of(text: str) -> list[str]:
@@ -103,9 +107,23 @@ def pictures(figure: Figure, tables: Tables, result: Mapping[str, Any], formats:
             room = max(30, int(9 * drawing.get_size_inches()[0]))  # letters in a line of bold type
             name = "\n".join([name, *textwrap.wrap(result["changed"]["said"], room)])
         plot.sign(drawing, name, verdict_line(result))
-        small = THUMB / float(drawing.get_size_inches()[0])
-        for ending, kind, dpi in [*((kind, kind, "figure") for kind in formats), ("thumb.png", "png", small)]:
+        for kind in formats:
             file = io.BytesIO()
-            drawing.savefig(file, format=kind, dpi=dpi, metadata=dict(FORMATS[kind]))
-            made[f"{figure.id}.{ending}"] = file.getvalue()
+            drawing.savefig(file, format=kind, metadata=dict(FORMATS[kind]))
+            made[f"{figure.id}.{kind}"] = file.getvalue()
     return made
+
+
+def look_alike(one: str, other: str) -> bool:
+    """Whether two SVG differ in numbers alone, and by at most `MOVED`."""
+    (words, numbers), (words_of_other, numbers_of_other) = _parts(one), _parts(other)
+    return words == words_of_other and bool((np.abs(numbers - numbers_of_other) <= MOVED).all())
+
+
+def _parts(svg: str) -> tuple[list[str], Array]:
+    """An SVG's words and numbers. Names that are hashes of what they name count by their order."""
+    names: dict[str, str] = {}
+    plain = re.sub(r"(?<=[#\"][a-z])[0-9a-f]{10}(?=[\")])", lambda found: names.setdefault(
+        found[0], f"name{len(names)}"), svg)
+    pieces = re.split(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)", plain)
+    return pieces[::2], np.array(pieces[1::2], dtype=float)

@@ -53,7 +53,7 @@ def figure_table(folder: Path = store.FOLDER) -> str:
     """Paper figure -> command -> verdicts on the paper's claims and on our findings."""
     rows = []
     for record in records(folder):
-        picture = f"[{record['title']}](../figures/{record['id']}.png)"
+        picture = f"[{record['title']}](../figures/{record['id']}.svg)"
         verdicts = [counted([item["verdict"] for item in record[kind]]) for kind in ("claims", "findings")]
         rows.append([record["paper"], picture, f"`{record['command']}`", *verdicts])
     if not rows:
@@ -67,7 +67,7 @@ def headline_table(folder: Path = store.FOLDER) -> str:
     for record in records(folder):
         paper = headlines.paper_of(record["id"])
         number = re.sub(BEFORE_NUMBER, "", record["paper"])
-        rows[paper].append([number, f"[{record['title']}](figures/{record['id']}.png)", f"`{record['id']}`",
+        rows[paper].append([number, f"[{record['title']}](figures/{record['id']}.svg)", f"`{record['id']}`",
                             headlines.headline(record)])
     return markdown(["figure", "shows", "id", "claims of the paper"], [
         line for paper, lines in rows.items() if lines for line in [[f"**{paper}**", "", "", ""], *lines]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import time
@@ -11,14 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from matplotlib import image
-
 from . import store
 from .changes import Changes, judged, options
 from .discovery import figures
 from .figure import NOT_TESTABLE, Figure, Tables, clear_note
-from .picture import SHOWN, pictures, verdict_line as verdict_line
+from .picture import SHOWN, look_alike, pictures, verdict_line as verdict_line
 from .verdicts import OPEN
 
 
@@ -63,7 +59,7 @@ def publish(figure: Figure, tables: Tables, scale: str, folder: Path, with_csv: 
     written = store.from_csv(text)  # so that --draw sees exactly what was drawn and judged here
     result = record(figure, written, scale, files_read, wish.changes)
     files: dict[str, str | bytes] = {f"{figure.id}.csv": text} if with_csv else {}
-    made = kept_pictures(pictures(figure, written, result, wish.formats, wish.style), f"{figure.id}.png",
+    made = kept_pictures(pictures(figure, written, result, wish.formats, wish.style), f"{figure.id}.svg",
                          folder)
     store.publish(folder, {**files, f"{figure.id}.json": store.to_json(result), **made})
     return result
@@ -87,12 +83,11 @@ def kept(figure: Figure, text: str, folder: Path) -> str:
     return old if same and not store.differences(stored, fresh, figure.loose) else text
 
 
-def kept_pictures(made: Mapping[str, bytes], png: str, folder: Path) -> dict[str, str | bytes]:
-    """The stored pictures if no pixel of the PNG differs by more than one level of 255, else the new ones."""
-    if not (folder / png).exists():
+def kept_pictures(made: Mapping[str, bytes], svg: str, folder: Path) -> dict[str, str | bytes]:
+    """The stored pictures if the stored SVG looks like the new one, else the new ones."""
+    if not (folder / svg).exists():
         return {**made}
-    one, other = image.imread(io.BytesIO(made[png])), image.imread(folder / png)
-    same = one.shape == other.shape and bool((np.abs(one - other) < 1.5 / 255.0).all())
+    same = look_alike(made[svg].decode(), (folder / svg).read_text(encoding="utf-8"))
     return {name: (folder / name).read_bytes() if same and (folder / name).exists() else new
             for name, new in made.items()}
 

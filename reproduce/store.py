@@ -1,4 +1,4 @@
-"""Where a figure's results live: one CSV, one claims JSON and one PNG a figure, written atomically.
+"""Where a figure's results live: one CSV, one claims JSON and one SVG a figure, written atomically.
 
 The CSV holds all tables of a figure, one after the other, with the table's name in the first column.
 A column that a table does not have is left blank; a missing value within a column is written nan.

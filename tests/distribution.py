@@ -14,6 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
+PIXELS = (".png", ".jpg", ".gif", ".webp", ".pdf")
+"""Of pictures that are made and never stored: each drawing of one would add all of it to the history."""
+
 
 def added(name: str) -> bool:
     """Is it a file that building writes?"""
@@ -27,8 +30,8 @@ def tracked() -> list[str]:
                                 check=True).stdout
     else:
         found = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
-        listed = "\n".join(path.as_posix() for path in found
-                           if not {"__pycache__", ".pytest_cache", ".hypothesis", "build"} & set(path.parts))
+        listed = "\n".join(path.as_posix() for path in found if path.suffix not in PIXELS
+                           and not {"__pycache__", ".pytest_cache", ".hypothesis", "build"} & set(path.parts))
     return [name for name in listed.splitlines() if not added(name)]
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode
 
@@ -123,6 +124,18 @@ def test_every_thumbnail_loads(visit):
     page.wait_for_function("() => [...document.images].every((image) => image.complete)")
     assert page.evaluate("() => document.images.length") == len(RECORDS)
     assert not page.evaluate(AUDIT)["empty"]
+
+
+def test_a_figure_leads_to_its_neighbours(visit):
+    """All of them are passed by going on to the next, and each but the first leads back."""
+    names = visit("index.html").evaluate(SHOWN)
+    page = visit(f"{names[0]}.html")
+    assert page.locator("[rel=prev]").count() == 0
+    for before, name in pairwise(names):
+        page.click("[rel=next]")
+        page.wait_for_url(f"**/{name}.html")
+        assert page.locator("[rel=prev]").get_attribute("href") == f"{before}.html"
+    assert page.locator("[rel=next]").count() == 0 and len(names) == len(RECORDS)
 
 
 @pytest.mark.parametrize("name", [FIGURE, "stale_fig5"])

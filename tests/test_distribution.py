@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from distribution import PROJECT, ROOT, added, outside, source_distribution, tracked, wheel
+from distribution import PIXELS, PROJECT, ROOT, added, outside, source_distribution, tracked, wheel
 
 import fedsim as fs
 
@@ -31,6 +31,12 @@ def test_the_source_distribution_is_what_is_tracked(source):
     found = {name for name in names(source) if not added(name)}
     assert found == set(tracked())
     assert {"tests/conftest.py", "constraints.txt", ".ci/run", "figures/scoreboard.csv"} <= found
+
+
+def test_no_pixels_are_stored():
+    """Pictures are stored as SVG: pixels would add 7 MB to the history each time that all are drawn."""
+    assert not [name for name in tracked() if name.endswith(PIXELS)]
+    assert any(name.endswith(".svg") for name in tracked())
 
 
 def test_the_wheel_has_the_two_packages_and_their_types(installed):

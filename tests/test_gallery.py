@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,12 +13,13 @@ import pytest
 import theory
 from reproduce import explorables, gallery, headlines, store
 from reproduce.discovery import figures
-from reproduce.gallery import uses
+from reproduce.gallery import content, uses
 from reproduce.gallery.content import size_of
 from reproduce.verdicts import NOT_TESTABLE, OPEN
 
 PAGES = gallery.pages(store.FOLDER, "quick")
 HTML = {name: text for name, text in PAGES.items() if name.endswith(".html") and name[:8] != "explore_"}
+ORDER = [json.loads(line.rstrip(",")) for line in PAGES["order.js"].splitlines() if line[:2] == '["']
 RECORDS = {name: store.load_record(store.FOLDER, name) for name in figures()}
 
 
@@ -92,7 +94,7 @@ def test_the_page_of_a_figure_says_all_that_is_stored(name):
     assert text.count("The authors' answer: ") == len(record["claims"])
     (picture,) = page.pictures
     assert picture["src"] == f"{name}.svg" and (int(picture["width"]), int(picture["height"])) == size_of(
-        store.FOLDER / f"{name}.png")
+        store.FOLDER / f"{name}.svg")
     assert int(picture["width"]) <= 1200  # nine points are nine points
     assert picture["alt"].startswith(record["shows"]) and len(picture["alt"]) < len(record["shows"]) + 810
     decided = [item["why"] for item in record["claims"] + record["findings"]
@@ -100,7 +102,7 @@ def test_the_page_of_a_figure_says_all_that_is_stored(name):
     assert picture["alt"] != record["shows"] or all(len(why) > 400 for why in decided)
     assert all(f"<code>{item['name']}</code>" in text for item in record["parameters"])
     assert record["command"] in text
-    assert all(f"{name}.{ending}" in page.links for ending in ("png", "csv", "json"))
+    assert all(f"{name}.{ending}" in page.links for ending in ("svg", "csv", "json"))
 
 
 def test_the_index_has_a_card_for_every_figure():
@@ -114,7 +116,22 @@ def test_the_index_has_a_card_for_every_figure():
                  and card["data-outcome"] == headlines.word(verdicts, findings, len(record["unjudged"]))
                  and card["data-verdict"] == "|".join(dict.fromkeys(verdicts + findings))]
         assert cards and f"{name}.html" in page.links
-    assert all(picture["src"].endswith(".thumb.png") for picture in page.pictures)
+    assert [picture["src"] for picture in page.pictures] == [f"{name}.svg" for name, _ in ORDER]
+
+
+def test_a_new_figure_changes_no_other_figures_page(tmp_path):
+    """Neighbours are named by order.js alone."""
+    assert {name for name, _ in ORDER} == set(RECORDS)
+    left_out = ORDER[7][0]
+    for name in RECORDS.keys() - {left_out}:
+        for ending in ("json", "svg"):
+            (tmp_path / f"{name}.{ending}").symlink_to(store.FOLDER / f"{name}.{ending}")
+    without = gallery.pages(tmp_path, "quick")
+    here = f'href="{os.path.relpath(content.ROOT, store.FOLDER)}/'
+    for name in RECORDS.keys() - {left_out}:
+        theirs = HTML[f"{name}.html"]
+        assert re.sub(f'<a {here}[^>]*>(.*?)</a>', r"\1", theirs) == without[f"{name}.html"], name
+    assert json.dumps(left_out) in PAGES["order.js"] and json.dumps(left_out) not in without["order.js"]
 
 
 @pytest.mark.parametrize(("verdicts", "findings", "words"), [
@@ -187,7 +204,7 @@ def test_errata_remarks_and_worst_cases_are_all_there():
 
 
 def test_a_folder_elsewhere_has_no_links_to_sources(tmp_path):
-    for name in ("csv", "json", "png", "svg", "thumb.png"):
+    for name in ("csv", "json", "svg"):
         (tmp_path / f"de_fig1.{name}").write_bytes((store.FOLDER / f"de_fig1.{name}").read_bytes())
     gallery.write(tmp_path, "quick")
     text = (tmp_path / "de_fig1.html").read_text(encoding="utf-8")

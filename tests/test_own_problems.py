@@ -40,7 +40,7 @@ def test_what_is_refused_is(page):
 
 
 def test_the_picture_is_drawn(page, tmp_path):
-    own_problems.draw(page, tmp_path / "drawn.png")
-    assert (tmp_path / "drawn.png").stat().st_size > 20_000
-    assert (DOCS / "own_problems.png").exists()
+    own_problems.draw(page, tmp_path / "drawn.svg")
+    assert (tmp_path / "drawn.svg").stat().st_size > 20_000
+    assert (DOCS / "own_problems.svg").exists()
     assert np.isfinite(page["school_run"].final).all()

@@ -86,7 +86,7 @@ def test_a_table_is_filled_from_the_stored_claims(tmp_path):
     (tmp_path / "other.json").write_text("{}")
     table = readme.figure_table(tmp_path)
     assert table.splitlines()[2:] == [
-        "| P 1 | [t\\|u](../figures/a.png) | `do a` | 3 PASS, 1 FAIL | 1 OPEN |"]
+        "| P 1 | [t\\|u](../figures/a.svg) | `do a` | 3 PASS, 1 FAIL | 1 OPEN |"]
     words = readme.verdict_table(tmp_path)
     assert "The papers' claims: 2 PASS, 1 FAIL; 2 more" in words and "Findings of ours: 1 OPEN." in words
     (tmp_path / "b.csv").write_text("who,ms\nx,1\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import struct
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -30,16 +30,18 @@ CLASSES = {"PASS": "pass", "FAIL": "fail", "MISPRINT": "mend", "HOLDS": "pass", 
 """How a verdict is coloured, besides its word; others are grey."""
 LONG = 400
 """Letters of a reason that a picture's text can do without."""
-PER_INCH = 96.0 / 140.0
-"""Pixels of a page for a pixel of a PNG: pictures are shown at the size that they are drawn for."""
+PER_POINT = 96.0 / 72.0
+"""Pixels of a page for a point of an SVG: pictures are shown at the size that they are drawn for."""
 Context = dict[str, Any]
 
 
 def size_of(path: Path) -> tuple[int, int]:
-    """Width and height at which a PNG is shown, from its header."""
-    with path.open("rb") as file:
-        width, height = struct.unpack(">II", file.read(24)[16:])
-    return round(width * PER_INCH), round(height * PER_INCH)
+    """Width and height at which an SVG is shown, from its header."""
+    with path.open(encoding="utf-8") as file:
+        found = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt"', file.read(2000))
+    if found is None:
+        raise ValueError(f"{path.name} has no width and height in points; it must be one of `make figures`")
+    return round(float(found[1]) * PER_POINT), round(float(found[2]) * PER_POINT)
 
 
 def entry_of(folder: Path, record: Mapping[str, Any]) -> Context:
@@ -51,17 +53,14 @@ def entry_of(folder: Path, record: Mapping[str, Any]) -> Context:
     errata = (*about_figures(figure.reproduces), *(
         one for id in theorems for one in (*theory.errata(theorem=id), *theory.remarks(theorem=id))))
     verdicts = [item["verdict"] for kind in ("claims", "findings") for item in record[kind]]
-    png, svg = folder / f"{id}.png", folder / f"{id}.svg"
-    thumb = folder / f"{id}.thumb.png"
+    svg = folder / f"{id}.svg"
     source = f"{home.replace('.', '/')}.py" if home else ""
     return {**record, "group": headlines.paper_of(id), "source": source, "up": _up(folder),
             "theorems": theorems, "algorithms": algorithms,
             "wants": figure.data if "--data" not in record["command"] else (),
             "word": headlines.word_of(record), "sentence": headlines.sentence(record),
             "verdicts": list(dict.fromkeys(verdicts)),
-            "size": size_of(png) if png.exists() else None,
-            "picture": svg.name if svg.exists() else png.name, "seen": seen(record),
-            "thumb": thumb.name if thumb.exists() else png.name,
+            "size": size_of(svg) if svg.exists() else None, "seen": seen(record),
             "errata": list({one.id: one for one in errata}.values())}
 
 
@@ -129,9 +128,13 @@ def pages(folder: Path, scale: str) -> dict[str, str]:
     made = {f"{name}.html": environment().get_template(f"{name}.html.j2").render(shared, page=name)
             for name in ("index", "scoreboard", "errata", "worst_cases", "missing")}
     one_figure = environment().get_template("figure.html.j2")
-    for place, one in enumerate(entries):
-        near = {"before": entries[place - 1] if place else None,
-                  "after": entries[place + 1] if place + 1 < len(entries) else None}
-        made[f"{one['id']}.html"] = one_figure.render(shared, page=one["id"], r=one, **near)
+    for one in entries:
+        made[f"{one['id']}.html"] = one_figure.render(shared, page=one["id"], r=one)
     beside = {name: (HERE / name).read_text(encoding="utf-8") for name in ("gallery.css", "gallery.js")}
-    return made | explorables.pages() | beside
+    return made | explorables.pages() | beside | {"order.js": order(entries)}
+
+
+def order(entries: Sequence[Context]) -> str:
+    """The figures in order, for the links to neighbours: so that no page has to name another figure."""
+    rows = [json.dumps([one["id"], one["paper"]]) for one in entries]
+    return "\n".join(['"use strict";', "const FIGURES = [", *(f"{row}," for row in rows), "];", ""])

@@ -1,5 +1,6 @@
 "use strict";
-// Filters of the index, with their state in the address; sorting of tables. Everything works offline.
+// Filters of the index, with their state in the address; sorting of tables; the way to the figures before and
+// after. Everything works offline.
 const form = document.getElementById("filters");
 if (form) {
   const cards = [...document.querySelectorAll(".card")];
@@ -56,3 +57,14 @@ for (const table of document.querySelectorAll("table.sortable")) {
     table.tBodies[0].append(...rows);
   }));
 }
+const beside = document.querySelector("[data-figure]");
+if (beside) document.addEventListener("DOMContentLoaded", () => {  // order.js has been read by then
+  const place = FIGURES.findIndex(([id]) => id === beside.dataset.figure);
+  const link = (figure, rel, words) => {
+    const made = document.createElement(figure ? "a" : "span");
+    if (figure) Object.assign(made, { href: figure[0] + ".html", rel, textContent: words(figure[1]) });
+    beside.append(made);
+  };
+  link(FIGURES[place - 1], "prev", paper => "\u2190 " + paper);
+  link(FIGURES[place + 1], "next", paper => paper + " \u2192");
+});

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 
-from reproduce import command, figure, gallery, listing, plot, run, store
+from reproduce import command, figure, gallery, listing, picture, plot, run, store
 from reproduce.discovery import figures
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter, Unjudged
 from reproduce.verdicts import DOES_NOT_HOLD
@@ -325,7 +325,7 @@ SVG = ('<path id="m0123456789" d="M 1.5 {}" style="fill: {}"/><use xlink:href="#
 
 
 @pytest.mark.parametrize(("values", "kept"), [
-    (("2.009", "#1f77b4", "m0123456789", ""), True),  # a number, by less than a hundredth of a point
+    (("2.01", "#1f77b4", "m0123456789", ""), True),  # a number, by a hundredth of a point
     (("2", "#1f77b4", "mabcdef0123", ""), False), (("2.02", "#1f77b4", "m0123456789", ""), False),
     (("2", "#1f77b5", "m0123456789", ""), False), (("2", "#1f77b4", "m0123456789", "a word"), False),
     (("2 3", "#1f77b4", "m0123456789", ""), False)])
@@ -339,3 +339,11 @@ def test_a_picture_is_kept_when_its_svg_looks_alike(tmp_path, values, kept):
     found = run.kept_pictures(made, "a.svg", tmp_path)
     assert found == ({"a.svg": stored.encode(), "a.png": b"old", "a.pdf": b"first"} if kept else made)
     assert run.kept_pictures({"none.svg": b"new"}, "none.svg", tmp_path) == {"none.svg": b"new"}
+
+
+def test_places_of_an_svg_are_rounded_and_nothing_else():
+    svg = (b'<g transform="translate(57.132565 -0.001) scale(0.105 -0.105)"><path d="M 1.23456 2 L -3.999 5"/>'
+           b'<use x="10.126" y="7" style="stroke-width: 0.8125"/><!-- 1.23456 --></g>')
+    assert picture.rounded(svg) == (
+        b'<g transform="translate(57.13 0) scale(0.105 -0.105)"><path d="M 1.23 2 L -4 5"/>'
+        b'<use x="10.13" y="7" style="stroke-width: 0.8125"/><!-- 1.23456 --></g>')

@@ -342,7 +342,8 @@ def test_a_picture_is_kept_when_its_svg_looks_alike(tmp_path, values, kept):
 
 
 def test_places_of_an_svg_are_rounded_and_nothing_else():
-    svg = (b'<g transform="translate(57.132565 -0.001) scale(0.105 -0.105)"><path d="M 1.23456 2 L -3.999 5"/>'
+    svg = (b'<g transform="translate(57.132565 -0.001) scale(0.105 -0.105)">'
+           b'<path d="M 1.23456 2 L -3.999 5"/>'
            b'<use x="10.126" y="7" style="stroke-width: 0.8125"/><!-- 1.23456 --></g>')
     assert picture.rounded(svg) == (
         b'<g transform="translate(57.13 0) scale(0.105 -0.105)"><path d="M 1.23 2 L -4 5"/>'

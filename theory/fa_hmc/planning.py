@@ -63,6 +63,7 @@ def prepared(constants: Constants, algorithm: FAHMC) -> Setting:
     instance("algorithm", algorithm, FAHMC)
     if constants.convention != "federated":
         raise ValueError(f"convention={constants.convention!r} of the constants must be 'federated'")
+    constants.require_target("a plan of FA-HMC")
     return setting(constants, replace(algorithm, step_size=1.0))
 
 

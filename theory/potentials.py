@@ -169,7 +169,7 @@ def _of_softmax(problem: SoftmaxRegression) -> Potentials:
 
 def _of_labels(problem: Any, features: Array, *, steepest: float, slope_sq: float, third: float,
                highest: float) -> Potentials:
-    """Of losses of scores x'X_r: curvature between the prior's and the losses' largest, noise by their slopes.
+    """Of losses of scores x'X_r: curvature between prior's and losses' largest, noise by their slopes.
 
     A loss whose third derivative along scores a, b, c is at most third |a| |b| |c|_max changes its Hessian
     along u by at most third |X_r|^2 |x-y| |X_r|_1 |u|_max. Over a client's rows the sum of these is at most

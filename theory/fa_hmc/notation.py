@@ -242,8 +242,8 @@ _PAPER = Paper(
                    "that is not known.",
         "client": "int, optional: Its number; the one of smallest weight by default.",
         "eps": "float: W2 to be reached, positive.",
-        "hessian_smoothness": "float, optional: L_H of Assumption 3.3, |(Hess f_c(x) - Hess f_c(y)) u| <= L_H "
-                              "|x-y| |u|_max, at least 0; that of the constants by default."},
+        "hessian_smoothness": "float, optional: L_H of Assumption 3.3, |(Hess f_c(x) - Hess f_c(y)) u| <= "
+                              "L_H |x-y| |u|_max, at least 0; that of the constants by default."},
     raises="Constants that are not known, a schedule that ends too early, arguments of another shape, sign "
            "or range than said, and settings that the hypotheses exclude.",
     example=""">>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])

@@ -103,7 +103,7 @@ def plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
     Raises
     ------
     ValueError
-        Naming argument, value and condition.
+        Naming argument, value and condition; for constants that do not know `hessian_smoothness`.
 
     Source: FA-HMC section 4.2, "solving the two inequalities", with the explicit constants: both the
     decayed start and the error that is kept are made eps^2/2, B_c by Lemma D.7.

@@ -139,6 +139,21 @@ def test_traces_are_those_of_all_minibatches(name):
             assert (true.max(axis=1) >= 0.1 * said).all()  # and no crude one
 
 
+@pytest.mark.parametrize("make", [linear, logistic, softmax])
+def test_regression_has_the_curvatures_it_says_and_gaps_at_least_its_own(make):
+    problem, origin = make(weights=UNEQUAL), np.zeros(6 if make is softmax else 2)
+    for convention in FOLLOW:
+        known = of(problem, convention)
+        assert (known.strong_convexity, known.smoothness) == pytest.approx(
+            problem.curvature_bounds(convention), rel=1e-12)
+        np.testing.assert_allclose(problem.gradient(None, known.minimizer), 0.0, atol=1e-9)
+    facts = potentials(problem)
+    for c in range(2):
+        near = np.array([problem.potential(c, facts.minimizer + size * np.eye(len(origin)))
+                         for size in (-1.0, 0.0, 1.0)]).min()
+        assert facts.gaps_at_origin[c] >= problem.potential(c, origin) - near
+
+
 def test_pooled_minibatches_are_noisier_than_those_of_clients_together():
     """What the constants of stale algorithms once were: without replacement and b = n_c, none at all."""
     problem = fs.LogisticRegression(np.ones((8, 1)), np.arange(8) % 2, np.arange(8), prior_variance=1.0,

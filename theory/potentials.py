@@ -176,6 +176,7 @@ def _of_labels(problem: Any, features: Array, *, steepest: float, slope_sq: floa
     the sum of third |X_r|^2 |X_r|_1, and (Cauchy) third max_r |X_r|_1 times the largest eigenvalue of X'X.
     """
     refuse_sums(problem)
+    overall = np.array(problem.curvature_bounds("global"))  # refuses what memory cannot hold
     weights, mode, clients = problem.weights, problem.mode(), range(problem.n_clients)
     squares, sizes = np.square(features).sum(axis=1), np.abs(features).sum(axis=1)
     own = [features[problem.clients == c] for c in clients]
@@ -190,7 +191,7 @@ def _of_labels(problem: Any, features: Array, *, steepest: float, slope_sq: floa
                   * sum_by_client(problem, squares) / weights**2)
     if problem.gradient_noise is not None:
         traces = traces + problem.gradient_noise**2 * problem.dim
-    return Potentials(curvature, np.array(problem.curvature_bounds("global")), mode,
+    return Potentials(curvature, overall, mode,
                       np.stack([problem.gradient(c, mode) for c in clients]), traces,
                       problem.sizes * highest / weights,  # losses are at least 0, and `highest` at the origin
                       third * bend / weights)

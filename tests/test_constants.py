@@ -202,6 +202,15 @@ def test_plans_for_the_target_are_refused(call):
         call()
 
 
+def test_the_variance_of_an_average_can_be_planned_for_any_law():
+    algorithm, given = fs.StaleSGLD(1e-3, 1), {"time_constant": 1.0, "step_constant": 1.0}
+    one, other = (theory.stale.plan(of(problem, "global"), algorithm, 1e-4, "variance", **given)
+                  for problem in (SUMS, mean()))
+    assert (one.step_size, one.n_iterations) == (other.step_size, other.n_iterations)
+    with pytest.raises(ValueError, match=r"time_constant=None: grad_scale='batch_sum'.*; pass time_con"):
+        theory.stale.plan(of(SUMS, "global"), algorithm, 1e-4, "variance", step_constant=1.0)
+
+
 def test_all_data_without_replacement_leave_the_law_as_it_is():
     whole = mean(5, False, "batch_sum")
     assert of(whole, "global").off_target == "" != of(SUMS, "global").off_target

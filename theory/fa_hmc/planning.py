@@ -15,7 +15,7 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import instance, positive
 
-from ..facts import Constants
+from ..facts import Constants, refuse_off_target
 from ..tuning import planner
 from .notation import Setting, known_moments, setting
 from .rates import inverse_squared_length, vanilla_g
@@ -63,6 +63,7 @@ def prepared(constants: Constants, algorithm: FAHMC) -> Setting:
     instance("algorithm", algorithm, FAHMC)
     if constants.convention != "federated":
         raise ValueError(f"convention={constants.convention!r} of the constants must be 'federated'")
+    refuse_off_target(constants, "a plan of FA-HMC")
     return setting(constants, replace(algorithm, step_size=1.0))
 
 
@@ -102,7 +103,7 @@ def plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
     Raises
     ------
     ValueError
-        Naming argument, value and condition.
+        Naming argument, value and condition; for constants that do not know `hessian_smoothness`.
 
     Source: FA-HMC section 4.2, "solving the two inequalities", with the explicit constants: both the
     decayed start and the error that is kept are made eps^2/2, B_c by Lemma D.7.

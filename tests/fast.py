@@ -32,6 +32,7 @@ FAST = {
         "assumption": ("theory_core",),
         "bibliography": ("theory_core",),
         "bound": ("theory_core",),
+        "certificates": ("certificates",),
         "checking": ("verdicts",),
         "corrections": ("errata_fa_ld",),
         "crossing": ("plans_fa_ld",),

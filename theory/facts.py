@@ -17,6 +17,7 @@ import numpy as np
 from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
 from fedsim.laws.law import Gaussian, NoTarget
 from fedsim.provenance import Provenance, attach
+from fedsim.settings.alignment import align_fields, aligned
 from fedsim.settings.validation import (
     array,
     client_weights,
@@ -127,6 +128,11 @@ class Constants:
                 put(self, name, nonnegative(name, getattr(self, name)))
         one_of("convention", self.convention, CONVENTIONS)
         instance("target", self.target, Gaussian, type(None))
+        align_fields(self, "weights", "gradient_at_minimizer", "gradient_noise_traces", "gaps_at_origin")
+        gradients, minimizer = aligned(("gradient_at_minimizer", self.gradient_at_minimizer, 1),
+                                       ("minimizer", self.minimizer, 0))
+        put(self, "gradient_at_minimizer", gradients)
+        put(self, "minimizer", minimizer)
         if self.minimizer is not None:
             put(self, "minimizer", shape("minimizer", array("minimizer", self.minimizer, 1), (self.dim,)))
         self._per_client()

@@ -14,6 +14,7 @@ from ...equality import ByValue
 from ...interfaces import ProblemParts, Scratch
 from ...laws.density import Density
 from ...laws.law import Gaussian, NoTarget
+from ...settings.alignment import numbered
 from ...settings.limits import refuse_bytes
 from ...settings.validation import (
     Array,
@@ -121,7 +122,8 @@ class Custom(ByValue, ProblemParts):
         if potential is not None and not callable(potential):
             raise ValueError(f"potential={shown(potential)} must be a function or None")
         set_fields(self, gradient_function=gradient, n_clients=clients, dim=size,
-                   data=data_of(data), weights=client_weights(weights, clients), potential_function=potential,
+                   data=data_of(data), potential_function=potential,
+                   weights=client_weights(numbered("weights", weights, clients), clients),
                    curvature=curvature_of(curvature, clients), gradient_noise=gradient_noise)
         self._make_form()
         try_gradient(gradient, self._form, clients, size)

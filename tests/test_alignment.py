@@ -148,7 +148,8 @@ ALONE = {
     "theory.de_sghmc.largest_momentum": "mixing, which check_mixing reads",
     "fedsim.Run": "as `simulate` makes it; final and averages are aligned, and checked against each other",
     "theory.exact.JointLaw": "as `joint_law` makes it", "theory.rates.RateFit": "as `fit_rate` makes it",
-    "theory.de_sgld.Connectivity": "as it is measured", "theory.fa_hmc.Setting": "as `setting` makes it", "theory.stale.TermFit": "as `fit_constants` makes it",
+    "theory.de_sgld.Connectivity": "as it is measured", "theory.fa_hmc.Setting": "as `setting` makes it",
+    "theory.stale.TermFit": "as `fit_constants` makes it",
     "theory.stale.time_speedup": "the times of two runs, not paired",
 }
 
@@ -312,6 +313,6 @@ def test_squares_with_labels_on_one_side_alone():
     """A table whose columns are named and whose rows are not is a table by position; others are refused."""
     named = pd.DataFrame(LINKS, columns=list("abcd"))
     assert (fs.network.metropolis(named) == MIXING).all() and square("graph", named) is named
-    assert square("x", [1.0, 2.0]) == [1.0, 2.0] and numbered("x", [1.0, 2.0], 2) == [1.0, 2.0]
+    assert square("x", [1.0, 2.0]) == [1.0, 2.0] and numbered("x", [1.0, 2.0]) == [1.0, 2.0]
     with pytest.raises(ValueError, match="the columns of mixing has no 'b', which the index of mixing has"):
         fs.network.check_mixing(pd.DataFrame(MIXING, index=list("abcd"), columns=list("aefg")))

@@ -58,7 +58,7 @@ def w2_gaussian(mean1: Array, cov1: Array, mean2: Array, cov2: Array) -> Array:
     (...) distances, not squared. Relative accuracy is that of the eigen decomposition even when
     the two laws nearly coincide.
     """
-    last = max(np.ndim(mean1) - 1, 0)  # the axis of coordinates, of a table of means the columns
+    last = int(max(getattr(mean, "ndim", 1) for mean in (mean1, mean2)) > 1)  # of tables the columns
     mean1, cov1, mean2, cov2 = together(last, mean1=mean1, cov1=cov1, mean2=mean2, cov2=cov2)
     if last == 0:
         cov1, cov2 = square("cov1", cov1), square("cov2", cov2)

@@ -171,8 +171,8 @@ def _numbered(labels: Any, numbers: range) -> bool:
     return all(label == number for label, number in zip(labels, numbers, strict=True))
 
 
-def numbered(name: str, value: Any, count: int) -> Any:
-    """One value per client, whose labels, where it has any, are the clients' numbers 0, ..., count-1.
+def numbered(name: str, value: Any) -> Any:
+    """One value per client, in the order of their numbers 0, 1, ..., which labels have to be where there are any.
 
     Raises
     ------
@@ -180,8 +180,9 @@ def numbered(name: str, value: Any, count: int) -> Any:
         For other labels.
     """
     labels = labels_of(value)
-    if labels is None or len(labels) != count:
+    if labels is None:
         return value
+    count = len(labels)
     if set(labels) != set(range(count)):
         wrong = next((label for label in labels if label not in range(count)), labels[0])
         raise ValueError(f"the index of {name} has {_said(wrong)}; it must be the clients' numbers 0, ..., "

@@ -142,7 +142,7 @@ class Contraction:
         """b_j, (K,)."""
         K, steps = self.leapfrog_steps, self.step_size**2 * np.ones(self.leapfrog_steps)
         steps[0] *= 0.5
-        return steps * np.sin((K - np.arange(K)) * self.angle) / math.sin(self.angle)
+        return steps * (np.sin((K - np.arange(K)) * self.angle) / math.sin(self.angle))
 
     @property
     def cosines(self) -> Array:

@@ -54,7 +54,7 @@ class Quadratic(ByValue, ProblemParts):
     hessians : (N, d, d), or (N, d) diagonal, or (N,) isotropic
         A_c, symmetric positive definite.
     minimizers : (N, d)
-        b_c.
+        b_c. Of tables with labels the clients and coordinates are paired by them, in this one's order.
     weights : (N,), optional
         w_c, positive, summing to one; uniform by default.
     gradient_noise : None, float or (N, d, d)

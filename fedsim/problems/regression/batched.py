@@ -16,8 +16,7 @@ def in_order(problem: Any) -> Any:
     """The targets; features, targets and clients are in one order now, weights in that of the clients."""
     align_fields(problem, "features", problem._targets_name, "clients")
     align_fields(problem, "features", axis=1)
-    if problem.weights is not None:
-        set_fields(problem, weights=numbered("weights", problem.weights, np.size(problem.weights)))
+    set_fields(problem, weights=numbered("weights", problem.weights))
     return getattr(problem, problem._targets_name)
 
 

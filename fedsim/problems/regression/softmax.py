@@ -40,7 +40,8 @@ class SoftmaxRegression(Regression):
     labels : (n,) integers
         0, ..., C-1, each of which occurs.
     clients : (n,) integers
-        Who holds each row; numbered 0, ..., N-1, each with data.
+        Who holds each row; numbered 0, ..., N-1, each with data. Rows of pandas are paired by their labels,
+        in the order of `features`; of arrays and lists by position.
     n_classes : int, optional
         C; by default the largest label plus one.
     feature_scale : float

@@ -12,6 +12,7 @@ import numpy as np
 
 from fedsim.laws.law import Gaussian
 from fedsim.provenance import Provenance
+from fedsim.settings.alignment import aligned
 from fedsim.settings.validation import (
     Array,
     array,
@@ -19,6 +20,7 @@ from fedsim.settings.validation import (
     nonnegative,
     one_of,
     read_only,
+    set_fields,
     shape,
     whole_numbers,
 )
@@ -117,6 +119,10 @@ class Bound:
             raise ValueError(f"floor={self.floor!r} must be at least 0")
         for name in ("terms", "inputs"):
             instance(name, getattr(self, name), Mapping)
+        values = aligned(("value", self.value, 0), ("rounds", self.rounds, 0), *(
+            (f"terms[{name!r}]", part, 0) for name, part in self.terms.items()))
+        set_fields(self, value=values[0], rounds=values[1],
+                   terms=dict(zip(self.terms, values[2:], strict=True)))
         value = array("value", self.value, 1)
         rounds = read_only(whole_numbers("rounds", self.rounds).astype(np.int64))
         shape("rounds", rounds, value.shape, " (one per value)")

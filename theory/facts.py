@@ -19,6 +19,7 @@ import numpy as np
 from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
 from fedsim.laws.law import Gaussian, NoTarget
 from fedsim.provenance import Provenance, attach
+from fedsim.settings.alignment import align_fields, aligned
 from fedsim.settings.validation import (
     array,
     client_weights,
@@ -139,6 +140,11 @@ class Constants:
         one_of("convention", self.convention, CONVENTIONS)
         instance("target", self.target, Gaussian, type(None))
         instance("off_target", self.off_target, str)
+        align_fields(self, "weights", "gradient_at_minimizer", "gradient_noise_traces", "gaps_at_origin")
+        gradients, minimizer = aligned(("gradient_at_minimizer", self.gradient_at_minimizer, 1),
+                                       ("minimizer", self.minimizer, 0))
+        put(self, "gradient_at_minimizer", gradients)
+        put(self, "minimizer", minimizer)
         if self.minimizer is not None:
             put(self, "minimizer", shape("minimizer", array("minimizer", self.minimizer, 1), (self.dim,)))
         self._per_client()

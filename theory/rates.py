@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.settings.alignment import together
 from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array, array, one_of, real, shape
 
@@ -28,6 +29,7 @@ def _above_zero(name: str, value: Any) -> Array:
 
 
 def _pairs(x: Any, y: Any, least: int, second_name: str = "y") -> tuple[Array, Array]:
+    x, y = together(0, **{"x": x, second_name: y})
     first = _above_zero("x", x)
     second = shape(second_name, _above_zero(second_name, y), first.shape, " (one per x)")
     if len(np.unique(first)) < least:
@@ -199,6 +201,7 @@ def fit_rate(x: Any, rate: Any, measured: Any, *, side: str = "upper", level: fl
     (3.0, 1.2, 'shape of the rate, fitted constant 3')
     """
     one_of("side", side, ("upper", "lower"))
+    x, rate, measured = together(0, x=x, rate=rate, measured=measured)
     first, second = _pairs(x, measured, 1, "measured")
     form = shape("rate", _above_zero("rate", rate), first.shape, " (one per x)")
     ratio = second / form

@@ -22,6 +22,7 @@ import numpy as np
 from ..interfaces import Problem, offers
 from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
+from ..settings.alignment import align_fields
 from ..settings.lazy import lazy
 from ..settings.validation import Array, array, positive, shape
 from ..stability.search import DENSE_SIZE, Stability, gaps_to_one, general_radius, radius_of
@@ -97,6 +98,7 @@ class DESGHMC(Decentralized):
     _called = COMMON | NETWORK | {"gamma": "friction"}
 
     def __post_init__(self) -> None:
+        align_fields(self, "mixing", "start_velocity")
         self._normalise()
         friction = positive("friction", self.friction)
         if friction * self.schedule.largest > 1.0 + 1e-12:

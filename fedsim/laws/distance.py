@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..settings.alignment import square, together
 from ..settings.lazy import lazy
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, array, positive, shape, whole
@@ -57,6 +58,10 @@ def w2_gaussian(mean1: Array, cov1: Array, mean2: Array, cov2: Array) -> Array:
     (...) distances, not squared. Relative accuracy is that of the eigen decomposition even when
     the two laws nearly coincide.
     """
+    last = int(max(getattr(mean, "ndim", 1) for mean in (mean1, mean2)) > 1)  # of tables the columns
+    mean1, cov1, mean2, cov2 = together(last, mean1=mean1, cov1=cov1, mean2=mean2, cov2=cov2)
+    if last == 0:
+        cov1, cov2 = square("cov1", cov1), square("cov2", cov2)
     (mean1, cov1), (mean2, cov2) = _moments(1, mean1, cov1), _moments(2, mean2, cov2)
     if mean1.shape[-1] != mean2.shape[-1] or (cov1.ndim == mean1.ndim) != (cov2.ndim == mean2.ndim):
         raise ValueError(f"mean2 has shape {mean2.shape} and cov2 {cov2.shape}; they must be of the "
@@ -90,6 +95,7 @@ def w1_normal(mean1: Array, sd1: Array, mean2: Array, sd2: Array) -> Array:
     The quantile functions differ by a + b z with z standard normal, a = m1-m2, b = s1-s2, so the
     distance is E|a + b z| (FA-HMC section 7's marginal error averages it over coordinates).
     """
+    mean1, sd1, mean2, sd2 = together(0, 1, mean1=mean1, sd1=sd1, mean2=mean2, sd2=sd2)
     shift = np.abs(_numbers("mean1", mean1) - _numbers("mean2", mean2))
     sds = _numbers("sd1", sd1), _numbers("sd2", sd2)
     for number, sd in enumerate(sds, 1):
@@ -124,6 +130,7 @@ def w1_samples(first: Array, second: Array) -> float:
     >>> fs.distance.w1_samples([[0.0], [2.0]], [[3.0], [1.0]])
     1.0
     """
+    first, second = together(1, first=first, second=second)
     one, two = array("first", first, 2), array("second", second, 2)
     shape("second", two, (len(two), one.shape[1]), " (the dimension of first)")
     if len(one) == len(two):
@@ -176,6 +183,8 @@ def w2_floor(cov: Array, n_replicas: int, reference: Array | None = None) -> Arr
     (...) the leading term for large R of sqrt(E[W2^2] - W2(N(m, S), reference)^2) due to noise in
     mean and covariance; for a reference that does not commute with S it is an approximation.
     """
+    cov, reference = together(0, cov=cov, reference=reference)
+    cov, reference = square("cov", cov), square("reference", reference)
     parts = {"cov": _numbers("cov", cov), "reference": cov if reference is None else reference}
     for name, part in parts.items():
         matrix = parts[name] = _numbers(name, part)

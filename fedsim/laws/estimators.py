@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..settings.alignment import aligned
 from ..settings.lazy import lazy
 from ..settings.validation import Array, array, instance, positive, real, shape
 from .distance import check_quantile
@@ -152,7 +153,8 @@ def combine(averages: Sequence[Any], times: Any) -> Array:
     instance("averages", averages, list, tuple, np.ndarray)
     if getattr(averages, "ndim", 1) == 0 or len(averages) == 0:
         raise ValueError("averages is empty; it must hold the averages of at least one server")
-    given = [array(f"averages[{i}]", part, 1) for i, part in enumerate(averages)]
+    given = [array(f"averages[{i}]", part, 1)
+             for i, part in enumerate(aligned(("averages", averages, 1))[0])]
     for i, part in enumerate(given):
         shape(f"averages[{i}]", part, given[0].shape, " (one per replica, as of the first server)")
     spans = shape("times", array("times", times, 1), (len(given),), " (one per server)")

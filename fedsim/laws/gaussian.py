@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..settings.alignment import square, together
 from ..settings.limits import refuse_bytes
 from ..settings.validation import (
     Array,
@@ -39,8 +40,9 @@ class Gaussian:
     """
 
     def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
+        mean, cov = together(0, mean=mean, cov=cov)
         self.mean: Array = array("mean", mean, 1)
-        self.variances: Array = array("cov", cov, 1, 2)
+        self.variances: Array = array("cov", square("cov", cov), 1, 2)
         self._dense: Array | None = None
         if self.variances.ndim == 1:
             shape("cov", self.variances, self.mean.shape, " (one variance per coordinate)")

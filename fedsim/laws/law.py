@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..provenance import Provenance
+from ..settings.alignment import align_fields, square
 from ..settings.validation import Array, instance, one_of, set_fields, shape, shown, whole
 from . import frames
 from .checks import check_law, kept
@@ -76,6 +77,9 @@ class Law:
     _by_round: ClassVar[tuple[str, ...]] = ("rounds", "mean", "cov")
 
     def __post_init__(self) -> None:
+        align_fields(self, "rounds", "mean", "cov")
+        align_fields(self, "mean", "cov", axis=1)
+        set_fields(self, cov=square("cov", self.cov) if isinstance(self.cov, list) else self.cov)
         # an edit in place would leave `of` as it was
         set_fields(self, **{name: kept(name, getattr(self, name)) for name in self._arrays})
         check_law(self, Law, Gaussian)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..settings.alignment import aligned, together
 from ..settings.validation import Array, array, one_of, shape, unmasked, whole
 
 N_BINS = 15
@@ -48,6 +49,8 @@ def predictive(probabilities: Any, running: bool = False) -> Array:
     >>> fs.estimators.predictive(samples, running=True).tolist()
     [[[1.0, 0.0]], [[0.75, 0.25]]]
     """
+    for axis in (1, 2):
+        probabilities = aligned(("probabilities", probabilities, axis))[0]
     chances = _chances(probabilities, 3)
     if not one_of("running", running, (True, False)):
         mean: Array = chances.mean(axis=0)
@@ -69,6 +72,7 @@ def _chances(probabilities: Any, axes: int = 2) -> Array:
 
 def _checked(probabilities: Any, labels: Any) -> tuple[Array, np.ndarray]:
     """Probabilities (m, C) and labels (m,)."""
+    probabilities, labels = together(0, probabilities=probabilities, labels=labels)
     chances = _chances(probabilities)
     try:
         numbers = np.asarray(unmasked("labels", labels))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..provenance import compared
+from ..settings.alignment import align_fields
 from ..settings.lazy import lazy
 from ..settings.validation import Array, instance, one_of
 from . import frames
@@ -69,6 +70,7 @@ class Run(Law):
     _by_round = (*Law._by_round, "leaf_cov", "spread")
 
     def __post_init__(self) -> None:
+        align_fields(self, "final", "averages")
         super().__post_init__()
         check_run(self)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .alignment import square
 from .graphs import adjacency, dense, is_graph, made_of, matrix_of, refuse_nodes
 from .lazy import lazy
 from .validation import Array, array, shape, shown, symmetric, whole
@@ -69,7 +70,7 @@ def metropolis(graph: Any) -> Array:
             isinstance(row, tuple) and len(row) == 2 for row in graph):
         raise ValueError(f"graph={shown(graph)} is a list of edges; it must be a graph or an adjacency "
                          "matrix: pass networkx.Graph(edges)")
-    given = array("graph", adjacency(graph) if is_graph(graph) else dense("graph", graph), 2)
+    given = array("graph", adjacency(graph) if is_graph(graph) else dense("graph", square("graph", graph)), 2)
     weighted = symmetric("graph", shape("graph", given, (len(given), len(given)), " (an adjacency matrix)"))
     _refuse_negative("graph", weighted, ": a link has a positive weight, and 0 is no link")
     links = weighted != 0.0
@@ -186,7 +187,8 @@ def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:
     >>> fs.network.check_mixing([[0.5, 0.5], [0.5, 0.5]], n_clients=2).shape
     (2, 2)
     """
-    given = array("mixing", matrix_of(mixing), 2, advice="(N, N), as fs.network.ring(n) makes it")
+    given = array("mixing", square("mixing", matrix_of(mixing)), 2,
+                  advice="(N, N), as fs.network.ring(n) makes it")
     size = len(given) if n_clients is None else whole("n_clients", n_clients, 1)
     matrix = symmetric("mixing", shape("mixing", given, (size, size), " (one row per client)"))
     _refuse_negative("mixing", matrix)

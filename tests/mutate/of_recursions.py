@@ -5,6 +5,7 @@ from . import Fault
 TWINS = ("tests/test_recursions.py",)
 TUNING = ("tests/test_tuning_by_recursion.py",)
 CERTIFICATE = ("tests/test_contraction.py",)
+CONTRACTION = "theory/fa_hmc/contraction.py"
 LANGEVIN, FEDERATED = "theory/recursions/langevin.py", "theory/recursions/federated.py"
 FA_LD, COUPLED = "theory/fa_ld/recursion.py", "theory/fa_hmc/coupled.py"
 GOSSIP, MOMENTUM = "theory/decentralized/sgld/recursion.py", "theory/decentralized/sghmc/recursion.py"
@@ -43,10 +44,19 @@ FAULTS = [
           "later = 2.0 * jump", "later = jump", TWINS),
     Fault("trajectories: gradient noise of one draw less", COUPLED,
           "(ks - 1) * ks * (2 * ks - 1) / 12.0", "(ks - 2) * (ks - 1) * (2 * ks - 3) / 12.0", TWINS),
-    Fault("certificate: lower for both triangles", "theory/fa_hmc/contraction.py",
-          "0.5 * (lower + lower.T)", "lower", CERTIFICATE),
-    Fault("certificate: never refused", "theory/fa_hmc/contraction.py",
-          "return self.margin >= -ROUNDING * self.leapfrog_steps", "return self.margin >= -0.5", CERTIFICATE),
+    Fault("certificate: a matrix of half the coupling", CONTRACTION,
+          "o[i] * U[j - i] / 2", "o[i] * U[j - i] / 4", CERTIFICATE),
+    Fault("certificate: never refused", CONTRACTION, "if p.sign < 0 or", "if p.sign < -1 or", CERTIFICATE),
+    Fault("certificate: the limit itself is refused", CONTRACTION,
+          "(p.sign == 0 and k < K - 1)", "p.sign == 0", CERTIFICATE),
+    Fault("certificate: the first half kick is a whole one", CONTRACTION,
+          "s, p = math.inf, y / (4 * U[K]), C[0]", "s, p = math.inf, y / (2 * U[K]), C[0]", CERTIFICATE),
+    Fault("certificate: what is undecided passes", CONTRACTION,
+          "return self._found is not None and self._found.holds",
+          "return self._found is None or self._found.holds", CERTIFICATE),
+    Fault("certificate: a flushing thread is not asked for", CONTRACTION,
+          "        refuse_flushing()\n        return self._found", "        return self._found",
+          ("tests/test_certificates.py",)),
     Fault("gossip: Gamma by the problem's weights", "theory/decentralized/recursion.py",
           "gradients_at_minimizer(constants, np.full(N, 1.0 / N))",
           "gradients_at_minimizer(constants, constants.weights)", TWINS),

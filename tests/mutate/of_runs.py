@@ -10,7 +10,21 @@ JOB, RUNNING, TREE = "fedsim/engine/job.py", "fedsim/engine/running.py", "fedsim
 BLOCK, POOL, KEPT = "fedsim/engine/block.py", "fedsim/engine/pool.py", "fedsim/engine/checkpoint.py"
 RUN, DISTANCE, LIMITS = "fedsim/laws/run.py", "fedsim/laws/distance.py", "fedsim/settings/limits.py"
 
+ALIGNMENT, ROWS = "fedsim/settings/alignment.py", ("tests/test_alignment.py",)
+
 FAULTS = [
+    Fault("labels: the order backward", ALIGNMENT, "other.labels.get_indexer(first.labels)\n    return None",
+          "first.labels.get_indexer(other.labels)\n    return None", ROWS),
+    Fault("labels: what only the others have is passed by", ALIGNMENT,
+          "for one, two in ((first, other), (other, first)):", "for one, two in ((first, other),):", ROWS),
+    Fault("labels: columns stay as they are", ALIGNMENT,
+          "return value.iloc[order] if axis == 0 else value.iloc[:, order]",
+          "return value.iloc[order] if axis == 0 else value", ROWS),
+    Fault("labels: squares are not looked at", ALIGNMENT,
+          "    return value if order is None else value.iloc[:, order]", "    return value", ROWS),
+    Fault("labels: that occur twice are taken", ALIGNMENT, "if not one.labels.is_unique:", "if False:", ROWS),
+    Fault("labels: clients' numbers by position", ALIGNMENT,
+          "return value if (order == np.arange(count)).all() else value.iloc[order]", "return value", ROWS),
     Fault("a leaf's covariance over its count", TREE, "1, square / (count - 1),", "1, square / count,",
           MOMENTS),
     Fault("merged leaves: their means apart count too much", TREE,

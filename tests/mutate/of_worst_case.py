@@ -10,7 +10,26 @@ REDUCTIONS = ("tests/test_worst_case_reductions.py",)
 ROOM = "theory/worst_case/"
 CLOSED = ROOM + "closed/"
 
+EXACT, CERTIFICATES = "theory/certificates/", ("tests/test_certificates.py",)
+
 FAULTS = [
+    Fault("elimination: a pivot of 0 with a row is passed by", EXACT + "ldl.py",
+          "if other is None:", "if True:", CERTIFICATES),
+    Fault("elimination: a negative pivot is eliminated", EXACT + "ldl.py",
+          "if pivot < 0:", "if pivot < -1:", CERTIFICATES),
+    Fault("elimination: the witness is not carried back", EXACT + "ldl.py",
+          "for i in reversed(columns):", "for i in ():", CERTIFICATES),
+    Fault("enclosures: products are rounded down at both ends", EXACT + "enclosures.py",
+          "-(-max(ends) >> self.bits)", "max(ends) >> self.bits", CERTIFICATES),
+    Fault("enclosures: quotients by the nearest end alone", EXACT + "enclosures.py",
+          "for by in (b.lo, b.hi)]", "for by in (b.lo, b.lo)]", CERTIFICATES),
+    Fault("subnormals: operands are not asked for", EXACT + "subnormals.py",
+          '("operand", SUBNORMAL, 1.0)', '("operand", 1.0, 1.0)', CERTIFICATES),
+    Fault("subnormals: never refused", EXACT + "subnormals.py", "product(a, b) == 0.0", "False",
+          CERTIFICATES),
+    Fault("intervals: threads that flush are not asked for", ROOM + "intervals.py",
+          "            return NotImplemented\n        refuse_flushing()", "            return NotImplemented",
+          CERTIFICATES),
     Fault("intervals: no step outward", ROOM + "rounding.py",
           "return np.nextafter(x, np.inf)", "return x", INTERVALS),
     Fault("intervals: sums are rounded to the nearest", ROOM + "intervals.py",

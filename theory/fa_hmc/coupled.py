@@ -53,7 +53,7 @@ class Trajectory:
         one = Contraction(f.strong_convexity, L, step_size, K)
         if not one.certified:
             raise NotCertified(f"step_size={step_size:g} with leapfrog_steps={K}: the contraction of "
-                               f"trajectories of length {K * step_size:g} is not certified at smoothness="
+                               f"trajectories of length {K * step_size:g} {one.reason} at smoothness="
                                f"{L:g}; they must be shorter, at most about {1.4 / math.sqrt(L):.3g}")
         jump = math.sqrt(d) * L * step_size**3 / 6.0
         later = 2.0 * jump

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.settings.alignment import together
 from fedsim.settings.validation import Array, array, positive, shape
 
 from ..facts import Constants
@@ -52,6 +53,7 @@ def flow_distance_bound(s: Setting, variant: str, *, position_gap: Any, momentum
     >>> round(float(bound.value[-1]), 3)
     0.806
     """
+    position_gap, momentum_gap = together(0, position_gap=position_gap, momentum_gap=momentum_gap)
     apart, push = (shape(name, array(name, value, 1), (s.d,)) for name, value in
                    (("position_gap", position_gap), ("momentum_gap", momentum_gap)))
     k, u = _times(s)
@@ -122,6 +124,7 @@ def gradient_displacement_bound(s: Setting, variant: str, *, point: Any, momentu
 def _moved(s: Setting, variant: str, point: Any, momentum: Any, gradient: Any, client: Any,
            factor: float = 1.0) -> Terms:
     """The parts of (5) at k = 1..K, and what the exact value depends on."""
+    point, momentum, gradient = together(0, point=point, momentum=momentum, gradient=gradient)
     q, p, g = (shape(name, array(name, value, 1), (s.d,)) for name, value in
                (("point", point), ("momentum", momentum), ("gradient", gradient)))
     k, u = _times(s)

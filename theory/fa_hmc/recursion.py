@@ -29,7 +29,7 @@ def _debiased(algorithm: FAHMC, problem: object) -> str:
 def _certified(constants: Constants, algorithm: FAHMC) -> Assumption:
     one = Contraction(constants.strong_convexity, constants.smoothness, algorithm.schedule.largest,
                       algorithm.leapfrog_steps)
-    return Assumption("certified contraction of K leapfrogs", one.certified, max(one.margin, 0.0))
+    return Assumption("certified contraction of K leapfrogs", one.certified, one.margin)
 
 
 @theorem("derived here", quantity="w2", terms=NAMES, arguments=HESSIAN_SMOOTHNESS, variants=("proved",),

@@ -19,6 +19,7 @@ import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.laws.distance import w2_gaussian
+from fedsim.settings.alignment import together
 from fedsim.settings.validation import array, shape, shown, whole
 
 from ..bound import Assumption
@@ -170,8 +171,7 @@ def _two_sets_of_points(problem: Any, algorithm: Any, *others: Any) -> dict[str,
 
 @theorem("Lemma B.1 (4.4)", quantity="squared_distance_after_step", terms=("contraction", "divergence"),
          source="FA-LD Lemma B.1", index="local_step", hypotheses=(within("1/(L+m)"),),
-         inputs=_two_sets_of_points,
-         arguments={"points": "(N, d): beta^c.", "others": "(N, d): theta^c."})
+         inputs=_two_sets_of_points, arguments={"points": "(N, d): beta^c.", "others": "(N, d): theta^c."})
 def contraction_bound(s: Setting, constants: Constants, *, points: Any, others: Any) -> Terms:
     """Contraction of one exact gradient step, up to the clients' divergence.
 
@@ -190,8 +190,8 @@ def contraction_bound(s: Setting, constants: Constants, *, points: Any, others: 
     >>> round(float(bound.value[0]), 3)
     1.503
     """
-    beta = shape("points", array("points", points, 2), (s.N, s.d))
-    theta = shape("others", array("others", others, 2), (s.N, s.d))
+    beta, theta = (shape(name, array(name, value, 2), (s.N, s.d)) for name, value in zip(
+        ("points", "others"), together(0, 1, points=points, others=others), strict=True))
     p = constants.weights
     spread = sum(p @ ((x - p @ x) ** 2).sum(axis=1) for x in (beta, theta))
     return Terms({"contraction": max(1 - s.eta * s.m, 0.0) * ((p @ beta - p @ theta) ** 2).sum(),

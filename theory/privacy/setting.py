@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
+from fedsim.settings.alignment import align_fields
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import (
     Array,
@@ -114,6 +115,7 @@ class PrivacySetting:
             self._put(name, check(name, getattr(self, name)))
         if self.n_clients is None and self.weights is None:
             raise ValueError("n_clients=None must be given when weights is None")
+        align_fields(self, "weights", "client_sizes")
         n_clients = len(array("weights", self.weights, 1)) if self.n_clients is None else whole(
             "n_clients", self.n_clients, 1)
         self._put("weights", client_weights(self.weights, n_clients))

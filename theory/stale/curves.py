@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.settings.alignment import aligned, together
 from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array, array, instance, positive, shape, whole
 
@@ -88,6 +89,9 @@ def fit_constants(terms: Mapping[str, Any], measured: Any) -> TermFit:
     """
     if not instance("terms", terms, Mapping):
         raise ValueError("terms must name at least one term")
+    measured, *parts = aligned(("measured", measured, 0), *(
+        (f"terms[{name!r}]", part, 0) for name, part in terms.items()))
+    terms = dict(zip(terms, parts, strict=True))
     values = array("measured", measured, 1)
     if (values <= 0.0).any():
         raise ValueError(f"measured has an entry {values.min():g}; all must be greater than 0")
@@ -125,6 +129,7 @@ def first_reaching(lengths: Any, values: Any, precision: float) -> int | None:
     >>> theory.stale.first_reaching([1, 2, 3, 4], [0.1, 0.9, 0.5, 0.2], 0.3)
     4
     """
+    lengths, values = together(0, lengths=lengths, values=values)
     counts = array("lengths", lengths, 1)
     if (np.diff(counts) <= 0.0).any():
         raise ValueError("lengths must increase")

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.settings.alignment import together
 from fedsim.settings.validation import array, nonnegative, one_of, shape, whole
 
 from ..registry import named_variant
@@ -70,6 +71,7 @@ def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, ord
     """
     one_of("quantity", quantity, ("bias", "mse", "variance"))
     weighted = named_variant(variant, ("weighted", "proof"), "chain_terms") == "weighted"
+    lengths, step_sizes = together(0, lengths=lengths, step_sizes=step_sizes)
     counts, steps = array("lengths", lengths, 1), array("step_sizes", step_sizes, 1)
     for name, entries in (("lengths", counts), ("step_sizes", steps)):
         if entries.min() <= 0.0:

@@ -20,6 +20,7 @@ import numpy as np
 from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array, instance, one_of, positive, real, shown, whole
 
+from ..certificates import refuse_flushing
 from .duals import Dual
 from .intervals import Interval
 
@@ -204,6 +205,8 @@ def maximise(function: Callable[[list[Any]], Any], box: Any, *, tolerance: float
     ------
     ValueError
         For a box without room, a tolerance that is not positive, or more boxes than there is memory for.
+    RuntimeError
+        Where the thread flushes subnormal numbers to zero.
 
     Source: R. E. Moore, Interval Analysis (1966): mean-value form; branch and bound as usual.
 
@@ -213,6 +216,7 @@ def maximise(function: Callable[[list[Any]], Any], box: Any, *, tolerance: float
     >>> round(found.lower, 4), [round(x, 2) for x in found.point], found.closed
     (-0.5, [1.0, 1.0], True)
     """
+    refuse_flushing()
     most = whole("most_boxes", most_boxes, 1)
     tolerance = positive("tolerance", tolerance)
     one_of("progress", progress, (True, False))

@@ -9,6 +9,7 @@ from typing import Any
 
 from fedsim.settings.validation import one_of, positive, whole
 
+from ..certificates import refuse_flushing
 from .boxes import Maximum, allowed, maximise
 from .closed import QUANTITIES
 from .closed.arguments import Setting, setting
@@ -77,7 +78,10 @@ class Certified:
         ------
         ValueError
             Where it is not between `lower` and `at_point`, up to the rounding of those laws.
+        RuntimeError
+            Where the thread flushes subnormal numbers to zero.
         """
+        refuse_flushing()
         name, at = self.quantity.rpartition(".")[2], Instance(
             self.problem, self.algorithm, self.start, self.n_rounds or 1)
         found = of_quantity(name, at).value
@@ -159,6 +163,8 @@ def certify(quantity: str, *, curvatures: Any, step_size: Any, local_steps: int 
     ValueError
         Naming argument, value and condition, before any work begins: also where a problem of the class has no
         stationary law, or arguments do not belong to the quantity.
+    RuntimeError
+        Where the thread flushes subnormal numbers to zero.
 
     Source: derived here: closed forms of `theory.worst_case.closed`, interval arithmetic and branch and
     bound.
@@ -174,6 +180,7 @@ def certify(quantity: str, *, curvatures: Any, step_size: Any, local_steps: int 
     """
     given = {name: value for name, value in locals().items()
              if name not in ("quantity", "family", "tolerance", "most_boxes", "progress")}
+    refuse_flushing()
     cls = setting(quantity, family, given)
     tolerance, most = positive("tolerance", tolerance), whole("most_boxes", most_boxes, 1)
     one_of("progress", progress, (True, False))

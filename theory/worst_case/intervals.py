@@ -1,9 +1,10 @@
 """Interval arithmetic without a dependency: every result contains the exact one, whatever was rounded.
 
 NumPy's +, -, *, / and sqrt are correctly rounded (IEEE 754), so a step of `np.nextafter` is rigorous;
-exp, log and general powers are not, and are missing here. Floats beside an `Interval` are refused: say
-`Interval.exact(0.1)` for the double that 0.1 is, or `Interval.rational(1, 10)`. Whole numbers and `Fraction`
-are taken as they are.
+exp, log and general powers are not, and are missing here. Every operation refuses a thread that flushes
+subnormal numbers to zero (`theory.certificates.refuse_flushing`). Floats beside an `Interval` are refused:
+say `Interval.exact(0.1)` for the double that 0.1 is, or `Interval.rational(1, 10)`. Whole numbers and
+`Fraction` are taken as they are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from fedsim.settings.validation import Array, array, whole
 
+from ..certificates import refuse_flushing
 from .rounding import doubles, down, power, up
 
 HIGHEST_POWER = 2**20
@@ -29,6 +31,7 @@ def _between(operation: Callable[[Any, Any], Interval]) -> Callable[[Any, Any], 
     def offered(self: Interval, other: Any) -> Any:
         if isinstance(other, Exact) and not isinstance(other, Interval):
             return NotImplemented
+        refuse_flushing()
         with np.errstate(all="ignore"):
             return operation(self, Interval.beside(other))
 
@@ -63,6 +66,8 @@ class Interval(Exact):
         For ends that are no doubles, in the wrong order, or with no real number between them.
     TypeError
         For an operation that would compute with floats.
+    RuntimeError
+        Here and in every operation, where the thread flushes subnormal numbers to zero.
 
     Examples
     --------
@@ -81,6 +86,7 @@ class Interval(Exact):
     hi: Array
 
     def __init__(self, lo: Any, hi: Any) -> None:
+        refuse_flushing()
         low, high = np.broadcast_arrays(doubles("lo", lo), doubles("hi", hi))
         if not (low <= high).all():
             raise ValueError(f"lo={lo!r} must be at most hi={hi!r}, and both numbers")
@@ -97,6 +103,7 @@ class Interval(Exact):
     @classmethod
     def exact(cls, value: Any) -> Interval:
         """The finite doubles of an array, each exactly what it is."""
+        refuse_flushing()
         doubles("value", value)
         values = array("value", value)
         return cls._of(values, values)
@@ -104,6 +111,7 @@ class Interval(Exact):
     @classmethod
     def rational(cls, numerator: int | Fraction, denominator: int = 1) -> Interval:
         """A fraction, between two neighbouring doubles where it is none."""
+        refuse_flushing()
         value = Fraction(numerator, denominator)
         try:
             near = float(value)  # a quotient of integers is correctly rounded
@@ -155,6 +163,7 @@ class Interval(Exact):
 
     def __pow__(self, n: int) -> Interval:
         n = whole("n", n, 0, HIGHEST_POWER)
+        refuse_flushing()
         if n == 0:
             return Interval._of(np.ones_like(self.lo), np.ones_like(self.hi))
         low, high = np.abs(self.lo), np.abs(self.hi)
@@ -169,6 +178,7 @@ class Interval(Exact):
 
     def sqrt(self) -> Interval:
         """The square root of what is at least 0 in it; where nothing is, nothing is known."""
+        refuse_flushing()
         with np.errstate(all="ignore"):
             low = np.maximum(down(np.sqrt(np.maximum(self.lo, 0.0))), 0.0)
             high = up(np.sqrt(np.maximum(self.hi, 0.0)))

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from ...settings.alignment import aligned
 from ...settings.limits import refuse_bytes
 from ...settings.validation import array, positive, shape, shown, unmasked
 
 
 def data_of(given: Any) -> tuple[Any, ...]:
     """Arrays and numbers in the types that compiled code knows."""
-    parts = given if isinstance(given, tuple) else (given,)
-    return tuple(_part(f"data[{i}]" if isinstance(given, tuple) else "data", part)
-                 for i, part in enumerate(parts))
+    if not isinstance(given, tuple):
+        return (_part("data", given),)
+    named = [(f"data[{i}]", part) for i, part in enumerate(given)]
+    parts = aligned(*((name, part, 0) for name, part in named), strict=False)
+    return tuple(_part(name, part) for (name, _), part in zip(named, parts, strict=True))
 
 
 def _part(name: str, given: Any) -> Any:

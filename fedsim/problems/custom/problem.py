@@ -14,6 +14,7 @@ from ...equality import ByValue
 from ...interfaces import ProblemParts, Scratch
 from ...laws.density import Density
 from ...laws.law import Gaussian, NoTarget
+from ...settings.alignment import numbered
 from ...settings.limits import refuse_bytes
 from ...settings.validation import (
     Array,
@@ -58,7 +59,8 @@ class Custom(ByValue, ProblemParts):
     dim : int
         d.
     data : tuple of arrays and numbers, or one array
-        Handed to gradient and potential, copied to float64 or int64, read-only and in C order.
+        Handed to gradient and potential, copied to float64 or int64, read-only and in C order; tables of
+        pandas with the same labels in the order of the first.
     weights : (N,), optional
         w_c, positive, summing to one; uniform by default.
     potential : function, optional
@@ -121,7 +123,8 @@ class Custom(ByValue, ProblemParts):
         if potential is not None and not callable(potential):
             raise ValueError(f"potential={shown(potential)} must be a function or None")
         set_fields(self, gradient_function=gradient, n_clients=clients, dim=size,
-                   data=data_of(data), weights=client_weights(weights, clients), potential_function=potential,
+                   data=data_of(data), potential_function=potential,
+                   weights=client_weights(numbered("weights", weights), clients),
                    curvature=curvature_of(curvature, clients), gradient_noise=gradient_noise)
         self._make_form()
         try_gradient(gradient, self._form, clients, size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...settings.alignment import together
 from ...settings.limits import refuse_bytes
 from ...settings.validation import Array, array, one_of, positive, shape, whole
 from ..quadratic import Quadratic
@@ -51,6 +52,7 @@ def fa_hmc_two_groups(dim: int = 1, *, curvatures: object = (1.0, 0.25), minimiz
     if clients % 2:
         raise ValueError(f"n_clients={clients} must be even: the two groups are equally large")
     refuse_bytes(64.0 * size * clients, f"dim={dim!r} of n_clients={n_clients!r} clients", "use fewer")
+    curvatures, minimizers = together(0, curvatures=curvatures, minimizers=minimizers)
     values = shape("curvatures", array("curvatures", curvatures, 1), (2,))
     for value in values:
         positive("curvatures", value)

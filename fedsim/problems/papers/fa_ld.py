@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...settings.alignment import square
 from ...settings.limits import refuse_bytes
 from ...settings.validation import Array, array, definite, nonnegative, shape, symmetric, whole
 from ..quadratic import Quadratic
@@ -31,7 +32,7 @@ def _client_means(alpha: float, sizes: Array, cov: Array, rng: np.random.Generat
 
 
 def _covariance(covariance: object) -> Array:
-    matrix = array("covariance", covariance, 2)
+    matrix = array("covariance", square("covariance", covariance), 2)
     checked = symmetric("covariance", shape("covariance", matrix, (len(matrix), len(matrix))))
     definite("covariance", np.asarray(np.linalg.eigvalsh(checked)[:1], dtype=np.float64))
     return checked

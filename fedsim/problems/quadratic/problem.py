@@ -30,6 +30,7 @@ from ...settings.validation import (
 from ...vector.memory import aligned_copy
 from ..gradients import NoisyGradients
 from .gradients import CoordinateQuadratic, DenseQuadratic, DiagonalQuadratic, NoisyQuadratic, PlaneQuadratic
+from .labels import in_order
 
 
 def _are_covariances(noise: object) -> bool:
@@ -53,7 +54,7 @@ class Quadratic(ByValue, ProblemParts):
     hessians : (N, d, d), or (N, d) diagonal, or (N,) isotropic
         A_c, symmetric positive definite.
     minimizers : (N, d)
-        b_c.
+        b_c. Of tables with labels the clients and coordinates are paired by them, in this one's order.
     weights : (N,), optional
         w_c, positive, summing to one; uniform by default.
     gradient_noise : None, float or (N, d, d)
@@ -84,8 +85,10 @@ class Quadratic(ByValue, ProblemParts):
                      gradient_noise: ArrayLike | None = None) -> None: ...
 
     def __post_init__(self) -> None:
-        hessians = array("hessians", self.hessians, 1, 2, 3)
-        minimizers = array("minimizers", self.minimizers, 2, advice=(
+        hessians, minimizers, weights, noise = in_order(self.hessians, self.minimizers, self.weights,
+                                                        self.gradient_noise)
+        hessians = array("hessians", hessians, 1, 2, 3)
+        minimizers = array("minimizers", minimizers, 2, advice=(
             "(N, d), one row per client: np.reshape(minimizers, (-1, 1)) in one dimension"))
         n_clients, dim = minimizers.shape
         shape("hessians", hessians, (n_clients, dim, dim)[: hessians.ndim],
@@ -99,7 +102,6 @@ class Quadratic(ByValue, ProblemParts):
             definite("hessians", smallest)
         else:
             definite("hessians", hessians.reshape(n_clients, -1).min(axis=1))
-        noise = self.gradient_noise
         if noise is not None:
             if not _are_covariances(noise):
                 noise = nonnegative("gradient_noise", noise) or None
@@ -113,7 +115,7 @@ class Quadratic(ByValue, ProblemParts):
                 scale = np.abs(noise).max(axis=(1, 2))
                 definite("gradient_noise", least + 1e-12 * scale, strictly=False)
         set_fields(self, hessians=hessians, minimizers=minimizers, gradient_noise=noise,
-                   weights=client_weights(self.weights, n_clients),
+                   weights=client_weights(weights, n_clients),
                    structure={1: "isotropic", 2: "diagonal", 3: "dense"}[hessians.ndim])
 
     @classmethod
@@ -130,6 +132,7 @@ class Quadratic(ByValue, ProblemParts):
         gradient_noise : None, float or (N, d, d)
             Noise of an evaluation of grad f_i.
         """
+        hessians, minimizers, _, gradient_noise = in_order(hessians, minimizers, None, gradient_noise)
         components = array("hessians", hessians, 1, 2, 3)
         n_clients = len(components)
         noise: Any = None

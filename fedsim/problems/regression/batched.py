@@ -8,7 +8,16 @@ import numpy as np
 
 from ...equality import ByValue
 from ...interfaces import ProblemParts
-from ...settings.validation import Array, array, one_of, unmasked, whole
+from ...settings.alignment import align_fields, numbered
+from ...settings.validation import Array, array, one_of, set_fields, unmasked, whole
+
+
+def in_order(problem: Any) -> Any:
+    """The targets; features, targets and clients are in one order now, weights in that of the clients."""
+    align_fields(problem, "features", problem._targets_name, "clients")
+    align_fields(problem, "features", axis=1)
+    set_fields(problem, weights=numbered("weights", problem.weights))
+    return getattr(problem, problem._targets_name)
 
 
 def client_numbers(value: object, n_data: int) -> np.ndarray:

@@ -24,7 +24,7 @@ from ...settings.validation import (
 )
 from ..gradients import NoisyGradients
 from ..quadratic import Quadratic
-from .batched import Batched, client_numbers
+from .batched import Batched, client_numbers, in_order
 from .gradients import Data, regression_scratch
 from .minibatch import MAX_DATA, Minibatch
 from .tile_sums import packed
@@ -56,8 +56,8 @@ class Regression(Batched):
 
     def _normalise(self) -> None:
         """Check and convert the fields; called by ``__post_init__``."""
-        name = self._targets_name
-        self._set_data(array("features", self.features, 2), array(name, getattr(self, name), 1))
+        targets = array(self._targets_name, in_order(self), 1)
+        self._set_data(array("features", self.features, 2), targets)
 
     def _set_data(self, features: Array, targets: Array) -> None:
         """Check the fields, of which these two are converted already, and set them."""

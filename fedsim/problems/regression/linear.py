@@ -28,7 +28,8 @@ class LinearRegression(Regression):
     features : (n, d)
     targets : (n,)
     clients : (n,) integers
-        Who holds each row; numbered 0, ..., N-1, each with data.
+        Who holds each row; numbered 0, ..., N-1, each with data. Rows of pandas are paired by their labels,
+        in the order of `features`; of arrays and lists by position.
     noise_std : float
         xi, standard deviation of an error, in units of `targets`.
     prior_variance : float

@@ -43,7 +43,8 @@ class LogisticRegression(Regression):
         With a column of ones for an intercept, where one is wanted.
     labels : (n,) of 0 and 1
     clients : (n,) integers
-        Who holds each row; numbered 0, ..., N-1, each with data.
+        Who holds each row; numbered 0, ..., N-1, each with data. Rows of pandas are paired by their labels,
+        in the order of `features`; of arrays and lists by position.
     prior_variance : float
         lambda.
     weights : (N,), optional

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ...laws.law import Gaussian, NoTarget
 from ...settings.lazy import lazy
 from ...settings.validation import Array, points, positive, shape, whole
-from .batched import bytes_or_numbers, class_numbers
+from .batched import bytes_or_numbers, class_numbers, in_order
 from .data import Regression
 from .softmax_gradients import Rows, SoftmaxBatch, SoftmaxModel, SoftmaxScratch, softmax_scratch
 from .softmax_mode import laplace_cov, mode_of
@@ -40,7 +40,8 @@ class SoftmaxRegression(Regression):
     labels : (n,) integers
         0, ..., C-1, each of which occurs.
     clients : (n,) integers
-        Who holds each row; numbered 0, ..., N-1, each with data.
+        Who holds each row; numbered 0, ..., N-1, each with data. Rows of pandas are paired by their labels,
+        in the order of `features`; of arrays and lists by position.
     n_classes : int, optional
         C; by default the largest label plus one.
     feature_scale : float
@@ -110,7 +111,7 @@ class SoftmaxRegression(Regression):
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        labels, n_classes = class_numbers(self.labels, self.n_classes)
+        labels, n_classes = class_numbers(in_order(self), self.n_classes)
         put(self, "n_classes", n_classes)
         self._set_data(bytes_or_numbers(self.features), labels)
         put(self, "feature_scale", positive("feature_scale", self.feature_scale))

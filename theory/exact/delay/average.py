@@ -24,6 +24,7 @@ import numpy as np
 from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
 from fedsim.interfaces import start_of, validate, validate_sizes
 from fedsim.provenance import Provenance, attach
+from fedsim.settings.alignment import align_fields
 from fedsim.settings.validation import Array, array, instance, one_of, positive, real, shape, whole
 
 from ..affine import NoExactLaw
@@ -60,6 +61,9 @@ class AverageLaw:
     truth: float
     label: str = ""
     of: Provenance = field(init=False, default=Provenance())
+
+    def __post_init__(self) -> None:
+        align_fields(self, "lengths", "mean", "variance")
 
     @property
     def bias(self) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Problem, offers
 from fedsim.laws.law import Law
+from fedsim.settings.alignment import together
 from fedsim.settings.validation import (
     Array,
     UnstableStepSize,
@@ -214,6 +215,7 @@ def two_group_law(rounds: Any, *, curvatures: tuple[float, float], minimizers: t
     flow = FAHMCFlow(trajectory_length, local_steps, shared_noise)
     count, common = flow.local_steps, flow.shared_noise
     start, spread = real("start_mean", start_mean), nonnegative("start_variance", start_variance)
+    curvatures, minimizers = together(0, curvatures=curvatures, minimizers=minimizers)
     a = shape("curvatures", array("curvatures", curvatures, 1), (2,))
     if a.min() <= 0.0:
         raise ValueError(f"curvatures={curvatures!r} must be greater than 0")

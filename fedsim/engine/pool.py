@@ -18,12 +18,13 @@ from concurrent.futures import (
 )
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from ..interfaces import Problem
 from ..settings.validation import shown, whole
 from ..vector.cache import source_hash
-from .block import BlockResult, BlockRunner, run_block
+from .block import BlockResult, BlockRunner, first_fault, run_block
+from .divergence import DivergedError, Fault, diverged
 from .job import Job
 
 Block = tuple[int, int]
@@ -232,3 +233,37 @@ def run_on_executor(job: Job, blocks: Iterable[Block], executor: Executor, take:
     except BaseException:
         _stop(pending, take, patiently=False)
         raise
+
+
+def fault_of_block(call: str, job: Job, first: int, last: int, before: int) -> Fault | None:
+    """A task of an executor; `call` as in `run_whole_block`."""
+    return first_fault(job, first, last, before)
+
+
+def first_of_all(job: Job, executor: Executor | None, threads: int, before: int) -> DivergedError:
+    """What is said of the first fault of all replicas in the rounds up to `before`, however the work was cut.
+
+    Each block is run again up to the first bad round that is known then.
+    """
+    blocks, call, pending = job.blocks(), os.urandom(8).hex(), cast(Pending, set())
+    found: Fault | None = None
+
+    def handle(fault: Fault | None) -> None:
+        nonlocal found
+        if fault is not None and (found is None or fault < found):
+            found = fault
+
+    def next_task(running: int) -> tuple[Any, ...] | None:
+        block, limit = next(blocks, None), before if found is None else found.round
+        return None if block is None else (fault_of_block, call, job, *block, limit)
+
+    pool = ThreadPoolExecutor(threads) if executor is None else executor
+    try:
+        _run(pool, next_task, threads, pending, handle)
+    except BaseException:
+        _stop(pending, handle, patiently=executor is None)
+        raise
+    finally:
+        if executor is None:
+            pool.shutdown(cancel_futures=True)
+    return diverged(job, cast(Fault, found))

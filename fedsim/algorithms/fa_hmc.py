@@ -97,9 +97,9 @@ class FAHMC(Federated):
         return 2 * self.leapfrog_steps - 1 if noisy else self.leapfrog_steps
 
     def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
-        """Of free flights of all leapfrog steps, each with a momentum of its own."""
+        """Of free flights, each with a momentum of its own, and with kicks by the noise of gradients."""
         steps, largest = self.leapfrog_steps, self.schedule.largest
-        kicks = 1.0 + steps * (largest * largest_noise(problem)) ** 2
+        kicks = 1.0 + 0.25 * steps * (largest * largest_noise(problem)) ** 2
         return self.schedule.total(self._steps(n_rounds)) * largest * steps**2 * kicks  # type: ignore[arg-type]
 
     def _evaluations(self, eta: float) -> list[tuple[Array, Array]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from .state import lane_state
 
 CHECK_EVERY = 16  # rounds: looking at the average costs as much as a pass over all clients
 SEGMENT_SECONDS = 0.03
+SEGMENT = 256
+"""Rounds between two looks at whether another thread has failed."""
 
 
 @dataclass
@@ -129,14 +132,16 @@ class BlockRunner:
                            records[0].outside)
 
 
-def first_fault(job: Job, first: int, last: int, before: int) -> Fault | None:
-    """The first fault of a block in the rounds up to `before`, looked at every round."""
+def first_fault(job: Job, first: int, last: int, before: int, stop: Sized = ()) -> Fault | None:
+    """The first fault of a block in the rounds up to `before`, looked at every round; none, told to `stop`."""
     part = BlockPart(job, first, last)
-    if part.run_to(before, 1) < 0 or job.problem.support is None:
+    while part.fault is None and part.done < before and not len(stop):
+        part.run_to(min(part.done + SEGMENT, before), 1)
+    if part.fault is None or job.problem.support is None:
         return part.fault
-    fault, again = cast(Fault, part.fault), BlockPart(job, first, last)
-    again.run_to(fault.round - 1, 1)
-    return told_where(fault, job.problem.support, again.state.unfolded[:, fault.replica - first])
+    again = BlockPart(job, first, last)
+    again.run_to(part.fault.round - 1, 1)
+    return told_where(part.fault, job.problem.support, again.state.unfolded[:, part.fault.replica - first])
 
 
 def run_block(job: Job, first: int, last: int) -> BlockResult:

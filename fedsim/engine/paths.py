@@ -12,15 +12,13 @@ from ..settings.limits import refuse_bytes
 from ..settings.support import outside, warn_outside
 from ..settings.validation import Array, whole
 from ..vector.memory import TILE
-from .block import BlockPart
+from .block import SEGMENT, BlockPart
 from .divergence import DivergedError
 from .job import make_job
 from .pool import first_of_all, thread_count
 from .rounds import LEAF
 
 _TASK = 4000.0  # bytes, about, of a block that waits for a thread
-SEGMENT = 256
-"""Rounds between two looks at whether another thread has failed."""
 
 
 def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, *, seed: int, every: int = 1,

@@ -235,9 +235,9 @@ def run_on_executor(job: Job, blocks: Iterable[Block], executor: Executor, take:
         raise
 
 
-def fault_of_block(call: str, job: Job, first: int, last: int, before: int) -> Fault | None:
-    """A task of an executor; `call` as in `run_whole_block`."""
-    return first_fault(job, first, last, before)
+def fault_of_block(call: str, stop: list[bool], job: Job, first: int, last: int, before: int) -> Fault | None:
+    """A task of an executor; `call` as in `run_whole_block`. Threads see when they are to `stop`."""
+    return first_fault(job, first, last, before, stop)
 
 
 def first_of_all(job: Job, executor: Executor | None, threads: int, before: int) -> DivergedError:
@@ -245,7 +245,7 @@ def first_of_all(job: Job, executor: Executor | None, threads: int, before: int)
 
     Each block is run again up to the first bad round that is known then.
     """
-    blocks, call, pending = job.blocks(), os.urandom(8).hex(), cast(Pending, set())
+    blocks, call, stop, pending = job.blocks(), os.urandom(8).hex(), list[bool](), cast(Pending, set())
     found: Fault | None = None
 
     def handle(fault: Fault | None) -> None:
@@ -255,12 +255,13 @@ def first_of_all(job: Job, executor: Executor | None, threads: int, before: int)
 
     def next_task(running: int) -> tuple[Any, ...] | None:
         block, limit = next(blocks, None), before if found is None else found.round
-        return None if block is None else (fault_of_block, call, job, *block, limit)
+        return None if block is None else (fault_of_block, call, stop, job, *block, limit)
 
     pool = ThreadPoolExecutor(threads) if executor is None else executor
     try:
         _run(pool, next_task, threads, pending, handle)
     except BaseException:
+        stop.append(True)
         _stop(pending, handle, patiently=executor is None)
         raise
     finally:

@@ -92,6 +92,7 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     Returns
     -------
     Run
+        Where a replica is outside its problem's support at a recorded round, with an `OutsideWarning`.
 
     Raises
     ------

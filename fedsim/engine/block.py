@@ -133,7 +133,7 @@ class BlockRunner:
 
 
 def first_fault(job: Job, first: int, last: int, before: int, stop: Sized = ()) -> Fault | None:
-    """The first fault of a block in the rounds up to `before`, looked at every round; none, told to `stop`."""
+    """The first fault of a block in the rounds up to `before`, if it is not told to `stop`."""
     part = BlockPart(job, first, last)
     while part.fault is None and part.done < before and not len(stop):
         part.run_to(min(part.done + SEGMENT, before), 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sized
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ class BlockResult:
     square: Array
     sums: Array
     final: Array
-    outside: Any = field(default_factory=lambda: np.zeros((1, 0), np.int64))
+    outside: Any = 0
 
     def leaves(self) -> list[tuple[int, Moments]]:
         """The moments of each leaf, by leaf number."""

@@ -16,7 +16,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import islice
 from typing import Any, cast
 
@@ -257,14 +257,11 @@ def first_of_all(job: Job, executor: Executor | None, threads: int, before: int)
         block, limit = next(blocks, None), before if found is None else found.round
         return None if block is None else (fault_of_block, call, stop, job, *block, limit)
 
-    pool = ThreadPoolExecutor(threads) if executor is None else executor
-    try:
-        _run(pool, next_task, threads, pending, handle)
-    except BaseException:
-        stop.append(True)
-        _stop(pending, handle, patiently=executor is None)
-        raise
-    finally:
-        if executor is None:
-            pool.shutdown(cancel_futures=True)
+    with ThreadPoolExecutor(threads) if executor is None else nullcontext(executor) as pool:
+        try:
+            _run(pool, next_task, threads, pending, handle)
+        except BaseException:
+            stop.append(True)
+            _stop(pending, handle, patiently=executor is None)
+            raise
     return diverged(job, cast(Fault, found))

@@ -107,6 +107,14 @@ def test_trial_points_lie_within():
     assert (mixed[:, 0] == usual[:, 0]).all() and (mixed[:, 1] > 0.0).all() and (mixed[:, 2] < 0.0).all()
 
 
+@pytest.mark.parametrize("support", [(0.0, INFINITE), (0.0, 1e-6), (1e-9, 2e-9), (3.0, 3.001)])
+def test_slopes_are_compared_close_to_an_edge_too(support):
+    gamma(support=support)
+    with pytest.raises(ValueError, match="gradient must be that of potential"):
+        fs.Custom(slope, 1, data=(0, 3.0), support=support,
+                  potential=lambda client, x, kind, shape: x - 1.999 * np.log(x))
+
+
 def test_replicas_outside_are_counted_and_not_moved(run):
     assert run.outside.dtype == np.int64 and run.outside[0] == 0
     assert run.outside[-1] == (run.final < 0.0).sum() > 0

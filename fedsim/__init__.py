@@ -9,7 +9,7 @@ from .algorithms.fa_hmc import FAHMC
 from .algorithms.fa_ld import FALD
 from .algorithms.stale import StaleSGHMC, StaleSGLD
 from .engine import sample_path, shards, simulate, warm_up
-from .engine.block import DivergedError
+from .engine.divergence import DivergedError
 from .explaining import explain
 from .hints import lost as _lost
 from .interfaces import validate
@@ -29,6 +29,7 @@ from .settings.participation import Participation
 from .settings.participation_fixed import FixedParticipation
 from .settings.participation_independent import IndependentParticipation
 from .settings.staleness import Workers
+from .settings.support import OutsideWarning
 from .settings.validation import UnstableStepSize
 from .vector import math
 from .vector.cache import CacheWarning
@@ -36,9 +37,10 @@ from .vector.cache import CacheWarning
 __all__ = [
     "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "Custom", "Density", "DivergedError",
     "FixedParticipation", "Gaussian", "GaussianMean", "IndependentParticipation", "Law", "LinearRegression",
-    "LogisticRegression", "Participation", "Quadratic", "Run", "SoftmaxRegression", "StaleSGHMC", "StaleSGLD",
-    "UnstableStepSize", "Workers", "animate", "estimators", "explain", "load", "math", "network", "papers",
-    "plot", "recorded_rounds", "sample_path", "schedules", "shards", "simulate", "validate", "warm_up",
+    "LogisticRegression", "OutsideWarning", "Participation", "Quadratic", "Run", "SoftmaxRegression",
+    "StaleSGHMC", "StaleSGLD", "UnstableStepSize", "Workers", "animate", "estimators", "explain", "load",
+    "math", "network", "papers", "plot", "recorded_rounds", "sample_path", "schedules", "shards", "simulate",
+    "validate", "warm_up",
 ]
 
 _sys.modules.setdefault(f"{__name__}.plot", _drawing)  # `from fedsim.plot import exact`; `fs.plot` draws all

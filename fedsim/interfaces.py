@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 import numpy as np
 
 from .settings.schedules import Schedule, as_schedule
-from .settings.validation import Array, array, shape, shown
+from .settings.starts import start_moments as start_moments, start_of as start_of
+from .settings.support import Support
+from .settings.validation import Array, shown
 from .vector.memory import aligned
 
 if TYPE_CHECKING:
@@ -54,6 +56,11 @@ class ProblemParts(Protocol):
     def is_judged(self) -> bool:
         """False where nothing bounds the Hessians, so that no step size can be judged."""
         return True
+
+    @property
+    def support(self) -> Support | None:
+        """Ends (d,) and (d,) of the box outside which the potentials are infinite; None without."""
+        return None
 
     @property
     def response_work(self) -> float | None:
@@ -170,6 +177,11 @@ class AlgorithmParts(Protocol):
         """Steps in `n_rounds` rounds: what schedules and streams count."""
         return n_rounds
 
+    def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
+        """Variance per coordinate, about, that all noise of so many rounds would have without a gradient."""
+        time = self.schedule.total(self._steps(n_rounds))  # type: ignore[arg-type]
+        return time * (2.0 * self.temperature + self.schedule.largest * largest_noise(problem) ** 2)
+
     def _gradients_per_step(self, problem: Problem) -> int:
         """Gradient evaluations of a client in a step, each with random numbers of its own."""
         return 1
@@ -214,6 +226,14 @@ class SimulatedAlgorithm(Algorithm, Protocol):
 
     def _workspace(self, problem: Problem, start: Array, dtype: Any) -> Any:
         """State of a block of lanes beginning at `start` (d, B), with a body of `observe`."""
+
+
+def largest_noise(problem: Problem) -> float:
+    """Standard deviation per coordinate of a gradient's additive noise, at most; 0 without."""
+    noise = problem.gradient_noise
+    if noise is None or isinstance(noise, float):
+        return noise or 0.0
+    return float(np.sqrt(np.abs(noise).max()))  # of covariances
 
 
 EXPLAINERS: list[Callable[[Problem, Algorithm], str]] = []
@@ -276,24 +296,3 @@ def validate_sizes(problem: Problem, algorithm: Algorithm, start: object = None)
     offers("algorithm", algorithm, Algorithm)
     algorithm.check(problem)
     start_of(problem, algorithm, start)
-
-
-def start_moments(start: Any, dim: int, n_clients: int | None = None) -> tuple[Array, Array | None]:
-    """Mean (d,) and covariance of a start; the origin when None.
-
-    The covariance is (d, d), or variances (d,) of a Gaussian that was made from them, or None for a point.
-    With `n_clients` (decentralized algorithms) a point per client (N, d) is allowed too.
-    """
-    if start is None:
-        return np.zeros(dim), None
-    if hasattr(start, "variances") and hasattr(start, "is_diagonal"):  # a Gaussian; tables have a `cov` too
-        if start.dim != dim:
-            raise ValueError(f"start has dimension {start.dim}; it must be {dim}")
-        return start.mean, start.variances if getattr(start, "is_diagonal", False) else start.cov
-    point = array("start", start, 1) if n_clients is None else array("start", start, 1, 2)
-    return shape("start", point, (n_clients or 0, dim)[-point.ndim:], " (the problem's dimension)"), None
-
-
-def start_of(problem: Problem, algorithm: Algorithm, start: Any) -> tuple[Array, Array | None]:
-    """`start_moments` for this problem and algorithm."""
-    return start_moments(start, problem.dim, problem.n_clients if algorithm._clients_differ else None)

@@ -92,6 +92,7 @@ def test_the_classes_that_choose_bodies_are_in_the_key():
                if cls.__module__ in MODULES and not hashed(cls.__module__)}
     assert outside == {f"fedsim.{name}" for name in (  # results and records: compiled code never has them
         "data.idx.ImageSet", "data.idx.Images", "data.libsvm.Labelled",
+        "engine.divergence.Fault", "engine.divergence.Scales",
         "laws.estimators.Estimated", "laws.scores.ZScores", "laws.scores._Scores",
         "provenance.Part", "settings.participation.Shares", "settings.server.History")}
 

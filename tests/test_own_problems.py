@@ -27,6 +27,7 @@ def test_runs_are_near_what_they_are_compared_with(page):
     left, exact = page["in_the_right_well"]
     assert abs(left - exact) < 0.03
     assert 0.5 < exact < 0.7
+    assert not page["gamma_run"].outside.any() and page["gamma_error"] < 0.3
 
 
 def test_what_is_refused_is(page):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..interfaces import Problem, offers
+from ..interfaces import Problem, largest_noise, offers
 from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
 from ..settings.alignment import align_fields
@@ -28,7 +28,7 @@ from ..settings.validation import Array, array, positive, shape
 from ..stability.search import DENSE_SIZE, Stability, gaps_to_one, general_radius, radius_of
 from ..vector import lanes
 from ..vector.memory import aligned, aligned_copy
-from .bodies import advance, step_size_at
+from .bodies import advance, momentum_noise, step_size_at
 from .gossip import (
     COMMON,
     NETWORK,
@@ -136,6 +136,10 @@ class DESGHMC(Decentralized):
     def _separates(self, problem: Problem) -> bool:
         """True while velocities start at zero, so that they can be laid out by coordinates too."""
         return self.start_velocity is None
+
+    def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
+        speed = float(np.abs(self.start_velocities(problem)).max())
+        return momentum_noise(self, n_rounds, largest_noise(problem), self.n_clients, speed)
 
     def _exact_radius(self, problem: Quadratic, eta: float) -> float:
         keep = 1.0 - eta * self.friction

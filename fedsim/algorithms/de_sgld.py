@@ -115,6 +115,9 @@ class DESGLD(Decentralized):
         limit = step_room(problem, self.mixing)
         return Stability(value, bool(value < 1.0 or step < limit), limit, step, "DE-SGLD map of all clients")
 
+    def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
+        return super()._noise_so_far(problem, n_rounds) / self.n_clients  # of the average
+
     def _kernel(self, problem: Problem) -> DESGLDKernel:
         """The NamedTuple that compiled code sees."""
         return DESGLDKernel(self.schedule.arrays(), problem.weights, self._gossip())

@@ -21,7 +21,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from ..interfaces import Problem
+from ..interfaces import Problem, largest_noise
 from ..problems.quadratic import Quadratic
 from ..settings.validation import Array, fraction, one_of, whole
 from ..stability.federated import Modes, powers_shift, turned_back
@@ -95,6 +95,12 @@ class FAHMC(Federated):
         """K; with gradient noise each interior point costs a second evaluation, 2 K - 1 in all."""
         noisy = problem.gradient_noise is not None or problem.has_minibatches
         return 2 * self.leapfrog_steps - 1 if noisy else self.leapfrog_steps
+
+    def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
+        """Of free flights, each with a momentum of its own, and with kicks by the noise of gradients."""
+        steps, largest = self.leapfrog_steps, self.schedule.largest
+        kicks = 1.0 + 0.25 * steps * (largest * largest_noise(problem)) ** 2
+        return self.schedule.total(self._steps(n_rounds)) * largest * steps**2 * kicks  # type: ignore[arg-type]
 
     def _evaluations(self, eta: float) -> list[tuple[Array, Array]]:
         half = 0.5 * eta

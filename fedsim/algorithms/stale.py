@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
-from ..interfaces import AlgorithmParts, Problem, offers
+from ..interfaces import AlgorithmParts, Problem, largest_noise, offers
 from ..problems.gradients import stochastic_gradient
 from ..random.normals import draw, steps_per_draw
 from ..random.slots import NormalRoom, Normals, Numbers, normal_room, normal_row
@@ -33,7 +33,7 @@ from ..stability.search import Stability
 from ..vector import lanes
 from ..vector.compile import Nothing, dispatched, inner
 from ..vector.memory import aligned
-from .bodies import advance, observe, step_size_at
+from .bodies import advance, momentum_noise, observe, step_size_at
 
 _AHEAD = 64  # draws made together at most
 
@@ -283,6 +283,9 @@ class StaleSGHMC(Stale):
     def __post_init__(self) -> None:
         self._normalise()
         object.__setattr__(self, "friction", positive("friction", self.friction))
+
+    def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
+        return momentum_noise(self, n_rounds, largest_noise(problem))
 
     @classmethod
     def from_paper(cls, h: Any, B: float, tau: Any = 0) -> StaleSGHMC:

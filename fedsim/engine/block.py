@@ -3,50 +3,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..interfaces import Problem, SimulatedAlgorithm
 from ..settings.validation import Array
 from ..vector.memory import aligned
+from .divergence import RADIUS, DivergedError, Fault, centre, find_fault, reach, told_where
 from .job import Job
 from .moments import Moments, leaf_moments
-from .rounds import LEAF, Path, Record, run_rounds
+from .rounds import LEAF, Bounds, Path, Record, run_rounds
 from .state import lane_state
 
-RADIUS = 1e75
-"""A coordinate beyond this has diverged: its fourth power, in standard errors, would soon overflow."""
 CHECK_EVERY = 16  # rounds: looking at the average costs as much as a pass over all clients
 SEGMENT_SECONDS = 0.03
-
-
-class DivergedError(RuntimeError):
-    """A replica left every reasonable bound.
-
-    Attributes
-    ----------
-    round : int
-        First recorded communication at which a coordinate is NaN, infinite or beyond 1e75.
-
-    Examples
-    --------
-    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
-    >>> try:
-    ...     fs.simulate(problem, fs.FALD(3.0), 2000, 64, seed=1, allow_unstable=True)
-    ... except fs.DivergedError as error:
-    ...     print(str(error)[:30])
-    diverged at round 107: a coord
-    """
-
-    def __init__(self, message: str, round: int) -> None:
-        super().__init__(message)
-        self.round = round
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.round)
+SEGMENT = 256
+"""Rounds between two looks at whether another thread has failed."""
 
 
 @dataclass
@@ -59,6 +34,7 @@ class BlockResult:
     square: Array
     sums: Array
     final: Array
+    outside: Any = 0
 
     def leaves(self) -> list[tuple[int, Moments]]:
         """The moments of each leaf, by leaf number."""
@@ -72,21 +48,38 @@ class BlockPart:
 
     def __init__(self, job: Job, first: int, last: int, n_kept: int = 0, every: int = 1,
                  view: int = 0) -> None:
+        self.job, self.first, self.last = job, first, last
         self.done = 0
+        self.fault: Fault | None = None
         self.state = lane_state(job, first, last)
         shape = -(-(last - first) // LEAF), job.n_views, len(job.rounds)
         self.record = Record(job.rounds, np.zeros((*shape, job.problem.dim)), np.zeros((*shape, job.width)),
-                             np.zeros(last - first), job.function)
+                             np.zeros(last - first), job.function,
+                             np.reshape(np.asarray(job.problem.support or (), np.float64), (2, -1)),
+                             np.zeros(shape[1:], np.int64))
         self.path = Path(np.empty((n_kept, *self.state.unfolded.shape)), every, view)
         self.index = 0
         self._centred = aligned(self.state.unfolded.shape)
+        known = 0 if job.scales is None else job.problem.dim
+        self._home = np.repeat(centre(job)[:known, None], self.state.unfolded.shape[1], axis=1)
 
     def run_to(self, last: int, every: int) -> int:
         """Run up to round `last`; returns the first bad round of those looked at, -1 if there is none."""
-        self.index, bad = run_rounds(*self.state, self.record, self._centred, self.path, self.done, last,
-                                     self.index, RADIUS, every)
-        self.done = last
-        return int(bad)
+        while True:
+            bounds = Bounds(RADIUS, self._home, reach(self.job, self.done, last))
+            self.index, bad = run_rounds(*self.state, self.record, self._centred, self.path, self.done, last,
+                                         self.index, bounds, every)
+            self.done = last if bad < 0 else int(bad)
+            if bad < 0:
+                return -1
+            x = self.state.unfolded
+            self.fault = find_fault(self.job, self.first, self.done, x, self._home)
+            if self.fault is not None:
+                return self.done
+            if self.done % CHECK_EVERY == 0:  # whatever else is looked at, for every cut of the work
+                limit = reach(self.job, self.done - 1, self.done)
+                away = (np.abs(x - self._home) >= limit).any(axis=0)
+                self._home[:, away] = x[:, away]
 
 
 class BlockRunner:
@@ -119,9 +112,8 @@ class BlockRunner:
         last = min(self.done + self._chunk, self.job.n_rounds)
         rounds = last - self.done
         bad = self._run_to(last)
-        if bad >= 0:  # the block is run again up to there, in one part and looked at every round
-            bad = BlockPart(self.job, self.first, self.last).run_to(bad, 1)
-            raise diverged(self.job.problem, self.job.algorithm, bad)
+        if bad >= 0:  # who is the first of all, and when, is looked for then
+            raise DivergedError(f"diverged by round {bad}", bad)
         seconds = max(time.perf_counter() - begin, 1e-7)
         # the first call may include compiling: grow gradually, never more than eightfold
         self._chunk = int(np.clip(rounds * SEGMENT_SECONDS / seconds, 1, 8 * self._chunk))
@@ -136,20 +128,20 @@ class BlockRunner:
         mean, square = (np.concatenate(values, axis=-1) for values in zip(
             *((record.mean, record.square) for record in records), strict=True))
         sums = records[0].sums if self.job.average else np.empty(0)
-        return BlockResult(self.first, self.last, mean, square, sums / max(self.job.n_rounds, 1), final)
+        return BlockResult(self.first, self.last, mean, square, sums / max(self.job.n_rounds, 1), final,
+                           records[0].outside)
 
 
-def diverged(problem: Problem, algorithm: SimulatedAlgorithm, round: int) -> DivergedError:
-    """The error that names the round and, where it is known, the stability limit."""
-    limit = "" if problem.is_judged else "; nothing bounds the Hessians, so that no step size was judged"
-    try:
-        stability = algorithm.stability(problem)
-        if not np.isnan(stability.max_step_size):
-            limit = f"; step_size={stability.step_size:g}, stability limit {stability.max_step_size:.6g}"
-    except ValueError:  # too large to be judged
-        pass
-    return DivergedError(f"diverged at round {round}: a coordinate is not finite or beyond {RADIUS:g}{limit}",
-                         round)
+def first_fault(job: Job, first: int, last: int, before: int, stop: Sized = ()) -> Fault | None:
+    """The first fault of a block in the rounds up to `before`, if it is not told to `stop`."""
+    part = BlockPart(job, first, last)
+    while part.fault is None and part.done < before and not len(stop):
+        part.run_to(min(part.done + SEGMENT, before), 1)
+    if part.fault is None or job.problem.support is None:
+        return part.fault
+    again = BlockPart(job, first, last)
+    again.run_to(part.fault.round - 1, 1)
+    return told_where(part.fault, job.problem.support, again.state.unfolded[:, part.fault.replica - first])
 
 
 def run_block(job: Job, first: int, last: int) -> BlockResult:

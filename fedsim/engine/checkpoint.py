@@ -21,7 +21,7 @@ from .block import BlockResult
 from .job import Job
 from .rounds import LEAF
 
-_FIELDS = ("mean", "square", "sums", "final")
+_FIELDS = ("mean", "square", "sums", "final", "outside")
 _MANIFEST_BYTES = 4096
 """Far more than a manifest has."""
 _UNUSABLE = (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)

@@ -18,6 +18,7 @@ from ..random.streams import MAX_CLIENTS, MAX_EVALUATIONS, MAX_PAIRS, MAX_REPLIC
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, one_of, shown, whole
 from ..vector.cache import source_hash
+from .divergence import Scales, scales_of
 from .rounds import LEAF, TEST_FUNCTIONS, NoFunction
 from .state import state_bytes
 
@@ -31,7 +32,8 @@ class Job:
     """A checked simulation. Blocks are pairs (first replica, one past the last).
 
     `start_cov` is (d, d), or variances (d,) of independent coordinates, or None for a point; `start_root` its
-    square root, in the same form. With `first_coordinate` it is a part of another job; see `parts`.
+    square root, in the same form. `scales` are there where replicas that leave them are to be told. With
+    `first_coordinate` it is a part of another job; see `parts`.
     """
 
     problem: Problem
@@ -52,6 +54,7 @@ class Job:
     start_root: Array | None = None
     threads: int = 1
     first_coordinate: int = 0
+    scales: Scales | None = None
 
     @property
     def n_views(self) -> int:
@@ -89,6 +92,7 @@ class Job:
         count = min(self.threads // blocks, dim // _PART)
         apart = (self.covariance != "full" and self.average is None
                  and (self.start_root is None or self.start_root.ndim == 1)
+                 and self.scales is None and self.problem.support is None
                  and dim % 4 == 0 and self.algorithm._separates(self.problem))
         if count < 2 or not apart or self.problem._coordinates(0, dim) is None:
             return [self]
@@ -119,7 +123,8 @@ class Job:
         digest = hashlib.sha256(source_hash().encode())
         feed(digest, (self.problem._arrays(), self.algorithm._kernel(self.problem), self.n_rounds,
                       self.n_replicas, self.seed, self.start_mean, self.start_cov, self.rounds,
-                      self.covariance, self.average, self.keep_final, self.noise))
+                      self.scales, self.problem.support, self.covariance, self.average,
+                      self.keep_final, self.noise))
         return digest.hexdigest()[:32]
 
 
@@ -209,7 +214,9 @@ def make_job(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
               average, bool(one_of("keep_final", keep_final, (True, False))), noise, first, last, size)
     _check_memory(job, asked, n_kept, threads)
     root = cov if cov is None else np.sqrt(cov) if cov.ndim == 1 else psd_sqrt(cov)
-    return replace(job, rounds=recorded_rounds(n_rounds, record), start_root=root, threads=threads)
+    scales = None if unchecked or problem.is_judged else scales_of(problem, algorithm, mean, cov)
+    return replace(job, rounds=recorded_rounds(n_rounds, record), start_root=root, threads=threads,
+                   scales=scales)
 
 
 def _block_size(problem: Problem, n_replicas: int, threads: int) -> int:

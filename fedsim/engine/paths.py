@@ -9,16 +9,16 @@ import numpy as np
 
 from ..interfaces import Problem, SimulatedAlgorithm
 from ..settings.limits import refuse_bytes
+from ..settings.support import outside, warn_outside
 from ..settings.validation import Array, whole
 from ..vector.memory import TILE
-from .block import BlockPart, diverged
+from .block import SEGMENT, BlockPart
+from .divergence import DivergedError
 from .job import make_job
-from .pool import thread_count
+from .pool import first_of_all, thread_count
 from .rounds import LEAF
 
 _TASK = 4000.0  # bytes, about, of a block that waits for a thread
-SEGMENT = 256
-"""Rounds between two looks at whether another thread has failed."""
 
 
 def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, *, seed: int, every: int = 1,
@@ -78,13 +78,19 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
                 return
             bad = runner.run_to(min(runner.done + SEGMENT, n_rounds), 1)
             if bad >= 0:
-                raise diverged(job.problem, job.algorithm, bad)
+                raise DivergedError(f"diverged by round {bad}", bad)
         paths[block[0]:block[1]] = runner.path.values.transpose(2, 0, 1)[:block[1] - block[0]]
 
     with ThreadPoolExecutor(n_threads) as pool:
         try:
             list(pool.map(trace, job.blocks()))
+        except DivergedError as error:
+            stop.append(True)
+            raise first_of_all(job, None, n_threads, error.round) from None
         except BaseException:
             stop.append(True)  # Ctrl-C: the threads end after their segment
             raise
+    if job.problem.support is not None:
+        counts = outside(job.problem.support, paths).sum(axis=0)
+        warn_outside(counts, every * np.arange(1, len(counts) + 1), n_chains)
     return paths

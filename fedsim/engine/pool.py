@@ -16,14 +16,15 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 from ..interfaces import Problem
 from ..settings.validation import shown, whole
 from ..vector.cache import source_hash
-from .block import BlockResult, BlockRunner, run_block
+from .block import BlockResult, BlockRunner, first_fault, run_block
+from .divergence import DivergedError, Fault, diverged
 from .job import Job
 
 Block = tuple[int, int]
@@ -232,3 +233,35 @@ def run_on_executor(job: Job, blocks: Iterable[Block], executor: Executor, take:
     except BaseException:
         _stop(pending, take, patiently=False)
         raise
+
+
+def fault_of_block(call: str, stop: list[bool], job: Job, first: int, last: int, before: int) -> Fault | None:
+    """A task of an executor; `call` as in `run_whole_block`. Threads see when they are to `stop`."""
+    return first_fault(job, first, last, before, stop)
+
+
+def first_of_all(job: Job, executor: Executor | None, threads: int, before: int) -> DivergedError:
+    """What is said of the first fault of all replicas in the rounds up to `before`, however the work was cut.
+
+    Each block is run again up to the first bad round that is known then.
+    """
+    blocks, call, stop, pending = job.blocks(), os.urandom(8).hex(), list[bool](), cast(Pending, set())
+    found: Fault | None = None
+
+    def handle(fault: Fault | None) -> None:
+        nonlocal found
+        if fault is not None and (found is None or fault < found):
+            found = fault
+
+    def next_task(running: int) -> tuple[Any, ...] | None:
+        block, limit = next(blocks, None), before if found is None else found.round
+        return None if block is None else (fault_of_block, call, stop, job, *block, limit)
+
+    with ThreadPoolExecutor(threads) if executor is None else nullcontext(executor) as pool:
+        try:
+            _run(pool, next_task, threads, pending, handle)
+        except BaseException:
+            stop.append(True)
+            _stop(pending, handle, patiently=executor is None)
+            raise
+    return diverged(job, cast(Fault, found))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..algorithms.bodies import advance, observe
+from ..settings.validation import Array
 from ..vector import lanes
 from ..vector.compile import Nothing, compiled, dispatched, inner, spliced
 
@@ -21,7 +22,8 @@ class Record(NamedTuple):
     """Moments of one block: `rounds` (n,), mean (leaves, views, n, d), square (leaves, views, n, ...).
 
     `square` holds centred sums of products (d, d) or of squares (d), or is empty; `sums` (B,) adds
-    up the test function over rounds 1, 2, ...
+    up the test function over rounds 1, 2, ... `outside` (views, n) counts replicas outside the `support`
+    (2, d), if there is one.
     """
 
     rounds: Any
@@ -29,6 +31,19 @@ class Record(NamedTuple):
     square: Any
     sums: Any
     function: Any
+    support: Array
+    outside: Any
+
+
+class Bounds(NamedTuple):
+    """Beyond `radius`, or further than `reach` (rounds,) from `home` (d, B), a lane is looked at.
+
+    `reach` is of the rounds that are run; with no rows in `home` nothing is known of it.
+    """
+
+    radius: float
+    home: Array
+    reach: Array
 
 
 class Path(NamedTuple):
@@ -134,27 +149,35 @@ def _record_moments(record, view, index, unfolded, centred):
         last = first + LEAF if first + LEAF < record.sums.shape[0] else record.sums.shape[0]
         _leaf_moments(unfolded, first, last, record.mean[leaf, view, index],
                       record.square[leaf, view, index], centred)
+    if record.support.shape[1] > 0:
+        for b in range(record.sums.shape[0]):
+            inside = True
+            for i in range(unfolded.shape[0]):
+                inside &= record.support[0, i] <= unfolded[i, b] <= record.support[1, i]
+            record.outside[view, index] += not inside
 
 
 @spliced
-def _out_of_bounds(unfolded, radius):
+def _out_of_bounds(unfolded, bounds, place):
     bad = 0
     for i in range(unfolded.shape[0]):
-        bad += lanes.count_beyond(unfolded[i], radius)
+        bad += lanes.count_beyond(unfolded[i], bounds.radius)
+    for i in range(bounds.home.shape[0]):
+        bad += lanes.count_away(unfolded[i], bounds.home[i], bounds.reach[place])
     return bad > 0
 
 
 @compiled
 def run_rounds(kernel, problem, lane_set, work, observed, unfolded, record, centred, path, first, last, index,
-               radius, every):
+               bounds, every):
     """Rounds first..last-1, recording those in `record.rounds` from entry `index` on, and keeping a `Path`.
 
     `observed` is room for an iterate as it lies in the lanes and `unfolded` for it as (d, B): the same array
     unless coordinates are lanes. At the end the average is in them.
 
     The start is entry 0, recorded when `index` is 0. Returns the next entry to fill, and the first round
-    of those looked at after which a lane lies beyond `radius` (-1 if none); looked at are the multiples of
-    `every` and the recorded rounds, whatever the segments.
+    of those looked at after which a lane is out of `bounds` (-1 if none), where it stops and may go on;
+    looked at are the multiples of `every` and the recorded rounds, whatever the segments.
     """
     for round in range(first - (index == 0), last):  # the pass before the first round records the start
         recorded = index < record.rounds.shape[0] and record.rounds[index] == round + 1
@@ -175,7 +198,7 @@ def run_rounds(kernel, problem, lane_set, work, observed, unfolded, record, cent
             elif place == n_views:
                 for i in range(unfolded.shape[0]):
                     lanes.copy(path.values[(round + 1) // path.every - 1, i], unfolded[i])
-        if looked and _out_of_bounds(unfolded, radius):
-            return index, round + 1
         index += recorded
+        if looked and _out_of_bounds(unfolded, bounds, round - first):
+            return index, round + 1
     return index, -1

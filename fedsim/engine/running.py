@@ -16,15 +16,18 @@ from ..laws.law import NoTarget
 from ..laws.run import Run
 from ..provenance import Provenance, attach
 from ..settings.progress import bars_shown
+from ..settings.support import warn_outside
 from ..settings.validation import Array, one_of
-from .block import BlockResult, DivergedError
+from .block import BlockResult
 from .checkpoint import Checkpoint
+from .divergence import DivergedError
 from .job import Job, make_job
 from .moments import Moments, Tree
 from .pool import (
     UnusableExecutor,
     check_executor,
     check_travels,
+    first_of_all,
     run_on_executor,
     run_on_threads,
     thread_count,
@@ -66,7 +69,8 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     noise : "double" or "single"
         Precision of the random variates; the state is always float64.
     allow_unstable : bool
-        Run a step size beyond stability all the same.
+        Run a step size beyond stability all the same, and where nothing bounds the Hessians go on when
+        replicas leave every known scale, up to 1e75.
     replicas : (first, last) or "kept", optional
         Run only this range, whole leaves of 64, as `shards` gives them. Shards that share a `checkpoint`
         folder are merged by a last call without `replicas`, which computes what is missing, or with
@@ -88,6 +92,7 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     Returns
     -------
     Run
+        Where a replica is outside its problem's support at a recorded round, with an `OutsideWarning`.
 
     Raises
     ------
@@ -96,7 +101,7 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
         an executor that came broken or was shut down, and for "kept" where replicas are missing, which it
         names.
     DivergedError
-        When a replica diverges, naming the round.
+        When a replica diverges, naming the first round of all replicas: the others run up to there too.
     KeyboardInterrupt
         After Ctrl-C, when all threads have stopped and finished blocks are kept.
     Exception
@@ -126,6 +131,7 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     store = None if checkpoint is None else Checkpoint(checkpoint, job)
     done: set[int] = set()
     replica_parts: dict[int, tuple[Array, Array]] = {}
+    outside = np.zeros((job.n_views, len(job.rounds)), np.int64)
     n_done = 0  # leaves, which may be too many to list
 
     def take(block: BlockResult, is_new: bool = True) -> None:
@@ -135,6 +141,7 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
         for leaf, moments in block.leaves():
             tree.add(leaf, moments)
             n_done += 1
+        np.add(outside, block.outside, out=outside)
         if keep_final or average is not None or not replica_parts:
             replica_parts[block.first] = block.sums, block.final
 
@@ -148,11 +155,15 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     with _telling_what_is_kept(job, lambda: n_done, checkpoint), tqdm(
             total=work, disable=not progress, unit="replica-round", unit_scale=True,
             desc=type(algorithm).__name__) as bar:
-        if executor is None:
-            run_on_threads(job, job.blocks(done), n_threads, take, bar.update)
-        else:
-            run_on_executor(job, job.blocks(done), executor, take, bar.update, max(64, 2 * n_threads))
-    run = _finish(job, tree.root(), [parts for _, parts in sorted(replica_parts.items())])
+        try:
+            if executor is None:
+                run_on_threads(job, job.blocks(done), n_threads, take, bar.update)
+            else:
+                run_on_executor(job, job.blocks(done), executor, take, bar.update, max(64, 2 * n_threads))
+        except DivergedError as error:
+            raise first_of_all(job, executor, n_threads, error.round) from None
+    run = _finish(job, tree.root(), [parts for _, parts in sorted(replica_parts.items())], outside)
+    warn_outside(outside.max(axis=0), job.rounds, run.n_replicas)  # of the average, or of any client
     for number, client in enumerate(run.clients):
         attach(client, of.client(number))
     return attach(run, of)
@@ -176,8 +187,9 @@ def _telling_what_is_kept(job: Job, n_done: Callable[[], int], checkpoint: objec
         raise
 
 
-def _finish(job: Job, moments: Moments, replica_parts: list[tuple[Array, Array]]) -> Run:
-    """The Run of merged moments, and of each block's averages and last iterates of every replica."""
+def _finish(job: Job, moments: Moments, replica_parts: list[tuple[Array, Array]], outside: np.ndarray) -> Run:
+    """The Run of merged moments, of each block's averages and last iterates of every replica, and of how many
+    are outside the support."""
     gaussian = job.algorithm._is_gaussian(job.problem)
     try:
         target = job.algorithm.target(job.problem)
@@ -197,7 +209,8 @@ def _finish(job: Job, moments: Moments, replica_parts: list[tuple[Array, Array]]
         return {"rounds": job.rounds, "mean": moments.mean[i],
                 "cov": shaped(moments.square[i] / max(moments.count - 1, 1)), "target": target,
                 "is_gaussian": gaussian, "n_replicas": moments.count, "seed": job.seed,
-                "n_leaves": leaves, "leaf_cov": shaped(moments.spread_mean[i]), "spread": shaped(error)}
+                "n_leaves": leaves, "leaf_cov": shaped(moments.spread_mean[i]), "spread": shaped(error),
+                "outside": None if job.problem.support is None else outside[i]}
 
     clients = tuple(Run(**view(i), label=f"client {i - 1}") for i in range(1, job.n_views))
     averages, final = (np.concatenate(parts) for parts in zip(*replica_parts, strict=True))

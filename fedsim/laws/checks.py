@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 
 from ..settings.limits import refuse_bytes
-from ..settings.validation import Array, instance, nonnegative, read_only, set_fields, shape, shown, whole
+from ..settings.validation import (
+    Array,
+    instance,
+    nonnegative,
+    read_only,
+    set_fields,
+    shape,
+    shown,
+    whole,
+    whole_numbers,
+)
 
 _PIECE = 2**16
 """Numbers of a piece of a large array."""
@@ -174,6 +184,13 @@ def check_run(run: Any) -> None:
             _numbers(name, value, len(wanted))
             shape(name, value, wanted, " (one row per replica)")
             _finite(name, value)
+    if run.outside is not None:
+        counts = whole_numbers("outside", run.outside)
+        shape("outside", counts, (len(run.rounds),), " (one per recorded round)")
+        if counts.min() < 0 or counts.max() > run.n_replicas:
+            raise ValueError(f"outside={shown(counts)} must lie in [0, n_replicas={run.n_replicas}]")
+        set_fields(run, outside=read_only(counts))
+    instance("includes_outside", run.includes_outside, bool, np.bool_)
     for name in ("leaf_cov", "spread"):
         value = getattr(run, name)
         if value is None:

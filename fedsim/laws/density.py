@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 
 from ..settings.lazy import lazy
 from ..settings.limits import refuse_bytes
+from ..settings.support import shown_support, support_of
 from ..settings.validation import Array, array, positive, real, shown, whole
 from .law import Gaussian
+from .lines import line_of
 
 CubicSpline = lazy("scipy.interpolate", "CubicSpline")
 minimize_scalar = lazy("scipy.optimize", "minimize_scalar")
 
-_REACH = 150.0
-"""x = centre + scale sinh(t) is looked at for t up to this in size: 7e64 scales away."""
 _COARSE, _FINE = 6001, 8001
 _NEGLIGIBLE = 1e-60
 """Of the largest weight; small, so that heavy tails have their moments."""
@@ -28,17 +28,20 @@ _ACCURACY = 1e-9
 
 
 class Density:
-    """The law proportional to exp(-potential(x)) on the line.
+    """The law proportional to exp(-potential(x)) on the line, or a part of it.
 
     Integrals are sums over points that are even in t, x = centre + scale sinh(t), which converge faster than
-    any power of their distance where the potential is smooth.
+    any power of their distance where the potential is smooth; see `fedsim.laws.lines` for parts of the line.
 
     Parameters
     ----------
     potential : function
         Of an array of points (n,); returns (n,).
     centre, scale : float
-        About where the law is, and how wide: a guess that is wrong a hundredfold will do.
+        About where the law is, and how wide: a guess that is wrong a hundredfold will do. With one finite end
+        only the scale counts, about how far from there; with two neither.
+    support : (lo, hi), optional
+        The ends of the law; the potential is asked for between them alone.
 
     Raises
     ------
@@ -52,11 +55,14 @@ class Density:
     (2.4674011003, 0.5)
     """
 
-    def __init__(self, potential: Callable[[Array], Any], *, centre: float = 0.0, scale: float = 1.0) -> None:
+    def __init__(self, potential: Callable[[Array], Any], *, centre: float = 0.0, scale: float = 1.0,
+                 support: Any = None) -> None:
         if not callable(potential):
             raise ValueError(f"potential={shown(potential)} must be a function of an array of points")
         self._potential = potential
         self._centre, self._scale = real("centre", centre), positive("scale", scale)
+        self._support = support_of(support, 1)
+        self._line = line_of(self._support, self._centre, self._scale)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             self._t, self._weights, self._lowest = self._table(*self._range())
             halved = self._sums(self._weights[::2], self._t[::2])
@@ -69,7 +75,7 @@ class Density:
 
     def _at(self, t: Array) -> tuple[Array, Array]:
         """Points and minus the logarithm of their weight in t."""
-        x = self._centre + self._scale * np.sinh(t)
+        x = self._line.at(t)
         try:
             values = np.asarray(self._potential(x))
         except ValueError:  # says by itself what is wrong
@@ -85,11 +91,11 @@ class Density:
         if np.isnan(values).any() or (values == -np.inf).any():
             worst = int(np.argmax(np.isnan(values) | (values == -np.inf)))
             raise ValueError(f"potential at x={x[worst]:g} is {values[worst]}; it must be a number or inf")
-        return x, values - np.log(self._scale * np.cosh(t))
+        return x, values - self._line.log_slope(t)
 
     def _range(self) -> tuple[float, float]:
         """Where the law is, in t: beyond, its density and first moments are negligible."""
-        t = np.linspace(-_REACH, _REACH, _COARSE)
+        t = np.linspace(-self._line.reach, self._line.reach, _COARSE)
         _, cost = self._at(t)
         kept = np.flatnonzero(cost <= cost.min() - np.log(_NEGLIGIBLE))
         if kept[0] == 0 or kept[-1] == len(t) - 1:
@@ -113,7 +119,7 @@ class Density:
         return found
 
     def _too_narrow(self, place: float) -> None:
-        x = self._centre + self._scale * np.sinh(place)
+        x = self._line.at(np.array(place))
         raise ValueError(f"potential={shown(self._potential)} has a mode near x={x:g} that is too narrow to "
                          f"be seen from centre={self._centre:g} with scale={self._scale:g}; pass about where "
                          "its law is, and how wide")
@@ -142,15 +148,17 @@ class Density:
         return self._integral(np.ones(len(self._t)))
 
     def _place(self, x: Array) -> Array:
-        return np.clip(np.arcsinh((x - self._centre) / self._scale), self._t[0], self._t[-1])
+        return np.clip(self._line.places(x), self._t[0], self._t[-1])
 
     def pdf(self, x: ArrayLike) -> Array:
         """Density at points (...)."""
         points = array("x", x)
-        t = np.arcsinh((points.ravel() - self._centre) / self._scale)
+        t, values = self._line.places(points.ravel()), np.zeros(points.size)
+        inside = np.isfinite(t)
         with np.errstate(over="ignore"):
-            _, cost = self._at(t)
-        values = np.exp(self._lowest - cost) / (self._total * self._scale * np.cosh(t))
+            _, cost = self._at(t[inside])
+            slope = np.exp(self._line.log_slope(t[inside]))
+        values[inside] = np.exp(self._lowest - cost) / (self._total * slope)
         return values.reshape(points.shape)
 
     def cdf(self, x: ArrayLike) -> Array:
@@ -162,7 +170,7 @@ class Density:
         chance = array("probability", probability)
         if not ((chance >= 0.0) & (chance <= 1.0)).all():
             raise ValueError(f"probability={shown(probability)} must lie in [0, 1]")
-        return self._centre + self._scale * np.sinh(self._places(chance))
+        return self._line.at(self._places(chance))
 
     def _places(self, chance: Array) -> Array:
         """Where in t the mass reaches these probabilities."""
@@ -176,7 +184,7 @@ class Density:
     def moment(self, order: int, about: float = 0.0) -> float:
         """E (x - about)^order; ValueError where the tails have none."""
         power, point = whole("order", order, 0, 20), real("about", about)
-        gaps = self._centre + self._scale * np.sinh(self._t) - point
+        gaps = self._line.at(self._t) - point
         parts = gaps**power * self._weights
         if max(abs(parts[0]), abs(parts[-1])) > _ACCURACY * np.abs(parts).max():
             raise ValueError(f"order={order} must be less: the tails are too heavy for E |x|^{power}")
@@ -203,7 +211,7 @@ class Density:
         refuse_bytes(100.0 * len(points), f"sample of {len(points)} points", "take fewer")
         inner = self._places(np.arange(1, len(points)) / len(points))
         t = np.concatenate([self._t[:1], inner, self._t[-1:]])
-        x = self._centre + self._scale * np.sinh(self._t)
+        x = self._line.at(self._t)
         mass = np.diff(self._mass(t))
         first, second = (np.diff(self._integral((x - self.mean) ** power)(t)) for power in (1, 2))
         gaps = points - self.mean
@@ -221,5 +229,6 @@ class Density:
         return self.quantile(np.random.default_rng(whole("seed", seed)).random(count))
 
     def __repr__(self) -> str:
-        return f"Density({shown(self._potential)}, centre={self._centre:g}, scale={self._scale:g})"
+        ends = "" if self._support is None else f", support={shown_support(self._support)}"
+        return f"Density({shown(self._potential)}, centre={self._centre:g}, scale={self._scale:g}{ends})"
 

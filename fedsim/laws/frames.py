@@ -35,7 +35,8 @@ def parameters_of(words: str) -> dict[str, Any]:
 def tidy(law: Any, variances: Array | None, w2: Array | None, intervals: Array | None) -> pd.DataFrame:
     """A row for each round, kind and coordinate: columns round, kind, coordinate, value, low, high, and more.
 
-    `coordinate` is missing of W2; low and high are there of a run's W2. The other columns are the algorithm
+    `coordinate` is missing of W2 and of how many replicas are outside a support; low and high are there of a
+    run's W2. The other columns are the algorithm
     and its parameters, where they are known.
     """
     import pandas as pd
@@ -51,6 +52,9 @@ def tidy(law: Any, variances: Array | None, w2: Array | None, intervals: Array |
         if intervals is not None:
             table["low"], table["high"] = intervals.T
         tables.append(table)
+    if getattr(law, "outside", None) is not None:
+        tables.append(pd.DataFrame({"round": law.rounds, "kind": "outside",
+                                    "coordinate": pd.array([None] * n, dtype="Int64"), "value": law.outside}))
     whole = pd.concat(tables, ignore_index=True).reindex(
         columns=["round", "kind", "coordinate", "value", "low", "high"])
     known = law.of.algorithm

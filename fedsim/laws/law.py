@@ -164,8 +164,9 @@ class Law:
         Returns
         -------
         pandas DataFrame
-            Columns round, kind ("mean", "variance", "w2"), coordinate (missing of W2), value, low and high
-            (of a run's W2), algorithm, and its parameters that are numbers or words.
+            Columns round, kind ("mean", "variance", "w2", and "outside" of a run with a support), coordinate
+            (missing of the last two), value, low and high (of a run's W2), algorithm, and its parameters that
+            are numbers or words.
 
         Examples
         --------

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..provenance import compared
+from ..provenance import attach, compared
 from ..settings.alignment import align_fields
 from ..settings.lazy import lazy
+from ..settings.support import told
 from ..settings.validation import Array, instance, one_of
 from . import frames
 from .checks import check_run
 from .distance import check_quantile, w2_floor_parts, w2_floor_parts_diagonal
-from .law import Law, variances_of
+from .law import Gaussian, Law, variances_of
 from .scores import ZScores as ZScores
 from .trees import tree
 
@@ -48,6 +49,10 @@ class Run(Law):
     n_leaves : int
         Number of full leaves.
     seed : int
+    outside : (n,) int or None
+        Replicas outside the problem's support, which it tells and never moves back; None without a support.
+    includes_outside : bool
+        True in what `including_outside` gives: W2 counts them too.
 
     Examples
     --------
@@ -66,15 +71,43 @@ class Run(Law):
     spread: Array | None = field(default=None, repr=False)
     n_leaves: int = 0
     seed: int = 0
-    _arrays = (*Law._arrays, "final", "averages", "leaf_cov", "spread")
-    _by_round = (*Law._by_round, "leaf_cov", "spread")
+    outside: np.ndarray | None = field(default=None, repr=False)
+    includes_outside: bool = False
+    _arrays = (*Law._arrays, "final", "averages", "leaf_cov", "spread", "outside")
+    _by_round = (*Law._by_round, "leaf_cov", "spread", "outside")
 
     def __post_init__(self) -> None:
         align_fields(self, "final", "averages")
         super().__post_init__()
         check_run(self)
 
+    def including_outside(self) -> Run:
+        """The same run, whose W2 counts replicas outside the support too, where its own refuses.
+
+        It goes wherever a run goes, as to `fs.plot` and ``theory.check``.
+        """
+        clients = tuple(one.including_outside() if isinstance(one, Run) else one for one in self.clients)
+        return attach(replace(self, includes_outside=True, clients=clients), self.of)
+
+    def _told_outside(self) -> str:
+        """What is said of replicas outside the support; nothing where there are none."""
+        if self.outside is None or not self.outside.any():
+            return ""
+        return told(self.outside, self.rounds, self.n_replicas)
+
+    def _require_inside(self) -> None:
+        words = "" if self.includes_outside else self._told_outside()
+        if words:
+            raise ValueError(f"run has {words}: its W2 says little of the target; make steps smaller, or ask "
+                             "run.including_outside() for W2 all the same")
+
+    def w2(self, target: Gaussian | None = None) -> Array:
+        """As of a law; ValueError where replicas are outside the support, see `including_outside`."""
+        self._require_inside()
+        return super().w2(target)
+
     def _floor_parts(self) -> tuple[Array, Array]:
+        self._require_inside()
         cov = self._covariance()
         if cov.ndim == 2:
             mean_part, cov_part = w2_floor_parts_diagonal(cov, self.n_replicas)
@@ -178,11 +211,11 @@ class Run(Law):
         return Law._at_rounds(some, index)  # type: ignore[no-any-return]
 
     def _ends(self) -> str:
-        words = f", {self.n_replicas:,} replicas{super()._ends()}"
-        if " -> " not in words or self.n_replicas < 2:
-            return words
-        low, high = self._at_rounds(slice(-1, None)).w2_interval()[0]
-        return f"{words} [{low:.4g}, {high:.4g}]"
+        words, left = f", {self.n_replicas:,} replicas{super()._ends()}", self._told_outside()
+        if " -> " in words and self.n_replicas > 1:
+            low, high = self._at_rounds(slice(-1, None)).w2_interval()[0]
+            words += f" [{low:.4g}, {high:.4g}]"
+        return f"{words}; {left}" if left else words
 
     def summary(self) -> str:
         """A few lines of text."""
@@ -191,6 +224,8 @@ class Run(Law):
             low, high = self.w2_interval()[-1]
             lines.append(f"  W2 at the end in [{low:.6g}, {high:.6g}] (95%), floor of "
                          f"{self.n_replicas} replicas {self.w2_floor()[-1]:.6g}")
+        if words := self._told_outside():
+            lines.append(f"  {words}{'; W2 counts them' if self.includes_outside else ''}")
         costs = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in self.costs.items())
         lines.append(f"  per replica: {costs}")
         return "\n".join(lines)
@@ -201,7 +236,7 @@ class Run(Law):
         if wide and "w2" in frame:
             frame["w2_low"], frame["w2_high"] = self.w2_interval().T
             frame["w2_floor"] = self.w2_floor()
-        return frame
+        return frame if self.outside is None or not wide else frame.assign(outside=self.outside)
 
     def _tidy(self, law: Law, variances: Array | None, w2: Array | None) -> Any:
         interval = None if w2 is None else self.w2_interval()
@@ -243,7 +278,9 @@ class Run(Law):
     def _payload(self) -> dict[str, Any]:
         data = super()._payload()
         data["meta"] |= {"n_replicas": self.n_replicas, "costs": self.costs, "n_leaves": self.n_leaves,
-                         "seed": self.seed}
+                         "seed": self.seed, "includes_outside": self.includes_outside}
+        data |= {f"client{i}_outside": client.outside for i, client in enumerate(self.clients)
+                 if isinstance(client, Run) and client.outside is not None}
         return data
 
 

@@ -10,7 +10,7 @@ from .law import Gaussian, Law
 from .run import Run
 from .storage import DAMAGED, foreign, read_payload
 
-_OF_RUN = ("final", "averages", "leaf_cov", "spread")
+_OF_RUN = ("final", "averages", "leaf_cov", "spread", "outside")
 
 
 def _target(data: dict[str, Any]) -> Gaussian | None:
@@ -32,16 +32,20 @@ def _law(data: dict[str, Any], meta: dict[str, Any], of: Provenance) -> Law:
     def client(number: int) -> Law:
         try:
             law = Law(**part(f"client{number}_"))
+            if (outside := data.get(f"client{number}_outside")) is not None:  # only a run refuses W2 for them
+                law = Run(**part(f"client{number}_"), **counted, outside=outside)
         except ValueError as error:
             raise ValueError(f"clients[{number}]: {error}") from None
         return attach(law, of.client(number))
 
+    counted = {name: meta.get(name, False) for name in ("n_replicas", "seed", "includes_outside")}
     clients = tuple(client(number) for number in range(meta["n_clients"]))
     fields: dict[str, Any] = part("") | {"clients": clients, "label": meta["label"]}
     if meta["kind"] == "Law":
         return Law(**fields)
     fields |= {name: data.get(name) for name in _OF_RUN}
-    return Run(**fields, **{name: meta[name] for name in ("n_replicas", "costs", "n_leaves", "seed")})
+    fields |= {name: meta[name] for name in ("n_replicas", "costs", "n_leaves", "seed")}
+    return Run(**fields, includes_outside=meta.get("includes_outside", False))  # older files have none
 
 
 def load(path: str | os.PathLike[str]) -> Law:

@@ -37,7 +37,8 @@ DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, 
 """What reading a damaged or foreign file raises."""
 ABANDONED_SECONDS = 86400
 """Age of a part that nobody is still writing, where its process cannot be asked for."""
-_ARRAYS = ("rounds", "mean", "cov", "target_mean", "target_cov", "final", "averages", "leaf_cov", "spread")
+_ARRAYS = ("rounds", "mean", "cov", "target_mean", "target_cov", "final", "averages", "leaf_cov", "spread",
+           "outside")
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # file systems that know of none
 
@@ -229,7 +230,7 @@ def _payload(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         if meta["version"] != 1 or meta["kind"] not in ("Law", "Run"):
             raise KeyError("version or kind")
         n_clients = whole("n_clients", meta["n_clients"], 0, archive.size)
-        clients = (f"client{i}_{name}" for i in range(n_clients) for name in ("mean", "cov"))
+        clients = (f"client{i}_{name}" for i in range(n_clients) for name in ("mean", "cov", "outside"))
         known = [name for name in (*_ARRAYS, *clients) if name in archive]
         if archive.size != len(known) + 1:  # e.g. an array that lost its name
             raise ValueError("it holds what is no part of a law")

@@ -47,6 +47,8 @@ def _moments(law: Gaussian) -> dict[str, Any]:
 
 def _variables(law: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"mean": (("round", "coordinate"), law.mean)}
+    if getattr(law, "outside", None) is not None:
+        found["outside"] = ("round", law.outside)
     if law.cov is None:
         return found
     if law.cov.ndim == 3:

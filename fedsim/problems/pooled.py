@@ -10,6 +10,7 @@ import numpy as np
 from ..equality import ByValue
 from ..interfaces import Problem, ProblemParts
 from ..laws.law import Gaussian
+from ..settings.support import Support
 from ..settings.validation import Array, points, whole
 from ..vector import lanes
 from .gradients import NoisyGradients, exact_gradient, noise_free
@@ -82,6 +83,11 @@ class Pooled(ByValue, ProblemParts):
     def is_judged(self) -> bool:
         """As the clients."""
         return self.problem.is_judged
+
+    @property
+    def support(self) -> Support | None:
+        """As the clients."""
+        return self.problem.support
 
     def target(self, temperature: float = 1.0) -> Gaussian:
         """As of the clients."""

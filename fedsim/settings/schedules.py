@@ -7,6 +7,7 @@ A schedule is a frozen dataclass with `at(k)` for NumPy and `arrays()` for compi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +72,10 @@ class Schedule:
                              f"0 to {self.n_steps - 1}")
         return steps.astype(np.int64) if not steps.size else steps
 
+    def total(self, n_steps: Array) -> Array:
+        """Sums of the first so many step sizes; of infinite schedules with an error below the first."""
+        raise NotImplementedError
+
     def arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
         raise NotImplementedError
@@ -99,6 +104,9 @@ class Constant(Schedule):
 
     def at(self, k: Any) -> Array:
         return np.full(np.shape(self._steps(k)), self.value)
+
+    def total(self, n_steps: Array) -> Array:
+        return self.value * n_steps
 
     def arrays(self) -> StepSizes:
         return _step_sizes(CONSTANT, self.value)
@@ -135,6 +143,13 @@ class Harmonic(Schedule):
     def at(self, k: Any) -> Array:
         return np.asarray(1.0 / (self.offset + self.slope * np.asarray(self._steps(k), dtype=np.float64)))
 
+    def total(self, n_steps: Array) -> Array:
+        if self.slope == 0.0:
+            return n_steps / self.offset
+        # the integral, and the trapezoid rule's ends
+        ends = 1.0 / self.offset - 1.0 / (self.offset + self.slope * n_steps)
+        return np.log1p(self.slope / self.offset * n_steps) / self.slope + 0.5 * ends
+
     def arrays(self) -> StepSizes:
         return _step_sizes(HARMONIC, self.offset, self.slope)
 
@@ -164,6 +179,13 @@ class Listed(ByValue, Schedule):
 
     def at(self, k: Any) -> Array:
         return self.values[self._steps(k)]
+
+    @cached_property
+    def _sums(self) -> Array:
+        return np.concatenate([[0.0], np.cumsum(self.values)])
+
+    def total(self, n_steps: Array) -> Array:
+        return self._sums[np.minimum(n_steps, len(self.values)).astype(np.int64)]
 
     def arrays(self) -> StepSizes:
         return _step_sizes(LISTED, values=self.values)

@@ -8,6 +8,7 @@ MEMORY = ("tests/test_memory_of_runs.py",)
 FLOOR = ("tests/test_distance.py",)
 JOB, RUNNING, TREE = "fedsim/engine/job.py", "fedsim/engine/running.py", "fedsim/engine/moments.py"
 BLOCK, POOL, KEPT = "fedsim/engine/block.py", "fedsim/engine/pool.py", "fedsim/engine/checkpoint.py"
+DIVERGENCE = "fedsim/engine/divergence.py"
 RUN, DISTANCE, LIMITS = "fedsim/laws/run.py", "fedsim/laws/distance.py", "fedsim/settings/limits.py"
 
 ALIGNMENT, ROWS = "fedsim/settings/alignment.py", ("tests/test_alignment.py",)
@@ -44,8 +45,19 @@ FAULTS = [
     Fault("the start counts in averages", BLOCK, "sums / max(self.job.n_rounds, 1)",
           "sums / (self.job.n_rounds + 1)", ("tests/test_engine.py", "-k", "average")),
     Fault("a divergence is dated by the look that saw it", BLOCK,
-          "bad = BlockPart(self.job, self.first, self.last).run_to(bad, 1)", "pass",
+          "part.run_to(min(part.done + SEGMENT, before), 1)",
+          "part.run_to(min(part.done + SEGMENT, before), CHECK_EVERY)",
           ("tests/test_engine.py", "-k", "divergence")),
+    Fault("the first fault that is found is said to be the first", POOL,
+          "before if found is None else found.round", "0 if found else before",
+          ("tests/test_wrong_sign.py", "-k", "however")),
+    Fault("a wrong sign is let go on", DIVERGENCE, "return ~((size[1:] <= size[0])",
+          "return ((size[1:] < 0.0)", ("tests/test_wrong_sign.py", "-k", "line")),
+    Fault("the noise so far is that of half the rounds", DIVERGENCE, "np.arange(first + 1.0, last + 1.0)",
+          "0.5 * np.arange(first + 1.0, last + 1.0)", ("tests/test_wrong_sign.py", "-k", "noise_so_far")),
+    Fault("replicas outside count in the last block alone", RUNNING,
+          "np.add(outside, block.outside, out=outside)", "outside[...] = block.outside",
+          ("tests/test_support.py", "-k", "counted")),
     Fault("a checkpoint of other code is used", JOB, "hashlib.sha256(source_hash().encode())",
           'hashlib.sha256(b"")', ("tests/test_kept_blocks.py",)),
     Fault("a checkpoint of another start is used", JOB, "self.start_mean, self.start_cov, self.rounds,",

@@ -16,6 +16,7 @@ from ...laws.density import Density
 from ...laws.law import Gaussian, NoTarget
 from ...settings.alignment import numbered
 from ...settings.limits import refuse_bytes
+from ...settings.support import Support, shown_support, support_of
 from ...settings.validation import (
     Array,
     client_weights,
@@ -33,7 +34,7 @@ from ..quadratic import Quadratic
 from .arguments import check_arguments, curvature_of, data_of
 from .forms import evaluate, form_of
 from .functions import plain_function
-from .trial import failure, points_to_try, try_gradient, try_potential
+from .trial import ELSEWHERE, failure, points_to_try, try_gradient, try_potential
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -71,6 +72,9 @@ class Custom(ByValue, ProblemParts):
         without, none is.
     gradient_noise : float, optional
         Standard deviation per coordinate of normal noise in every evaluation of grad f_(c).
+    support : (lo, hi), optional
+        Numbers or arrays (d,), which may be infinite: where the potentials are finite. Replicas that leave it
+        are counted in ``Run.outside`` and told, and never moved back.
 
     Raises
     ------
@@ -108,13 +112,15 @@ class Custom(ByValue, ProblemParts):
     potential_function: Callable[..., Any] | None
     curvature: Any
     gradient_noise: float | None = None
+    support: Support | None = None
     _form: Any = field(init=False, default=None)
 
     keeps_gaussian = False
 
     def __init__(self, gradient: Callable[..., Any], n_clients: int, dim: int = 1, *, data: Any = (),
                  weights: ArrayLike | None = None, potential: Callable[..., Any] | None = None,
-                 curvature: ArrayLike | None = None, gradient_noise: float | None = None) -> None:
+                 curvature: ArrayLike | None = None, gradient_noise: float | None = None,
+                 support: Any = None) -> None:
         clients, size = whole("n_clients", n_clients, 1), whole("dim", dim, 1)
         refuse_bytes(32.0 * clients + 400.0 * size, f"n_clients={clients} and dim={size}",
                      "use fewer clients or dimensions")
@@ -125,13 +131,14 @@ class Custom(ByValue, ProblemParts):
         set_fields(self, gradient_function=gradient, n_clients=clients, dim=size,
                    data=data_of(data), potential_function=potential,
                    weights=client_weights(numbered("weights", weights), clients),
-                   curvature=curvature_of(curvature, clients), gradient_noise=gradient_noise)
+                   curvature=curvature_of(curvature, clients), gradient_noise=gradient_noise,
+                   support=support_of(support, size))
         self._make_form()
-        try_gradient(gradient, self._form, clients, size)
+        try_gradient(gradient, self._form, clients, size, self.support)
         self._try_lanes()
         if potential is not None:
             check_arguments(potential, self.data)
-            try_potential(self.gradient, self._potential, clients, size)
+            try_potential(self.gradient, self._potential, clients, size, self.support)
 
     def _make_form(self) -> None:
         set_fields(self, _form=form_of(self.gradient_function, self.dim)(self.data))
@@ -141,7 +148,7 @@ class Custom(ByValue, ProblemParts):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the compiler, before it gives up
-                self.gradient(0, points_to_try(self.dim))
+                self.gradient(0, points_to_try(self.dim, self.support))
         except Exception as error:
             file = plain_function("gradient", self.gradient_function).__code__.co_filename
             raise ValueError(f"{failure(error, 0, file)}; x and out are columns of a table, whose entries do "
@@ -168,8 +175,9 @@ class Custom(ByValue, ProblemParts):
         except OverflowError:  # so far out it is too large
             return float("inf")
         except Exception as error:
+            elsewhere = self.support is None and isinstance(error, (ValueError, ArithmeticError))
             raise ValueError(f"potential of client {client} fails at x={shown(at)}: {type(error).__name__}: "
-                             f"{error}") from None
+                             f"{error}{ELSEWHERE if elsewhere else ''}") from None
         if np.ndim(value) or not isinstance(value, (int, float, np.integer, np.floating)):
             raise ValueError(f"potential returns {shown(value)}, of type {type(value).__name__}, at client "
                              f"{client}; it must return a number")
@@ -197,7 +205,7 @@ class Custom(ByValue, ProblemParts):
         temperature : float
             tau of exp(-f / tau).
         centre, scale : float
-            About where it is, and how wide.
+            About where it is, and how wide; with a support of one end the scale is about how far from it.
 
         Raises
         ------
@@ -210,7 +218,9 @@ class Custom(ByValue, ProblemParts):
         if tau < 1e-300:
             raise ValueError(f"temperature={temperature!r} must be at least 1e-300: quotients "
                              "of it overflow")
-        return Density(lambda x: self.potential(None, x[:, None]) / tau, centre=centre, scale=scale)
+        ends = None if self.support is None else (float(self.support[0][0]), float(self.support[1][0]))
+        return Density(lambda x: self.potential(None, x[:, None]) / tau, centre=centre, scale=scale,
+                       support=ends)
 
     def target(self, temperature: float = 1.0) -> Gaussian:
         """Always raises: nothing is known of it in closed form."""
@@ -242,9 +252,10 @@ class Custom(ByValue, ProblemParts):
 
     def _definition(self) -> dict[str, Any]:
         """What tells it from other problems: of functions, the gradient's fingerprint alone."""
-        return {"gradient": type(self._form).__name__, "n_clients": self.n_clients, "dim": self.dim,
+        told = {"gradient": type(self._form).__name__, "n_clients": self.n_clients, "dim": self.dim,
                 "data": self.data,
                 "weights": self.weights, "curvature": self.curvature, "gradient_noise": self.gradient_noise}
+        return told if self.support is None else told | {"support": self.support}
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: value for name, value in vars(self).items() if not name.startswith("_")}
@@ -253,7 +264,8 @@ class Custom(ByValue, ProblemParts):
     def __repr__(self) -> str:
         name = getattr(self.gradient_function, "__name__", "?")
         return (f"Custom({name}, n_clients={self.n_clients}, dim={self.dim}, curvature="
-                f"{shown(self.curvature)}, gradient_noise={self.gradient_noise})")
+                f"{shown(self.curvature)}, gradient_noise={self.gradient_noise}"
+                f"{'' if self.support is None else f', support={shown_support(self.support)}'})")
 
 
 def _remade(name: str, fields: dict[str, Any]) -> Custom:

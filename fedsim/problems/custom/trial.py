@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...settings.support import Support, within
 from ...settings.validation import Array, shown
 from ...vector.compile import compiler_says
 from .forms import evaluate_checked
@@ -30,27 +31,32 @@ _FILLED = (1.25, -7.5)
 """What stands in `out` before: whoever leaves it there has not written."""
 _TOLERANCE, _ROUNDING = 1e-6, 1e-9
 """Of slopes, and of the potential: sixty times what its rounding makes of a slope."""
+_STEP = 6e-6
+"""Between points whose values give a slope."""
+ELSEWHERE = "; where it is defined in a part of the space alone, pass support=(lo, hi)"
 
 
-def points_to_try(dim: int) -> Array:
-    """Points (N_POINTS, d) on the scale of one."""
-    return np.random.default_rng(0).standard_normal((N_POINTS, dim))
+def points_to_try(dim: int, support: Support | None) -> Array:
+    """Points (N_POINTS, d) on the scale of one, within the support."""
+    return within(support, np.random.default_rng(0).standard_normal((N_POINTS, dim)))
 
 
-def try_gradient(gradient: Callable[..., Any], form: Any, n_clients: int, dim: int) -> None:
+def try_gradient(gradient: Callable[..., Any], form: Any, n_clients: int, dim: int,
+                 support: Support | None) -> None:
     """Raise ValueError unless this function is a finite gradient of every client.
 
     `form` is the compiled form, which holds the data.
     """
-    _try_in_python(gradient, form.data, dim)
-    function, points = plain_function("gradient", gradient), points_to_try(dim)
+    points, advice = points_to_try(dim, support), "" if support is not None else ELSEWHERE
+    _try_in_python(gradient, form.data, points[0], advice)
+    function = plain_function("gradient", gradient)
     file, many = function.__code__.co_filename, max(1, TOGETHER // points.size)
     compared = set(_spread(n_clients, IN_PYTHON // 2))
     for first in range(0, n_clients, many):
         clients = range(first, min(first + many, n_clients))
         found = [_evaluated(form, clients, points, fill, file) for fill in _FILLED]
         for client, one, other in zip(clients, *found, strict=True):
-            _check_values([one, other], client, points)
+            _check_values([one, other], client, points, advice)
             if client in compared:
                 _compare(function, form.data, client, points[:2], one)
 
@@ -88,10 +94,10 @@ def _signature(dim: int, data: Sequence[Any]) -> str:
     return f"gradient({', '.join(names)})"
 
 
-def _try_in_python(gradient: Callable[..., Any], data: tuple[Any, ...], dim: int) -> None:
+def _try_in_python(gradient: Callable[..., Any], data: tuple[Any, ...], point: Array, advice: str) -> None:
     """What the interpreter can tell more plainly: arguments, and what is returned."""
+    dim = len(point)
     wanted, function = _signature(dim, data), plain_function("gradient", gradient)
-    point = points_to_try(dim)[0]
     args = (0, float(point[0])) if dim == 1 else (0, point, np.full(dim, np.nan))
     try:
         inspect.signature(function).bind(*args, *data)
@@ -103,7 +109,8 @@ def _try_in_python(gradient: Callable[..., Any], data: tuple[Any, ...], dim: int
             returned = function(*args, *data)
     except Exception as error:
         raise ValueError(f"gradient fails at client 0 and x={shown(args[1])}: {type(error).__name__}: "
-                         f"{error}; it must be computed for every client and point, as {wanted}") from None
+                         f"{error}; it must be computed for every client and point, as {wanted}"
+                         f"{advice if isinstance(error, (ValueError, ArithmeticError)) else ''}") from None
     if dim == 1 and (np.ndim(returned) or not isinstance(returned, (int, float, np.number, np.bool_))):
         raise ValueError(f"gradient returns {shown(returned)}, of type {type(returned).__name__}, at client "
                          f"0; in dimension 1 it must return a number: the slope at the number x")
@@ -142,7 +149,7 @@ def failure(error: Exception, client: int, file: str) -> str:
             else f"gradient cannot be compiled: {said}")
 
 
-def _check_values(found: list[Array], client: int, points: Array) -> None:
+def _check_values(found: list[Array], client: int, points: Array, advice: str) -> None:
     """Raise ValueError unless both evaluations wrote the same finite numbers."""
     kept = (found[0] == _FILLED[0]) & (found[1] == _FILLED[1])
     if kept.any():
@@ -153,7 +160,7 @@ def _check_values(found: list[Array], client: int, points: Array) -> None:
     if bad.any():
         k, i = map(int, np.argwhere(bad)[0])
         raise ValueError(f"gradient of client {client} at x={shown(points[k])} has coordinate {i} = "
-                         f"{found[0][k, i]}; it must be finite")
+                         f"{found[0][k, i]}; it must be finite{advice}")
     differ = found[0] != found[1]
     if differ.any():
         k, i = map(int, np.argwhere(differ)[0])
@@ -164,30 +171,35 @@ def _check_values(found: list[Array], client: int, points: Array) -> None:
 
 
 def try_potential(gradient: Callable[[int, Array], Array], potential: Callable[[int, Array], float],
-                  n_clients: int, dim: int) -> None:
+                  n_clients: int, dim: int, support: Support | None) -> None:
     """Raise ValueError where a client's gradient is not the slope of its potential.
 
     Slopes are central differences of fourth order, with errors of about 1e-11 of the potential.
     """
-    points = points_to_try(dim)
+    points, advice = points_to_try(dim, support), "" if support is not None else ELSEWHERE
+    low, high = (np.full(dim, -np.inf), np.full(dim, np.inf)) if support is None else support
     coordinates = _spread(dim, COORDINATES)
     for client in _spread(n_clients, max(2, SLOPES // (N_POINTS * len(coordinates)))):
         for point, slopes in zip(points, gradient(client, points), strict=True):
             value = potential(client, point)
             if not np.isfinite(value):
                 raise ValueError(f"potential of client {client} at x={shown(point)} is {value}; it must be "
-                                 "finite")
+                                 f"finite{advice}")
             for i in coordinates:
-                slope = _slope(potential, client, point, i)
-                if not abs(slope - slopes[i]) <= _TOLERANCE * max(1.0, abs(slope)) + _ROUNDING * abs(value):
+                room = float(min(point[i] - low[i], high[i] - point[i]))
+                usual = _STEP * max(1.0, abs(float(point[i])))
+                size = min(usual, 1e-3 * room)  # far from the edges, where the slope may be infinite
+                slope = _slope(potential, client, point, i, size)
+                rounding = _ROUNDING * abs(value) * (usual / size)
+                if not abs(slope - slopes[i]) <= _TOLERANCE * max(1.0, abs(slope)) + rounding:
                     raise ValueError(
                         f"gradient of client {client} at x={shown(point)} has coordinate {i} = "
                         f"{slopes[i]:.8g}, and the potential's slope there is {slope:.8g}; gradient must be "
                         "that of potential")
 
 
-def _slope(potential: Callable[[int, Array], float], client: int, point: Array, i: int) -> float:
-    size = 6e-6 * max(1.0, abs(float(point[i])))
+def _slope(potential: Callable[[int, Array], float], client: int, point: Array, i: int,
+           size: float) -> float:
     step = np.zeros(len(point))
     step[i] = size
 

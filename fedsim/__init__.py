@@ -21,6 +21,7 @@ from .laws.run import Run
 from .laws.saved import load
 from .problems import papers
 from .problems.custom import Custom
+from .problems.failing import GradientError
 from .problems.gaussian_mean import GaussianMean
 from .problems.quadratic import Quadratic
 from .problems.regression import LinearRegression, LogisticRegression, SoftmaxRegression
@@ -35,10 +36,11 @@ from .vector.cache import CacheWarning
 
 __all__ = [
     "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "Custom", "Density", "DivergedError",
-    "FixedParticipation", "Gaussian", "GaussianMean", "IndependentParticipation", "Law", "LinearRegression",
-    "LogisticRegression", "Participation", "Quadratic", "Run", "SoftmaxRegression", "StaleSGHMC", "StaleSGLD",
-    "UnstableStepSize", "Workers", "animate", "estimators", "explain", "load", "math", "network", "papers",
-    "plot", "recorded_rounds", "sample_path", "schedules", "shards", "simulate", "validate", "warm_up",
+    "FixedParticipation", "Gaussian", "GaussianMean", "GradientError", "IndependentParticipation", "Law",
+    "LinearRegression", "LogisticRegression", "Participation", "Quadratic", "Run", "SoftmaxRegression",
+    "StaleSGHMC", "StaleSGLD", "UnstableStepSize", "Workers", "animate", "estimators", "explain", "load",
+    "math", "network", "papers", "plot", "recorded_rounds", "sample_path", "schedules", "shards", "simulate",
+    "validate", "warm_up",
 ]
 
 _sys.modules.setdefault(f"{__name__}.plot", _drawing)  # `from fedsim.plot import exact`; `fs.plot` draws all

@@ -12,6 +12,7 @@ import numpy as np
 from ..interfaces import Problem, SimulatedAlgorithm
 from ..settings.validation import Array
 from ..vector.memory import aligned
+from .failing import failed_gradient
 from .job import Job
 from .moments import Moments, leaf_moments
 from .rounds import LEAF, Path, Record, run_rounds
@@ -72,7 +73,7 @@ class BlockPart:
 
     def __init__(self, job: Job, first: int, last: int, n_kept: int = 0, every: int = 1,
                  view: int = 0) -> None:
-        self.done = 0
+        self.job, self.first, self.last, self.done = job, first, last, 0
         self.state = lane_state(job, first, last)
         shape = -(-(last - first) // LEAF), job.n_views, len(job.rounds)
         self.record = Record(job.rounds, np.zeros((*shape, job.problem.dim)), np.zeros((*shape, job.width)),
@@ -82,7 +83,23 @@ class BlockPart:
         self._centred = aligned(self.state.unfolded.shape)
 
     def run_to(self, last: int, every: int) -> int:
-        """Run up to round `last`; returns the first bad round of those looked at, -1 if there is none."""
+        """Run up to round `last`; returns the first bad round of those looked at, -1 if there is none.
+
+        Raises
+        ------
+        GradientError
+            Where a gradient of one's own fails.
+        """
+        try:
+            return self.run_plainly(last, every)
+        except Exception as error:
+            located = failed_gradient(BlockPart(self.job, self.first, self.last), self.done, last)
+            if located is None:
+                raise
+            raise located from error
+
+    def run_plainly(self, last: int, every: int) -> int:
+        """The same, with what compiled code raises."""
         self.index, bad = run_rounds(*self.state, self.record, self._centred, self.path, self.done, last,
                                      self.index, RADIUS, every)
         self.done = last

@@ -19,6 +19,7 @@ from ...settings.validation import (
     Array,
     client_weights,
     nonnegative,
+    one_of,
     points,
     positive,
     set_fields,
@@ -30,7 +31,7 @@ from ..gradients import NoisyGradients
 from ..pooled import Pooled
 from ..quadratic import Quadratic
 from .arguments import check_arguments, curvature_of, data_of
-from .forms import evaluate, form_of
+from .forms import checked_gradients, evaluate, form_of
 from .functions import plain_function
 from .trial import failure, points_to_try, try_gradient, try_potential
 
@@ -106,13 +107,15 @@ class Custom(ByValue, ProblemParts):
     potential_function: Callable[..., Any] | None
     curvature: Any
     gradient_noise: float | None = None
+    check_indices: bool = True
     _form: Any = field(init=False, default=None)
 
     keeps_gaussian = False
 
     def __init__(self, gradient: Callable[..., Any], n_clients: int, dim: int = 1, *, data: Any = (),
                  weights: ArrayLike | None = None, potential: Callable[..., Any] | None = None,
-                 curvature: ArrayLike | None = None, gradient_noise: float | None = None) -> None:
+                 curvature: ArrayLike | None = None, gradient_noise: float | None = None,
+                 check_indices: bool = True) -> None:
         clients, size = whole("n_clients", n_clients, 1), whole("dim", dim, 1)
         refuse_bytes(32.0 * clients + 400.0 * size, f"n_clients={clients} and dim={size}",
                      "use fewer clients or dimensions")
@@ -122,7 +125,8 @@ class Custom(ByValue, ProblemParts):
             raise ValueError(f"potential={shown(potential)} must be a function or None")
         set_fields(self, gradient_function=gradient, n_clients=clients, dim=size,
                    data=data_of(data), weights=client_weights(weights, clients), potential_function=potential,
-                   curvature=curvature_of(curvature, clients), gradient_noise=gradient_noise)
+                   curvature=curvature_of(curvature, clients), gradient_noise=gradient_noise,
+                   check_indices=one_of("check_indices", check_indices, (True, False)))
         self._make_form()
         try_gradient(gradient, self._form, clients, size)
         self._try_lanes()
@@ -131,14 +135,16 @@ class Custom(ByValue, ProblemParts):
             try_potential(self.gradient, self._potential, clients, size)
 
     def _make_form(self) -> None:
-        set_fields(self, _form=form_of(self.gradient_function, self.dim)(self.data))
+        form = form_of(self.gradient_function, self.dim, self.check_indices)
+        set_fields(self, _form=form(self.data))
 
     def _try_lanes(self) -> None:
         """Raise ValueError where the form that runs cannot be compiled: its points are columns of a table."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the compiler, before it gives up
-                self.gradient(0, points_to_try(self.dim))
+                rows = np.ascontiguousarray(points_to_try(self.dim).T)
+                evaluate(self._form, 0, rows, Scratch(aligned((0, 0)), aligned((0, 0))), np.empty(rows.shape))
         except Exception as error:
             file = plain_function("gradient", self.gradient_function).__code__.co_filename
             raise ValueError(f"{failure(error, 0, file)}; x and out are columns of a table, whose entries do "
@@ -150,12 +156,15 @@ class Custom(ByValue, ProblemParts):
         return self.curvature is not None
 
     def gradient(self, client: int, x: Any) -> Array:
-        """Exact grad f_(client) at points `x` (..., d)."""
+        """Exact grad f_(client) at points `x` (..., d); all indices and integers are checked.
+
+        Raises
+        ------
+        GradientError
+            A ValueError that names the point, where the function fails.
+        """
         number, at = whole("client", client, 0, self.n_clients - 1), points("x", x, self.dim)
-        rows = np.ascontiguousarray(at.reshape(-1, self.dim).T)
-        out = np.empty(rows.shape)
-        evaluate(self._form, number, rows, Scratch(aligned((0, 0)), aligned((0, 0))), out)
-        return np.ascontiguousarray(out.T).reshape(at.shape)
+        return checked_gradients(self._form, number, at.reshape(-1, self.dim)).reshape(at.shape)
 
     def _potential(self, client: int, point: Array) -> float:
         assert self.potential_function is not None

@@ -51,10 +51,10 @@ class GradientError(ValueError):
 def gradient_error(error: Exception, client: int, x: Array, round: int | None = None,
                    replica: int | None = None) -> GradientError:
     """What compiled code raised, with where."""
-    where = "" if round is None else f", of replica {replica} in round {round}"
+    where = "" if round is None else f" in round {round}, of replica {replica},"
     hint = _HINTS.get(type(error))
-    return GradientError(f"gradient of client {client} fails at x={shown(x)}{where}: {type(error).__name__}: "
-                         f"{error}{f' ({hint})' if hint else ''}", client, x, round, replica)
+    return GradientError(f"gradient of client {client} fails{where} at x={shown(x)}: {type(error).__name__}: "
+                         f"{error}{f'; {hint}' if hint else ''}", client, x, round, replica)
 
 
 @noise_free

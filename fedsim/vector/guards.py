@@ -81,54 +81,52 @@ class StrictLower(Lower):  # type: ignore[misc]
     # -- integers
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
-        self._check_operator(op, (expr.lhs, expr.rhs))
+        self._check_operator(op, (expr.lhs, expr.rhs), self.fndesc.calltypes[expr].args)
         return super().lower_binop(resty, expr, op)
 
     def lower_call(self, resty: Any, expr: Any) -> Any:
         key = getattr(self.typeof(expr.func.name), "typing_key", None)
         args, kind = tuple(expr.args), types.unliteral(resty)
-        if key in _BY_NAME.values() or key in _BY_NAME:
-            self._check_operator(_BY_NAME.get(key, key), args)
+        if key in _BY_NAME or key in _BY_NAME.values():
+            self._check_operator(_BY_NAME.get(key, key), args, self.fndesc.calltypes[expr].args)
         elif isinstance(kind, types.Integer) and len(args) == 1 and self._moves(*args):
             self._check_conversion(args[0], kind)
         return super().lower_call(resty, expr)
 
-    def _check_operator(self, op: Any, args: Any) -> None:
-        kinds = [types.unliteral(self.typeof(arg.name)) for arg in args]
+    def _check_operator(self, op: Any, args: Any, kinds: Any) -> None:
+        """Of two integers; `kinds` are the types as which they are operated on."""
         if len(kinds) != 2 or not all(isinstance(kind, types.Integer) for kind in kinds) or not self._moves(
                 *args):
             return
-        signed, build = any(kind.signed for kind in kinds), self.builder
-        common = types.int64 if signed else types.uint64
-        a, b = (self.context.cast(build, self.loadvar(arg.name), self.typeof(arg.name), common)
-                for arg in args)
-        zero, sixty_four = a.type(0), a.type(64)
-        minus = build.icmp_signed("<", b, zero) if signed else llvm.IntType(1)(0)
+        build, signed = self.builder, kinds[0].signed
+        a, b = (self.context.cast(build, self.loadvar(arg.name), self.typeof(arg.name), kind)
+                for arg, kind in zip(args, kinds, strict=True))
+        minus = self._sign(b, kinds[1])
         if op in _OVERFLOW:
             name = f"{'s' if signed else 'u'}{_OVERFLOW[op]}_with_overflow"
             self._too_large(build.extract_value(getattr(build, name)(a, b), 1))
         elif op is operator.pow:
             self._raise_where(minus, ValueError, "a negative power of an integer; write 2.0 for 2")
-            self._too_large(self._power_is_large(a, b, signed))
+            self._too_large(self._power_is_large(a, b, kinds))
         elif op in (operator.lshift, operator.rshift):
-            self._too_large(build.or_(minus, build.icmp_unsigned(">=", b, sixty_four)))
+            self._too_large(build.icmp_unsigned(">=", b, b.type(64)))
             if op is operator.lshift:
                 back = build.ashr if signed else build.lshr
                 self._too_large(build.icmp_unsigned("!=", back(build.shl(a, b), b), a))
         elif op in (operator.floordiv, operator.mod):
-            self._raise_where(build.icmp_unsigned("==", b, zero), ZeroDivisionError, "division by zero")
+            self._raise_where(build.icmp_unsigned("==", b, b.type(0)), ZeroDivisionError, "division by zero")
 
     def _too_large(self, condition: Any) -> None:
         self._raise_where(condition, OverflowError, _TOO_LARGE)
 
-    def _power_is_large(self, a: Any, b: Any, signed: bool) -> Any:
+    def _power_is_large(self, a: Any, b: Any, kinds: Any) -> Any:
         """Whether a^b is beyond 64 bits, as floats have it; no power is so near that they are mistaken."""
         build, kind = self.builder, llvm.DoubleType()
-        convert = build.sitofp if signed else build.uitofp
-        power = build.module.declare_intrinsic("llvm.pow", [kind])
-        size = build.call(build.module.declare_intrinsic("llvm.fabs", [kind]),
-                          [build.call(power, [convert(a, kind), convert(b, kind)])])
-        return build.fcmp_unordered(">=", size, kind(2.0 ** (63 if signed else 64)))
+        base, exponent = (self.context.cast(build, value, one, types.float64)
+                          for value, one in zip((a, b), kinds, strict=True))
+        power = build.call(build.module.declare_intrinsic("llvm.pow", [kind]), [base, exponent])
+        size = build.call(build.module.declare_intrinsic("llvm.fabs", [kind]), [power])
+        return build.fcmp_unordered(">=", size, kind(2.0 ** (63 if kinds[0].signed else 64)))
 
     def _check_conversion(self, arg: Any, to: Any) -> None:
         """From a float, or from an integer of another type."""

@@ -55,7 +55,7 @@ def checked_gradients(form: Any, client: int, points: Array) -> Array:
     """
     out = np.empty(points.shape)
     try:
-        evaluate_checked(form, client, points[None], out[None])
+        evaluate_checked(form, client, np.array(points[None], order="C"), out[None])
     except Exception as error:
         for point in points if len(points) > 1 else ():
             checked_gradients(form, client, point[None])

@@ -31,13 +31,13 @@ def put(out, k, value):
     out[k] = value
 
 
-def number(client, x, line, table, places, grid):  # noqa: C901
+def number(client, x, line, table, places, grid):
     """In one dimension."""
     k, total = int(x), 0.0
     if client == 0:
         return line[int(x + 4.0)]
     if client == 1:
-        return line[int(round(x)) + 4]
+        return line[round(x) + 4]
     if client == 2:
         return line[math.floor(x) + 4] + line[math.ceil(x) + 3]
     if client == 3:
@@ -109,13 +109,13 @@ def number(client, x, line, table, places, grid):  # noqa: C901
     if client == 29:
         return float(12 // (3 - k)) + float(7 % (3 - k))
     if client == 30:
-        return float(np.multiply(k, 3000000000000000000) % 7) + float(np.int8(k))
+        return float(pow(k, 30) % 7) + float(np.int8(k))
     if client == 31:
         return line[int(math.fabs(x + 3.0) ** 0.5)]
     return x
 
 
-def vector(client, x, out, line, table, places, grid):  # noqa: C901
+def vector(client, x, out, line, table, places, grid):
     """In two dimensions: all that as a function that is called, and reads and writes of x and out."""
     k = int(x[0])
     out[0], out[1] = x[0], x[1]

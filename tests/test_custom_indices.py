@@ -1,4 +1,4 @@
-"""Out of range, or beyond 64 bits: a gradient of one's own gives Python's number or an error that says where."""
+"""Out of range, or beyond 64 bits: a gradient of one's own gives Python's number or an error with a place."""
 
 import pickle
 import subprocess
@@ -20,7 +20,7 @@ STEP = fs.FALD(0.5, 3, temperature=3.0)
 
 def looked_up(client, x, table):
     """A tabulated slope on [-5, 5]."""
-    return table[int(round(10.0 * (x + 5.0)))]
+    return table[round(10.0 * (x + 5.0))]
 
 
 def interpolated(client, x, out, table):
@@ -59,15 +59,15 @@ def test_a_table_that_ends_is_told_in_gradients_and_in_runs():
     problem = fs.Custom(looked_up, 2, data=SLOPES, curvature=1.0)
     assert problem.gradient(0, [4.9])[0] == looked_up(0, 4.9, SLOPES)
     for x in (5.2, 7.0, 50.0, 1e3, 1e6, 1e9, 1e30, -5.2, -1e6):
-        with pytest.raises(fs.GradientError, match="gradient of client 1 fails at x=.*: .*Error: .*; ") as told:
+        with pytest.raises(fs.GradientError, match=r"of client 1 fails at x=.*: .*Error: .*; ") as told:
             problem.gradient(1, [[0.5], [x], [9.0]])
         assert (told.value.client, told.value.x.tolist(), told.value.round) == (1, [x], None)
     with pytest.raises(fs.GradientError, match="IndexError"):
         problem.pooled().gradient(0, [7.0])
-    with pytest.raises(fs.GradientError, match=r"client \d fails in round \d+, of replica \d+, at x=") as told:
+    with pytest.raises(fs.GradientError, match=r"\d fails in round \d+, of replica \d+, at x=") as told:
         fs.simulate(problem, STEP, 400, 64, seed=1)
     told = told.value
-    assert not 0 <= int(round(10.0 * (told.x[0] + 5.0))) <= 100
+    assert not 0 <= round(10.0 * (told.x[0] + 5.0)) <= 100
     assert fs.simulate(problem, STEP, told.round - 1, 64, seed=1).rounds[-1] == told.round - 1
     with pytest.raises(fs.GradientError) as again:
         fs.simulate(problem, STEP, told.round, 640, seed=1, threads=2, block_size=64)
@@ -81,12 +81,12 @@ def test_a_table_that_ends_is_told_in_gradients_and_in_runs():
 
 
 @pytest.mark.slow
-def test_writes_are_told_whatever_the_algorithm(tmp_path):
+def test_writes_are_told_whatever_the_algorithm():
     problem = fs.Custom(writes, 3, 2, gradient_noise=0.1)
     drawn = fs.FALD(0.3, 2, participation=fs.Participation(2, True))
     for algorithm in (drawn, fs.FAHMC(0.3, 2), fs.DESGLD(0.1, fs.network.ring(3)), fs.StaleSGLD(0.1, 1)):
         with pytest.raises(fs.GradientError, match="gradient of client 2 fails in round") as told:
-            fs.simulate(problem, algorithm, 100, 100, seed=1, start=[2.0, 2.0], checkpoint=tmp_path / "kept")
+            fs.simulate(problem, algorithm, 100, 100, seed=1, start=[2.0, 2.0])
         assert abs(told.value.x[0]) > 4.0
         assert 0 <= told.value.replica < 100
     with ProcessPoolExecutor(1) as pool, pytest.raises(fs.GradientError, match="of client 2 fails in round"):
@@ -112,7 +112,7 @@ def test_integers_beyond_64_bits_are_told_for_every_client():
     def overflows(client, x, n):
         return x + (float(n * client * (n * client)) * 1e-20 if client == 5 else 0.0)
 
-    with pytest.raises(ValueError, match="gradient of client 5 fails: OverflowError: an integer of more than"):
+    with pytest.raises(ValueError, match="gradient of client 5 fails: OverflowError: an integer of more"):
         fs.Custom(overflows, 100, data=4 * 10**9)
 
 
@@ -120,7 +120,7 @@ def test_the_interpreter_tries_every_client():
     def divides(client, x):
         return x * (2.0 if client == 57 and 1.0 / (client - 57.0) > 5.0 else 1.0)
 
-    with pytest.raises(ValueError, match="gradient of client 57 fails at x=.* in Python: ZeroDivisionError"):
+    with pytest.raises(ValueError, match=r"gradient of client 57 fails at x=.* in Python: ZeroDivisionError"):
         fs.Custom(divides, 100)
 
 
@@ -147,5 +147,6 @@ def test_what_the_trial_has_seen_is_not_checked_again(monkeypatch):
     assert guards_of(own.dense, point, point, types.Array(types.float64, 3, "C", readonly=True), matrix) == 0
     assert guards_of(looked_up, types.float64, row) > 0
     assert guards_of(interpolated, point, point, row) > 0
+    assert guards_of(lambda *args: args[2][args[0]], types.float64, row) > 0  # which of them is the point?
 
 

@@ -49,11 +49,11 @@ def _made_by(make: Callable[[], Any], function: Callable[..., Any]) -> Any:
     return functools.update_wrapper(Lazy(make), function)
 
 
-def _inner(compiler: str = "Inner") -> dict[str, Any]:
+def _inner(kind: str = "Inner") -> dict[str, Any]:
     """Options of a function that Python never calls, which is compiled with its kernel."""
     from . import pipelines
 
-    return _OPTIONS | {"no_cpython_wrapper": True, "pipeline_class": getattr(pipelines, f"{compiler}Compiler")}
+    return _OPTIONS | {"no_cpython_wrapper": True, "pipeline_class": getattr(pipelines, f"{kind}Compiler")}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -190,8 +190,9 @@ def dispatched(stub: Callable[..., Any] | None = None, *, inline: bool = False, 
         array = np.ndarray if isinstance(args[place], types.Array) else None
         return body_of(function, getattr(args[place], "instance_class", array))
 
+    kind = "Inlined" if inline else "Inner"
     _PENDING.append(
-        lambda: _numba().extending.overload(stub, jit_options=_inner("Inlined" if inline else "Inner"), strict=False)(choose))
+        lambda: _numba().extending.overload(stub, jit_options=_inner(kind), strict=False)(choose))
 
     def register(cls: type | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def add(body: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,12 +18,14 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir as llvm
-from numba.core import cgutils, types
+from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.core.lowering import Lower
 
+from ..settings.lazy import lazy
 from .moving import Moving
 
+types = lazy("numba.core", "types")
 _TOO_LARGE = "an integer of more than 64 bits; write 2.0 for 2"
 _NO_INTEGER = "a number beyond 64 bits, or NaN, is made an integer"
 _OVERFLOW = {operator.add: "add", operator.sub: "sub", operator.mul: "mul"}
@@ -48,10 +50,12 @@ class StrictLower(Lower):  # type: ignore[misc]
     # -- indices
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
+        """Reading an entry."""
         with self._bounded(value, index):
             return super().lower_getitem(resty, expr, value, index, signature)
 
     def lower_setitem(self, target: Any, index: Any, value: Any, signature: Any) -> Any:
+        """Writing one."""
         with self._bounded(target, index):
             return super().lower_setitem(target, index, value, signature)
 
@@ -81,10 +85,12 @@ class StrictLower(Lower):  # type: ignore[misc]
     # -- integers
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
+        """An operator."""
         self._check_operator(op, (expr.lhs, expr.rhs), self.fndesc.calltypes[expr].args)
         return super().lower_binop(resty, expr, op)
 
     def lower_call(self, resty: Any, expr: Any) -> Any:
+        """A function that is an operator, or makes an integer."""
         key = getattr(self.typeof(expr.func.name), "typing_key", None)
         args, kind = tuple(expr.args), types.unliteral(resty)
         if key in _BY_NAME or key in _BY_NAME.values():
@@ -154,11 +160,20 @@ class GradientLower(StrictLower):
     """Guards what depends on the point, which is a gradient's second argument: (client, x, [out,] ...)."""
 
     def lower_function_body(self) -> Any:
-        seeds = {1} if isinstance(self.fndesc.argtypes[1], types.Float) else {1, 2}
-        self._moving = Moving(self.blocks, self.typeof, seeds)
+        """The whole function, of which it has to be known what moves."""
+        self._moving = Moving(self.blocks, self.typeof, self._points())
         return super().lower_function_body()
 
+    def _points(self) -> set[int]:
+        """Which arguments are the point and what is written; all where they come as ``*args``."""
+        kinds = self.fndesc.argtypes
+        if len(kinds) > 1 and isinstance(kinds[1], types.Float):
+            return {1}
+        named = len(kinds) > 2 and all(isinstance(kind, types.Array) for kind in kinds[1:3])
+        return {1, 2} if named else set(range(len(kinds)))
+
     def lower_block(self, block: Any) -> None:
+        """A block, which perhaps some points alone reach."""
         self._for_some = any(self.blocks[label] is block for label in self._moving.blocks)
         super().lower_block(block)
 

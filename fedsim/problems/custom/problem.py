@@ -70,6 +70,9 @@ class Custom(ByValue, ProblemParts):
         without, none is.
     gradient_noise : float, optional
         Standard deviation per coordinate of normal noise in every evaluation of grad f_(c).
+    check_indices : bool
+        Whether runs check indices and integers that depend on the point, at some 5 % of a table's time. With
+        False a run that leaves a table goes on with what lies beyond it, or ends Python.
 
     Raises
     ------
@@ -79,10 +82,18 @@ class Custom(ByValue, ProblemParts):
 
     Notes
     -----
+    The gradient is tried at five points of every client, all indices and integers checked; for every client
+    up to 1,000 (of more for so many, from the first to the last) its numbers are compared with Python's. So
+    whatever is the same at every point, as loops over coordinates and data of the client's number, is known.
+    What depends on the point, or is reached at some points alone, is checked in runs, and in
+    `gradient` everything is: an index below zero (but a constant, as in ``x[-1]``) or beyond its axis,
+    integers of more than 64 bits and integers divided by zero are a `GradientError` with client, round,
+    replica and point. The potential is Python's: there a negative index counts from the end.
+
     In up to eight dimensions loops over replicas vectorise, if what the function calls does: see
     `fedsim.math`. In more a problem class of one's own with a body over rows is faster (docs/own_problems.md
-    has a template). Compiled integers have 64 bits, and their powers are integers. Numbers of `math` and
-    NumPy functions may differ in the last bit between machines.
+    has a template). Powers of integers are integers, and a negative one an error. Numbers of `math` and NumPy
+    functions may differ in the last bit between machines.
 
     Stability is judged on clients of constant curvature, as for `LogisticRegression`: sufficient for FA-LD
     where potentials are convex.

@@ -1,8 +1,8 @@
 """A gradient is tried when its problem is made: what is wrong with it is told then, and not in a run.
 
-It is evaluated at a few points of every client, compiled and with its indices and integers checked. What does
-not depend on the point is then known for all points, and a run checks the rest. Numbers are compared with those
-of the interpreter for every client up to `IN_PYTHON`, and with slopes of the potential where there is one.
+It is evaluated at a few points of every client, compiled and with its indices and integers checked. What
+does not depend on the point is then known for all points, and a run checks the rest. Numbers are compared
+with those of the interpreter for every client up to `IN_PYTHON`, and with slopes of the potential.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def _evaluated(form: Any, clients: range, points: Array, fill: float, file: str)
                                    for one in clients])
         if not isinstance(error, IndexError):
             raise ValueError(failure(error, client, file)) from None
-        raise ValueError(f"gradient of client {client} reads or writes out of range: an index must be less "
-                         "than the length of its axis, in x, out and every array of data, and at least 0") from None
+        raise ValueError(f"gradient of client {client} reads or writes out of range: an index must be at "
+                         "least 0 and less than the length of its axis, in x, out and data") from None
     for number, one in zip(clients, x, strict=True):
         if not np.array_equal(one, points):
             raise ValueError(f"gradient of client {number} writes into x; it must write into out alone")

@@ -131,22 +131,23 @@ def test_what_the_trial_has_seen_is_not_checked_again(monkeypatch):
     from fedsim.vector import guards
     from fedsim.vector.compile import guarded
 
-    row, matrix = (types.Array(types.float64, n, "C", readonly=True) for n in (1, 2))
+    row, matrix, cube = (types.Array(types.float64, n, "C", readonly=True) for n in (1, 2, 3))
     point = types.Array(types.float64, 1, "A")
     seen = []
 
     def guards_of(function, *kinds):
         seen.clear()
-        guarded(function)._get().compile((types.int64, *kinds))
+        guarded(function)._get().compile(kinds)
         return len(seen)
 
     plain = guards.StrictLower._raise_where
     monkeypatch.setattr(guards.StrictLower, "_raise_where",
                         lambda self, *told: seen.append(told) or plain(self, *told))
-    assert guards_of(own.line, types.float64, row, row) == 0
-    assert guards_of(own.dense, point, point, types.Array(types.float64, 3, "C", readonly=True), matrix) == 0
-    assert guards_of(looked_up, types.float64, row) > 0
-    assert guards_of(interpolated, point, point, row) > 0
-    assert guards_of(lambda *args: args[2][args[0]], types.float64, row) > 0  # which of them is the point?
+    assert guards_of(own.line, types.int64, types.float64, row, row) == 0
+    assert guards_of(own.dense, types.int64, point, point, cube, matrix) == 0
+    assert guards_of(looked_up, types.int64, types.float64, row) > 0
+    assert guards_of(interpolated, types.int64, point, point, row) > 0
+    unnamed = types.StarArgTuple((types.int64, types.float64, row))
+    assert guards_of(lambda *args: args[2][args[0]], unnamed) > 0  # which of them is the point?
 
 

@@ -82,6 +82,8 @@ def compiler_says(error: Exception, file: str) -> str | None:
     told = str(error)
     if "NRT required" in told or "Only accept returning of array" in told:
         reason = "it makes an array, a list or a set, which it cannot: write a loop over entries"
+    elif "Cannot modify readonly array" in told:
+        reason = "it writes into x or data; it must write into out alone"
     else:
         lines = (line.strip() for line in told.splitlines())
         reason = next((line for line in lines if line and not line.startswith(_FRAMES)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...settings.validation import Array
 from ...vector.compile import checked, compiled, dispatched, guarded, inlined, inner
-from ...vector.per_lane import lane_vector, per_lane
+from ...vector.per_lane import lane_vector, per_lane, read_only
 from ..failing import gradient_error
 from ..gradients import exact_gradient, noise_free
 from .functions import frozen
@@ -99,12 +99,12 @@ def _register(cls: Any, point: Callable[..., Any], dim: int) -> None:
     @inner
     def short_vectors(data, client, x, out):
         for b in range(x.shape[1]):
-            point(per_lane(client, b), vector(x, b), vector(out, b), *data)
+            point(per_lane(client, b), vector(read_only(x), b), vector(out, b), *data)
 
     @inner
     def long_vectors(data, client, x, out):
         for b in range(x.shape[1]):
-            point(per_lane(client, b), x[:, b], out[:, b], *data)
+            point(per_lane(client, b), read_only(x[:, b]), out[:, b], *data)
 
     vector_lanes = short_vectors if dim <= UNROLLED else long_vectors
 
@@ -125,7 +125,7 @@ def _register_checked(cls: Any, point: Callable[..., Any], dim: int) -> None:
 
     def vector_points(problem, client, x, out):
         for k in range(x.shape[0]):
-            point(client, x[k], out[k], *problem.data)
+            point(client, read_only(x[k]), out[k], *problem.data)
 
     checked_gradient.register(cls)(number_points if dim == 1 else vector_points)
 

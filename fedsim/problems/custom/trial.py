@@ -133,9 +133,6 @@ def _evaluated(form: Any, clients: range, points: Array, fill: float, file: str)
             raise ValueError(failure(error, client, file)) from None
         raise ValueError(f"gradient of client {client} reads or writes out of range: an index must be at "
                          "least 0 and less than the length of its axis, in x, out and data") from None
-    for number, one in zip(clients, x, strict=True):
-        if not np.array_equal(one, points):
-            raise ValueError(f"gradient of client {number} writes into x; it must write into out alone")
     return out
 
 

@@ -99,6 +99,7 @@ mutants: $(MUTANTS_STAMP)
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m tests.benchmarks
+	$(BIN)/python -m tests.benchmarks.indices
 
 docs: $(STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/build/html

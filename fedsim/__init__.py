@@ -21,6 +21,7 @@ from .laws.run import Run
 from .laws.saved import load
 from .problems import papers
 from .problems.custom import Custom
+from .problems.failing import GradientError
 from .problems.gaussian_mean import GaussianMean
 from .problems.quadratic import Quadratic
 from .problems.regression import LinearRegression, LogisticRegression, SoftmaxRegression
@@ -36,8 +37,9 @@ from .vector.cache import CacheWarning
 
 __all__ = [
     "DESGHMC", "DESGLD", "FAHMC", "FALD", "CacheWarning", "Custom", "Density", "DivergedError",
-    "FixedParticipation", "Gaussian", "GaussianMean", "IndependentParticipation", "Law", "LinearRegression",
-    "LogisticRegression", "OutsideWarning", "Participation", "Quadratic", "Run", "SoftmaxRegression",
+    "FixedParticipation", "Gaussian", "GaussianMean", "GradientError", "IndependentParticipation", "Law",
+    "LinearRegression", "LogisticRegression", "OutsideWarning", "Participation", "Quadratic", "Run",
+    "SoftmaxRegression",
     "StaleSGHMC", "StaleSGLD", "UnstableStepSize", "Workers", "animate", "estimators", "explain", "load",
     "math", "network", "papers", "plot", "recorded_rounds", "sample_path", "schedules", "shards", "simulate",
     "validate", "warm_up",

@@ -30,6 +30,14 @@ def writes_x(client, x, out):
     x[0] = 0.0
 
 
+def writes_x_far_away(client, x, out):
+    for i in range(len(x)):
+        out[i] = x[i]
+    if x[0] > 30.0:
+        part = x[1:]
+        part[0] = 0.0
+
+
 def adds(client, x, out):
     for i in range(2):
         out[i] += x[i]
@@ -117,7 +125,9 @@ class Bound:
     (short, 2, (), r"gradient of client 0 leaves out\[1\] as it is at .* must write every coordinate"),
     (rebinds, 2, (), "it makes an array, a list or a set, .* in line .*: out = 2 . x"),
     (product, 2, np.eye(2), "cannot be compiled: it makes an array, a list or a set"),
-    (writes_x, 2, (), "gradient of client 0 writes into x; it must write into out alone"),
+    (writes_x, 2, (), r"it writes into x or data; it must write into out alone, in line \d+: x\[0\] = 0.0"),
+    (writes_x_far_away, 2, (), "it writes into x or data; it must write into out alone, in line"),
+    (writes_x_far_away, 9, (), "it writes into x or data; it must write into out alone, in line"),
     (adds, 2, (), "and then .*; it must depend on its arguments alone"),
     (returns, 2, (), "in dimension 2 it must write into out, .* and return nothing"),
     (beyond, 2, (), "gradient fails at client 0 .* IndexError: index 2 is out of bounds"),
@@ -128,8 +138,8 @@ class Bound:
     (too_early, 1, (), "gradient uses the name 'LATER', which is not defined"),
     (calls_itself, 1, (), "gradient calls itself by 'calls_itself'; write a loop"),
     (draws, 1, (), "it must depend on its arguments alone, not on random numbers"),
-    (lambda c, x: 2 ** -(c + 1) * x, 1, (), "when it is compiled, and .* in Python; it must be the same"),
-    (lambda c, x, a: a**-2 * x, 1, 10, "when it is compiled, and .* in Python; it must be the same"),
+    (lambda c, x: 2 ** -(c + 1) * x, 1, (), "client 0 fails: ValueError: a negative power of an integer; w"),
+    (lambda c, x, a: a**-2 * x, 1, 10, "client 0 fails: ValueError: a negative power of an integer; write"),
     (uses_dot, 2, (), "gradient cannot be compiled: .*columns of a table"),
     (lambda c, x: fs.RATE * x, 1, (), "gradient uses fs.RATE, which is not defined"),
     (lambda c, x: print(x), 1, (), "gradient prints, which it would do for every replica"),

@@ -53,7 +53,7 @@ def test_only_one_module_names_the_compiler():
     allowed = "fedsim/vector/compile.py"  # and what it imports at the first compilation, which name no option
     found = [text for text in violations(lambda m, n: top(m) in ("numba", "llvmlite"), *PACKAGES)
              if not text.startswith((allowed, *(f"fedsim/vector/{name}.py" for name in (
-                 "kept", "pipelines", "tiles"))))]
+                 "guards", "kept", "moving", "pipelines", "tiles"))))]
     for path in sources(*PACKAGES):
         if shown(path) != allowed:
             found += [f"{shown(path)}:{node.value.lineno} sets {node.arg}" for node in ast.walk(tree_of(path))

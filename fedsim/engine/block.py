@@ -13,6 +13,7 @@ import numpy as np
 from ..settings.validation import Array
 from ..vector.memory import aligned
 from .divergence import RADIUS, DivergedError, Fault, centre, find_fault, reach, told_where
+from .failing import failed_gradient
 from .job import Job
 from .moments import Moments, leaf_moments
 from .rounds import LEAF, Bounds, Path, Record, run_rounds
@@ -48,8 +49,7 @@ class BlockPart:
 
     def __init__(self, job: Job, first: int, last: int, n_kept: int = 0, every: int = 1,
                  view: int = 0) -> None:
-        self.job, self.first, self.last = job, first, last
-        self.done = 0
+        self.job, self.first, self.last, self.done = job, first, last, 0
         self.fault: Fault | None = None
         self.state = lane_state(job, first, last)
         shape = -(-(last - first) // LEAF), job.n_views, len(job.rounds)
@@ -64,7 +64,23 @@ class BlockPart:
         self._home = np.repeat(centre(job)[:known, None], self.state.unfolded.shape[1], axis=1)
 
     def run_to(self, last: int, every: int) -> int:
-        """Run up to round `last`; returns the first bad round of those looked at, -1 if there is none."""
+        """Run up to round `last`; returns the first bad round of those looked at, -1 if there is none.
+
+        Raises
+        ------
+        GradientError
+            Where a gradient of one's own fails.
+        """
+        try:
+            return self.run_plainly(last, every)
+        except Exception as error:
+            located = failed_gradient(BlockPart(self.job, self.first, self.last), self.done, last)
+            if located is None:
+                raise
+            raise located from error
+
+    def run_plainly(self, last: int, every: int) -> int:
+        """The same, with what compiled code raises."""
         while True:
             bounds = Bounds(RADIUS, self._home, reach(self.job, self.done, last))
             self.index, bad = run_rounds(*self.state, self.record, self._centred, self.path, self.done, last,

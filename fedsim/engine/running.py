@@ -14,6 +14,7 @@ from tqdm.auto import tqdm
 from ..interfaces import Problem, SimulatedAlgorithm
 from ..laws.law import NoTarget
 from ..laws.run import Run
+from ..problems.failing import GradientError
 from ..provenance import Provenance, attach
 from ..settings.progress import bars_shown
 from ..settings.support import warn_outside
@@ -174,7 +175,7 @@ def _telling_what_is_kept(job: Job, n_done: Callable[[], int], checkpoint: objec
     """A note on what ends a run early: how much is finished, and how to go on."""
     try:
         yield
-    except DivergedError:  # to go on would not help
+    except (DivergedError, GradientError):  # to go on would not help
         raise
     except Exception as error:
         share = f"{n_done()} of {len(job.leaves)} leaves of {LEAF} replicas are finished"

@@ -49,12 +49,11 @@ def _made_by(make: Callable[[], Any], function: Callable[..., Any]) -> Any:
     return functools.update_wrapper(Lazy(make), function)
 
 
-def _inner(inline: bool = False) -> dict[str, Any]:
+def _inner(kind: str = "Inner") -> dict[str, Any]:
     """Options of a function that Python never calls, which is compiled with its kernel."""
-    from .pipelines import InlinedCompiler, InnerCompiler
+    from . import pipelines
 
-    return _OPTIONS | {"no_cpython_wrapper": True,
-                       "pipeline_class": InlinedCompiler if inline else InnerCompiler}
+    return _OPTIONS | {"no_cpython_wrapper": True, "pipeline_class": getattr(pipelines, f"{kind}Compiler")}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -83,6 +82,8 @@ def compiler_says(error: Exception, file: str) -> str | None:
     told = str(error)
     if "NRT required" in told or "Only accept returning of array" in told:
         reason = "it makes an array, a list or a set, which it cannot: write a loop over entries"
+    elif "Cannot modify readonly array" in told:
+        reason = "it writes into x or data; it must write into out alone"
     else:
         lines = (line.strip() for line in told.splitlines())
         reason = next((line for line in lines if line and not line.startswith(_FRAMES)
@@ -112,12 +113,17 @@ def inner(function: Callable[..., Any]) -> Any:
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a function of scalars that is always inlined, so that the loop around it vectorises."""
-    return _made_by(lambda: _numba().njit(**_inner(inline=True))(function), function)
+    return _made_by(lambda: _numba().njit(**_inner("Inlined"))(function), function)
 
 
-def index_checked(function: Callable[..., Any]) -> Any:
-    """The same, slowly: an index out of range raises IndexError, where it would read other memory."""
-    return _made_by(lambda: _numba().njit(**_inner(), boundscheck=True)(function), function)
+def checked(function: Callable[..., Any]) -> Any:
+    """The same, slowly: every index and integer is checked, as `guards` says."""
+    return _made_by(lambda: _numba().njit(**_inner("Strict"))(function), function)
+
+
+def guarded(function: Callable[..., Any]) -> Any:
+    """The same of a gradient (client, x, [out,] ...): what depends on the point is checked, and no more."""
+    return _made_by(lambda: _numba().njit(**_inner("Gradient"))(function), function)
 
 
 def spliced(function: Callable[..., Any]) -> Any:
@@ -186,8 +192,9 @@ def dispatched(stub: Callable[..., Any] | None = None, *, inline: bool = False, 
         array = np.ndarray if isinstance(args[place], types.Array) else None
         return body_of(function, getattr(args[place], "instance_class", array))
 
+    kind = "Inlined" if inline else "Inner"
     _PENDING.append(
-        lambda: _numba().extending.overload(stub, jit_options=_inner(inline), strict=False)(choose))
+        lambda: _numba().extending.overload(stub, jit_options=_inner(kind), strict=False)(choose))
 
     def register(cls: type | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def add(body: Callable[..., Any]) -> Callable[..., Any]:

@@ -67,6 +67,15 @@ def lane_vector(dim: int) -> Any:
     return vector
 
 
+@intrinsic
+def read_only(typingctx: Any, array: Any) -> Any:
+    """The same array for who must not write: code that would is not compiled."""
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return args[0]
+
+    return array.copy(readonly=True)(array), build
+
+
 # an element is read directly: a view of a column costs as much as eight lanes of arithmetic
 entry.otherwise(lambda table, client: table[client])
 coordinate.otherwise(lambda table, client, i: table[client, i])

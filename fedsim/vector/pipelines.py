@@ -19,6 +19,8 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 from tqdm.auto import tqdm
 
+from .guards import GradientLower, StrictLower
+
 
 class _Library(JITCodeLibrary):  # type: ignore[misc]
     """LLVM code that is linked into its callers and never run by itself."""
@@ -87,6 +89,22 @@ class _InlinedLowering(_InnerLowering):
     inline = True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _StrictLowering(_InlinedLowering):
+    """With every index and integer checked."""
+
+    _name = "strict_lowering"
+    lowering_class = StrictLower
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _GradientLowering(_InlinedLowering):
+    """With those checked that depend on the point."""
+
+    _name = "gradient_lowering"
+    lowering_class = GradientLower
+
+
 class InnerCompiler(CompilerBase):  # type: ignore[misc]
     """numba's compiler with that last step."""
 
@@ -104,6 +122,18 @@ class InlinedCompiler(InnerCompiler):
     """The same for what is always inlined."""
 
     lowering = _InlinedLowering
+
+
+class StrictCompiler(InnerCompiler):
+    """The same with every index and integer checked."""
+
+    lowering = _StrictLowering
+
+
+class GradientCompiler(InnerCompiler):
+    """The same with those checked that depend on the point of a gradient (client, x, [out,] ...)."""
+
+    lowering = _GradientLowering
 
 
 class KernelCompiler(InnerCompiler):

@@ -10,4 +10,5 @@ timed, and a larger sample from the same program, pass a test against the exact 
 - `judge`, `laws`   the law test
 - `arena`        interleaved timing
 - `report`       the table, results.json and results.csv
+- `indices`      by itself: what it costs gradients of one's own to check indices
 """

@@ -11,9 +11,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...settings.validation import Array
-from ...vector.compile import compiled, dispatched, index_checked, inlined, inner
-from ...vector.per_lane import lane_vector, per_lane
+from ...vector.compile import checked, compiled, dispatched, guarded, inlined, inner
+from ...vector.per_lane import lane_vector, per_lane, read_only
+from ..failing import gradient_error
 from ..gradients import exact_gradient, noise_free
 from .functions import frozen
 
@@ -42,7 +45,25 @@ def evaluate(problem, client, x, scratch, out):
     exact_gradient(problem, client, x, scratch, out)
 
 
-def form_of(gradient: Any, dim: int) -> Any:
+def checked_gradients(form: Any, client: int, points: Array) -> Array:
+    """A client's gradients at points (R, d).
+
+    Raises
+    ------
+    GradientError
+        Naming the first point at which the function fails.
+    """
+    out = np.empty(points.shape)
+    try:
+        evaluate_checked(form, client, np.array(points[None], order="C"), out[None])
+    except Exception as error:
+        for point in points if len(points) > 1 else ():
+            checked_gradients(form, client, point[None])
+        raise gradient_error(error, client, points[0]) from None
+    return out
+
+
+def form_of(gradient: Any, dim: int, check_indices: bool = True) -> Any:
     """The NamedTuple class of problems with this gradient, whose one field is their data.
 
     Raises
@@ -50,17 +71,18 @@ def form_of(gradient: Any, dim: int) -> Any:
     ValueError
         Where the function cannot be frozen, see `functions`.
     """
-    fast = frozen("gradient", gradient, inlined)
-    name = f"Custom_{fast.digest}_{dim if dim <= UNROLLED else 'many'}"
+    careful = frozen("gradient", gradient, checked)
+    name = f"Custom_{careful.digest}_{dim if dim <= UNROLLED else 'many'}{'' if check_indices else '_fast'}"
     with _LOCK:  # one class for each name, whoever asks
         if name not in _CLASSES:
             cls: Any = _named_tuple(name, ["data"])
             # the cache on disk finds it by its name in this module, in a folder that belongs to it
             cls.__module__, cls.made_at_run_time = __name__, True
             globals()[name] = cls
-            _register(cls, inlined(fast.function), dim)
-            careful = frozen("gradient", gradient, index_checked)
-            _register_checked(cls, index_checked(careful.function), dim)
+            point = (guarded(careful.function) if check_indices  # what it calls is not told its point
+                     else inlined(frozen("gradient", gradient, inlined).function))
+            _register(cls, point, dim)
+            _register_checked(cls, checked(careful.function), dim)
             _CLASSES[name] = cls
     return _CLASSES[name]
 
@@ -77,12 +99,12 @@ def _register(cls: Any, point: Callable[..., Any], dim: int) -> None:
     @inner
     def short_vectors(data, client, x, out):
         for b in range(x.shape[1]):
-            point(per_lane(client, b), vector(x, b), vector(out, b), *data)
+            point(per_lane(client, b), vector(read_only(x), b), vector(out, b), *data)
 
     @inner
     def long_vectors(data, client, x, out):
         for b in range(x.shape[1]):
-            point(per_lane(client, b), x[:, b], out[:, b], *data)
+            point(per_lane(client, b), read_only(x[:, b]), out[:, b], *data)
 
     vector_lanes = short_vectors if dim <= UNROLLED else long_vectors
 
@@ -103,7 +125,7 @@ def _register_checked(cls: Any, point: Callable[..., Any], dim: int) -> None:
 
     def vector_points(problem, client, x, out):
         for k in range(x.shape[0]):
-            point(client, x[k], out[k], *problem.data)
+            point(client, read_only(x[k]), out[k], *problem.data)
 
     checked_gradient.register(cls)(number_points if dim == 1 else vector_points)
 

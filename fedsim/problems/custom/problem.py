@@ -21,6 +21,7 @@ from ...settings.validation import (
     Array,
     client_weights,
     nonnegative,
+    one_of,
     points,
     positive,
     set_fields,
@@ -32,7 +33,7 @@ from ..gradients import NoisyGradients
 from ..pooled import Pooled
 from ..quadratic import Quadratic
 from .arguments import check_arguments, curvature_of, data_of
-from .forms import evaluate, form_of
+from .forms import checked_gradients, evaluate, form_of
 from .functions import plain_function
 from .trial import ELSEWHERE, failure, points_to_try, try_gradient, try_potential
 
@@ -75,6 +76,9 @@ class Custom(ByValue, ProblemParts):
     support : (lo, hi), optional
         Numbers or arrays (d,), which may be infinite: where the potentials are finite. Replicas that leave it
         are counted in ``Run.outside`` and told, and never moved back.
+    check_indices : bool
+        Whether runs check indices and integers that depend on the point, at some 5 % of a table's time. With
+        False a run that leaves a table goes on with what lies beyond it, or ends Python.
 
     Raises
     ------
@@ -84,10 +88,18 @@ class Custom(ByValue, ProblemParts):
 
     Notes
     -----
+    The gradient is tried at five points of every client, all indices and integers checked; for every client
+    up to 1,000 (of more for so many, from the first to the last) its numbers are compared with Python's. So
+    whatever is the same at every point, as loops over coordinates and data of the client's number, is known.
+    What depends on the point, or is reached at some points alone, is checked in runs, and in
+    `gradient` everything is: an index below zero (but a constant, as in ``x[-1]``) or beyond its axis,
+    integers of more than 64 bits and integers divided by zero are a `GradientError` with client, round,
+    replica and point. The potential is Python's: there a negative index counts from the end.
+
     In up to eight dimensions loops over replicas vectorise, if what the function calls does: see
     `fedsim.math`. In more a problem class of one's own with a body over rows is faster (docs/own_problems.md
-    has a template). Compiled integers have 64 bits, and their powers are integers. Numbers of `math` and
-    NumPy functions may differ in the last bit between machines.
+    has a template). Powers of integers are integers, and a negative one an error. Numbers of `math` and NumPy
+    functions may differ in the last bit between machines.
 
     Stability is judged on clients of constant curvature, as for `LogisticRegression`: sufficient for FA-LD
     where potentials are convex.
@@ -113,6 +125,7 @@ class Custom(ByValue, ProblemParts):
     curvature: Any
     gradient_noise: float | None = None
     support: Support | None = None
+    check_indices: bool = True
     _form: Any = field(init=False, default=None)
 
     keeps_gaussian = False
@@ -120,7 +133,7 @@ class Custom(ByValue, ProblemParts):
     def __init__(self, gradient: Callable[..., Any], n_clients: int, dim: int = 1, *, data: Any = (),
                  weights: ArrayLike | None = None, potential: Callable[..., Any] | None = None,
                  curvature: ArrayLike | None = None, gradient_noise: float | None = None,
-                 support: Any = None) -> None:
+                 support: Any = None, check_indices: bool = True) -> None:
         clients, size = whole("n_clients", n_clients, 1), whole("dim", dim, 1)
         refuse_bytes(32.0 * clients + 400.0 * size, f"n_clients={clients} and dim={size}",
                      "use fewer clients or dimensions")
@@ -132,7 +145,8 @@ class Custom(ByValue, ProblemParts):
                    data=data_of(data), potential_function=potential,
                    weights=client_weights(numbered("weights", weights), clients),
                    curvature=curvature_of(curvature, clients), gradient_noise=gradient_noise,
-                   support=support_of(support, size))
+                   support=support_of(support, size),
+                   check_indices=one_of("check_indices", check_indices, (True, False)))
         self._make_form()
         try_gradient(gradient, self._form, clients, size, self.support)
         self._try_lanes()
@@ -141,14 +155,16 @@ class Custom(ByValue, ProblemParts):
             try_potential(self.gradient, self._potential, clients, size, self.support)
 
     def _make_form(self) -> None:
-        set_fields(self, _form=form_of(self.gradient_function, self.dim)(self.data))
+        form = form_of(self.gradient_function, self.dim, self.check_indices)
+        set_fields(self, _form=form(self.data))
 
     def _try_lanes(self) -> None:
         """Raise ValueError where the form that runs cannot be compiled: its points are columns of a table."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the compiler, before it gives up
-                self.gradient(0, points_to_try(self.dim, self.support))
+                rows = np.ascontiguousarray(points_to_try(self.dim, self.support).T)
+                evaluate(self._form, 0, rows, Scratch(aligned((0, 0)), aligned((0, 0))), np.empty(rows.shape))
         except Exception as error:
             file = plain_function("gradient", self.gradient_function).__code__.co_filename
             raise ValueError(f"{failure(error, 0, file)}; x and out are columns of a table, whose entries do "
@@ -160,12 +176,15 @@ class Custom(ByValue, ProblemParts):
         return self.curvature is not None
 
     def gradient(self, client: int, x: Any) -> Array:
-        """Exact grad f_(client) at points `x` (..., d)."""
+        """Exact grad f_(client) at points `x` (..., d); all indices and integers are checked.
+
+        Raises
+        ------
+        GradientError
+            A ValueError that names the point, where the function fails.
+        """
         number, at = whole("client", client, 0, self.n_clients - 1), points("x", x, self.dim)
-        rows = np.ascontiguousarray(at.reshape(-1, self.dim).T)
-        out = np.empty(rows.shape)
-        evaluate(self._form, number, rows, Scratch(aligned((0, 0)), aligned((0, 0))), out)
-        return np.ascontiguousarray(out.T).reshape(at.shape)
+        return checked_gradients(self._form, number, at.reshape(-1, self.dim)).reshape(at.shape)
 
     def _potential(self, client: int, point: Array) -> float:
         assert self.potential_function is not None

@@ -1,0 +1,50 @@
+"""Which gradient stopped a run: the block is run again up to there, the last round with a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..problems.failing import GradientError, gradient_error, traced, unknown_place
+
+
+def failed_gradient(part: Any, done: int, last: int) -> GradientError | None:
+    """The error of rounds `done` + 1 to `last`; None where no gradient of one's own fails in them.
+
+    `part` is a block at its start, and all of it is the same again.
+    """
+    trace = unknown_place(part.job.problem.dim)
+    arrays = traced(part.state.arrays, trace)
+    if arrays is None:
+        return None
+    part.run_plainly(done, max(done, 1))
+    for number in range(done, last):
+        before = [(array, array.copy()) for array in _written(part.state.work)]
+        try:
+            part.run_plainly(number + 1, 1)
+        except Exception as error:
+            for array, values in before:
+                array[...] = values
+            return _located(part, part.state._replace(arrays=arrays), trace, number, error)
+    return None
+
+
+def _located(part: Any, state: Any, trace: Any, number: int, failed: Exception) -> GradientError | None:
+    """Round `number` + 1 again, with a trace."""
+    part.state = state
+    try:
+        part.run_plainly(number + 1, 1)
+    except type(failed) as error:
+        if np.isnan(trace[0]):
+            return None
+        replica = min(part.first + int(trace[1]), part.last - 1)
+        return gradient_error(error, int(trace[0]), trace[2:].copy(), number + 1, replica)
+    return None
+
+
+def _written(value: Any) -> list[np.ndarray]:
+    """The arrays in nested tuples that may be written."""
+    if isinstance(value, tuple):
+        return [part for inner in value for part in _written(inner)]
+    return [value] if isinstance(value, np.ndarray) and value.flags.writeable else []

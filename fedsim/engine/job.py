@@ -20,6 +20,7 @@ from ..settings.validation import Array, one_of, shown, whole
 from ..vector.cache import source_hash
 from .rounds import LEAF, TEST_FUNCTIONS, NoFunction
 from .state import state_bytes
+from .written import texts_of
 
 _CACHE_BYTES = 2**19
 _PART = 64
@@ -117,9 +118,10 @@ class Job:
     def key(self) -> str:
         """Hash of everything that decides the numbers, and of the code version."""
         digest = hashlib.sha256(source_hash().encode())
-        feed(digest, (self.problem._arrays(), self.algorithm._kernel(self.problem), self.n_rounds,
-                      self.n_replicas, self.seed, self.start_mean, self.start_cov, self.rounds,
-                      self.covariance, self.average, self.keep_final, self.noise))
+        compiled = (self.problem._arrays(), self.algorithm._kernel(self.problem), self.function)
+        feed(digest, (*compiled, self.n_rounds, self.n_replicas, self.seed, self.start_mean, self.start_cov,
+                      self.rounds, self.covariance, self.average, self.keep_final, self.noise,
+                      *texts_of(compiled)))
         return digest.hexdigest()[:32]
 
 

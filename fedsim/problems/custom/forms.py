@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ...settings.validation import Array
+from ...settings.validation import Array, shown
 from ...vector.compile import compiled, dispatched, index_checked, inlined, inner
 from ...vector.per_lane import lane_vector, per_lane
 from ..gradients import exact_gradient, noise_free
@@ -56,12 +56,15 @@ def form_of(gradient: Any, dim: int) -> Any:
         if name not in _CLASSES:
             cls: Any = _named_tuple(name, ["data"])
             # the cache on disk finds it by its name in this module, in a folder that belongs to it
-            cls.__module__, cls.made_at_run_time = __name__, True
+            cls.__module__, cls.made_at_run_time, cls.told = __name__, True, fast.text
             globals()[name] = cls
             _register(cls, inlined(fast.function), dim)
             careful = frozen("gradient", gradient, index_checked)
             _register_checked(cls, index_checked(careful.function), dim)
             _CLASSES[name] = cls
+    if _CLASSES[name].told != fast.text:
+        raise ValueError(f"gradient={shown(gradient)} has the fingerprint {fast.digest} of another function; "
+                         "change one of them, as by the name of a variable")
     return _CLASSES[name]
 
 

@@ -31,7 +31,7 @@ from ..pooled import Pooled
 from ..quadratic import Quadratic
 from .arguments import check_arguments, curvature_of, data_of
 from .forms import evaluate, form_of
-from .functions import plain_function
+from .functions import Frozen, followed, plain_function
 from .trial import failure, points_to_try, try_gradient, try_potential
 
 
@@ -47,7 +47,8 @@ class Custom(ByValue, ProblemParts):
     What it names (globals, closures, functions that it calls) is copied when the problem is made, and a
     fingerprint of it is part of checkpoints and of compiled code on disk: a changed constant is another
     problem, and the same one is not compiled again, in no process. Modules other than math, numpy and fedsim
-    cannot be named. Problems that differ in the potential alone are equal.
+    cannot be named, and none be handed on as a value. Problems with different potentials differ; one whose
+    potential names what cannot be copied equals itself alone.
 
     Parameters
     ----------
@@ -107,6 +108,7 @@ class Custom(ByValue, ProblemParts):
     curvature: Any
     gradient_noise: float | None = None
     _form: Any = field(init=False, default=None)
+    _copy: Frozen | None = field(init=False, default=None)
 
     keeps_gaussian = False
 
@@ -131,7 +133,9 @@ class Custom(ByValue, ProblemParts):
             try_potential(self.gradient, self._potential, clients, size)
 
     def _make_form(self) -> None:
-        set_fields(self, _form=form_of(self.gradient_function, self.dim)(self.data))
+        """And a copy of the potential that nothing can change, where there is one."""
+        set_fields(self, _form=form_of(self.gradient_function, self.dim)(self.data),
+                   _copy=followed(self.potential_function))
 
     def _try_lanes(self) -> None:
         """Raise ValueError where the form that runs cannot be compiled: its points are columns of a table."""
@@ -161,7 +165,7 @@ class Custom(ByValue, ProblemParts):
         assert self.potential_function is not None
         at = float(point[0]) if self.dim == 1 else point
         try:
-            value = self.potential_function(client, at, *self.data)
+            value = (self._copy.function if self._copy else self.potential_function)(client, at, *self.data)
         except OverflowError:  # so far out it is too large
             return float("inf")
         except Exception as error:
@@ -238,14 +242,19 @@ class Custom(ByValue, ProblemParts):
         return self._form if self.gradient_noise is None else NoisyGradients(self._form, self.gradient_noise)
 
     def _definition(self) -> dict[str, Any]:
-        """What tells it from other problems: of functions, the gradient's fingerprint alone."""
-        return {"gradient": type(self._form).__name__, "n_clients": self.n_clients, "dim": self.dim,
-                "data": self.data,
+        """What tells it from other problems; a potential that cannot be followed is like no other."""
+        gradient, potential = self._told()
+        return {"gradient": gradient, "potential": potential or self.potential_function,
+                "n_clients": self.n_clients, "dim": self.dim, "data": self.data,
                 "weights": self.weights, "curvature": self.curvature, "gradient_noise": self.gradient_noise}
+
+    def _told(self) -> tuple[str, str | None]:
+        """Fingerprints of its functions."""
+        return type(self._form).__name__, self._copy.digest if self._copy else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: value for name, value in vars(self).items() if not name.startswith("_")}
-        return _remade, (type(self._form).__name__, fields)
+        return _remade, (self._told(), fields)
 
     def __repr__(self) -> str:
         name = getattr(self.gradient_function, "__name__", "?")
@@ -253,13 +262,15 @@ class Custom(ByValue, ProblemParts):
                 f"{shown(self.curvature)}, gradient_noise={self.gradient_noise})")
 
 
-def _remade(name: str, fields: dict[str, Any]) -> Custom:
+def _remade(told: tuple[str, str | None], fields: dict[str, Any]) -> Custom:
     """What was pickled; its gradient was tried where it was made."""
     made = object.__new__(Custom)
     set_fields(made, **fields)
     made._make_form()
-    if type(made._form).__name__ != name:
-        raise ValueError(f"gradient={shown(made.gradient_function)} is another function in this process than "
-                         "where its problem was made: it, or a global that it names, has changed; pass what "
-                         "changes in data=")
+    functions = {"gradient": made.gradient_function, "potential": made.potential_function}
+    for (name, function), there, here in zip(functions.items(), told, made._told(), strict=True):
+        if there != here:
+            raise ValueError(f"{name}={shown(function)} is another function in this process than where its "
+                             "problem was made: it, or a global that it names, has changed; pass what "
+                             "changes in data=")
     return made

@@ -114,5 +114,5 @@ def reached(code: CodeType, cells: tuple[str, ...] | None = None) -> Iterator[Re
 def check_attribute(word: str, of: str) -> None:
     """Raise Refused unless it is an attribute that numbers and arrays have."""
     if word not in ATTRIBUTES:
-        raise Refused(f"takes the attribute {word!r} of {of}, which numbers and arrays do not have; of "
-                      "modules name them at once, as in np.exp")
+        raise Refused(f"takes the attribute {word!r} of {of}, which numbers and arrays do not have; of a "
+                      "module take it at once, as in np.exp")

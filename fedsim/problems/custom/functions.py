@@ -62,11 +62,11 @@ def _is_dispatcher(value: Any) -> bool:
     return isinstance(getattr(value, "py_func", None), FunctionType)
 
 
-def frozen(name: str, value: Any, compiles: Compile = lambda callee: callee,
+def frozen(name: str, value: Any, compiles: Compile | None = None,
            modules: frozenset[str] = MODULES) -> Frozen:
-    """The function, whose callees `compiles` turns into what compiled code may call.
+    """The function, which may name functions of these modules.
 
-    It may name functions of these modules.
+    `compiles` turns its callees into what compiled code may call; with None all stays in Python.
 
     Raises
     ------
@@ -80,7 +80,8 @@ def frozen(name: str, value: Any, compiles: Compile = lambda callee: callee,
         raise ValueError(f"{name} {error}") from None
     except RecursionError:
         raise ValueError(f"{name}={shown(value)} names what is nested too deeply") from None
-    return Frozen(copy, _hash(text)[:32], "\n".join([text, *sorted(freezer.texts)]))
+    return Frozen(copy if compiles or function is value else value, _hash(text)[:32],
+                  "\n".join([text, *sorted(freezer.texts)]))
 
 
 def followed(potential: Any) -> Frozen | None:
@@ -98,7 +99,7 @@ def _hash(text: str) -> str:
 class _Freezer:
     """Of one function and all that it calls, whose texts are kept in `texts`."""
 
-    def __init__(self, compiles: Compile, modules: frozenset[str]) -> None:
+    def __init__(self, compiles: Compile | None, modules: frozenset[str]) -> None:
         self.compiles, self.modules = compiles, modules
         self.texts: set[str] = set()
         self._open: list[FunctionType] = []
@@ -178,7 +179,8 @@ class _Freezer:
         if told := self._own(word, value):
             return value, told
         if isinstance(value, FunctionType) or _is_dispatcher(value):
-            return self._callee(word, plain_function(word, value))
+            held, told = self._callee(word, plain_function(word, value))
+            return (held if self.compiles or isinstance(value, FunctionType) else value), told
         if isinstance(value, ModuleType):
             raise Refused(f"uses the module {value.__name__} as a value, in {word}; take what is needed of "
                           "it at once, as in np.exp")
@@ -218,7 +220,7 @@ class _Freezer:
         if function not in self._done:
             copy, text = self.function(function)
             self.texts.add(text)
-            self._done[function] = self.compiles(copy), ("function", _hash(text))
+            self._done[function] = self.compiles(copy) if self.compiles else copy, ("function", _hash(text))
         return self._done[function]
 
 
@@ -246,9 +248,11 @@ def _cells_of(function: FunctionType) -> Mapping[str, Any]:
 
 def _home(value: Any) -> tuple[str, str]:
     """The module and name that a function or class says are its own."""
-    module = "numpy" if isinstance(value, np.ufunc) else str(getattr(value, "__module__", None))
-    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
-    return ("operator" if module == "_operator" else module), str(name)
+    name = str(getattr(value, "__qualname__", None) or getattr(value, "__name__", None))
+    if isinstance(value, np.ufunc):  # it does not say whose it is
+        return "numpy" if getattr(np, name, None) is value else "scipy.special", name
+    module = str(getattr(value, "__module__", None))
+    return "operator" if module == "_operator" else module, name
 
 
 def _is_exception(value: Any) -> bool:

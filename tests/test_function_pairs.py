@@ -150,8 +150,8 @@ REFUSED = {
                      AS_VALUE.format("np") + "; take what is needed of it at once, as in np.exp"),
     "an attribute of a local name": (GRADIENT + "m = np; return m.MINE * x",
                                      "'MINE' of what it computes, .*; of a module take it at once, as in np"),
-    "a choice": (GRADIENT + "return (np if x > 9.0 else np).MINE * x",  # later Pythons load it in both branches
-                 r"gradient uses (the module np as a value|np\.MINE=3\.0, which may change)"),
+    "a choice": (GRADIENT + "return (np if x > 9.0 else np).MINE * x",  # by later Pythons in each branch
+                 r"gradient (takes the attribute 'MINE' of what|uses np\.MINE=3\.0, which may change)"),
     "a default": ("def gradient(client, x, m=np):\n    return m.size(x)",
                   AS_VALUE.format("numpy") + ", in defaults"),
     "a tuple": ("both = np, math\n" + GRADIENT + "return both[0].size(x)",

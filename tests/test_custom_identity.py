@@ -125,6 +125,8 @@ def test_data_are_copied():
     with pytest.raises(ValueError, match="read-only"):
         problem.data[0][0] = 1.0
     assert isinstance(problem.data[1], int)
+    # fingerprints do not tell it from 0
+    assert str(fs.Custom(lambda client, x, a: a * x, 2, data=-0.0).data) == "(0.0,)"
 
 
 def test_a_checkpoint_of_another_function_is_refused(tmp_path):

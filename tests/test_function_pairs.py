@@ -170,6 +170,13 @@ REFUSED = {
     "globals": (GRADIENT + "return globals()['RATE'] * x", HIDDEN.format("globals")),
     "a function of another's": ("np.mine = lambda x: x\n" + GRADIENT + "return np.mine(x)",
                                 r"gradient uses np\.mine=.*, which may change; import it by name"),
+    "a function that says it is NumPy's": (
+        "import functools\nnp.interp = functools.wraps(np.interp)(lambda x: x)\n" + GRADIENT
+        + "return np.interp(x)",
+        r"gradient uses np\.interp=.*, which may change; import it by name"),
+    "an object of a module's class": (
+        "helper = np.vectorize(lambda x: 2.0 * x)\n" + GRADIENT + "return helper(x)",
+        "gradient uses helper=.*, of type vectorize, which may change or cannot be compiled; pass it in data="),
     "an attribute of a function": ("def helper(x): pass\n" + GRADIENT + "return helper.rate * x",
                                    "takes the attribute 'rate' of the function helper"),
     "an attribute of a value": (GRADIENT + "return x.rate",
@@ -185,6 +192,7 @@ REFUSED = {
 def test_what_cannot_be_followed_is_refused(way, monkeypatch):
     monkeypatch.setattr(np, "MINE", 3.0, raising=False)
     monkeypatch.setattr(np, "mine", 3.0, raising=False)
+    monkeypatch.setattr(np, "interp", np.interp)
     source, message = REFUSED[way]
     with pytest.raises(ValueError, match=message):
         fs.Custom(made(source), 1)

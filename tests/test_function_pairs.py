@@ -176,7 +176,7 @@ REFUSED = {
         r"gradient uses np\.interp=.*, which may change; import it by name"),
     "an object of a module's class": (
         "helper = np.vectorize(lambda x: 2.0 * x)\n" + GRADIENT + "return helper(x)",
-        "gradient uses helper=.*, of type vectorize, which may change or cannot be compiled; pass it in data="),
+        "gradient uses helper=.*, of type vectorize, which may change or cannot be compiled; pass it"),
     "an attribute of a function": ("def helper(x): pass\n" + GRADIENT + "return helper.rate * x",
                                    "takes the attribute 'rate' of the function helper"),
     "an attribute of a value": (GRADIENT + "return x.rate",

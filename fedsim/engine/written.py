@@ -27,7 +27,8 @@ def texts_of(values: Any) -> Iterator[str]:
             body: Any = body_of(stub, kind)
             name = f"{stub.__name__} of {getattr(kind, '__name__', '')}"
             if body is not None and not _is_own(plain_function(name, body)):
-                yield f"{stub.__module__} {name}: {frozen(f'checkpoint: the body of {name}', body).text}"
+                text = frozen(f"checkpoint: the body of {name}", body, fields=True).text
+                yield f"{stub.__module__} {name}: {text}"
         yield from texts_of(value)
 
 

@@ -73,10 +73,11 @@ def constant(value: Any) -> tuple[Any, ...]:
     raise Refused(f"has a constant of type {kind}, which cannot be told from others")
 
 
-def reached(code: CodeType, cells: tuple[str, ...] | None = None) -> Iterator[Reached]:
+def reached(code: CodeType, cells: tuple[str, ...] | None = None, fields: bool = False) -> Iterator[Reached]:
     """What the code, and those of functions written inside it, take from outside.
 
-    `cells` are the names that come from outside of the whole function: those of `code` itself.
+    `cells` are the names that come from outside of the whole function: those of `code` itself. With `fields`
+    values may have any attributes: arguments are NamedTuples.
 
     Raises
     ------
@@ -100,15 +101,16 @@ def reached(code: CodeType, cells: tuple[str, ...] | None = None) -> Iterator[Re
             raise Refused(f"writes to a name of the function around it ({word!r})")
         if name in _ATTRIBUTE and root:
             root = root._replace(attributes=(*root.attributes, word))
-        elif name in _ATTRIBUTE:
+        elif name in _ATTRIBUTE and not fields:
             check_attribute(word, "what it computes")
         elif name == _GLOBAL or (outside and name == _CELL):
             root = Reached(word, name == _CELL, ())
-        elif step.opcode in dis.hasname or (outside and name not in _HANDS_CELL_ON):
+        elif (step.opcode in dis.hasname and name not in _ATTRIBUTE) or (outside and name not in _HANDS_CELL_ON):
             raise Refused(f"has the instruction {name} ({word!r}), which cannot be followed")
     for part in code.co_consts:
         if isinstance(part, CodeType):
-            yield from reached(part, tuple(word for word in part.co_freevars if word in cells))
+            inner = tuple(word for word in part.co_freevars if word in cells)
+            yield from reached(part, inner, fields)
 
 
 def check_attribute(word: str, of: str) -> None:

@@ -63,17 +63,18 @@ def _is_dispatcher(value: Any) -> bool:
 
 
 def frozen(name: str, value: Any, compiles: Compile | None = None,
-           modules: frozenset[str] = MODULES) -> Frozen:
+           modules: frozenset[str] = MODULES, fields: bool = False) -> Frozen:
     """The function, which may name functions of these modules.
 
-    `compiles` turns its callees into what compiled code may call; with None all stays in Python.
+    `compiles` turns its callees into what compiled code may call; with None all stays in Python. With
+    `fields` arguments may be NamedTuples.
 
     Raises
     ------
     ValueError
         Where it names what cannot be copied or told from others, calls itself, or names what is not there.
     """
-    freezer, function = _Freezer(compiles, modules), plain_function(name, value)
+    freezer, function = _Freezer(compiles, modules, fields), plain_function(name, value)
     try:
         copy, text = freezer.function(function)
     except Refused as error:
@@ -99,8 +100,8 @@ def _hash(text: str) -> str:
 class _Freezer:
     """Of one function and all that it calls, whose texts are kept in `texts`."""
 
-    def __init__(self, compiles: Compile | None, modules: frozenset[str]) -> None:
-        self.compiles, self.modules = compiles, modules
+    def __init__(self, compiles: Compile | None, modules: frozenset[str], fields: bool) -> None:
+        self.compiles, self.modules, self.fields = compiles, modules, fields
         self.texts: set[str] = set()
         self._open: list[FunctionType] = []
         self._done: dict[FunctionType, tuple[Any, Told]] = {}
@@ -109,7 +110,7 @@ class _Freezer:
         """A copy, and the text that tells it."""
         self._open.append(function)
         code = function.__code__
-        places = sorted(set(reached(code)))
+        places = sorted(set(reached(code, fields=self.fields)))
         globals_, cells = _globals_of(function, places), _cells_of(function)
         if function.__kwdefaults__:
             raise Refused(f"must have no arguments that are given by name alone, as "
@@ -178,6 +179,9 @@ class _Freezer:
                           hashlib.sha256(kept.data).hexdigest())
         if told := self._own(word, value):
             return value, told
+        if self.fields and isinstance(value, type) and hasattr(value, "_field_defaults"):
+            defaults = self.value(word, tuple(value._field_defaults.items()))[1]
+            return value, ("fields", *_home(value), value._fields, defaults)
         if isinstance(value, FunctionType) or _is_dispatcher(value):
             held, told = self._callee(word, plain_function(word, value))
             return (held if self.compiles or isinstance(value, FunctionType) else value), told

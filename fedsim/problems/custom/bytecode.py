@@ -99,13 +99,14 @@ def reached(code: CodeType, cells: tuple[str, ...] | None = None, fields: bool =
         outside = step.opcode in dis.hasfree and word in cells
         if outside and name in _WRITES_CELL:
             raise Refused(f"writes to a name of the function around it ({word!r})")
-        if name in _ATTRIBUTE and root:
-            root = root._replace(attributes=(*root.attributes, word))
-        elif name in _ATTRIBUTE and not fields:
-            check_attribute(word, "what it computes")
+        if name in _ATTRIBUTE:
+            if root:
+                root = root._replace(attributes=(*root.attributes, word))
+            elif not fields:
+                check_attribute(word, "what it computes")
         elif name == _GLOBAL or (outside and name == _CELL):
             root = Reached(word, name == _CELL, ())
-        elif (step.opcode in dis.hasname and name not in _ATTRIBUTE) or (outside and name not in _HANDS_CELL_ON):
+        elif step.opcode in dis.hasname or (outside and name not in _HANDS_CELL_ON):
             raise Refused(f"has the instruction {name} ({word!r}), which cannot be followed")
     for part in code.co_consts:
         if isinstance(part, CodeType):

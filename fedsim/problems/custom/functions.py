@@ -180,8 +180,9 @@ class _Freezer:
         if told := self._own(word, value):
             return value, told
         if self.fields and isinstance(value, type) and hasattr(value, "_field_defaults"):
-            defaults = self.value(word, tuple(value._field_defaults.items()))[1]
-            return value, ("fields", *_home(value), value._fields, defaults)
+            fields: Any = value
+            defaults = self.value(word, tuple(fields._field_defaults.items()))[1]
+            return value, ("fields", *_home(value), fields._fields, defaults)
         if isinstance(value, FunctionType) or _is_dispatcher(value):
             held, told = self._callee(word, plain_function(word, value))
             return (held if self.compiles or isinstance(value, FunctionType) else value), told

@@ -118,8 +118,8 @@ def test_a_function_that_has_run_often_is_the_same():
 
 
 BY_KEYWORD = """
-    def helper({}):
-        return a - b
+    def helper({0}, {1}):
+        return {0} - {1}
 
     def gradient(client, x):
         return helper(a=x, b=1.0) if abs(x) > 4.0 else x
@@ -128,11 +128,9 @@ BY_KEYWORD = """
 
 def test_functions_that_bind_keywords_otherwise_are_other_problems():
     """They differ far from where a gradient is tried."""
-    one, other = (fs.Custom(made(BY_KEYWORD.format(words)), 1) for words in ("a, b", "b, a"))
+    one, other = (fs.Custom(made(BY_KEYWORD.format(*words)), 1) for words in ("ab", "ba"))
     assert one != other
-    assert (one.gradient(0, [5.0]), other.gradient(0, [5.0])) == (4.0, 4.0)
-    swapped = fs.Custom(made(BY_KEYWORD.format("b, a").replace("a - b", "b - a")), 1)
-    assert swapped.gradient(0, [5.0]) == -4.0
+    assert (one.gradient(0, [5.0]), other.gradient(0, [5.0])) == (4.0, -4.0)
 
 
 GRADIENT = "def gradient(client, x):\n    "

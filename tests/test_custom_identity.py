@@ -9,6 +9,7 @@ import textwrap
 import numba
 import numpy as np
 import pytest
+import scipy.special
 
 import fedsim as fs
 from fedsim.problems.custom import forms
@@ -124,6 +125,8 @@ def test_data_are_copied():
     with pytest.raises(ValueError, match="read-only"):
         problem.data[0][0] = 1.0
     assert isinstance(problem.data[1], int)
+    # fingerprints do not tell it from 0
+    assert str(fs.Custom(lambda client, x, a: a * x, 2, data=-0.0).data) == "(0.0,)"
 
 
 def test_a_checkpoint_of_another_function_is_refused(tmp_path):
@@ -136,6 +139,84 @@ def test_a_checkpoint_of_another_function_is_refused(tmp_path):
     np.testing.assert_array_equal(run(1.0, tmp_path / "one").mean, first.mean)
     with pytest.raises(ValueError, match="belongs to another simulation"):
         run(2.0, tmp_path / "one")
+
+
+KEYWORDS = """
+    import sys
+    import fedsim as fs
+
+    def helper({0}, {1}):
+        return {0} - {1}
+
+    def gradient(client, x):
+        return helper(a=x, b=1.0 + 2.0 * client)
+
+    try:
+        run = fs.simulate(fs.Custom(gradient, 2), fs.FALD(0.1), 4, 128, seed=1, checkpoint=sys.argv[1])
+        print(run.mean[-1, 0].hex())
+    except ValueError as error:
+        print(error)
+    """
+
+
+def test_another_process_does_not_take_the_checkpoint_of_another_function(tmp_path):
+    """They differ in the names of parameters alone, by which arguments are bound."""
+    said = []
+    for words in ("ab", "ba", "ab"):
+        program = tmp_path / f"{words}.py"
+        program.write_text(textwrap.dedent(KEYWORDS).format(*words))
+        said.append(subprocess.run([sys.executable, program, tmp_path / "kept"], capture_output=True,
+                                   text=True, check=True).stdout)
+    assert said[0] == said[2]
+    assert float.fromhex(said[0]) > 0.0
+    assert "belongs to another simulation" in said[1]
+
+
+CENTRE = 1.0
+
+
+def by_centre(client, x):
+    return (x - CENTRE) ** 2 / 2
+
+
+def test_a_potential_is_kept_and_told(monkeypatch):
+    def slope(client, x):
+        return x - 1.0
+
+    problem = fs.Custom(slope, 1, potential=by_centre)
+    assert problem == fs.Custom(slope, 1, potential=by_centre) != fs.Custom(slope, 1)
+    assert problem != fs.Custom(slope, 1, potential=lambda client, x: (x - 1.0) ** 2 / 2 + 1.0)
+    kept = pickle.dumps(fs.Custom(by_global, 1, potential=shifted))
+    monkeypatch.setattr(sys.modules[__name__], "CENTRE", 5.0)
+    assert problem.potential(0, [3.0]) == 2.0
+    assert problem.density().mean == pytest.approx(1.0, abs=1e-9)
+    assert pickle.loads(kept).potential(0, [3.0]) == 9.0
+    monkeypatch.setattr(sys.modules[__name__], "SHIFT", 5.0)
+    with pytest.raises(ValueError, match=r"potential=.* is another function in this process than where its"):
+        pickle.loads(kept)
+
+
+SHIFT = 0.0
+
+
+def shifted(client, x):
+    return x * x + SHIFT
+
+
+def test_a_potential_that_cannot_be_followed_is_like_no_other():
+    known = {"a": 0.5}
+
+    def potential(client, x):
+        return known["a"] * x * x
+
+    def slope(client, x):
+        return x
+
+    problem = fs.Custom(slope, 1, potential=potential)
+    assert problem != fs.Custom(slope, 1, potential=potential)
+    assert problem.potential(0, [2.0]) == 2.0
+    followed = fs.Custom(slope, 1, potential=lambda client, x: scipy.special.xlogy(x * x, np.e) / 2)
+    assert followed == fs.Custom(slope, 1, potential=lambda client, x: scipy.special.xlogy(x * x, np.e) / 2)
 
 
 def test_a_function_that_is_another_one_elsewhere_is_refused(monkeypatch):

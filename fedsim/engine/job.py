@@ -21,6 +21,7 @@ from ..vector.cache import source_hash
 from .divergence import Scales, scales_of
 from .rounds import LEAF, TEST_FUNCTIONS, NoFunction
 from .state import state_bytes
+from .written import texts_of
 
 _CACHE_BYTES = 2**19
 _PART = 64
@@ -121,10 +122,10 @@ class Job:
     def key(self) -> str:
         """Hash of everything that decides the numbers, and of the code version."""
         digest = hashlib.sha256(source_hash().encode())
-        feed(digest, (self.problem._arrays(), self.algorithm._kernel(self.problem), self.n_rounds,
-                      self.n_replicas, self.seed, self.start_mean, self.start_cov, self.rounds,
-                      self.scales, self.problem.support, self.covariance, self.average,
-                      self.keep_final, self.noise))
+        compiled = (self.problem._arrays(), self.algorithm._kernel(self.problem), self.function)
+        feed(digest, (*compiled, self.n_rounds, self.n_replicas, self.seed, self.start_mean, self.start_cov,
+                      self.rounds, self.scales, self.problem.support, self.covariance, self.average,
+                      self.keep_final, self.noise, *texts_of(compiled)))
         return digest.hexdigest()[:32]
 
 

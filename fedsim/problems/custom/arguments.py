@@ -37,7 +37,7 @@ def _part(name: str, given: Any) -> Any:
         raise ValueError(f"{name} has the entry {value.max()}; integers must be less than 2^63")
     kept = np.array(value, dtype=np.float64 if value.dtype.kind == "f" else np.int64, order="C")
     if kept.ndim == 0:
-        return kept.item()
+        return kept.item() + 0  # -0 is 0, as fingerprints have it
     kept.setflags(write=False)
     return kept
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...settings.validation import Array
+from ...settings.validation import Array, shown
 from ...vector.compile import checked, compiled, dispatched, guarded, inlined, inner
 from ...vector.per_lane import lane_vector, per_lane, read_only
 from ..failing import gradient_error
@@ -77,13 +77,16 @@ def form_of(gradient: Any, dim: int, check_indices: bool = True) -> Any:
         if name not in _CLASSES:
             cls: Any = _named_tuple(name, ["data"])
             # the cache on disk finds it by its name in this module, in a folder that belongs to it
-            cls.__module__, cls.made_at_run_time = __name__, True
+            cls.__module__, cls.made_at_run_time, cls.told = __name__, True, careful.text
             globals()[name] = cls
             point = (guarded(careful.function) if check_indices  # what it calls is not told its point
                      else inlined(frozen("gradient", gradient, inlined).function))
             _register(cls, point, dim)
             _register_checked(cls, checked(careful.function), dim)
             _CLASSES[name] = cls
+    if _CLASSES[name].told != careful.text:
+        raise ValueError(f"gradient={shown(gradient)} has the fingerprint {careful.digest} of another "
+                         "function; change one of them, as by the name of a variable")
     return _CLASSES[name]
 
 

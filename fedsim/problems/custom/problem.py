@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...equality import ByValue
-from ...interfaces import ProblemParts, Scratch
+from ...interfaces import ProblemParts
 from ...laws.density import Density
 from ...laws.law import Gaussian, NoTarget
 from ...settings.alignment import numbered
@@ -28,14 +27,13 @@ from ...settings.validation import (
     shown,
     whole,
 )
-from ...vector.memory import aligned
 from ..gradients import NoisyGradients
 from ..pooled import Pooled
 from ..quadratic import Quadratic
 from .arguments import check_arguments, curvature_of, data_of
-from .forms import checked_gradients, evaluate, form_of
-from .functions import plain_function
-from .trial import ELSEWHERE, failure, points_to_try, try_gradient, try_potential
+from .forms import checked_gradients, form_of
+from .functions import Frozen, followed
+from .trial import ELSEWHERE, try_gradient, try_potential
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -50,7 +48,8 @@ class Custom(ByValue, ProblemParts):
     What it names (globals, closures, functions that it calls) is copied when the problem is made, and a
     fingerprint of it is part of checkpoints and of compiled code on disk: a changed constant is another
     problem, and the same one is not compiled again, in no process. Modules other than math, numpy and fedsim
-    cannot be named. Problems that differ in the potential alone are equal.
+    cannot be named, and none be handed on as a value. Problems with different potentials differ; one whose
+    potential names what cannot be copied equals itself alone.
 
     Parameters
     ----------
@@ -127,6 +126,7 @@ class Custom(ByValue, ProblemParts):
     support: Support | None = None
     check_indices: bool = True
     _form: Any = field(init=False, default=None)
+    _copy: Frozen | None = field(init=False, default=None)
 
     keeps_gaussian = False
 
@@ -149,26 +149,14 @@ class Custom(ByValue, ProblemParts):
                    check_indices=one_of("check_indices", check_indices, (True, False)))
         self._make_form()
         try_gradient(gradient, self._form, clients, size, self.support)
-        self._try_lanes()
         if potential is not None:
             check_arguments(potential, self.data)
             try_potential(self.gradient, self._potential, clients, size, self.support)
 
     def _make_form(self) -> None:
+        """And a copy of the potential that nothing can change, where there is one."""
         form = form_of(self.gradient_function, self.dim, self.check_indices)
-        set_fields(self, _form=form(self.data))
-
-    def _try_lanes(self) -> None:
-        """Raise ValueError where the form that runs cannot be compiled: its points are columns of a table."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of the compiler, before it gives up
-                rows = np.ascontiguousarray(points_to_try(self.dim, self.support).T)
-                evaluate(self._form, 0, rows, Scratch(aligned((0, 0)), aligned((0, 0))), np.empty(rows.shape))
-        except Exception as error:
-            file = plain_function("gradient", self.gradient_function).__code__.co_filename
-            raise ValueError(f"{failure(error, 0, file)}; x and out are columns of a table, whose entries do "
-                             "not lie side by side") from None
+        set_fields(self, _form=form(self.data), _copy=followed(self.potential_function))
 
     @property
     def is_judged(self) -> bool:
@@ -190,7 +178,7 @@ class Custom(ByValue, ProblemParts):
         assert self.potential_function is not None
         at = float(point[0]) if self.dim == 1 else point
         try:
-            value = self.potential_function(client, at, *self.data)
+            value = (self._copy.function if self._copy else self.potential_function)(client, at, *self.data)
         except OverflowError:  # so far out it is too large
             return float("inf")
         except Exception as error:
@@ -208,13 +196,10 @@ class Custom(ByValue, ProblemParts):
             raise ValueError(f"problem={self!r} must have a potential: pass potential= when making it")
         at = points("x", x, self.dim)
         flat = at.reshape(-1, self.dim)
-        if client is not None:
-            number = whole("client", client, 0, self.n_clients - 1)
-            values = np.array([self._potential(number, point) for point in flat])
-        else:
-            values = np.array([sum(weight * self._potential(each, point)
-                                   for each, weight in enumerate(self.weights)) for point in flat])
-        return values.reshape(at.shape[:-1])
+        terms = (tuple(enumerate(self.weights)) if client is None
+                 else ((whole("client", client, 0, self.n_clients - 1), 1.0),))
+        values = [sum(weight * self._potential(each, point) for each, weight in terms) for point in flat]
+        return np.array(values).reshape(at.shape[:-1])
 
     def density(self, temperature: float = 1.0, *, centre: float = 0.0, scale: float = 1.0) -> Density:
         """The target in one dimension, by quadrature: what runs can be compared with.
@@ -235,8 +220,7 @@ class Custom(ByValue, ProblemParts):
             raise ValueError(f"dim={self.dim} must be 1 for quadrature; compare with a reference sample")
         tau = positive("temperature", temperature)
         if tau < 1e-300:
-            raise ValueError(f"temperature={temperature!r} must be at least 1e-300: quotients "
-                             "of it overflow")
+            raise ValueError(f"temperature={temperature!r} must be at least 1e-300: quotients of it overflow")
         ends = None if self.support is None else (float(self.support[0][0]), float(self.support[1][0]))
         return Density(lambda x: self.potential(None, x[:, None]) / tau, centre=centre, scale=scale,
                        support=ends)
@@ -270,15 +254,19 @@ class Custom(ByValue, ProblemParts):
         return self._form if self.gradient_noise is None else NoisyGradients(self._form, self.gradient_noise)
 
     def _definition(self) -> dict[str, Any]:
-        """What tells it from other problems: of functions, the gradient's fingerprint alone."""
-        told = {"gradient": type(self._form).__name__, "n_clients": self.n_clients, "dim": self.dim,
-                "data": self.data,
-                "weights": self.weights, "curvature": self.curvature, "gradient_noise": self.gradient_noise}
-        return told if self.support is None else told | {"support": self.support}
+        """What tells it from other problems; a potential that cannot be followed is like no other."""
+        gradient, potential = self._told()
+        return {"gradient": gradient, "potential": potential or self.potential_function,
+                "n_clients": self.n_clients, "dim": self.dim, "data": self.data, "weights": self.weights,
+                "curvature": self.curvature, "gradient_noise": self.gradient_noise, "support": self.support}
+
+    def _told(self) -> tuple[str, str | None]:
+        """Fingerprints of its functions."""
+        return type(self._form).__name__, self._copy.digest if self._copy else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: value for name, value in vars(self).items() if not name.startswith("_")}
-        return _remade, (type(self._form).__name__, fields)
+        return _remade, (self._told(), fields)
 
     def __repr__(self) -> str:
         name = getattr(self.gradient_function, "__name__", "?")
@@ -287,13 +275,15 @@ class Custom(ByValue, ProblemParts):
                 f"{'' if self.support is None else f', support={shown_support(self.support)}'})")
 
 
-def _remade(name: str, fields: dict[str, Any]) -> Custom:
+def _remade(told: tuple[str, str | None], fields: dict[str, Any]) -> Custom:
     """What was pickled; its gradient was tried where it was made."""
     made = object.__new__(Custom)
     set_fields(made, **fields)
     made._make_form()
-    if type(made._form).__name__ != name:
-        raise ValueError(f"gradient={shown(made.gradient_function)} is another function in this process than "
-                         "where its problem was made: it, or a global that it names, has changed; pass what "
-                         "changes in data=")
+    functions = {"gradient": made.gradient_function, "potential": made.potential_function}
+    for (name, function), there, here in zip(functions.items(), told, made._told(), strict=True):
+        if there != here:
+            raise ValueError(f"{name}={shown(function)} is another function in this process than where its "
+                             "problem was made: it, or a global that it names, has changed; pass what "
+                             "changes in data=")
     return made

@@ -8,15 +8,18 @@ with those of the interpreter for every client up to `IN_PYTHON`, and with slope
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...interfaces import Scratch
 from ...settings.support import Support, within
 from ...settings.validation import Array, shown
 from ...vector.compile import compiler_says
-from .forms import evaluate_checked
+from ...vector.memory import aligned
+from .forms import evaluate, evaluate_checked
 from .functions import plain_function
 
 N_POINTS = 5
@@ -63,6 +66,19 @@ def try_gradient(gradient: Callable[..., Any], form: Any, n_clients: int, dim: i
             if client in compared:
                 tried = [client % N_POINTS, (client + 1) % N_POINTS][:2 if n_clients <= FEW_CLIENTS else 1]
                 _compare(function, form.data, client, points[tried], one[tried])
+    _try_lanes(form, points, file)
+
+
+def _try_lanes(form: Any, points: Array, file: str) -> None:
+    """Raise ValueError where the form that runs cannot be compiled: its points are columns of a table."""
+    rows = np.ascontiguousarray(points.T)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the compiler, before it gives up
+            evaluate(form, 0, rows, Scratch(aligned((0, 0)), aligned((0, 0))), np.empty(rows.shape))
+    except Exception as error:
+        raise ValueError(f"{failure(error, 0, file)}; x and out are columns of a table, whose entries do not "
+                         "lie side by side") from None
 
 
 def _spread(n_clients: int, count: int) -> list[int]:

@@ -6,6 +6,8 @@ MOMENTS = ("tests/test_engine.py", "-k", "moments_are_those")
 CHECKPOINT = ("tests/test_engine.py", "-k", "checkpoint or damaged or removed or another")
 MEMORY = ("tests/test_memory_of_runs.py",)
 FLOOR = ("tests/test_distance.py",)
+COVERAGE = ("tests/test_intervals.py",)
+INTERVALS = "fedsim/laws/intervals.py"
 JOB, RUNNING, TREE = "fedsim/engine/job.py", "fedsim/engine/running.py", "fedsim/engine/moments.py"
 BLOCK, POOL, KEPT = "fedsim/engine/block.py", "fedsim/engine/pool.py", "fedsim/engine/checkpoint.py"
 RUN, DISTANCE, LIMITS = "fedsim/laws/run.py", "fedsim/laws/distance.py", "fedsim/settings/limits.py"
@@ -61,8 +63,22 @@ FAULTS = [
           "0.0 * per_replica", MEMORY),
     Fault("deviations below a percent are rounding", RUN, "_ROUNDING = 1e-12", "_ROUNDING = 1e-2",
           ("tests/test_power_of_judges.py",)),
-    Fault("an interval of W2 that is a tenth too short", RUN, "half, value = np.sqrt(quantile), self.w2()",
-          "half, value = 0.9 * np.sqrt(quantile), self.w2()", FLOOR),
+    Fault("an interval of W2 that is a tenth too short", INTERVALS,
+          "return np.sqrt(size * scale_factor(n_replicas, level) * found)",
+          "return 0.9 * np.sqrt(size * scale_factor(n_replicas, level) * found)", FLOOR),
+    Fault("an interval of W2 that takes the scale for known", INTERVALS, "return float(np.exp(high))",
+          "return 1.0", COVERAGE),
+    Fault("an interval of W2 that is of many replicas always", INTERVALS,
+          "return float(max(1.0, square / (0.5 * ratio * (weights @ pairs @ weights))))", "return 1.0",
+          COVERAGE),
+    Fault("variances are taken to be independent", INTERVALS, "np.maximum(together, apart)", "apart",
+          COVERAGE),
+    Fault("a proof that knows the mean", INTERVALS, "np.maximum(0.0, means - of_mean)", "means", COVERAGE),
+    Fault("a proof that knows the covariance", INTERVALS, "np.maximum(covs - of_cov, apart)",
+          "np.maximum(covs, apart)", COVERAGE),
+    Fault("replicas contradict by their band alone", "theory/verdict.py",
+          "return (not self.holds and self.proved and", "return (not self.holds and",
+          ("tests/test_check.py",)),
     Fault("the floor of W2: means of one replica more", DISTANCE,
           "return values / n_replicas, terms.reshape(", "return 0.9 * values / n_replicas, terms.reshape(",
           FLOOR),

@@ -169,8 +169,8 @@ def test_half_widths_are_those_of_the_eigenvalues():
     for n_replicas in (4, 30, 100):
         run = sampled(rng, spectrum, n_replicas, 20, fs.Gaussian(np.zeros(6), np.eye(6)))
         values = np.linalg.eigvalsh(run.cov).clip(0.0)
-        half = intervals.of_eigenvalues(values, np.sqrt(values) if n_replicas >= 60 else None, n_replicas, 0.95,
-                                        np.ones(20))
+        cross = np.sqrt(values) if n_replicas >= 60 else None
+        half = intervals.of_eigenvalues(values, cross, n_replicas, 0.95, np.ones(20))
         np.testing.assert_allclose(run.w2_interval()[:, 1], run.w2() + half, rtol=1e-9)
 
 

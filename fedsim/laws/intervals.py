@@ -31,7 +31,7 @@ import numpy as np
 
 from ..settings.lazy import lazy
 from ..settings.validation import Array
-from .distance import psd_sqrt
+from .moments import roots
 
 gammainc, gammaincc, gammaincinv, gammainccinv, lambertw = lazy(
     "scipy.special", "gammainc", "gammaincc", "gammaincinv", "gammainccinv", "lambertw")
@@ -128,10 +128,10 @@ def half_widths(cov: Array, n_replicas: int, level: float, kurtosis: Array,
         return _of_variances(cov, n_replicas, level, kurtosis)
     values, cross = np.clip(np.linalg.eigvalsh(cov), 0.0, None), None
     if reference is not None and n_replicas >= _MANY * cov.shape[-1]:
-        size, root = _largest(values), psd_sqrt(reference)
-        scale = np.abs(root).max() or 1.0
-        cross = np.linalg.eigvalsh((root / scale) @ (cov / size[:, None, None]) @ (root / scale))
-        cross = scale * np.sqrt(size)[:, None] * np.sqrt(np.clip(cross, 0.0, None))
+        size, root = _largest(values), roots(reference)
+        scale = float(np.abs(root).max()) or 1.0
+        squares = np.linalg.eigvalsh((root / scale) @ (cov / size[:, None, None]) @ (root / scale))
+        cross = scale * np.sqrt(size)[:, None] * np.sqrt(np.clip(squares, 0.0, None))
     return of_eigenvalues(values, cross, n_replicas, level, kurtosis)
 
 

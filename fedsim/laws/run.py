@@ -12,9 +12,10 @@ from ..settings.lazy import lazy
 from ..settings.validation import Array, instance, one_of, whole
 from . import frames
 from .checks import check_run
-from .distance import check_quantile, w2_floor_parts, w2_floor_parts_diagonal, w2_gaussian
+from .distance import check_quantile
 from .intervals import half_widths, proved_ends
 from .law import Law, variances_of
+from .moments import floor_parts, floor_parts_diagonal, w2_of
 from .scores import ZScores as ZScores
 from .trees import tree
 
@@ -75,11 +76,12 @@ class Run(Law):
 
     def _floor_parts(self) -> tuple[Array, Array]:
         cov = self._covariance()
+        n_replicas = whole("n_replicas", self.n_replicas, 2)
         if cov.ndim == 2:
-            mean_part, cov_part = w2_floor_parts_diagonal(cov, self.n_replicas)
+            mean_part, cov_part = floor_parts_diagonal(cov, n_replicas)
         else:
             reference = None if self.target is None else self.target.cov
-            mean_part, cov_part = w2_floor_parts(cov, self.n_replicas, reference)
+            mean_part, cov_part = floor_parts(cov, n_replicas, reference)
         return mean_part, cov_part * self._kurtosis_factor()[:, None]
 
     def _kurtosis_factor(self) -> Array:
@@ -139,7 +141,7 @@ class Run(Law):
         if not self.is_gaussian or self.target is None:
             return np.stack([np.zeros_like(value), np.full_like(value, np.inf)], axis=1)
         cov, goal = self._covariance(), self.target
-        covs = w2_gaussian(np.zeros_like(self.mean), cov, np.zeros(self.dim),
+        covs = w2_of(np.zeros_like(self.mean), cov, np.zeros(self.dim),
                            goal.variances if cov.ndim == 2 else goal.cov)
         gaps = np.linalg.norm(self.mean - goal.mean, axis=1), covs
         return np.stack(proved_ends(gaps, cov, n_replicas, level, float(goal.variances.sum())), axis=1)

@@ -10,7 +10,7 @@ COVERAGE = ("tests/test_intervals.py",)
 INTERVALS = "fedsim/laws/intervals.py"
 JOB, RUNNING, TREE = "fedsim/engine/job.py", "fedsim/engine/running.py", "fedsim/engine/moments.py"
 BLOCK, POOL, KEPT = "fedsim/engine/block.py", "fedsim/engine/pool.py", "fedsim/engine/checkpoint.py"
-RUN, DISTANCE, LIMITS = "fedsim/laws/run.py", "fedsim/laws/distance.py", "fedsim/settings/limits.py"
+RUN, MOMENTS_OF, LIMITS = "fedsim/laws/run.py", "fedsim/laws/moments.py", "fedsim/settings/limits.py"
 
 FAULTS = [
     Fault("a leaf's covariance over its count", TREE, "1, square / (count - 1),", "1, square / count,",
@@ -79,10 +79,10 @@ FAULTS = [
     Fault("replicas contradict by their band alone", "theory/verdict.py",
           "return (not self.holds and self.proved and", "return (not self.holds and",
           ("tests/test_check.py",)),
-    Fault("the floor of W2: means of one replica more", DISTANCE,
+    Fault("the floor of W2: means of one replica more", MOMENTS_OF,
           "return values / n_replicas, terms.reshape(", "return 0.9 * values / n_replicas, terms.reshape(",
           FLOOR),
-    Fault("the floor of W2: covariances with half their variance", DISTANCE,
+    Fault("the floor of W2: covariances with half their variance", MOMENTS_OF,
           "np.eye(values.shape[-1])) / (2 * (n_replicas - 1))",
           "np.eye(values.shape[-1])) / (4 * (n_replicas - 1))",
           FLOOR),

@@ -10,8 +10,8 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.interfaces import start_of
-from fedsim.laws.distance import w2_gaussian
 from fedsim.laws.law import Gaussian, Law
+from fedsim.laws.moments import w2_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, instance, shape, shown
@@ -91,7 +91,7 @@ def clients_w2(law: Law, target: Gaussian | None = None) -> Array:
     if goal is None or any(cov is None or cov.ndim == 2 for cov in covs):
         return np.mean([client.w2(goal) for client in law.clients], axis=0)
     means = np.stack([client.mean for client in law.clients])
-    return w2_gaussian(means, np.stack(covs), goal.mean, goal.cov).mean(axis=0)  # type: ignore[arg-type]
+    return w2_of(means, np.stack(covs), goal.mean, goal.cov).mean(axis=0)  # type: ignore[arg-type]
 
 
 def _measure_clients(bound: Bound, law: Any, level: float) -> Measured:

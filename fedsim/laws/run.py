@@ -16,7 +16,7 @@ from .distance import check_quantile
 from .intervals import half_widths, proved_ends
 from .law import Law, variances_of
 from .moments import floor_parts, floor_parts_diagonal, w2_of
-from .scores import ZScores as ZScores
+from .scores import ZScores as ZScores, leaf_errors
 from .trees import tree
 
 if TYPE_CHECKING:
@@ -150,7 +150,8 @@ class Run(Law):
         """Deviations from a law in standard errors, at the rounds that both have recorded.
 
         Standard errors are those of the law's own covariance when it is Gaussian; otherwise those of
-        the covariance come from the variation between leaves, turned into normal scores.
+        the covariance come from the variation between leaves, turned into normal scores, and are not believed
+        where they are small by chance (`fedsim.laws.scores.leaf_errors`).
 
         Parameters
         ----------
@@ -195,7 +196,8 @@ class Run(Law):
                              "law that is not Gaussian (they come from at least 20 leaves of 64)")
         if self.leaf_cov.ndim != exact.ndim:
             raise ValueError("law and run must keep the same kind of covariance when the law is not Gaussian")
-        scores = _ratio(self.leaf_cov[here] - exact, self.spread[here], rounding)
+        error = leaf_errors(self.leaf_cov[here], self.spread[here], exact, self.n_leaves)
+        scores = _ratio(self.leaf_cov[here] - exact, error, rounding)
         size = np.abs(scores)
         normal = -ndtri(np.clip(stdtr(self.n_leaves - 1, -size), 1e-300, 0.5))
         return ZScores(mean, np.copysign(normal, scores))

@@ -11,8 +11,37 @@ from ..settings.validation import Array
 
 ndtr, ndtri = lazy("scipy.special", "ndtr", "ndtri")
 
+LEAF = 64
+"""Replicas of a leaf."""
 _LEVEL = 0.01
 """Of the p-value, at which scores are said to differ."""
+
+
+def leaf_errors(found: Array, spread: Array, exact: Array, n_leaves: int) -> Array:
+    """Standard errors of the mean of leaves' covariances, for a law that may be skewed or heavy-tailed.
+
+    The spread of the leaves alone is too small too often, together with the covariance itself: where the few
+    replicas that are far off happen to be fewer. So it is brought to the size of the law's variances, where
+    those found are smaller, and taken to be no less than that of a Gaussian law; where the spreads of all
+    entries and rounds together are smaller than a Gaussian law's, as of two equal peaks, no less than as much
+    smaller each.
+
+    Parameters
+    ----------
+    found, spread, exact : (n, d, d) or (n, d)
+        Mean of the leaves' covariances, its standard error by their spread, and the law's covariance.
+    """
+    full = exact.ndim == 3
+    own, law = (np.diagonal(cov, axis1=1, axis2=2) if full else cov for cov in (found, exact))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        root = np.sqrt(np.where(own > 0.0, np.maximum(1.0, law / own), 1.0))
+        grown = spread * (root[:, :, None] * root[:, None, :] if full else root**2)
+        product = law[:, :, None] * law[:, None, :] if full else exact**2
+        gaussian = np.sqrt((product + exact**2) / ((LEAF - 1) * n_leaves))
+        shares = (grown / gaussian)**2
+    known = np.isfinite(shares) & (gaussian > 0.0)
+    share = min(1.0, float(shares[known].mean())) if known.any() else 0.0
+    return np.maximum(grown, np.sqrt(share) * gaussian)
 
 
 class _Scores(NamedTuple):

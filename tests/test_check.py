@@ -157,6 +157,58 @@ def test_the_band_of_a_run_is_a_joint_one(problem, algorithm):
     assert asked == [pytest.approx(1 - 0.01 / 31, rel=1e-12)]
 
 
+def just_below(bound, run, share):
+    """The bound, `share` of the way from the low end of the run's band at level 0.999 to the proved one."""
+    n = len(run.rounds)
+    band, proved = (ends[:, 0] for ends in (run.w2_interval(1 - 1e-3 / n), run.w2_proved(1 - 1e-7 / n)))
+    value = np.full(n, 1e3)
+    value[3] = (1.0 - share) * band[3] + share * proved[3]
+    assert 0.0 < value[3] < band[3]
+    return dataclasses.replace(bound, value=value, terms={"all": value})
+
+
+def test_replicas_contradict_a_theorem_only_where_it_is_proved(problem, algorithm):
+    bound, _ = pair(problem, algorithm, 5)
+    run = fs.simulate(problem, algorithm, 5, 640, seed=3)
+    for share, proved in ((0.5, False), (0.999, False), (1.001, True)):
+        verdict = theory.check(just_below(bound, run, share), run)
+        assert not verdict.holds and verdict.first_violation == 3 and verdict.hypotheses_met
+        assert verdict.proved is verdict.contradicts_theorem is proved
+        assert ("lies below the band of the replicas, first at round 3" in str(verdict)) is not proved
+        assert ("is not proved and contradicts nothing" in str(verdict)) is not proved
+        assert ("is violated from round 3" in str(verdict)) is proved
+    mixture = dataclasses.replace(run, is_gaussian=False)
+    assert not theory.check(just_below(bound, run, 1.001), mixture).contradicts_theorem
+    low = pinned(bound, 2.0 * run.w2_proved(1 - 1e-7 / 6)[:, 1], kind="lower")
+    assert theory.check(low, run).contradicts_theorem
+    middle = pinned(bound, run.w2_proved()[:, 1] * 0.999, kind="lower")
+    verdict = theory.check(middle, run)
+    assert not verdict.holds and not verdict.contradicts_theorem and "above the band" in str(verdict)
+
+
+def test_a_band_without_a_proof_contradicts_nothing(problem, algorithm):
+    bound, law = pair(problem, algorithm)
+    run = _Measured(law.rounds, law.mean, law.cov, law.target)
+    verdict = theory.check(pinned(bound, law.w2() - 0.015), run)
+    assert not verdict.holds and not verdict.proved and not verdict.contradicts_theorem
+    assert theory.check(pinned(bound, law.w2() - 0.015), law).contradicts_theorem
+
+
+def test_agents_contradict_only_where_it_is_proved():
+    """The mean over agents of what each of them proves."""
+    problem = fs.Quadratic.from_components([1.0, 2.0], [[2.5], [-0.5]])
+    algorithm = fs.DESGLD(0.1, fs.network.path(2))
+    run = fs.simulate(problem, algorithm, 10, 1280, seed=1, record=[10])
+    n = 2 * len(run.rounds)
+    low, proved = (np.mean([ends(client, 1 - miss / n) for client in run.clients], axis=0)[1:, 0]
+                   for ends, miss in ((fs.Run.w2_interval, 1e-3), (fs.Run.w2_proved, 1e-7)))
+    assert 0.0 < proved[0] < low[0]
+    for value, contradicts in ((0.5 * (low + proved), False), (0.999 * proved, True)):
+        verdict = theory.check(pinned(small_bound(), value, quantity="w2_clients", rounds=run.rounds[1:],
+                                      target=run.target), run)
+        assert not verdict.holds and verdict.contradicts_theorem is contradicts
+
+
 def test_replicas_are_checked_like_laws(problem, algorithm):
     bound, law = pair(problem, algorithm, 5)
     run = fs.simulate(problem, algorithm, 5, 640, seed=3)

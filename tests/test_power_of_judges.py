@@ -47,10 +47,12 @@ def test_means_score_beyond_their_rounding():
 def test_covariances_score_beyond_their_rounding():
     """Where the law is not Gaussian its errors are measured, and may be as small."""
     law = Law(np.arange(1), 0.0 * MEAN, COV, is_gaussian=False)
+    variances = np.diagonal(COV[0])
+    gaussian = np.sqrt(np.outer(variances, variances) + COV**2)  # of such a shape all entries' tails agree
     for off, wanted in ((JUST_ROUNDING, 0.0), (MORE, 10.0)):
         run = run_of(COV, 0.0 * MEAN, is_gaussian=False, n_leaves=10**9, leaf_cov=(1.0 + off) * COV,
-                     spread=0.1 * off * np.abs(COV))
-        np.testing.assert_allclose(run.z_scores(law).cov, np.full((1, 2, 2), wanted), rtol=1e-3)
+                     spread=0.1 * off * gaussian)
+        np.testing.assert_allclose(run.z_scores(law).cov, wanted * COV / gaussian, rtol=1e-3)
 
 
 def test_replicas_at_one_point_have_only_rounding():

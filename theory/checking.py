@@ -24,13 +24,16 @@ __all__ = ["Measured", "Quantity", "Verdict", "check", "quantities", "quantity"]
 
 TOLERANCE = 1e-12
 """Of the quantity's scale: rounding of the exact side."""
+PROOF = 1e-7
+"""Probability, over all rounds, with which replicas may be said to contradict a theorem that is true."""
 
 
 class Measured(NamedTuple):
     """A quantity at some rounds.
 
     value (n,); rounds (n,); scale of its rounding errors; low and high (n,) ends of its band where it
-    is an estimate, else the value; note for the verdict; rounding errors relative to the scale.
+    is an estimate, else the value; note for the verdict; rounding errors relative to the scale; ends
+    (n, 2) between which it is proved to lie, where that is less sure than low and high are.
     """
 
     value: Array
@@ -40,6 +43,7 @@ class Measured(NamedTuple):
     high: Array | None = None
     note: str = ""
     rounding: float = TOLERANCE
+    proved: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,8 @@ def check(bound: Bound, law: Any, *, level: float = 0.999, same: bool = True) ->
         What the bound's quantity is read from: see `quantities`.
     level : float
         For a `Run`: joint confidence of its band over all rounds. A run violates a bound only where
-        its whole band does.
+        its whole band does, and contradicts a theorem only where `Run.w2_proved` does as well, at a joint
+        level of 1 - 1e-7.
     same : bool
         False also compares with a law that is known to be of another problem, algorithm or start, on
         purpose: a limit in which both agree, for example. Such a comparison contradicts no theorem.
@@ -150,8 +155,9 @@ def verdict_on(bound: Bound, measured: Measured, note: str, same: bool) -> Verdi
                          "one in common; ask for other n_rounds or record")
     value = measured.value[of_law]
     low, high = (value if end is None else end[of_law] for end in (measured.low, measured.high))
+    proved = None if measured.proved is None else measured.proved[of_law]
     slack = measured.rounding * max(measured.scale, float(np.abs(value).max()))
-    return judge(bound, (rounds, bound.value[of_bound], value), (low, high), slack,
+    return judge(bound, (rounds, bound.value[of_bound], value), (low, high), slack, proved=proved,
                  note=". ".join(filter(None, (measured.note, note))), same=same,
                  estimated=measured.low is not None or measured.high is not None)
 
@@ -207,9 +213,10 @@ def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
     if not law.is_gaussian:
         notes.append("the law is not Gaussian: its W2 is that of the Gaussian with the same moments, a lower "
                      "bound of the true one")
-    low = high = None
+    low = high = proved = None
     if hasattr(law, "w2_interval"):
         low, high = np.asarray(law.w2_interval(1.0 - (1.0 - level) / len(value))).T
+        proved = proved_of(law, len(value))
         notes.append(f"measured by replicas: violated only where the {level:g} band is")
     if bound.kind == "lower" and not law.is_gaussian:
         high = np.full(len(value), np.inf)  # the true distance may be larger than what is measured
@@ -220,7 +227,14 @@ def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
             nearest > (1.0 + 1e-6) * bound.start_distance + TOLERANCE * scale):
         raise ValueError(f"start of the law is at W2={nearest:.6g} from the target, that of the bound at "
                          f"{bound.start_distance:.6g}; pass the same start to theory.constants")
-    return Measured(value, law.rounds, scale, low, high, ". ".join(notes))
+    return Measured(value, law.rounds, scale, low, high, ". ".join(notes), proved=proved)
+
+
+def proved_of(law: Any, n_comparisons: int) -> Array:
+    """Ends (n, 2) that replicas prove, jointly over so many comparisons; 0 and infinity of other laws."""
+    if hasattr(law, "w2_proved"):
+        return np.asarray(law.w2_proved(1.0 - PROOF / n_comparisons))
+    return np.tile([0.0, np.inf], (len(law.rounds), 1))
 
 
 def law_of_run(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:

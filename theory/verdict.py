@@ -43,6 +43,8 @@ class Verdict:
         What limits the comparison.
     same : bool
         False for a comparison, on purpose, with what is known to be of something else.
+    proved : bool
+        False where it failed by an estimate that does not prove it: replicas, by their band alone.
     compared : tuple of (n,) arrays
         Rounds, the bound there, and what it bounds.
 
@@ -66,6 +68,7 @@ class Verdict:
     bound: Bound = field(repr=False)
     note: str = ""
     same: bool = True
+    proved: bool = True
     compared: tuple[np.ndarray, Array, Array] | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
@@ -75,9 +78,11 @@ class Verdict:
     def contradicts_theorem(self) -> bool:
         """True when the bound failed for what it is about, although all its hypotheses hold.
 
-        Never where the theorem was given arguments by hand: they may not be what it asks for.
+        Never where the theorem was given arguments by hand: they may not be what it asks for; nor by replicas
+        whose proved ends, jointly at level 1 - 1e-7, leave room for it.
         """
-        return not self.holds and self.hypotheses_met and self.same and not self.bound.given
+        return (not self.holds and self.proved and self.hypotheses_met and self.same
+                and not self.bound.given)
 
     @property
     def message(self) -> str:
@@ -90,6 +95,10 @@ class Verdict:
         ratio = f"ratio {self.tightness:.6g} at {bound.index} {self.worst_round}"
         given = self.bound.given
         if self.hypotheses_met and self.same and (self.holds or not given):
+            if not self.holds and not self.proved:
+                side = "above" if lower else "below"
+                return (f"{what} lies {side} the band of the replicas, first at {bound.index} "
+                        f"{self.first_violation} ({ratio}), which is not proved and contradicts nothing")
             if not self.holds:
                 return f"{what} is violated from {bound.index} {self.first_violation}: {ratio}"
             says = (f"has a lower bound of at most {self.tightness:.3g} of its value" if lower
@@ -148,7 +157,7 @@ class Verdict:
 
 
 def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, Array], slack: float, *,
-          note: str, same: bool, estimated: bool) -> Verdict:
+          note: str, same: bool, estimated: bool, proved: Array | None = None) -> Verdict:
     """The verdict on a bound.
 
     Parameters
@@ -157,10 +166,13 @@ def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, 
     band : low and high end of what the quantity may be, (n,) each
     slack : what rounding may add to the quantity
     estimated : whether the band is wider than rounding
+    proved : ends (n, 2) between which the quantity is proved to lie, where the band is not
     """
     rounds, limit, value = at
     upper = bound.kind == "upper"
     wrong = band[0] > limit + slack if upper else band[1] < limit - slack
+    sure = wrong if proved is None else wrong & (
+        proved[:, 0] > limit + slack if upper else proved[:, 1] < limit - slack)
     top, bottom = (value, limit) if upper else (limit, value)
     told = wrong | (bottom > slack)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -186,7 +198,7 @@ def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, 
         first_violation=int(rounds[np.argmax(wrong)]) if wrong.any() else None,
         hypotheses_met=bound.hypotheses_hold, is_vacuous=bound.is_vacuous, n_compared=len(rounds),
         worst_round=int(rounds[worst]), bound=bound, note=". ".join(filter(None, notes)), same=same,
-        compared=at)
+        proved=bool(sure.any()) or not wrong.any(), compared=at)
 
 
 def instead_of_verdict(rate: Bound) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..fingerprints import feed
 from ..interfaces import Problem, SimulatedAlgorithm, offers, start_of, validate, validate_sizes
-from ..laws.distance import psd_sqrt
+from ..laws.moments import roots
 from ..laws.recording import n_recorded, recorded_rounds
 from ..random.streams import MAX_CLIENTS, MAX_EVALUATIONS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
 from ..settings.limits import refuse_bytes
@@ -214,7 +214,7 @@ def make_job(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     job = Job(problem, algorithm, n_rounds, n_replicas, seed, mean, cov, np.empty(0, np.int64), covariance,
               average, bool(one_of("keep_final", keep_final, (True, False))), noise, first, last, size)
     _check_memory(job, asked, n_kept, threads)
-    root = cov if cov is None else np.sqrt(cov) if cov.ndim == 1 else psd_sqrt(cov)
+    root = cov if cov is None else np.sqrt(cov) if cov.ndim == 1 else roots(cov)
     scales = None if unchecked or problem.is_judged else scales_of(problem, algorithm, mean, cov)
     return replace(job, rounds=recorded_rounds(n_rounds, record), start_root=root, threads=threads,
                    scales=scales)

@@ -21,6 +21,7 @@ from ..settings.validation import (
     set_fields,
     shape,
     shown,
+    symmetric,
     whole,
     whole_numbers,
 )
@@ -31,6 +32,8 @@ _ROUNDING = 1e-9
 """What rounding may take from a covariance, relative to the law's largest."""
 _ROUNDING_OF_SQUARE = 1e-15
 """And relative to the square of its largest mean."""
+_ROUNDING_OF_ONE = 1e-12
+"""Of one matrix that is given by itself, relative to its largest entry."""
 
 
 def kept(name: str, value: Any) -> Any:
@@ -88,26 +91,34 @@ def _slack(mean: Array, cov: Array) -> float:
         return float(_ROUNDING * size + _ROUNDING_OF_SQUARE * np.abs(mean).max(initial=0.0)**2)
 
 
-def _check_covariance(mean: Array, cov: Any, rounds: np.ndarray) -> None:
-    """Shape, finite, variances not negative, and what holds entry by entry of a covariance."""
-    _numbers("cov", cov, 2, 3)
+def check_covariance(name: str, mean: Array, cov: Any, rounds: np.ndarray) -> None:
+    """Shape, finite, variances not negative, and what holds entry by entry of a law's covariances.
+
+    Raises
+    ------
+    ValueError
+        Naming the first round at which something does not hold.
+    """
+    _numbers(name, cov, 2, 3)
     dim = mean.shape[1]
-    shape("cov", cov, (*mean.shape, dim) if cov.ndim == 3 else mean.shape, " as mean has it")
-    _finite("cov", cov, rounds)
+    shape(name, cov, (*mean.shape, dim) if cov.ndim == 3 else mean.shape, " as mean has it")
+    if not len(cov):
+        return
+    _finite(name, cov, rounds)
     slack = _slack(mean, cov)
     for begin, piece in _pieces(cov):
         variances = piece if cov.ndim == 2 else np.diagonal(piece, axis1=1, axis2=2)
         if (variances < -slack).any():
             row, i = (int(k) for k in np.argwhere(variances < -slack)[0])
-            raise ValueError(f"cov[{begin + row}] has a negative variance {variances[row, i]:g} of "
+            raise ValueError(f"{name}[{begin + row}] has a negative variance {variances[row, i]:g} of "
                              f"coordinate {i}; it must be at least 0")
         if cov.ndim == 3 and dim > 1:
-            _check_entries(begin, piece, variances, slack)
+            _check_entries(name, begin, piece, variances, slack)
     if cov.ndim == 3:
-        _check_semidefinite(cov, slack)
+        _check_semidefinite(name, cov, slack)
 
 
-def _check_entries(begin: int, piece: Array, variances: Array, slack: float) -> None:
+def _check_entries(name: str, begin: int, piece: Array, variances: Array, slack: float) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         lopsided = np.abs(piece - np.swapaxes(piece, 1, 2)) > slack
         scale = np.sqrt(np.maximum(variances, 0.0) + slack)
@@ -115,10 +126,10 @@ def _check_entries(begin: int, piece: Array, variances: Array, slack: float) -> 
     for wrong, why in ((lopsided, "it must be symmetric"), (large, "no correlation can exceed 1")):
         if wrong.any():
             row, i, j = (int(k) for k in np.argwhere(wrong)[0])
-            raise ValueError(f"cov[{begin + row}, {i}, {j}]={piece[row, i, j]:g}; {why}")
+            raise ValueError(f"{name}[{begin + row}, {i}, {j}]={piece[row, i, j]:g}; {why}")
 
 
-def _check_semidefinite(cov: Array, slack: float) -> None:
+def _check_semidefinite(name: str, cov: Array, slack: float) -> None:
     """Refuse a negative eigenvalue beyond rounding: one that `slack` in each variance would not lift."""
     dim, size = cov.shape[-1], max(float(np.abs(piece).max(initial=0.0)) for _, piece in _pieces(cov))
     if dim == 1 or slack >= size:  # every eigenvalue is larger than -dim * size
@@ -133,8 +144,40 @@ def _check_semidefinite(cov: Array, slack: float) -> None:
             smallest = np.linalg.eigvalsh(scaled)[:, 0]
             row = int(np.argmin(smallest))
             if smallest[row] < -lift:
-                raise ValueError(f"cov[{begin + row}] has smallest eigenvalue {smallest[row] * size:g}; it "
-                                 "must be positive semidefinite") from None
+                raise ValueError(f"{name}[{begin + row}] has smallest eigenvalue {smallest[row] * size:g}; "
+                                 "it must be positive semidefinite") from None
+
+
+def not_negative(name: str, variances: Array) -> Array:
+    """Variances (..., d).
+
+    Raises
+    ------
+    ValueError
+        For a negative one.
+    """
+    if (variances < 0.0).any():
+        raise ValueError(f"{name} has a negative variance {variances.min():g}; it must be at least 0")
+    return variances
+
+
+def covariance(name: str, value: Array) -> Array:
+    """Covariances (..., d, d), exactly symmetric: each by itself is one, up to its own rounding.
+
+    Raises
+    ------
+    ValueError
+        For one that is not symmetric, or has a negative eigenvalue.
+    """
+    dense = symmetric(name, value)
+    smallest = np.linalg.eigvalsh(dense)[..., 0]
+    wrong = smallest < -_ROUNDING_OF_ONE * np.maximum(np.abs(dense).max(axis=(-1, -2)), 1e-300)
+    if wrong.any():
+        index = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        what = name + (f"[{', '.join(str(int(i)) for i in index)}]" if index else "")
+        raise ValueError(f"{what} has smallest eigenvalue {smallest[index]:g}; it must be positive "
+                         "semidefinite")
+    return dense
 
 
 def check_law(law: Any, kind: type, gaussian: type) -> None:
@@ -152,7 +195,7 @@ def check_law(law: Any, kind: type, gaussian: type) -> None:
     shape("mean", law.mean, (len(law.rounds), law.dim), " (one row per recorded round)")
     _finite("mean", law.mean, law.rounds)
     if law.cov is not None:
-        _check_covariance(law.mean, law.cov, law.rounds)
+        check_covariance("cov", law.mean, law.cov, law.rounds)
     if law.target is not None:
         instance("target", law.target, gaussian)
         if law.target.dim != law.dim:
@@ -199,5 +242,7 @@ def check_run(run: Any) -> None:
             raise ValueError(f"{name} must be None when cov is")
         _numbers(name, value, run.cov.ndim)
         shape(name, value, run.cov.shape, " as cov has it")
-        if name == "leaf_cov" or run.n_leaves > 1:  # a spread of one leaf is not a number
+        if name == "leaf_cov":
+            check_covariance(name, run.mean, value, run.rounds)
+        elif run.n_leaves > 1:  # a spread of one leaf is not a number
             _finite(name, value)

@@ -1,8 +1,6 @@
 """Distances between laws: W2 of Gaussians, W1 of their marginals, the finite-replica floor.
 
-W2 is computed as  ||m1-m2||^2 + min_U ||S1^(1/2) - S2^(1/2) U||_F^2  with the polar factor U, and
-not by the trace difference  tr(S1 + S2 - 2 (S2^(1/2) S1 S2^(1/2))^(1/2)), which subtracts two nearly
-equal numbers and loses all digits when the laws are close.
+What is given is checked here, and computed in `moments`.
 """
 
 from __future__ import annotations
@@ -11,8 +9,12 @@ import numpy as np
 
 from ..settings.alignment import square, together
 from ..settings.lazy import lazy
-from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, array, positive, shape, whole
+from .checks import covariance, not_negative
+from .moments import floor_parts, floor_parts_diagonal, roots, w2_of
+
+__all__ = ["psd_sqrt", "w1_normal", "w1_samples", "w2_floor", "w2_floor_parts", "w2_floor_parts_diagonal",
+           "w2_gaussian"]
 
 ndtr = lazy("scipy.special", "ndtr")
 
@@ -32,16 +34,15 @@ def _moments(number: int, mean: object, cov: object) -> tuple[Array, Array]:
     if not centre.size or not dim or spread.shape[-1 - axes:] != dim * (1 + axes):
         raise ValueError(f"mean{number} has shape {centre.shape} and cov{number} {spread.shape}; they must "
                          "be (..., d), and (..., d, d) or (..., d)")
-    if axes == 0 and (spread < 0.0).any():
-        raise ValueError(f"cov{number} has a negative variance {spread.min():g}; it must be at least 0")
-    return centre, spread
+    return centre, (covariance if axes else not_negative)(f"cov{number}", spread)
 
 
-def psd_sqrt(cov: Array) -> Array:
-    """Symmetric square roots of positive semidefinite matrices, shape (..., d, d)."""
-    values, vectors = np.linalg.eigh(cov)
-    root = np.sqrt(np.clip(values, 0.0, None))
-    return (vectors * root[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+def _full(name: str, cov: object) -> Array:
+    """Covariances (..., d, d)."""
+    matrix = _numbers(name, cov)
+    if matrix.ndim < 2 or not matrix.size or matrix.shape[-1] != matrix.shape[-2]:
+        raise ValueError(f"{name} has shape {matrix.shape}; it must be (..., d, d)")
+    return covariance(name, matrix)
 
 
 def w2_gaussian(mean1: Array, cov1: Array, mean2: Array, cov2: Array) -> Array:
@@ -57,6 +58,11 @@ def w2_gaussian(mean1: Array, cov1: Array, mean2: Array, cov2: Array) -> Array:
     -------
     (...) distances, not squared. Relative accuracy is that of the eigen decomposition even when
     the two laws nearly coincide.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, for shapes that do not go together and for what is no covariance.
     """
     last = int(max(getattr(mean, "ndim", 1) for mean in (mean1, mean2)) > 1)  # of tables the columns
     mean1, cov1, mean2, cov2 = together(last, mean1=mean1, cov1=cov1, mean2=mean2, cov2=cov2)
@@ -71,22 +77,18 @@ def w2_gaussian(mean1: Array, cov1: Array, mean2: Array, cov2: Array) -> Array:
     except ValueError:
         raise ValueError(f"mean2 has shape {mean2.shape}; it must go with mean1 of shape {mean1.shape}"
                          ) from None
-    shift = _length(mean1 - mean2, 1)
-    if cov1.ndim == mean1.ndim:
-        return np.hypot(shift, _length(np.sqrt(cov1) - np.sqrt(cov2), 1))
-    refuse_bytes(8.0 * (cov1.nbytes + cov2.nbytes), f"W2 of covariances of shape {cov1.shape} to those of "
-                 f"shape {cov2.shape}", "keep fewer rounds (record), or variances (covariance='diagonal')")
-    root1, root2 = psd_sqrt(cov1), psd_sqrt(cov2)
-    left, _, right = np.linalg.svd(root2 @ root1)  # polar factor of S2^(1/2) S1^(1/2)
-    return np.hypot(shift, _length(root1 - root2 @ (left @ right), 2))
+    return w2_of(mean1, cov1, mean2, cov2)
 
 
-def _length(x: Array, axes: int) -> Array:
-    """Euclidean length over the last axes; squares can neither overflow nor underflow."""
-    over = tuple(range(-axes, 0))
-    _, power = np.frexp(np.abs(x).max(axis=over, keepdims=True))
-    squares = np.ldexp(x, -power) ** 2  # a power of two: scaling does not round
-    return np.ldexp(np.sqrt(squares.sum(axis=over)), power.reshape(power.shape[:-axes]))
+def psd_sqrt(cov: Array) -> Array:
+    """Symmetric square roots of covariances, shape (..., d, d).
+
+    Raises
+    ------
+    ValueError
+        For what is not symmetric, or not positive semidefinite.
+    """
+    return roots(_full("cov", cov))
 
 
 def w1_normal(mean1: Array, sd1: Array, mean2: Array, sd2: Array) -> Array:
@@ -140,32 +142,6 @@ def w1_samples(first: Array, second: Array) -> float:
     return float(np.mean([wasserstein_distance(one[:, i], two[:, i]) for i in range(one.shape[1])]))
 
 
-def w2_floor_parts(cov: Array, n_replicas: int, reference: Array | None = None) -> tuple[Array, Array]:
-    """Weights of the independent chi-square variables whose sum is the W2^2 due to sampling noise.
-
-    Returns the weights of the mean's part (..., d) and of the covariance's part (..., d*d); their sum
-    is the expectation, twice the sum of their squares the variance. See `w2_floor`.
-    """
-    n_replicas = whole("n_replicas", n_replicas, 2)
-    values, vectors = np.linalg.eigh(cov)
-    values = np.clip(values, 0.0, None)
-    target = values
-    if reference is not None:
-        target = np.einsum("...ji,...jk,...ki->...i", vectors, reference, vectors)
-    cross = np.sqrt(values) * np.sqrt(np.clip(target, 0.0, None))
-    total = cross[..., :, None] + cross[..., None, :]
-    pair = cross[..., :, None] / np.where(total > 0.0, total, 1.0) * cross[..., None, :]
-    terms = pair * (1.0 + np.eye(values.shape[-1])) / (2 * (n_replicas - 1))
-    terms = 2 * np.tril(terms, -1) + terms * np.eye(values.shape[-1])  # (i, j) and (j, i) are one variable
-    return values / n_replicas, terms.reshape(*terms.shape[:-2], -1)
-
-
-def w2_floor_parts_diagonal(variances: Array, n_replicas: int) -> tuple[Array, Array]:
-    """The same when only variances (..., d) are fitted."""
-    n_replicas = whole("n_replicas", n_replicas, 2)
-    return variances / n_replicas, variances / (2 * (n_replicas - 1))
-
-
 def w2_floor(cov: Array, n_replicas: int, reference: Array | None = None) -> Array:
     """Root mean square W2 between a Gaussian and the Gaussian fitted to R draws of it.
 
@@ -182,17 +158,37 @@ def w2_floor(cov: Array, n_replicas: int, reference: Array | None = None) -> Arr
     -------
     (...) the leading term for large R of sqrt(E[W2^2] - W2(N(m, S), reference)^2) due to noise in
     mean and covariance; for a reference that does not commute with S it is an approximation.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, for what is no covariance, and for fewer than two replicas.
     """
     cov, reference = together(0, cov=cov, reference=reference)
     cov, reference = square("cov", cov), square("reference", reference)
-    parts = {"cov": _numbers("cov", cov), "reference": cov if reference is None else reference}
-    for name, part in parts.items():
-        matrix = parts[name] = _numbers(name, part)
-        if matrix.ndim < 2 or matrix.shape[-2:] != parts["cov"].shape[-1:] * 2:
-            raise ValueError(f"{name} has shape {matrix.shape}; it must be (..., d, d), d that of cov")
-    mean_part, cov_part = w2_floor_parts(parts["cov"], n_replicas, None if reference is None else (
-        parts["reference"]))
+    mean_part, cov_part = w2_floor_parts(cov, n_replicas, reference)
     return np.sqrt(mean_part.sum(axis=-1) + cov_part.sum(axis=-1))
+
+
+def w2_floor_parts(cov: Array, n_replicas: int, reference: Array | None = None) -> tuple[Array, Array]:
+    """Weights of the independent chi-square variables whose sum is the W2^2 due to sampling noise.
+
+    Returns the weights of the mean's part (..., d) and of the covariance's part (..., d*d); their sum
+    is the expectation, twice the sum of their squares the variance. See `w2_floor`.
+    """
+    given = _full("cov", cov)
+    if reference is not None:
+        goal = _full("reference", reference)
+        if goal.shape[-1] != given.shape[-1]:
+            raise ValueError(f"reference has shape {goal.shape}; it must be (..., d, d), d that of cov")
+        reference = goal
+    return floor_parts(given, whole("n_replicas", n_replicas, 2), reference)
+
+
+def w2_floor_parts_diagonal(variances: Array, n_replicas: int) -> tuple[Array, Array]:
+    """The same when only variances (..., d) are fitted."""
+    return floor_parts_diagonal(not_negative("variances", _numbers("variances", variances)),
+                                whole("n_replicas", n_replicas, 2))
 
 
 def check_quantile(level: float) -> float:

@@ -13,16 +13,15 @@ from ..settings.limits import refuse_bytes
 from ..settings.validation import (
     Array,
     array,
-    definite,
     instance,
     points,
     real,
     shape,
-    symmetric,
     whole,
     whole_numbers,
 )
-from .distance import psd_sqrt, w2_gaussian
+from .checks import covariance, not_negative
+from .moments import roots, w2_of
 
 
 class Gaussian:
@@ -46,14 +45,10 @@ class Gaussian:
         self._dense: Array | None = None
         if self.variances.ndim == 1:
             shape("cov", self.variances, self.mean.shape, " (one variance per coordinate)")
-            if (self.variances < 0.0).any():
-                raise ValueError(f"cov has a negative variance {self.variances.min():g}; it must be at least "
-                                 "0")
+            not_negative("cov", self.variances)
         else:
-            self._dense = dense = symmetric("cov", shape("cov", self.variances, (self.dim, self.dim)))
-            smallest = np.linalg.eigvalsh(dense)[:1]
-            definite("cov", smallest + 1e-12 * max(np.abs(dense).max(), 1e-300), strictly=False)
-            self.variances = np.diagonal(dense)
+            self._dense = covariance("cov", shape("cov", self.variances, (self.dim, self.dim)))
+            self.variances = np.diagonal(self._dense)
 
     @property
     def dim(self) -> int:
@@ -77,8 +72,8 @@ class Gaussian:
         instance("other", other, Gaussian)
         shape("other.mean", other.mean, self.mean.shape)
         if self.is_diagonal and other.is_diagonal:
-            return float(w2_gaussian(self.mean, self.variances, other.mean, other.variances))
-        return float(w2_gaussian(self.mean, self.cov, other.mean, other.cov))
+            return float(w2_of(self.mean, self.variances, other.mean, other.variances))
+        return float(w2_of(self.mean, self.cov, other.mean, other.cov))
 
     def sample(self, n: int, seed: int) -> Array:
         """`n` independent draws, shape (n, d), from NumPy's generator."""
@@ -87,7 +82,7 @@ class Gaussian:
         draws = np.random.default_rng(whole("seed", seed)).standard_normal((count, self.dim))
         if self.is_diagonal:
             return self.mean + draws * np.sqrt(self.variances)
-        return self.mean + draws @ psd_sqrt(self.cov)
+        return self.mean + draws @ roots(self.cov)
 
     def marginal(self, coordinates: int | Sequence[int]) -> Gaussian:
         """The law of one coordinate, or of several in this order.
@@ -169,7 +164,7 @@ class Gaussian:
         angles = np.linspace(0.0, 2.0 * np.pi, whole("n", n, 2))
         radius = np.sqrt(-2.0 * np.log1p(-level))  # of the chi-squared law with two degrees of freedom
         circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        return self.mean + radius * circle @ psd_sqrt(self.cov)
+        return self.mean + radius * circle @ roots(self.cov)
 
     def __repr__(self) -> str:
         return f"Gaussian(dim={self.dim}, mean={self.mean[:4]}, variances={self.variances[:4]})"

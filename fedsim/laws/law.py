@@ -16,9 +16,9 @@ from ..settings.alignment import align_fields, square
 from ..settings.validation import Array, instance, one_of, set_fields, shape, shown, whole
 from . import frames
 from .checks import check_law, kept
-from .distance import w2_gaussian
 from .drawing import draw_one
 from .gaussian import Gaussian as Gaussian
+from .moments import w2_of
 from .recording import recorded_rounds as recorded_rounds
 from .storage import save_arrays
 
@@ -135,8 +135,8 @@ class Law:
             if not goal.is_diagonal and np.count_nonzero(goal.cov - np.diag(goal.variances)):
                 raise ValueError("covariance='diagonal' keeps variances only, which do not give W2 to "
                                  "a target with correlations; use covariance='full'")
-            return w2_gaussian(self.mean, cov, goal.mean, goal.variances)
-        return w2_gaussian(self.mean, cov, goal.mean, goal.cov)
+            return w2_of(self.mean, cov, goal.mean, goal.variances)
+        return w2_of(self.mean, cov, goal.mean, goal.cov)
 
     def at(self, round: int) -> Gaussian:
         """The Gaussian with this law's moments at a recorded round."""

@@ -6,10 +6,12 @@ MOMENTS = ("tests/test_engine.py", "-k", "moments_are_those")
 CHECKPOINT = ("tests/test_engine.py", "-k", "checkpoint or damaged or removed or another")
 MEMORY = ("tests/test_memory_of_runs.py",)
 FLOOR = ("tests/test_distance.py",)
+COVERAGE = ("tests/test_intervals.py",)
+INTERVALS = "fedsim/laws/intervals.py"
 JOB, RUNNING, TREE = "fedsim/engine/job.py", "fedsim/engine/running.py", "fedsim/engine/moments.py"
 BLOCK, POOL, KEPT = "fedsim/engine/block.py", "fedsim/engine/pool.py", "fedsim/engine/checkpoint.py"
 DIVERGENCE = "fedsim/engine/divergence.py"
-RUN, DISTANCE, LIMITS = "fedsim/laws/run.py", "fedsim/laws/distance.py", "fedsim/settings/limits.py"
+RUN, MOMENTS_OF, LIMITS = "fedsim/laws/run.py", "fedsim/laws/moments.py", "fedsim/settings/limits.py"
 
 ALIGNMENT, ROWS = "fedsim/settings/alignment.py", ("tests/test_alignment.py",)
 
@@ -85,14 +87,34 @@ FAULTS = [
           MEMORY),
     Fault("the memory of last iterates is not counted", JOB, "16.0 * (job.last - job.first) * per_replica",
           "0.0 * per_replica", MEMORY),
-    Fault("deviations below a percent are rounding", RUN, "_ROUNDING = 1e-12", "_ROUNDING = 1e-2",
+    Fault("deviations below a percent are rounding", "fedsim/laws/scores.py", "_ROUNDING = 1e-12", "_ROUNDING = 1e-2",
           ("tests/test_power_of_judges.py",)),
-    Fault("an interval of W2 that is a tenth too short", RUN, "half, value = np.sqrt(quantile), self.w2()",
-          "half, value = 0.9 * np.sqrt(quantile), self.w2()", FLOOR),
-    Fault("the floor of W2: means of one replica more", DISTANCE,
+    Fault("an interval of W2 that is a tenth too short", INTERVALS,
+          "return np.sqrt(size * scale_factor(n_replicas, level) * found)",
+          "return 0.9 * np.sqrt(size * scale_factor(n_replicas, level) * found)", FLOOR),
+    Fault("an interval of W2 that takes the scale for known", INTERVALS, "return float(np.exp(high))",
+          "return 1.0", COVERAGE),
+    Fault("an interval of W2 that is of many replicas always", INTERVALS,
+          "return float(max(1.0, square / (0.5 * ratio * (weights @ pairs @ weights))))", "return 1.0",
+          COVERAGE),
+    Fault("variances are taken to be independent", INTERVALS, "np.maximum(together, apart)", "apart",
+          COVERAGE),
+    Fault("a proof that knows the mean", INTERVALS, "np.maximum(0.0, means - of_mean)", "means", COVERAGE),
+    Fault("a proof that knows the covariance", INTERVALS, "np.maximum(covs - of_cov, apart)",
+          "np.maximum(covs, apart)", COVERAGE),
+    Fault("the spread of leaves is believed", "fedsim/laws/scores.py",
+          "return np.maximum(grown, np.sqrt(share) * gaussian)", "return spread",
+          ("tests/test_scores_calibrated.py", "-k", "not settings")),
+    Fault("a spread that is small by chance is believed", "fedsim/laws/scores.py",
+          "return np.maximum(grown, np.sqrt(share) * gaussian)", "return grown",
+          ("tests/test_scores_calibrated.py", "-k", "not settings")),
+    Fault("replicas contradict by their band alone", "theory/verdict.py",
+          "return (not self.holds and self.proved and", "return (not self.holds and",
+          ("tests/test_check.py",)),
+    Fault("the floor of W2: means of one replica more", MOMENTS_OF,
           "return values / n_replicas, terms.reshape(", "return 0.9 * values / n_replicas, terms.reshape(",
           FLOOR),
-    Fault("the floor of W2: covariances with half their variance", DISTANCE,
+    Fault("the floor of W2: covariances with half their variance", MOMENTS_OF,
           "np.eye(values.shape[-1])) / (2 * (n_replicas - 1))",
           "np.eye(values.shape[-1])) / (4 * (n_replicas - 1))",
           FLOOR),

@@ -10,14 +10,14 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.interfaces import start_of
-from fedsim.laws.distance import w2_gaussian
 from fedsim.laws.law import Gaussian, Law
+from fedsim.laws.moments import w2_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, instance, shape, shown
 
 from ..bound import Bound
-from ..checking import Measured, law_of_run, quantity, require_target
+from ..checking import Measured, law_of_run, proved_of, quantity, require_target
 from ..exact import exact_law, joint_law, stationary_law
 from ..exact.families import ExactFamily
 from ..exact.gossip import GossipJointLaw
@@ -91,7 +91,7 @@ def clients_w2(law: Law, target: Gaussian | None = None) -> Array:
     if goal is None or any(cov is None or cov.ndim == 2 for cov in covs):
         return np.mean([client.w2(goal) for client in law.clients], axis=0)
     means = np.stack([client.mean for client in law.clients])
-    return w2_gaussian(means, np.stack(covs), goal.mean, goal.cov).mean(axis=0)  # type: ignore[arg-type]
+    return w2_of(means, np.stack(covs), goal.mean, goal.cov).mean(axis=0)  # type: ignore[arg-type]
 
 
 def _measure_clients(bound: Bound, law: Any, level: float) -> Measured:
@@ -105,8 +105,9 @@ def _measure_clients(bound: Bound, law: Any, level: float) -> Measured:
         return Measured(value, law.rounds, scale, note=note)
     each = 1.0 - (1.0 - level) / (len(value) * len(law.clients))
     band = np.mean([client.w2_interval(each) for client in law.clients], axis=0)  # type: ignore[attr-defined]
+    proved = np.mean([proved_of(client, len(value) * len(law.clients)) for client in law.clients], axis=0)
     return Measured(value, law.rounds, scale, band[:, 0], band[:, 1],
-                    f"measured by replicas: violated only where the {level:g} band is")
+                    f"measured by replicas: violated only where the {level:g} band is", proved=proved)
 
 
 quantity("w2_clients", "mean over clients of W2 between a client's law and the target", _measure_clients,

@@ -17,7 +17,7 @@ import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.interfaces import start_moments, validate_sizes
-from fedsim.laws.distance import psd_sqrt
+from fedsim.laws.moments import roots
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.lazy import lazy
@@ -74,9 +74,9 @@ class CouplingLaw:
 def _pair(problem: Quadratic, mean: Array, cov: Array | None) -> tuple[Array, Array]:
     """Mean and covariance of the optimally coupled start, of N equal clients and then the oracle."""
     N, d, goal = problem.n_clients, problem.dim, problem.target()
-    cov, root = np.zeros((d, d)) if cov is None else matrix_of(cov), psd_sqrt(goal.cov)
+    cov, root = np.zeros((d, d)) if cov is None else matrix_of(cov), roots(goal.cov)
     # theta_0 = m_0 + back middle back (theta^pi - m), the optimal map, with back the inverse of root
-    cross = np.linalg.solve(root, psd_sqrt(root @ cov @ root) @ root)
+    cross = np.linalg.solve(root, roots(root @ cov @ root) @ root)
     copies = np.kron(np.repeat(np.eye(2), (N, 1), axis=0), np.eye(d))
     both = np.block([[cov, cross], [cross.T, goal.cov]])
     return copies @ np.concatenate([mean, goal.mean]), copies @ both @ copies.T

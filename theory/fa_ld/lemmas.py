@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.laws.distance import w2_gaussian
+from fedsim.laws.moments import w2_of
 from fedsim.settings.alignment import together
 from fedsim.settings.validation import array, shape, shown, whole
 
@@ -245,7 +245,7 @@ def _distances(problem: Any, algorithm: Any, constants: Any, n_rounds: int, star
     """The exact W2 of the averaged iterate at local steps 0..n_rounds*K."""
     law = joint_law(problem, algorithm, n_rounds * algorithm.local_steps, start=start)
     goal = algorithm.target(problem)
-    return {"w2": w2_gaussian(law.average_mean, law.average_cov, goal.mean, goal.cov)}
+    return {"w2": w2_of(law.average_mean, law.average_cov, goal.mean, goal.cov)}
 
 
 @theorem("Lemma B.5 (4.6)", quantity="w2_sq_of_average", terms=("contraction", "error"), index="local_step",

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedsim.laws.distance import w2_gaussian
 from fedsim.laws.law import Gaussian
+from fedsim.laws.moments import w2_of
 from fedsim.problems.quadratic import Quadratic
 
 from ..bound import Bound
@@ -39,7 +39,7 @@ def _about_point(bound: Bound, law: JointLaw) -> Measured:
 
 def _w2_sq(bound: Bound, law: JointLaw) -> Measured:
     goal = bound.target if bound.target is not None else law.algorithm.target(law.problem)
-    distance = w2_gaussian(law.average_mean, law.average_cov, goal.mean, goal.cov)
+    distance = w2_of(law.average_mean, law.average_cov, goal.mean, goal.cov)
     return Measured(distance**2, law.steps, _scale(law))
 
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedsim.laws.distance import psd_sqrt, w2_gaussian
 from fedsim.laws.law import Gaussian
+from fedsim.laws.moments import roots, w2_of
 from fedsim.settings.validation import Array
 
 from ..crossing import DENSE, GRID
@@ -52,22 +52,22 @@ class Goal(NamedTuple):
 
     def w2(self, rounds: np.ndarray) -> Array:
         """W2 to the target at rounds (S, R), (S, R)."""
-        return w2_gaussian(*self.laws.at(rounds), self.mean[:, None], self.cov[:, None])
+        return w2_of(*self.laws.at(rounds), self.mean[:, None], self.cov[:, None])
 
     def floor(self) -> Array:
         """W2 of the stationary laws, (S,)."""
-        return w2_gaussian(self.laws.means, self.laws.covs, self.mean, self.cov)
+        return w2_of(self.laws.means, self.laws.covs, self.mean, self.cov)
 
     def left(self, rounds: np.ndarray) -> Array:
         """W2 to the stationary laws at rounds (S,): it only falls, because the map is a contraction."""
         mean, cov = self.laws.at(rounds[:, None])
-        return w2_gaussian(mean[:, 0], cov[:, 0], self.laws.means, self.laws.covs)
+        return w2_of(mean[:, 0], cov[:, 0], self.laws.means, self.laws.covs)
 
 
 def goal_of(laws: Together, target: Gaussian) -> Goal:
     """Laws and a target for all of them."""
     mean, cov = laws.turned(target)
-    return Goal(laws, mean, cov, np.sqrt(cov) if laws.bases is None else psd_sqrt(cov))
+    return Goal(laws, mean, cov, np.sqrt(cov) if laws.bases is None else roots(cov))
 
 
 def crossings(goal: Goal, eps: float, max_rounds: int) -> Crossings:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedsim.laws.checks import check_covariance
 from fedsim.laws.law import Gaussian
 from fedsim.provenance import Provenance
 from fedsim.settings.validation import Array, array, read_only, shape, whole
@@ -77,6 +78,9 @@ class JointLaw:
         for name, value in vars(self).items():  # an edit in place would leave `of` as it was
             if isinstance(value, np.ndarray):
                 object.__setattr__(self, name, read_only(value))
+        for before, steps in (("", self.steps), ("before_", self.sync_steps)):
+            mean, cov = (getattr(self, f"{before}{name}") for name in ("mean", "cov"))
+            check_covariance(f"{before}cov", mean.reshape(len(mean), -1), cov, steps)
 
     @property
     def n_clients(self) -> int:

@@ -84,8 +84,8 @@ class Constants:
     convention : "federated", "components" or "global"
     hessian_smoothness : float, optional
         L_H: |(Hess f_c(x) - Hess f_c(y)) u| <= L_H |x-y| |u|_max for every client's potential (FA-HMC
-        Assumption 3.3; so it is an L_H for the Euclidean norm of u, too). 0 for quadratics, and only given
-        as 0: what is not known is None.
+        Assumption 3.3; in the Euclidean norm of u it is one, too). 0 for quadratics; what is not known is
+        None, never 0.
     off_target : str
         Why the gradients followed are not those of the target, "" where they are; else no statement about
         the target is made.

@@ -146,7 +146,7 @@ def test_the_rate_dominates_the_recursion_up_to_a_constant():
             dim=int(rng.integers(1, 50)), strong_convexity=0.25, smoothness=1.0,
             weights=weights / weights.sum(),
             gradient_at_minimizer=10.0 ** rng.uniform(-2, 2, 4), initial_distance=0.0, initial_w2=0.0,
-            gradient_noise_traces=np.full(4, 10.0 ** rng.uniform(-3, 3)))
+            gradient_noise_traces=np.full(4, 10.0 ** rng.uniform(-3, 3)), hessian_smoothness=0.0)
         algorithm = fs.FAHMC(10.0 ** rng.uniform(-3, 0) / 4, 4, int(10 ** rng.uniform(0, 3)),
                              rng.choice([0.0, 0.7, 1.0]))
         given = 10.0 ** rng.uniform(-2, 2, 4)

@@ -4,7 +4,9 @@ Which potentials an algorithm follows is its convention, an attribute of its cla
 
 * "federated": f_(c), whose weighted average is f (FA-LD, FA-HMC);
 * "components": f_i = w_i f_(i), whose sum is f (decentralized algorithms);
-* "global": f itself (stale gradients).
+* "global": f itself (stale gradients), of the pooled data.
+
+`theory.potentials` has what is known of each class of problem.
 """
 
 from __future__ import annotations
@@ -28,17 +30,17 @@ from fedsim.settings.validation import (
     whole,
 )
 
-from .potentials import Potentials, potentials
+from .potentials import CONVENTIONS, Potentials, followed, potentials
 from .ranges import float64_range
 
 __all__ = ["Constants", "Potentials", "constants", "potentials"]
+
 
 def _are_several(value: object) -> bool:
     """Something with entries, rather than one number."""
     return hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
 
 
-CONVENTIONS = ("federated", "components", "global")
 INITIAL = ("initial_distance", "initial_second_moment", "initial_w2", "initial_spread")
 
 
@@ -79,6 +81,13 @@ class Constants:
         theta_*.
     target : Gaussian, optional
     convention : "federated", "components" or "global"
+    hessian_smoothness : float, optional
+        L_H: |(Hess f_c(x) - Hess f_c(y)) u| <= L_H |x-y| |u|_max for every client's potential (FA-HMC
+        Assumption 3.3; so it is an L_H for the Euclidean norm of u, too). 0 for quadratics, and only given
+        as 0: what is not known is None.
+    off_target : str
+        Why the gradients followed are not those of the target, "" where they are; else no statement about
+        the target is made.
 
     Attributes
     ----------
@@ -112,6 +121,8 @@ class Constants:
     minimizer: Any = None
     target: Gaussian | None = None
     convention: str = "federated"
+    hessian_smoothness: float | None = None
+    off_target: str = ""
     of: Provenance = field(init=False, default=Provenance())
 
     def __post_init__(self) -> None:
@@ -122,11 +133,12 @@ class Constants:
         if self.strong_convexity > self.smoothness * (1.0 + 1e-12):
             raise ValueError(f"strong_convexity={self.strong_convexity:g} must be at most "
                              f"smoothness={self.smoothness:g}")
-        for name in ("heterogeneity", *INITIAL):
+        for name in ("heterogeneity", "hessian_smoothness", *INITIAL):
             if getattr(self, name) is not None:
                 put(self, name, nonnegative(name, getattr(self, name)))
         one_of("convention", self.convention, CONVENTIONS)
         instance("target", self.target, Gaussian, type(None))
+        instance("off_target", self.off_target, str)
         if self.minimizer is not None:
             put(self, "minimizer", shape("minimizer", array("minimizer", self.minimizer, 1), (self.dim,)))
         self._per_client()
@@ -180,6 +192,11 @@ class Constants:
                              "theory.Constants, or use theory.constants(problem, algorithm, start)")
         return value
 
+    def require_target(self, who: str) -> None:
+        """Raise ValueError, for a statement about the target, where the gradients are not those of it."""
+        if self.off_target:
+            raise ValueError(f"{self.off_target}; {who} is about the target")
+
     def __repr__(self) -> str:
         shown = {"dim": self.dim, "n_clients": self.n_clients, "strong_convexity": self.strong_convexity,
                  "smoothness": self.smoothness, "condition_number": self.condition_number,
@@ -220,22 +237,11 @@ def constants(problem: Problem, algorithm: Algorithm, start: Any = None) -> Cons
 
 
 def _constants(problem: Problem, algorithm: Algorithm, start: Any) -> Constants:
-    facts = potentials(problem)
     convention = algorithm.convention
-    one_of("convention", convention, CONVENTIONS)
-    weights = problem.weights
-    gaps = None if convention == "global" else facts.gaps_at_origin
-    if convention == "global":
-        low, high = facts.global_curvature
-        gradients = np.zeros((1, problem.dim))
-        traces = np.array([weights**2 @ facts.noise_traces])
-        weights = np.ones(1)
-    else:
-        scale = weights if convention == "components" else np.ones_like(weights)
-        low, high = (scale * facts.curvature[:, 0]).min(), (scale * facts.curvature[:, 1]).max()
-        gradients = scale[:, None] * facts.gradients
-        traces = scale**2 * facts.noise_traces
-        gaps = None if gaps is None else scale * gaps
+    facts = followed(problem, convention)
+    low, high, gradients = facts.curvature[:, 0].min(), facts.curvature[:, 1].max(), facts.gradients
+    traces, bend = facts.noise_traces, facts.hessian_smoothness
+    weights = np.ones(1) if convention == "global" else problem.weights
     points, cov = start_of(problem, algorithm, start)
     mean = np.atleast_2d(points).mean(axis=0)
     trace = 0.0 if cov is None else float(cov.sum() if cov.ndim == 1 else np.trace(cov))
@@ -252,7 +258,7 @@ def _constants(problem: Problem, algorithm: Algorithm, start: Any) -> Constants:
                          "the root of the dimension: their squares leave the range of float64")
     if not (low > 0.0 and np.isfinite(high) and np.isfinite(gradients).all() and np.isfinite(traces).all()):
         raise ValueError(f"hessians with curvatures from {low:g} to {high:g}, minimizers up to "
-                         f"{np.abs(facts.minimizer).max():g}, weights from {weights.min():g} and "
+                         f"{np.abs(facts.minimizer).max():g}, weights from {problem.weights.min():g} and "
                          f"gradient_noise have constants ({convention}) that float64 cannot hold; they must "
                          "be finite, and curvatures greater than 0; rescale the problem")
     known = Constants(
@@ -260,6 +266,7 @@ def _constants(problem: Problem, algorithm: Algorithm, start: Any) -> Constants:
         weights=weights, gradient_at_minimizer=gradients, gradient_noise_traces=traces,
         initial_distance=distance, initial_second_moment=square,
         initial_w2=None if goal is None else begin.w2(goal),
-        initial_spread=float(np.square(points - mean).sum(axis=-1).mean()), gaps_at_origin=gaps,
-        minimizer=facts.minimizer, target=goal, convention=convention)
+        initial_spread=float(np.square(points - mean).sum(axis=-1).mean()),
+        gaps_at_origin=facts.gaps_at_origin, minimizer=facts.minimizer, target=goal, convention=convention,
+        hessian_smoothness=None if bend is None else float(bend.max()), off_target=facts.off_target)
     return attach(known, replace(Provenance.of(problem, algorithm, start), algorithm=None))

@@ -79,7 +79,7 @@ class Paper:
     setting : callable -> s
         The paper's letters, from constants, algorithm, and what else it takes.
     to_target : tuple of str
-        Quantities that are distances to the target.
+        Quantities that are distances to the target: refused where gradients are those of another law.
     start_distances : mapping quantity -> callable
         The quantity at the start, or an upper bound of it: called by the names of its arguments.
     recorded : callable(algorithm, n_rounds, record, index) -> (n,)

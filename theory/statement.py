@@ -245,6 +245,8 @@ class Statement:
         if constants.convention != self.paper.convention:
             raise ValueError(f"convention={constants.convention!r} of the constants must be "
                              f"{self.paper.convention!r} ({where}); use theory.constants(problem, algorithm)")
+        if self.quantity in self.paper.to_target:
+            constants.require_target(f"theory.{self.id} ({where})")
         self.require(algorithm)
 
 

@@ -78,7 +78,7 @@ def gains(entry: theory.Theorem, drawn: Iterable[tuple[Any, Any, int, Any]]) -> 
         for other in others:
             if not other.applies(algorithm, problem):
                 continue
-            ours = entry.function(facts, algorithm, n_rounds=n_rounds, **told(other))
+            ours = entry.function(facts, algorithm, n_rounds=n_rounds, **told(other, facts))
             extra = {} if other.inputs is None else other.inputs(problem, algorithm, facts, n_rounds, start)
             theirs = other.function(facts, algorithm, n_rounds=n_rounds, **extra)
             rounds, one, two = np.intersect1d(ours.rounds, theirs.rounds, return_indices=True)
@@ -87,10 +87,10 @@ def gains(entry: theory.Theorem, drawn: Iterable[tuple[Any, Any, int, Any]]) -> 
                 yield float(ratios.min()), float(ratios[-1])
 
 
-def told(entry: theory.Theorem) -> dict[str, float]:
-    """What a statement reads about the Hessian's smoothness where it is not said."""
-    read = inspect.signature(entry.function).parameters.get(SMOOTHNESS)
-    return {} if read is None or read.default is None else {SMOOTHNESS: read.default}
+def told(entry: theory.Theorem, facts: theory.Constants) -> dict[str, float | None]:
+    """The Hessian's smoothness, which a statement that takes it reads from the constants."""
+    reads = SMOOTHNESS in inspect.signature(entry.function).parameters
+    return {SMOOTHNESS: facts.hessian_smoothness} if reads else {}
 
 
 def shown(number: float) -> float:

@@ -53,7 +53,7 @@ MOMENTS = np.array([3.0, 5.0, 7.0])
 C_D = 128 + 32 * math.log(6.0) ** 2
 FACTS = {"dim": D, "strong_convexity": MU, "smoothness": L, "weights": WEIGHTS,
          "gradient_at_minimizer": SLOPES, "gradient_noise_traces": TRACES, "initial_distance": DISTANCE,
-         "initial_w2": W2}
+         "initial_w2": W2, "hessian_smoothness": 0.0}
 
 
 def by_hand(**changes):

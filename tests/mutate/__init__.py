@@ -41,7 +41,7 @@ class Fault(NamedTuple):
 
 def faults() -> list[Fault]:
     """All of them."""
-    from . import of_recursions, of_runs, of_searches, of_streams, of_theory, of_worst_case
+    from . import of_constants, of_recursions, of_runs, of_searches, of_streams, of_theory, of_worst_case
 
-    return [*of_theory.FAULTS, *of_recursions.FAULTS, *of_searches.FAULTS, *of_worst_case.FAULTS,
-            *of_streams.FAULTS, *of_runs.FAULTS]
+    return [*of_theory.FAULTS, *of_constants.FAULTS, *of_recursions.FAULTS, *of_searches.FAULTS,
+            *of_worst_case.FAULTS, *of_streams.FAULTS, *of_runs.FAULTS]

@@ -14,7 +14,7 @@ from fedsim.settings.validation import Array, array, positive, shape
 from ..facts import Constants
 from ..statement import Terms
 from .hypotheses import FULL_TURN, HALF_TURN, within
-from .notation import FULL, Setting, client_number, hessian_theorem, maximal_constant, theorem
+from .notation import FULL, SMOOTH, Setting, client_number, hessian_theorem, maximal_constant, theorem
 
 
 def _times(s: Setting) -> tuple[np.ndarray, Array]:
@@ -192,7 +192,7 @@ def oracle_reach_bound(s: Setting) -> Terms:
 
 
 @hessian_theorem("Lemma D.9 (16)", quantity="oracle_gradient_deviation", terms=("curvature",),
-                 hypotheses=(within(FULL_TURN), FULL), index="leapfrog_step",
+                 hypotheses=(within(FULL_TURN), SMOOTH, FULL), index="leapfrog_step",
                  variants={"corrected": "", "printed": "without L^3"})
 def oracle_gradient_bound(s: Setting, variant: str) -> Terms:
     """Gradients along a trajectory from the target against their first-order expansion.

@@ -16,7 +16,7 @@ from fedsim.settings.validation import array, nonnegative
 from ..exact import joint_law
 from ..statement import Terms
 from .hypotheses import EQUAL, EQUAL_ALONG, FULL_TURN, HALF_TURN, MOMENTS, SHORT, trajectory_lengths, within
-from .notation import FULL, Setting, client_number, hessian_theorem, known_moments, theorem
+from .notation import FULL, SMOOTH, Setting, client_number, hessian_theorem, known_moments, theorem
 from .quantities import gradient_moments as exact_moments
 from .theorem_44 import DIVERGENCE, VARIANTS, along_coupling, divergence
 
@@ -127,7 +127,8 @@ def leapfrog_deviation_bound(s: Setting, variant: str, *, client: int | None = N
                   "gradient_noise": scale * read.sigma_sq * s.d / k}, rounds=k, inputs={"client": c})
 
 
-@hessian_theorem("Lemma D.6 (8)", quantity="leapfrog_gradient_deviation", **DEVIATION)
+@hessian_theorem("Lemma D.6 (8)", quantity="leapfrog_gradient_deviation",
+                 **DEVIATION | {"hypotheses": (within(FULL_TURN), MOMENTS, SMOOTH, FULL)})
 def leapfrog_gradient_deviation_bound(s: Setting, variant: str, *, client: int | None = None,
                                       gradient_moments: Any = None) -> Terms:
     """Gradients along a leapfrog against their first-order expansion.

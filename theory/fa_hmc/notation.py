@@ -21,6 +21,7 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import Array, array, instance, nonnegative, shape, whole
 
+from ..bound import Assumption
 from ..facts import Constants
 from ..federated import against, settled
 from ..paper import Paper
@@ -51,8 +52,8 @@ class Setting:
         ||grad f_c(theta_*)||.
     D : float
         E||theta_0 - theta_*||^2 (the paper's D is squared already).
-    L_H : float
-        Hessian smoothness of Assumption 3.3, 0 for quadratics.
+    L_H : float or None
+        Hessian smoothness of Assumption 3.3, 0 for quadratics; None where it is not known.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class Setting:
     sigma_sq: float
     slopes: Array
     D: float
-    L_H: float
+    L_H: float | None
 
     def of(self, variant: str) -> Setting:
         """Read as printed: s_c d for s_c, and the sigma_g of Assumption 3.4."""
@@ -92,16 +93,24 @@ class Setting:
         return maximal_constant(self.d)
 
     @property
+    def bend(self) -> float:
+        """c_d L_H^2/L^3, or a ValueError where L_H is not known: that is never read as 0."""
+        if self.L_H is None:
+            raise ValueError(f"hessian_smoothness=None: {UNKNOWN}, and it is needed here; pass "
+                             "hessian_smoothness=... to theory.Constants, 0 for quadratics")
+        return self.c_d * self.L_H**2 / self.L**3
+
+    @property
     def client_error(self) -> tuple[Array, Array, Array]:
         """Coefficients of B_c, of 1 and of sigma_g^2/K in delta_K^c, equation (9), each (N,)."""
-        bend = self.c_d * self.L_H**2 / self.L**3
+        bend = self.bend
         return ((1.0 + bend * self.s / 8.0) / self.L, (self.s + bend * self.s**2) * self.d,
                 (1.0 + bend * self.s) * self.d / self.L)
 
     @property
     def target_error(self) -> float:
         """delta_pi, equation (17)."""
-        return 1.25 * (self.kappa + self.L_H**2 * self.c_d / self.L**3) * self.d
+        return 1.25 * (self.kappa + self.bend) * self.d
 
     def moment_constants(self, variant: str = "corrected") -> Array:
         """B_a^(c) of Lemma D.7, (N,).
@@ -142,7 +151,7 @@ def _other_rounds(algorithm: Any, problem: Any) -> str:
 FULL = Hypothesis("all clients, not debiased", refuses=_other_rounds)
 
 
-def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float = 0.0) -> Setting:
+def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float | None = None) -> Setting:
     """Collect what the statements need; a ValueError names a constant that is not known.
 
     Parameters
@@ -151,8 +160,8 @@ def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float = 
         Convention "federated", with n_clients, initial_distance and the gradients at the minimizer.
     algorithm : fedsim.FAHMC
         All clients, not debiased.
-    hessian_smoothness : float
-        L_H, at least 0.
+    hessian_smoothness : float, optional
+        L_H, at least 0; that of the constants by default, which may not be known.
 
     Returns
     -------
@@ -188,7 +197,24 @@ def setting(constants: Constants, algorithm: FAHMC, hessian_smoothness: float = 
         X=algorithm.leapfrog_steps * algorithm.schedule.largest, w=w, s=s, spread=(1.0 - rho) * (N - 1.0),
         sigma_sq=float(constants.gradient_noise_traces.max()) / constants.dim, slopes=slopes,
         D=constants.need("initial_distance") ** 2,
-        L_H=nonnegative("hessian_smoothness", hessian_smoothness))
+        L_H=constants.hessian_smoothness if hessian_smoothness is None
+        else nonnegative("hessian_smoothness", hessian_smoothness))
+
+
+def _as_quadratic(constants: Constants, algorithm: FAHMC, hessian_smoothness: float | None = None) -> Setting:
+    """`setting`, with L_H = 0 where it is not known: `SMOOTH` then does not hold."""
+    s = setting(constants, algorithm, hessian_smoothness)
+    return replace(s, L_H=0.0) if s.L_H is None else s
+
+
+def _is_smooth(constants: Constants, hessian_smoothness: Any) -> Assumption:
+    known = hessian_smoothness is not None or constants.hessian_smoothness is not None
+    return Assumption.yes("Hessian-Lipschitz constant known" if known else f"{UNKNOWN} (0 is taken)", known)
+
+
+UNKNOWN = "Hessian-Lipschitz constant not known"
+SMOOTH = Hypothesis("Hessian-Lipschitz constant known (Assumption 3.3)", _is_smooth)
+"""Of `hessian_theorem`: all of them."""
 
 
 def known_moments(s: Setting, moments: Any, variant: str) -> Array:
@@ -216,12 +242,13 @@ _PAPER = Paper(
                    "that is not known.",
         "client": "int, optional: Its number; the one of smallest weight by default.",
         "eps": "float: W2 to be reached, positive.",
-        "hessian_smoothness": "float: L_H of Assumption 3.3, at least 0; 0 for quadratics."},
+        "hessian_smoothness": "float, optional: L_H of Assumption 3.3, |(Hess f_c(x) - Hess f_c(y)) u| <= "
+                              "L_H |x-y| |u|_max, at least 0; that of the constants by default."},
     raises="Constants that are not known, a schedule that ends too early, arguments of another shape, sign "
            "or range than said, and settings that the hypotheses exclude.",
     example=""">>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 >>> algorithm = fs.FAHMC(0.01, 10, local_steps=2)""")
-hessian_theorem = _PAPER.theorem
-"""For statements that depend on hessian_smoothness."""
+hessian_theorem = replace(_PAPER, setting=_as_quadratic).theorem
+"""For statements that depend on hessian_smoothness; SMOOTH is a hypothesis of each."""
 theorem = replace(_PAPER, setting=lambda constants, algorithm: setting(constants, algorithm)).theorem
 erratum, reading = partial(against, _PAPER), partial(settled, _PAPER)

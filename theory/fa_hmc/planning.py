@@ -63,6 +63,7 @@ def prepared(constants: Constants, algorithm: FAHMC) -> Setting:
     instance("algorithm", algorithm, FAHMC)
     if constants.convention != "federated":
         raise ValueError(f"convention={constants.convention!r} of the constants must be 'federated'")
+    constants.require_target("a plan of FA-HMC")
     return setting(constants, replace(algorithm, step_size=1.0))
 
 
@@ -102,7 +103,7 @@ def plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
     Raises
     ------
     ValueError
-        Naming argument, value and condition.
+        Naming argument, value and condition; for constants that do not know `hessian_smoothness`.
 
     Source: FA-HMC section 4.2, "solving the two inequalities", with the explicit constants: both the
     decayed start and the error that is kept are made eps^2/2, B_c by Lemma D.7.

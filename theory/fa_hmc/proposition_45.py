@@ -75,7 +75,8 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
     Raises
     ------
     ValueError
-        For "quadratic" where the error is not quadratic, and where the schedule would be too long.
+        As for `plan`, for "quadratic" where the error is not quadratic, and where the schedule would be too
+        long.
 
     Source: FA-HMC Proposition 4.5 (J.1) with its constants set right. Printed: the start's 8 and step
     eta/sqrt(2) of a = 4 beside a proof for a = 2, and g = E_0/(2 a c_d Delta L), which fits neither an

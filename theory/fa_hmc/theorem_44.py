@@ -38,7 +38,7 @@ from ..federated import decay
 from ..statement import Hypothesis, Terms
 from .coupling import coupling_law
 from .hypotheses import EQUAL_STEPS, FULL_TURN, MOMENTS, REACH, steps_allowed, trajectory_lengths, within
-from .notation import FULL, Setting, hessian_theorem, known_moments, setting
+from .notation import FULL, SMOOTH, Setting, hessian_theorem, known_moments, setting
 
 SOURCE = "FA-HMC Theorem 4.4 (section G, last display)"
 ROUNDING = 1e-13
@@ -121,7 +121,7 @@ def initial_error(constants: Constants, s: Setting, initial: Any = None) -> floa
 
 
 def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: Any = None,
-                 hessian_smoothness: float = 0.0, variant: str = "corrected") -> float:
+                 hessian_smoothness: float | None = None, variant: str = "corrected") -> float:
     """Limit of the bound on E_t at communications; `w2_bound` tends to its square root.
 
     Parameters
@@ -136,7 +136,8 @@ def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: An
     Raises
     ------
     ValueError
-        As for `setting`, for a schedule, and for `gradient_moments` of another shape or below 0.
+        As for `setting`, for a schedule, for `gradient_moments` of another shape or below 0, and where
+        neither argument nor constants have a `hessian_smoothness`.
 
     Source: derived, as the limit of the bound of `coupling_bound`.
 
@@ -154,6 +155,7 @@ def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: An
                          "state")
     one_of("variant", variant, tuple(VARIANTS))
     one_of("convention", constants.convention, ("federated",))
+    constants.require_target("theory.fa_hmc.steady_state")
     s = setting(constants, algorithm, hessian_smoothness)
     sums, once = _one_round(s, known_moments(s, gradient_moments, variant), variant)
     return float(sums[:, -1].sum()) / once
@@ -169,7 +171,7 @@ def along_coupling(problem: Any, algorithm: Any, constants: Any, n_rounds: int, 
 def _proved(schedule: Callable[..., Assumption | None]) -> dict[str, Any]:
     """What the three statements share; `schedule` judges the step sizes."""
     return {"source": SOURCE, "variants": VARIANTS, "hypotheses": (
-        within(REACH, printed=FULL_TURN), Hypothesis(EQUAL_STEPS, schedule), MOMENTS, FULL)}
+        within(REACH, printed=FULL_TURN), Hypothesis(EQUAL_STEPS, schedule), MOMENTS, SMOOTH, FULL)}
 
 
 @hessian_theorem("Theorem 4.4 (one step)", quantity="coupling_sq", terms=("contraction", *ADDED),

@@ -13,7 +13,8 @@ from .rounds import Recursion, evaluate
 
 HESSIAN_SMOOTHNESS = {
     "hessian_smoothness": "float, optional: M with |(Hess f(x) - Hess f(y)) u| <= M |x-y| |u| for the global "
-                          "f; 0 for quadratics. Not known by default, which is never read as 0."}
+                          "f; 0 for quadratics. Not known by default, which is never read as 0; "
+                          "constants of federated or global potentials have one."}
 
 
 def recursion_terms(recursion: Recursion, rounds: np.ndarray) -> Terms:

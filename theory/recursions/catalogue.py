@@ -34,7 +34,8 @@ def maker_of(algorithm: Any) -> Callable[..., Any]:
 
 
 def recursion(constants: Constants, algorithm: Any, hessian_smoothness: float | None = None) -> Any:
-    """The recursion of W2 of the average."""
+    """The recursion of W2 of the average; refused where the gradients are not those of the target."""
+    constants.require_target("the recursion of W2")
     return maker_of(algorithm)(constants, algorithm, hessian_smoothness)
 
 

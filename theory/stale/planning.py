@@ -124,6 +124,8 @@ def plan(constants: Constants, algorithm: Any, eps: float, quantity: str = "mse"
     if not isinstance(constants, Constants) or constants.convention != "global":
         raise ValueError(f"constants={constants!r} must be a theory.Constants of convention 'global'")
     instance("algorithm", algorithm, StaleSGLD, StaleSGHMC)
+    if quantity != "variance":
+        constants.require_target(f"theory.stale.plan of the {quantity}")
     V = _time_constant(constants, algorithm, quantity) if time_constant is None else positive(
         "time_constant", time_constant)
     tau = _age(algorithm)
@@ -186,11 +188,8 @@ def _target(constants: Constants, algorithm: Any, name: str) -> Gaussian:
     if constants.target is None or not isinstance(algorithm, StaleSGLD):
         raise ValueError(f"{name}=None is known for stale SGLD on quadratic f alone, and algorithm="
                          f"{algorithm!r} with target={constants.target!r} is not that; pass {name}=...")
-    least = 1.0 / float(np.linalg.eigvalsh(constants.target.cov)[-1])
-    if abs(least - constants.strong_convexity) > 1e-6 * least:
-        raise ValueError(f"{name}=None: the gradients have strong_convexity={constants.strong_convexity:g} "
-                         f"and the target {least:g}, so that the average is biased at every step size; pass "
-                         f"{name}=...")
+    if constants.off_target:
+        raise ValueError(f"{name}=None: {constants.off_target}; pass {name}=...")
     return constants.target
 
 

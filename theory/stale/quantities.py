@@ -17,7 +17,6 @@ import numpy as np
 
 from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
 from fedsim.interfaces import validate, validate_sizes
-from fedsim.problems.gaussian_mean import GaussianMean
 from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array, instance, whole
 
@@ -27,15 +26,9 @@ from ..exact import exact_law
 from ..exact.affine import NoExactLaw
 from ..exact.delay import AverageLaw, average_law
 from ..exact.delay.family import StaleFamily, each_schedule
-from ..facts import Constants, Potentials, potentials
+from ..facts import Constants
 from ..statement import Hypothesis, Terms
 from .setting import ONE_STEP_SIZE, STANDARD, Setting, each_age, rate, theorem
-
-
-@potentials.register
-def _of_gaussian_mean(problem: GaussianMean) -> Potentials:
-    """Those of the gradients that the chain follows."""
-    return potentials(problem.as_quadratic())
 
 
 def gradient_gap(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None) -> Array:

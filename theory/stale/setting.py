@@ -106,8 +106,7 @@ BEST = (UNBIASED, *ASSUMPTIONS, Hypothesis("constant step size"), OLDEST)
 
 _PAPER = Paper(
     id="stale", name=PAPER, key="chen2016", algorithm=Stale, convention="global", setting=Setting,
-    to_target=("average_bias", "average_mse", "average_variance", "average_fluctuation", "gradient_gap"),
-    recorded=iterations,
+    to_target=("average_bias", "average_mse"), recorded=iterations,
     arguments={"record": "sequence of int, optional: Iterations L, of each server where there are several; "
                          "see `fedsim.recorded_rounds`.",
                "order": "int: K, the order of the integrator.",

@@ -1,4 +1,4 @@
-"""Regression problems under DE-SGLD's theorems: curvature (appendix E) and minibatch noise (appendix D).
+"""Linear regression with minibatches under DE-SGLD's theorems (appendix D).
 
 Theorem 1 assumes E||gradient noise of a client||^2 <= sigma^2. With minibatches of linear regression the
 noise grows with the point,
@@ -16,7 +16,7 @@ k_i = 1 with replacement and (n_i - b)/(n_i - 1) without, so that sigma^2 needs 
 
 * a posteriori: the largest E||noise||^2 that the exact second moments show within so many rounds.
 
-Source: DE-SGLD appendices D and E. The paper says "sufficiently small" and gives no C; the constants are
+Source: DE-SGLD appendix D. The paper says "sufficiently small" and gives no C; the constants are
 derived, for its f_i with the factor 1/(2 xi^2).
 """
 
@@ -29,60 +29,14 @@ import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
-from fedsim.problems.regression import LinearRegression, LogisticRegression
+from fedsim.problems.regression import LinearRegression
 from fedsim.settings.validation import Array, instance, one_of, whole
 
 from ...exact import joint_law
-from ...facts import Constants, Potentials, constants, potentials
+from ...facts import Constants, constants
+from ...potentials import finite_share, refuse_sums, sum_by_client
 from ..applicable import NotApplicable
 from ..setting import setting
-
-
-@potentials.register
-def _of_linear(problem: LinearRegression) -> Potentials:
-    if problem.has_minibatches:
-        raise ValueError(f"problem={problem!r}: the noise of its minibatches depends on the state, so that "
-                         "no noise trace is known beforehand; for decentralized algorithms use "
-                         "theory.de_sgld.minibatch_constants")
-    return potentials(problem.as_quadratic())
-
-
-def _finite(problem: Any) -> Array:
-    """k_i, (N,)."""
-    sizes = problem.sizes
-    return np.ones(len(sizes)) if problem.replace else (sizes - float(problem.batch_size)) / np.maximum(
-        sizes - 1.0, 1.0)
-
-
-def _sums(problem: Any, values: Array) -> Array:
-    """Sums over the data of each client, (N,)."""
-    return np.asarray(np.bincount(problem.clients, weights=values), dtype=np.float64)
-
-
-@potentials.register
-def _of_logistic(problem: LogisticRegression) -> Potentials:
-    """Curvature between the prior's and the losses' largest; the noise's trace by |slope| <= 1."""
-    prior, rows = 1.0 / (problem.prior_variance * problem.n_clients), np.square(problem.features).sum(axis=1)
-    grams = [problem.features[problem.clients == c].T @ problem.features[problem.clients == c]
-             for c in range(problem.n_clients)]
-    high = 0.25 * np.linalg.eigvalsh(np.array(grams))[:, -1] + prior
-    weights, mode = problem.weights, problem.mode()
-    curvature = np.stack([np.full_like(high, prior), high], axis=1) / weights[:, None]
-    traces = np.zeros(problem.n_clients)
-    if problem.has_minibatches:
-        _refuse_sums(problem)
-        traces = problem.sizes / problem.batch_size * _finite(problem) * _sums(problem, rows) / weights**2
-    if problem.gradient_noise is not None:
-        traces = traces + problem.gradient_noise**2 * problem.dim
-    gradients = np.stack([problem.gradient(c, mode) for c in range(problem.n_clients)])
-    return Potentials(curvature, np.array(problem.curvature_bounds("global")), mode, gradients, traces,
-                      problem.sizes * np.log(2.0) / weights)  # f_i(0) - min f_i is at most f_i(0)
-
-
-def _refuse_sums(problem: Any) -> None:
-    if problem.grad_scale != "unbiased":
-        raise ValueError(f"grad_scale={problem.grad_scale!r} must be 'unbiased': with the sum of a minibatch "
-                         "the mean gradient is not that of the target, and the theorems do not apply")
 
 
 def noise_growth(problem: LinearRegression) -> float:
@@ -114,10 +68,10 @@ def noise_growth(problem: LinearRegression) -> float:
     instance("problem", problem, LinearRegression)
     if problem.batch_size is None:
         raise ValueError(f"problem={problem!r} must be a fedsim.LinearRegression with a batch_size")
-    _refuse_sums(problem)
+    refuse_sums(problem)
     rows = np.square(problem.features).sum(axis=1)
-    sums = np.maximum(_sums(problem, rows**2), _sums(problem, problem.targets**2 * rows))
-    return float((2.0 * problem.sizes * _finite(problem) / problem.batch_size * sums).max()
+    sums = np.maximum(sum_by_client(problem, rows**2), sum_by_client(problem, problem.targets**2 * rows))
+    return float((2.0 * problem.sizes * finite_share(problem) / problem.batch_size * sums).max()
                  / problem.noise_std**4)
 
 
@@ -187,7 +141,7 @@ def _noise_traces(problem: LinearRegression, client: int, mean: Array, cov: Arra
     gram = X.T @ X
     total = np.square(mean @ gram - X.T @ y).sum(axis=1) + np.einsum("ia,kab,ib->k", gram, cov, gram,
                                                                      optimize=True)
-    scale = size * _finite(problem)[client] / (problem.batch_size * problem.noise_std**4)
+    scale = size * finite_share(problem)[client] / (problem.batch_size * problem.noise_std**4)
     return scale * (residuals @ np.square(X).sum(axis=1) - total / size)
 
 

@@ -66,8 +66,9 @@ def quadratic(noise=0.0):
             fs.Quadratic([1.0, 3.0], [[-0.4], [0.8]], weights, noise or None))
 
 
-WITH_OWN_INPUTS = ("fa_ld.contraction_bound", "fa_hmc.displacement_bound", "fa_hmc.gradient_displacement_bound",
-                   "fa_hmc.flow_distance_bound", "fa_hmc.one_step_bound", "fa_hmc.coupling_bound")
+WITH_OWN_INPUTS = (
+    "fa_ld.contraction_bound", "fa_hmc.displacement_bound", "fa_hmc.gradient_displacement_bound",
+    "fa_hmc.flow_distance_bound", "fa_hmc.one_step_bound", "fa_hmc.coupling_bound")
 """Compared at points of their own, or in a coupling of their own."""
 
 

@@ -5,11 +5,12 @@ Every two values of two options meet in what `make test` runs; `make test-all` r
 
 import dataclasses
 import inspect
+import itertools
 
 import numpy as np
 import pytest
 from every_class import followed
-from every_class.classes import CLASSES, possible
+from every_class.classes import CLASSES, possible, rows
 from every_class.pairwise import cover, name, pairs, product
 
 import fedsim as fs
@@ -105,12 +106,14 @@ def faults(problem, convention):
     wrong += [f"curvature {r} not in [{found.strong_convexity}, {found.smoothness}]"
               for r in curvatures(problem, convention, at)
               if not found.strong_convexity * (1 - 1e-6) <= r <= found.smoothness * (1 + 1e-6)]
+    if (most := max(bends(problem, convention, at))) > found.hessian_smoothness * (1 + 1e-6) + 1e-6:
+        wrong.append(f"Hessians change by {most}, {found.hessian_smoothness} in the constants")
     return wrong + of_target(problem, convention, found)
 
 
 def curvatures(problem, convention, at):
     """<grad(x) - grad(y), x - y>/|x - y|^2 of every client, for points a little or far apart."""
-    pairs_of = [(x, x + 1e-3 * np.eye(problem.dim)[0]) for x in at] + list(zip(at, at[1:], strict=False))
+    pairs_of = [(x, x + 1e-3 * np.eye(problem.dim)[0]) for x in at] + list(itertools.pairwise(at))
     for x, y in pairs_of:
         if (gap := x - y).any():
             apart = [followed.mean_gradients(problem, convention, z) for z in (x, y)]
@@ -118,29 +121,48 @@ def curvatures(problem, convention, at):
 
 
 def of_target(problem, convention, found):
-    """Is the target, where there is one, exp(-f) of the f whose mean gradient is followed?"""
+    """Is the target, where there is one, exp(-f) of the f that is followed, or known not to be?"""
     target = found.target
     if target is None:
         return []
-    at = target.mean + np.sqrt(target.variances)
-    pull = followed.mean_of_f(problem, convention, at)
+    at = target.mean + np.multiply.outer([-1.0, 1.0], np.sqrt(target.variances))
+    pull = np.array([followed.mean_of_f(problem, convention, x) for x in at])
     cov = target.cov if target.cov.ndim == 2 else np.diag(target.cov)
-    right = np.linalg.solve(cov, at - target.mean)
-    return [] if np.abs(pull - right).max() <= 1e-8 * np.abs(right).max() else [
-        f"at {at} the target pulls with {right}, the mean gradient with {pull}"]
+    right = np.linalg.solve(cov, (at - target.mean).T).T
+    alike = np.abs(pull - right).max() <= 1e-8 * np.abs(right).max()
+    return [] if alike != bool(found.off_target) else [
+        f"at {at} the target pulls with {right}, the mean gradient with {pull} ({found.off_target})"]
 
 
-SAYS_NOTHING = ("Custom", "SoftmaxRegression")
+def bends(problem, convention, at):
+    """|(Hess(x) - Hess(y)) u|/(|x - y| |u|_max) of every client, for corners u of the cube."""
+    ways = np.array(list(itertools.product((-1.0, 1.0), repeat=min(problem.dim, 4))))
+    ways = np.pad(ways, ((0, 0), (0, problem.dim - ways.shape[1])))
+    for x, y in zip(at, [*at[1:], at[0]], strict=True):
+        for u in ways:
+            twice = [(followed.mean_gradients(problem, convention, z + 1e-4 * u)
+                      - followed.mean_gradients(problem, convention, z - 1e-4 * u)) / 2e-4 for z in (x, y)]
+            if np.linalg.norm(x - y) > 1e-2:
+                yield from np.linalg.norm(twice[0] - twice[1], axis=1) / np.linalg.norm(x - y)
+
+
+SAYS_NOTHING = ("Custom",)
 """Classes that have no constants of their own."""
 
 
+JUDGED = {}
+
+
 def judge(kind, choice):
-    problem, given = CLASSES[kind].build(**choice), 0
-    for convention in FOLLOWERS:
-        wrong = faults(problem, convention)
-        assert not wrong, f"{convention}: {wrong}"
-        given += wrong is not None
-    return given
+    """How many conventions have constants, once they are found to be right."""
+    key = kind, name(choice)
+    if key not in JUDGED:
+        problem, JUDGED[key] = CLASSES[kind].build(**choice), 0
+        for convention in FOLLOWERS:
+            wrong = faults(problem, convention)
+            assert not wrong, f"{convention}: {wrong}"
+            JUDGED[key] += wrong is not None
+    return JUDGED[key]
 
 
 @every_pair
@@ -160,6 +182,27 @@ def test_every_class_has_constants_somewhere():
         given = [judge(kind, choice) for choice in cover(row.options, possible)]
         assert any(given) != (kind in SAYS_NOTHING)
         assert judge(kind, plain) == (0 if kind in SAYS_NOTHING else 3)
+
+
+WRONG = {
+    "noise": lambda known: {"gradient_noise_traces": known.gradient_noise_traces / 7},
+    "Hessians": lambda known: {"hessian_smoothness": 0.2 * known.hessian_smoothness},
+    "curvature": lambda known: {"smoothness": 0.8 * known.smoothness},
+    "target": lambda known: {"off_target": ""}}
+
+
+@pytest.mark.parametrize("word", WRONG)
+def test_what_is_wrong_is_seen(word, monkeypatch):
+    """A trace without its factor N = 7, part of L_H or L, a target that is not the law followed."""
+    features, targets, clients = rows(2, (1,) * 7)
+    problem = fs.LogisticRegression(features, (targets > 0).astype(int), clients, prior_variance=0.5,
+                                    batch_size=1)
+    if word == "target":
+        problem = fs.GaussianMean([1.0, 2.0, 3.0], batch_size=1, grad_scale="batch_sum")
+    assert not faults(problem, "global")
+    found = known(problem, "global")
+    monkeypatch.setattr(theory, "constants", lambda *_: dataclasses.replace(found, **WRONG[word](found)))
+    assert any(word in text for text in faults(problem, "global"))
 
 
 def as_it_is_pooled(problem):

@@ -49,12 +49,11 @@ def _fa_ld(problem: Any, schedule: str, participation: str, **options: Any) -> f
     return fs.FALD(_steps(low, high, schedule), participation=DRAWN[participation], **options)
 
 
-def _fa_hmc(problem: Any, leapfrog_steps: int, participation: str, debias: Any, first_round: str,
-            **options: Any) -> fs.FAHMC:
+def _fa_hmc(problem: Any, leapfrog_steps: int, participation: str, **options: Any) -> fs.FAHMC:
     low, high = curvatures(problem, fs.FAHMC(1e-3, 1))
     length = 0.99 * np.sqrt(low) / (2.0 * high)
-    return fs.FAHMC(float(length) / leapfrog_steps, leapfrog_steps, debias=debias, first_round=first_round,
-                    participation=DRAWN[participation], **options)
+    return fs.FAHMC(float(length) / leapfrog_steps, leapfrog_steps, participation=DRAWN[participation],
+                    **options)
 
 
 def network(kind: str, clients: int) -> np.ndarray:
@@ -80,7 +79,7 @@ def _de_sghmc(problem: Any, mixing: str, start_velocity: bool) -> fs.DESGHMC:
     return fs.DESGHMC(step, (1.0 - momentum) / step, matrix, velocity)
 
 
-AGES = {"0": 0, "1": 1, "workers": fs.Workers(2, seed=3)}
+AGES = {"0": 0, "1": 1, "listed": (0, 1, 2, 0, 2, 1, 1, 2, 0, 2, 2, 1)}
 
 
 def _stale(problem: Any, staleness: str) -> fs.StaleSGLD:
@@ -92,9 +91,9 @@ FAMILIES = {family.kind.__name__: family for family in (
     Family(fs.FALD, ("step_size",), {
         "schedule": SCHEDULES, "local_steps": (1, 3), "temperature": (1.0, 0.3),
         "shared_noise": (0.0, 0.4, 1.0), "participation": tuple(DRAWN)}, _fa_ld),
-    Family(fs.FAHMC, ("step_size",), {
+    Family(fs.FAHMC, ("step_size", "debias", "first_round"), {  # all bounds refuse debiasing
         "leapfrog_steps": (1, 3), "local_steps": (1, 2), "shared_noise": (1.0, 0.4, 0.0),
-        "debias": (None, "stale", "fresh"), "first_round": ("none", "exact"), "participation": tuple(DRAWN)}, _fa_hmc),
+        "participation": tuple(DRAWN)}, _fa_hmc),
     Family(fs.DESGLD, ("step_size",), {"mixing": ("complete", "opposed")}, _de_sgld),
     Family(fs.DESGHMC, ("step_size", "friction"), {
         "mixing": ("complete", "opposed"), "start_velocity": (False, True)}, _de_sghmc),
@@ -114,11 +113,10 @@ def possible(kind: str, family: str, choice: Mapping[str, Any]) -> bool:
     if kind == "LinearRegression" and choice["batch_size"] is not None and not (
             family.startswith("DE") and choice["grad_scale"] == "unbiased"):
         return False  # constants are refused
-    if drawn == "II" and choice["weights"] != "equal" and (kind, choice["weights"]) != ("Quadratic", "default"):
+    equal = choice.get("weights") == "equal" or (kind == "Quadratic" and choice["weights"] == "default")
+    if drawn == "II" and not equal:
         return False  # scheme II asks for equal weights
-    if family == "FALD" and choice["schedule"] != "constant" and drawn != "all":
-        return False
-    return family != "FAHMC" or (choice["debias"] is not None or choice["first_round"] == "none")
+    return family != "FALD" or choice["schedule"] == "constant" or drawn == "all"
 
 
 def start(problem: Any, where: str, target: Any, minimizer: Any) -> Any:

@@ -15,18 +15,19 @@ from . import federated, lines, planes, trajectories
 from .algorithms import AGES, DRAWN, network
 from .classes import CLASSES
 from .grids import pairs_of
-from .pairwise import Choice, cover, product
+from .pairwise import Choice, cover
 from .sides import Found, Side, compare
 
 ROUNDS = 6
 MADE = {
     "jump": lambda: lines.jumps(1e-3), "sharp jump": lambda: lines.jumps(1e-6),
-    "jump of one": lambda: lines.jumps(1e-3, clients=1), "sharp jump of one": lambda: lines.jumps(1e-6, clients=1),
+    "jump of one": lambda: lines.jumps(1e-3, clients=1),
+    "sharp jump of one": lambda: lines.jumps(1e-6, clients=1),
     "noisy jump": lambda: lines.jumps(1e-3, 0.7), "log cosh": lines.cosh,
     "noisy log cosh": lambda: lines.cosh(0.7)}
 """Lines with constants by hand."""
 LOGISTIC = {option: values for option, values in CLASSES["LogisticRegression"].options.items()
-            if option not in ("dim", "grad_scale")}
+            if option not in ("dim", "grad_scale")} | {"weights": ("equal", "unequal")}
 FEW = 12
 """Pairs of gradients up to which further draws are followed."""
 
@@ -35,7 +36,8 @@ def _of_one_datum(count: int = 100) -> lines.Line:
     """Clients of one datum each: of all data together a minibatch is `count` times as noisy."""
     labels = np.arange(count) % 2
     return lines.regression(fs.LogisticRegression(
-        np.ones((count, 1)), labels, np.arange(count), prior_variance=4.0 / count, batch_size=1, replace=False))
+        np.ones((count, 1)), labels, np.arange(count), prior_variance=4.0 / count, batch_size=1,
+        replace=False))
 
 
 def logistic(choice: Choice) -> lines.Line:
@@ -72,7 +74,7 @@ def possible(line: lines.Line, family: str, choice: Choice) -> bool:
         return family == "StaleSGLD"
     if family == "FALD":
         drawn = choice["participation"]
-        if drawn == "II" and np.ptp(line.weights) > 1e-12 or drawn != "all" and clients == 1:
+        if (drawn == "II" and np.ptp(line.weights) > 1e-12) or (drawn != "all" and clients == 1):
             return False
         if choice["schedule"] != "constant" and (drawn != "all" or choice["local_steps"] > 1):
             return False
@@ -140,7 +142,8 @@ def judge(line: lines.Line, family: str, choice: Choice) -> list[Found]:
     """Every statement of a family that is about this line."""
     one = algorithm(line, family, choice)
     start = line.minimizer + (2.5 / np.sqrt(line.m) if choice.get("start") == "far" else 0.0)
-    return list(compare(MEASURED[family](line, one, start, ROUNDS), line.constants(one, start), one, ROUNDS, line.bound))
+    sides = MEASURED[family](line, one, start, ROUNDS)
+    return list(compare(sides, line.constants(one, start), one, ROUNDS, line.bound))
 
 
 def cells(choose: Any = cover) -> Iterator[tuple[str, str, Choice]]:
@@ -153,7 +156,7 @@ def cells(choose: Any = cover) -> Iterator[tuple[str, str, Choice]]:
 
 
 UNMEASURED = {
-    "fa_hmc.main_part_bound": "a part of an expansion inside a proof; its sum with the rest is one_step_bound's",
+    "fa_hmc.main_part_bound": "a part of an expansion in a proof; with the rest it is one_step_bound's",
     "fa_hmc.maxima_bound": "of the dimension alone",
     "fa_hmc.lower_bound": "of quadratic clients, by its statement",
     "stale.gradient_gap_bound": "of a quadratic f, by its hypothesis",
@@ -162,6 +165,7 @@ UNMEASURED = {
     "de_sghmc.gradient_coefficient_bound": "of constants alone",
     "de_sghmc.ratio_bound": "of constants alone",
     "de_sghmc.damping_bound": "of two Euler schemes beside four coordinates of two clients",
-    "de_sghmc.coupling_bound": "the same", "de_sghmc.disagreement_bound": "positions and velocities of two clients",
+    "de_sghmc.coupling_bound": "the same",
+    "de_sghmc.disagreement_bound": "positions and velocities of two clients",
     "de_sghmc.gradient_error_bound": "the same", "de_sghmc.lyapunov_bound": "the same"}
-"""Statements without an exact side here, and why; those on privacy are of mechanisms, not of clients' shapes."""
+"""Statements without an exact side here, and why; those on privacy are of mechanisms, not of shapes."""

@@ -32,9 +32,9 @@ class Row:
     build: Callable[..., Any]
 
 
-def rows(dim: int, sizes: tuple[int, ...] = SIZES, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def rows(dim: int, sizes: tuple[int, ...] = SIZES) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features, targets, and who holds them, in mixed order."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     clients = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     features = rng.standard_normal((len(clients), dim))
     return features, features @ np.ones(dim) + rng.standard_normal(len(clients)), clients
@@ -109,4 +109,5 @@ CLASSES = {row.kind.__name__: row for row in (
 
 def possible(choice: Mapping[str, Any]) -> bool:
     """Is it a problem of its own? Without a batch size nothing is drawn, by whatever rule."""
-    return choice.get("batch_size", 0) is not None or (choice["grad_scale"] == "unbiased" and choice["replace"])
+    plain = choice.get("grad_scale") == "unbiased" and choice["replace"]
+    return plain or choice.get("batch_size", 0) is not None

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 import fedsim as fs
 
-from .grids import Grid, equal, stationary, together
+from .grids import Grid, stationary, together
 from .lines import Line
 from .sides import Side
 
@@ -52,7 +51,8 @@ class Clients:
 class Round:
     """A round of FA-LD from every node of a grid."""
 
-    def __init__(self, line: Line, algorithm: fs.FALD, reach: float, h: float, grid: Grid | None = None) -> None:
+    def __init__(self, line: Line, algorithm: fs.FALD, reach: float, h: float,
+                 grid: Grid | None = None) -> None:
         self.line, self.algorithm = line, algorithm
         w, s = line.weights, algorithm.shared_noise
         self.h, self.common = h, np.sqrt(2 * h * s)
@@ -71,8 +71,9 @@ class Round:
         if drawn is None:
             return self.grid.moves(np.tensordot(w, self.last.x, axes=1), self.last.chances) @ (
                 self.grid.spread(self.size))
-        return sum(share * self.grid.moves(x, self.last.chances) @ self.grid.spread(
-            float(np.hypot(own, self.common))) for share, x, own in zip(w, self.last.x, self.private, strict=True))
+        sizes = np.hypot(self.private, self.common)
+        return sum(share * self.grid.moves(x, self.last.chances) @ self.grid.spread(float(size))
+                   for share, x, size in zip(w, self.last.x, sizes, strict=True))
 
     def participation_gap(self, law: np.ndarray) -> float:
         """E of the squared distance of the one client that is drawn to the average of all."""
@@ -110,7 +111,8 @@ def sides(line: Line, algorithm: fs.FALD, start: float, rounds: int) -> Iterator
     one = Round(line, algorithm, abs(start - line.minimizer), float(algorithm.schedule.largest))
     grid, w, K = one.grid, line.weights, algorithm.local_steps
     kernel, law = one.kernel(), grid.point(start)
-    w2, second, apart, steep, gaps = [float(np.sqrt(line.target[1] @ (line.target[0] - start) ** 2))], [], [], [], []
+    w2 = [float(np.sqrt(line.target[1] @ (line.target[0] - start) ** 2))]
+    second, apart, steep, gaps = [], [], [], []
     for number in range(rounds + 1):
         for clients in one.inside if number < rounds else one.inside[:1]:
             middle = np.tensordot(w, clients.x, axes=1)

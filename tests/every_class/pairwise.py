@@ -30,8 +30,8 @@ def cover(options: Mapping[str, Sequence[Any]], allowed: Callable[[Choice], bool
     if not every:
         return []
     numbers: dict[Any, int] = {}
-    met = np.array([[numbers.setdefault(pair, len(numbers)) for pair in itertools.combinations_with_replacement(
-        choice.items(), 2)] for choice in every])
+    met = np.array([[numbers.setdefault(pair, len(numbers)) for pair in
+                     itertools.combinations_with_replacement(choice.items(), 2)] for choice in every])
     wanted, chosen = np.ones(len(numbers), dtype=bool), []
     while wanted.any():
         best = int(wanted[met].sum(axis=1).argmax())

@@ -208,7 +208,8 @@ def coupled(line: Line, algorithm: fs.DESGLD, start: float) -> np.ndarray:
         x = (start - step * w * at)[:, None] + seen + unseen
         values[1] += mass @ (x.mean(axis=0) - y) ** 2
         for again in every:
-            led = x.mean(axis=0) - step * np.mean([c * g(a) for c, g, a in zip(w, again, x, strict=True)], axis=0)
+            slope = np.mean([c * g(a) for c, g, a in zip(w, again, x, strict=True)], axis=0)
+            led = x.mean(axis=0) - step * slope
             values[2] += mass @ (led - ahead) ** 2 / len(every)
     values /= len(every)
     values[2] += ((step * w * line.noise) ** 2).sum() / N**2

@@ -51,9 +51,9 @@ def compare(sides: Iterable[Side], constants: theory.Constants, algorithm: Any, 
             if not counts_against(entry, variant):
                 continue
             for more in forms:
-                bound = entry.function(constants, algorithm, n_rounds=rounds if side.rounds is None else side.rounds,
-                                       variant=variant, **side.given, **more)
-                value = side.value[1:] if bound.rounds[0] == 1 and len(side.value) > len(bound.value) else side.value
+                bound = entry.function(constants, algorithm, n_rounds=side.rounds or rounds, variant=variant,
+                                       **side.given, **more)
+                value = side.value[len(side.value) - len(bound.value):]  # some begin at round 1
                 verdict = theory.check(bound, np.maximum(value - side.slack, 0.0))
                 yield Found(side.theorem, variant, verdict.hypotheses_met,
                             verdict.hypotheses_met and not verdict.holds, verdict.tightness)

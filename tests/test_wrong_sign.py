@@ -42,6 +42,14 @@ ALGORITHMS = {"FALD": fs.FALD(0.1, local_steps=2), "FAHMC": fs.FAHMC(0.15, 4, sh
 ROUNDS = 450
 
 
+def all_of(*quick):
+    """Names of all algorithms, of which those that are not `quick` wait for the slow tests: they compile."""
+    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in ALGORITHMS]
+
+
+LINE = all_of("FALD", "FAHMC", "DESGLD", "StaleSGHMC")
+
+
 def told(problem, algorithm, n_rounds=ROUNDS, n_replicas=128, **options):
     """The error of a run that must end in one."""
     with pytest.raises(fs.DivergedError, match="is its sign wrong") as caught:
@@ -49,7 +57,7 @@ def told(problem, algorithm, n_rounds=ROUNDS, n_replicas=128, **options):
     return caught.value
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", LINE)
 def test_a_wrong_sign_is_told_on_the_line(name):
     error = told(line(sign=-1.0), ALGORITHMS[name])
     assert 10 < error.round < ROUNDS
@@ -57,8 +65,7 @@ def test_a_wrong_sign_is_told_on_the_line(name):
     fs.simulate(line(sign=-1.0), ALGORITHMS[name], error.round - 1, 128, seed=1)
 
 
-@pytest.mark.parametrize("name", [name if name == "FALD" else pytest.param(name, marks=pytest.mark.slow)
-                                  for name in ALGORITHMS])
+@pytest.mark.parametrize("name", all_of("FALD"))
 def test_a_wrong_sign_of_one_coordinate_is_told_in_the_plane(name):
     """In the same round where the other one is far from its minimizer, so that the whole gradient shrinks."""
     told(plane([-1.0, -1.0]), ALGORITHMS[name])
@@ -66,11 +73,24 @@ def test_a_wrong_sign_of_one_coordinate_is_told_in_the_plane(name):
     assert rounds[0] == rounds[1]
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", LINE)
 def test_a_far_minimizer_is_reached_without_a_word(name):
     run = fs.simulate(line(centre=1e9), ALGORITHMS[name], ROUNDS, 128, seed=1)
     assert abs(run.mean[-1, 0] - 1e9) < 1e3
     assert run.cov[-1, 0, 0] < 1e3
+
+
+@pytest.mark.parametrize("name", ["FALD", "DESGLD", "StaleSGHMC"])
+def test_who_is_looked_at_and_let_go_on_keeps_its_bits(name):
+    problem, options = line(centre=1e9), {"keep_final": True, "seed": 1}
+    for record in (None, [3, 50]):
+        one, free = (fs.simulate(problem, ALGORITHMS[name], 100, 70, record=record, allow_unstable=unlooked,
+                                 **options) for unlooked in (False, True))
+        for part in ("rounds", "mean", "cov", "final"):
+            assert (getattr(one, part) == getattr(free, part)).all()
+    one, free = (fs.sample_path(problem, ALGORITHMS[name], 100, seed=1, every=7, n_chains=70,
+                                allow_unstable=unlooked) for unlooked in (False, True))
+    assert (one == free).all()
 
 
 @pytest.mark.parametrize("step_size", [0.01, 0.3, 2.0])
@@ -165,7 +185,7 @@ def test_the_largest_scale_counts():
     assert job_of(known(slope, 1, data=(0, np.ones(1), 0.0)), fs.FALD(0.1)).scales == (0.0, 3.0)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", LINE)
 def test_the_noise_so_far_is_that_of_a_run_without_gradient(name, alarm):
     """Exactly at constant steps; with momentum it is a bound, which late rounds come near to."""
     problem, n_replicas, n_rounds = line(sign=0.0), 6000, 100

@@ -17,7 +17,7 @@ def in_order(problem: Any) -> Any:
     align_fields(problem, "features", problem._targets_name, "clients")
     align_fields(problem, "features", axis=1)
     set_fields(problem, weights=numbered("weights", problem.weights))
-    return getattr(problem, problem._targets_name)
+    return vars(problem)[problem._targets_name]
 
 
 def client_numbers(value: object, n_data: int) -> np.ndarray:

@@ -74,7 +74,7 @@ class BlockPart:
         try:
             return self.run_plainly(last, every)
         except Exception as error:
-            located = failed_gradient(BlockPart(self.job, self.first, self.last), self.done, last)
+            located = failed_gradient(self, last)
             if located is None:
                 raise
             raise located from error

@@ -9,17 +9,15 @@ import numpy as np
 from ..problems.failing import GradientError, gradient_error, traced, unknown_place
 
 
-def failed_gradient(part: Any, done: int, last: int) -> GradientError | None:
-    """The error of rounds `done` + 1 to `last`; None where no gradient of one's own fails in them.
-
-    `part` is a block at its start, and all of it is the same again.
-    """
-    trace = unknown_place(part.job.problem.dim)
-    arrays = traced(part.state.arrays, trace)
+def failed_gradient(stopped: Any, last: int) -> GradientError | None:
+    """Why a block's part stopped before round `last`; None where no gradient of one's own fails there."""
+    trace = unknown_place(stopped.job.problem.dim)
+    arrays = traced(stopped.state.arrays, trace)
     if arrays is None:
         return None
-    part.run_plainly(done, max(done, 1))
-    for number in range(done, last):
+    part = type(stopped)(stopped.job, stopped.first, stopped.last)
+    part.run_plainly(stopped.done, max(stopped.done, 1))
+    for number in range(stopped.done, last):
         before = [(array, array.copy()) for array in _written(part.state.work)]
         try:
             part.run_plainly(number + 1, 1)

@@ -172,7 +172,7 @@ def _numbered(labels: Any, numbers: range) -> bool:
 
 
 def numbered(name: str, value: Any) -> Any:
-    """One value per client, in the order of their numbers 0, 1, ..., which labels have to be where there are any.
+    """One value per client in the order of their numbers 0, 1, ..., which labels, if any, have to be.
 
     Raises
     ------

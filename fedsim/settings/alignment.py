@@ -172,7 +172,7 @@ def _numbered(labels: Any, numbers: range) -> bool:
 
 
 def numbered(name: str, value: Any) -> Any:
-    """One value a client in the order of their numbers 0, 1, ...; labels, where there are any, must be these.
+    """One value per client in the order of their numbers 0, 1, ..., which labels, if any, have to be.
 
     Raises
     ------

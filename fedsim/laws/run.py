@@ -161,7 +161,7 @@ class Run(Law):
         --------
         >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
         >>> run = fs.simulate(problem, fs.FALD(0.1), n_rounds=20, n_replicas=1000, seed=1, start=[90.0])
-        >>> run.w2_proved()[0].tolist(), bool(run.w2_proved()[1, 0] > 60.0)
+        >>> run.w2_proved()[0].round(2).tolist(), bool(run.w2_proved()[1, 0] > 60.0)
         ([89.25, 89.25], True)
         """
         check_quantile(level)

@@ -80,7 +80,7 @@ class JointLaw:
                 object.__setattr__(self, name, read_only(value))
         for before, steps in (("", self.steps), ("before_", self.sync_steps)):
             mean, cov = (getattr(self, f"{before}{name}") for name in ("mean", "cov"))
-            check_covariance(f"{before}cov", mean.reshape(len(mean), -1), cov, steps)
+            check_covariance(f"{before}cov", mean.reshape(len(mean), self.n_clients * self.dim), cov, steps)
 
     @property
     def n_clients(self) -> int:

@@ -83,8 +83,8 @@ class Constants:
     convention : "federated", "components" or "global"
     hessian_smoothness : float, optional
         L_H: |(Hess f_c(x) - Hess f_c(y)) u| <= L_H |x-y| |u|_max for every client's potential (FA-HMC
-        Assumption 3.3; so it is an L_H for the Euclidean norm of u, too). 0 for quadratics, and only given
-        as 0: what is not known is None.
+        Assumption 3.3; in the Euclidean norm of u it is one, too). 0 for quadratics; what is not known is
+        None, never 0.
     off_target : str
         Why the gradients followed are not those of the target, "" where they are; else no statement about
         the target is made.
@@ -192,11 +192,6 @@ class Constants:
                              "theory.Constants, or use theory.constants(problem, algorithm, start)")
         return value
 
-    def require_target(self, who: str) -> None:
-        """Raise ValueError, for a statement about the target, where the gradients are not those of it."""
-        if self.off_target:
-            raise ValueError(f"{self.off_target}; {who} is about the target")
-
     def __repr__(self) -> str:
         shown = {"dim": self.dim, "n_clients": self.n_clients, "strong_convexity": self.strong_convexity,
                  "smoothness": self.smoothness, "condition_number": self.condition_number,
@@ -206,6 +201,12 @@ class Constants:
         known = "".join(f", {name}: {part.words}" for name, part in (
             ("problem", self.of.problem), ("start", self.of.start)) if part is not None)
         return f"Constants({parts}, convention={self.convention!r}{known})"
+
+
+def refuse_off_target(known: Constants, who: str) -> None:
+    """Raise ValueError, for a statement about the target, where the gradients are those of another law."""
+    if known.off_target:
+        raise ValueError(f"{known.off_target}; {who} is about the target")
 
 
 def constants(problem: Problem, algorithm: Algorithm, start: Any = None) -> Constants:

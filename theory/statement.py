@@ -16,7 +16,7 @@ from fedsim.provenance import Part, attach
 from fedsim.settings.validation import instance, one_of, whole
 
 from .bound import INDICES, KINDS, Assumption, Bound
-from .facts import Constants
+from .facts import Constants, refuse_off_target
 from .ranges import float64_range
 from .registry import named_variant
 
@@ -246,7 +246,7 @@ class Statement:
             raise ValueError(f"convention={constants.convention!r} of the constants must be "
                              f"{self.paper.convention!r} ({where}); use theory.constants(problem, algorithm)")
         if self.quantity in self.paper.to_target:
-            constants.require_target(f"theory.{self.id} ({where})")
+            refuse_off_target(constants, f"theory.{self.id} ({where})")
         self.require(algorithm)
 
 

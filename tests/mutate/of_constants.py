@@ -32,7 +32,7 @@ FAULTS = [
     Fault("constants: L_H of the smoothest client", FACTS,
           "float(bend.max())", "float(bend.min())", CONSTANTS),
     Fault("constants: statements about the target of gradients of another law", FACTS,
-          "if self.off_target:", "if False:", CONSTANTS),
+          "if known.off_target:", "if False:", CONSTANTS),
     Fault("FA-HMC: an unknown L_H is 0", NOTATION, "known = hessian_smoothness is not None or constants.",
           "known = True or constants.", SMOOTHNESS),
     Fault("FA-HMC: L_H of the constants is not read", NOTATION,

@@ -15,7 +15,7 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import instance, positive
 
-from ..facts import Constants
+from ..facts import Constants, refuse_off_target
 from ..tuning import planner
 from .notation import Setting, known_moments, setting
 from .rates import inverse_squared_length, vanilla_g
@@ -63,7 +63,7 @@ def prepared(constants: Constants, algorithm: FAHMC) -> Setting:
     instance("algorithm", algorithm, FAHMC)
     if constants.convention != "federated":
         raise ValueError(f"convention={constants.convention!r} of the constants must be 'federated'")
-    constants.require_target("a plan of FA-HMC")
+    refuse_off_target(constants, "a plan of FA-HMC")
     return setting(constants, replace(algorithm, step_size=1.0))
 
 

@@ -33,7 +33,7 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import Array, array, instance, nonnegative, one_of
 
 from ..bound import Assumption
-from ..facts import Constants
+from ..facts import Constants, refuse_off_target
 from ..federated import decay
 from ..statement import Hypothesis, Terms
 from .coupling import coupling_law
@@ -155,7 +155,7 @@ def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: An
                          "state")
     one_of("variant", variant, tuple(VARIANTS))
     one_of("convention", constants.convention, ("federated",))
-    constants.require_target("theory.fa_hmc.steady_state")
+    refuse_off_target(constants, "theory.fa_hmc.steady_state")
     s = setting(constants, algorithm, hessian_smoothness)
     sums, once = _one_round(s, known_moments(s, gradient_moments, variant), variant)
     return float(sums[:, -1].sum()) / once

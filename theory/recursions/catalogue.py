@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..facts import Constants
+from ..facts import Constants, refuse_off_target
 from .rounds import FIRST, Moving, Recursion, lifted, powers_of, shares, step
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
@@ -35,7 +35,7 @@ def maker_of(algorithm: Any) -> Callable[..., Any]:
 
 def recursion(constants: Constants, algorithm: Any, hessian_smoothness: float | None = None) -> Any:
     """The recursion of W2 of the average; refused where the gradients are not those of the target."""
-    constants.require_target("the recursion of W2")
+    refuse_off_target(constants, "the recursion of W2")
     return maker_of(algorithm)(constants, algorithm, hessian_smoothness)
 
 

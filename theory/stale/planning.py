@@ -27,7 +27,7 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import as_staleness
 from fedsim.settings.validation import instance, one_of, positive, real
 
-from ..facts import Constants
+from ..facts import Constants, refuse_off_target
 from ..ranges import float64_range
 from .setting import largest_age
 
@@ -125,7 +125,7 @@ def plan(constants: Constants, algorithm: Any, eps: float, quantity: str = "mse"
         raise ValueError(f"constants={constants!r} must be a theory.Constants of convention 'global'")
     instance("algorithm", algorithm, StaleSGLD, StaleSGHMC)
     if quantity != "variance":
-        constants.require_target(f"theory.stale.plan of the {quantity}")
+        refuse_off_target(constants, f"theory.stale.plan of the {quantity}")
     V = _time_constant(constants, algorithm, quantity) if time_constant is None else positive(
         "time_constant", time_constant)
     tau = _age(algorithm)

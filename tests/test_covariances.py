@@ -127,6 +127,15 @@ def test_a_small_one_is_judged_by_its_own_size(name):
         STACKS[name](covs)
 
 
+@pytest.mark.parametrize("scale", [1e-250, 1e-40, 1.0, 1e250])
+@pytest.mark.parametrize("name", BOTH)
+def test_rounding_is_told_from_a_negative_eigenvalue_of_any_size(name, scale):
+    assert BOTH[name](scale * np.diag([1.0, -1e-13])) is not None
+    for cov in (np.diag([1.0, -1e-11]), BAD["indefinite"]):
+        with pytest.raises(ValueError, match="positive semidefinite"):
+            BOTH[name](scale * cov)
+
+
 @pytest.mark.parametrize("name", VARIANCES)
 def test_negative_variances_are_refused(name):
     assert VARIANCES[name](np.ones((3, 2))) is not None

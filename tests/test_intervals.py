@@ -104,6 +104,16 @@ def test_intervals_cover(alarm):
         alarm.assert_pvalue(stats.binomtest(miss, 20_000, 1e-4, alternative="greater").pvalue, "tail")
 
 
+def test_low_levels_are_covered_too(alarm):
+    """One large eigenvalue among many small ones, whose part of the distance is never near 0."""
+    rng, spectrum = np.random.default_rng(11), np.where(np.arange(12) == 0, 120.0, 1.0)
+    for n_replicas, dim in ((2, 5), (24, 12), (150, 12)):
+        own = spectrum[:dim]
+        run = sampled(rng, own, n_replicas, 400, fs.Gaussian(np.zeros(dim), np.diag(own)))
+        for level in (0.05, 0.1, 0.2, 0.4):
+            judge(alarm, covered(run, own, level), 400, level, f"{n_replicas=} {level=}")
+
+
 @pytest.mark.parametrize("factor", ["spectrum_factor", "scale_factor"])
 def test_both_factors_are_needed(factor, alarm, monkeypatch):
     """Without one of them the intervals miss: of few replicas in many dimensions, or in one."""

@@ -141,7 +141,7 @@ class Run(Law):
 
         Where the law is not Gaussian the probability is only about that, from 640 replicas on, by the fourth
         moments that they have shown. What it holds is then the W2 of moments, a lower bound of the true one;
-        and so is, of variances alone, that of independent coordinates.
+        and so is, of variances alone, that of independent coordinates. Below 0.5 a level counts as 0.5.
         """
         check_quantile(level)
         n_replicas = whole("n_replicas", self.n_replicas, 2)

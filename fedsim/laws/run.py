@@ -181,7 +181,9 @@ class Run(Law):
 
         Standard errors are those of the law's own covariance when it is Gaussian; otherwise those of
         the covariance come from the variation between leaves, turned into normal scores, and are not believed
-        where they are small by chance (`fedsim.laws.scores.leaf_errors`).
+        where they are small by chance (`fedsim.laws.scores.leaf_errors`). Nor do replicas say
+        what none of them has met: where a client is drawn in fewer than about 30 of them, its share of the
+        variance may seem to be missing.
 
         Parameters
         ----------

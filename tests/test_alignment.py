@@ -325,3 +325,11 @@ def test_labels_of_every_type_are_paired(dtype):
     plain = fs.LogisticRegression(X, COUNTS, HOLDERS, prior_variance=1.0)
     order = np.arange(ROWS)[::-1]
     assert fs.LogisticRegression(frame, given.iloc[order], HOLDERS, prior_variance=1.0) == plain
+
+
+def test_rows_given_one_by_one_have_one_order_of_columns():
+    rows = [pd.Series(row, index=list("abc")) for row in X]
+    turned = [rows[0], *(row[["c", "a", "b"]] for row in rows[1:])]
+    one, other = (fs.LogisticRegression(given, COUNTS, HOLDERS, prior_variance=1.0)
+                  for given in (rows, turned))
+    assert one == other

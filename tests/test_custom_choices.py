@@ -38,17 +38,25 @@ def chooses(client, x, long, short):
         return float(divmod(least, 6 - client)[0])
     if client == 8:
         return math.ldexp(1.0, (k > 4) << 32)
+    if client == 9:
+        return float(k << 62)
+    if client == 10:
+        return float(1 << (58 + k))
+    if client == 11:
+        return float(int(-2e18 * x))
+    if x > 4.0 and client == 12:
+        return long[client]
     return x
 
 
 @pytest.fixture(scope="module")
 def problem():
-    return fs.Custom(chooses, 9, data=TABLES)
+    return fs.Custom(chooses, 13, data=TABLES)
 
 
 @pytest.mark.parametrize("evaluate", [lambda problem, client, point: problem.gradient(client, point),
                                       own_indices.lanes], ids=["gradient", "runs"])
-@pytest.mark.parametrize("client", range(9))
+@pytest.mark.parametrize("client", range(13))
 def test_what_the_point_chooses_is_checked(client, evaluate, problem):
     assert evaluate(problem, client, [1.4]) == chooses(client, 1.4, *TABLES)
     with pytest.raises((fs.GradientError, IndexError, OverflowError)):

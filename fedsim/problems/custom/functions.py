@@ -159,7 +159,7 @@ class _Freezer:
             check_attribute(attribute, path)
         if not step:
             return ()  # `_root` tells it
-        if type(value) is float and step in _CONSTANTS:
+        if (type(value) is float and step in _CONSTANTS) or (value is None and step == "newaxis"):
             return constant(value)
         if told := self._own(path, value):
             return told

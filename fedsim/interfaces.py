@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -18,19 +18,12 @@ from .settings.schedules import Schedule, as_schedule
 from .settings.starts import start_moments as start_moments, start_of as start_of
 from .settings.support import Support
 from .settings.validation import Array, shown
-from .vector.memory import aligned
+from .vector.memory import Scratch, aligned
 
 if TYPE_CHECKING:
     from .laws.law import Gaussian
     from .problems.quadratic import Quadratic
     from .stability.search import Stability
-
-
-class Scratch(NamedTuple):
-    """Rows (d, B) that a gradient may overwrite: float64 ones, and ones for normals."""
-
-    rows: Array
-    normals: Any
 
 
 @runtime_checkable
@@ -56,6 +49,11 @@ class ProblemParts(Protocol):
     def is_judged(self) -> bool:
         """False where nothing bounds the Hessians, so that no step size can be judged."""
         return True
+
+    @property
+    def is_convex(self) -> bool:
+        """True where f is known to be convex, so that a stable step size cannot run away."""
+        return self.is_judged
 
     @property
     def support(self) -> Support | None:

@@ -11,9 +11,8 @@ import sys
 import numpy as np
 
 import fedsim as fs
-from fedsim.interfaces import Scratch
 from fedsim.problems.custom import forms
-from fedsim.vector.memory import aligned
+from fedsim.vector.memory import Scratch, aligned
 
 LINE = np.array([3.0, 1.0, 4.0, 1.5, 9.0, 2.0, 6.0, 5.0, 3.5])
 TABLE = LINE[:5] + 10 * np.arange(4.0)[:, None]

@@ -316,3 +316,20 @@ def test_squares_with_labels_on_one_side_alone():
     assert square("x", [1.0, 2.0]) == [1.0, 2.0] and numbered("x", [1.0, 2.0]) == [1.0, 2.0]
     with pytest.raises(ValueError, match="the columns of mixing has no 'b', which the index of mixing has"):
         fs.network.check_mixing(pd.DataFrame(MIXING, index=list("abcd"), columns=list("aefg")))
+
+
+@pytest.mark.parametrize("dtype", [bool, "boolean", int, "Int64", float, "category"])
+def test_labels_of_every_type_are_paired(dtype):
+    frame, labels = pd.DataFrame(X), pd.Series(COUNTS).astype("int64")
+    given = labels.astype(bool).astype(dtype) if dtype == "boolean" else labels.astype(dtype)
+    plain = fs.LogisticRegression(X, COUNTS, HOLDERS, prior_variance=1.0)
+    order = np.arange(ROWS)[::-1]
+    assert fs.LogisticRegression(frame, given.iloc[order], HOLDERS, prior_variance=1.0) == plain
+
+
+def test_rows_given_one_by_one_have_one_order_of_columns():
+    rows = [pd.Series(row, index=list("abc")) for row in X]
+    turned = [rows[0], *(row[["c", "a", "b"]] for row in rows[1:])]
+    one, other = (fs.LogisticRegression(given, COUNTS, HOLDERS, prior_variance=1.0)
+                  for given in (rows, turned))
+    assert one == other

@@ -296,6 +296,33 @@ def test_a_mixture_cannot_refute_a_lower_bound(problem, algorithm):
     assert theory.check(above, mixture).holds and not theory.check(above, law).holds
 
 
+@pytest.mark.parametrize("quantity", ["w2", "w2_clients"])
+def test_variances_or_mixtures_refute_no_lower_bound(quantity):
+    """They say less than the law: from a start with correlations W2 of independent coordinates is smaller."""
+    slanted = np.array([[[2.0, 0.9], [0.9, 1.0]], [[2.0, -0.9], [-0.9, 1.0]]])
+    problem = fs.Quadratic(slanted, [[0.0, 0.0], [1.0, 0.0]])
+    algorithm = fs.DESGLD(0.1, fs.network.complete(2))
+    about = {"start": fs.Gaussian([0.0, 0.0], [[1.0, 0.95], [0.95, 1.0]]), "n_rounds": 3}
+    law, thin = (theory.exact_law(problem, algorithm, covariance=kind, **about)
+                 for kind in ("full", "diagonal"))
+    exact = law.w2() if quantity == "w2" else theory.de_sgld.clients_w2(law)
+
+    def lower(factor):
+        return pinned(small_bound(), factor * exact, kind="lower", quantity=quantity, rounds=law.rounds,
+                      target=law.target)
+
+    run = fs.simulate(problem, algorithm, n_replicas=20_000, seed=1, covariance="diagonal", **about)
+    mixture = dataclasses.replace(law, is_gaussian=False)
+    for factor, said in ((0.99, (law, thin, run, mixture)), (1.2, (thin, run, mixture))):
+        for one in said:
+            verdict = theory.check(lower(factor), one)
+            assert verdict.holds and not verdict.contradicts_theorem and verdict.tightness <= 1.0
+    assert "variances alone" in theory.check(lower(0.99), thin).note
+    assert theory.check(lower(1.2), law).contradicts_theorem
+    full = fs.simulate(problem, algorithm, n_replicas=20_000, seed=1, **about)
+    assert theory.check(lower(1.2), full).contradicts_theorem
+
+
 def test_a_theorem_that_does_not_apply_is_not_violated(problem, algorithm):
     bound, law = pair(problem, algorithm)
     failed = (Assumption("step_size <= 1", False, -0.5), Assumption("x", True, 0.5))

@@ -164,6 +164,52 @@ def test_pooled_minibatches_are_noisier_than_those_of_clients_together():
     assert of(problem, "global").gradient_noise_traces[0] >= true
 
 
+def test_a_trace_is_attained_far_out_where_features_are_opposed():
+    """Slopes are all but 1, and gradients all but cancel: all that is drawn counts."""
+    features, clients = 3.0 * np.array([[0.01, 1.0], [0.01, -1.0]] * 4), np.repeat([0, 1], 4)
+    for size, replace in product((1, 2, 3), (True, False)):
+        problem = fs.LogisticRegression(features, np.zeros(8, int), clients, prior_variance=1.0,
+                                        weights=UNEQUAL, batch_size=size, replace=replace)
+        for run_on, convention in ((problem, "federated"), (problem.pooled(), "global")):
+            true = [true_trace(run_on, c, np.array([1e4, 0.0])) for c in range(run_on.n_clients)]
+            np.testing.assert_allclose(true, of(problem, convention).gradient_noise_traces, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "softmax"])
+def test_gaps_are_attained_where_the_prior_is_vague_and_classes_are_apart(kind):
+    common = {"clients": [0, 0, 0, 1, 1, 1], "prior_variance": 1e6, "weights": UNEQUAL}
+    if kind == "logistic":
+        problem = fs.LogisticRegression([[1.0], [2.0], [1.0], [1.0], [3.0], [1.0]], np.ones(6, int), **common)
+        apart = np.array([12.0])
+    else:
+        problem = fs.SoftmaxRegression(np.tile(np.eye(3), (2, 1)), [0, 1, 2, 0, 1, 2], **common)
+        apart = 12.0 * np.eye(3).ravel()
+    for convention in FOLLOW:
+        run_on = problem.pooled() if convention == "global" else problem
+        share = run_on.weights if convention == "components" else np.ones(run_on.n_clients)
+        gaps = [share[c] * (run_on.potential(c, 0.0 * apart) - run_on.potential(c, apart))
+                for c in range(run_on.n_clients)]
+        np.testing.assert_allclose(gaps, of(problem, convention).gaps_at_origin, rtol=1e-3)
+
+
+@pytest.mark.parametrize("clients", [quadratic(3, 2, "dense", "unequal", 0.7), mean(3, True, "batch_sum"),
+                                     logistic(gradient_noise=0.6, weights=UNEQUAL)])
+def test_clients_as_one_have_the_curvature_of_f_and_the_sum_of_gaps(clients):
+    one, other = of(Pooled(clients), "global"), of(clients.pooled(), "global")
+    for name in ("strong_convexity", "smoothness", "initial_distance", "gradient_noise_traces"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9)
+    assert one.off_target == other.off_target
+    apart = of(clients, "federated").gaps_at_origin
+    np.testing.assert_allclose(one.gaps_at_origin, clients.weights @ apart, rtol=1e-12)
+
+
+def test_gaps_of_components_are_those_of_clients_times_their_weights():
+    problem = quadratic(3, 2, "dense", "unequal")
+    for convention, share in (("federated", 1.0), ("components", problem.weights)):
+        gaps = [0.5 * m @ h @ m for h, m in zip(problem.hessians, problem.minimizers, strict=True)]
+        np.testing.assert_allclose(of(problem, convention).gaps_at_origin, share * np.array(gaps))
+
+
 # --- where gradients are those of another law
 
 SUMS = mean(3, True, "batch_sum")
@@ -173,9 +219,12 @@ def test_statements_about_the_target_are_refused_by_name():
     words = (r"grad_scale='batch_sum': the gradients have strong_convexity=.* and the target .*, so that the "
              r"average is biased at every step size; .* is about the target")
     of_target = {"w2", "stationary_w2", "average_bias", "average_mse", "langevin_increment", "coupling_sq",
-                 "w2_sq_of_average", "rounds_to_w2", "target_second_moment"}
+                 "w2_sq_of_average", "rounds_to_w2", "target_second_moment", "w2_clients", "w2_of_euler",
+                 "stationary_w2_of_euler", "target_moment"}
+    alone = fs.network.complete(1)
     by_words, compared = set(), set()
-    for algorithm in (fs.StaleSGLD(1e-3, 0), fs.StaleSGLD(1e-3, 1), fs.FALD(1e-3), fs.FAHMC(1e-2, 1)):
+    for algorithm in (fs.StaleSGLD(1e-3, 0), fs.StaleSGLD(1e-3, 1), fs.FALD(1e-3), fs.FAHMC(1e-2, 1),
+                      fs.DESGLD(1e-3, alone), fs.DESGHMC(0.02, 5.0, alone)):
         board = theory.scoreboard(SUMS, algorithm, 20, everything=False)
         by_words |= set(board.loc[board["reason"].str.fullmatch(words), "quantity"])
         compared |= set(board.loc[board["verdict"].isin(["holds", "holds outside", "rate"]), "quantity"])
@@ -214,6 +263,14 @@ def test_the_variance_of_an_average_can_be_planned_for_any_law():
 def test_all_data_without_replacement_leave_the_law_as_it_is():
     whole = mean(5, False, "batch_sum")
     assert of(whole, "global").off_target == "" != of(SUMS, "global").off_target
+    for make, again in product((fs.LogisticRegression, fs.SoftmaxRegression), (True, False)):
+        one, other = (make(FEATURES[:4], [0, 1, 1, 0], [0, 1, 0, 1], prior_variance=2.0, batch_size=2,
+                           replace=again, grad_scale=scale) for scale in ("batch_sum", "unbiased"))
+        for convention in ("federated", "components"):
+            np.testing.assert_array_equal(of(one, convention).gradient_noise_traces,
+                                          of(other, convention).gradient_noise_traces)
+        with pytest.raises(ValueError, match="grad_scale='batch_sum' must be 'unbiased'"):
+            of(one, "global")  # two of four
 
 
 # --- the Hessian's Lipschitz constant

@@ -88,6 +88,8 @@ def test_the_limit_itself_is_within():
         assert not beyond.certified and -1e-14 < beyond.margin < 0.0
         assert beyond.reason == "is not certified"
     assert not Contraction(1.0, 1.0, math.ldexp(1.0, 600), 1).certified
+    for L in (2.0, 3.0):  # cos(phi) is 0
+        assert not Contraction(2.0, L, 1.0, 1).certified and Contraction(2.0, L, 1.0, 1).margin == -1.0
     assert not Contraction(1.0, 1e308, 1e3, 1).certified
     assert Contraction(1e-308, 1.0, 1e-200, 5).certified
     assert Contraction(1.0 + 1e-13, 1.0, 0.3, 5).certified  # m above L by rounding

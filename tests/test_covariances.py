@@ -127,6 +127,15 @@ def test_a_small_one_is_judged_by_its_own_size(name):
         STACKS[name](covs)
 
 
+@pytest.mark.parametrize("scale", [1e-250, 1e-40, 1.0, 1e250])
+@pytest.mark.parametrize("name", BOTH)
+def test_rounding_is_told_from_a_negative_eigenvalue_of_any_size(name, scale):
+    assert BOTH[name](scale * np.diag([1.0, -1e-13])) is not None
+    for cov in (np.diag([1.0, -1e-11]), BAD["indefinite"]):
+        with pytest.raises(ValueError, match="positive semidefinite"):
+            BOTH[name](scale * cov)
+
+
 @pytest.mark.parametrize("name", VARIANCES)
 def test_negative_variances_are_refused(name):
     assert VARIANCES[name](np.ones((3, 2))) is not None
@@ -145,3 +154,30 @@ def test_rounding_is_no_fault():
             same = fs.distance.w2_gaussian(np.zeros(60), scaled, np.zeros(60), scaled)
             assert same <= 1e-6 * np.sqrt(scale) and np.isfinite(fs.distance.w2_floor(scaled, 9))
             np.testing.assert_array_equal(fs.distance.psd_sqrt(scaled), roots(scaled))
+
+
+def test_rounding_grows_with_the_dimension():
+    """Of many coordinates that move together the least eigenvalue comes out as -d eps of the largest."""
+    ones, one = np.ones((1200, 1200)), np.eye(1200)
+    common = np.random.default_rng(2).standard_normal((5, 1)) + 0.01 * np.ones((5, 1200))
+    for cov in (ones, ones - 1e-11 * one, np.cov(common.T)):
+        assert fs.Gaussian(np.zeros(1200), cov).dim == 1200
+    noise = (ones - 1e-11 * one)[None]
+    assert fs.Quadratic([1.0], np.zeros((1, 1200)), gradient_noise=noise).dim == 1200
+    for name, call in (("cov", lambda cov: fs.Gaussian(np.zeros(1200), cov)), ("gradient_noise", lambda cov: (
+            fs.Quadratic([1.0], np.zeros((1, 1200)), gradient_noise=cov[None])))):
+        with pytest.raises(ValueError, match=f"{name}.* has smallest eigenvalue -"):
+            call(ones - 1e-8 * one)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_short_floats_have_fewer_digits(name):
+    """Of rank 1 in float32, as other libraries give them; the same error in float64 is one."""
+    factor = np.array([[1.3], [1.2]], dtype=np.float32)
+    short = np.stack([factor @ factor.T] * 2)
+    assert np.linalg.eigvalsh(short.astype(np.float64))[0, 0] < -1e-10
+    assert STACKS[name](short) is not None
+    with pytest.raises(ValueError, match=re.findall(r"\((\w+)\)", name)[0]):
+        STACKS[name](short.astype(np.float64))
+    with pytest.raises(ValueError, match=re.findall(r"\((\w+)\)", name)[0]):
+        STACKS[name](short - np.float32(1e-5) * np.eye(2, dtype=np.float32))

@@ -118,7 +118,8 @@ def test_no_statement_reads_what_is_not_known_as_0(entry):
 def test_what_is_no_statement_is_refused():
     facts = by_hand(hessian_smoothness=None)
     for call in (lambda: fa_hmc.steady_state(facts, fahmc()), lambda: fa_hmc.plan(facts, fahmc(), 0.1),
-                 lambda: fa_hmc.dynamic_plan(facts, fahmc(), 0.5)):
+                 lambda: fa_hmc.dynamic_plan(facts, fahmc(), 0.5),
+                 lambda: theory.tuning.informative_steps("fa_hmc.w2_bound", facts, fahmc(), 1.0)):
         with pytest.raises(ValueError, match=f"hessian_smoothness=None: {UNKNOWN}"):
             call()
     assert fa_hmc.setting(facts, fahmc()).L_H is None

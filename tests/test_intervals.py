@@ -4,11 +4,12 @@ Sample covariances are drawn by Wishart's law, a stack of them is given as the r
 interval at each is asked for the distance that is known.
 """
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from scipy import linalg, stats
+from scipy import linalg, optimize, stats
 from scipy.special import gammaincinv
 
 import fedsim as fs
@@ -101,6 +102,16 @@ def test_intervals_cover(alarm):
         run = sampled(rng, np.ones(1), n_replicas, 20_000, fs.Gaussian([0.0], [1.0]))
         miss = 20_000 - covered(run, np.ones(1), 0.9999)
         alarm.assert_pvalue(stats.binomtest(miss, 20_000, 1e-4, alternative="greater").pvalue, "tail")
+
+
+def test_low_levels_are_covered_too(alarm):
+    """One large eigenvalue among many small ones, whose part of the distance is never near 0."""
+    rng, spectrum = np.random.default_rng(11), np.where(np.arange(12) == 0, 120.0, 1.0)
+    for n_replicas, dim in ((2, 5), (24, 12), (150, 12)):
+        own = spectrum[:dim]
+        run = sampled(rng, own, n_replicas, 400, fs.Gaussian(np.zeros(dim), np.diag(own)))
+        for level in (0.05, 0.1, 0.2, 0.4):
+            judge(alarm, covered(run, own, level), 400, level, f"{n_replicas=} {level=}")
 
 
 @pytest.mark.parametrize("factor", ["spectrum_factor", "scale_factor"])
@@ -226,6 +237,39 @@ def test_proved_ends_hold(diagonal, alarm):
                     run = sampled(rng, spectrum, n_replicas, 100, target, diagonal)
                     hits = covered(run, spectrum, 0.5, fs.Run.w2_proved)
                     alarm.assert_pvalue(stats.binomtest(hits, 100, 0.85, alternative="less").pvalue, where)
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_proved_ends_are_those_of_the_proof(diagonal):
+    """A second writing, event by event; every part decides somewhere."""
+    rng, decided = np.random.default_rng(10), set()
+    for dim, n_replicas, level in itertools.product((1, 4, 30), (3, 200, 4000), (0.3, 1.0 - 1e-9)):
+        spectrum, goal = 1.0 / np.arange(1.0, dim + 1), 10.0 ** rng.uniform(-3, 3)
+        run = sampled(rng, spectrum, n_replicas, 1, fs.Gaussian(np.ones(dim), goal * np.eye(dim)), diagonal)
+        n, x, cov = n_replicas - 1, math.log(5.0 / (1.0 - level)), run.cov[0]
+        size = float((cov if diagonal else np.diag(cov)).sum())
+        off = (math.sqrt(1.0 / n) + math.sqrt(2.0 * (x + math.log(dim)) / n) if diagonal
+               else math.sqrt(dim / n) + math.sqrt(2.0 * x / n))
+
+        def left(log, n=n, x=x):
+            return math.expm1(log) - log - 2.0 * x / n
+
+        low, high = (math.exp(optimize.brentq(left, *ends)) for ends in ((-700.0, 0.0), (0.0, 20.0)))
+        traces = [size / low] + [size / (1.0 - off) ** 2] * (off < 1.0)
+        trace = top = min(traces)
+        if not diagonal and off < 1.0:
+            top = min(trace, float(np.linalg.eigvalsh(cov)[-1]) / (1.0 - off) ** 2)
+        of_mean = (math.sqrt(trace) + math.sqrt(2.0 * x * top)) / math.sqrt(n_replicas)
+        of_cov = min(off * math.sqrt(trace), math.sqrt(trace + size))
+        means, total = float(np.linalg.norm(run.mean[0] - 1.0)), goal * dim
+        covs = math.sqrt(max(run.w2()[0] ** 2 - means**2, 0.0))
+        parts = [0.0, covs - of_cov, math.sqrt(size / high) - math.sqrt(total),
+                 math.sqrt(total) - math.sqrt(trace)]
+        decided.add(parts.index(max(parts)))
+        lower = math.hypot(max(0.0, means - of_mean), max(parts))
+        np.testing.assert_allclose(run.w2_proved(level)[0], [
+            lower, math.hypot(means + of_mean, covs + of_cov)], rtol=1e-6, atol=1e-9)
+    assert {0, 1} <= decided and len(decided) > 2
 
 
 def test_proved_ends_prove_something():

@@ -81,6 +81,8 @@ def test_a_lucky_spread_is_not_believed():
     share = min(1.0, np.mean([1.1**2, 0.3**2, 0.3**2, 1.4**2]))
     found = leaf_errors(exact, spread, exact, N_LEAVES)
     assert found[0, 0, 1] == found[0, 1, 0] == pytest.approx(np.sqrt(share) * gaussian[0, 0, 1], rel=1e-12)
+    bound = leaf_errors(exact, gaussian * np.array([[2.0, 0.3], [0.3, 2.0]]), exact, N_LEAVES)
+    assert bound[0, 0, 1] == pytest.approx(gaussian[0, 0, 1], rel=1e-12)  # a share is at most 1
     low = leaf_errors(0.25 * exact, gaussian, exact, N_LEAVES)
     np.testing.assert_allclose(low, 4.0 * gaussian, rtol=1e-12)  # as the variances grow to the law's
     np.testing.assert_allclose(leaf_errors(4.0 * exact, gaussian, exact, N_LEAVES), gaussian, rtol=1e-12)

@@ -1,4 +1,4 @@
-"""A gradient of the wrong sign, or a step too large, is told by name where nothing bounds the Hessians."""
+"""A gradient of the wrong sign, or a step too large, is told by name where f need not be convex."""
 
 import dataclasses
 from concurrent.futures import Future
@@ -168,9 +168,17 @@ def job_of(problem, algorithm, n_rounds=ROUNDS, **options):
     return make_job(problem, algorithm, n_rounds, 256, seed=1, **options)
 
 
-def test_what_is_judged_has_no_scales():
+def test_a_wrong_sign_is_told_where_a_curvature_bounds_its_size():
+    """A curvature has no sign: the step size is stable, and the gradient leads away."""
+    error = told(line(sign=-1.0, curvature=1.0), fs.FALD(0.1))
+    assert "stability limit" in str(error) and error.round == told(line(sign=-1.0), fs.FALD(0.1)).round
+    told(line(sign=-1.0, curvature=1.0), fs.StaleSGHMC(0.15, 2.0, 2))
+
+
+def test_what_is_known_to_be_convex_has_no_scales():
     assert job_of(fs.Quadratic([1.0, 2.0], [[0.0], [1.0]]), fs.FALD(0.1)).scales is None
-    assert job_of(line(curvature=1.0), fs.FALD(0.1)).scales is None
+    assert fs.Quadratic([1.0], [[0.0]]).is_convex and not line(curvature=1.0).pooled().is_convex
+    assert job_of(line(curvature=1.0), fs.FALD(0.1)).scales == (0.0, 0.0)
     assert job_of(line(), fs.FALD(0.1), allow_unstable=True).scales is None
     assert job_of(line(), fs.FALD(0.1)).scales == (0.0, 0.0)
 

@@ -26,6 +26,7 @@ TOLERANCE = 1e-12
 """Of the quantity's scale: rounding of the exact side."""
 PROOF = 1e-7
 """Probability, over all rounds, with which replicas may be said to contradict a theorem that is true."""
+AT_LEAST = "of variances alone W2 is at most the true one, and contradicts no lower bound"
 
 
 class Measured(NamedTuple):
@@ -218,8 +219,9 @@ def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
         low, high = np.asarray(law.w2_interval(1.0 - (1.0 - level) / len(value))).T
         proved = proved_of(law, len(value))
         notes.append(f"measured by replicas: violated only where the {level:g} band is")
-    if bound.kind == "lower" and not law.is_gaussian:
-        high = np.full(len(value), np.inf)  # the true distance may be larger than what is measured
+    if bound.kind == "lower" and not is_distance(law):
+        high = np.full(len(value), np.inf)
+        notes += [AT_LEAST] * law.is_gaussian
     nearest = float(value[0] if low is None else low[0])
     starts = {part and part.fingerprint for part in (bound.of.start, law.of.start)}
     same_start = len(starts) == 1 and None not in starts  # few replicas of it may lie anywhere
@@ -228,6 +230,11 @@ def _measure_w2(bound: Bound, law: Any, level: float) -> Measured:
         raise ValueError(f"start of the law is at W2={nearest:.6g} from the target, that of the bound at "
                          f"{bound.start_distance:.6g}; pass the same start to theory.constants")
     return Measured(value, law.rounds, scale, low, high, ". ".join(notes), proved=proved)
+
+
+def is_distance(law: Law) -> bool:
+    """Whether its W2 is the true one: not that of a mixture, nor of variances without their correlations."""
+    return bool(law.is_gaussian) and (law.dim == 1 or law.cov is None or law.cov.ndim == 3)
 
 
 def proved_of(law: Any, n_comparisons: int) -> Array:

@@ -42,6 +42,8 @@ def _are_several(value: object) -> bool:
     return hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
 
 
+NO_BEND = "Hessian-Lipschitz constant not known"
+"""What a hypothesis says where `hessian_smoothness` is needed and None."""
 INITIAL = ("initial_distance", "initial_second_moment", "initial_w2", "initial_spread")
 
 

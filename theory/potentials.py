@@ -199,7 +199,7 @@ def _of_labels(problem: Any, features: Array, *, steepest: float, slope_sq: floa
 
 def refuse_sums(problem: Any) -> None:
     """Raise ValueError where the mean gradient is that of another law, with less of the likelihood."""
-    if problem.grad_scale != "unbiased":
+    if (problem.followed_share != 1.0).any():  # b / n_c for sums
         raise ValueError(f"grad_scale={problem.grad_scale!r} must be 'unbiased': with the sum of a minibatch "
                          "the mean gradient is not that of the target, and the theorems do not apply")
 

@@ -1,4 +1,4 @@
-"""What has diverged: what leaves float64, and where nothing bounds the Hessians what leaves every scale."""
+"""What has diverged: what leaves float64, and where f need not be convex what leaves every scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FACTOR = 1e6
 class DivergedError(RuntimeError):
     """A replica left every reasonable bound.
 
-    These are 1e75 and, where nothing bounds the Hessians, 1e6 times the largest of the start's spread, the
+    These are 1e75 and, for a gradient of one's own, 1e6 times the largest of the start's spread, the
     target's standard deviation if it is known, and that of the noise so far without a gradient; unless the
     gradient has become no larger on the way, as it does on the way to a far minimizer.
 

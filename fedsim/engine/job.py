@@ -215,7 +215,7 @@ def make_job(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
               average, bool(one_of("keep_final", keep_final, (True, False))), noise, first, last, size)
     _check_memory(job, asked, n_kept, threads)
     root = cov if cov is None else np.sqrt(cov) if cov.ndim == 1 else roots(cov)
-    scales = None if unchecked or problem.is_judged else scales_of(problem, algorithm, mean, cov)
+    scales = None if unchecked or problem.is_convex else scales_of(problem, algorithm, mean, cov)
     return replace(job, rounds=recorded_rounds(n_rounds, record), start_root=root, threads=threads,
                    scales=scales)
 

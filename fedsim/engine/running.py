@@ -70,7 +70,7 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     noise : "double" or "single"
         Precision of the random variates; the state is always float64.
     allow_unstable : bool
-        Run a step size beyond stability all the same, and where nothing bounds the Hessians go on when
+        Run a step size beyond stability all the same, and with a gradient of one's own go on when
         replicas leave every known scale, up to 1e75.
     replicas : (first, last) or "kept", optional
         Run only this range, whole leaves of 64, as `shards` gives them. Shards that share a `checkpoint`

@@ -161,7 +161,19 @@ def not_negative(name: str, variances: Array) -> Array:
     return variances
 
 
-def covariance(name: str, value: Array) -> Array:
+def rounding_of(values: Any, given: object = None) -> Array:
+    """What rounding may take from eigenvalues (..., d): about d eps of the largest, with the eps of floats.
+
+    `given` is what their matrices were made of: of short floats they have no more digits.
+    """
+    kind = getattr(given, "dtype", None)
+    short = isinstance(kind, np.dtype) and kind.kind == "f" and kind.itemsize < 8
+    eps = float(np.finfo(kind if short else np.float64).eps)
+    size: Array = np.abs(values).max(axis=-1)
+    return values.shape[-1] * eps * size
+
+
+def covariance(name: str, value: Array, given: object = None) -> Array:
     """Covariances (..., d, d), exactly symmetric: each by itself is one, up to its own rounding.
 
     Raises
@@ -170,8 +182,9 @@ def covariance(name: str, value: Array) -> Array:
         For one that is not symmetric, or has a negative eigenvalue.
     """
     dense = symmetric(name, value)
-    smallest = np.linalg.eigvalsh(dense)[..., 0]
-    wrong = smallest < -_ROUNDING_OF_ONE * np.maximum(np.abs(dense).max(axis=(-1, -2)), 1e-300)
+    values = np.linalg.eigvalsh(dense)
+    smallest, size = values[..., 0], np.maximum(np.abs(dense).max(axis=(-1, -2)), 1e-300)
+    wrong = smallest < -np.maximum(_ROUNDING_OF_ONE * size, rounding_of(values, given))
     if wrong.any():
         index = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         what = name + (f"[{', '.join(str(int(i)) for i in index)}]" if index else "")

@@ -34,7 +34,8 @@ def _moments(number: int, mean: object, cov: object) -> tuple[Array, Array]:
     if not centre.size or not dim or spread.shape[-1 - axes:] != dim * (1 + axes):
         raise ValueError(f"mean{number} has shape {centre.shape} and cov{number} {spread.shape}; they must "
                          "be (..., d), and (..., d, d) or (..., d)")
-    return centre, (covariance if axes else not_negative)(f"cov{number}", spread)
+    return centre, (covariance(f"cov{number}", spread, cov) if axes else
+                    not_negative(f"cov{number}", spread))
 
 
 def _full(name: str, cov: object) -> Array:
@@ -42,7 +43,7 @@ def _full(name: str, cov: object) -> Array:
     matrix = _numbers(name, cov)
     if matrix.ndim < 2 or not matrix.size or matrix.shape[-1] != matrix.shape[-2]:
         raise ValueError(f"{name} has shape {matrix.shape}; it must be (..., d, d)")
-    return covariance(name, matrix)
+    return covariance(name, matrix, cov)
 
 
 def w2_gaussian(mean1: Array, cov1: Array, mean2: Array, cov2: Array) -> Array:

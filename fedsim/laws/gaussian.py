@@ -47,7 +47,7 @@ class Gaussian:
             shape("cov", self.variances, self.mean.shape, " (one variance per coordinate)")
             not_negative("cov", self.variances)
         else:
-            self._dense = covariance("cov", shape("cov", self.variances, (self.dim, self.dim)))
+            self._dense = covariance("cov", shape("cov", self.variances, (self.dim, self.dim)), cov)
             self.variances = np.diagonal(self._dense)
 
     @property

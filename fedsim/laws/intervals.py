@@ -42,6 +42,9 @@ _CELLS = 2000
 """Of the logarithm of a chi-square variable."""
 _LEAST = 0.75
 """Level from which one dimension is the worst; the factor of lower ones is that of this."""
+_HALF = 0.5
+"""Lower levels are given the quantile of this one: of one large weight and many small ones the gamma law's
+are far too small."""
 _MANY = 10
 """Replicas a dimension, from which the errors of the second order are near their leading term."""
 _PIECE = 2**16
@@ -102,7 +105,7 @@ def _quantile(total: Array, squares: Array, level: float) -> Array:
     """Of a sum of chi-square variables with these sums of weights and of their squares, by a gamma law."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shape = total**2 / (2.0 * squares)
-        found = gammainccinv(shape, 1.0 - level) * total / shape
+        found = gammainccinv(shape, 1.0 - max(level, _HALF)) * total / shape
     return np.where(total > 0.0, found, 0.0)
 
 

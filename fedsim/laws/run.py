@@ -140,7 +140,8 @@ class Run(Law):
         the shortest. Fewer replicas than about ten a dimension make it wide; a handful say little at all.
 
         Where the law is not Gaussian the probability is only about that, from 640 replicas on, by the fourth
-        moments that they have shown. What it holds is then the W2 of moments, a lower bound of the true one.
+        moments that they have shown. What it holds is then the W2 of moments, a lower bound of the true one;
+        and so is, of variances alone, that of independent coordinates. Below 0.5 a level counts as 0.5.
         """
         check_quantile(level)
         n_replicas = whole("n_replicas", self.n_replicas, 2)
@@ -154,8 +155,8 @@ class Run(Law):
 
         By tail bounds that hold for any dimension and number of replicas (`proved_ends` of
         `fedsim.laws.intervals`), for a Gaussian law; 0 and infinity for any other, of which replicas prove
-        nothing. Wider than `w2_interval`, and what `theory.check` asks for before it says that a theorem is
-        contradicted.
+        nothing; of variances alone the W2 of independent coordinates, at most the true one. Wider than
+        `w2_interval`, and what `theory.check` asks for before it says that a theorem is contradicted.
 
         Examples
         --------
@@ -180,7 +181,9 @@ class Run(Law):
 
         Standard errors are those of the law's own covariance when it is Gaussian; otherwise those of
         the covariance come from the variation between leaves, turned into normal scores, and are not believed
-        where they are small by chance (`fedsim.laws.scores.leaf_errors`).
+        where they are small by chance (`fedsim.laws.scores.leaf_errors`). Nor do replicas say
+        what none of them has met: where a client is drawn in fewer than about 30 of them, its share of the
+        variance may seem to be missing.
 
         Parameters
         ----------

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..interfaces import Scratch
 from ..random.normals import normals
 from ..random.slots import Normals, normal_row
 from ..random.streams import GRADIENT_NOISE
 from ..settings.validation import Array
 from ..vector import lanes
 from ..vector.compile import dispatched, inner
+from ..vector.memory import Scratch
 
 
 @dispatched

@@ -85,6 +85,11 @@ class Pooled(ByValue, ProblemParts):
         return self.problem.is_judged
 
     @property
+    def is_convex(self) -> bool:
+        """As the clients."""
+        return self.problem.is_convex
+
+    @property
     def support(self) -> Support | None:
         """As the clients."""
         return self.problem.support

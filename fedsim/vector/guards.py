@@ -36,6 +36,12 @@ _BY_NAME = {np.add: operator.add, np.subtract: operator.sub, np.multiply: operat
 """Functions, and the operators that they are."""
 
 
+def _is_narrower(taken: Any, given: Any) -> bool:
+    """Whether a function takes an integer as one of fewer bits."""
+    return (isinstance(taken, types.Integer) and isinstance(given, types.Integer)
+            and taken.bitwidth < given.bitwidth)
+
+
 class StrictLower(Lower):  # type: ignore[misc]
     """Guards every operation."""
 
@@ -86,21 +92,43 @@ class StrictLower(Lower):  # type: ignore[misc]
 
     def lower_binop(self, resty: Any, expr: Any, op: Any) -> Any:
         """An operator."""
-        self._check_operator(op, (expr.lhs, expr.rhs), self.fndesc.calltypes[expr].args)
+        self._check_operator(op, (expr.lhs, expr.rhs), self.fndesc.calltypes[expr])
         return super().lower_binop(resty, expr, op)
 
     def lower_call(self, resty: Any, expr: Any) -> Any:
         """A function that is an operator, or makes an integer."""
         key = getattr(self.typeof(expr.func.name), "typing_key", None)
         args, kind = tuple(expr.args), types.unliteral(resty)
+        signature = self.fndesc.calltypes[expr]
         if key in _BY_NAME or key in _BY_NAME.values():
-            self._check_operator(_BY_NAME.get(key, key), args, self.fndesc.calltypes[expr].args)
+            self._check_operator(_BY_NAME.get(key, key), args, signature)
         elif isinstance(kind, types.Integer) and len(args) == 1 and self._moves(*args):
             self._check_conversion(args[0], kind)
+            if key in (abs, np.abs):
+                self._check_sign_change(args[0])
+        for arg, taken in zip(args, signature.args, strict=False):
+            if _is_narrower(taken, self.typeof(arg.name)) and self._moves(arg):
+                self._check_conversion(arg, taken)
         return super().lower_call(resty, expr)
 
-    def _check_operator(self, op: Any, args: Any, kinds: Any) -> None:
-        """Of two integers; `kinds` are the types as which they are operated on."""
+    def lower_expr(self, resty: Any, expr: Any) -> Any:
+        """An expression: a minus is one."""
+        if expr.op == "unary" and expr.fn is operator.neg and self._moves(expr.value):
+            self._check_sign_change(expr.value)
+        return super().lower_expr(resty, expr)
+
+    def _check_sign_change(self, arg: Any) -> None:
+        """The least integer has no opposite."""
+        kind, value = types.unliteral(self.typeof(arg.name)), self.loadvar(arg.name)
+        if isinstance(kind, types.Integer) and kind.signed:
+            self._too_large(self._is_least(value))
+
+    def _is_least(self, value: Any) -> Any:
+        return self.builder.icmp_signed("==", value, value.type(-(2 ** (value.type.width - 1))))
+
+    def _check_operator(self, op: Any, args: Any, signature: Any) -> None:
+        """Of two integers; the signature has the types as which they are operated on."""
+        kinds = signature.args
         if len(kinds) != 2 or not all(isinstance(kind, types.Integer) for kind in kinds) or not self._moves(
                 *args):
             return
@@ -115,12 +143,15 @@ class StrictLower(Lower):  # type: ignore[misc]
             self._raise_where(minus, ValueError, "a negative power of an integer; write 2.0 for 2")
             self._too_large(self._power_is_large(a, b, kinds))
         elif op in (operator.lshift, operator.rshift):
+            a = self.context.cast(build, a, kinds[0], signature.return_type)  # where bits are shifted
             self._too_large(build.icmp_unsigned(">=", b, b.type(64)))
             if op is operator.lshift:
                 back = build.ashr if signed else build.lshr
                 self._too_large(build.icmp_unsigned("!=", back(build.shl(a, b), b), a))
         elif op in (operator.floordiv, operator.mod):
             self._raise_where(build.icmp_unsigned("==", b, b.type(0)), ZeroDivisionError, "division by zero")
+            if signed:
+                self._too_large(build.and_(self._is_least(a), build.icmp_signed("==", b, b.type(-1))))
 
     def _too_large(self, condition: Any) -> None:
         self._raise_where(condition, OverflowError, _TOO_LARGE)

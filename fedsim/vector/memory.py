@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,13 @@ TILE = 16
 """Lanes of a tile. Rows of replicas are a multiple of this; rows of coordinates may be of any length."""
 
 _LINE = 64  # bytes of a cache line, and of the longest vector
+
+
+class Scratch(NamedTuple):
+    """Rows (d, B) that a gradient may overwrite: float64 ones, and ones for normals."""
+
+    rows: Array
+    normals: Any
 
 
 class Tally:

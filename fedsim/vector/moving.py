@@ -80,7 +80,7 @@ class Moving:
                 value.op == "call" and getattr(self._kind_of(value.func.name), "typing_key", None) is len):
             return bends, bends
         one_place = value.op == "getitem" and isinstance(self._kind_of(value.index.name), types.Integer)
-        if one_place:  # its number decides which row, and not how long that is
+        if one_place and self._is_array(value.value.name):  # which row it is does not decide how long it is
             bends = value.value.name in self.shapes
         else:
             bends |= any(not self._is_array(name) for name in names & self.values)

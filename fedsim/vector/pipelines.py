@@ -13,12 +13,15 @@ import sys
 from typing import Any
 
 from numba._dynfunc import make_function
+from numba.core import ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
+from numba.core.untyped_passes import MakeFunctionToJitFunction
 from tqdm.auto import tqdm
 
+from .compile import checked
 from .guards import GradientLower, StrictLower
 
 
@@ -105,15 +108,34 @@ class _GradientLowering(_InlinedLowering):
     lowering_class = GradientLower
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _CheckedClosures(MakeFunctionToJitFunction):  # type: ignore[misc]
+    """Functions written inside a gradient and handed to another are checked too."""
+
+    _name = "checked_closures"
+
+    def run_pass(self, state: Any) -> bool:
+        made = [step for block in state.func_ir.blocks.values() for step in block.find_insts(ir.Assign)
+                if getattr(step.value, "op", "") == "make_function"]
+        changed = bool(super().run_pass(state))
+        for step in made:
+            if isinstance(step.value, ir.Global):
+                function = step.value.value.py_func
+                function.__module__ = __name__  # the compiler looks for one
+                step.value.value = checked(function)._get()
+        return changed
+
+
 class InnerCompiler(CompilerBase):  # type: ignore[misc]
     """numba's compiler with that last step."""
 
     lowering: Any = _InnerLowering
+    closures: Any = MakeFunctionToJitFunction
 
     def define_pipelines(self) -> list[Any]:
         pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.passes = [(self.lowering if step is NativeLowering else step, why)
-                           for step, why in pipeline.passes]
+        own = {NativeLowering: self.lowering, MakeFunctionToJitFunction: self.closures}
+        pipeline.passes = [(own.get(step, step), why) for step, why in pipeline.passes]
         pipeline.finalize()
         return [pipeline]
 
@@ -128,12 +150,14 @@ class StrictCompiler(InnerCompiler):
     """The same with every index and integer checked."""
 
     lowering = _StrictLowering
+    closures = _CheckedClosures
 
 
 class GradientCompiler(InnerCompiler):
     """The same with those checked that depend on the point of a gradient (client, x, [out,] ...)."""
 
     lowering = _GradientLowering
+    closures = _CheckedClosures
 
 
 class KernelCompiler(InnerCompiler):

@@ -82,10 +82,11 @@ def height(client: int, x: Any, rates: Any) -> Any:
     return 0.5 * rates[client] * (x - client) ** 2
 
 
-def _custom(weights: str, gradient_noise: float | None, potential: bool, curvature: bool) -> fs.Custom:
+def _custom(weights: str, potential: bool, curvature: bool, **options: Any) -> fs.Custom:
     rates = np.array([1.0, 3.0])
-    return fs.Custom(slope, 2, data=(rates,), weights=SHARES[weights], gradient_noise=gradient_noise,
-                     potential=height if potential else None, curvature=rates if curvature else None)
+    return fs.Custom(slope, 2, data=(rates,), weights=SHARES[weights],
+                     potential=height if potential else None, curvature=rates if curvature else None,
+                     **options)
 
 
 _REGRESSION = {"weights": tuple(SHARES), **BATCHES}
@@ -103,7 +104,8 @@ CLASSES = {row.kind.__name__: row for row in (
     Row(fs.GaussianMean, ("data",), {"prior_variance": (1.0, 0.2), **BATCHES}, _mean),
     Row(fs.Custom, ("gradient", "n_clients", "dim", "data"), {
         "weights": tuple(SHARES), "gradient_noise": (None, 0.8), "potential": (True, False),
-        "curvature": (True, False)}, _custom))}
+        "curvature": (True, False), "support": (None, (-50.0, 50.0)), "check_indices": (True, False)},
+        _custom))}
 """By name; `fs.Quadratic` has its structure as an option in place of an argument."""
 
 

@@ -17,7 +17,7 @@ from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, instance, shape, shown
 
 from ..bound import Bound
-from ..checking import Measured, law_of_run, proved_of, quantity, require_target
+from ..checking import AT_LEAST, Measured, is_distance, law_of_run, proved_of, quantity, require_target
 from ..exact import exact_law, joint_law, stationary_law
 from ..exact.families import ExactFamily
 from ..exact.gossip import GossipJointLaw
@@ -101,13 +101,17 @@ def _measure_clients(bound: Bound, law: Any, level: float) -> Measured:
     scale = max(float(value.max()), float(np.sqrt(goal.variances.sum())))
     note = "" if law.is_gaussian else ("the laws are not Gaussian: their W2 are those of Gaussians with the "
                                        "same moments, lower bounds of the true ones")
+    high = None
+    if bound.kind == "lower" and not all(is_distance(one) for one in (law, *law.clients)):
+        high, note = np.full(len(value), np.inf), note or AT_LEAST
     if not all(hasattr(client, "w2_interval") for client in law.clients):
-        return Measured(value, law.rounds, scale, note=note)
+        return Measured(value, law.rounds, scale, high=high, note=note)
     each = 1.0 - (1.0 - level) / (len(value) * len(law.clients))
     band = np.mean([client.w2_interval(each) for client in law.clients], axis=0)  # type: ignore[attr-defined]
     proved = np.mean([proved_of(client, len(value) * len(law.clients)) for client in law.clients], axis=0)
-    return Measured(value, law.rounds, scale, band[:, 0], band[:, 1],
-                    f"measured by replicas: violated only where the {level:g} band is", proved=proved)
+    said = f"measured by replicas: violated only where the {level:g} band is"
+    return Measured(value, law.rounds, scale, band[:, 0], band[:, 1] if high is None else high,
+                    ". ".join(filter(None, (note, said))), proved=proved)
 
 
 quantity("w2_clients", "mean over clients of W2 between a client's law and the target", _measure_clients,

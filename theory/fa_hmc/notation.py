@@ -22,7 +22,7 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import Array, array, instance, nonnegative, shape, whole
 
 from ..bound import Assumption
-from ..facts import Constants
+from ..facts import NO_BEND, Constants
 from ..federated import against, settled
 from ..paper import Paper
 from ..statement import Hypothesis
@@ -96,7 +96,7 @@ class Setting:
     def bend(self) -> float:
         """c_d L_H^2/L^3, or a ValueError where L_H is not known: that is never read as 0."""
         if self.L_H is None:
-            raise ValueError(f"hessian_smoothness=None: {UNKNOWN}, and it is needed here; pass "
+            raise ValueError(f"hessian_smoothness=None: {NO_BEND}, and it is needed here; pass "
                              "hessian_smoothness=... to theory.Constants, 0 for quadratics")
         return self.c_d * self.L_H**2 / self.L**3
 
@@ -209,10 +209,9 @@ def _as_quadratic(constants: Constants, algorithm: FAHMC, hessian_smoothness: fl
 
 def _is_smooth(constants: Constants, hessian_smoothness: Any) -> Assumption:
     known = hessian_smoothness is not None or constants.hessian_smoothness is not None
-    return Assumption.yes("Hessian-Lipschitz constant known" if known else f"{UNKNOWN} (0 is taken)", known)
+    return Assumption.yes("Hessian-Lipschitz constant known" if known else f"{NO_BEND} (0 is taken)", known)
 
 
-UNKNOWN = "Hessian-Lipschitz constant not known"
 SMOOTH = Hypothesis("Hessian-Lipschitz constant known (Assumption 3.3)", _is_smooth)
 """Of `hessian_theorem`: all of them."""
 

@@ -14,7 +14,7 @@ from fedsim.algorithms.stale import StaleSGHMC
 from fedsim.interfaces import Problem
 from fedsim.settings.validation import instance, positive, whole
 
-from ..facts import Constants, constants
+from ..facts import NO_BEND, Constants, constants
 from ..registry import named
 from .best import with_step
 
@@ -97,6 +97,9 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
     entry.require(algorithm)
     first = entry.function(facts, with_step(algorithm, SMALLEST * largest_step(facts, algorithm)), n_rounds=0,
                            **given)
+    if any(NO_BEND in words for words in first.violated):
+        raise ValueError(f"hessian_smoothness=None: {NO_BEND}, and no step size is within the hypotheses of "
+                         f"{entry.id}; pass hessian_smoothness=..., 0 for quadratics")
     if first.floor is None:
         raise ValueError(f"theorem={entry.id!r} has no limit (floor) to compare with")
     if below is None:

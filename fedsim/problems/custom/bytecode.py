@@ -114,6 +114,12 @@ def reached(code: CodeType, cells: tuple[str, ...] | None = None, fields: bool =
             yield from reached(part, inner, fields)
 
 
+def catches(code: CodeType) -> bool:
+    """Whether the code, or that of a function written inside it, has a try or a with."""
+    return any(step.opname == "PUSH_EXC_INFO" for step in dis.get_instructions(code)) or any(
+        catches(part) for part in code.co_consts if isinstance(part, CodeType))
+
+
 def check_attribute(word: str, of: str) -> None:
     """Raise Refused unless it is an attribute that numbers and arrays have."""
     if word not in ATTRIBUTES:

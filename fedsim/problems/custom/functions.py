@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...settings.validation import shown, unmasked
-from .bytecode import Reached, Refused, check_attribute, constant, meaning, reached
+from .bytecode import Reached, Refused, catches, check_attribute, constant, meaning, reached
 
 MODULES = frozenset({"math", "cmath", "operator", "numpy", "fedsim"})
 """Modules whose functions mean the same in every process."""
@@ -110,6 +110,9 @@ class _Freezer:
         """A copy, and the text that tells it."""
         self._open.append(function)
         code = function.__code__
+        if self.compiles and catches(code):
+            raise Refused("catches errors by try, which compiled code raises elsewhere than Python; ask "
+                          "before, by if")
         places = sorted(set(reached(code, fields=self.fields)))
         globals_, cells = _globals_of(function, places), _cells_of(function)
         if function.__kwdefaults__:
@@ -156,7 +159,7 @@ class _Freezer:
             check_attribute(attribute, path)
         if not step:
             return ()  # `_root` tells it
-        if type(value) is float and step in _CONSTANTS:
+        if (type(value) is float and step in _CONSTANTS) or (value is None and step == "newaxis"):
             return constant(value)
         if told := self._own(path, value):
             return told

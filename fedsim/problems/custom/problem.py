@@ -129,6 +129,7 @@ class Custom(ByValue, ProblemParts):
     _copy: Frozen | None = field(init=False, default=None)
 
     keeps_gaussian = False
+    is_convex = False  # nobody says so: a curvature is a size, and the gradient's sign may be wrong
 
     def __init__(self, gradient: Callable[..., Any], n_clients: int, dim: int = 1, *, data: Any = (),
                  weights: ArrayLike | None = None, potential: Callable[..., Any] | None = None,

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ...interfaces import Scratch
 from ...settings.support import Support, within
 from ...settings.validation import Array, shown
 from ...vector.compile import compiler_says
-from ...vector.memory import aligned
+from ...vector.memory import Scratch, aligned
 from .forms import evaluate, evaluate_checked
 from .functions import plain_function
 

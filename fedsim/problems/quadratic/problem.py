@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ...equality import ByValue
 from ...fingerprints import fields_of, plain
 from ...interfaces import ProblemParts
+from ...laws.checks import rounding_of
 from ...laws.law import Gaussian
 from ...settings.limits import refuse_bytes
 from ...settings.validation import (
@@ -109,11 +110,11 @@ class Quadratic(ByValue, ProblemParts):
                     raise ValueError(f"gradient_noise={noise:g} must be at most 1e150: its square would "
                                      "overflow")
             else:
-                noise = symmetric("gradient_noise", shape(
+                given, noise = noise, symmetric("gradient_noise", shape(
                     "gradient_noise", array("gradient_noise", noise, 3), (n_clients, dim, dim)))
-                least = np.linalg.eigvalsh(noise)[:, 0]
-                scale = np.abs(noise).max(axis=(1, 2))
-                definite("gradient_noise", least + 1e-12 * scale, strictly=False)
+                values = np.linalg.eigvalsh(noise)
+                slack: Array = np.maximum(1e-12 * np.abs(noise).max(axis=(1, 2)), rounding_of(values, given))
+                definite("gradient_noise", values[:, 0] + slack, strictly=False)
         set_fields(self, hessians=hessians, minimizers=minimizers, gradient_noise=noise,
                    weights=client_weights(weights, n_clients),
                    structure={1: "isotropic", 2: "diagonal", 3: "dense"}[hessians.ndim])

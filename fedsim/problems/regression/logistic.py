@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from ...laws.law import Gaussian, NoTarget
 from ...settings.lazy import lazy
 from ...settings.validation import Array, points, positive, shape, unmasked
+from .batched import in_order
 from .data import CLOSE, Regression
 from .gradients import LogisticModel
 
@@ -104,9 +105,10 @@ class LogisticRegression(Regression):
 
     def __post_init__(self) -> None:
         unmasked("labels", self.labels)
+        labels = in_order(self)  # an array of them has no index any more
         with suppress(ValueError, TypeError, OverflowError, MemoryError):  # which are named below
-            if np.asarray(self.labels).dtype == bool:
-                object.__setattr__(self, "labels", np.asarray(self.labels).astype(np.float64))
+            if np.asarray(labels).dtype == bool:
+                object.__setattr__(self, "labels", np.asarray(labels).astype(np.float64))
         self._normalise()
         wrong = np.flatnonzero((self.labels != 0.0) & (self.labels != 1.0))
         if len(wrong):

@@ -85,7 +85,7 @@ def kept(figure: Figure, text: str, folder: Path) -> str:
 
 def kept_pictures(made: Mapping[str, bytes], svg: str, folder: Path) -> dict[str, str | bytes]:
     """The stored pictures if the stored SVG looks like the new one, else the new ones."""
-    if not (folder / svg).exists():
+    if svg not in made or not (folder / svg).exists():
         return {**made}
     same = look_alike(made[svg].decode(), (folder / svg).read_text(encoding="utf-8"))
     return {name: (folder / name).read_bytes() if same and (folder / name).exists() else new

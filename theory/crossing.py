@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.interfaces import Algorithm, Problem, start_of
+from fedsim.interfaces import Algorithm, Problem, start_of, validate_sizes
 from fedsim.laws.law import Law
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import positive, whole
@@ -66,6 +66,7 @@ def rounds_to(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any 
     """
     eps = positive("eps", eps)
     limit = whole("max_rounds", max_rounds, 0, 2**53)
+    validate_sizes(problem, algorithm, start)
     low = 0
     high = min(DENSE, limit)
     grid = np.arange(high + 1)

@@ -98,8 +98,9 @@ class Gaussian:
         >>> law.marginal(1).mean.tolist(), law.marginal([2, 0]).variances.tolist()
         ([2.0], [9.0, 1.0])
         """
-        single = isinstance(coordinates, (int, np.integer))
-        chosen = whole_numbers("coordinates", [coordinates] if single else coordinates)
+        some = [coordinates] if isinstance(coordinates, (int, np.integer)) else coordinates
+        # of a long range as many are written out as show that it is too long
+        chosen = whole_numbers("coordinates", some[:self.dim + 1] if isinstance(some, range) else some)
         if chosen.ndim != 1 or not len(chosen) or len(set(chosen.tolist())) < len(chosen) or (
                 chosen < 0).any() or (chosen >= self.dim).any():
             raise ValueError(f"coordinates={coordinates!r} must be different numbers from 0 to "

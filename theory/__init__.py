@@ -14,7 +14,7 @@ for _found in _pkgutil.walk_packages(__path__, f"{__name__}."):
 import fedsim as _fedsim
 from fedsim.hints import lost as _lost
 
-from . import exact, privacy, tuning, worst_case
+from . import certificates as certificates, exact, privacy, tuning, worst_case
 from .bibliography import cite, papers
 from .bound import Assumption, Bound
 from .checking import Verdict, check, quantities

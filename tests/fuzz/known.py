@@ -153,9 +153,11 @@ INTERNAL = re.compile("|".join((
     r"PrivacySetting\.(chance|drawn|log_noise_scale)|Release\.affordable",
     r"theory\.Theorem\.\w+",  # what a statement declares
     r"schedules\.Schedule\.at|Workers\.(ages|worked_out)",  # of the base class; asked by the engine
+    r"schedules\.\w+\.total",  # the same
     r"distance\.(psd_sqrt|w2_floor_parts\w*|check_quantile)|libsvm\.text_of",
     r"(LogisticRegression|SoftmaxRegression|Custom)\.target",  # refuses always
     r"theory\.exact\.JointLaw$",  # made by `theory.exact.joint_law`
+    r"theory\.stale\.AverageLaw$",  # made by `theory.stale.average_law`
     r"fedsim\.(plot|animate)$",  # take any number of laws; `tests/test_drawing.py` asks them
     r"Gaussian\.ellipse$",  # of two dimensions alone; the same
     r"theory\.Bound\.from_terms",  # asked by statements, and checked as `theory.Bound`

@@ -94,7 +94,8 @@ def test_the_classes_that_choose_bodies_are_in_the_key():
         "data.idx.ImageSet", "data.idx.Images", "data.libsvm.Labelled",
         "engine.divergence.Fault", "engine.divergence.Scales",
         "laws.estimators.Estimated", "laws.scores.ZScores", "laws.scores._Scores",
-        "provenance.Part", "settings.alignment._Part", "settings.participation.Shares", "settings.server.History")}
+        "provenance.Part", "settings.alignment._Part", "settings.participation.Shares",
+        "settings.server.History")}
 
 
 @pytest.mark.parametrize(("file", "changes"), [

@@ -46,7 +46,8 @@ def _whole():
 def _client():
     """A Dask cluster of two processes on this machine, without its web page."""
     with distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1",
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",  # any port: its usual one may be taken by another test's
             silence_logs=50) as cluster, cluster.get_client() as client:
         yield client
 

@@ -163,7 +163,8 @@ def _out_of_bounds(unfolded, bounds, place):
     for i in range(unfolded.shape[0]):
         bad += lanes.count_beyond(unfolded[i], bounds.radius)
     for i in range(bounds.home.shape[0]):
-        bad += lanes.count_away(unfolded[i], bounds.home[i], bounds.reach[place])
+        for b in range(unfolded.shape[1]):
+            bad += not (abs(unfolded[i, b] - bounds.home[i, b]) < bounds.reach[place])
     return bad > 0
 
 

@@ -197,15 +197,6 @@ def count_beyond(x, radius):
     return bad
 
 
-@inner
-def count_away(x, home, radius):
-    """Number of lanes that are not within the radius around `home`."""
-    bad = 0
-    for b in range(x.shape[0]):
-        bad += not (abs(x[b] - home[b]) < radius)
-    return bad
-
-
 def _sum_of(n_sums: int, products: bool) -> Any:
     @intrinsic
     def interleaved(typingctx: Any, x: Any, y: Any, first: Any, last: Any) -> Any:

@@ -57,17 +57,20 @@ class StepwiseChain:
         if self.stable:
             means = self.maps @ np.linalg.solve(np.eye(len(whole)) - whole, self.pulls[-1]) + self.pulls
             ends = solve_discrete_lyapunov(whole, self.noise[-1, -1])
-            within = np.einsum("iab,bc,jdc->ijad", self.maps, ends, self.maps, optimize=True) + self.noise
-            variances = np.einsum("iiaa->ia", within).mean(axis=0) + means.var(axis=0)
+            spread = self.maps @ ends
+            within = np.einsum("ijaa->ija", self.noise) + (  # of each coordinate by itself
+                spread.swapaxes(0, 1) @ self.maps.transpose(1, 2, 0)).transpose(1, 2, 0)
+            last = spread @ whole.T + self.noise[:, -1]
+            variances = np.einsum("iia->ia", within).mean(axis=0) + means.var(axis=0)
             self.law = fs.Gaussian(posterior.problem.mode() + means.mean(axis=0), np.diag(variances))
-            self.correlations = self._by_lag(within) / variances
+            self.correlations = self._by_lag(within, last) / variances
 
-    def _by_lag(self, within: np.ndarray) -> np.ndarray:
-        """Autocovariances (n_lags, d), from those within a period, (P, P, d, d)."""
+    def _by_lag(self, within: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """Autocovariances (n_lags, d), from those within a period, (P, P, d), and with its last, (P, d, d)."""
         n, d = self.pulls.shape
         lag = np.subtract.outer(np.arange(n), np.arange(n)).T  # j - i, of averages i and j
-        first = np.triu(np.ones((n, n)))[..., None] * np.einsum("ijaa->ija", within)
-        sums, last, later = [first], within[:, -1], first
+        first = np.triu(np.ones((n, n)))[..., None] * within
+        sums, later = [first], first
         while not len(sums) > 1 or np.abs(later).max() > NEGLIGIBLE * np.abs(first).max():
             later = (last.swapaxes(0, 1) @ self.maps.transpose(1, 2, 0)).transpose(1, 2, 0)
             last = last @ self.maps[-1].T

@@ -7,17 +7,16 @@ Names with an underscore are called by the engine alone. Shapes: N clients, dime
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
+from .offering import offers as offers
 from .settings.schedules import Schedule, as_schedule
 from .settings.starts import start_moments as start_moments, start_of as start_of
 from .settings.support import Support
-from .settings.validation import Array, shown
+from .settings.validation import Array
 from .vector.memory import Scratch, aligned
 
 if TYPE_CHECKING:
@@ -236,35 +235,6 @@ def largest_noise(problem: Problem) -> float:
 
 EXPLAINERS: list[Callable[[Problem, Algorithm], str]] = []
 """Who says something in `fedsim.explain` besides the simulator: what exact law there is, once known."""
-_MISSING = object()
-
-
-def offers(name: str, value: object, interface: type) -> None:
-    """Raise ValueError unless `value` has every part of `interface`, and its methods can be called."""
-    if isinstance(value, type):
-        raise ValueError(f"{name}={shown(value)} must be a fedsim {name}, an instance and not the class")
-    fields = getattr(value, "__dict__", {})
-    for part, (declared, is_stub) in _members(interface).items():
-        method = inspect.isfunction(declared)
-        own = getattr(type(value), part, _MISSING)  # of the class: no property is computed
-        if own is _MISSING or (method and part in fields):
-            own = fields.get(part, _MISSING)
-        missing = own is _MISSING or (is_stub and own is declared)
-        if missing or (method and not callable(getattr(value, part))):
-            what = f"no method {part}()" if method else f"no {part}"
-            raise ValueError(f"{name}={shown(value)} must be a fedsim {name}: {type(value).__name__} has "
-                             f"{what}: {inspect.getdoc(declared)}")
-
-
-@cache
-def _members(interface: type) -> dict[str, tuple[Any, bool]]:
-    """Declaration of each part by name, those first that a class must offer: theirs do nothing."""
-    parts: dict[str, tuple[Any, bool]] = {}
-    for cls in interface.__mro__:
-        for name, part in vars(cls).items():
-            if not name.startswith("__") and (isinstance(part, property) or inspect.isfunction(part)):
-                parts.setdefault(name, (part, cls in (Problem, Algorithm, SimulatedAlgorithm)))
-    return parts
 
 
 def validate(problem: Problem, algorithm: Algorithm, start: object = None) -> None:

@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import changes, gallery, listing, picture, run, store
+from . import changes, costs, gallery, listing, picture, run, store
 from .data import Files, chosen_files
 from .discovery import chosen
 from .figure import SCALES, BadInput, Figure, Tables, clear_note
 from .pool import HELP, results
 
 Done = tuple[Tables, float]
-COMMANDS = ("scoreboard", "worst_cases", "gallery", "readme", "rejudge")
+COMMANDS = ("scoreboard", "worst_cases", "gallery", "readme", "rejudge", "costs")
 """Modules of this package with a `main(arguments) -> int` of their own."""
 
 
@@ -31,7 +31,8 @@ def parser() -> argparse.ArgumentParser:
         epilog="python -m reproduce scoreboard   every theorem against the exact law\n"
                "python -m reproduce worst_cases  for every bound, the problem at which it is tightest\n"
                "python -m reproduce gallery      figures/index.html from what is stored\n"
-               "python -m reproduce rejudge      every verdict that rests on random numbers, on other seeds")
+               "python -m reproduce rejudge      every verdict that rests on random numbers, on other seeds\n"
+               "python -m reproduce costs        measure the seconds of every figure")
     line.add_argument("figures", nargs="*", metavar="figure", help="ids from --list; all when none is given")
     line.add_argument("--scale", choices=SCALES, default="quick",
                       help="quick: seconds each (default); paper: the paper's sizes, into figures/paper/; "
@@ -98,16 +99,18 @@ def work(figure: Figure, arguments: argparse.Namespace, files: Files, wish: run.
     return f"{seconds:6.1f} s   {run.verdict_line(result)}", result
 
 
-def _computed(todo: Sequence[Figure], arguments: argparse.Namespace, files: Files,
-              wish: run.Wish) -> Generator[Done | None, None, None]:
-    """What other processes computed, in order; None where this one is to do it. To be closed."""
-    workers = min(arguments.workers, len(todo))
+def _computed(jobs: Sequence[Sequence[Figure]], arguments: argparse.Namespace, files: Files,
+              wish: run.Wish) -> Generator[tuple[Figure, Done | Exception | None], None, None]:
+    """Figures with what other processes computed of them; None where this one is to do it. To be closed."""
+    workers = min(arguments.workers, len(jobs))
     if arguments.draw or (workers < 2 and arguments.executor is None):
-        yield from [None] * len(todo)
+        yield from ((figure, None) for job in jobs for figure in job)
         return
+    known = {figure.id: figure for job in jobs for figure in job}
     paths = {name: path.resolve() for name, path in files.items()}
-    one = partial(run.computed_by_id, scale=arguments.scale, given=paths, changes=wish.changes)
-    yield from results(one, [figure.id for figure in todo], workers, arguments.executor, in_order=True)
+    some = partial(run.computed_by_id, scale=arguments.scale, given=paths, changes=wish.changes)
+    for made in results(some, [[figure.id for figure in job] for job in jobs], workers, arguments.executor):
+        yield from ((known[id], done) for id, done in made)
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -136,23 +139,27 @@ def _figures(arguments: argparse.Namespace, running: list[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     tell = partial(print, file=sys.stderr if arguments.json else sys.stdout, flush=True)
-    said: list[dict[str, Any]] = []
+    said: dict[str, dict[str, Any]] = {}
     expected = changes.FAILURES if wish.changes else (store.MissingResult, BadInput)
-    with closing(_computed(todo, arguments, files, wish)) as computed:
-        for number, figure in enumerate(todo, start=1):
+    if arguments.scale == "quick" and not arguments.draw and arguments.executor is None and not files:
+        tell(costs.told(todo, min(arguments.workers, len(todo))))
+    with closing(_computed(costs.jobs(todo), arguments, files, wish)) as computed:
+        for number, (figure, done) in enumerate(computed, start=1):
             running[0] = figure.id
             tell(f"[{number}/{len(todo)}] {figure.id:<18} {figure.title[:60]:<60} ", end="")
             try:
-                text, result = work(figure, arguments, files, wish, next(computed))
+                if isinstance(done, Exception):
+                    raise done
+                text, result = work(figure, arguments, files, wish, done)
             except expected as error:
                 marked = f"{figure.id} {changes.said(figure, wish.changes, arguments.scale)}: "
                 print(f"\nerror: {marked if wish.changes else ''}{error}", file=sys.stderr)
                 return 2
             tell(text)
-            said.append(result)
+            said[figure.id], running[0] = result, "the rest"
     if arguments.json:
-        print(store.to_json(said), end="")
+        print(store.to_json([said[figure.id] for figure in todo]), end="")
     if not arguments.check:
         running[0] = "gallery"
         tell(f"gallery: {gallery.write(folder_of(arguments, is_custom(arguments)), arguments.scale)}")
-    return 1 if any(result.get("differences") for result in said) else 0
+    return 1 if any(result.get("differences") for result in said.values()) else 0

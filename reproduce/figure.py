@@ -19,6 +19,10 @@ and, if it can read data files (see reproduce/data.py),
 
     DATA        tuple of the files' usual names; then it is compute(scale, files), files {name: path}
 
+if it is to be made with others in one process, after them, because they share runs,
+
+    TOGETHER    a name for them
+
 and nothing else has to be edited for it to be listed, made, checked and put into the gallery. Twins are one
 module: its `FIGURES` has such definitions, a `Panel` each, by the end of their ids. An id begins with the
 folder's name, or with its `ID`. Modules without `TITLE` and `FIGURES` are shared parts. A parameter
@@ -170,6 +174,8 @@ class Figure:
         Usual names of the data files that it can read.
     loose : mapping table -> (column, value, tolerance)
         Rows that amplify rounding: `--check` compares those rows alone with this absolute tolerance.
+    together : str
+        A name that it has in common with figures which share runs; "" where it shares none.
     unstable : bool
         Has it runs beyond stability, on which a verdict may be undecided on one processor alone?
     source : str
@@ -197,6 +203,7 @@ class Figure:
         self.data: tuple[str, ...] = getattr(module, "DATA", ())
         self.loose: Mapping[str, tuple[str, str, float]] = getattr(module, "LOOSE", {})
         self.unstable: bool = getattr(module, "UNSTABLE", False)
+        self.together: str = getattr(module, "TOGETHER", "")
 
     def files(self, given: Mapping[str, Path]) -> dict[str, Path]:
         """Those of the `given` data files that it reads."""

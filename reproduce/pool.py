@@ -104,20 +104,20 @@ def opened(words: str) -> Iterator[Executor]:
 
 
 def results(function: Callable[[Any], Any], items: Sequence[Any], workers: int, executor: str | None,
-            in_order: bool) -> Generator[Any, None, None]:
-    """`function` of every item, computed elsewhere: in order, or as they finish.
+            ) -> Generator[Any, None, None]:
+    """`function` of every item, computed elsewhere in this order, as they finish.
 
     To be closed by who does not exhaust it: at the end of the process a cluster could no longer be left.
     """
     if executor is None:
         with pool(min(workers, len(items))) as processes:
-            yield from (processes.imap if in_order else processes.imap_unordered)(function, items)
+            yield from processes.imap_unordered(function, items)
         return
     with opened(executor) as where:
         one = partial(_called, _sources(), os.urandom(8).hex(), function)
         futures = [where.submit(one, item) for item in items]
         try:
-            for future in futures if in_order else as_completed(futures):
+            for future in as_completed(futures):
                 yield future.result()
         finally:
             for future in futures:

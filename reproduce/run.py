@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from . import store
-from .changes import Changes, judged, options
+from .changes import FAILURES, Changes, judged, options
 from .discovery import figures
-from .figure import NOT_TESTABLE, Figure, Tables, clear_note
+from .figure import NOT_TESTABLE, BadInput, Figure, Tables, clear_note
 from .picture import SHOWN, look_alike, pictures, verdict_line as verdict_line
 from .verdicts import OPEN
 
@@ -102,10 +102,17 @@ def computed(figure: Figure, scale: str, given: Mapping[str, Path] | None = None
         clear_note()
 
 
-def computed_by_id(id: str, scale: str, given: Mapping[str, Path],
-                   changes: Changes | None = None) -> tuple[Tables, float]:
-    """The same for another process, which knows the figure by its id."""
-    return computed(figures()[id], scale, given, changes)
+def computed_by_id(ids: Sequence[str], scale: str, given: Mapping[str, Path], changes: Changes | None = None,
+                   ) -> list[tuple[str, tuple[Tables, float] | Exception]]:
+    """The same for another process, which knows figures by their ids; or what is wrong with their input."""
+    expected = FAILURES if changes else (BadInput,)
+    made: list[tuple[str, tuple[Tables, float] | Exception]] = []
+    for id in ids:
+        try:
+            made.append((id, computed(figures()[id], scale, given, changes)))
+        except expected as error:
+            made.append((id, error))
+    return made
 
 
 def make(figure: Figure, scale: str, folder: Path, given: Mapping[str, Path] | None = None,

@@ -150,7 +150,7 @@ def _coming(left: Sequence[tuple[str, Job]], workers: int,
     if executor is None and min(workers, len(left)) < 2:
         yield from map(searched, left)
     else:
-        yield from results(searched, left, workers, executor, in_order=False)
+        yield from results(searched, left, workers, executor)
 
 
 def _search(arguments: argparse.Namespace, folder: Path) -> dict[str, Record]:

@@ -230,7 +230,7 @@ def test_a_function_that_is_another_one_elsewhere_is_refused(monkeypatch):
 PROGRAM = """
     import sys
     import fedsim as fs
-    from fedsim.vector.compile import n_compiled
+    from fedsim.vector.compile import compiled_here
 
     def scaled(factor):
         def gradient(client, x):
@@ -241,7 +241,7 @@ PROGRAM = """
     problem = fs.Custom(scaled(float(sys.argv[1])), 2, curvature=10.0)
     run = fs.simulate(problem, fs.FALD(0.01), 4, 64, seed=1, start=[1.0])
     problem.gradient(0, [1.0])
-    print(n_compiled(), run.mean[-1, 0].hex())
+    print(len(compiled_here()), run.mean[-1, 0].hex())
     """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..interfaces import Problem, SimulatedAlgorithm
-from ..vector.compile import n_compiled
+from ..vector.compile import compiled_here
 from .block import BlockPart
 from .job import make_job
 
@@ -44,7 +44,7 @@ def warm_up(problem: Problem, algorithm: SimulatedAlgorithm, n_replicas: int = 1
     0
     """
     job = make_job(problem, algorithm, 0, n_replicas, seed=0, **options)
-    before = n_compiled()
+    before = len(compiled_here())
     first, last = next(job.blocks())
     BlockPart(job, first, last).run_to(0, 1)
-    return n_compiled() - before
+    return len(compiled_here()) - before

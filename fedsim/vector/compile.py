@@ -18,7 +18,7 @@ import inspect
 import linecache
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,13 +97,13 @@ _FRAMES = ("During:", "File ", "- ", ">>>", "There are", "Overload", "Rejected",
            "raised", "No implementation", "Enable logging", "<source", "def ")
 
 
-def n_compiled() -> int:
-    """Kernels that this process has compiled, rather than read from the disk cache."""
+def compiled_here() -> Sequence[tuple[str, float]]:
+    """Kernels that this process has compiled, rather than read from the disk cache, and their CPU seconds."""
     if "numba" not in sys.modules:
-        return 0
+        return ()
     from .pipelines import KernelCompiler
 
-    return KernelCompiler.n_compiled
+    return KernelCompiler.made
 
 
 def inner(function: Callable[..., Any]) -> Any:

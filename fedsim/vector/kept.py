@@ -13,7 +13,9 @@ import inspect
 import os
 import pickle
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,15 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 
 from . import cache
 from .cache import code_hash, make_folder, make_private, warn_once
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: there processes that start together compile the same
+    fcntl = None  # type: ignore[assignment]
+
+PATIENCE = 120.0
+"""Seconds that a process waits for another one to compile what it needs too."""
+_BYTES = 2**30
 
 
 def _is_own(kind: Any) -> bool:
@@ -135,6 +146,39 @@ class _OneFolder(FunctionCache):  # type: ignore[misc]
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, code_hash())
 
 
+class Turn:
+    """The right to compile a kernel for a signature, which one process has at a time.
+
+    It is a lock on one byte of a file, which the system gives back when a process ends. There is one turn in
+    a process, as numba compiles one kernel at a time.
+    """
+
+    _file: Any = None
+
+    @classmethod
+    def take(cls, folder: Path, what: str) -> None:
+        """Wait for the turn to compile `what`; without it after `PATIENCE`, or where files have no locks."""
+        cls.leave()
+        if fcntl is None:
+            return
+        byte = int.from_bytes(hashlib.sha256(what.encode()).digest()[:8], "big") % _BYTES
+        until = time.monotonic() + PATIENCE
+        with suppress(OSError):
+            cls._file = open(folder / "turns", "ab")
+            while time.monotonic() < until:
+                with suppress(BlockingIOError):
+                    fcntl.lockf(cls._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+                    return
+                time.sleep(0.02)
+
+    @classmethod
+    def leave(cls) -> None:
+        """Let others compile."""
+        if cls._file is not None:
+            cls._file.close()
+            cls._file = None
+
+
 class OwnCache(_OneFolder):
     """A disk cache that keeps only code for types of this package, and that may fail.
 
@@ -158,11 +202,20 @@ class OwnCache(_OneFolder):
         return self._apart[owner]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        return self._or_none(self._folder_of(sig).load_overload, sig, target_context)
+        """What is kept for a signature; where nothing is, this process may compile it, and others wait."""
+        load, (folder, _) = self._folder_of(sig).load_overload, cache.cache_place()
+        found = self._or_none(load, sig, target_context)
+        if found is None and folder is not None and all(_is_own(kind) for kind in sig):
+            Turn.take(folder, f"{self._py_func.__module__}.{self._py_func.__qualname__} {sig}")
+            found = self._or_none(load, sig, target_context)  # another one may have compiled it meanwhile
+            if found is not None:
+                Turn.leave()
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         if all(_is_own(kind) for kind in data.signature.args):
             self._or_none(self._folder_of(sig).save_overload, sig, data)
+        Turn.leave()
 
     def _or_none(self, use: Callable[..., Any], *args: Any) -> Any:
         folder, refused = cache.cache_place()

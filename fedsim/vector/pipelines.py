@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Any
+import time
+from typing import Any, ClassVar
 
 from numba._dynfunc import make_function
 from numba.core import ir
@@ -23,6 +24,7 @@ from tqdm.auto import tqdm
 
 from .compile import checked
 from .guards import GradientLower, StrictLower
+from .kept import Turn
 
 
 class _Library(JITCodeLibrary):  # type: ignore[misc]
@@ -164,19 +166,22 @@ class KernelCompiler(InnerCompiler):
     """The same for what Python calls; it says that it is at work."""
 
     lowering = _KernelLowering
-    n_compiled = 0
-    """Kernels that this process has compiled rather than read from the disk cache."""
+    made: ClassVar[list[tuple[str, float]]] = []
+    """Kernels that this process has compiled rather than read from the disk cache, and their CPU seconds."""
 
     def compile_extra(self, function: Any) -> Any:
         """As numba's; it is told on standard error, above progress bars."""
-        KernelCompiler.n_compiled += 1
         classes = [getattr(kind, "instance_class", None) for kind in self.state.args[:2]]
         what = ", ".join([function.__name__, *(cls.__name__ for cls in classes if cls)])
         tqdm.write(f"fedsim: compiling {what} (once)", file=sys.stderr)
-        collecting = gc.isenabled()
+        began, collecting = time.thread_time(), gc.isenabled()
         gc.disable()  # millions of objects come and nearly all stay: an eighth of the time
         try:
             return super().compile_extra(function)
+        except BaseException:
+            Turn.leave()
+            raise
         finally:
+            KernelCompiler.made.append((what, time.thread_time() - began))
             if collecting:
                 gc.enable()

@@ -24,6 +24,7 @@ REPRODUCES = ("FA-HMC 3", "FA-HMC 4", "FA-HMC S1", "FA-HMC S2")
 SHOWS = ("Accuracy, Brier score, calibration error and log likelihood of averaged predictions of a softmax "
          "regression against communication rounds, mean and standard deviation of runs.")
 COST = {"tiny": "10 s", "quick": "40 s; 15 min (estimate) with --data", "paper": "1 h (estimate), reduced"}
+TOGETHER = "images"
 FASHION = "fashion"
 DATA = usual_names(FASHION)
 SCORES = ("accuracy", "brier", "ece", "nll")

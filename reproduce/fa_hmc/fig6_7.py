@@ -25,6 +25,7 @@ SHOWS = ("Accuracy, Brier score and calibration error of averaged predictions of
          "classes of images and on two, against communication rounds.")
 COST = {"tiny": "10 s", "quick": "30 s; 10 min (estimate) for each data set of --data",
         "paper": "1 h (estimate), reduced"}
+TOGETHER = "images"
 KMNIST = "kmnist"
 DATA = (*usual_names(KMNIST), *CIFAR10)
 SCORES = ("accuracy", "brier", "ece")

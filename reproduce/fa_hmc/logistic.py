@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 import fedsim as fs
+from fedsim.fingerprints import fingerprint
 
 from .. import plot
 from ..claims import Claim
 from ..figure import ByScale, Finding, Parameter, Tables, note
+from ..once import once
 from ..reference import posterior_reference
 from ..surrogate import surrogate as expansions
 from ..verdicts import DATA_SETS, FAIL, NOT_TESTABLE, PASS, REPLICAS, Judgement, intervals, within
@@ -80,8 +83,9 @@ def runs(p: Any, posterior: Posterior, cases: Mapping[str, tuple[fs.FAHMC | Step
     """
     seed, rows = p.seed + 1000 * data, []
     problem, rng = posterior.problem, np.random.default_rng(seed)
-    reference = posterior_reference(problem, n_chains=p.reference_chains, n_draws=p.reference_draws,
-                                    seed=seed, leapfrog_steps=4, warmup=20).pooled()
+    posterior_alone, sizes = replace(problem, gradient_noise=None), (p.reference_chains, p.reference_draws)
+    reference = once((fingerprint(posterior_alone), seed, *sizes), lambda: posterior_reference(
+        problem, n_chains=sizes[0], n_draws=sizes[1], seed=seed, leapfrog_steps=4, warmup=20).pooled())
     for number, (name, (algorithm, n_rounds)) in enumerate(cases.items()):
         options = {"seed": seed + number, "n_chains": p.n_chains}
         path = sample_path(problem, algorithm, n_rounds, **options)

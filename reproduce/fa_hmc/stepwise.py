@@ -66,7 +66,7 @@ class StepwiseChain:
             self.correlations = self._by_lag(within, last) / variances
 
     def _by_lag(self, within: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """Autocovariances (n_lags, d), from those within a period, (P, P, d), and with its last, (P, d, d)."""
+        """Autocovariances (n_lags, d), from those within a period, (P, P, d), and of its last (P, d, d)."""
         n, d = self.pulls.shape
         lag = np.subtract.outer(np.arange(n), np.arange(n)).T  # j - i, of averages i and j
         first = np.triu(np.ones((n, n)))[..., None] * within

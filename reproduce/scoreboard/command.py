@@ -47,7 +47,7 @@ def _finished(ids: Sequence[str], n_problems: int, workers: int,
     if executor is None and min(workers, len(ids)) < 2:
         yield from map(one, ids)
     else:
-        yield from results(one, ids, workers, executor, in_order=False)
+        yield from results(one, ids, workers, executor)
 
 
 def table(n_problems: int = PROBLEMS, workers: int = 1, kept: Kept | None = None,

@@ -15,7 +15,7 @@ import numba
 import pytest
 
 import fedsim as fs
-from fedsim.vector import cache, compile as compiling
+from fedsim.vector import cache, compile as compiling, kept
 
 
 def twice(x):
@@ -275,3 +275,75 @@ def test_a_simulation_outlives_a_damaged_cache(tmp_path):
     for heard in (["CacheWarning"], []):
         result = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True)
         assert result.stdout.strip() == f"{expected} {heard}", result.stderr
+
+
+TOGETHER = """
+import sys
+import fedsim as fs
+from fedsim.vector.compile import compiled_here
+print("ready", flush=True)
+sys.stdin.readline()
+run = fs.simulate(fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.1), n_rounds=2, n_replicas=2, seed=1)
+print(len(compiled_here()), run.mean.sum().hex())
+"""
+
+
+def test_processes_that_begin_together_compile_once(tmp_path):
+    """One compiles, the other waits and reads what it kept."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    processes = [subprocess.Popen([sys.executable, "-c", TOGETHER], stdin=subprocess.PIPE, text=True,
+                                  stdout=subprocess.PIPE, env=environment) for _ in range(2)]
+    assert [one.stdout.readline() for one in processes] == ["ready\n"] * 2
+    for one in processes:
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    told = [one.communicate()[0].split() for one in processes]
+    assert sorted(count for count, _ in told) == ["0", "1"] and told[0][1] == told[1][1]
+
+
+HOLDING = """
+import sys
+from pathlib import Path
+from fedsim.vector.kept import Turn
+Turn.take(Path(sys.argv[1]), sys.argv[2])
+print("taken", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture(name="held")
+def _held(tmp_path):
+    """A process that has the turn of "a"."""
+    process = subprocess.Popen([sys.executable, "-c", HOLDING, str(tmp_path), "a"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "taken\n"
+    yield process
+    process.communicate("end\n")
+    kept.Turn.leave()
+
+
+def test_a_turn_is_of_one_kernel_and_ends_with_its_process(held, tmp_path, monkeypatch):
+    assert kept.Turn.take(tmp_path, "b")
+    monkeypatch.setattr(kept, "PATIENCE", 0.3)
+    assert not kept.Turn.take(tmp_path, "a")  # who waits too long compiles too
+    monkeypatch.setattr(kept, "PATIENCE", 1e9)
+    held.kill()
+    assert kept.Turn.take(tmp_path, "a")
+
+
+def test_without_locks_nobody_waits(held, tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "PATIENCE", 1e9)
+    assert not kept.Turn.take(tmp_path / "no such folder", "a")
+    monkeypatch.setattr(kept, "fcntl", None)
+    assert not kept.Turn.take(tmp_path, "a")
+
+
+def test_what_cannot_be_compiled_keeps_no_turn(place):
+    def wrong(x):
+        return x.no_such_part
+
+    called(thrice, 1.0)  # which makes the folder
+    with pytest.raises(numba.TypingError):
+        compiling.compiled(wrong)(1.0)
+    assert kept.Turn._file is None
+    assert called(twice, 1.0)[0] == [2.0] and kept.Turn._file is None

@@ -156,11 +156,11 @@ class Turn:
     _file: Any = None
 
     @classmethod
-    def take(cls, folder: Path, what: str) -> None:
-        """Wait for the turn to compile `what`; without it after `PATIENCE`, or where files have no locks."""
+    def take(cls, folder: Path, what: str) -> bool:
+        """Wait for the turn to compile `what`; False after `PATIENCE`, or where files have no locks."""
         cls.leave()
         if fcntl is None:
-            return
+            return False
         byte = int.from_bytes(hashlib.sha256(what.encode()).digest()[:8], "big") % _BYTES
         until = time.monotonic() + PATIENCE
         with suppress(OSError):
@@ -168,8 +168,9 @@ class Turn:
             while time.monotonic() < until:
                 with suppress(BlockingIOError):
                     fcntl.lockf(cls._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
-                    return
+                    return True
                 time.sleep(0.02)
+        return False
 
     @classmethod
     def leave(cls) -> None:

@@ -168,3 +168,23 @@ def test_minibatches_of_other_problems_are_refused():
     problem = fs.LogisticRegression(np.eye(4), [0, 1, 0, 1], [0, 0, 1, 1], prior_variance=1.0, batch_size=1)
     with pytest.raises(ValueError, match=r"problem=.* must be a softmax regression"):
         StepwiseFAHMC(0.1, 4, 3).sample_path(problem, 2, 1)
+
+
+CLIENTS = np.random.default_rng(6).integers(0, 2, (24, 3))
+LABELS, EVEN, UNEVEN = np.arange(24) % 3 == 0, np.arange(24) % 4, np.minimum(np.arange(24) % 5, 3)
+SPREADS = np.random.default_rng(7).standard_normal((4, 3, 3))
+
+
+@pytest.mark.parametrize("problem", [
+    fs.LogisticRegression(CLIENTS, LABELS, EVEN, prior_variance=0.7, gradient_noise=2.0),
+    fs.LogisticRegression(CLIENTS, LABELS, EVEN, prior_variance=0.7, weights=[0.1, 0.2, 0.3, 0.4]),
+    fs.LogisticRegression(CLIENTS, LABELS, UNEVEN, prior_variance=0.7, gradient_noise=2.0),
+    fs.Quadratic(SPREADS @ SPREADS.swapaxes(1, 2), SPREADS[0, [0, 1, 2, 0]], gradient_noise=2.0),
+    fs.Quadratic([1.0, 2.0, 3.0, 4.0], SPREADS[0, [0, 1, 2, 0]]),
+    a_softmax(4, True), dataclasses.replace(a_softmax(4, False), gradient_noise=1.0)])
+def test_clients_together_have_the_gradients_of_each(problem):
+    x = np.random.default_rng(8).standard_normal((problem.n_clients, 5, problem.dim))
+    rng, one = np.random.default_rng(9), stepwise_sampler.evaluations(problem)
+    expected = np.array([one(c, own, rng) for c, own in enumerate(x)])
+    found = stepwise_sampler.evaluations_together(problem)(x, np.random.default_rng(9))
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)

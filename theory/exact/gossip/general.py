@@ -201,9 +201,15 @@ class GossipMap:
             pulled *= -eta
             pulled += c.mixed(x)
             return pulled.reshape(columns.shape)
-        change = -self.move.lost * state[:, 1] - eta * c.pulled(x)
-        moved = c.mixed(x) + eta * (state[:, 1] + change)
-        return np.stack([moved, change], axis=1).reshape(columns.shape)
+        made, pulled = np.empty_like(state), c.pulled(x)
+        moved, change = made[:, 0], made[:, 1]
+        pulled *= eta
+        np.multiply(-self.move.lost, state[:, 1], out=change)
+        change -= pulled
+        np.add(state[:, 1], change, out=moved)
+        moved *= eta
+        moved += c.mixed(x)
+        return made.reshape(columns.shape)
 
     @cached_property
     def shift(self) -> Array:

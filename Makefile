@@ -91,15 +91,15 @@ lowest: $(LOWEST_STAMP)
 	$(LOWEST)/bin/python -m pytest $(LOWEST_TESTS)
 
 search: $(STAMP)
-	$(BIN)/python -m tests.search $(SEARCH_ARGS)
+	$(BIN)/python -m tools.search $(SEARCH_ARGS)
 
 mutants: $(MUTANTS_STAMP)
-	$(BIN)/python -m tests.mutate
-	$(BIN)/python -m tests.mutate.sampled $(MUTANTS_ARGS)
+	$(BIN)/python -m tools.mutate
+	$(BIN)/python -m tools.mutate.sampled $(MUTANTS_ARGS)
 
 bench: $(BENCH_STAMP)
-	$(BIN)/python -m tests.benchmarks
-	$(BIN)/python -m tests.benchmarks.indices
+	$(BIN)/python -m tools.benchmarks
+	$(BIN)/python -m tools.benchmarks.indices
 
 docs: $(STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -q docs docs/build/html

@@ -44,7 +44,7 @@ class Process:
         if threads == 1:
             given["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
         self.process = subprocess.Popen(
-            [python, "-m", "tests.benchmarks.worker", contestant, case, str(threads), str(factor)],
+            [python, "-m", "tools.benchmarks.worker", contestant, case, str(threads), str(factor)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=given)
 
     def ask(self, do: str, **request: Any) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class Arena:
                         floors[id(result)].append(final)
             return action
 
-        def first(result: Result, _: Process) -> None:
+        def first(result: Result, _process: Process) -> None:
             if result.threads > 1:
                 return
             for _ in range(FIRST_TURNS):  # each in a process of its own, whose compiled code is on disk

@@ -1,4 +1,4 @@
-"""Minibatch gradients of softmax regression: `python -m tests.benchmarks.softmax` rewrites the table of
+"""Minibatch gradients of softmax regression: `python -m tools.benchmarks.softmax` rewrites the table of
 docs/benchmarks.md.
 
 One thread and one process, 16 replicas with a minibatch each, drawn anew. ``alone`` is a gradient of every
@@ -42,10 +42,11 @@ def _exact(problem, x, scratch, out):
 
 
 class Work(NamedTuple):
-    """A problem of one client with minibatches, and points (16, d)."""
+    """A problem of one client, points (16, d), and the size of its minibatches."""
 
     problem: fs.SoftmaxRegression
     x: np.ndarray
+    size: int
 
     @property
     def theta(self) -> np.ndarray:
@@ -60,13 +61,13 @@ def work_of(pixels: int, n_data: int, size: int) -> Work:
     features = np.column_stack([rows, np.ones(n_data)])
     problem = fs.SoftmaxRegression(features, np.arange(n_data) % N_CLASSES, np.zeros(n_data, int),
                                    prior_variance=1.0, batch_size=size)
-    return Work(problem, 0.3 * rng.standard_normal((LANES, problem.dim)))
+    return Work(problem, 0.3 * rng.standard_normal((LANES, problem.dim)), size)
 
 
 def with_fedsim(work: Work) -> Callable[[int], Any]:
     """Compiled gradients, evaluated so many times."""
     arrays, rows = work.problem._arrays(), np.ascontiguousarray(work.x.T)
-    scratch, out = work.problem._scratch(*rows.shape, np.float64), np.empty_like(rows)
+    scratch, out = work.problem._scratch(work.problem.dim, LANES, np.float64), np.empty_like(rows)
     _exact(arrays, rows, scratch, out)
     _agrees("fedsim", work, out.T)
     return lambda count: _gradients(arrays, lane_set(1, 0, LANES), 0, count, rows, scratch, out)
@@ -88,7 +89,7 @@ def _in_numpy(work: Work, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def with_numpy(work: Work) -> Callable[[int], Any]:
     """The same in NumPy."""
-    rng, n, size = np.random.default_rng(1), len(work.problem.labels), work.problem.batch_size
+    rng, n, size = np.random.default_rng(1), len(work.problem.labels), work.size
     every = np.tile(np.arange(n), (LANES, 1))
     _agrees("NumPy", work, _in_numpy(work, work.theta, every).reshape(LANES, -1))
 
@@ -106,7 +107,7 @@ def with_jax(work: Work, noise: float = 0.0) -> Callable[[int], Any]:
 
     jax.config.update("jax_enable_x64", True)
     features, labels = jnp.asarray(work.problem.features), jnp.asarray(work.problem.labels)
-    n, size = len(labels), work.problem.batch_size
+    n, size = len(labels), work.size
 
     def gradient(theta: Any, rows: Any) -> Any:
         chosen = features[rows]
@@ -140,7 +141,7 @@ def steps_with_fedsim(work: Work) -> Callable[[int], Any]:
 
 def steps_with_numpy(work: Work) -> Callable[[int], Any]:
     """The same in NumPy."""
-    rng, n, size = np.random.default_rng(1), len(work.problem.labels), work.problem.batch_size
+    rng, n, size = np.random.default_rng(1), len(work.problem.labels), work.size
 
     def run(count: int) -> None:
         theta = work.theta.copy()

@@ -1,4 +1,4 @@
-"""`python -m tests.mutate`: every fault in a copy of the project, and whether the tests see it.
+"""`python -m tools.mutate`: every fault in a copy of the project, and whether the tests see it.
 
 Exit code 1 when a fault survives its tests, 2 when of one there is no verdict, or the tests fail without it.
 """
@@ -82,7 +82,7 @@ def sound(chosen: list[Fault], timeout: float) -> bool:
 
 def main() -> int:
     """Judge the faults that are asked for."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", default=[""], metavar="WORDS",
                         help="faults with such a name or file")
     parser.add_argument("--timeout", type=float, default=900.0, metavar="SECONDS",

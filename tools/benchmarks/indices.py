@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.indices`: what it costs a run to check indices, in gradients that read tables.
+"""`python -m tools.benchmarks.indices`: what it costs a run to check indices, in gradients that read tables.
 
 Ratios of processor time with and without checks, of pairs one after the other in one process and thread,
 with the smallest and the largest; the bits must agree. Loops alone are not checked, so that theirs are noise.
@@ -73,7 +73,7 @@ def compared(function: Any, dim: int, repeats: int) -> str:
 
 def main() -> int:
     """One line a case."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.indices", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.benchmarks.indices", description=__doc__)
     parser.add_argument("--repeats", type=int, default=9)
     repeats = parser.parse_args().repeats
     for name, (function, dim) in CASES.items():

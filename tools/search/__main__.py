@@ -1,4 +1,4 @@
-"""`python -m tests.search`: every bound against the exact quantity, in random settings and by a climb.
+"""`python -m tools.search`: every bound against the exact quantity, in random settings and by a climb.
 
 Exit code 1 when a bound fails within its hypotheses by more than rounding.
 """
@@ -92,7 +92,7 @@ def _one(arguments: argparse.Namespace) -> Findings:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.search", description=__doc__,
+    parser = argparse.ArgumentParser(prog="python -m tools.search", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--settings", type=int, default=500, help="random settings (default 500)")
     parser.add_argument("--first", type=int, default=0, help="number of the first one (default 0)")

@@ -1,4 +1,4 @@
-"""`python -m tests.mutate.sampled`: changes that nobody thought of, in one room of theory, drawn at random.
+"""`python -m tools.mutate.sampled`: changes that nobody thought of, in one room of theory, drawn at random.
 
 cosmic-ray knows the changes (a sign, a number, a comparison, a condition, a decorator); a seed draws some of
 them, by default the week's, and with it the room. Each is made in a copy of the project, where the room's
@@ -115,7 +115,7 @@ def judge(chosen: list[Any], command: str, timeout: float, until: float) -> tupl
 def main() -> int:
     """Draw, change, judge, and say what came out."""
     year, week, _ = datetime.date.today().isocalendar()
-    parser = argparse.ArgumentParser(prog="python -m tests.mutate.sampled",
+    parser = argparse.ArgumentParser(prog="python -m tools.mutate.sampled",
                                      description="Random changes of one room of theory.")
     parser.add_argument("--seed", type=int, default=100 * year + week, help="default: the week's")
     parser.add_argument("--room", choices=ROOMS["room"], help="default: drawn too")

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks`: measure, judge, print, and keep results.json and results.csv."""
+"""`python -m tools.benchmarks`: measure, judge, print, and keep results.json and results.csv."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _versions(python: str, modules: tuple[str, ...]) -> dict[str, str]:
 
 def main() -> int:
     """Exit code 1 when a result does not count, or when the law test misses a wrong program."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true",
                         help="a tenth of the work, 3 repetitions, nothing kept")
     parser.add_argument("--cases", help="comma separated, of " + ", ".join(case.name for case in CASES))

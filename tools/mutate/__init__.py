@@ -1,6 +1,6 @@
 """Faults that were thought of: each is a change of one line, and the tests that have to fail for it.
 
-``python -m tests.mutate`` makes every change in a copy of the project and runs those tests there. The list
+``python -m tools.mutate`` makes every change in a copy of the project and runs those tests there. The list
 follows the code: `old` stands exactly once in its file, or the list is stale, which is an error.
 """
 

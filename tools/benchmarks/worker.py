@@ -1,6 +1,6 @@
 """One contestant in one process with its own number of threads, told what to do on standard input.
 
-    python -m tests.benchmarks.worker CONTESTANT CASE THREADS FACTOR
+    python -m tools.benchmarks.worker CONTESTANT CASE THREADS FACTOR
 
 Each line in is a JSON object with "do"; each line out is its answer:
 

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.overhead`: what safety costs, as paired ratios of one process.
+"""`python -m tools.benchmarks.overhead`: what safety costs, as paired ratios of one process.
 
 Each pair is the same simulation twice, one after the other in an order that changes: without and with a
 checkpoint, a progress bar, or short segments; and two threads against two separate Dask workers. The ratio
@@ -28,6 +28,7 @@ RECORD = [10, 100]
 def run(n_rounds: int, n_replicas: int, **options: Any) -> bytes:
     """The bytes of a run."""
     law = fs.simulate(PROBLEM, ALGORITHM, n_rounds, n_replicas, seed=1, record=RECORD, **options)
+    assert law.cov is not None
     return law.mean.tobytes() + law.cov.tobytes()
 
 
@@ -40,7 +41,7 @@ def one_segment() -> Any:
         begin(self, job, *ends)
         self._chunk = job.n_rounds
 
-    BlockRunner.__init__ = without  # type: ignore[method-assign]
+    BlockRunner.__init__ = without  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
@@ -68,7 +69,7 @@ def paired(plain: Callable[[], bytes], other: Callable[[], bytes], repeats: int)
 
 def main() -> None:
     """Print a line for each pair."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.overhead", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.benchmarks.overhead", description=__doc__)
     parser.add_argument("--rounds", type=int, default=8_000)
     parser.add_argument("--replicas", type=int, default=64 * 40)
     parser.add_argument("--repeats", type=int, default=9)

@@ -9,6 +9,7 @@ timed, and a larger sample from the same program, pass a test against the exact 
 - `worker`       one process per contestant and number of threads
 - `judge`, `laws`   the law test
 - `arena`        interleaved timing
-- `report`       the table, results.json and results.csv
+- `report`       the table
+- `stored`       what is kept: results.csv and results.json
 - `indices`      by itself: what it costs gradients of one's own to check indices
 """

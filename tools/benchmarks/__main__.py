@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -14,7 +13,8 @@ from pathlib import Path
 from .arena import CONTESTANTS, PEERS, Arena, Result, first_calls
 from .cases import CASES
 from .judge import ALLOWED
-from .report import as_csv, as_text, joined, record
+from .report import as_text, kept, record
+from .stored import load
 
 HERE = Path(__file__).resolve().parent
 QUICK = 0.1
@@ -93,14 +93,12 @@ def main() -> int:
     partial = options.quick or options.repeats or len(names) < len(CASES) or missing
     output = options.output or (None if options.quick or (partial and not options.update) else HERE)
     if output is not None:
+        stored = kept(found)
         if options.update and (output / "results.json").exists():
-            stored = json.loads((output / "results.json").read_text(encoding="utf-8"))
-            found = joined(stored, found, tuple(case.name for case in CASES))
-        if found["statistics_used"] > ALLOWED:
+            stored = load(output).joined(stored, tuple(case.name for case in CASES))
+        if stored.statistics > ALLOWED:
             raise SystemExit(f"the law test used more than {ALLOWED} statistics: declare more in judge.py")
-        output.mkdir(parents=True, exist_ok=True)
-        (output / "results.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        (output / "results.csv").write_text(as_csv(found), encoding="utf-8")
+        stored.save(output)
         print("kept results.json and results.csv; README: python -m reproduce readme")
     good = all(result.valid for result in results) and all(all(one.values()) for one in power.values())
     return 0 if good else 1

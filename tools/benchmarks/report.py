@@ -1,10 +1,8 @@
-"""The table, results.json and results.csv."""
+"""What was measured, its table, and what is kept of it."""
 
 from __future__ import annotations
 
-import csv
 import importlib.metadata
-import io
 import os
 import platform
 from pathlib import Path
@@ -15,10 +13,7 @@ import numpy as np
 from .arena import Result
 from .case import Case
 from .judge import ALLOWED, FALSE_ALARM
-
-HEADER = ("case", "program", "step", "ns per step, 1 thread", "times fedsim's (range)",
-          "ns per step, 2 threads", "times fedsim's (range)", "time / its random numbers",
-          "first result after, s", "peak MB", "note")
+from .stored import HEADER, Stored
 
 
 def spread(values: np.ndarray) -> dict[str, float]:
@@ -86,7 +81,7 @@ def versions() -> dict[str, str]:
 
 def record(results: list[Result], first: dict[str, Any], power: dict[str, dict[str, bool]],
            cases: list[Case], peers: dict[str, str], loads: tuple[float, float]) -> dict[str, Any]:
-    """Everything measured, as JSON. Each case keeps the conditions under which it was measured."""
+    """Everything measured. Each case has the conditions under which it was measured."""
     rows = []
     conditions = {"machine": machine(), "versions": versions() | peers, "load_before_and_after": list(loads)}
     units = {case.name: case.step for case in cases}
@@ -114,25 +109,16 @@ def record(results: list[Result], first: dict[str, Any], power: dict[str, dict[s
                 row["speedup_from_one_thread"] = ratio(
                     find(results, result.case, result.contestant, 1), result)
         rows.append(row)
-    return summed({"cases": {case.name: {"title": case.title} | conditions for case in cases},
-                   "wrong_programs_caught": power, "first_calls": first, "results": rows})
+    used = {case.name: sum(test["count"] for row in rows if row["case"] == case.name
+                           for test in row["law_test"].values()) for case in cases}
+    return {"cases": {case.name: {"title": case.title, "statistics": used[case.name]} | conditions
+                      for case in cases},
+            "wrong_programs_caught": power, "first_calls": first, "results": rows}
 
 
-def summed(found: dict[str, Any]) -> dict[str, Any]:
-    """With the false-alarm account of all results that stand together."""
-    used = sum(test["count"] for row in found["results"] for test in row["law_test"].values())
-    return found | {"false_alarm_level": FALSE_ALARM, "statistics_allowed": ALLOWED, "statistics_used": used}
-
-
-def joined(old: dict[str, Any], new: dict[str, Any], order: tuple[str, ...]) -> dict[str, Any]:
-    """Stored results, with those of newly measured cases in place of the stored ones."""
-    kept = [row for row in old["results"] if row["case"] not in new["cases"]]
-    rows = sorted(kept + new["results"], key=lambda row: order.index(row["case"]))
-    result: dict[str, Any] = {"results": rows, "first_calls": old["first_calls"] | new["first_calls"]}
-    for name in ("cases", "wrong_programs_caught"):
-        both = old[name] | new[name]
-        result[name] = {case: both[case] for case in order if case in both}
-    return summed(result)
+def kept(found: dict[str, Any]) -> Stored:
+    """What is stored of what was measured."""
+    return Stored(found["cases"], table(found))
 
 
 def table(found: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -161,15 +147,6 @@ def table(found: dict[str, Any]) -> list[tuple[str, ...]]:
                       f"{max(row['peak_megabytes'] for row in valid):.0f}" if valid else "", any_row["note"]]
             rows.append(tuple(cells))
     return rows
-
-
-def as_csv(found: dict[str, Any]) -> str:
-    """The table for the README."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(HEADER)
-    writer.writerows(table(found))
-    return text.getvalue()
 
 
 def as_text(found: dict[str, Any]) -> str:
@@ -208,6 +185,6 @@ def as_text(found: dict[str, Any]) -> str:
     for name, caught in found["wrong_programs_caught"].items():
         lines.append(f"case {name}: the law test catches {sum(caught.values())} of {len(caught)} "
                      "wrong programs" + "".join(f"; NOT {name}" for name, seen in caught.items() if not seen))
-    lines.append(f"law test: {found['statistics_used']} of {found['statistics_allowed']} statistics, "
-                 f"false-alarm level {found['false_alarm_level']:g} for the whole comparison")
+    lines.append(f"law test: {kept(found).statistics} of {ALLOWED} statistics, "
+                 f"false-alarm level {FALSE_ALARM:g} for the whole comparison")
     return "\n".join(lines)

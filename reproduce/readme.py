@@ -23,7 +23,7 @@ from .discovery import natural_order
 from .verdicts import CLAIM_WORDS, FINDING_WORDS, counted, total
 
 ROOT = Path(__file__).resolve().parent.parent
-BENCHMARKS = ROOT / "tests" / "benchmarks" / "results.csv"
+BENCHMARKS = ROOT / "tools" / "benchmarks" / "results.csv"
 """Written by `make bench`: one row a contestant, the header is the table's."""
 SHOWN = ("i", "iv", "de", "de-minibatch", "stale")
 BEFORE_NUMBER = r"^(ours, for )?(FA-LD|FA-HMC|DE-SG\w+|Stale gradients) (figures? )?"

@@ -7,8 +7,17 @@ from types import SimpleNamespace
 import pandas as pd
 
 from reproduce import figure, plot, store
+from reproduce.discovery import figures
 from reproduce.figure import EXACT, PASS, SCALES, ByScale, Claim, Figure, Parameter
 from reproduce.verdicts import BASES, CLAIM_WORDS, FINDING_WORDS
+
+ENDINGS = ("csv", "json", "svg")
+
+
+def made():
+    """Figures that are committed, by id: all, or `test_every_figure_is_made` names those that are not."""
+    return {name: one for name, one in figures().items()
+            if all((store.FOLDER / f"{name}.{ending}").exists() for ending in ENDINGS)}
 
 
 def a_figure(**changes):

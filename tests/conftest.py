@@ -11,6 +11,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 from pathlib import Path
 
 import browser
+import budgets
 import fast
 import pytest
 from alarm import FALSE_ALARM, MAX_STATISTICS, Alarm
@@ -27,13 +28,15 @@ _OTHERS: list[int] = []  # counts of parallel workers, where there are any
 
 
 def pytest_addoption(parser):
-    """`--fast`, what `make test-fast` asks for."""
+    """`--fast`, what `make test-fast` asks for, and where to write what each test took."""
     parser.addoption("--fast", action="store_true", help="only what tests/fast.py names: some of every room")
+    parser.addoption("--seconds", metavar="FILE", help="append what each test took; see tests/budgets.py")
 
 
 def pytest_configure(config):
-    """Fixtures and a hook of tests that drive a browser."""
+    """Fixtures and a hook of tests that drive a browser, and what measures the seconds of files."""
     config.pluginmanager.register(browser)
+    config.pluginmanager.register(budgets.Meter(config))
 
 
 def pytest_ignore_collect(collection_path, config):

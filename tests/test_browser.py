@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlencode
 
 import pytest
+from a_figure import made
 from browser import FIGURES, SIZES, WANTING, opened
 
 import theory
@@ -22,7 +23,7 @@ from reproduce.gallery.uses import ALGORITHMS, used
 
 ROOT = Path(__file__).resolve().parent.parent
 STORED = store.FOLDER
-RECORDS = {name: json.loads((STORED / f"{name}.json").read_text(encoding="utf-8")) for name in figures()}
+RECORDS = {name: store.load_record(STORED, name) for name in made()}
 FIGURE = "fa_ld_fig1a"
 PAGES = ("index", FIGURE, "scoreboard", "errata", "worst_cases", "missing",
          "explore_local_steps", "explore_gossip", "explore_staleness")
@@ -291,7 +292,7 @@ def test_a_heading_sorts_the_worst_cases_by_size(visit):
 
 def sentences(name):
     """Names of what is judged of a figure."""
-    return [one["name"] for kind in ("claims", "findings") for one in RECORDS[name][kind]]
+    return [item.name for item in figures()[name].judged]
 
 
 ANCHORS = {

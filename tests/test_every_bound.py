@@ -11,11 +11,11 @@ from every_class import affine
 from every_class.algorithms import FAMILIES, START, possible, start
 from every_class.classes import CLASSES, possible as is_problem
 from every_class.pairwise import cover, name, product
-from search.settings import draw
 
 import fedsim as fs
 import theory
 from theory.exact import FAHMCFlow
+from tools.search.settings import draw
 
 AFFINE = ("Quadratic", "LinearRegression", "GaussianMean")
 

@@ -66,7 +66,7 @@ def test_examples_run_when_pasted(name):
         assert not failures(member, text)
 
 
-@pytest.mark.parametrize("package", ["reproduce", "search"])
+@pytest.mark.parametrize("package", ["reproduce", "tools.search"])
 def test_examples_of_what_is_not_installed_run_in_their_modules(package):
     place = importlib.import_module(package)
     found = 0

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from a_figure import a_figure, assert_of_no_machine, assert_reasoned, assert_storable
+from a_figure import ENDINGS, a_figure, assert_of_no_machine, assert_reasoned, assert_storable, made
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 from matplotlib.legend import Legend
@@ -25,14 +25,14 @@ from reproduce.discovery import figures
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter, Unjudged
 from reproduce.verdicts import DOES_NOT_HOLD
 
-FIGURES = figures()
+FIGURES, MADE = figures(), made()
 
 
 @pytest.fixture(scope="module", name="stored")
 def _stored(tmp_path_factory):
     """A copy of what is committed of every figure."""
     folder = tmp_path_factory.mktemp("figures")
-    for name, ending in itertools.product(FIGURES, ("csv", "json", "svg")):
+    for name, ending in itertools.product(MADE, ENDINGS):
         shutil.copy(store.FOLDER / f"{name}.{ending}", folder)
     return folder
 
@@ -47,18 +47,23 @@ def test_a_missing_extra_is_named():
     assert "figures" in ended.stderr and len(ended.stderr.splitlines()) == 1
 
 
+def test_every_figure_is_made():
+    assert not [f"figure {name} is not made: python -m reproduce {name}"
+                for name in FIGURES if name not in MADE]
+
+
 def test_the_fa_ld_figures_are_found_in_order():
     ids = [name for name in FIGURES if name.startswith("fa_ld_fig")]
     assert ids == ["fa_ld_fig1a", "fa_ld_fig1b", "fa_ld_fig1c", "fa_ld_fig1de", "fa_ld_fig2_4", "fa_ld_fig3a",
                    "fa_ld_fig3b", "fa_ld_fig3c", "fa_ld_fig3d", "fa_ld_fig3e"]
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", MADE)
 def test_tables_are_finite_and_survive_storing(stored, name):
     assert_storable(store.load_tables(stored, name), stored, name)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", MADE)
 def test_everything_said_is_judged_with_reasons(stored, name):
     assert_reasoned(store.load_record(stored, name))
 
@@ -75,7 +80,7 @@ def test_a_claim_that_is_counted_elsewhere_is_counted_there():
                     f"{one.id}.{item.name}: not counted in {item.counted_in}")
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", MADE)
 def test_drawing_needs_the_tables_only(stored, name, monkeypatch):
     one, drawings = FIGURES[name], []
     draw = one.module.draw
@@ -154,7 +159,7 @@ def test_check_judges_the_fresh_numbers(tmp_path):
     assert len(found) == 2 and all("fresh" in text for text in found)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", MADE)
 def test_what_is_committed_is_what_the_code_says(name):
     stored = store.load_record(store.FOLDER, name)
     fresh = run.record(FIGURES[name], store.load_tables(store.FOLDER, name), "quick", stored.get("files", ()))

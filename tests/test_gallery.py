@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from a_figure import made
 
 import theory
 from reproduce import explorables, gallery, headlines, store
@@ -20,7 +21,7 @@ from reproduce.verdicts import NOT_TESTABLE, OPEN
 PAGES = gallery.pages(store.FOLDER, "quick")
 HTML = {name: text for name, text in PAGES.items() if name.endswith(".html") and name[:8] != "explore_"}
 ORDER = [json.loads(line.rstrip(",")) for line in PAGES["order.js"].splitlines() if line[:2] == '["']
-RECORDS = {name: store.load_record(store.FOLDER, name) for name in figures()}
+RECORDS = {name: store.load_record(store.FOLDER, name) for name in made()}
 
 
 class Reader(HTMLParser):

@@ -43,8 +43,9 @@ def test_the_reader_of_imports_sees_every_form():
 
 
 def test_data_only_moves_right():
-    right_of = {"fedsim": {"theory", "reproduce", "tests"}, "theory": {"reproduce", "tests"},
-                "reproduce": {"tests"}}
+    right_of = {"fedsim": {"theory", "reproduce", "tests", "tools"},
+                "theory": {"reproduce", "tests", "tools"},
+                "reproduce": {"tests", "tools"}}
     for package, later in right_of.items():
         assert not violations(lambda m, n, later=later: top(m) in later, package)
 
@@ -240,7 +241,7 @@ def test_unsaid_parts_are_seen():
 
 def text_files():
     """Every text file of the project: of its folders, but not what `make docs` builds, and beside them."""
-    folders = [ROOT / name for name in (*PACKAGES, "docs", "tests", "figures", ".ci")]
+    folders = [ROOT / name for name in (*PACKAGES, "docs", "tests", "tools", "figures", ".ci")]
     found = [path for folder in folders for path in sorted(folder.rglob("*"))] + sorted(ROOT.glob("*"))
     # in a linked work tree .git is a file, with a path of its machine
     return [path for path in found if path.is_file() and path.suffix in TEXT and path.name != ".git"

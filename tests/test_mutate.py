@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.mutate import ROOT, Fault, __main__ as runner, faults, sampled
-from tests.mutate.__main__ import UNKNOWN
+from tools.mutate import ROOT, Fault, __main__ as runner, faults, sampled
+from tools.mutate.__main__ import UNKNOWN
 
 FAULTS = faults()
 

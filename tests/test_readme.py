@@ -67,7 +67,7 @@ def test_links_lead_somewhere(name):
 def test_paths_exist(name):
     """Files and folders that a page names in code type are there; names with < are patterns."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    paths = re.findall(r"`((?:fedsim|theory|reproduce|tests|docs|figures)/[\w./]*)`", text)
+    paths = re.findall(r"`((?:fedsim|theory|reproduce|tests|tools|docs|figures)/[\w./]*)`", text)
     assert not [path for path in paths if not (ROOT / path).exists()]
 
 

@@ -1,6 +1,6 @@
 """The search for false bounds: what it finds, what it must find, and that it repeats itself.
 
-The long version is `python -m tests.search`.
+The long version is `python -m tools.search`.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from search import __main__ as command
-from search.adversary import climb
-from search.judge import Outcome, compare, counts_against, entries, judge
-from search.numbers import SIZE, Numbers
-from search.precise import NotRedone, exact_w2
-from search.report import Findings
-from search.settings import KINDS, build, draw
-from search.shared import Shared
 
 import fedsim as fs
 import theory
+from tools.search import __main__ as command
+from tools.search.adversary import climb
+from tools.search.judge import Outcome, compare, counts_against, entries, judge
+from tools.search.numbers import SIZE, Numbers
+from tools.search.precise import NotRedone, exact_w2
+from tools.search.report import Findings
+from tools.search.settings import KINDS, build, draw
+from tools.search.shared import Shared
 
 SEED = 10
 SETTINGS = 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -94,6 +95,22 @@ def test_the_new_figure_is_made_and_listed(project):
     said = run(project, "-m", "reproduce", "fa_ld_made_figure", "--scale", "tiny", "--out", "made")
     assert "1 HOLDS" in said and (project / "made" / "fa_ld_made_figure.png").exists()
     assert "fa_ld_made_figure" in run(project, "-m", "reproduce", "--list")
+
+
+def test_tests_are_collected_while_no_figure_is_made(project):
+    """What reads stored figures says within a test that one is missing, also the new one."""
+    readers = re.compile(r"figures\(\)|made\(\)|store\.FOLDER|opposites")
+    files = [f"tests/{path.name}" for path in sorted((project / "tests").glob("test_*.py"))
+             if readers.search(path.read_text(encoding="utf-8"))]
+    stored, away = project / "figures", project / "figures_elsewhere"
+    stored.rename(away)
+    stored.mkdir()
+    try:
+        said = run(project, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "--collect-only", *files)
+    finally:
+        stored.rmdir()
+        away.rename(stored)
+    assert len(files) >= 15 and "test_figures.py::test_every_figure_is_made" in said
 
 
 def test_new_refuses_what_exists_and_what_is_no_name(project):

@@ -17,7 +17,7 @@ ONLY_SLOW = {"tests/test_interrupts.py", "tests/test_other_processor.py"}  # not
 
 
 def sources(root):
-    return sorted((root / "tests").rglob("*.py"))
+    return sorted(path for folder in ("tests", "tools") for path in (root / folder).rglob("*.py"))
 
 
 def test_files_are_short():
@@ -96,7 +96,7 @@ SLOW = "@pytest.mark.slow\ndef test_two():\n    pass\n"
 PLANTED = {
     "test_fine.py": f"import pytest\n{TEST}{SLOW}",
     "checks.py": TEST,
-    "benchmarks/test_hidden.py": TEST,
+    "build/test_hidden.py": TEST,
     "test_broken.py": f"import nothing_of_this_name\n{TEST}",
     "test_ignored.py": TEST,
     "test_late.py": f"import pytest\n{SLOW}",
@@ -113,18 +113,21 @@ def test_what_is_left_out_is_seen(tmp_path):
     for name, text in PLANTED.items():
         (tmp_path / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tests" / name).write_text(text)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "test_tool.py").write_text(TEST)
     for name, old, new in (("pyproject.toml", "addopts = [", 'addopts = ["--ignore=tests/test_ignored.py", '),
                            ("Makefile", '-m "slow or not slow"', '-m "not slow"')):
         text = (tmp_path / name).read_text()
         assert text.count(old) == 1
         (tmp_path / name).write_text(text.replace(old, new))
-    nothing = ["benchmarks/test_hidden.py", "checks.py", "test_broken.py", "test_ignored.py", "test_late.py",
+    nothing = ["build/test_hidden.py", "checks.py", "test_broken.py", "test_ignored.py", "test_late.py",
                "test_late_too.py"]
     assert left_out(tmp_path) == [
         "tests/test_fine.py: test_two is slow and not run by `make test-all`",
         "tests/test_twice.py: test_one is defined elsewhere",
         "tests/test_unnamed.py: test_four is not run by CI",
-        *(f"tests/{name}: CI runs nothing of it" for name in nothing)]
+        *(f"tests/{name}: CI runs nothing of it" for name in nothing),
+        "tools/test_tool.py: CI runs nothing of it"]
     script = tmp_path / ".ci" / "run"
     script.write_text(script.read_text().replace("\nmake test\n", '\nmake test PYTEST_ARGS="-k law"\n'))
     assert left_out(tmp_path) == [".ci/run does not run `make test` as it is"]

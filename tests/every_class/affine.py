@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from search.judge import counts_against
-
 import fedsim as fs
 import theory
 from theory.registry import named
+from tools.search.judge import counts_against
 
 ROUNDS = 12
 COMPARED = ("holds", "violated", "fails as transcribed", "holds outside", "fails outside")

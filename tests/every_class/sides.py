@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from search.judge import counts_against
 
 import theory
 from theory.registry import named
+from tools.search.judge import counts_against
 
 
 @dataclass(frozen=True)

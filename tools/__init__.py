@@ -1,0 +1,1 @@
+"""What is neither a test nor installed: `python -m tools.search`, `tools.mutate` and `tools.benchmarks`."""

@@ -29,7 +29,7 @@ then  python -m pytest tests/test_layout.py tests/test_examples.py -k {0}
     "bound": "then  python -m pytest tests/test_layout.py tests/test_examples.py -k {0}\n"
              "      python -m reproduce scoreboard              minutes; writes scoreboard.csv, index.html\n"
              "      python -m pytest tests/test_scoreboard.py   compared on 60 problems, some within",
-    "figure": "then  python -m reproduce {0}_{1} --scale tiny",
+    "figure": "then  python -m reproduce {0}_{1} --scale tiny\nlast  python -m reproduce costs {0}_{1}",
 }
 
 

@@ -201,14 +201,9 @@ class GossipMap:
             pulled *= -eta
             pulled += c.mixed(x)
             return pulled.reshape(columns.shape)
-        made, pulled = np.empty_like(state), c.pulled(x)
-        moved, change = made[:, 0], made[:, 1]
-        pulled *= eta
-        np.multiply(-self.move.lost, state[:, 1], out=change)
-        change -= pulled
-        np.add(state[:, 1], change, out=moved)
-        moved *= eta
-        moved += c.mixed(x)
+        made = np.empty_like(state)
+        made[:, 1] = -self.move.lost * state[:, 1] - eta * c.pulled(x)
+        made[:, 0] = c.mixed(x) + eta * (state[:, 1] + made[:, 1])
         return made.reshape(columns.shape)
 
     @cached_property

@@ -24,8 +24,8 @@ from fedsim.settings.validation import Array
 from .affine import AffineMap
 from .tables import kron, symmetrised, times
 
-NUMBERS = 20_000_000
-"""Numbers that the maps of all settings may have together with what they show in a window."""
+ENTRIES = 16_000
+"""Most numbers of a map: beyond, settings are treated one by one."""
 VANISHED = 1e-10
 """Of a power of M: it enters squared."""
 GROWN = 1e100
@@ -62,7 +62,8 @@ class Viewed:
 
     Parameters
     ----------
-    powers : list of (S, G, m, m), M - I, M^2 - I, M^4 - I, ...
+    powers : list of (., G, m, m), M - I, M^2 - I, M^4 - I, ..., made as they are needed
+    places : (S,) int, which of these maps
     rows : (S, G, e, m), P; or the lifted start minus what it tends to, (S, 1, 1, m)
     gaps, spreads : x_0 - x (S, G, m) and S_0 - S, (S, G, m, m) or between groups (S, G, G, m, m);
         where lifted None, and the places of what is shown
@@ -75,6 +76,7 @@ class Viewed:
     """
 
     powers: list[Array]
+    places: np.ndarray
     rows: Array
     gaps: Any
     spreads: Any
@@ -98,7 +100,7 @@ class Viewed:
         def taken(table: Any) -> Any:
             return table if self.gaps is None else table[index]
 
-        return Viewed([power[index] for power in self.powers], self.rows[index], taken(self.gaps),
+        return Viewed(self.powers, self.places[index], self.rows[index], taken(self.gaps),
                       taken(self.spreads), self.means[index], self.covs[index], self.start_means[index],
                       self.start_covs[index], self.contracts[index], self.head, self.turn, self.middle)
 
@@ -161,7 +163,7 @@ class Viewed:
         while len(self.powers) <= bit:
             self.powers.append(squared(self.powers[-1]))
         flat = rows.reshape(*rows.shape[:2], -1, rows.shape[-1])
-        return times(flat, self.powers[bit]).reshape(rows.shape)
+        return times(flat, self.powers[bit][self.places]).reshape(rows.shape)
 
 
 def _shown(table: Array) -> Array:
@@ -229,40 +231,44 @@ def viewed(maps: AffineMap, rows: Array, mean: Array, cov: Array, thin: bool, **
         return _shown((view @ table[:, :, None, :, None])[..., 0])[:, 0]
 
     first = {"start_means": shown(mean), "start_covs": _around(view, cov, thin)[:, 0]} | rest
-    return Viewed(powers, seen, mean - fixed, cov - still, shown(fixed), _around(view, still, thin)[:, 0],
+    return Viewed(powers, np.arange(len(seen)), seen, mean - fixed, cov - still, shown(fixed), _around(view, still, thin)[:, 0],
                   contracts=contracts, **first)
 
 
 def lifted(maps: AffineMap, mean: Array, cov: Array, dim: int, **rest: Any) -> Viewed:
     """Laws of random maps of one group, with a leading axis of settings, of which `dim` numbers are shown.
 
-    `mean` (S, m) and `cov` (S, m, m) are of the state at round `head`.
+    `mean` (S, m) and `cov` (S, m, m) are of the state at round `head`. Whether the maps contract is not
+    asked; of C and e e' the entries that are not above the diagonal are held.
     """
     deviation, spread = maps.deviation[:, 0], np.swapaxes(maps.spread[:, :, 0], 0, 1)
-    away = np.swapaxes(maps.spread_shift[:, :, 0], 0, 1)
-    width, unit = deviation.shape[-1], np.eye(deviation.shape[-1])
-    steady = powers_of(maps.deviation)[1]
-    centre = _fixed(maps, steady)[:, 0]
-    own, half = deviation[None], unit + 0.5 * deviation[None]
-    plain, squares = kron(own, half, False) + kron(half, own, False), kron(spread, spread, False)
-    residual = (spread @ centre[:, :, None])[..., 0] + away  # (n, S, m)
+    width, every = deviation.shape[-1], np.isfinite(maps.deviation).all(axis=(1, 2, 3))
+    centre, half = _fixed(maps, every)[:, 0], np.eye(width) + 0.5 * deviation[None]
+    residual = (spread @ centre[:, :, None])[..., 0] + np.swapaxes(maps.spread_shift[:, :, 0], 0, 1)
+    held, size = np.tril_indices(width), width * (width + 1) // 2
+    both, entries = np.zeros((width, width, size)), np.arange(size)
+    both[held[0], held[1], entries] = both[held[1], held[0], entries] = 1.0
+
+    def entry(table: Array) -> Array:
+        return table.reshape(len(table), width, width, -1)[:, held[0], held[1]]
+
+    own = deviation[None]
+    plain = entry(kron(own, half, False) + kron(half, own, False)) @ both.reshape(-1, size)
+    squares = entry(kron(spread, spread, False)) @ both.reshape(-1, size)
     mixed = kron(spread, residual[..., None], False).reshape(-1, width, width, width)
-    size, wide = width * width, 2 * width * width + width
-    pairs, shift = np.zeros((len(deviation), wide, wide)), np.zeros((len(deviation), wide))
+    pairs = np.zeros((len(deviation), 2 * size + width, 2 * size + width))
     pairs[:, :size, :size], pairs[:, :size, size:2 * size] = plain + squares, squares
-    pairs[:, :size, 2 * size:] = (mixed + np.swapaxes(mixed, 1, 2)).reshape(-1, size, width)
+    pairs[:, :size, 2 * size:] = entry(mixed + np.swapaxes(mixed, 1, 2))
     pairs[:, size:2 * size, size:2 * size], pairs[:, 2 * size:, 2 * size:] = plain, deviation
     source = maps.noise[:, 0] + (residual[..., :, None] * residual[..., None, :]).sum(axis=0)
-    shift[:, :size] = source.reshape(-1, size)
-    gap = mean - centre
-    begin = np.concatenate([cov.reshape(-1, size), (gap[:, :, None] * gap[:, None]).reshape(-1, size), gap],
-                           axis=1)
-    powers, contracts = powers_of(np.swapaxes(pairs, 1, 2)[:, None])
-    contracts &= steady
-    still = _fixed(AffineMap(pairs[:, None], shift[:, None], shift), contracts)[:, 0]
-    corner = (np.arange(dim)[:, None] * width + np.arange(dim)).ravel()
-    shown = np.concatenate([corner, 2 * size + np.arange(dim)])
-    square = len(deviation), dim, dim
+    shift, gap = np.zeros(pairs.shape[:2]), mean - centre
+    shift[:, :size] = entry(source)[..., 0]
+    begin = np.concatenate([entry(cov)[..., 0], entry(gap[:, :, None] * gap[:, None])[..., 0], gap], axis=1)
+    still = _fixed(AffineMap(pairs[:, None], shift[:, None], shift), every)[:, 0]
+    number = np.zeros((width, width), int)
+    number[held] = number.T[held] = entries
+    corner = number[:dim, :dim].ravel()
     first = {"start_means": mean[:, :dim], "start_covs": cov[:, :dim, :dim]} | rest
-    return Viewed(powers, (begin - still)[:, None, None], None, shown, centre[:, :dim],
-                  still[:, corner].reshape(square), contracts=contracts, **first)
+    return Viewed([np.swapaxes(pairs, 1, 2)[:, None]], np.arange(len(begin)), (begin - still)[:, None, None],
+                  None, np.concatenate([corner, 2 * size + np.arange(dim)]), centre[:, :dim],
+                  still[:, corner].reshape(-1, dim, dim), contracts=every, **first)

@@ -25,6 +25,8 @@ FAR = 2**62
 """More rounds than anyone asks for."""
 TOGETHER = 100
 """Step sizes treated at a time."""
+SMALL = 24
+"""Numbers of all clients' points up to which those of several grids are."""
 
 
 def with_step(algorithm: Any, step: Any, keep_momentum: bool = False) -> Any:
@@ -97,9 +99,12 @@ class Trial:
         places = [(grid, place) for grid, some in enumerate(made) for place, one in enumerate(some)
                   if one is not None]
         found: list[list[int | None]] = [[None] * len(some) for some in made]
-        parts = [[grid] for grid in range(len(grids))]
-        while len(parts) > 1 and sum(len(made[i]) for i in parts[-2] + parts[-1]) <= TOGETHER:
-            parts[-2:] = [parts[-2] + parts[-1]]
+        small, parts = self.problem.n_clients * self.problem.dim <= SMALL, list[list[int]]()
+        for grid, some in enumerate(made):
+            if small and parts and sum(len(made[i]) for i in parts[-1]) + len(some) <= TOGETHER:
+                parts[-1].append(grid)
+            else:
+                parts.append([grid])
         for part in parts:
             some = [(grid, place) for grid, place in places if grid in part]
             rounds = self._together([made[grid][place] for grid, place in some],

@@ -26,7 +26,7 @@ from fedsim.settings.validation import Array
 from ..affine import AffineMap, Moments, NoExactLaw
 from ..evolution import correlated, evolve, matrix_of, variances_of
 from ..families import ExactFamily, exact, keeps_apart, refuse_numbers
-from ..viewed import NUMBERS, viewed
+from ..viewed import ENTRIES, viewed
 from .recursion import Delays, Directions
 
 LARGEST_STATE = 600
@@ -189,7 +189,7 @@ class StaleFamily(ExactFamily):
         pooled = problem.pooled()
         directions = Directions.of(pooled, cov, keeps_apart(problem, one, cov))
         width = tau + 1 + (one.friction is not None)
-        if len(algorithms) * len(directions.left) * width**2 * 40 > NUMBERS:
+        if len(directions.left) * width**2 > ENTRIES:
             return None
         begin, pairs = directions.enter(mean, cov)
         start_state, past = self._begin(begin, pairs, width, one.friction)

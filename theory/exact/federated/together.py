@@ -29,7 +29,7 @@ from ..evolution import matrix_of, variances_of
 from ..families import family_of, keeps_apart
 from ..stacked import ROOM, Stacked
 from ..tables import symmetrised
-from ..viewed import NUMBERS, Course, Viewed, lifted, viewed
+from ..viewed import ENTRIES, Course, Viewed, lifted, viewed
 from .averaging import Averaging
 from .chain import Round, local_step
 from .server import States, averaged_maps, server_maps
@@ -185,8 +185,7 @@ def views(problem: Any, algorithm: Any, step_sizes: Array, start: Any = None) ->
     problem = family.solvable(problem)
     dim, (mean, cov) = problem.dim, start_moments(start, problem.dim)
     thin, width = keeps_apart(problem, algorithm, cov), dim * max(1, family.memory(algorithm))
-    table = 2 * width**2 + width if averaging.is_random else width
-    if len(step_sizes) * table**2 * 40 > NUMBERS:
+    if (width * (width + 2) if averaging.is_random else width)**2 > ENTRIES:
         return None
     if not thin and problem.structure != "dense":
         problem = Quadratic(problem.dense_hessians, problem.minimizers, problem.weights,

@@ -19,7 +19,7 @@ from ..evolution import drawn, evolve
 from ..families import ExactFamily, keeps_apart, require_constant, require_rounds_to_draw, require_steps
 from ..federated.joint import JointLaw
 from ..tables import symmetrised
-from ..viewed import NUMBERS, viewed
+from ..viewed import ENTRIES, viewed
 from .average_first import AverageFirst
 from .common_hessian import ModeLaw
 from .general import Components, GossipMap, Move
@@ -127,7 +127,7 @@ class DecentralizedFamily(ExactFamily):
         mean, cov = start_moments(start, problem.dim, problem.n_clients)
         thin, velocities = keeps_apart(problem, one, cov), self.velocities(problem, one)
         size = problem.n_clients * (1 if velocities is None else 2)
-        if len(algorithms) * (problem.dim if thin else problem.dim**2) * size**2 * 40 > NUMBERS:
+        if (problem.dim if thin else problem.dim**2) * size**2 > ENTRIES:
             return None
         components = Components(problem, one.mixing, not thin)
         turned = AverageFirst(components)

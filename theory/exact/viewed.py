@@ -231,8 +231,8 @@ def viewed(maps: AffineMap, rows: Array, mean: Array, cov: Array, thin: bool, **
         return _shown((view @ table[:, :, None, :, None])[..., 0])[:, 0]
 
     first = {"start_means": shown(mean), "start_covs": _around(view, cov, thin)[:, 0]} | rest
-    return Viewed(powers, np.arange(len(seen)), seen, mean - fixed, cov - still, shown(fixed), _around(view, still, thin)[:, 0],
-                  contracts=contracts, **first)
+    return Viewed(powers, np.arange(len(seen)), seen, mean - fixed, cov - still, shown(fixed),
+                  _around(view, still, thin)[:, 0], contracts=contracts, **first)
 
 
 def lifted(maps: AffineMap, mean: Array, cov: Array, dim: int, **rest: Any) -> Viewed:
@@ -242,7 +242,7 @@ def lifted(maps: AffineMap, mean: Array, cov: Array, dim: int, **rest: Any) -> V
     asked; of C and e e' the entries that are not above the diagonal are held.
     """
     deviation, spread = maps.deviation[:, 0], np.swapaxes(maps.spread[:, :, 0], 0, 1)
-    width, every = deviation.shape[-1], np.isfinite(maps.deviation).all(axis=(1, 2, 3))
+    width, every = deviation.shape[-1], np.asarray(np.isfinite(maps.deviation).all(axis=(1, 2, 3)))
     centre, half = _fixed(maps, every)[:, 0], np.eye(width) + 0.5 * deviation[None]
     residual = (spread @ centre[:, :, None])[..., 0] + np.swapaxes(maps.spread_shift[:, :, 0], 0, 1)
     held, size = np.tril_indices(width), width * (width + 1) // 2

@@ -40,9 +40,12 @@ def root(x: Any) -> Any:
     return cmath.sqrt(x) if isinstance(x, complex) else math.sqrt(x)
 
 
-def least(*numbers: Any) -> Any:
+def least(found: Any, *others: Any) -> Any:
     """The smallest by its real part."""
-    return min(numbers, key=lambda number: number.real)
+    for other in others:
+        if other.real < found.real:
+            found = other
+    return found
 
 
 def surplus(large: Any, small: Any, gap: Any) -> Any:

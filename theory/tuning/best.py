@@ -14,6 +14,7 @@ from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.validation import one_of, positive, whole
 
 from .searching import Search, searched, with_step
+from .telling import Teller
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     A logarithmic grid of step sizes up to the stability limit, refined around its best entry. Among
     equal numbers of rounds the smallest step size wins, the one with least bias. Everything else of the
     algorithm stays; step sizes that it excludes (DE-SGHMC beyond 1/friction) count as not reaching `eps`.
+    What takes longer than some seconds says so on the error stream.
 
     Parameters
     ----------
@@ -96,8 +98,11 @@ def best_step_sizes(problem: Problem, algorithm: Algorithm, accuracies: Sequence
     high = limit * (1.0 - 1e-9)
     if low >= high:
         raise ValueError(f"smallest={low:g} must be less than the stability limit {limit:g}")
+    count = whole("n_refine", n_refine)
+    teller = Teller(f"step sizes of {type(algorithm).__name__}", count + 1, False)
     searches = [Search(eps, low, high, whole("max_rounds", max_rounds, 0, 2**53)) for eps in wanted]
-    searched(problem, algorithm, searches, start, n_grid, whole("n_refine", n_refine), keep_momentum)
+    searched(problem, algorithm, searches, start, n_grid, count, keep_momentum,
+             lambda done: teller.tell(done, "grids"))
     return [_tuned(one) for one in searches]
 
 

@@ -20,6 +20,7 @@ from ..recursions.bounds import floor
 from ..recursions.catalogue import first_round, recursion
 from .best import best_step_size, with_step
 from .informative import BISECTIONS, SMALLEST, largest_step
+from .telling import Teller
 
 COSTS = {"rounds": "communications", "gradients": "gradient_evaluations", "floats": "floats_sent"}
 SMALLEST_SQUARE = 3e-4
@@ -74,7 +75,8 @@ class RecursionPlan:
 
 def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, *, minimise: str = "rounds",
                       local_steps: int | Sequence[int] = (1, 2, 3, 5, 10, 20, 50), start: Any = None,
-                      hessian_smoothness: float | None = None) -> RecursionPlan | None:
+                      hessian_smoothness: float | None = None,
+                      progress: bool = False) -> RecursionPlan | None:
     """The step size, and for federated algorithms the local steps, that a recursion asks for.
 
     For each number of local steps the largest step size whose limit is below `eps` is found, and between
@@ -96,6 +98,9 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
         As for `theory.constants`, where a problem is given.
     hessian_smoothness : float, optional
         As for the recursions.
+    progress : bool
+        A line for every number of local steps, on the error stream; without it where there was none for
+        some seconds.
 
     Returns
     -------
@@ -124,9 +129,10 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
     federated = isinstance(algorithm, Federated)
     counts = _counts(local_steps) if federated else [1]
     best: RecursionPlan | None = None
-    tried = []
-    for count in counts:
+    teller, tried = Teller("plan_by_recursion", len(counts), one_of("progress", progress, (True, False))), []
+    for done, count in enumerate(counts):
         one = with_local_steps(algorithm, count)
+        teller.tell(done, f"next local_steps={count}")
         found = _fewest(facts, one, eps, hessian_smoothness)
         if found is None:
             continue

@@ -69,7 +69,7 @@ class Search:
 
 
 def searched(problem: Any, algorithm: Any, searches: list[Search], start: Any, n_grid: int, n_refine: int,
-             keep_momentum: bool, tell: Callable[[int], None] = lambda done: None) -> None:
+             keep_momentum: bool, tell: Callable[[int], None]) -> None:
     """Carry out searches of one algorithm; `tell` is told how many grids are done."""
     trial = Trial(problem, algorithm, start, keep_momentum)
     for number in range(n_refine + 1):

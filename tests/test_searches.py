@@ -202,7 +202,8 @@ def slowly(facts, algorithm, eps):
 
 @pytest.mark.parametrize(("algorithm", "count"), [
     (fs.FALD(0.01, shared_noise=0.25), 1), (fs.FALD(0.01), 4), (fs.DESGLD(0.01, RING), 1),
-    (fs.StaleSGLD(0.01, 1), 1)])
+    (fs.StaleSGLD(0.01, 1), 1), pytest.param(fs.FAHMC(0.1, 3), 2, marks=pytest.mark.slow),
+    pytest.param(fs.DESGHMC(0.1, 7.0, RING), 1, marks=pytest.mark.slow)])
 def test_plans_are_those_of_every_bisection_and_every_step_size(algorithm, count):
     facts = theory.constants(UNLIKE, algorithm)
     one = with_local_steps(algorithm, count)
@@ -233,3 +234,22 @@ def test_more_rounds_than_enough_are_not_counted():
     assert first_round(one, 0.5, enough=needed) == needed
     for enough in (0, 10, 300, needed - 1):
         assert enough < first_round(one, 0.5, enough=enough) <= needed
+
+
+@pytest.mark.parametrize("algorithm", [
+    fs.FALD(0.05, 3, shared_noise=0.25), fs.FALD(0.3, participation=fs.Participation(1, True)),
+    fs.FAHMC(0.1, 1, 2), fs.FAHMC(0.1, 3, 2), fs.DESGLD(0.05, RING), fs.DESGHMC(0.1, 2.0, RING),
+    fs.StaleSGLD(0.05, 0), fs.StaleSGLD(0.05, 2)], ids=lambda one: type(one).__name__)
+def test_a_round_leaves_what_it_is_said_to_leave(algorithm):
+    """Of E; and nearly no more, from very far."""
+    draws, one = np.random.default_rng(6), recursion(theory.constants(UNLIKE, algorithm), algorithm)
+    for _ in range(50):
+        state = (10.0 ** draws.uniform(-6.0, 3.0, len(one.begin()))).tolist()
+        assert ahead(one, state, one.given(0))[0] >= one.kept * state[0] * (1.0 - 1e-12)
+    assert 0.5 < one.kept < 1.0
+
+
+def test_sizes_that_cannot_be_best_are_not_followed():
+    """What only shrinks needs so many rounds at least: no round is gone through."""
+    one = recursion(theory.constants(UNLIKE, fs.FALD(1e-6)), fs.FALD(1e-6))
+    assert first_round(one, 0.5, enough=1000) > 1000 and first_round(one, 1e9, enough=0) == 0

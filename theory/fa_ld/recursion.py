@@ -64,11 +64,10 @@ class Rounds(Federated):
         return (h, f.reach, f.radius, abs(1.0 - h * f.middle), f.loss(h), self.gradients, of_R, of_Q, of_S,
                 f.wandering(h), square * noise, energy if h * L <= 1.0 else None)
 
-    def fewest(self, eps: float) -> int:
-        """Rounds that are needed if nothing is ever added: a step keeps at least this much of E."""
-        loss, energy, far = self.numbers[4], self.numbers[-1], self.start[0] / eps**2
-        kept = min((1.0 + loss) ** 2, energy[4] if energy else math.inf)
-        return int(-math.log(far) / math.log(kept) / len(self.given(0))) if 0.0 < kept < 1.0 < far else 0
+    @property
+    def kept(self) -> float:
+        """The least share of E that a round leaves."""
+        return float(self.potential.kept(self.given(0)[0]) ** len(self.given(0)))
 
     def ahead(self, state: Sequence[float], given: Sequence[float]) -> list[float]:
         """What becomes of the state by `round`, in floats and in one piece; changes are not followed."""

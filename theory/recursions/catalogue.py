@@ -46,8 +46,8 @@ def first_round(one: Recursion, eps: float, most: int = 10**15, enough: float = 
     `enough` rounds are needed, a number of them is given that is more than enough.
     """
     number, state, tried = 0, one.begin(), 0
-    if hasattr(one, "fewest") and one.fewest(eps) > enough:
-        return int(one.fewest(eps))
+    if (least := _fewest(one, eps)) > enough:
+        return least
     with np.errstate(over="ignore", invalid="ignore"):  # a bound that grows
         while number <= most and math.isfinite(state[0]):
             if number > enough or _value(one, state, number) <= eps:
@@ -57,6 +57,12 @@ def first_round(one: Recursion, eps: float, most: int = 10**15, enough: float = 
             else:
                 number, state, tried = _leap(one, number, state, eps, most, tried)
     return None
+
+
+def _fewest(one: Any, eps: float) -> int:
+    """Rounds that are needed where nothing is ever added to E."""
+    share, kept = eps * eps / one.begin()[0], float(getattr(one, "kept", 1.0))
+    return int(math.log(share) / math.log(kept)) if 0.0 < kept < 1.0 and share < 1.0 else 0
 
 
 def _value(one: Recursion, state: list[float], number: int) -> float:

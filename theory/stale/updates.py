@@ -77,6 +77,11 @@ class Updates:
         """A size that the state has in the long run."""
         return self.f.reach**2
 
+    @property
+    def kept(self) -> float:
+        """The least share of e^2 that an update leaves."""
+        return self.f.kept(self.h)
+
     def begin(self) -> list[float]:
         """The state before the first update."""
         return [self.start**2]

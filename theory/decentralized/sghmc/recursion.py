@@ -100,6 +100,11 @@ class Steps:
         """Whether the clients' spread is followed by pushes, rather than bounded by Q alone."""
         return self.clients.N > 1 and self.modes.shrink
 
+    @property
+    def kept(self) -> float:
+        """The least share of E that a step leaves."""
+        return self.numbers.factor
+
     def begin(self) -> list[float]:
         """The state before the first step."""
         c, (average, every) = self.clients, self.velocities

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -184,11 +185,11 @@ def slowly(facts, algorithm, eps):
             found = None
         return np.inf if found is None else found
 
-    low, high = np.log(first), np.log(last)
+    low, high = math.log(first), math.log(last)
     for _ in range(planning.BISECTIONS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if limit(float(np.exp(middle))) < eps else (low, middle)
-    rounds, (first, last) = {}, (share * float(np.exp(low)) for share in planning.SHARES)
+        low, high = (middle, high) if limit(math.exp(middle)) < eps else (low, middle)
+    rounds, (first, last) = {}, (share * math.exp(low) for share in planning.SHARES)
     for _ in range(planning.STAGES):
         for size in np.linspace(first, last, planning.POINTS).tolist():
             needed = first_round(recursion(facts, with_step(algorithm, size, True)), eps)

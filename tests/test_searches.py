@@ -15,9 +15,9 @@ from theory.recursions.catalogue import first_round, recursion
 from theory.recursions.rounds import ahead, moves
 from theory.tuning import planning, searching, telling
 from theory.tuning.best import best_step_sizes
-from theory.tuning.crossings import goal_of
+from theory.tuning.crossings import Crossings, goal_of
 from theory.tuning.planning import with_local_steps
-from theory.tuning.searching import with_step
+from theory.tuning.searching import Trial, with_step
 
 
 def dense(n_clients, dim, seed, **rest):
@@ -34,6 +34,8 @@ DENSE = dense(3, 2, 1, gradient_noise=0.5)
 RING = fs.network.ring(3)
 LINEAR = fs.LinearRegression(np.random.default_rng(2).standard_normal((12, 2)), np.arange(12.0) / 6.0,
                              np.arange(12) % 3, noise_std=2.0, prior_variance=2.0)
+SWINGS = {"n_grid": 17, "smallest": 1e-4}
+"""So that W2 comes within eps in passing, beyond round 1,024: which rounds are seen depends on the limit."""
 SETTINGS = {
     "FA-LD": (DENSE, fs.FALD(0.01, 5, shared_noise=0.25), 0.1, {}),
     "FA-LD, diagonal": (UNLIKE, fs.FALD(0.01, 5, temperature=2.0), 0.3, {"start": [2.0, 2.0]}),
@@ -56,6 +58,7 @@ SETTINGS = {
     "DE-SGHMC": (MATRICES, fs.DESGHMC(0.1, 2.0, RING, start_velocity=[1.0, 2.0]), 0.4, {}),
     "DE-SGHMC, momentum": (UNLIKE, fs.DESGHMC(0.1, 2.0, RING), 0.3, {"keep_momentum": True}),
     "DE-SGHMC, slow": (DENSE, fs.DESGHMC(0.1, 0.2, RING), 0.02, {"max_rounds": 20_000}),
+    "DE-SGHMC, swings": (UNLIKE, fs.DESGHMC(0.01, 0.02, RING), 0.11, SWINGS | {"start": [5.0, 80.0]}),
     "stale SGLD": (DENSE, fs.StaleSGLD(0.01, 3), 0.1, {"start": fs.Gaussian([1.0, 2.0], TILTED)}),
     "stale SGLD, matrices": (MATRICES, fs.StaleSGLD(0.01, 1), 0.4, {}),
     "stale SGHMC": (UNLIKE, fs.StaleSGHMC(0.01, 1.0, 2), 0.2, {"start": [3.0, -3.0]}),
@@ -127,6 +130,26 @@ def test_accuracies_together_are_those_of_each():
         assert found == [theory.tuning.best_step_size(problem, algorithm, one, n_grid=9, n_refine=2,
                                                       max_rounds=5000) for one in eps]
         assert found[3] is None and found[0] is not None
+
+
+def test_which_rounds_are_seen_depends_on_how_far_one_looks(monkeypatch):
+    """Without a second look where limits were others, what swings would be found elsewhere."""
+    problem, algorithm, eps, options = SETTINGS["DE-SGHMC, swings"]
+    found = theory.tuning.best_step_size(problem, algorithm, eps, n_refine=1, **options)
+    monkeypatch.setattr(Crossings, "hold", lambda said, limits: np.ones(len(limits), bool))
+    assert theory.tuning.best_step_size(problem, algorithm, eps, n_refine=1, **options) != found
+
+
+def test_what_is_within_reach_and_not_stable_does_not_count():
+    """Where the map contracts beyond the leapfrog's own limit, and where the start is within eps."""
+    pair = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
+    one = Trial(pair, fs.FAHMC(0.1, 2), pair.target(), False)
+    assert one._goal([fs.FAHMC(1.17, 2)])[1].all() and not fs.FAHMC(1.17, 2).stability(pair).stable
+    assert one.first_rounds([(0.5, 100, [1.17, 0.5])]) == [[None, 0]]
+    drawn = fs.FALD(0.1, participation=fs.Participation(1, True))
+    limit = drawn.stability(UNLIKE).max_step_size
+    one = Trial(UNLIKE, drawn, UNLIKE.target(), False)
+    assert one.first_rounds([(0.5, 100, [1.2 * limit, 0.5 * limit])]) == [[None, 0]]
 
 
 def test_what_has_no_laws_together_is_tried_one_by_one():

@@ -50,7 +50,7 @@ def first_round(one: Recursion, eps: float, most: int = 10**15, enough: float = 
         return least
     with np.errstate(over="ignore", invalid="ignore"):  # a bound that grows
         while number <= most and math.isfinite(state[0]):
-            if number > enough or _value(one, state, number) <= eps:
+            if number > enough or _within(one, state, number, eps):
                 return number
             if number < FIRST:
                 number, state = number + 1, ahead(one, state, one.given(number))
@@ -65,9 +65,10 @@ def _fewest(one: Any, eps: float) -> int:
     return int(math.log(share) / math.log(kept)) if 0.0 < kept < 1.0 and share < 1.0 else 0
 
 
-def _value(one: Recursion, state: list[float], number: int) -> float:
-    """Of the bound; its parts are not followed."""
-    return sum(one.terms(state, {"initialization": state[0]}, number).values())
+def _within(one: Recursion, state: list[float], number: int, eps: float) -> bool:
+    """Whether the bound, which is at least the root of E, is at most eps; its parts are not followed."""
+    return state[0] <= eps * eps * (1.0 + 1e-9) and (
+        sum(one.terms(state, {"initialization": state[0]}, number).values()) <= eps)
 
 
 def _leap(one: Recursion, number: int, state: list[float], eps: float, most: int,
@@ -85,7 +86,7 @@ def _leap(one: Recursion, number: int, state: list[float], eps: float, most: int
 
     def above(count: int) -> bool:
         later, moved = after(count)
-        return _value(one, moved, later) > eps
+        return not _within(one, moved, later, eps)
 
     count, last = 0, len(powers) - 1
     if above(1 << last):

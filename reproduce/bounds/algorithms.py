@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 
 import fedsim as fs
 import theory
-from theory.tuning.best import with_step
+from theory.tuning.best import best_step_sizes, with_step
 from theory.tuning.planning import with_local_steps
 
 from .. import plot
@@ -115,14 +116,20 @@ def compute(scale: str) -> Tables:
 def _exact(p: Any, eps: float, algorithm: str) -> list[dict[str, Any]]:
     """Least efforts by exact laws over local steps, each at its best step size."""
     problem, first = problem_of(p), KINDS[algorithm].make(p)
-    tried = []
-    for count in _counts(p, algorithm):
-        one = with_local_steps(first, count)
-        found = theory.tuning.best_step_size(problem, one, eps * _unit(problem.dense_hessians), start=p.start,
-                                             keep_momentum=True)
-        if found is not None:
-            tried.append((with_step(one, found.step_size, True), found.n_rounds))
+    ones = [with_local_steps(first, count) for count in _counts(p, algorithm)]
+    found = [_best(one, tuple(p.start), problem, tuple(p.accuracies))[eps] for one in ones]
+    tried = [(with_step(one, best.step_size, True), best.n_rounds)
+             for one, best in zip(ones, found, strict=True) if best is not None]
     return _efforts(p, problem, algorithm, tried)
+
+
+@lru_cache(maxsize=64)
+def _best(algorithm: Any, start: tuple[float, ...], problem: Any,
+          accuracies: tuple[float, ...]) -> dict[float, Any]:
+    """The best step size for every accuracy: their laws are made once."""
+    found = best_step_sizes(problem, algorithm, [eps * _unit(problem.dense_hessians) for eps in accuracies],
+                            start=list(start), keep_momentum=True)
+    return dict(zip(accuracies, found, strict=True))
 
 
 def _promised(p: Any, eps: float, algorithm: str) -> list[dict[str, Any]]:

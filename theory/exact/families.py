@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,11 @@ class ExactFamily:
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         """Mean and covariance, (d, d) or (d,), that a communication leaves unchanged."""
         raise NoExactLaw(f"{type(algorithm).__name__} has no stationary law here")
+
+    def together(self, problem: Any, algorithms: Sequence[Any], start: Any) -> Any:
+        """Laws of algorithms that differ in step size (and friction) alone, as of `viewed`; None where there
+        are none. Those of settings that do not contract mean nothing."""
+        return None
 
     def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
         """Every client at every local step."""

@@ -101,6 +101,13 @@ class Rounds(Federated):
         """Its trajectory."""
         return _trajectory(self.potential, size, self.algorithm.leapfrog_steps)
 
+    @property
+    def kept(self) -> float:
+        """The least share of E that a round leaves."""
+        path, count = self.given(0)[0], len(self.given(0))
+        one = 1.0 - path.contraction.lost
+        return float((min(one, self.potential.kept(path.half[-1])) if len(path.drift) == 1 else one) ** count)
+
     def local(self, path: Trajectory, E: Any, S: Any, near: Any, beyond: Any, far: Any,
               ) -> tuple[Step, Moved, Moved, Any]:
         """One update of K leapfrogs."""

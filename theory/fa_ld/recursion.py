@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import cmath
+import math
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +18,7 @@ from ..federated import EQUAL_WEIGHTS, required
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ..recursions.catalogue import recursion, recursion_of
 from ..recursions.federated import NAMES, Federated
-from ..recursions.langevin import Moved, Potential, Step, average_step, moved, root
+from ..recursions.langevin import Moved, Potential, Step, average_step, least, moved, root
 from ..recursions.stationary import STATIONARY, below_two, stationary_terms
 from ..statement import Hypothesis, Terms
 from .notation import CONSTANT, FULL, theorem
@@ -44,6 +48,103 @@ class Rounds(Federated):
                 moved(near, less, heat + square * self.noise),
                 moved(far, more, all_heat + square * self.noises),
                 spread**2 + heat * apart * (self.clients - 1) + square * (self.noises - self.noise))
+
+    @cached_property
+    def numbers(self) -> tuple[Any, ...]:
+        """What `moves` needs of a step size that all steps have, as in `local` and `average_step`."""
+        f, h, noise = self.potential, float(self.algorithm.schedule.largest), self.noise
+        m, L, d, tau = f.strong_convexity, f.smoothness, f.dim, f.temperature
+        apart, heat, square = 1.0 - self.algorithm.shared_noise, 2.0 * h * tau * d, h * h
+        share = 1.0 / (1.0 + m * h)
+        of_R = heat + square * noise
+        of_Q = heat * (1.0 - apart + self.clients * apart) + square * self.noises
+        of_S = heat * apart * (self.clients - 1), square * (self.noises - noise)
+        energy = (share * h * (L - m), share * 2.0 * L * d * tau * h * h,
+                  share * h * h * (1.0 + h * L) * noise, 2.0 * m * h * share, (1.0 - m * h) * share)
+        return (h, f.reach, f.radius, abs(1.0 - h * f.middle), f.loss(h), self.gradients, of_R, of_Q, of_S,
+                f.wandering(h), square * noise, energy if h * L <= 1.0 else None)
+
+    @property
+    def kept(self) -> float:
+        """The least share of E that a round leaves."""
+        return float(self.potential.kept(self.given(0)[0]) ** len(self.given(0)))
+
+    def ahead(self, state: Sequence[float], given: Sequence[float]) -> list[float]:
+        """What becomes of the state by `round`, in floats and in one piece; changes are not followed."""
+        h, B, r, turn, loss, Gamma, of_R, of_Q, of_S, wander, extra, energy = self.numbers
+        sqrt, several, less, pull, push = math.sqrt, self.clients > 1, 1.0 + loss, h * r, h * Gamma
+        drawn, added, keep = (energy[0], energy[1] + energy[2], energy[4]) if energy else (0.0, 0.0, 0.0)
+        twice, of_E, of_S = 2.0 * wander[1], wander[0] + extra, sum(of_S)
+        E, Q = state[0], min(state[1], (sqrt(state[0]) + B) ** 2)
+        R, S = Q, 0.0
+        for _ in given:
+            e = sqrt(E)
+            near = e + B
+            near *= near
+            R = near if near < R else R
+            R = Q if Q < R else R
+            S = Q if Q < S else S
+            gap = Q - R
+            w = pull * sqrt(R + (S if S < gap else gap))
+            A = turn * e + pull * sqrt(E + S)
+            coupled = A * (A + twice) + of_E
+            if energy:
+                other = keep * E + drawn * S + added
+                E = other if other < coupled else coupled
+            else:
+                E = coupled
+            R, Q = turn * sqrt(R) + w, less * sqrt(Q) + push
+            R, Q = R * R + of_R, Q * Q + of_Q
+            if several:
+                S = turn * sqrt(S) + w + push
+                S = S * S + of_S
+        between = self.drawn * min(S, Q)
+        R = min(R, (sqrt(E) + B) ** 2, Q)
+        return [E + between, min(R + between, (sqrt(E + between) + B) ** 2, Q)]
+
+    def moves(self, state: Sequence[Any], given: Sequence[float]) -> list[Moved]:
+        """The first of `round`, bit by bit, in one piece; numbers may be complex."""
+        h, B, r, turn, loss, Gamma, of_R, of_Q, of_S, given_D, extra, energy = self.numbers
+        (own_S, noise_S), (total, predicted) = of_S, given_D
+        sqrt = cmath.sqrt if any(isinstance(x, complex) for x in state) else math.sqrt
+        several, pull, push, less_sq = self.clients > 1, h * r, h * Gamma, (1.0 + loss) ** 2
+        E, at_first = state[0], sqrt(state[0])
+        begin = R = Q = least(state[1], (at_first + B) ** 2)
+        slack, dE, dR, dQ, S = (at_first + B) ** 2 - begin, 0.0, 0.0, 0.0, 0.0
+        for _ in given:
+            e = sqrt(E)
+            most, nearest = slack + dE * (1.0 + 2.0 * B / (e + at_first)), (e + B) ** 2
+            dR = most if most.real < dR.real else dR
+            dR = dQ if dQ.real < dR.real else dR
+            R = nearest if nearest.real < R.real else R
+            R = Q if Q.real < R.real else R
+            S = (Q if Q.real < S.real else S) if several else 0.0
+            near, far, gap = sqrt(R), sqrt(Q), dQ - dR
+            gap = gap if gap.real < S.real else S
+            beyond = gap / (sqrt(R + gap) + near) if gap else 0.0
+            less, more = loss * near + pull * beyond, loss * far + push
+            drift = pull * (S / (sqrt(E + S) + e) if S else 0.0)
+            fall = loss * e + drift
+            A = e + fall
+            wander = 2.0 * A * predicted + total
+            change = fall * (2.0 * e + fall) + wander + extra
+            after = less_sq * E + (drift * (A + (1.0 + loss) * e) + wander + extra)
+            if energy:
+                grown = energy[0] * S + energy[1] + energy[2]
+                other = grown - energy[3] * E
+                if other.real < change.real:
+                    change, after = other, energy[4] * E + grown
+            S = (turn * sqrt(S) + h * (r * (near + beyond) + Gamma)) ** 2 + own_S + noise_S
+            dE, E = dE + change, after
+            dR, R = dR + (less * (2.0 * near + less) + of_R), (near + less) ** 2 + of_R
+            dQ, Q = dQ + (more * (2.0 * far + more) + of_Q), (far + more) ** 2 + of_Q
+        between, e = self.drawn * (least(S, Q) if several else 0.0), sqrt(E)
+        dR = least(dR, slack + dE * (1.0 + 2.0 * B / (e + at_first)), dQ)
+        R, dE, E = least(R, (e + B) ** 2, Q), dE + between, E + between
+        e = sqrt(E)
+        return [Moved(dE, E), Moved(begin - state[1] + least(
+            dR + between, slack + dE * (1.0 + 2.0 * B / (e + at_first)), dQ),
+            least(R + between, (e + B) ** 2, Q))]
 
 
 recursion_of(FALD)(Rounds.of)

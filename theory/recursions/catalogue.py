@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..facts import Constants, refuse_off_target
-from .rounds import FIRST, Moving, Recursion, lifted, powers_of, shares, step
+from .rounds import FIRST, Recursion, ahead, lifted, powers_of
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
 _MAKERS: dict[type, Callable[..., Any]] = {}
@@ -39,44 +39,59 @@ def recursion(constants: Constants, algorithm: Any, hessian_smoothness: float | 
     return maker_of(algorithm)(constants, algorithm, hessian_smoothness)
 
 
-def first_round(one: Recursion, eps: float, most: int = 10**15) -> int | None:
+def first_round(one: Recursion, eps: float, most: int = 10**15, enough: float = math.inf) -> int | None:
     """The first round at which the bound is at most eps, from above where tangents are taken; None beyond.
 
-    A bound that is below eps in passing only, and settles above it, may be leapt over.
+    A bound that is below eps in passing only, and settles above it, may be leapt over. Where more than
+    `enough` rounds are needed, a number of them is given that is more than enough.
     """
-    start = one.begin()
-    now = Moving(0, start, {**dict.fromkeys(one.names, 0.0), "initialization": start[0]})
+    number, state, tried = 0, one.begin(), 0
+    if (least := _fewest(one, eps)) > enough:
+        return least
     with np.errstate(over="ignore", invalid="ignore"):  # a bound that grows
-        while now.number <= most and math.isfinite(now.state[0]):
-            if _value(one, now.state, now.parts, now.number) <= eps:
-                return now.number
-            now = step(one, now) if now.number < FIRST else _leap(one, now, eps, most)
+        while number <= most and math.isfinite(state[0]):
+            if number > enough or _within(one, state, number, eps):
+                return number
+            if number < FIRST:
+                number, state = number + 1, ahead(one, state, one.given(number))
+            else:
+                number, state, tried = _leap(one, number, state, eps, most, tried)
     return None
 
 
-def _value(one: Recursion, state: list[float], parts: dict[str, float], number: int) -> float:
-    return sum(one.terms(state, parts, number).values())
+def _fewest(one: Any, eps: float) -> int:
+    """Rounds that are needed where nothing is ever added to E."""
+    share, kept = eps * eps / one.begin()[0], float(getattr(one, "kept", 1.0))
+    return int(math.log(share) / math.log(kept)) if 0.0 < kept < 1.0 and share < 1.0 else 0
 
 
-def _leap(one: Recursion, now: Moving, eps: float, most: int) -> Moving:
-    """Rounds by one tangent, no more than lead to eps."""
-    given, begin = one.given(most, now.number), lifted(now.state)
-    powers = powers_of(one, begin, given, most + 1 - now.number)
+def _within(one: Recursion, state: list[float], number: int, eps: float) -> bool:
+    """Whether the bound, which is at least the root of E, is at most eps; its parts are not followed."""
+    return state[0] <= eps * eps * (1.0 + 1e-9) and (
+        sum(one.terms(state, {"initialization": state[0]}, number).values()) <= eps)
 
-    def after(count: int) -> Moving:
-        state = begin
+
+def _leap(one: Recursion, number: int, state: list[float], eps: float, most: int,
+          tried: int) -> tuple[int, list[float], int]:
+    """Rounds by one tangent, no more than lead to eps; and how often it could be doubled."""
+    given, begin = one.given(most, number), lifted(state)
+    powers = powers_of(one, begin, given, most + 1 - number, tried)
+
+    def after(count: int) -> tuple[int, list[float]]:
+        moved = begin
         for bit, power in enumerate(powers):
             if count >> bit & 1:
-                state = state + power.change(state)
-        state = np.maximum(state, 0.0)
-        return Moving(now.number + count, state.tolist(), shares(one, now, given, count, float(state[0])))
+                moved = moved + power.change(moved)
+        return number + count, np.maximum(moved, 0.0).tolist()
+
+    def above(count: int) -> bool:
+        later, moved = after(count)
+        return not _within(one, moved, later, eps)
 
     count, last = 0, len(powers) - 1
-    far = after(1 << last)
-    if _value(one, far.state, far.parts, far.number) > eps:
-        return far
+    if above(1 << last):
+        return *after(1 << last), last
     for bit in reversed(range(last)):  # the most rounds that do not lead there
-        tried = after(count | 1 << bit)
-        if _value(one, tried.state, tried.parts, tried.number) > eps:
+        if above(count | 1 << bit):
             count |= 1 << bit
-    return after(count + 1)
+    return *after(count + 1), last

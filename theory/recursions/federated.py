@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -105,11 +106,17 @@ class Federated:
 
     def given(self, number: int, since: int = 0) -> list[Any]:
         """The updates of a round."""
+        if self._equal is not None:
+            return self._equal
         schedule, count = self.algorithm.schedule, self.algorithm.local_steps
-        if schedule.is_constant:
-            return [self.update(schedule.largest)] * count
         sizes = np.asarray(schedule.at(np.arange(number * count, (number + 1) * count)), dtype=np.float64)
         return [self.update(size) for size in sizes.tolist()]
+
+    @cached_property
+    def _equal(self) -> list[Any] | None:
+        """The updates of every round, where they are the same."""
+        schedule = self.algorithm.schedule
+        return [self.update(schedule.largest)] * self.algorithm.local_steps if schedule.is_constant else None
 
     def round(self, state: Sequence[Any], given: Sequence[Any]) -> tuple[list[Moved], list[Step]]:
         """One communication to the next; everything is followed by itself and by its change."""

@@ -40,9 +40,12 @@ def root(x: Any) -> Any:
     return cmath.sqrt(x) if isinstance(x, complex) else math.sqrt(x)
 
 
-def least(*numbers: Any) -> Any:
+def least(found: Any, *others: Any) -> Any:
     """The smallest by its real part."""
-    return min(numbers, key=lambda number: number.real)
+    for other in others:
+        if other.real < found.real:
+            found = other
+    return found
 
 
 def surplus(large: Any, small: Any, gap: Any) -> Any:
@@ -98,6 +101,11 @@ class Potential:
     def loss(self, h: float) -> float:
         """rho - 1, with rho = |1 - h q| + h r what a gradient step multiplies distances by at most."""
         return -h * self.strong_convexity if h * self.middle <= 1.0 else h * self.smoothness - 2.0
+
+    def kept(self, h: float) -> float:
+        """The least share of E that a step of either bound of `average_step` leaves."""
+        coupled, mh = (1.0 + self.loss(h)) ** 2, self.strong_convexity * h
+        return min(coupled, (1.0 - mh) / (1.0 + mh)) if h * self.smoothness <= 1.0 else coupled
 
     def shift(self, h: float, near: Any, gap: Any) -> Any:
         """|1 - h q| near + h r (near + gap) - near."""

@@ -103,6 +103,20 @@ def step(recursion: Recursion, now: Moving) -> Moving:
     return Moving(now.number + 1, [one.after for one in moved], parts)
 
 
+def ahead(recursion: Any, state: list[float], given: Any) -> list[float]:
+    """The state one round later; a recursion may have a quicker way of its own."""
+    if hasattr(recursion, "ahead"):
+        return list(recursion.ahead(state, given))
+    return [one.after for one in recursion.round(state, given)[0]]
+
+
+def moves(recursion: Any, state: Sequence[Any], given: Any) -> list[Moved]:
+    """What becomes of the state in a round; a recursion may have a quicker way of its own."""
+    own = getattr(recursion, "moves", None)
+    found: list[Moved] = own(state, given) if own else recursion.round(state, given)[0]
+    return found
+
+
 class Tangent(NamedTuple):
     """x -> x + D (x - origin) + shift."""
 
@@ -122,7 +136,7 @@ class Tangent(NamedTuple):
 
 def changes(recursion: Recursion, state: Array, given: Any) -> Array:
     """What a round adds to a state."""
-    return np.array([one.change for one in recursion.round(state.tolist(), given)[0]])
+    return np.array([one.change for one in moves(recursion, state.tolist(), given)])
 
 
 def tangent(recursion: Recursion, state: Array, given: Any) -> Tangent:
@@ -131,7 +145,7 @@ def tangent(recursion: Recursion, state: Array, given: Any) -> Tangent:
     for i, x in enumerate(state.tolist()):
         moved: list[Any] = state.tolist()
         moved[i] = complex(x, TINY * x)
-        columns.append([complex(one.change).imag / (TINY * x) for one in recursion.round(moved, given)[0]])
+        columns.append([complex(one.change).imag / (TINY * x) for one in moves(recursion, moved, given)])
     return Tangent(state, np.array(columns).T, changes(recursion, state, given))
 
 
@@ -141,18 +155,29 @@ def lifted(state: Any) -> Array:
     return np.maximum(found, NOTHING * found.max())
 
 
-def powers_of(recursion: Recursion, start: Array, given: Any, most: int) -> list[Tangent]:
-    """The tangent at a state applied 1, 2, 4, ... times: as often as it is good for, at most `most`."""
+def powers_of(recursion: Recursion, start: Array, given: Any, most: int, tried: int = 0) -> list[Tangent]:
+    """The tangent at a state applied 1, 2, 4, ... times: as often as it is good for, at most `most`.
+
+    What is good for `tried` doublings, or fewer where those are too many, is good for all below.
+    """
     once = tangent(recursion, start, given)
-    powers = [once]
-    while 2 << (len(powers) - 1) <= most:
-        twice = powers[-1].twice()
+
+    def good(twice: Tangent) -> bool:
         after = np.maximum(start + twice.change(start), 0.0)  # what vanishes may be rounded below
         asked, real = once.change(after), changes(recursion, after, given)
         # what follows others fast hardly changes: then its own rate says what an error comes to
         own = np.abs(once.deviation.diagonal()) * np.minimum(np.abs(after - start), after)
         rounding = 1e-14 * after + 1e-32 * after.max()  # the root of what is smaller is rounding too
-        if not (asked - real <= LOOSE * np.maximum(np.abs(real), own) + rounding).all():
+        return bool((asked - real <= LOOSE * np.maximum(np.abs(real), own) + rounding).all())
+
+    powers = [once]
+    while len(powers) <= tried and 2 << (len(powers) - 1) <= most:
+        powers.append(powers[-1].twice())
+    while len(powers) > 1 and not good(powers[-1]):
+        powers.pop()
+    while len(powers) > tried and 2 << (len(powers) - 1) <= most:
+        twice = powers[-1].twice()
+        if not good(twice):
             break
         powers.append(twice)
     return powers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -35,10 +36,17 @@ class Updates:
 
     def wandering(self, age: int) -> float:
         """D, the change of the diffusion's gradient over the age, integrated over a step."""
-        f, h = self.f, self.h
-        slope_sq = f.dim * f.smoothness**2
-        return min(math.sqrt(2.0 * slope_sq * h**3 * (age + 1.0 / 3.0)),
-                   h * math.sqrt(2.0 * f.smoothness * f.dim))
+        known = self._wandering.get(age)
+        if known is None:
+            f, h = self.f, self.h
+            slope_sq = f.dim * f.smoothness**2
+            known = self._wandering[age] = min(math.sqrt(2.0 * slope_sq * h**3 * (age + 1.0 / 3.0)),
+                                               h * math.sqrt(2.0 * f.smoothness * f.dim))
+        return known
+
+    @cached_property
+    def _wandering(self) -> dict[int, float]:
+        return {}
 
     def after(self, e: Any, lag: Any, age: int) -> Step:
         """What an update makes of e^2; `lag` >= ||(theta - Y) now - (theta - Y) of the age||."""
@@ -68,6 +76,11 @@ class Updates:
     def scale(self) -> float:
         """A size that the state has in the long run."""
         return self.f.reach**2
+
+    @property
+    def kept(self) -> float:
+        """The least share of e^2 that an update leaves."""
+        return self.f.kept(self.h)
 
     def begin(self) -> list[float]:
         """The state before the first update."""

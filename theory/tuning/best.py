@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
-from fedsim.settings.validation import UnstableStepSize, one_of, positive, whole
+from fedsim.settings.validation import one_of, positive, whole
 
-from ..crossing import rounds_to
+from .searching import Search, searched, with_step
+from .telling import Teller
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     A logarithmic grid of step sizes up to the stability limit, refined around its best entry. Among
     equal numbers of rounds the smallest step size wins, the one with least bias. Everything else of the
     algorithm stays; step sizes that it excludes (DE-SGHMC beyond 1/friction) count as not reaching `eps`.
+    What takes longer than some seconds says so on the error stream.
 
     Parameters
     ----------
@@ -76,8 +79,16 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     >>> theory.tuning.best_step_size(problem, fs.FALD(0.01, local_steps=5), 0.05).n_rounds
     11
     """
+    return best_step_sizes(problem, algorithm, [eps], start=start, smallest=smallest, n_grid=n_grid,
+                           n_refine=n_refine, max_rounds=max_rounds, keep_momentum=keep_momentum)[0]
+
+
+def best_step_sizes(problem: Problem, algorithm: Algorithm, accuracies: Sequence[float], *,
+                    start: Any = None, smallest: float | None = None, n_grid: int = 25, n_refine: int = 3,
+                    max_rounds: int = 10**9, keep_momentum: bool = False) -> list[TunedStep | None]:
+    """`best_step_size` for each of these accuracies, with laws that are made once for all."""
     validate_sizes(problem, algorithm, start)
-    eps = positive("eps", eps)
+    wanted = [positive("eps", eps) for eps in accuracies]
     n_grid = whole("n_grid", n_grid, 5, 10**6)
     one_of("keep_momentum", keep_momentum, (False, True))
     limit = _limit(problem, algorithm, keep_momentum)
@@ -87,35 +98,22 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     high = limit * (1.0 - 1e-9)
     if low >= high:
         raise ValueError(f"smallest={low:g} must be less than the stability limit {limit:g}")
-    tried: dict[float, int | None] = {}
-    cutoff = max_rounds
-    for _ in range(whole("n_refine", n_refine) + 1):
-        before = len(tried)
-        for step in np.geomspace(low, high, n_grid)[::-1].tolist():
-            if step in tried:
-                continue
-            tried[step] = found = _rounds_at(problem, algorithm, step, eps, start, cutoff, keep_momentum)
-            if found is not None:  # smaller steps need not be followed much further than the best
-                cutoff = min(cutoff, max(found, 1))
-        good = {step: n for step, n in tried.items() if n is not None}
-        if not good or len(tried) == before:  # between neighbours among floats there is nothing to refine
-            break
-        best = min(good, key=lambda step: (good[step], step))
-        steps = sorted(tried)
-        place = steps.index(best)
-        low, high = steps[max(place - 1, 0)], steps[min(place + 1, len(steps) - 1)]
-    if not good:
+    count = whole("n_refine", n_refine)
+    teller = Teller(f"step sizes of {type(algorithm).__name__}", count + 1, False)
+    searches = [Search(eps, low, high, whole("max_rounds", max_rounds, 0, 2**53)) for eps in wanted]
+    searched(problem, algorithm, searches, start, n_grid, count, keep_momentum,
+             lambda done: teller.tell(done, "grids"))
+    return [_tuned(one) for one in searches]
+
+
+def _tuned(search: Search) -> TunedStep | None:
+    """What a search has found."""
+    best, tried = search.best, search.tried
+    rounds = None if best is None else tried[best]
+    if best is None or rounds is None:
         return None
     order = sorted(tried)
-    return TunedStep(best, good[best], eps, tuple(order), tuple(tried[step] for step in order))
-
-
-def with_step(algorithm: Any, step: Any, keep_momentum: bool = False) -> Any:
-    """The algorithm with another step size: algorithms are dataclasses."""
-    if keep_momentum and isinstance(algorithm, DESGHMC):
-        lost = algorithm.friction * algorithm.schedule.largest
-        return replace(algorithm, step_size=step, friction=lost / step)
-    return replace(algorithm, step_size=step)
+    return TunedStep(best, rounds, search.eps, tuple(order), tuple(tried[step] for step in order))
 
 
 def _limit(problem: Problem, algorithm: Any, keep_momentum: bool) -> float:
@@ -123,16 +121,3 @@ def _limit(problem: Problem, algorithm: Any, keep_momentum: bool) -> float:
     if keep_momentum and isinstance(algorithm, DESGHMC):  # with equal curvatures momentum beta has (1 + beta)
         return float(np.sqrt(2.0 * DESGLD(1.0, algorithm.mixing).stability(problem).max_step_size))
     return with_step(algorithm, algorithm.schedule.largest).stability(problem).max_step_size
-
-
-def _rounds_at(problem: Problem, algorithm: Any, step: float, eps: float, start: Any,
-               cutoff: int, keep_momentum: bool) -> int | None:
-    """`rounds_to` at a step size; None where it is unstable, or no step size of this algorithm."""
-    try:
-        chosen = with_step(algorithm, step, keep_momentum)
-    except ValueError:  # the algorithm's own check of its parameters
-        return None
-    try:
-        return rounds_to(problem, chosen, eps, start=start, max_rounds=cutoff)
-    except UnstableStepSize:  # a window of instability below the limit
-        return None

@@ -15,6 +15,7 @@ from fedsim.settings.validation import one_of, positive, shown
 from ..exact import stationary_law
 from .best import best_step_size, with_step
 from .sweeping import why
+from .telling import Teller
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
     start : optional
         The same for all, as for `theory.exact_law`.
     progress : bool
-        A line for every algorithm, on the error stream.
+        A line for every algorithm, on the error stream; without it where there was none for some seconds.
     **search
         Passed to `theory.tuning.best_step_size`, as n_grid, max_rounds, keep_momentum.
 
@@ -75,10 +76,12 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
             raise ValueError(f"algorithms[{name!r}] has temperature={one.temperature:g}, another {target:g}: "
                              "all must sample the same target")
         target = one.temperature
-    rows = []
+    rows, teller = list[dict[str, Any]](), Teller("compare_algorithms", len(listed), False)
     for name, one in listed.items():
         rows.append({"algorithm": name, **_row(problem, one, goal, start, search)})
-        if progress:
+        if not progress:
+            teller.tell(len(rows))
+        else:
             print(f"{name}: {rows[-1]['rounds']} rounds", file=sys.stderr, flush=True)
     table = pd.DataFrame(rows)
     return table.astype({name: "Int64" for name in ("rounds", "gradients", "floats")})

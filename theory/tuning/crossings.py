@@ -1,4 +1,4 @@
-"""First rounds within an accuracy, of many settings of a federated algorithm together.
+"""First rounds within an accuracy, of many settings of an algorithm together.
 
 The rounds looked at are those of `rounds_to`, but few of them need the W2 of two matrices: with S the
 target's covariance and any Y > 0, concavity of the root gives for every covariance C
@@ -12,7 +12,8 @@ eps.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +22,8 @@ from fedsim.laws.moments import roots, w2_of
 from fedsim.settings.validation import Array
 
 from ..crossing import DENSE, GRID
-from ..exact.federated.together import Together, powers
 
-WINDOWS = (0, 64, 256, DENSE)
+WINDOWS = (64, 256, DENSE)
 """Where the rounds that are all looked at are cut, so that settings which are done leave early."""
 FLATTEST = 1e-4
 """Y's least eigenvalue over its largest."""
@@ -32,19 +32,28 @@ ROUNDING = 1e-12
 
 
 class Crossings(NamedTuple):
-    """First rounds (S,), -1 where there is none; and where W2 stays above eps for good, (S,) bool."""
+    """First rounds (S,), -1 where there is none; where W2 stays above eps for good, (S,) bool; and the limits
+    that each was last followed up to."""
 
     rounds: np.ndarray
     never: np.ndarray
+    asked: np.ndarray
+
+    def hold(self, limits: np.ndarray) -> np.ndarray:
+        """Where the same is found up to other `limits`: beyond `DENSE` they decide which rounds are seen."""
+        late = np.maximum(self.rounds, 1) / DENSE
+        ends = DENSE * 8.0 ** np.maximum(np.ceil(np.log2(late) / 3.0 - 1e-12), 0.0)
+        whole = (self.rounds >= 0) & (ends <= np.minimum(self.asked, limits))
+        return (limits <= DENSE) | self.never | (self.asked == limits) | whole
 
 
 class Goal(NamedTuple):
-    """Laws, and the target's mean (S, d), covariance and its root in their bases."""
+    """Laws, and the target's mean (S, d), covariance and its root as they are shown."""
 
-    laws: Together
-    mean: Array
-    cov: Array
-    root: Array
+    laws: Any
+    mean: Any
+    cov: Any
+    root: Any
 
     def of(self, index: np.ndarray) -> Goal:
         """Some of the settings."""
@@ -52,48 +61,71 @@ class Goal(NamedTuple):
 
     def w2(self, rounds: np.ndarray) -> Array:
         """W2 to the target at rounds (S, R), (S, R)."""
-        return w2_of(*self.laws.at(rounds), self.mean[:, None], self.cov[:, None])
+        means, covs = self.laws.at(rounds)
+        return w2_of(means, covs, self.mean[:, None], self.cov[:, None])
 
     def floor(self) -> Array:
         """W2 of the stationary laws, (S,)."""
         return w2_of(self.laws.means, self.laws.covs, self.mean, self.cov)
 
-    def left(self, rounds: np.ndarray) -> Array:
-        """W2 to the stationary laws at rounds (S,): it only falls, because the map is a contraction."""
-        mean, cov = self.laws.at(rounds[:, None])
-        return w2_of(mean[:, 0], cov[:, 0], self.laws.means, self.laws.covs)
 
-
-def goal_of(laws: Together, target: Gaussian) -> Goal:
+def goal_of(laws: Any, target: Gaussian) -> Goal:
     """Laws and a target for all of them."""
     mean, cov = laws.turned(target)
-    return Goal(laws, mean, cov, np.sqrt(cov) if laws.bases is None else roots(cov))
+    return Goal(laws, mean, cov, np.sqrt(cov) if laws.thin else roots(cov))
 
 
-def crossings(goal: Goal, eps: float, max_rounds: int) -> Crossings:
-    """The rounds that `theory.tuning.rounds_to` gives, of stable settings."""
+Tighten = Callable[[np.ndarray], np.ndarray]
+
+
+def crossings(goal: Goal, eps: Any, max_rounds: Any, tighten: Tighten | None = None) -> Crossings:
+    """The rounds that `theory.tuning.rounds_to` gives, of stable settings.
+
+    Parameters
+    ----------
+    eps, max_rounds : numbers, or one for each setting
+    tighten : given the rounds found so far, how far each setting is still to be followed, (S,)
+    """
     count = len(goal.mean)
+    eps, limits = np.broadcast_to(eps, count), np.broadcast_to(max_rounds, count)
     found, never = np.full(count, -1), np.zeros(count, bool)
-    floor, active, low = goal.floor(), np.arange(count), -1
-    for high in (*WINDOWS, *_beyond(max_rounds)):
-        last = min(high, max_rounds)
-        if not len(active) or last <= low:  # done, or `max_rounds` is
+    floor, active, low, asked = goal.floor(), np.arange(count), -1, limits.copy()
+    for high in (*WINDOWS, *_beyond(int(limits.max(initial=0)))):
+        active = active[limits[active] > low]
+        if not len(active):
             break
-        grid = (np.arange(low + 1, last + 1) if high <= DENSE else
-                np.unique(np.rint(np.geomspace(low, last, 1 + max(1, round(GRID * np.log2(last / low))))
-                                  ).astype(np.int64)))
-        rounds = np.broadcast_to(grid, (len(active), len(grid)))
-        places = first_within(goal.of(active), rounds, eps)
-        hit = places >= 0
-        before = grid[np.maximum(places[hit] - 1, 0)] if high > DENSE else grid[places[hit]]
-        found[active[hit]] = _refined(goal.of(active[hit]), before, grid[places[hit]], eps)
-        active, low = active[~hit], last
-        above = active[floor[active] > eps]
+        asked[active] = limits[active]
+        some, rounds = goal.of(active), _rounds(low, high, limits[active])
+        places = first_within(some, rounds, eps[active])
+        hit = np.flatnonzero(places >= 0)
+        inside = rounds[hit, places[hit]]
+        if high > DENSE:
+            before = rounds[hit, np.maximum(places[hit] - 1, 0)]
+            inside = _refined(some.of(hit), before, inside, eps[active[hit]])
+        found[active[hit]] = np.where(inside <= limits[active[hit]], inside, -1)
+        active, low = np.delete(active, hit), high
+        if tighten is not None:
+            limits = tighten(found)
+            active = active[limits[active] > low]
+        above = active[floor[active] > eps[active]]
         if len(above):
-            left = goal.of(above).left(np.full(len(above), last))
-            never[above[left < floor[above] - eps]] = True
+            ends = np.minimum(high, limits[above])
+            left = goal.of(above).laws.left(ends)
+            never[above[left < floor[above] - eps[above]]] = True
             active = active[~never[active]]
-    return Crossings(found, never)
+    return Crossings(found, never, asked)
+
+
+def _rounds(low: int, high: int, limits: np.ndarray) -> np.ndarray:
+    """Rounds after `low` that are looked at, up to `high` or each limit, (S, R); the last may come again."""
+    if high <= DENSE:
+        return np.broadcast_to(np.arange(low + 1, min(high, int(limits.max())) + 1), (
+            len(limits), min(high, int(limits.max())) - low))
+    grids = {last: np.unique(np.rint(np.geomspace(low, last, 1 + max(1, round(GRID * np.log2(last / low))))
+                                     ).astype(np.int64)) for last in set(np.minimum(high, limits).tolist())}
+    longest = max(map(len, grids.values()))
+    table = {last: np.append(grid, np.full(longest - len(grid), last)) for last, grid in grids.items()}
+    return np.stack([table[last] for last in np.minimum(high, limits).tolist()])
 
 
 def _beyond(max_rounds: int) -> list[int]:
@@ -105,7 +137,7 @@ def _beyond(max_rounds: int) -> list[int]:
     return ends
 
 
-def _refined(goal: Goal, before: np.ndarray, inside: np.ndarray, eps: float) -> np.ndarray:
+def _refined(goal: Goal, before: np.ndarray, inside: np.ndarray, eps: Array) -> np.ndarray:
     """The first round within eps after `before`, which is not, up to `inside`, which is, (S,)."""
     before, inside = before.copy(), inside.copy()
     while True:
@@ -113,46 +145,50 @@ def _refined(goal: Goal, before: np.ndarray, inside: np.ndarray, eps: float) -> 
         if not len(wide):
             return inside
         grid = np.linspace(before[wide], inside[wide], GRID + 1, axis=1).astype(np.int64)
-        places = first_within(goal.of(wide), grid, eps)
+        places = first_within(goal.of(wide), grid, eps[wide])
         places[places < 0] = GRID  # known to be within
         rows = np.arange(len(wide))
         before[wide] = grid[rows, np.maximum(places - 1, 0)]
         inside[wide] = grid[rows, places]
 
 
-def first_within(goal: Goal, rounds: np.ndarray, eps: float) -> np.ndarray:
+def first_within(goal: Goal, rounds: np.ndarray, eps: Any) -> np.ndarray:
     """Places of the first of rounds (S, R) with W2 <= eps, -1 where there is none, (S,)."""
-    if goal.laws.bases is None:
-        inside = goal.w2(rounds) <= eps
+    eps, course = np.broadcast_to(eps, len(rounds)), goal.laws.along(rounds)
+    if goal.laws.thin:
+        inside = near_w2(course.means, course.covs, goal.mean[:, None], goal.cov[:, None]) <= eps[:, None]
         return np.where(inside.any(axis=1), inside.argmax(axis=1), -1)
     found, active, place = np.full(len(rounds), -1), np.arange(len(rounds)), np.zeros(len(rounds), int)
-    kept = powers(goal.laws.changes[:, None], rounds[:, :, None])
     while len(active):
-        some = goal.of(active)
-        room = _room(some, rounds[active, place[active]][:, None], kept[active], eps)
-        near = np.flatnonzero(room[np.arange(len(active)), place[active]])
+        here, rows, now = course.of(active), np.arange(len(active)), place[active]
+        mean, cov, root = goal.mean[active], goal.cov[active], goal.root[active]
+        means, covs = here.means, here.cov(now)
+        room = _room(here, mean, cov, root, means, covs, eps[active])
+        near = np.flatnonzero(room[rows, now])
         if len(near):
-            value = goal.of(active[near]).w2(rounds[active[near], place[active[near]]][:, None])[:, 0]
-            hit = near[value <= eps]
-            found[active[hit]] = place[active[hit]]
+            value = near_w2(means[near, now[near]], covs[near], mean[near], cov[near])
+            hit = near[value <= eps[active[near]]]
+            found[active[hit]] = now[hit]
             room[hit] = False
-        room &= np.arange(rounds.shape[1]) > place[active][:, None]
+        room &= np.arange(rounds.shape[1]) > now[:, None]
         place[active] = room.argmax(axis=1)
         active = active[room.any(axis=1)]
     return found
 
 
-def _room(goal: Goal, here: np.ndarray, kept: Array, eps: float) -> np.ndarray:
-    """Where the function that is exact at `here` (S, 1) leaves room for W2 <= eps, (S, R)."""
-    laws, cov = goal.laws, goal.laws.at(here)[1][:, 0]
-    values, vectors = np.linalg.eigh(goal.root @ cov @ goal.root)
+near_w2 = w2_of
+"""Of rounds that may be within eps."""
+
+
+def _room(course: Any, mean: Array, cov: Array, root: Array, means: Array, covs: Array,
+          eps: Array) -> np.ndarray:
+    """Where the function that is exact at covariances `covs` (S, d, d) leaves room for W2 <= eps, (S, R)."""
+    values, vectors = np.linalg.eigh(root @ covs @ root)
     values = np.sqrt(np.maximum(values, FLATTEST**2 * np.maximum(values[:, -1:], np.finfo(float).tiny)))
-    back = goal.root @ vectors
-    slope = np.eye(goal.mean.shape[1]) - (back / values[:, None, :]) @ np.swapaxes(back, 1, 2)
-    still, moving = slope * laws.covs, slope * (laws.start_covs - laws.covs)
-    fixed = (np.trace(goal.cov, axis1=1, axis2=2) - values.sum(axis=1) + still.sum(axis=(1, 2)))[:, None]
-    away = (laws.means - goal.mean)[:, None] + kept * (laws.start_means - laws.means)[:, None]
-    least = (away**2).sum(axis=2) + ((kept @ moving) * kept).sum(axis=2) + fixed
-    sizes = (np.abs(still) + np.abs(moving)).sum(axis=(1, 2)) + np.trace(goal.cov, axis1=1, axis2=2)
-    slack = ROUNDING * (sizes + values.sum(axis=1))[:, None] + 1e-9 * eps**2
-    return least <= eps**2 + slack
+    back = root @ vectors
+    slopes = np.eye(mean.shape[1]) - (back / values[:, None, :]) @ np.swapaxes(back, 1, 2)
+    against, sizes = course.against(slopes)
+    trace = np.trace(cov, axis1=1, axis2=2)
+    least = ((means - mean[:, None])**2).sum(axis=2) + against + (trace - values.sum(axis=1))[:, None]
+    slack = ROUNDING * (sizes + trace + values.sum(axis=1)) + 1e-9 * eps**2
+    return least <= (eps**2 + slack)[:, None]

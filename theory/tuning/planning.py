@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,12 +20,15 @@ from ..recursions.bounds import floor
 from ..recursions.catalogue import first_round, recursion
 from .best import best_step_size, with_step
 from .informative import BISECTIONS, SMALLEST, largest_step
+from .telling import Teller
 
 COSTS = {"rounds": "communications", "gradients": "gradient_evaluations", "floats": "floats_sent"}
 SMALLEST_SQUARE = 3e-4
 """Of the largest step size tried where its square is the Langevin step, and velocities must keep digits."""
 STAGES, POINTS = 3, 11
 """How often, and at how many step sizes, the effort is worked out, each time about the best so far."""
+NEAR = 0.05
+"""How far from where the limit is expected to be eps, towards the middle, it is looked at instead."""
 SHARES = (0.05, 0.98)
 """Of the largest step size whose limit is below eps: between these the best one is looked for."""
 
@@ -72,7 +75,8 @@ class RecursionPlan:
 
 def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, *, minimise: str = "rounds",
                       local_steps: int | Sequence[int] = (1, 2, 3, 5, 10, 20, 50), start: Any = None,
-                      hessian_smoothness: float | None = None) -> RecursionPlan | None:
+                      hessian_smoothness: float | None = None,
+                      progress: bool = False) -> RecursionPlan | None:
     """The step size, and for federated algorithms the local steps, that a recursion asks for.
 
     For each number of local steps the largest step size whose limit is below `eps` is found, and between
@@ -94,6 +98,9 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
         As for `theory.constants`, where a problem is given.
     hessian_smoothness : float, optional
         As for the recursions.
+    progress : bool
+        A line for every number of local steps, on the error stream; without it where there was none for
+        some seconds.
 
     Returns
     -------
@@ -122,9 +129,10 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
     federated = isinstance(algorithm, Federated)
     counts = _counts(local_steps) if federated else [1]
     best: RecursionPlan | None = None
-    tried = []
-    for count in counts:
+    teller, tried = Teller("plan_by_recursion", len(counts), one_of("progress", progress, (True, False))), []
+    for done, count in enumerate(counts):
         one = with_local_steps(algorithm, count)
+        teller.tell(done, f"next local_steps={count}")
         found = _fewest(facts, one, eps, hessian_smoothness)
         if found is None:
             continue
@@ -172,17 +180,15 @@ def _fewest(facts: Constants, algorithm: Any, eps: float, M: float | None) -> tu
     first, last = _range(facts, algorithm)
     if limit(first) >= eps:
         return None
-    low, high = math.log(first), math.log(last)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if limit(math.exp(middle)) < eps else (low, middle)
-    rounds: dict[float, int] = {}
-    first, last = (share * math.exp(low) for share in SHARES)
+    largest = math.exp(_bisected(limit, math.log(first), math.log(last), eps))
+    rounds: dict[float, int] = {}  # of those that need more than the best, fewer than they need
+    first, last = (share * largest for share in SHARES)
     for _ in range(STAGES):
-        for size in np.linspace(first, last, POINTS).tolist():
+        for size in np.linspace(first, last, POINTS)[::-1].tolist():
             if size in rounds:
                 continue
-            needed = first_round(recursion(facts, with_step(algorithm, size, True), M), eps)
+            needed = first_round(recursion(facts, with_step(algorithm, size, True), M), eps,
+                                 enough=min(rounds.values(), default=math.inf))
             if needed is not None:
                 rounds[size] = needed
         if not rounds:
@@ -191,6 +197,29 @@ def _fewest(facts: Constants, algorithm: Any, eps: float, M: float | None) -> tu
         place = order.index(best)
         first, last = order[max(place - 1, 0)], order[min(place + 1, len(order) - 1)]
     return best, rounds[best]
+
+
+def _bisected(limit: Callable[[float], float], low: float, high: float, eps: float) -> float:
+    """The logarithm of the largest step size with a limit below eps, by `BISECTIONS` of [low, high].
+
+    Limits rise with the step size, so that what secants find first decides most of the bisections.
+    """
+    good, bad = (low, limit(math.exp(low))), (high, limit(math.exp(high)))
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        for share in (NEAR, 1.0):
+            if not good[0] < middle < bad[0]:
+                break
+            tried = middle
+            if share < 1.0 and 0.0 < good[1] < eps < bad[1] < math.inf:
+                line = math.log(eps / good[1]) / math.log(bad[1] / good[1])
+                guess = good[0] + line * (bad[0] - good[0])
+                tried = guess + share * (middle - guess)
+            value = limit(math.exp(tried))
+            good, bad = ((tried, value), bad) if value < eps else (good, (tried, value))
+        below = middle <= good[0] or bad[1] < eps
+        low, high = (middle, high) if below else (low, middle)
+    return low
 
 
 def _least(problem: Any, algorithm: Any, counts: Sequence[int], eps: float, start: Any,

@@ -15,7 +15,6 @@ from fedsim.hints import meant
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.validation import instance, one_of, positive, shown, whole
 from fedsim.stability.federated import curvatures
-from fedsim.stability.search import gaps_to_one
 
 from ..crossing import rounds_to
 from ..exact import stationary_law
@@ -224,7 +223,7 @@ def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any
             radii = [float(one._radius_at(judged, modes, one.schedule.largest)) for one in algorithms]
     except ValueError:  # each has its own words for it
         return []
-    contracts = (gaps_to_one(laws.changes) > 0.0).all(axis=1) & (np.array(radii) < 1.0)
+    contracts = laws.contracts & (np.array(radii) < 1.0)
     good = np.flatnonzero(contracts & np.isfinite(laws.covs).reshape(len(sizes), -1).all(axis=1))
     rows: list[Row] = [{} if radius < 1.0 else _unstable(radius) for radius in radii]
     if not len(good):

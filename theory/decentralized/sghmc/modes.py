@@ -83,13 +83,31 @@ class Modes:
     def after(self, steps: int) -> tuple[Array, Array]:
         """Covariances of (position, velocity) that noise has left, and powers of the matrices, (N - 1, 2, 2).
         """
-        power, total = self.matrices, self.noise
+        known, total = self._doubled, self.noise
+        while len(known) < steps.bit_length():
+            power, total = known[-1]
+            known.append((power @ power, total + around(power, total)))
         state, moved = np.zeros_like(total), np.broadcast_to(np.eye(2), total.shape)
-        while steps:
-            if steps & 1:
+        for bit in range(steps.bit_length()):
+            if steps >> bit & 1:
+                power, total = known[bit]
                 state, moved = total + around(power, state), power @ moved
-            total, power, steps = total + around(power, total), power @ power, steps >> 1
         return state, moved
+
+    @cached_property
+    def _doubled(self) -> list[tuple[Array, Array]]:
+        """Powers of the matrices and the noise of 1, 2, 4, ... steps, as far as they were asked for."""
+        return [(self.matrices, self.noise)]
+
+    def settled(self, steps: int) -> Array:
+        """The covariances `after` very many steps, once."""
+        if steps not in self._settled:
+            self._settled[steps] = self.after(steps)[0]
+        return self._settled[steps]
+
+    @cached_property
+    def _settled(self) -> dict[int, Array]:
+        return {}
 
     def given(self, state: Array, moved: Array, since: float = 0.0) -> Given:
         """What steps depend on; `since`: whatever is left of the start later on, too."""
@@ -99,13 +117,13 @@ class Modes:
         return Given(float(state[:, 0, 0].sum()) / self.clients.N,
                      float(left.max(axis=0) @ np.sqrt([self.clients.spread, self.velocity_spread])))
 
-    @property
+    @cached_property
     def noise(self) -> Array:
         """Covariances of a step's noise, (N - 1, 2, 2)."""
         push = np.array([self.size, 1.0])
         return self.heat[:, None, None] * np.outer(push, push)
 
-    @property
+    @cached_property
     def largest_power(self) -> float:
         """A bound of all powers' norms: M^n = U_n M - a b U_(n-1), |U_n| <= n |a|^(n-1)."""
         a = float(self.roots[0].max())

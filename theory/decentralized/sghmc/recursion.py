@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,30 @@ from .modes import Given, Modes, around
 
 LISTED = 20_000
 """Steps up to which moments of the modes are kept one by one."""
+
+
+class Numbers(NamedTuple):
+    """Products of sizes and constants that a round asks for, see `Steps.round`."""
+
+    al: float
+    lost: float
+    total: float
+    predicted: float
+    loss: float
+    factor: float
+    noise: float
+    late: float
+    al_r: float
+    late_q: float
+    steep: float
+    closer: float
+    loss_Q: float
+    push: float
+    carry: float
+    heat: float
+    heat_V: float
+    heat_R: float
+    heat_Q: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +90,7 @@ class Steps:
         """A size that the state has in the long run."""
         return self.clients.scale
 
-    @property
+    @cached_property
     def lag(self) -> float:
         """k: xt = xbar + k vbar."""
         return self.beta * self.size / (1.0 - self.beta)
@@ -75,6 +99,11 @@ class Steps:
     def pushed(self) -> bool:
         """Whether the clients' spread is followed by pushes, rather than bounded by Q alone."""
         return self.clients.N > 1 and self.modes.shrink
+
+    @property
+    def kept(self) -> float:
+        """The least share of E that a step leaves."""
+        return self.numbers.factor
 
     def begin(self) -> list[float]:
         """The state before the first step."""
@@ -89,7 +118,7 @@ class Steps:
         if not self.pushed:
             return Given(0.0, 0.0)
         if since or number > LISTED:
-            return self.modes.given(self.modes.after(number)[0], self.modes.after(since or number)[1], since)
+            return self.modes.given(self.modes.settled(number), self.modes.after(since or number)[1], since)
         known = self._known
         if not known:
             known.append(self.modes.after(0))
@@ -106,35 +135,45 @@ class Steps:
             return state[3]
         return least((given.variance**0.5 + given.start + root(state[6])) ** 2, state[3])
 
-    def round(self, state: Sequence[Any], given: Given) -> tuple[list[Moved], list[Step]]:
-        """See `w2_recursion`."""
+    @cached_property
+    def numbers(self) -> Numbers:
+        """What all rounds share."""
         c, f, eta, beta, k = self.clients, self.clients.f, self.size, self.beta, self.lag
-        E, V_sq, R_sq, Q_sq, P_sq, *response = state
         al, lost = eta * eta / (1.0 - beta), 1.0 - beta
         h = al / c.N
-        e, V, Rt, Q, P = (root(x) for x in (E, V_sq, R_sq, Q_sq, P_sq))
-        s_sq = self.spread(state, given)
+        (total, predicted), loss, noise = f.wandering(h), f.loss(h), h * h * c.noise
+        heat = 2.0 * lost * c.d + eta * eta * c.noise / c.N
+        return Numbers(
+            al=al, lost=lost, total=total, predicted=predicted, loss=loss, factor=(1.0 + loss) ** 2,
+            noise=noise, late=al * c.L * k, al_r=al * c.r, late_q=c.q * k, steep=math.sqrt(c.L * c.d / c.N),
+            closer=-al * c.q if al * c.q <= 1.0 else al * c.q - 2.0, loss_Q=c.loss(eta * eta),
+            push=eta * eta * c.gradients, carry=eta * beta, heat=heat, heat_V=heat / c.N,
+            heat_R=2.0 * h * c.d + noise, heat_Q=eta * eta * heat)
+
+    def round(self, state: Sequence[Any], given: Given) -> tuple[list[Moved], list[Step]]:
+        """See `w2_recursion`."""
+        c, f, eta, k, one = self.clients, self.clients.f, self.size, self.lag, self.numbers
+        E, V_sq, R_sq, Q_sq, P_sq, *response = state
+        e, V, Rt, Q, P = root(E), root(V_sq), root(R_sq), root(Q_sq), root(P_sq)
+        s_sq, L, r = self.spread(state, given), c.L, c.r
         now = e + k * V
         R = least(Rt + k * V, now + f.reach, Q)
         w = root(least(R * R + s_sq, Q_sq))
         far = root(now * now + s_sq)
-        total, predicted = f.wandering(h)
-        loss = f.loss(h)
-        drift = al * c.L * k * V + al * c.r * surplus(far, now, s_sq)
-        less = loss * e + drift
+        drift = one.late * V + one.al_r * surplus(far, now, s_sq)
+        less = one.loss * e + drift
         A = e + less
-        wander, noise = 2.0 * A * predicted + total, h * h * c.noise
-        step = Step(less * (2.0 * e + less) + wander + noise, (1.0 + loss) ** 2,
-                    {"client_drift": drift * (A + (1.0 + loss) * e), "discretization": wander,
-                     "gradient_noise": noise})
-        slope = least(c.L * w, math.sqrt(c.L * c.d / c.N) + c.L * far)
-        turn = eta * slope - lost * V
-        closer = (-al * c.q if al * c.q <= 1.0 else al * c.q - 2.0) * Rt + al * (c.q * k * V + c.r * w)
-        more = c.loss(eta * eta) * Q + eta * eta * c.gradients + eta * beta * P
-        kick = eta * (c.gradients + c.L * w) - lost * P
-        heat = 2.0 * lost * c.d + eta * eta * c.noise / c.N
-        after = [step.of(E), moved(V, turn, heat / c.N), moved(Rt, closer, 2.0 * h * c.d + noise),
-                 moved(Q, more, eta * eta * heat), moved(P, kick, heat)]
+        wander = 2.0 * A * one.predicted + one.total
+        step = Step(less * (2.0 * e + less) + wander + one.noise, one.factor,
+                    {"client_drift": drift * (A + (1.0 + one.loss) * e), "discretization": wander,
+                     "gradient_noise": one.noise})
+        slope = least(L * w, one.steep + L * far)
+        turn = eta * slope - one.lost * V
+        closer = one.closer * Rt + one.al * (one.late_q * V + r * w)
+        more = one.loss_Q * Q + one.push + one.carry * P
+        kick = eta * (c.gradients + L * w) - one.lost * P
+        after = [step.of(E), moved(V, turn, one.heat_V), moved(Rt, closer, one.heat_R),
+                 moved(Q, more, one.heat_Q), moved(P, kick, one.heat)]
         if response:
             alpha, b, gain = self.modes.cascade
             y, sp = (root(x) for x in response)

@@ -65,6 +65,11 @@ class Steps:
         """A size that the state has in the long run."""
         return self.clients.scale
 
+    @property
+    def kept(self) -> float:
+        """The least share of E that a step of constant size leaves."""
+        return self.clients.f.kept(self.schedule.largest / self.clients.N)
+
     def begin(self) -> list[float]:
         """The state before the first step."""
         c = self.clients

@@ -9,7 +9,7 @@ Source: stale-gradient paper, equation (3) and Algorithm 1; the laws are derived
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any
@@ -20,11 +20,13 @@ from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
 from fedsim.problems.gaussian_mean import GaussianMean
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import Several, Workers, as_staleness
+from fedsim.settings.starts import start_moments
 from fedsim.settings.validation import Array
 
 from ..affine import AffineMap, Moments, NoExactLaw
 from ..evolution import correlated, evolve, matrix_of, variances_of
-from ..families import ExactFamily, exact, refuse_numbers
+from ..families import ExactFamily, exact, keeps_apart, refuse_numbers
+from ..viewed import ENTRIES, viewed
 from .recursion import Delays, Directions
 
 LARGEST_STATE = 600
@@ -173,13 +175,36 @@ class StaleFamily(ExactFamily):
                 pairs: Array, tau: int) -> Iterable[Moments]:
         friction = algorithm.friction
         step = companion_map(directions, algorithm.schedule.largest, friction, tau)
-        start = np.ones(step.shift.shape[1])
-        if friction is not None:
-            start[-1] = 0.0
-        mean, cov = begin[:, None] * start, pairs[:, None, None] * np.outer(start, start)
+        mean, cov = self._begin(begin, pairs, step.shift.shape[1], friction)
         for after, grown in evolve(rounds, mean, cov.reshape(step.noise.shape), step):
             assert grown is not None
             yield directions.leave(after[:, 0], grown[..., 0, 0].ravel())
+
+    def together(self, problem: Any, algorithms: Sequence[Any], start: Any) -> Any:
+        one, problem = algorithms[0], self.solvable(problem)
+        staleness = as_staleness(one.staleness)
+        if not hasattr(staleness, "tau"):
+            return None
+        tau, (mean, cov) = staleness.limit, start_moments(start, problem.dim)
+        pooled = problem.pooled()
+        directions = Directions.of(pooled, cov, keeps_apart(problem, one, cov))
+        width = tau + 1 + (one.friction is not None)
+        if len(directions.left) * width**2 > ENTRIES:
+            return None
+        begin, pairs = directions.enter(mean, cov)
+        start_state, past = self._begin(begin, pairs, width, one.friction)
+        maps = [companion_map(directions, each.schedule.largest, each.friction, tau) for each in algorithms]
+        tables = (np.stack([vars(each)[name] for each in maps]) for name in ("deviation", "shift", "noise"))
+        rows = np.broadcast_to(np.eye(1, width), (pooled.dim, 1, width))
+        return viewed(AffineMap(*tables), rows, start_state, past.reshape(maps[0].noise.shape),
+                      not directions.all_pairs, turn=directions.vectors, middle=directions.minimizer)
+
+    def _begin(self, begin: Array, pairs: Array, width: int, friction: float | None) -> tuple[Array, Array]:
+        """Moments (d, w) and (p, w, w) of companion states whose iterates are all the start."""
+        start = np.ones(width)
+        if friction is not None:
+            start[-1] = 0.0
+        return begin[:, None] * start, pairs[:, None, None] * np.outer(start, start)
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         staleness = as_staleness(algorithm.staleness)

@@ -69,24 +69,24 @@ class FAHMCFamily(FederatedFamily):
     def rounds(self, problem: Any, algorithm: Any, variances: bool,
                sampling: bool) -> tuple[Callable[[np.ndarray], ClientMaps], int]:
         plain, together = super().rounds(problem, algorithm, variances, sampling)
+        return lambda numbers: self.anchored(problem, algorithm, plain(numbers), numbers == 0), together
 
-        def clients(numbers: np.ndarray) -> ClientMaps:
-            own = plain(numbers)
-            if own.deviations.ndim == 4:
-                towards = np.linalg.solve(problem.dense_hessians, -own.deviations) @ problem.mean_hessian
-            else:
-                towards = -own.deviations / problem.diagonal_hessians * problem.mean_hessian
-            pulls = apply(towards, problem.minimizer[None])
-            if algorithm.debias == "fresh":
-                return replace(own, deviations=-towards, pulls=pulls)
-            anchored, first = -own.deviations - towards, numbers == 0
-            if algorithm.first_round == "none":
-                pulls[first], anchored[first] = own.pulls[first], 0.0
-            elif algorithm.first_round == "printed":
-                pulls[first] = 0.0
-            return replace(own, pulls=pulls, anchored=anchored)
-
-        return (plain if algorithm.debias is None else clients), together
+    def anchored(self, problem: Any, algorithm: Any, own: ClientMaps, first: np.ndarray) -> ClientMaps:
+        if algorithm.debias is None:
+            return own
+        if own.deviations.ndim == 4:
+            towards = np.linalg.solve(problem.dense_hessians, -own.deviations) @ problem.mean_hessian
+        else:
+            towards = -own.deviations / problem.diagonal_hessians * problem.mean_hessian
+        pulls = apply(towards, problem.minimizer[None])
+        if algorithm.debias == "fresh":
+            return replace(own, deviations=-towards, pulls=pulls)
+        anchored = -own.deviations - towards
+        if algorithm.first_round == "none":
+            pulls[first], anchored[first] = own.pulls[first], 0.0
+        elif algorithm.first_round == "printed":
+            pulls[first] = 0.0
+        return replace(own, pulls=pulls, anchored=anchored)
 
     def local(self, problem: Any, algorithm: Any) -> Callable[[int], LocalStep]:
         plain, unit = super().local(problem, algorithm), np.eye(problem.dim)

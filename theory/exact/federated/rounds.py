@@ -83,6 +83,17 @@ class FederatedFamily(ExactFamily):
         """
         return 0
 
+    def anchored(self, problem: Any, algorithm: Any, own: ClientMaps, first: np.ndarray) -> ClientMaps:
+        """What becomes of clients' own maps where they are pulled elsewhere; `first`: (S,), of round 0."""
+        return own
+
+    def together(self, problem: Any, algorithms: Sequence[Any], start: Any) -> Any:
+        from .together import laws_together, views  # which asks for families
+
+        sizes = np.array([one.schedule.largest for one in algorithms])
+        found = laws_together(problem, algorithms[0], sizes, start)
+        return views(problem, algorithms[0], sizes, start) if found is None else found
+
     def head(self, algorithm: Any) -> int:
         """First rounds that differ from the later ones, apart from their step sizes."""
         return 0

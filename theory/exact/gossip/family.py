@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.starts import start_moments
 from fedsim.settings.validation import Array
 
 from ..affine import Moments
 from ..batches import MinibatchNoise, has_minibatches, require_second_moment
 from ..evolution import drawn, evolve
-from ..families import ExactFamily, require_constant, require_rounds_to_draw, require_steps
+from ..families import ExactFamily, keeps_apart, require_constant, require_rounds_to_draw, require_steps
 from ..federated.joint import JointLaw
 from ..tables import symmetrised
+from ..viewed import ENTRIES, viewed
+from .average_first import AverageFirst
 from .common_hessian import ModeLaw
 from .general import Components, GossipMap, Move
 from .minibatch import MinibatchMap
-from .stepped import matrices
+from .stepped import matrices, stacker
 from .white import WhiteLaw
 
 
@@ -116,6 +119,23 @@ class DecentralizedFamily(ExactFamily):
         means, covs = law.views(*largest.stationary())
         view = 0 if client is None else client + 1
         return means[view], covs[view]  # type: ignore[index]
+
+    def together(self, problem: Any, algorithms: Sequence[Any], start: Any) -> Any:
+        if has_minibatches(problem):
+            return None
+        one, problem = algorithms[0], self.solvable(problem)
+        mean, cov = start_moments(start, problem.dim, problem.n_clients)
+        thin, velocities = keeps_apart(problem, one, cov), self.velocities(problem, one)
+        size = problem.n_clients * (1 if velocities is None else 2)
+        if (problem.dim if thin else problem.dim**2) * size**2 > ENTRIES:
+            return None
+        components = Components(problem, one.mixing, not thin)
+        turned = AverageFirst(components)
+        maps = stacker(components, turned)([self.move(each, each.schedule.largest) for each in algorithms])
+        state, spread = components.begin(mean, velocities, np.zeros(problem.dim) if cov is None else cov)
+        rows = np.eye(components.width, maps.shift.shape[-1]) / np.sqrt(components.clients)
+        return viewed(maps.taken(np.s_[:]), np.broadcast_to(rows, (components.groups, *rows.shape)),
+                      turned.state(state[..., None])[..., 0], turned.covariance(np.asarray(spread)), thin)
 
     def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array, cov: Array | None) -> JointLaw:
         require_steps(algorithm, n_steps)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..evolution import TOGETHER, Batches
 from ..stacked import Stacked
+from .average_first import AverageFirst
 from .general import Components, Move
 
 ROOM = 2_000_000
@@ -19,17 +20,25 @@ FEWEST = 8
 def matrices(components: Components, velocities: bool,
              moves: Callable[[np.ndarray], list[Move]]) -> Batches | None:
     """A function of the step's number, from one of the `Move`s of many; None where states are large."""
-    c, size = components, components.clients * components.width
-    parts = 2 if velocities else 1
-    together = min(TOGETHER, ROOM // (3 * c.groups * (parts * size) ** 2))
+    size = components.clients * components.width * (2 if velocities else 1)
+    together = min(TOGETHER, ROOM // (3 * components.groups * size**2))
     if together < FEWEST:
         return None
-    unit = np.broadcast_to(np.eye(size), (c.groups, size, size)).reshape(c.groups, c.clients, c.width, size)
-    hessian, network = (table.reshape(c.groups, size, size) for table in (c.pulled(unit), c.mixed(unit)))
+    make = stacker(components)
+    return Batches(lambda numbers: make(moves(numbers)), together)
+
+
+def stacker(components: Components, turned: AverageFirst | None = None) -> Callable[[list[Move]], Stacked]:
+    """A function of `Move`s that makes their maps, in the coordinates of clients or in those `turned`."""
+    c, size = components, components.clients * components.width
+    unit = np.broadcast_to(np.eye(size), (c.groups, size, size))
+    unit, held = unit.reshape(c.groups, c.clients, c.width, size), turned or c
+    hessian, network = (table.reshape(c.groups, size, size)
+                        for table in (held.pulled(unit), held.mixed(unit)))
     each = np.arange(c.clients)
 
-    def make(numbers: np.ndarray) -> Stacked:
-        given = moves(numbers)
+    def make(given: list[Move]) -> Stacked:
+        velocities, parts = given[0].keep is not None, given[0].parts
         eta, heat = (np.array([getattr(move, name) for move in given])[:, None, None, None]
                      for name in ("size", "heat"))
         kicks = np.array([move.kicks for move in given])[:, None]  # (S, 1, parts)
@@ -52,8 +61,11 @@ def matrices(components: Components, velocities: bool,
             for b in range(parts):
                 both = (kicks[..., a] * kicks[..., b])[:, :, None, None, None]
                 noise[:, :, a, each, :, b, each] = np.moveaxis(both * own, 2, 0)
-        shift = kicks[..., None] * eta * c.pulls.reshape(c.groups, 1, size)
+        shift = kicks[..., None] * eta * held.pulls.reshape(c.groups, 1, size)
         wide = len(given), c.groups, parts * size
-        return Stacked(deviation.reshape(*wide, -1), shift.reshape(wide), noise.reshape(*wide, -1))
+        noise = noise.reshape(*wide, -1)
+        if turned is not None:
+            noise = turned.covariance(noise.reshape(-1, *noise.shape[2:])).reshape(noise.shape)
+        return Stacked(deviation.reshape(*wide, -1), shift.reshape(wide), noise)
 
-    return Batches(make, together)
+    return make

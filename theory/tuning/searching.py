@@ -1,0 +1,201 @@
+"""The searches of `best_step_size`, for several accuracies in step: laws of step sizes are made together.
+
+A step size is followed up to the fewest rounds of the larger ones tried before it. Which those are is known
+only when all are done, so that settings are followed as far as is known to be enough, and again where beyond
+round 1,024 that was not what it should have been: the first that is wrong is right the next time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.settings.validation import UnstableStepSize
+from fedsim.stability.federated import FederatedStability, curvatures
+
+from ..crossing import rounds_to
+from ..exact.families import family_of
+from .crossings import Crossings, Goal, crossings, goal_of
+
+FAR = 2**62
+"""More rounds than anyone asks for."""
+TOGETHER = 100
+"""Step sizes treated at a time."""
+SMALL = 24
+"""Numbers of all clients' points up to which those of several grids are."""
+
+
+def with_step(algorithm: Any, step: Any, keep_momentum: bool = False) -> Any:
+    """The algorithm with another step size: algorithms are dataclasses."""
+    if keep_momentum and isinstance(algorithm, DESGHMC):
+        lost = algorithm.friction * algorithm.schedule.largest
+        return replace(algorithm, step_size=step, friction=lost / step)
+    return replace(algorithm, step_size=step)
+
+
+@dataclass
+class Search:
+    """The step sizes tried for one accuracy, with None where it is not reached."""
+
+    eps: float
+    low: float
+    high: float
+    cutoff: int
+    tried: dict[float, int | None] = field(default_factory=dict)
+    best: float | None = None
+    done: bool = False
+
+    def steps(self, n_grid: int) -> list[float]:
+        """Those of the next grid, the largest first."""
+        return [step for step in np.geomspace(self.low, self.high, n_grid)[::-1].tolist()
+                if step not in self.tried]
+
+    def take(self, found: dict[float, int | None]) -> None:
+        """What the grid has said; the next one lies about the best."""
+        self.tried.update(found)
+        good = {step: n for step, n in self.tried.items() if n is not None}
+        if not good or not found:  # between neighbours among floats there is nothing to refine
+            self.done = True
+            return
+        self.cutoff = min(self.cutoff, *(max(n, 1) for n in good.values()))
+        self.best = min(good, key=lambda step: (good[step], step))
+        steps = sorted(self.tried)
+        place = steps.index(self.best)
+        self.low, self.high = steps[max(place - 1, 0)], steps[min(place + 1, len(steps) - 1)]
+
+
+def searched(problem: Any, algorithm: Any, searches: list[Search], start: Any, n_grid: int, n_refine: int,
+             keep_momentum: bool, tell: Callable[[int], None]) -> None:
+    """Carry out searches of one algorithm; `tell` is told how many grids are done."""
+    trial = Trial(problem, algorithm, start, keep_momentum)
+    for number in range(n_refine + 1):
+        live = [search for search in searches if not search.done]
+        if not live:
+            break
+        asked = [(search, search.steps(n_grid)) for search in live]
+        found = trial.first_rounds([(search.eps, search.cutoff, steps) for search, steps in asked])
+        for (search, steps), rounds in zip(asked, found, strict=True):
+            search.take(dict(zip(steps, rounds, strict=True)))
+        tell(number + 1)
+
+
+class Trial:
+    """What step sizes of an algorithm need."""
+
+    def __init__(self, problem: Any, algorithm: Any, start: Any, keep_momentum: bool) -> None:
+        self.problem, self.algorithm, self.start, self.keep = problem, algorithm, start, keep_momentum
+        self.modes: Any = None
+        if isinstance(algorithm, FederatedStability):
+            judged = problem.curvature_problem()
+            self.modes = judged, curvatures(judged)
+
+    def first_rounds(self, grids: list[tuple[float, int, list[float]]]) -> list[list[int | None]]:
+        """Of grids, each an accuracy, how far to look and step sizes: the first rounds, in their order."""
+        made = [[self._made(step) for step in steps] for _, _, steps in grids]
+        places = [(grid, place) for grid, some in enumerate(made) for place, one in enumerate(some)
+                  if one is not None]
+        found: list[list[int | None]] = [[None] * len(some) for some in made]
+        small, parts = self.problem.n_clients * self.problem.dim <= SMALL, list[list[int]]()
+        for grid, some in enumerate(made):
+            if small and parts and sum(len(made[i]) for i in parts[-1]) + len(some) <= TOGETHER:
+                parts[-1].append(grid)
+            else:
+                parts.append([grid])
+        for part in parts:
+            some = [(grid, place) for grid, place in places if grid in part]
+            rounds = self._together([made[grid][place] for grid, place in some],
+                                    np.array([grids[grid][0] for grid, _ in some]),
+                                    np.array([grids[grid][1] for grid, _ in some], dtype=np.int64),
+                                    np.array([grid for grid, _ in some], dtype=np.int64))
+            for (grid, place), number in zip(some, rounds, strict=True):
+                found[grid][place] = None if number < 0 else number
+        return found
+
+    def _made(self, step: float) -> Any:
+        """The algorithm with this step size; None where it is none of this algorithm."""
+        try:
+            return with_step(self.algorithm, step, self.keep)
+        except ValueError:  # the algorithm's own check of its parameters
+            return None
+
+    def _goal(self, algorithms: list[Any]) -> tuple[Goal, np.ndarray] | None:
+        """Laws of all, and of which they can be read; None where there are none."""
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                laws = family_of(self.algorithm).together(self.problem, algorithms, self.start)
+                if laws is None:
+                    return None
+                good = laws.contracts.copy()
+                for table in (laws.means, laws.covs, laws.start_means, laws.start_covs):
+                    good &= np.isfinite(table).reshape(len(good), -1).all(axis=1)
+                return goal_of(laws, self.algorithm.target(self.problem)), good
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError):  # each has its own words for it
+            return None
+
+    def _together(self, algorithms: list[Any], eps: np.ndarray, cutoffs: np.ndarray, owners: np.ndarray,
+                  ) -> list[int]:
+        """First rounds, -1 where there are none, of algorithms whose search is numbered by `owners`."""
+        rounds, never = np.full(len(algorithms), -1), np.zeros(len(algorithms), bool)
+        made = self._goal(algorithms) if algorithms else None
+        goal, good = made if made is not None else (None, np.zeros(len(algorithms), bool))
+        index = np.flatnonzero(good)
+
+        def limits() -> np.ndarray:
+            return followed(rounds, cutoffs, owners)
+
+        def tighten(found: np.ndarray) -> np.ndarray:
+            new = index[(found >= 0) & (rounds[index] < 0) & ~never[index]]
+            rounds[index] = np.where(never[index], -1, found)
+            for place in new.tolist():
+                if not self._is_stable(algorithms[place]):
+                    rounds[place], never[place] = -1, True
+            return np.where(never[index], -1, limits()[index])
+
+        said = Crossings(np.empty(0, np.int64), np.empty(0, bool), np.empty(0, np.int64))
+        if goal is not None and len(index):
+            goal = goal.of(index)
+            said = crossings(goal, eps[index], cutoffs[index], tighten)
+        asked = np.full(len(algorithms), -1)
+        while True:
+            now = limits()
+            again = np.flatnonzero(~said.hold(now[index]) & ~never[index])
+            alone = np.flatnonzero(~good & (asked != now) & ~never)
+            if not len(again) and not len(alone):
+                return [int(n) if n <= most else -1 for n, most in zip(rounds, now, strict=True)]
+            if len(again) and goal is not None:
+                more = crossings(goal.of(again), eps[index[again]], now[index[again]])
+                for table, new in zip(said, more, strict=True):
+                    table[again] = new
+                rounds[index[again]] = more.rounds
+            for place in alone[:1].tolist():  # what it needs decides how far the next ones are followed
+                asked[place] = now[place]
+                rounds[place], never[place] = self._alone(algorithms[place], float(eps[place]),
+                                                          int(now[place]))
+
+    def _is_stable(self, algorithm: Any) -> bool:
+        """Of a law that contracts: whether the algorithm's own judgement is the same."""
+        if self.modes is None:
+            return True
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite: not stable
+            return bool(algorithm._radius_at(*self.modes, algorithm.schedule.largest) < 1.0)
+
+    def _alone(self, algorithm: Any, eps: float, limit: int) -> tuple[int, bool]:
+        """`rounds_to`, and whether it is unstable, however far it is followed."""
+        try:
+            found = rounds_to(self.problem, algorithm, eps, start=self.start, max_rounds=limit)
+        except UnstableStepSize:  # a window of instability below the limit
+            return -1, True
+        return -1 if found is None else found, False
+
+
+def followed(rounds: np.ndarray, cutoffs: np.ndarray, owners: np.ndarray) -> np.ndarray:
+    """How far each is followed: no further than its search's cutoff, and the rounds of those before it."""
+    needed, found = np.where(rounds >= 0, np.maximum(rounds, 1), FAR), np.empty(len(rounds), np.int64)
+    for owner in np.unique(owners):
+        own = np.flatnonzero(owners == owner)
+        found[own] = np.minimum.accumulate(np.concatenate([cutoffs[own[:1]], needed[own[:-1]]]))
+    return found

@@ -252,7 +252,7 @@ def settings_of(kind: type, everything: bool) -> Iterator[tuple[str, Setting]]:
     for name, group in row.groups.items():
         if not (everything or name.startswith(("regression", "coordinates", "schedules"))):
             continue
-        for noise in ("double", "single")[:1 + group.single]:
+        for noise in group.noises:
             for number, (problem, algorithm, start) in enumerate(group.options()):
                 yield f"{name}, {noise}, {number}", Setting(
                     problem, plain(algorithm), start, group.n_rounds, noise,

@@ -20,7 +20,7 @@ FEW, MANY = 20, 150
 MEETS = {"line": ({fs.FALD, fs.FAHMC, fs.DESGLD}, {fs.FALD, fs.FAHMC}), "diagonal 2": ({fs.FAHMC}, {fs.FALD}),
          "plane": ({fs.FALD, fs.DESGLD}, {fs.FALD, fs.FAHMC}), "diagonal 5": ({fs.FALD}, {fs.FAHMC}),
          "dense 5": ({fs.FAHMC}, {fs.FALD})}
-"""Algorithms that each kind of gradient meets, of all clients and of drawn ones: every pair of two of these."""
+"""Algorithms that each kind of gradient meets, of all clients and of drawn ones: any two meet."""
 
 
 def algorithms(participation):

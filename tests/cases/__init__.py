@@ -21,8 +21,8 @@ DOUBLE, SINGLE, BOTH = ("double",), ("single",), ("double", "single")
 class Group(NamedTuple):
     """Options that are compared with the slow twin: triples of problem, algorithm and start.
 
-    `options` is called for them; `noises` are the precisions of the variates that are tried, and `average`
-    the test function that is averaged along, as `tests/bits.py` does: the kernels are then those of its cases.
+    `options` is called for them; `noises` are the precisions of the variates that are tried.
+    `average` is the test function that is averaged along, which `tests/bits.py` does too: of the same kernels.
     """
 
     options: Callable[[], Iterable[tuple[Any, Any, Any]]]

@@ -39,9 +39,9 @@ def schedules_of_their_own(problem):
     yield problem, fs.StaleSGLD(0.1, fs.Workers(4, "lognormal", seed=2, schedules=3)), None
 
 
-GROUPS = {kind: {name: Group(partial(options, kind, problem, AGES_OF[kind].get(name, tuple(AGES))), n_rounds=7)
-                 for name, problem in PROBLEMS.items()
-                 if kind is fs.StaleSGLD or name != "dense, one noise"} | {
+GROUPS = {kind: {
+    name: Group(partial(options, kind, problem, AGES_OF[kind].get(name, tuple(AGES))), n_rounds=7)
+    for name, problem in PROBLEMS.items() if kind is fs.StaleSGLD or name != "dense, one noise"} | {
     "single precision": Group(partial(options, kind, PROBLEMS["dense, one noise"], FIXED), BOTH, n_rounds=7,
                               average="square")}
     for kind in (fs.StaleSGLD, fs.StaleSGHMC)}

@@ -22,7 +22,7 @@ class Group(NamedTuple):
     """Options that are compared with the slow twin: triples of problem, algorithm and start.
 
     `options` is called for them; `noises` are the precisions of the variates that are tried.
-    `average` is the test function that is averaged along, which `tests/bits.py` does too: of the same kernels.
+    `average` is the test function that is averaged along, as `tests/bits.py` does, with the same kernels.
     """
 
     options: Callable[[], Iterable[tuple[Any, Any, Any]]]

@@ -106,6 +106,7 @@ def test_the_twins_are_not_the_same_code(kind):
 QUADRATICS = {PlaneQuadratic, DenseQuadratic, DiagonalQuadratic}
 NOISES = {NoisyGradients, NoisyQuadratic}
 FEDERATED = {FALDKernel, FAHMCKernel}
+SEVERAL = "several groups of clients"
 WITH_TWINS_ELSEWHERE = {SoftmaxModel, SoftmaxBatch, PooledClients, Traced}
 """Softmax in its own file; sums of clients and what looks for a fault add no arithmetic."""
 
@@ -123,7 +124,10 @@ def classes_of(value):
 
 @functools.cache
 def seen():
-    """Of every kernel that is compared: its classes, and the class of problem that it was handed."""
+    """Of every kernel that is compared: its classes, and the class of problem that it was handed.
+
+    `SEVERAL` is there where clients' normals were drawn in several groups.
+    """
     found = set()
     for row in ROWS.values():
         runs = [(*example, row.n_rounds, 66, "double") for example in row.laws.values()]
@@ -136,6 +140,8 @@ def seen():
                            allow_unstable=True)
             state = lane_state(job, 0, n_replicas)
             classes = frozenset().union(*map(classes_of, state[:3]))
+            if len(getattr(state.work, "local", ())) > state.work.own.slots.shape[2]:
+                classes |= {SEVERAL}
             found.add((classes, type(state.arrays)))
     return found
 
@@ -174,8 +180,9 @@ def test_every_class_of_problem_has_a_twin():
 def test_every_way_to_take_part_meets_algorithms_precisions_and_noise():
     """A client is a number for all or fixed ones, and one per lane for drawn and independent ones."""
     assert not missing(FEDERATED, ours(choose_clients))
-    assert not missing({FALDKernel}, ours(choose_clients), {LaneSet, SingleLaneSet})
+    assert not missing({FALDKernel}, ours(choose_clients), {LaneSet, SingleLaneSet}, {SEVERAL})
     assert not missing({FAHMCKernel}, {AllClients, DrawnClients}, {LaneSet, SingleLaneSet})
+    assert not missing({FAHMCKernel}, {AllClients, DrawnClients}, {SingleLaneSet}, {SEVERAL})
     assert not missing({FALDKernel}, ours(choose_clients), {NoisyQuadratic})
     assert not missing(FEDERATED, {AllClients, DrawnClients}, NOISES)
     assert not missing(ours(set_anchor), {LaneSet, SingleLaneSet}, {PlaneQuadratic})

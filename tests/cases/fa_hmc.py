@@ -25,16 +25,16 @@ def step_size(kind, local_steps):
     return 0.05 + 0.2 * np.random.default_rng(7).random(3 * local_steps)
 
 
-def options(structure, noise, dims, schedule, sampled):
-    """Every debiasing, leapfrog count and dimension; shared noise and the rest vary along."""
+def options(structure, noise, dims, schedule, sampled, most=4):
+    """Every debiasing, leapfrog count and dimension; shared noise and the rest vary along, as for FA-LD."""
     rng = np.random.default_rng([len(structure), SCHEDULES.index(schedule), sampled])
     for number, ((debias, first), leaps, dim) in enumerate(itertools.product(DEBIAS, (1, 2, 5), dims)):
-        n_clients, local_steps = (3, 2, 4, 1)[number % 4], 1 + number // 2 % 3
+        n_clients, local_steps = (3, 2, most, 1)[number % 4], 1 + number // 2 % 3
         scheme_two = sampled and number % 3 == 1
         kind = "isotropic" if structure == "diagonal" and number % 5 == 2 else structure
         problem = drawn_quadratic(rng, kind, noise, n_clients, dim, weighted=not scheme_two,
                                   singular=number % 2 == 1)
-        active = 1 + number % n_clients if scheme_two else 1 + number % 4
+        active = 1 + number % n_clients if scheme_two else 1 + number % 4 + most - 4
         participation = fs.Participation(active, not scheme_two) if sampled else None
         shared = (0.0, 0.5, 1.0)[(number + number // 9) % 3]
         algorithm = fs.FAHMC(step_size(schedule, local_steps), leaps, local_steps, shared, debias, first,
@@ -68,9 +68,10 @@ def wide(debias):
 GROUPS = {f"{structure}, {noise}, {schedule}, {'sampled' if sampled else 'all'}": Group(
     partial(options, structure, noise, dims, schedule, sampled))
     for structure, noise, dims, schedule, sampled in GRID}
-GROUPS["single precision"] = Group(partial(options, "dense", None, PLANE, "constant", False), BOTH,
+GROUPS["single precision"] = Group(partial(options, "dense", None, PLANE, "constant", False, 9), BOTH,
                                    average="square")
-GROUPS["single precision, sampled"] = Group(partial(options, "dense", "cov", PLANE, "listed", True), SINGLE)
+GROUPS["single precision, sampled"] = Group(partial(options, "dense", "cov", PLANE, "listed", True, 9),
+                                            SINGLE)
 GROUPS |= {f"groups of eight, {debias}": Group(partial(dense, debias)) for debias in (None, "stale")}
 GROUPS |= {f"coordinates as lanes, {debias}": Group(partial(wide, debias), replicas=ALONE)
            for debias in (None, "stale")}

@@ -32,17 +32,20 @@ def step_size(kind, local_steps):
     return 0.02 + 0.1 * np.random.default_rng(7).random(3 * local_steps)
 
 
-def options(structure, noise, dims, schedule, sampled):
-    """Every dimension, number of local steps and amount of shared noise; the rest varies along."""
+def options(structure, noise, dims, schedule, sampled, most=4):
+    """Every dimension, number of local steps and amount of shared noise; the rest varies along.
+
+    Of more than a few clients the normals are drawn in several groups.
+    """
     rng = np.random.default_rng([len(structure), SCHEDULES.index(schedule), sampled])
     grid = itertools.product(dims, (1, 2, 3), (0.0, 0.3, 1.0))
     for number, (dim, local_steps, shared) in enumerate(grid):
-        n_clients = (3, 1, 4, 2)[number % 4]
+        n_clients = (3, 1, most, 2)[number % 4]
         scheme_two = sampled and number % 3 == 1
         kind = "isotropic" if structure == "diagonal" and number % 5 == 2 else structure
         problem = drawn_quadratic(rng, kind, noise, n_clients, dim, weighted=not scheme_two,
                                   singular=number % 2 == 1)
-        active = 1 + number % n_clients if scheme_two else 1 + number % 5
+        active = 1 + number % n_clients if scheme_two else 1 + number % 5 + most - 4
         participation = fs.Participation(active, not scheme_two) if sampled else None
         algorithm = fs.FALD(step_size(schedule, local_steps), local_steps, (1.0, 0.3)[number % 2],
                             shared, participation)
@@ -62,9 +65,10 @@ def rows_of_the_hessian():
 GROUPS = {f"{structure}, {noise}, {schedule}, {'sampled' if sampled else 'all'}": Group(
     partial(options, structure, noise, dims, schedule, sampled))
     for structure, noise, dims, schedule, sampled in GRID}
-GROUPS["single precision"] = Group(partial(options, "dense", None, PLANE, "constant", False), BOTH,
+GROUPS["single precision"] = Group(partial(options, "dense", None, PLANE, "constant", False, 9), BOTH,
                                    average="square")
-GROUPS["single precision, sampled"] = Group(partial(options, "dense", "cov", PLANE, "listed", True), SINGLE)
+GROUPS["single precision, sampled"] = Group(partial(options, "dense", "cov", PLANE, "listed", True, 9),
+                                            SINGLE)
 GROUPS["rows of the Hessian"] = Group(rows_of_the_hessian)
 
 

@@ -29,10 +29,10 @@ def ways(n_clients):
     yield fs.IndependentParticipation(1.0)
 
 
-def problems(structure, noise, dims):
+def problems(structure, noise, dims, most):
     """Every way to take part, number of clients and dimension; shared noise varies along."""
     rng = np.random.default_rng([len(structure), len(str(noise))])
-    for n_clients, dim in itertools.product((1, 2, 4), dims):
+    for n_clients, dim in itertools.product((1, 2, most), dims):
         for number, chosen in enumerate(ways(n_clients)):
             kind = "isotropic" if structure == "diagonal" and number == 2 else structure
             problem = drawn_quadratic(rng, kind, noise, n_clients, dim, True, singular=number % 2 == 1)
@@ -40,9 +40,9 @@ def problems(structure, noise, dims):
             yield problem, chosen, shared, None if number % 2 else rng.standard_normal(dim)
 
 
-def langevin(structure, noise, dims):
+def langevin(structure, noise, dims, most=4):
     """FA-LD."""
-    for problem, chosen, shared, start in problems(structure, noise, dims):
+    for problem, chosen, shared, start in problems(structure, noise, dims, most):
         yield problem, fs.FALD(0.1, 2, 0.7, shared, chosen), start
 
 
@@ -52,7 +52,7 @@ DEBIAS = ((None, "none"), ("stale", "none"), ("stale", "exact"), ("stale", "prin
 def hamiltonian(dim):
     """FA-HMC with every debiasing."""
     for debias, first in DEBIAS:
-        for problem, chosen, shared, start in problems("dense", None, (dim,)):
+        for problem, chosen, shared, start in problems("dense", None, (dim,), 4):
             yield problem, fs.FAHMC(0.15, 2, 2, shared, debias, first, chosen), start
 
 
@@ -63,10 +63,10 @@ def regression():
 
 
 FA_LD_GROUPS = {
-    "dense, sets and answers": Group(partial(langevin, "dense", None, (2,))),
+    "dense, sets and answers": Group(partial(langevin, "dense", None, (2,), 16)),
     "dense, noise, sets and answers": Group(partial(langevin, "dense", "cov", (2,))),
     "diagonal, sets and answers": Group(partial(langevin, "diagonal", None, (1, 2, 3))),
-    "single precision, sets and answers": Group(partial(langevin, "dense", None, (2,)), SINGLE),
+    "single precision, sets and answers": Group(partial(langevin, "dense", None, (2,), 9), SINGLE),
     "regression, sets": Group(regression)}
 FA_HMC_GROUPS = {"dense, sets and answers": Group(partial(hamiltonian, 2))}
 

@@ -12,9 +12,10 @@ from cases import ONE_LEAF_AND_TWO, fa_hmc, fa_ld
 import fedsim as fs
 from fedsim.algorithms.bodies import advance
 from fedsim.algorithms.clients import AllClients, DrawnClients, FixedClients, choose_clients
+from fedsim.algorithms.de_sgld import DESGLDKernel
 from fedsim.algorithms.fa_hmc_update import FAHMCKernel, set_anchor
 from fedsim.algorithms.fa_ld import FALDKernel
-from fedsim.algorithms.stale import move, past_place
+from fedsim.algorithms.stale import StaleKernel, move, past_place
 from fedsim.engine.job import make_job
 from fedsim.engine.state import lane_state
 from fedsim.problems.failing import Traced
@@ -106,7 +107,7 @@ def test_the_twins_are_not_the_same_code(kind):
 QUADRATICS = {PlaneQuadratic, DenseQuadratic, DiagonalQuadratic}
 NOISES = {NoisyGradients, NoisyQuadratic}
 FEDERATED = {FALDKernel, FAHMCKernel}
-SEVERAL = "several groups of clients"
+SEVERAL, ODD = "several groups of clients", "an odd dimension"
 WITH_TWINS_ELSEWHERE = {SoftmaxModel, SoftmaxBatch, PooledClients, Traced}
 """Softmax in its own file; sums of clients and what looks for a fault add no arithmetic."""
 
@@ -126,7 +127,7 @@ def classes_of(value):
 def seen():
     """Of every kernel that is compared: its classes, and the class of problem that it was handed.
 
-    `SEVERAL` is there where clients' normals were drawn in several groups.
+    `SEVERAL` is there where clients' normals are drawn in several groups, `ODD` where dimensions are odd.
     """
     found = set()
     for row in ROWS.values():
@@ -140,8 +141,9 @@ def seen():
                            allow_unstable=True)
             state = lane_state(job, 0, n_replicas)
             classes = frozenset().union(*map(classes_of, state[:3]))
-            if len(getattr(state.work, "local", ())) > state.work.own.slots.shape[2]:
-                classes |= {SEVERAL}
+            clients = getattr(state.work, "local", getattr(state.work, "positions", [()])[0])
+            classes |= {SEVERAL} if len(clients) > state.work.own.slots.shape[2] else set()
+            classes |= {ODD} if problem.dim % 2 else set()
             found.add((classes, type(state.arrays)))
     return found
 
@@ -183,6 +185,8 @@ def test_every_way_to_take_part_meets_algorithms_precisions_and_noise():
     assert not missing({FALDKernel}, ours(choose_clients), {LaneSet, SingleLaneSet}, {SEVERAL})
     assert not missing({FAHMCKernel}, {AllClients, DrawnClients}, {LaneSet, SingleLaneSet})
     assert not missing({FAHMCKernel}, {AllClients, DrawnClients}, {SingleLaneSet}, {SEVERAL})
+    assert not missing({FALDKernel, FAHMCKernel, DESGLDKernel}, {SingleLaneSet}, {SEVERAL}, {ODD})
+    assert not missing({StaleKernel}, {LaneSet, SingleLaneSet}, {ODD})
     assert not missing({FALDKernel}, ours(choose_clients), {NoisyQuadratic})
     assert not missing(FEDERATED, {AllClients, DrawnClients}, NOISES)
     assert not missing(ours(set_anchor), {LaneSet, SingleLaneSet}, {PlaneQuadratic})

@@ -11,7 +11,7 @@ from examples_of import NETWORKS, regression
 from problems import drawn_quadratic, quadratic, spd
 
 import fedsim as fs
-from cases import ALONE, BOTH, Example, Group, with_starts
+from cases import ALONE, BOTH, SINGLE, Example, Group, with_starts
 from fedsim import network
 
 SCHEDULES = itertools.cycle(("constant", "listed", "harmonic"))
@@ -72,6 +72,8 @@ GROUPS = {kind: {f"{structure}, {noise}": Group(partial(
     for (structure, noise), dims in PROBLEMS[kind].items()} | {
     "single precision": Group(partial(options, kind, "dense", "std", (2,), "harmonic"), BOTH,
                               average="square"),
+    **({"single precision, odd dimensions": Group(partial(
+        options, kind, "diagonal", "cov", (1, 3), "listed"), SINGLE)} if kind is fs.DESGLD else {}),
     "groups of eight": Group(partial(dense, kind)),
     "coordinates as lanes": Group(partial(wide, kind), replicas=ALONE)}
     for kind in (fs.DESGLD, fs.DESGHMC)}

@@ -70,7 +70,7 @@ GROUPS = {f"{structure}, {noise}, {schedule}, {'sampled' if sampled else 'all'}"
     for structure, noise, dims, schedule, sampled in GRID}
 GROUPS["single precision"] = Group(partial(options, "dense", None, PLANE, "constant", False, 9), BOTH,
                                    average="square")
-GROUPS["single precision, sampled"] = Group(partial(options, "dense", "cov", PLANE, "listed", True, 9),
+GROUPS["single precision, sampled"] = Group(partial(options, "diagonal", "cov", DIMS, "listed", True, 9),
                                             SINGLE)
 GROUPS |= {f"groups of eight, {debias}": Group(partial(dense, debias)) for debias in (None, "stale")}
 GROUPS |= {f"coordinates as lanes, {debias}": Group(partial(wide, debias), replicas=ALONE)

@@ -9,7 +9,7 @@ from examples_of.stale import mean_model
 from problems import quadratic
 
 import fedsim as fs
-from cases import BOTH, Example, Group
+from cases import BOTH, SINGLE, Example, Group
 
 AGES = {"fresh": 0, "fixed": 3, "listed": [0, 1, 0, 3, 2, 5, 0], "workers": fs.Workers(3, seed=2)}
 FIXED, LISTED = ("fresh", "fixed"), ("listed", "workers")
@@ -46,6 +46,8 @@ GROUPS = {kind: {
                               average="square")}
     for kind in (fs.StaleSGLD, fs.StaleSGHMC)}
 GROUPS[fs.StaleSGLD] |= {
+    "single precision, one": Group(partial(options, fs.StaleSGLD, PROBLEMS["one"], FIXED), SINGLE,
+                                   n_rounds=7),
     "schedules": Group(partial(schedules_of_their_own, PROBLEMS["dense, one noise"]),
                        replicas=(0, 1, 2, 69), n_rounds=9),
     "schedules, coordinates as lanes": Group(partial(

@@ -20,7 +20,8 @@ from hypothesis import settings
 settings.register_profile("fedsim", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("fedsim")
 
-LONGEST = ("naive_parity", "mutants", "same_bits", "bits", "streams", "fa_hmc", "limits", "calibration")
+LONGEST = ("naive_parity", "streams", "bits", "mutants", "figures", "templates", "same_bits", "custom",
+           "figures_computed", "browser", "calibration", "custom_identity", "recursions", "limits")
 """Files that take long: processes that share the work begin with them, so that none ends alone."""
 
 _ALARM = Alarm()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import re
@@ -70,15 +71,15 @@ LANDED = """(id) => {
 }"""
 
 
-@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_quiet_fits_and_can_be_read(visit, name, size):
-    page = visit(f"{name}.html", size=SIZES[size])
-    for scheme, (least, most) in GROUNDS.items():
+def test_a_page_is_quiet_fits_and_can_be_read(visit, name):
+    page = visit(f"{name}.html", size=SIZES["phone"])
+    for (width, height), (scheme, (least, most)) in itertools.product(SIZES.values(), GROUNDS.items()):
+        page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=scheme)
         found = page.evaluate(AUDIT)
-        assert found["over"] <= 0 and least < found["ground"] < most
-        assert not found["faint"] and not found["empty"], scheme
+        assert found["over"] <= 0 and least < found["ground"] < most, (width, scheme)
+        assert not found["faint"] and not found["empty"], (width, scheme)
 
 
 def test_the_listener_hears(chrome):
@@ -110,15 +111,6 @@ def test_a_run_without_a_browser_says_so(tmp_path):
     assert f"SKIPPED: {count} browser tests, for want of Chromium" in done.stdout and WANTING in done.stdout
 
 
-def test_every_figure_fits_a_phone(visit):
-    page = visit("index.html", size=SIZES["phone"])
-    for name in RECORDS:
-        page.goto(f"{FIGURES}/{name}.html")
-        over, width = page.evaluate("""() => [document.documentElement.scrollWidth - innerWidth,
-            document.querySelector("main img").naturalWidth]""")
-        assert over <= 0 < width, name
-
-
 def test_every_thumbnail_loads(visit):
     page = visit("index.html")
     page.evaluate("() => { for (const image of document.images) image.loading = 'eager'; }")
@@ -127,16 +119,20 @@ def test_every_thumbnail_loads(visit):
     assert not page.evaluate(AUDIT)["empty"]
 
 
-def test_a_figure_leads_to_its_neighbours(visit):
+def test_every_figure_fits_a_phone_and_leads_to_its_neighbours(visit):
     """All of them are passed by going on to the next, and each but the first leads back."""
     names = visit("index.html").evaluate(SHOWN)
-    page = visit(f"{names[0]}.html")
+    page = visit(f"{names[0]}.html", size=SIZES["phone"])
     assert page.locator("[rel=prev]").count() == 0
-    for before, name in pairwise(names):
-        page.click("[rel=next]")
-        page.wait_for_url(f"**/{name}.html")
-        assert page.locator("[rel=prev]").get_attribute("href") == f"{before}.html"
-    assert page.locator("[rel=next]").count() == 0 and len(names) == len(RECORDS)
+    for before, name in pairwise([None, *names]):
+        if before is not None:
+            page.click("[rel=next]")
+            page.wait_for_url(f"**/{name}.html")
+            assert page.locator("[rel=prev]").get_attribute("href") == f"{before}.html"
+        over, width = page.evaluate("""() => [document.documentElement.scrollWidth - innerWidth,
+            document.querySelector("main img").naturalWidth]""")
+        assert over <= 0 < width, name
+    assert page.locator("[rel=next]").count() == 0 and sorted(names) == sorted(RECORDS)
 
 
 @pytest.mark.parametrize("name", [FIGURE, "stale_fig5"])

@@ -64,7 +64,7 @@ def test_another_kernel_class_changes_the_text(monkeypatch):
 
 def test_mutants_are_explained_as_what_they_are():
     mutant = fa_ld.FA_LD.all["scheme I: one client fills all slots"]
-    problem, make, _ = fa_ld.FA_LD.cases[mutant.case]
+    problem, make, *_ = fa_ld.FA_LD.cases[mutant.case]
     assert fs.explain(problem, make(mutant.algorithm))["advance"] == "mutants.fa_ld:_round"
 
 

@@ -25,7 +25,7 @@ def test_one_leapfrog_step_is_langevin(noise, shared):
 
 
 def test_all_clients_drawn_without_replacement_is_full_participation():
-    problem = drawn_quadratic(np.random.default_rng(4), "dense", "std", 4, 3, weighted=False)
+    problem = drawn_quadratic(np.random.default_rng(4), "dense", "std", 4, 2, weighted=False)
     for debias in (None, "stale", "fresh"):
         one, other = (fs.simulate(problem, fs.FAHMC(0.2, 3, 2, 0.3, debias, participation=p), 6, 66, seed=5,
                                   keep_final=True).final for p in (None, fs.Participation(4, False)))

@@ -108,7 +108,6 @@ def test_drawing_needs_the_tables_only(stored, name, monkeypatch):
 def assert_readable(drawing):
     """At the size that pages show: legends hide no data, stay in the picture, and have 9 points or more."""
     assert drawing.get_size_inches()[0] <= plot.WIDEST
-    drawing.draw_without_rendering()  # the last one had the dots of a small picture
     whole, panels = drawing.bbox, [ax for ax in drawing.findobj(Axes) if ax.axison]
     inside = [ax.get_window_extent() for ax in panels]
     for ax in panels:

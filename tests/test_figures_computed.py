@@ -12,6 +12,7 @@ from reproduce.discovery import figures
 from reproduce.fa_ld.shared import floor_of
 
 FIGURES = figures()
+PICTURE = run.Wish(formats=("png",))
 SOME = ("fa_ld_fig1a", "fa_ld_fig1b", "fa_ld_fig1c", "fa_ld_fig3d", "fa_ld_fig3e")
 
 
@@ -28,7 +29,7 @@ def assert_made(name, folder):
     assert_reasoned(store.load_record(folder, name))
     assert_of_no_machine(folder, name, "tiny")
     before = (folder / f"{name}.png").stat().st_size
-    run.redraw(FIGURES[name], "tiny", folder)
+    run.redraw(FIGURES[name], "tiny", folder, wish=PICTURE)
     assert before > 5_000 and abs((folder / f"{name}.png").stat().st_size - before) < 0.02 * before
 
 
@@ -45,10 +46,10 @@ def test_every_figure_is_made_at_the_tiny_scale(name, tmp_path):
 
 def test_check_passes_on_the_same_and_fails_on_other_numbers(tmp_path):
     one, tables = FIGURES["fa_ld_fig1b"], computed("fa_ld_fig1b")
-    run.publish(one, tables, "tiny", tmp_path)
+    run.publish(one, tables, "tiny", tmp_path, wish=PICTURE)
     assert run.check(one, "tiny", tmp_path) == []
     moved = {**tables, "curves": tables["curves"].assign(w2=tables["curves"]["w2"] * (1 + 1e-5))}
-    run.publish(one, moved, "tiny", tmp_path)
+    run.publish(one, moved, "tiny", tmp_path, wish=PICTURE)
     found = run.check(one, "tiny", tmp_path)
     assert len(found) == 1 and "curves, column w2" in found[0]
 

@@ -36,7 +36,7 @@ def made(id, folders, out):
     """A figure's tables, record and picture at tiny scale."""
     figure = figures()[id]
     given = reading.chosen_files(folders, [figure])
-    record, _ = run.make(figure, "tiny", out, given)
+    record, _ = run.make(figure, "tiny", out, given, wish=run.Wish(formats=("png",)))
     tables = store.load_tables(out, id)
     assert_storable(tables, out, id)
     return tables, record, figure.draw(tables)

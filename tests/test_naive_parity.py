@@ -1,6 +1,7 @@
 """The compiled kernel of every algorithm equals its slow twin on the same noise, for every option."""
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
@@ -9,6 +10,29 @@ from algorithms import ROWS, each
 from cases import ONE_LEAF_AND_TWO, fa_hmc, fa_ld
 
 import fedsim as fs
+from fedsim.algorithms.bodies import advance
+from fedsim.algorithms.clients import AllClients, DrawnClients, FixedClients, choose_clients
+from fedsim.algorithms.de_sgld import DESGLDKernel
+from fedsim.algorithms.fa_hmc_update import FAHMCKernel, set_anchor
+from fedsim.algorithms.fa_ld import FALDKernel
+from fedsim.algorithms.stale import StaleKernel, move, past_place
+from fedsim.engine.job import make_job
+from fedsim.engine.state import lane_state
+from fedsim.problems.failing import Traced
+from fedsim.problems.gradients import NoisyGradients, exact_gradient, stochastic_gradient
+from fedsim.problems.pooled import PooledClients
+from fedsim.problems.quadratic.gradients import (
+    CoordinateQuadratic,
+    DenseQuadratic,
+    DiagonalQuadratic,
+    NoisyQuadratic,
+    PlaneQuadratic,
+)
+from fedsim.problems.regression.gradients import LogisticModel
+from fedsim.problems.regression.minibatch import Minibatch
+from fedsim.problems.regression.softmax_gradients import SoftmaxBatch, SoftmaxModel
+from fedsim.random.normals import SingleLaneSet, normals
+from fedsim.random.streams import LaneSet
 
 SEED = 0x9E3779B97F4A7C15
 TOLERANCE = {"double": 1e-12, "single": 1e-5}
@@ -19,14 +43,19 @@ def test_every_algorithm_has_a_row():
     assert {value for value in exported if hasattr(value, "_kernel")} == set(ROWS)
 
 
-def assert_parity(row, problem, algorithm, start, n_rounds, noise="double", replicas=ONE_LEAF_AND_TWO):
+def assert_parity(row, problem, algorithm, start, n_rounds, noise="double", replicas=ONE_LEAF_AND_TWO,
+                  average=None):
     """The average of replicas, and every client's path where it is alone in its run."""
-    options = {"seed": SEED, "start": start, "allow_unstable": True, "noise": noise, "threads": 1}
+    options = {"seed": SEED, "start": start, "allow_unstable": True, "noise": noise, "threads": 1,
+               "average": average}
     run = fs.simulate(problem, algorithm, n_rounds, max(replicas) + 1, keep_final=True, **options)
     for replica in replicas:
         slow = row.twin(problem, algorithm, n_rounds, SEED, replica, start, noise == "single")
-        average = slow[-1] if slow.ndim == 2 else slow[-1].mean(axis=0)
-        error = np.abs(run.final[replica] - average).max() / np.abs(slow).max()
+        path = slow if slow.ndim == 2 else slow.mean(axis=1)
+        error = np.abs(run.final[replica] - path[-1]).max() / np.abs(slow).max()
+        if average == "square":
+            squares = np.mean((path[1:]**2).sum(axis=1))
+            error = max(error, np.abs(run.averages[replica] - squares) / (slow**2).sum(axis=-1).max())
         assert error <= TOLERANCE[noise], (
             f"replica {replica}: {problem}, {algorithm}, start={start}: {error:g}")
     if slow.ndim == 3:
@@ -41,9 +70,9 @@ def assert_parity(row, problem, algorithm, start, n_rounds, noise="double", repl
 @pytest.mark.parametrize(**each(lambda row: row.groups))
 def test_kernel_is_its_slow_twin(kind, name):
     group = ROWS[kind].groups[name]
-    for noise in ("double", "single")[:1 + group.single]:
-        for problem, algorithm, start in group.options():
-            assert_parity(ROWS[kind], problem, algorithm, start, group.n_rounds, noise, group.replicas)
+    for noise, (problem, algorithm, start) in itertools.product(group.noises, group.options()):
+        assert_parity(ROWS[kind], problem, algorithm, start, group.n_rounds, noise, group.replicas,
+                      group.average)
 
 
 @pytest.mark.parametrize(**each(lambda row: row.laws))
@@ -73,11 +102,100 @@ def test_the_twins_are_not_the_same_code(kind):
     assert np.abs(run.final[0] - row.path(problem, other, 3, SEED, 0, start)[-1]).max() > 1e-12
 
 
-def test_the_options_of_fa_ld_cover_the_pairs():
-    """Each class of problem meets both kinds of participation, and each schedule does."""
-    assert {(s, n, p) for s, n, _, p in fa_ld.GRID} == {
-        (*q, p) for q in fa_ld.PROBLEMS for p in (False, True)}
-    assert {(s, p) for _, _, s, p in fa_ld.GRID} == set(itertools.product(fa_ld.SCHEDULES, (False, True)))
+# what meets in one compiled body; more kernels would show no more, and each takes seconds to compile
+
+QUADRATICS = {PlaneQuadratic, DenseQuadratic, DiagonalQuadratic}
+NOISES = {NoisyGradients, NoisyQuadratic}
+FEDERATED = {FALDKernel, FAHMCKernel}
+SEVERAL, ODD = "several groups of clients", "an odd dimension"
+WITH_TWINS_ELSEWHERE = {SoftmaxModel, SoftmaxBatch, PooledClients, Traced}
+"""Softmax in its own file; sums of clients and what looks for a fault add no arithmetic."""
+
+
+def ours(*stubs):
+    """The classes of this package that have a body of one of these functions."""
+    return {cls for stub in stubs for cls in stub.bodies
+            if getattr(cls, "__module__", "").startswith("fedsim.")}
+
+
+def classes_of(value):
+    """The classes of what compiled code is given, and of what is in it."""
+    return {type(value)}.union(*map(classes_of, value)) if hasattr(value, "_fields") else set()
+
+
+@functools.cache
+def seen():
+    """Of every kernel that is compared: its classes, and the class of problem that it was handed.
+
+    `SEVERAL` is there where clients' normals are drawn in several groups, `ODD` where dimensions are odd.
+    """
+    found = set()
+    for row in ROWS.values():
+        runs = [(*example, row.n_rounds, 66, "double") for example in row.laws.values()]
+        runs += [(*row.laws[name], row.n_rounds, 7, "double") for name in row.bits]  # of 71 chains the last
+        runs += [(problem, algorithm, start, group.n_rounds, max(group.replicas) + 1, noise)
+                 for group in row.groups.values() for problem, algorithm, start in group.options()
+                 for noise in group.noises]
+        for problem, algorithm, start, n_rounds, n_replicas, noise in runs:
+            job = make_job(problem, algorithm, n_rounds, n_replicas, seed=SEED, start=start, noise=noise,
+                           allow_unstable=True)
+            state = lane_state(job, 0, n_replicas)
+            classes = frozenset().union(*map(classes_of, state[:3]))
+            clients = getattr(state.work, "local", getattr(state.work, "positions", [()])[0])
+            classes |= {SEVERAL} if len(clients) > state.work.own.slots.shape[2] else set()
+            classes |= {ODD} if problem.dim % 2 else set()
+            found.add((classes, type(state.arrays)))
+    return found
+
+
+def missing(*factors):
+    """Combinations of one class of each that no kernel has."""
+    return {combination for combination in itertools.product(*factors)
+            if not any(set(combination) <= classes for classes, _ in seen())}
+
+
+def missing_exact(*factors):
+    """The same, with quadratics without noise."""
+    return {combination for combination in itertools.product(*factors, QUADRATICS)
+            if not any(set(combination) <= classes and combination[-1] is exact for classes, exact in seen())}
+
+
+def test_every_kernel_meets_every_class_of_quadratic_and_noise_and_lanes():
+    """Bodies of their own for exact gradients have the federated algorithms."""
+    rows = [row for row in ROWS.values() if row.groups]  # a new algorithm may have laws alone at first
+    bound = [row.plainest.algorithm._bind(row.plainest.problem, row.n_rounds) for row in rows]
+    kernels = {type(algorithm._kernel(problem)) for problem, algorithm in bound}
+    assert len(kernels) > 4 and kernels <= ours(advance)
+    assert not missing(kernels, QUADRATICS | {CoordinateQuadratic} | NOISES)
+    assert not missing(kernels, ours(normals))
+    assert not missing(NOISES, QUADRATICS) and not missing(ours(past_place), ours(move))
+    assert not missing_exact(FEDERATED, {AllClients, DrawnClients})
+
+
+def test_every_class_of_problem_has_a_twin():
+    classes = ours(exact_gradient, stochastic_gradient) - WITH_TWINS_ELSEWHERE
+    assert not missing(classes)
+    assert not missing(FEDERATED, {AllClients, DrawnClients}, {LogisticModel})
+    assert not missing({FALDKernel}, {AllClients, DrawnClients, FixedClients}, {Minibatch})
+
+
+def test_every_way_to_take_part_meets_algorithms_precisions_and_noise():
+    """A client is a number for all or fixed ones, and one per lane for drawn and independent ones."""
+    assert not missing(FEDERATED, ours(choose_clients))
+    assert not missing({FALDKernel}, ours(choose_clients), {LaneSet, SingleLaneSet}, {SEVERAL})
+    assert not missing({FAHMCKernel}, {AllClients, DrawnClients}, {LaneSet, SingleLaneSet})
+    assert not missing({FAHMCKernel}, {AllClients, DrawnClients}, {SingleLaneSet}, {SEVERAL})
+    assert not missing({FALDKernel, FAHMCKernel, DESGLDKernel}, {SingleLaneSet}, {SEVERAL}, {ODD})
+    assert not missing({StaleKernel}, {LaneSet, SingleLaneSet}, {ODD})
+    assert not missing({FALDKernel}, ours(choose_clients), {NoisyQuadratic})
+    assert not missing(FEDERATED, {AllClients, DrawnClients}, NOISES)
+    assert not missing(ours(set_anchor), {LaneSet, SingleLaneSet}, {PlaneQuadratic})
+
+
+def test_every_schedule_meets_all_clients_and_drawn_ones():
+    for cases in (fa_ld, fa_hmc):
+        assert {(schedule, sampled) for *_, schedule, sampled in cases.GRID} == set(
+            itertools.product(cases.SCHEDULES, (False, True)))
 
 
 def test_the_options_of_fa_hmc_cover_the_pairs():

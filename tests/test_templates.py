@@ -51,11 +51,16 @@ def project(tmp_path_factory):
     return folder
 
 
-def test_the_new_algorithm_passes_the_inherited_tests(project):
+def test_what_is_new_passes_the_inherited_tests(project):
+    """In one process, of which each takes seconds to begin."""
     files = [f"tests/test_{name}.py"
              for name in ("naive_parity", "replicas_against_law", "mutants", "examples")]
-    said = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "FAMade or fa_made")
-    assert int(said.split(" passed")[0].split()[-1]) >= 8, said
+    said = run(project, "-m", "pytest", "-rA", "-p", "no:cacheprovider", *files, "-k",
+               "FAMade or fa_made or MadeProblem or made_problem or made_paper")
+    passed = [line for line in said.splitlines() if line.startswith("PASSED")]
+    assert sum("FAMade" in line or "fa_made" in line for line in passed) >= 8, said
+    assert any("MadeProblem" in line or "made_problem" in line for line in passed), said
+    assert any("made_paper" in line for line in passed), said
 
 
 def test_the_new_problem_gives_the_bits_of_a_gradient_of_ones_own(project):
@@ -70,13 +75,11 @@ def gradient(client, x, out, centres):
 centres = np.array([[-1.0, 0.5], [1.0, 2.0]])
 both = fs.MadeProblem(centres), fs.Custom(gradient, 2, 2, data=centres, curvature=1.0)
 drawn = fs.FALD(0.1, 2, participation=fs.Participation(1, True))
-for algorithm in fs.FALD(0.1, 3), drawn, fs.StaleSGLD(0.1, 2):
+for algorithm in drawn, fs.StaleSGLD(0.1, 2):  # a client in every lane, and clients one by one
     one, other = (fs.simulate(problem, algorithm, 5, 100, seed=1) for problem in both)
     print(one.mean.tobytes() == other.mean.tobytes() and one.cov.tobytes() == other.cov.tobytes())
 """)
-    assert said.split() == ["True"] * 3
-    run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_examples.py", "-k",
-        "MadeProblem or made_problem")
+    assert said.split() == ["True"] * 2
 
 
 def test_the_new_bound_is_in_the_catalogue_and_holds(project):
@@ -88,7 +91,6 @@ print(rows.first_of(rows.verdicts(entry, "printed", rows.draws(entry, 5))))
 print(theory.examine(entry.id, fs.Quadratic([[1.0, 2.0]], [[3.0, 0.0]]), fs.FALD(0.1), n_rounds=50))
 """)
     assert "New Theorem 1 holds at 51 rounds" in said
-    run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_examples.py", "-k", "made_paper")
 
 
 def test_the_new_figure_is_made_and_listed(project):

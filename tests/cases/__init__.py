@@ -15,16 +15,21 @@ ALONE = (0, 2)
 """Of three replicas: so few may have coordinates as lanes."""
 
 
+DOUBLE, SINGLE, BOTH = ("double",), ("single",), ("double", "single")
+
+
 class Group(NamedTuple):
     """Options that are compared with the slow twin: triples of problem, algorithm and start.
 
-    `options` is called for them; with `single` the variates are also tried in single precision.
+    `options` is called for them; `noises` are the precisions of the variates that are tried.
+    `average` is the test function that is averaged along, as `tests/bits.py` does, with the same kernels.
     """
 
     options: Callable[[], Iterable[tuple[Any, Any, Any]]]
-    single: bool = False
+    noises: tuple[str, ...] = DOUBLE
     replicas: tuple[int, ...] = ONE_LEAF_AND_TWO
     n_rounds: int = 3
+    average: str | None = None
 
 
 class Example(NamedTuple):
@@ -56,5 +61,5 @@ POSTERIORS = [
     posterior("logistic", 4, batch_size=3, replace=False, weights=[0.5, 0.3, 0.2]),
     posterior("logistic", 9, batch_size=2, gradient_noise=0.4, grad_scale="batch_sum"),
     posterior("logistic", 3, (30, 21), batch_size=19, replace=False), posterior("linear", 3),
-    posterior("linear", 3, batch_size=4), posterior("linear", 2, (30, 21), batch_size=17, replace=False),
+    posterior("linear", 3, batch_size=4), posterior("linear", 3, (30, 21), batch_size=17, replace=False),
     posterior("linear", 5, batch_size=3, grad_scale="batch_sum", weights=[0.2, 0.2, 0.6])]

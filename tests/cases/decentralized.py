@@ -11,12 +11,17 @@ from examples_of import NETWORKS, regression
 from problems import drawn_quadratic, quadratic, spd
 
 import fedsim as fs
-from cases import ALONE, Example, Group, with_starts
+from cases import ALONE, BOTH, SINGLE, Example, Group, with_starts
 from fedsim import network
 
-# one schedule for each class of problem that compiled code sees, so that there is less to compile
-SCHEDULES = dict(zip(itertools.product((True, False), (None, "std", "cov")), (
-    "constant", "listed", "harmonic", "harmonic", "constant", "listed"), strict=True))
+SCHEDULES = itertools.cycle(("constant", "listed", "harmonic"))
+# (structure, noise): dimensions. Of the two algorithms one meets noise in two dimensions, the other diagonal
+PROBLEMS = {
+    fs.DESGLD: {("dense", None): (1, 2, 3), ("diagonal", None): (1, 2, 3), ("isotropic", None): (1, 2, 3),
+                ("diagonal", "cov"): (1, 2, 3), ("isotropic", "cov"): (1, 2, 3)},
+    fs.DESGHMC: {("dense", None): (1, 2, 3), ("diagonal", None): (1, 3), ("isotropic", None): (1, 3),
+                 ("diagonal", "std"): (1, 2, 3), ("isotropic", "std"): (1, 2, 3), ("dense", "cov"): (2,)}}
+"""With diagonal Hessians, no noise and an even dimension a lone replica would have coordinates as lanes."""
 
 
 def step_size(kind):
@@ -25,27 +30,19 @@ def step_size(kind):
     return fs.schedules.Harmonic(4.0, 0.3) if kind == "harmonic" else np.array([0.3, 0.05, 0.2])
 
 
-def options(kind, structure, noise, graph):
-    """Odd and even dimensions and numbers of clients; starts, weights and velocities vary along."""
-    rng = np.random.default_rng([len(structure), len(graph)])
-    eta = step_size(SCHEDULES[structure == "dense", noise])
-    for number, (n_clients, dim) in enumerate(itertools.product((1, 2, 3, 4), (1, 2, 3))):
+def options(kind, structure, noise, dims, schedule):
+    """Odd and even dimensions and numbers of clients; networks, starts, weights, velocities vary along."""
+    rng = np.random.default_rng([len(structure), len(str(noise))])
+    eta, graphs = step_size(schedule), itertools.cycle(NETWORKS.values())
+    for number, (n_clients, dim) in enumerate(itertools.product((1, 2, 3, 4), dims)):
         problem = drawn_quadratic(rng, structure, noise, n_clients, dim, weighted=number % 3 != 0,
                                   singular=number % 2 == 1)
-        mixing = NETWORKS[graph](n_clients)
         velocity = (None, rng.standard_normal(dim), rng.standard_normal((n_clients, dim)))[number // 3 % 3]
-        algorithm = fs.DESGLD(eta, mixing) if kind is fs.DESGLD else fs.DESGHMC(eta, 1.7, mixing, velocity)
-        yield problem, algorithm, (None, rng.standard_normal(dim), rng.standard_normal((n_clients, dim)),
-                                   fs.Gaussian(rng.standard_normal(dim), spd(rng, 1, dim)[0]))[number % 4]
-
-
-def grid(kind):
-    """Kinds of problems, each on one network in turn."""
-    kinds = itertools.product(("dense", "diagonal", "isotropic"), (None, "std", "cov"))
-    numbers = itertools.count(0 if kind is fs.DESGLD else 9)
-    for number, (structure, noise), graph in zip(numbers, kinds, itertools.cycle(NETWORKS)):
-        yield f"{structure}, {noise}, {graph}", Group(
-            partial(options, kind, structure, noise, graph), single=number in (1, 11))
+        for start in (None, rng.standard_normal(dim), rng.standard_normal((n_clients, dim)),
+                      fs.Gaussian(rng.standard_normal(dim), spd(rng, 1, dim)[0])):
+            mixing = next(graphs)(n_clients)
+            yield problem, fs.DESGLD(eta, mixing) if kind is fs.DESGLD else fs.DESGHMC(
+                eta, 1.7, mixing, velocity), start
 
 
 def algorithm(kind, **velocity):
@@ -63,16 +60,23 @@ def dense(kind):
 def wide(kind):
     """Few replicas of many coordinates."""
     rng = np.random.default_rng(3)
-    problem = drawn_quadratic(rng, "diagonal", "std", 4, 6, weighted=True)
+    problem = drawn_quadratic(rng, "diagonal", None if kind is fs.DESGLD else "std", 4, 6, weighted=True)
     for start in (None, rng.standard_normal((4, 6)), fs.Gaussian(np.ones(6), spd(rng, 1, 6)[0])):
         yield problem, algorithm(kind), start
     if kind is fs.DESGHMC:
         yield problem, algorithm(kind, start_velocity=rng.standard_normal((4, 6))), None
 
 
-GROUPS = {kind: dict(grid(kind)) | {"groups of eight": Group(partial(dense, kind)),
-                                    "coordinates as lanes": Group(partial(wide, kind), replicas=ALONE)}
-          for kind in (fs.DESGLD, fs.DESGHMC)}
+GROUPS = {kind: {f"{structure}, {noise}": Group(partial(
+    options, kind, structure, noise, dims, next(SCHEDULES)))
+    for (structure, noise), dims in PROBLEMS[kind].items()} | {
+    "single precision": Group(partial(options, kind, "dense", "std", (2,), "harmonic"), BOTH,
+                              average="square"),
+    **({"single precision, odd dimensions": Group(partial(
+        options, kind, "diagonal", "cov", (1, 3), "listed"), SINGLE)} if kind is fs.DESGLD else {}),
+    "groups of eight": Group(partial(dense, kind)),
+    "coordinates as lanes": Group(partial(wide, kind), replicas=ALONE)}
+    for kind in (fs.DESGLD, fs.DESGHMC)}
 
 HARMONIC = fs.schedules.Harmonic(4.0, 0.3)
 GRAPHS = {**NETWORKS, "grid": lambda n: network.grid(2, n // 2),

@@ -10,7 +10,7 @@ from examples_of import posterior
 from problems import contrasted, drawn_quadratic, quadratic, spd
 
 import fedsim as fs
-from cases import ALONE, POSTERIORS, Group, scheme_one, scheme_two, with_starts
+from cases import ALONE, BOTH, POSTERIORS, SINGLE, Group, scheme_one, scheme_two, with_starts
 from cases.taking_part import FA_HMC_GROUPS, FA_HMC_LAWS
 
 DEBIAS = [(None, "none"), ("stale", "none"), ("stale", "exact"), ("stale", "printed"), ("fresh", "none")]
@@ -25,16 +25,16 @@ def step_size(kind, local_steps):
     return 0.05 + 0.2 * np.random.default_rng(7).random(3 * local_steps)
 
 
-def options(structure, noise, schedule, sampled):
-    """Every debiasing, leapfrog count and dimension; shared noise and the rest vary along."""
+def options(structure, noise, dims, schedule, sampled, most=4):
+    """Every debiasing, leapfrog count and dimension; shared noise and the rest vary along, as for FA-LD."""
     rng = np.random.default_rng([len(structure), SCHEDULES.index(schedule), sampled])
-    for number, ((debias, first), leaps, dim) in enumerate(itertools.product(DEBIAS, (1, 2, 5), (1, 2, 3))):
-        n_clients, local_steps = (3, 2, 4, 1)[number % 4], 1 + number // 2 % 3
+    for number, ((debias, first), leaps, dim) in enumerate(itertools.product(DEBIAS, (1, 2, 5), dims)):
+        n_clients, local_steps = (3, 2, most, 1)[number % 4], 1 + number // 2 % 3
         scheme_two = sampled and number % 3 == 1
         kind = "isotropic" if structure == "diagonal" and number % 5 == 2 else structure
         problem = drawn_quadratic(rng, kind, noise, n_clients, dim, weighted=not scheme_two,
                                   singular=number % 2 == 1)
-        active = 1 + number % n_clients if scheme_two else 1 + number % 4
+        active = 1 + number % n_clients if scheme_two else 1 + number % 4 + most - 4
         participation = fs.Participation(active, not scheme_two) if sampled else None
         shared = (0.0, 0.5, 1.0)[(number + number // 9) % 3]
         algorithm = fs.FAHMC(step_size(schedule, local_steps), leaps, local_steps, shared, debias, first,
@@ -44,8 +44,13 @@ def options(structure, noise, schedule, sampled):
         yield problem, algorithm, start
 
 
-GRID = [(structure, noise, SCHEDULES[(i + sampled) % 3], sampled) for i, (structure, noise) in enumerate(
-    itertools.product(("dense", "diagonal"), (None, "std", "cov"))) for sampled in (False, True)]
+DIMS, PLANE = (1, 2, 3), (2,)
+# (structure, noise, dimensions, sampled), as for FA-LD
+GRID = [(structure, noise, dims, SCHEDULES[number % 3], sampled) for number, (
+    structure, noise, dims, sampled) in enumerate((
+        ("dense", None, DIMS, False), ("dense", None, DIMS, True), ("dense", "std", PLANE, False),
+        ("dense", "std", PLANE, True), ("dense", "cov", PLANE, False), ("dense", "cov", PLANE, True),
+        ("diagonal", None, DIMS, True), ("diagonal", None, DIMS, False), ("diagonal", "std", DIMS, False)))]
 
 
 def dense(debias):
@@ -61,8 +66,12 @@ def wide(debias):
 
 
 GROUPS = {f"{structure}, {noise}, {schedule}, {'sampled' if sampled else 'all'}": Group(
-    partial(options, structure, noise, schedule, sampled), single=number in (0, 2, 5))
-    for number, (structure, noise, schedule, sampled) in enumerate(GRID)}
+    partial(options, structure, noise, dims, schedule, sampled))
+    for structure, noise, dims, schedule, sampled in GRID}
+GROUPS["single precision"] = Group(partial(options, "dense", None, PLANE, "constant", False, 9), BOTH,
+                                   average="square")
+GROUPS["single precision, sampled"] = Group(partial(options, "diagonal", "cov", DIMS, "listed", True, 9),
+                                            SINGLE)
 GROUPS |= {f"groups of eight, {debias}": Group(partial(dense, debias)) for debias in (None, "stale")}
 GROUPS |= {f"coordinates as lanes, {debias}": Group(partial(wide, debias), replicas=ALONE)
            for debias in (None, "stale")}

@@ -9,14 +9,19 @@ import numpy as np
 from problems import drawn_quadratic, quadratic, spd
 
 import fedsim as fs
-from cases import POSTERIORS, Group, scheme_one, scheme_two, with_starts
+from cases import BOTH, POSTERIORS, SINGLE, Group, scheme_one, scheme_two, with_starts
 from cases.taking_part import FA_LD_GROUPS, FA_LD_LAWS
 
-# (structure, noise): the class of problem that compiled code sees
-PROBLEMS = list(itertools.product(("dense", "diagonal"), (None, "std", "cov")))
 SCHEDULES = ("constant", "listed", "harmonic")
-GRID = [(*problem, SCHEDULES[(i + sampled) % 3], sampled)
-        for i, problem in enumerate(PROBLEMS) for sampled in (False, True)]
+DIMS, PLANE = (1, 2, 3, 5), (2,)
+# (structure, noise, dimensions, sampled): each class of problem that compiled code sees, with a number for a
+# client and with a client per lane. Noise is drawn alike for all structures: in two dimensions, and diagonal
+GRID = [(structure, noise, dims, SCHEDULES[number % 3], sampled) for number, (
+    structure, noise, dims, sampled) in enumerate((
+        ("dense", None, DIMS, False), ("dense", None, DIMS, True), ("dense", "std", DIMS, False),
+        ("dense", "std", PLANE, True), ("dense", "cov", PLANE, False), ("dense", "cov", PLANE, True),
+        ("diagonal", None, DIMS, True), ("diagonal", None, DIMS, False), ("diagonal", "cov", DIMS, True),
+        ("diagonal", "cov", DIMS, False), ("diagonal", "std", DIMS, False)))]
 
 
 def step_size(kind, local_steps):
@@ -27,17 +32,20 @@ def step_size(kind, local_steps):
     return 0.02 + 0.1 * np.random.default_rng(7).random(3 * local_steps)
 
 
-def options(structure, noise, schedule, sampled):
-    """Every dimension, number of local steps and amount of shared noise; the rest varies along."""
+def options(structure, noise, dims, schedule, sampled, most=4):
+    """Every dimension, number of local steps and amount of shared noise; the rest varies along.
+
+    Of more than a few clients the normals are drawn in several groups.
+    """
     rng = np.random.default_rng([len(structure), SCHEDULES.index(schedule), sampled])
-    grid = itertools.product((1, 2, 3, 5), (1, 2, 3), (0.0, 0.3, 1.0))
+    grid = itertools.product(dims, (1, 2, 3), (0.0, 0.3, 1.0))
     for number, (dim, local_steps, shared) in enumerate(grid):
-        n_clients = (3, 1, 4, 2)[number % 4]
+        n_clients = (3, 1, most, 2)[number % 4]
         scheme_two = sampled and number % 3 == 1
         kind = "isotropic" if structure == "diagonal" and number % 5 == 2 else structure
         problem = drawn_quadratic(rng, kind, noise, n_clients, dim, weighted=not scheme_two,
                                   singular=number % 2 == 1)
-        active = 1 + number % n_clients if scheme_two else 1 + number % 5
+        active = 1 + number % n_clients if scheme_two else 1 + number % 5 + most - 4
         participation = fs.Participation(active, not scheme_two) if sampled else None
         algorithm = fs.FALD(step_size(schedule, local_steps), local_steps, (1.0, 0.3)[number % 2],
                             shared, participation)
@@ -55,8 +63,12 @@ def rows_of_the_hessian():
 
 
 GROUPS = {f"{structure}, {noise}, {schedule}, {'sampled' if sampled else 'all'}": Group(
-    partial(options, structure, noise, schedule, sampled), single=number in (5, 8))
-    for number, (structure, noise, schedule, sampled) in enumerate(GRID)}
+    partial(options, structure, noise, dims, schedule, sampled))
+    for structure, noise, dims, schedule, sampled in GRID}
+GROUPS["single precision"] = Group(partial(options, "dense", None, PLANE, "constant", False, 9), BOTH,
+                                   average="square")
+GROUPS["single precision, sampled"] = Group(partial(options, "diagonal", "cov", DIMS, "listed", True, 9),
+                                            SINGLE)
 GROUPS["rows of the Hessian"] = Group(rows_of_the_hessian)
 
 
@@ -66,9 +78,9 @@ def regression(numbers, participation=None):
         yield problem, fs.FALD(0.3 / problem.smoothness, 2, 0.8, 0.3, participation), None
 
 
-GROUPS["regression"] = Group(partial(regression, range(10)))
+GROUPS["regression"] = Group(partial(regression, (0, 1, 2, 3, 5, 6, 7, 8, 9)))
 GROUPS["regression, a client per lane"] = Group(partial(regression, (0, 1, 2, 3, 5), scheme_one(2)))
-GROUPS["regression, single precision"] = Group(partial(regression, (3,)), single=True)
+GROUPS["regression, single precision"] = Group(partial(regression, (3,)), SINGLE)
 GROUPS |= FA_LD_GROUPS
 
 HARMONIC = fs.schedules.Harmonic(6.0, 0.5)

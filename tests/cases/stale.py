@@ -9,35 +9,49 @@ from examples_of.stale import mean_model
 from problems import quadratic
 
 import fedsim as fs
-from cases import Example, Group
+from cases import BOTH, SINGLE, Example, Group
 
 AGES = {"fresh": 0, "fixed": 3, "listed": [0, 1, 0, 3, 2, 5, 0], "workers": fs.Workers(3, seed=2)}
-PROBLEMS = {"dense": quadratic(3, 3, noise="cov"), "diagonal": quadratic(2, 4, "diagonal", noise=0.7),
-            "one": quadratic(2, 1, noise=0.5), "mean": mean_model(None), "batch": mean_model(5),
-            "batch with replacement": mean_model(6, True),
+FIXED, LISTED = ("fresh", "fixed"), ("listed", "workers")
+PROBLEMS = {"dense": quadratic(3, 2, noise="cov"), "dense, one noise": quadratic(3, 2, noise=0.7),
+            "diagonal": quadratic(2, 4, "diagonal"), "one": quadratic(2, 1, noise=0.5),
+            "mean": mean_model(None), "batch": mean_model(5), "batch with replacement": mean_model(6, True),
             "sum of a batch": mean_model(2, False, "batch_sum")}
+# a gradient is that of an old point, whatever is known of its age: not every problem meets every kind
+AGES_OF = {fs.StaleSGLD: {"dense": FIXED, "dense, one noise": LISTED, "one": FIXED},
+           fs.StaleSGHMC: {"dense": FIXED, "one": LISTED, "diagonal": LISTED, "mean": LISTED}}
 
 
-def options(kind, problem):
-    """All kinds of ages, and a start."""
+def options(kind, problem, names):
+    """These kinds of ages, and a start."""
     h = 0.01 if hasattr(problem, "data") else 0.1
-    for ages, start in zip(AGES.values(), (None, 1.0, 2.0, None), strict=True):
+    for name, start in zip(AGES, (None, 1.0, 2.0, None), strict=True):
+        if name not in names:
+            continue
+        ages = AGES[name]
         algorithm = (fs.StaleSGLD(h, ages) if kind is fs.StaleSGLD
                      else fs.StaleSGHMC(np.linspace(h, 2 * h, 7), 3.0, ages))
         yield problem, algorithm, None if start is None else np.full(problem.dim, start)
 
 
-def schedules_of_their_own():
+def schedules_of_their_own(problem):
     """Replica r has schedule r modulo m, in blocks of any size."""
-    yield (quadratic(2, 4, "diagonal", noise=0.7),
-           fs.StaleSGLD(0.1, fs.Workers(4, "lognormal", seed=2, schedules=3)), None)
+    yield problem, fs.StaleSGLD(0.1, fs.Workers(4, "lognormal", seed=2, schedules=3)), None
 
 
-GROUPS = {kind: {name: Group(partial(options, kind, problem), single=name == "one", n_rounds=7)
-                 for name, problem in PROBLEMS.items()} for kind in (fs.StaleSGLD, fs.StaleSGHMC)}
+GROUPS = {kind: {
+    name: Group(partial(options, kind, problem, AGES_OF[kind].get(name, tuple(AGES))), n_rounds=7)
+    for name, problem in PROBLEMS.items() if kind is fs.StaleSGLD or name != "dense, one noise"} | {
+    "single precision": Group(partial(options, kind, PROBLEMS["dense, one noise"], FIXED), BOTH, n_rounds=7,
+                              average="square")}
+    for kind in (fs.StaleSGLD, fs.StaleSGHMC)}
 GROUPS[fs.StaleSGLD] |= {
-    "schedules": Group(schedules_of_their_own, replicas=(0, 1, 2, 69), n_rounds=9),
-    "schedules, coordinates as lanes": Group(schedules_of_their_own, replicas=(0, 1, 2), n_rounds=9)}
+    "single precision, one": Group(partial(options, fs.StaleSGLD, PROBLEMS["one"], FIXED), SINGLE,
+                                   n_rounds=7),
+    "schedules": Group(partial(schedules_of_their_own, PROBLEMS["dense, one noise"]),
+                       replicas=(0, 1, 2, 69), n_rounds=9),
+    "schedules, coordinates as lanes": Group(partial(
+        schedules_of_their_own, quadratic(2, 4, "diagonal", noise=0.7)), replicas=(0, 1, 2), n_rounds=9)}
 
 WORKERS = fs.Workers(4, "exponential", seed=7)
 CASES = {

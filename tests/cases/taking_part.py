@@ -10,7 +10,7 @@ from examples_of import posterior
 from problems import contrasted, drawn_quadratic, quadratic
 
 import fedsim as fs
-from cases import Group, with_starts
+from cases import SINGLE, Group, with_starts
 
 IN_TURN = fs.FixedParticipation([[0, 2], [1], [0, 1, 2]], cyclic=True)
 SELDOM = fs.IndependentParticipation([0.2, 0.9, 0.5])
@@ -29,10 +29,10 @@ def ways(n_clients):
     yield fs.IndependentParticipation(1.0)
 
 
-def problems(structure, noise):
+def problems(structure, noise, dims, most):
     """Every way to take part, number of clients and dimension; shared noise varies along."""
     rng = np.random.default_rng([len(structure), len(str(noise))])
-    for n_clients, dim in itertools.product((1, 2, 4), (1, 2, 3)):
+    for n_clients, dim in itertools.product((1, 2, most), dims):
         for number, chosen in enumerate(ways(n_clients)):
             kind = "isotropic" if structure == "diagonal" and number == 2 else structure
             problem = drawn_quadratic(rng, kind, noise, n_clients, dim, True, singular=number % 2 == 1)
@@ -40,37 +40,35 @@ def problems(structure, noise):
             yield problem, chosen, shared, None if number % 2 else rng.standard_normal(dim)
 
 
-def langevin(structure, noise):
+def langevin(structure, noise, dims, most=4):
     """FA-LD."""
-    for problem, chosen, shared, start in problems(structure, noise):
+    for problem, chosen, shared, start in problems(structure, noise, dims, most):
         yield problem, fs.FALD(0.1, 2, 0.7, shared, chosen), start
 
 
 DEBIAS = ((None, "none"), ("stale", "none"), ("stale", "exact"), ("stale", "printed"), ("fresh", "none"))
 
 
-def hamiltonian(structure, noise):
+def hamiltonian(dim):
     """FA-HMC with every debiasing."""
-    for number, (problem, chosen, shared, start) in enumerate(problems(structure, noise)):
-        debias, first = DEBIAS[number // 5 % 5]
-        yield problem, fs.FAHMC(0.15, 2, 2, shared, debias, first, chosen), start
+    for debias, first in DEBIAS:
+        for problem, chosen, shared, start in problems("dense", None, (dim,), 4):
+            yield problem, fs.FAHMC(0.15, 2, 2, shared, debias, first, chosen), start
 
 
 def regression():
     """Minibatches are drawn for the client, whatever its slot."""
-    for problem in (posterior("logistic", 4, batch_size=3, weights=[0.5, 0.3, 0.2]),
-                    posterior("linear", 3, batch_size=4)):
-        for chosen in (IN_TURN, SELDOM):
-            yield problem, fs.FALD(0.3 / problem.smoothness, 2, 0.8, 0.3, chosen), None
+    problem = posterior("logistic", 4, batch_size=3, weights=[0.5, 0.3, 0.2])
+    yield problem, fs.FALD(0.3 / problem.smoothness, 2, 0.8, 0.3, IN_TURN), None
 
 
 FA_LD_GROUPS = {
-    "dense, sets and answers": Group(partial(langevin, "dense", None), single=True),
-    "diagonal, sets and answers": Group(partial(langevin, "diagonal", "cov")),
-    "regression, sets and answers": Group(regression)}
-FA_HMC_GROUPS = {
-    "dense, sets and answers": Group(partial(hamiltonian, "dense", None)),
-    "diagonal, sets and answers": Group(partial(hamiltonian, "diagonal", "std"))}
+    "dense, sets and answers": Group(partial(langevin, "dense", None, (2,), 16)),
+    "dense, noise, sets and answers": Group(partial(langevin, "dense", "cov", (2,))),
+    "diagonal, sets and answers": Group(partial(langevin, "diagonal", None, (1, 2, 3))),
+    "single precision, sets and answers": Group(partial(langevin, "dense", None, (2,), 9), SINGLE),
+    "regression, sets": Group(regression)}
+FA_HMC_GROUPS = {"dense, sets and answers": Group(partial(hamiltonian, 2))}
 
 FA_LD_LAWS = with_starts({
     "known sets": (quadratic(4), fs.FALD(0.15, 3, shared_noise=0.4, participation=LISTED)),

@@ -45,11 +45,15 @@ import theory
 
 
 class Case(NamedTuple):
-    """What shows a fault: a problem, the algorithm as a function of its class, and a start."""
+    """What shows a fault: a problem, the algorithm as a function of its class, and a start.
+
+    `n_replicas` is there where so many show it and those of the other cases do not.
+    """
 
     problem: Any
     make: Callable[[type], Any]
     start: Any = None
+    n_replicas: int | None = None
 
 
 class Mutant(NamedTuple):
@@ -125,14 +129,14 @@ class Mutants:
     def _faulty(self, number):
         return lambda algorithm, problem: self.kernel(*self.program._kernel(algorithm, problem), number)
 
-    def run(self, case):
+    def run(self, case, n_replicas=None):
         """The program itself."""
-        return self._simulate(case, self.program)
+        return self._simulate(case, self.program, n_replicas=n_replicas)
 
-    def control(self, case):
+    def control(self, case, n_replicas):
         """A run without a fault, by the bodies of `self.kernel` where there are any: the bits of `run`."""
         methods = {"_kernel": self._faulty(0)} if self._switched else {}
-        return self._simulate(case, type("Control", (self.program,), methods))
+        return self._simulate(case, type("Control", (self.program,), methods), n_replicas=n_replicas)
 
     def scores(self, name):
         """Deviations of the mutant of this name from the program's exact law, as normal numbers."""
@@ -142,13 +146,14 @@ class Mutants:
 
     def law(self, case):
         """The program's exact law."""
-        problem, make, start = self.cases[case]
+        problem, make, start, _ = self.cases[case]
         return theory.exact_law(problem, make(self.program), self._sizes[0], start=start, record=self._record)
 
-    def _simulate(self, case, algorithm, change=lambda problem: problem):
-        problem, make, start = self.cases[case]
-        return fs.simulate(change(problem), make(algorithm), *self._sizes, seed=self._seed, start=start,
-                           record=self._record)
+    def _simulate(self, case, algorithm, change=lambda problem: problem, n_replicas=None):
+        problem, make, start, own = self.cases[case]
+        n_rounds, all_cases = self._sizes
+        return fs.simulate(change(problem), make(algorithm), n_rounds, n_replicas or own or all_cases,
+                           seed=self._seed, start=start, record=self._record)
 
 
 def with_arrays(problem, change):

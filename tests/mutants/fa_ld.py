@@ -29,7 +29,7 @@ THREE, FOUR = contrasted(3, [0.5, 0.3, 0.2]), contrasted(4, None)
 SELDOM = fs.IndependentParticipation([0.3, 0.6, 0.4])
 FA_LD = Mutants(fs.FALD, FALDKernel, {
     "full": Case(THREE, lambda cls: cls(HARMONIC, 3, 0.6, 0.4)),
-    "own noise": Case(THREE, lambda cls: cls(HARMONIC, 3, 3.0, 0.0)),
+    "own noise": Case(THREE, lambda cls: cls(HARMONIC, 3, 3.0, 0.0), n_replicas=200_000),
     # without a difference of curvatures the amount of shared noise does not show at all
     "from paper": Case(contrasted(2, None, 0.01), lambda cls: cls.from_paper(
         fs.schedules.Harmonic(3.0, 0.01), 3, 3.0, 0.5)),
@@ -40,7 +40,7 @@ FA_LD = Mutants(fs.FALD, FALDKernel, {
     "answers": Case(THREE, lambda cls: cls(HARMONIC, 3, 0.6, 0.2, SELDOM), [2.0, -3.0]),
     "unbiased answers": Case(THREE, lambda cls: cls(HARMONIC, 3, 0.6, 0.2, fs.IndependentParticipation(
         [0.5, 0.9, 0.4], unbiased=True))),
-}, n_rounds=5, n_replicas=200_000, seed=21)
+}, n_rounds=5, n_replicas=50_000, seed=21)
 
 
 # what Python hands over

@@ -20,6 +20,7 @@ FAST = {
         "hints": ("provocations",),
         "interfaces": ("interfaces",),
         "laws": ("run_and_law", "z_scores", "density"),
+        "offering": ("interfaces",),
         "problems": ("problems", "custom_identity::test_the_same_function_has_one_fingerprint"),
         "provenance": ("provenance",),
         "random": ("noise::test_known_answers", "noise::test_philox_is_its_slow_twin",

@@ -5,6 +5,7 @@ import pytest
 
 import fedsim as fs
 import theory
+from fedsim import offering
 from fedsim.interfaces import Algorithm, Problem, offers
 
 GOOD = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 1.0]]], [[0.0, 1.0], [2.0, 3.0]])
@@ -67,3 +68,22 @@ def test_looking_for_parts_computes_none_of_them():
             raise AssertionError("computed")
 
     offers("algorithm", Shy(0.1, 3), Algorithm)
+
+
+def test_parts_that_only_instances_have_are_looked_for_in_each():
+    """Also where an instance of the class was looked at before, which had them."""
+    class Bare:
+        """Offers a problem's parts but for its weights, which instances have."""
+
+    for name, (declared, _) in offering._members(Problem).items():
+        nothing = property(lambda self: None) if isinstance(declared, property) else lambda self, *_: None
+        setattr(Bare, name, nothing)
+    del Bare.weights
+    first, second = Bare(), Bare()
+    first.weights = np.ones(2)
+    for _ in range(2):
+        offers("problem", first, Problem)
+    with pytest.raises(ValueError, match="Bare has no weights"):
+        offers("problem", second, Problem)
+    with pytest.raises(ValueError, match="must be a fedsim algorithm"):
+        offers("algorithm", first, Algorithm)  # another interface is another question

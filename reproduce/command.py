@@ -143,20 +143,21 @@ def _figures(arguments: argparse.Namespace, running: list[str]) -> int:
     expected = changes.FAILURES if wish.changes else (store.MissingResult, BadInput)
     if arguments.scale == "quick" and not arguments.draw and arguments.executor is None and not files:
         tell(costs.told(todo, min(arguments.workers, len(todo))))
-    with closing(_computed(costs.jobs(todo), arguments, files, wish)) as computed:
-        for number, (figure, done) in enumerate(computed, start=1):
-            running[0] = figure.id
-            tell(f"[{number}/{len(todo)}] {figure.id:<18} {figure.title[:60]:<60} ", end="")
-            try:
+    figure = todo[0]
+    try:
+        with closing(_computed(costs.jobs(todo), arguments, files, wish)) as computed:
+            for number, (figure, done) in enumerate(computed, start=1):
+                running[0] = figure.id
+                tell(f"[{number}/{len(todo)}] {figure.id:<18} {figure.title[:60]:<60} ", end="")
                 if isinstance(done, Exception):
                     raise done
                 text, result = work(figure, arguments, files, wish, done)
-            except expected as error:
-                marked = f"{figure.id} {changes.said(figure, wish.changes, arguments.scale)}: "
-                print(f"\nerror: {marked if wish.changes else ''}{error}", file=sys.stderr)
-                return 2
-            tell(text)
-            said[figure.id], running[0] = result, "the rest"
+                tell(text)
+                said[figure.id], running[0] = result, "the rest"
+    except expected as error:
+        marked = f"{figure.id} {changes.said(figure, wish.changes, arguments.scale)}: "
+        print(f"\nerror: {marked if wish.changes else ''}{error}", file=sys.stderr)
+        return 2
     if arguments.json:
         print(store.to_json([said[figure.id] for figure in todo]), end="")
     if not arguments.check:

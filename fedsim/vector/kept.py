@@ -163,7 +163,7 @@ class Turn:
             return False
         byte = int.from_bytes(hashlib.sha256(what.encode()).digest()[:8], "big") % _BYTES
         until = time.monotonic() + PATIENCE
-        with suppress(OSError):
+        with suppress(OSError, MemoryError):
             cls._file = open(folder / "turns", "ab")
             while time.monotonic() < until:
                 with suppress(BlockingIOError):

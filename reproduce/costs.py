@@ -116,29 +116,36 @@ def main(given: Sequence[str]) -> int:
     """Measure what figures cost; those named, or all."""
     line = argparse.ArgumentParser(prog="python -m reproduce costs", description=main.__doc__)
     line.add_argument("figures", nargs="*", metavar="figure", help="ids from --list; all when none is given")
-    line.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    line.add_argument("--one", action="store_true", help=argparse.SUPPRESS)  # in this process, and print
     arguments = line.parse_args(given)
     todo = chosen(arguments.figures)
     if arguments.one:
         print(json.dumps(_measured_here(todo)))
         return 0
-    known = measured()["figures"] if FILE.exists() else {}
-    compiling = []
+    known = json.loads(FILE.read_text(encoding="utf-8"))
+    known["calibration"] = round(min(calibration() for _ in range(5)), 4)
+    compiling: list[tuple[float, int]] = []
     for group in jobs(todo):
-        with tempfile.TemporaryDirectory() as folder:
-            made = subprocess.run(
-                [sys.executable, "-m", __package__, "costs", "--one", *(figure.id for figure in group)],
-                env={**os.environ, "NUMBA_CACHE_DIR": folder}, check=True, stdout=subprocess.PIPE, text=True)
-        own = json.loads(made.stdout.splitlines()[-1])
+        own = _apart(group)
+        known["figures"] |= own["figures"]
         compiling.append((own["compiling"], sum(len(one["kernels"]) for one in own["figures"].values())))
-        known |= own["figures"]
+        seconds, kernels = np.sum(compiling, axis=0)
+        if kernels:
+            known["compiling"] = round(float(seconds / kernels), 2)
+        known["figures"] = {name: known["figures"][name] for name in figures() if name in known["figures"]}
+        FILE.write_text(store.to_json(known), encoding="utf-8")  # what is measured is not lost
         print(", ".join(f"{name} {one['seconds']:g} s" for name, one in own["figures"].items()), flush=True)
-    seconds, kernels = np.sum(compiling, axis=0)
-    each = round(float(seconds / kernels), 2) if kernels else measured()["compiling"]
-    FILE.write_text(store.to_json({
-        "calibration": round(min(calibration() for _ in range(5)), 4), "compiling": each,
-        "figures": {name: known[name] for name in figures() if name in known}}), encoding="utf-8")
     return 0
+
+
+def _apart(group: Sequence[Figure]) -> dict[str, Any]:
+    """What figures cost in a new process in which nothing is compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = subprocess.run(
+            [sys.executable, "-m", __package__, "costs", "--one", *(figure.id for figure in group)],
+            env={**os.environ, "NUMBA_CACHE_DIR": folder}, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, Any] = json.loads(made.stdout.splitlines()[-1])
+    return found
 
 
 def _measured_here(todo: Sequence[Figure]) -> dict[str, Any]:

@@ -76,11 +76,11 @@ def test_a_run_says_at_once_how_long_it_takes(known, monkeypatch, tmp_path, caps
 
 def test_measuring_writes_what_was_measured(monkeypatch, tmp_path):
     monkeypatch.setattr(costs, "FILE", tmp_path / "costs.json")
-    monkeypatch.setattr(costs, "measured", lambda: {"compiling": 3.0, "calibration": 1.0, "figures": {}})
+    costs.FILE.write_text('{"calibration": 1.0, "compiling": 3.0, "figures": {"de_fig2": 5, "gone": 5}}')
     assert costs.main(["de_fig1"]) == 0
     made = json.loads(costs.FILE.read_text())
-    assert list(made["figures"]) == ["de_fig1"] and made["figures"]["de_fig1"]["kernels"] == []
-    assert made["figures"]["de_fig1"]["seconds"] > 0 and made["compiling"] == 3.0
+    assert list(made["figures"]) == ["de_fig1", "de_fig2"] and made["figures"]["de_fig1"]["kernels"] == []
+    assert made["figures"]["de_fig1"]["seconds"] > 0 and made["compiling"] == 3.0 != made["calibration"] > 0
 
 
 def test_measuring_in_this_process_tells_kernels_from_work(monkeypatch):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from .verdicts import AS_FINDING, BASES, CLAIM_WORDS, Judgement
+from .verdicts import AS_FINDING, BASES, CLAIM_WORDS, ECHOED, FAIL, NOT_TESTABLE, PASS, Judgement
 
 Tables = dict[str, pd.DataFrame]
 Judge = Callable[[Tables], tuple[str, ...]]
@@ -46,6 +46,9 @@ class Claim:
         One of `BASES`.
     context : str
         What a reader has to know, whatever the outcome.
+    echo : str
+        Why nothing here can contradict the sentence; blank where something can. What `judge` calls PASS is
+        then ECHOED, and what it calls FAIL is NOT TESTABLE: a finding of ours says what was seen instead.
     counted_in : str
         Id of the figure in which the same claim is counted; blank: here.
     answer : str
@@ -59,6 +62,7 @@ class Claim:
     rests_on: str
     context: str = ""
     counted_in: str = ""
+    echo: str = ""
     answer: str = ""
 
     def __post_init__(self) -> None:
@@ -71,8 +75,13 @@ class Claim:
         if verdict not in CLAIM_WORDS:
             raise ValueError(f"verdict={verdict!r} of claim {self.text!r} must be one of "
                              f"{', '.join(CLAIM_WORDS)}")
+        if self.echo:
+            verdict = {PASS: ECHOED, FAIL: NOT_TESTABLE}.get(verdict, verdict)
+        elif verdict == ECHOED:
+            raise ValueError(f"verdict={verdict!r} of claim {self.text!r} needs echo=, the reason")
         return {"name": self.name, "text": self.text, "source": self.source, "verdict": verdict, "why": why,
-                "remark": remark, "rests_on": self.rests_on, "context": self.context,
+                "remark": remark, "rests_on": self.rests_on,
+                "context": " ".join(words for words in (self.context, self.echo) if words),
                 "counted_in": self.counted_in, "answer": self.answer}
 
 

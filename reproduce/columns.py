@@ -14,6 +14,8 @@ COLUMNS = {
     "largest_ratio": "largest exact / bound within the hypotheses (bound / exact for a lower bound): 1 is "
                      "tight, more a violation; at most 1 within rounding is 1; below 1e-12 it is 0, also "
                      "where both sides are",
+    "largest_at_end": "the same at the last round compared: a recursion begins with the exact distance, and "
+                      "with a ratio of 1",
     "median_ratio": "its median over problems",
     "largest_found": "the largest ratio that a search found in three classes of problems, from "
                      "worst_cases.json, whose instances are evaluated again here",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from . import changes, costs, gallery, listing, picture, run, store
-from .data import Files, chosen_files
+from .data_files import Files, chosen_files
 from .discovery import chosen
 from .figure import SCALES, BadInput, Figure, Tables, clear_note
 from .pool import HELP, results

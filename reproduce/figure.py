@@ -87,12 +87,15 @@ class Parameter:
         Whether the paper prints it.
     reason : str
         Why this value; required for ours.
+    printed : object
+        What the paper prints in its place, of ours; None where it prints nothing. A picture says both.
     """
 
     name: str
     value: Any
     origin: str
     reason: str = ""
+    printed: Any = None
 
     def __post_init__(self) -> None:
         if self.origin not in ("paper", "ours"):
@@ -248,10 +251,22 @@ class Figure:
         """What the paper says and nothing here can judge."""
         return [item.said() for item in self._said(Unjudged)]
 
+    def departures(self, scale: str) -> str:
+        """The parameters at a scale that are not what the paper prints, in words; "" where none is."""
+        other = [item for item in self.module.PARAMETERS
+                 if item.printed is not None and item.at(scale) != item.printed]
+        return "; ".join(f"{item.name.replace('_', ' ')} {_numbers(item.at(scale))} (the paper: "
+                         f"{_numbers(item.printed)})" for item in other)
+
     def parameters(self, scale: str) -> list[dict[str, Any]]:
         """Every parameter at a scale, as plain values."""
         return [{"name": item.name, "value": item.at(scale), "origin": item.origin, "reason": item.reason}
                 for item in self.module.PARAMETERS]
+
+
+def _numbers(value: Any) -> str:
+    """A value in words: of a list its parts."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 _TELLS = [True]

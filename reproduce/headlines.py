@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .verdicts import FAIL, IN_PLACE, MISPRINT, PASS, counted
+from .verdicts import ECHOED, FAIL, MISPRINT, PASS, counted
 
-REPRODUCED, CORRECTED, PARTLY = "reproduced", "reproduced as corrected", "partly"
+REPRODUCED, CORRECTED, PARTLY, ECHO = "reproduced", "reproduced as corrected", "partly", "echoed"
 CONTRADICTED = "contradicted as printed"
 UNDECIDED, OURS, NOTHING = "undecided", "findings of ours only", "nothing to judge"
 PAPERS = {"bounds": "Across the papers", "fa_ld": "FA-LD", "privacy": "FA-LD", "fa_hmc": "FA-HMC",
           "de": "DE-SGLD and DE-SGHMC", "stale": "Stale gradients"}
 """How ids begin, and under which heading they stand; headings in this order, `OTHERS` last."""
 OTHERS = "Other figures"
-WORDS = (REPRODUCED, CORRECTED, PARTLY, CONTRADICTED, UNDECIDED, OURS, NOTHING)
+WORDS = (REPRODUCED, CORRECTED, PARTLY, ECHO, CONTRADICTED, UNDECIDED, OURS, NOTHING)
 """Every word, in the order in which pages list them."""
 
 
@@ -34,6 +34,8 @@ def word(verdicts: Sequence[str], findings: Sequence[str] = (), n_unjudged: int 
     ('reproduced', 'partly', 'partly')
     >>> word(["MISPRINT"]), word(["NOT TESTABLE"]), word([], ["HOLDS"])
     ('reproduced as corrected', 'undecided', 'findings of ours only')
+    >>> word(["ECHOED", "OUTSIDE"]), word(["PASS", "ECHOED"])
+    ('echoed', 'partly')
     """
     kinds = set(verdicts)
     if not kinds:
@@ -42,7 +44,7 @@ def word(verdicts: Sequence[str], findings: Sequence[str] = (), n_unjudged: int 
         return PARTLY if n_unjudged else CORRECTED if MISPRINT in kinds else REPRODUCED
     if kinds & {PASS, MISPRINT}:
         return PARTLY
-    return CONTRADICTED if FAIL in kinds else UNDECIDED
+    return CONTRADICTED if FAIL in kinds else ECHO if ECHOED in kinds else UNDECIDED
 
 
 def word_of(record: Mapping[str, Any]) -> str:
@@ -65,19 +67,22 @@ def sentence(record: Mapping[str, Any]) -> str:
     more = f" {left} sentence{'s' * (left > 1)} of the paper cannot be judged here." if left else ""
     if not verdicts:
         return (f"{counted(findings)}." if findings else "A drawing.") + more
-    passed = verdicts.count(PASS)
-    rest = counted([one for one in verdicts if one != PASS])
+    passed, echoed = verdicts.count(PASS), verdicts.count(ECHOED)
+    rest = counted([one for one in verdicts if one not in (PASS, ECHOED)])
+    parts = [f"{passed} of the paper's {n} claims {_verb(passed)}"] if passed else []
+    if echoed:
+        whose = "" if passed else f" of the paper's {n} claims" if n > 1 else " claim of the paper"
+        parts.append(f"{echoed}{whose} {'is' if echoed == 1 else 'are'} seen here, where nothing could have "
+                     f"contradicted {'it' if echoed == 1 else 'them'}")
     if passed == n:
         text = f"{'The claim' if n == 1 else f'All {n} claims'} of the paper {_verb(n)}."
-    elif passed:
-        text = f"{passed} of the paper's {n} claims {_verb(passed)}; {rest}."
+    elif parts:
+        text = "; ".join([*parts, rest] if echoed + passed < n else parts) + "."
     else:
         whose = f"The paper's {'claim' if n == 1 else f'{n} claims'}"
         decided = set(verdicts) & {FAIL, MISPRINT}
         text = (f"{whose}: {rest}." if decided else
                 f"{whose} can be neither confirmed nor contradicted here: {rest}.")
-    if any(one["verdict"] == PASS and IN_PLACE in one["why"] for one in record["claims"]):
-        text = f"On data in place of the paper's: {text[0].lower()}{text[1:]}"
     return text + more
 
 

@@ -20,9 +20,8 @@ import numpy.typing as npt
 from fedsim.data import cifar, idx
 
 from . import splits
-from .data import PACKED, read, recognised
+from .data_files import PACKED, read, recognised
 from .figure import BadInput
-from .verdicts import IN_PLACE
 
 SETS = {"mnist": "MNIST", "fashion": "Fashion-MNIST", "kmnist": "Kuzushiji-MNIST"}
 """Data sets of four IDX files each, by the folder of their usual names."""
@@ -119,7 +118,7 @@ class ImageData:
 
 
 def _stand_in(name: str, in_place_of: str) -> str:
-    return f"{name}{IN_PLACE}{in_place_of}" if in_place_of else name
+    return f"{name} in place of {in_place_of}" if in_place_of else name
 
 
 def digits(in_place_of: str = "") -> ImageData:

@@ -10,7 +10,7 @@ from fedsim.hints import shown
 
 from . import store
 from .claims import Claim, Finding, Unjudged
-from .data import listed
+from .data_files import listed
 from .figure import SCALES, Figure
 
 KINDS = {Claim: "claim", Finding: "finding", Unjudged: "unjudged"}
@@ -38,7 +38,7 @@ def details(figure: Figure, scale: str) -> str:
     told, lines = about(figure, scale), [figure.id, f"    {figure.paper}: {figure.title}"]
     lines += _wrapped(figure.shows, "    ")
     if figure.data:
-        lines.append(f"    reads  {listed(figure.data)} where --data has it, a stand-in otherwise")
+        lines.append(f"    reads  {listed(figure.data)} of --data; without it, what the picture names")
     lines += ["    cost   " + ",  ".join(f"{one} {figure.cost[one]}" for one in SCALES),
               f"    parameters at {scale} scale, for --set name=value:"]
     for row in told["parameters"]:

@@ -104,6 +104,9 @@ def pictures(figure: Figure, tables: Tables, result: Mapping[str, Any], formats:
     settings: Any = {"svg.hashsalt": SALT, **(style or {})}
     with plot.style(), matplotlib.rc_context(settings):
         drawing = figure.draw(tables)
+        if told := figure.departures(result["scale"]):
+            own = drawing.get_suptitle()
+            drawing.suptitle(f"{own}\n" * bool(own) + f"Not the paper's here: {told}")
         name = f"{figure.paper}. {figure.title}"
         if "changed" in result:
             room = max(30, int(9 * drawing.get_size_inches()[0]))  # letters in a line of bold type

@@ -112,6 +112,8 @@ def results(function: Callable[[Any], Any], items: Sequence[Any], workers: int, 
     if executor is None:
         with pool(min(workers, len(items))) as processes:
             yield from processes.imap_unordered(function, items)
+            processes.close()
+            processes.join()  # ended by force they would leave semaphores behind, and warnings of them
         return
     with opened(executor) as where:
         one = partial(_called, _sources(), os.urandom(8).hex(), function)

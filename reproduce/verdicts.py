@@ -1,7 +1,7 @@
 """The words for verdicts, what each means, and how random evidence becomes one of them.
 
-A claim is a sentence of a paper; its verdict is PASS, FAIL, MISPRINT, OUTSIDE or NOT TESTABLE. A finding
-is a sentence of ours; it HOLDS, DOES NOT HOLD or is OPEN. The two are never counted together.
+A claim is a sentence of a paper; its verdict is PASS, ECHOED, FAIL, MISPRINT, OUTSIDE or NOT TESTABLE. A
+finding is a sentence of ours; it HOLDS, DOES NOT HOLD or is OPEN. The two are never counted together.
 
 What rests on random data is judged on `MIN_SETS` data sets or more (`unanimous`); what rests on replicas,
 by intervals whose error level over all comparisons of a claim is `LEVEL` (`intervals`, `above`, `within`).
@@ -16,11 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-PASS, FAIL, MISPRINT, OUTSIDE, NOT_TESTABLE = "PASS", "FAIL", "MISPRINT", "OUTSIDE", "NOT TESTABLE"
+PASS, ECHOED, FAIL, MISPRINT = "PASS", "ECHOED", "FAIL", "MISPRINT"
+OUTSIDE, NOT_TESTABLE = "OUTSIDE", "NOT TESTABLE"
 HOLDS, DOES_NOT_HOLD, OPEN = "HOLDS", "DOES NOT HOLD", "OPEN"
 
 CLAIM_WORDS: Mapping[str, str] = {
     PASS: "what the paper says is what the numbers say; where it is true but not sharp, a remark says so",
+    ECHOED: "seen here as the paper says, and nothing here could have contradicted it: the data stand in for "
+            "the paper's, or what it does not print is ours",
     FAIL: "contradicted in the paper's own set-up, on every data set and seed tried; of a theorem, by a "
           "counterexample within its hypotheses",
     MISPRINT: "false as it stands in our transcription, true in the corrected reading that the reason names",
@@ -42,8 +45,6 @@ ROWS = ("test rows drawn again and independent runs, error level 1% over the com
 BASES = (EXACT, DATA_SETS, REPLICAS, ROWS)
 """What a verdict can rest on."""
 
-IN_PLACE = " in place of "
-"""How a reason names data that are not the paper's."""
 MIN_SETS = 12
 LEVEL = 0.01
 """Chance that any of a claim's intervals misses its true value."""

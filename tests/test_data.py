@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fedsim.data.magic import N_ROWS, read_magic
-from reproduce import command, data as reading, plot
+from reproduce import command, data_files as reading, plot
 from reproduce.figure import EXACT, PASS, SCALES, BadInput, Claim, Figure
 
 GOOD = "28.7967,16.0021,2.6449,0.3918,0.1982,27.7004,22.011,-8.2027,40.092,81.8828,g"

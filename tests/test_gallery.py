@@ -141,6 +141,10 @@ def test_a_new_figure_changes_no_other_figures_page(tmp_path):
     (["MISPRINT"], [], "The paper's claim: 1 MISPRINT."),
     (["PASS", "FAIL", "MISPRINT"], [], "1 of the paper's 3 claims passes; 1 FAIL, 1 MISPRINT."),
     (["FAIL"], [], "The paper's claim: 1 FAIL."),
+    (["ECHOED"], [], "1 claim of the paper is seen here, where nothing could have contradicted it."),
+    (["ECHOED", "ECHOED", "OUTSIDE"], [], "2 of the paper's 3 claims are seen here, where nothing could have "
+                                          "contradicted them; 1 OUTSIDE."),
+    (["PASS", "ECHOED"], [], "1 of the paper's 2 claims passes; 1 is seen here, where nothing could have "),
     (["NOT TESTABLE", "OUTSIDE"], [], "The paper's 2 claims can be neither"),
     ([], ["HOLDS", "OPEN"], "1 HOLDS, 1 OPEN."),
     ([], [], "A drawing.")])
@@ -159,19 +163,13 @@ def said(verdicts, findings=(), n_unjudged=0, why=""):
     (["PASS"], 1, headlines.PARTLY), (["MISPRINT"], 1, headlines.PARTLY),
     (["PASS", "FAIL"], 0, headlines.PARTLY),
     (["MISPRINT", "OUTSIDE"], 0, headlines.PARTLY), (["FAIL", "OUTSIDE"], 0, headlines.CONTRADICTED),
-    (["OUTSIDE"], 2, headlines.UNDECIDED), ([], 1, headlines.NOTHING)])
+    (["PASS", "ECHOED"], 0, headlines.PARTLY), (["ECHOED", "OUTSIDE"], 1, headlines.ECHO),
+    (["ECHOED", "FAIL"], 0, headlines.CONTRADICTED), (["OUTSIDE"], 2, headlines.UNDECIDED),
+    ([], 1, headlines.NOTHING)])
 def test_a_word_says_no_more_than_the_verdicts(verdicts, n_unjudged, word):
     record = said(verdicts, (), n_unjudged)
     assert headlines.word_of(record) == word
     assert ("cannot be judged here" in headlines.sentence(record)) == (n_unjudged > 0)
-
-
-def test_what_passes_on_other_data_says_so():
-    theirs, other = said(["PASS"], why="MNIST."), said(["PASS"], why="digits in place of MNIST.")
-    assert headlines.sentence(other) == "On data in place of the paper's: the claim of the paper passes."
-    assert headlines.sentence(theirs) == "The claim of the paper passes."
-    images = headlines.sentence(RECORDS["fa_ld_fig2_4"])
-    assert images.startswith("On data in place of the paper's: ")
 
 
 def test_a_sentence_that_several_figures_have_is_counted_once():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from a_figure import assert_storable
 
-from reproduce import data as reading, images, run, store
+from reproduce import data_files as reading, images, run, store
 from reproduce.discovery import figures
 from reproduce.fa_hmc import fig6_7
 from reproduce.figure import BadInput

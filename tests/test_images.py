@@ -13,7 +13,7 @@ import pytest
 from a_figure import a_figure
 
 from fedsim.data.cifar import N_PIXELS
-from reproduce import command, data as reading, images
+from reproduce import command, data_files as reading, images
 from reproduce.figure import BadInput
 
 KINDS = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte",

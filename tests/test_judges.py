@@ -7,13 +7,17 @@ from a_figure import made
 from opposites import opposites
 
 from reproduce import store
+from reproduce.claims import Claim
 from reproduce.discovery import figures
-from reproduce.verdicts import HOLDS, NOT_TESTABLE, OPEN, PASS
+from reproduce.verdicts import ECHOED, FAIL, HOLDS, MISPRINT, NOT_TESTABLE, OPEN, OUTSIDE, PASS
 
 FIGURES = figures()
 OPPOSITES = opposites()
 JUDGED = [(name, item.name) for name, one in made().items() for item in one.judged]
+CLAIMS = [(name, item.name) for name, one in made().items() for item in one.judged if isinstance(item, Claim)]
 UNDECIDED = (NOT_TESTABLE, OPEN)
+FOR = {PASS, ECHOED, HOLDS}
+AGAINST = {FAIL, MISPRINT, OUTSIDE}
 
 
 def _judged(figure_id, name, tables):
@@ -52,9 +56,19 @@ def test_the_verdict_follows_the_tables(figure_id, name):
         verdicts.add(wanted)
     assert len(verdicts) > 1
     if stored["verdict"] in UNDECIDED:  # both ways must be open
-        assert verdicts & {PASS, HOLDS}, "evidence must be able to come out for the sentence"
-    elif stored["verdict"] not in (PASS, HOLDS):
-        assert verdicts & {PASS, HOLDS}, "evidence must be able to come out for the authors"
+        assert verdicts & FOR, "evidence must be able to come out for the sentence"
+    elif stored["verdict"] not in FOR:
+        assert verdicts & FOR, "evidence must be able to come out for the authors"
+
+
+@pytest.mark.parametrize(("figure_id", "name"), CLAIMS)
+def test_what_could_not_have_failed_is_no_pass(figure_id, name):
+    claim = next(item for item in FIGURES[figure_id].judged if item.name == name)
+    verdicts = {found["verdict"] for _, found in _outcomes(figure_id, name)}
+    if claim.echo:
+        assert verdicts.isdisjoint({PASS, FAIL, MISPRINT})
+    else:
+        assert verdicts & AGAINST, "no tables speak against it: say why with echo="
 
 
 @pytest.mark.parametrize(("figure_id", "name"), JUDGED)

@@ -197,7 +197,7 @@ def test_a_worse_setting_is_found_and_an_equal_one_is_not():
     tables = {name: judging.compared(last, labels, 1, 0).assign(round=4) for name, last in {
         "worse": {1: blurred, 2: both[5:]}, "equal": {1: both[:5], 2: both[5:]},
         "better": {1: both[:5], 2: 0.5 * both[5:] + 0.5 / 3.0}}.items()}
-    found = [judging.worst(table, scores, finding=True)[0] for table in tables.values()]
+    found = [judging.worst(table, scores)[0] for table in tables.values()]
     assert found == [PASS, NOT_TESTABLE, FAIL]
     assert judging.worst(tables["better"], scores)[0] == NOT_TESTABLE  # of a claim
     inside, outside = (pd.DataFrame({"setting": [2], "edge": [edge]}) for edge in (False, True))

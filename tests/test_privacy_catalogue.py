@@ -12,6 +12,7 @@ import fedsim as fs
 import theory
 from fedsim.settings.participation import Participation
 from theory import privacy
+from theory.examining import drawn_numbers
 from theory.privacy.profiles import drawn_client_delta, record_shift
 
 PRIVACY = [entry for entry in theory.theorems() if entry.id.startswith("privacy.")]
@@ -50,7 +51,8 @@ def test_examine_gives_a_verdict(entry):
                  {"shared_noise": 0.5}):
         problem, algorithm, _ = case(**more)
         for variant in entry.variants:
-            verdict = theory.examine(entry, problem, algorithm, 5, variant=variant)
+            verdict = theory.examine(entry, problem, algorithm, 5, variant=variant,
+                                     privacy=drawn_numbers(entry, problem, algorithm, 5))
             assert verdict.holds and not verdict.contradicts_theorem
 
 

@@ -15,6 +15,7 @@ ONCE = ("fa_ld.initial_bound",)
 """A statement about round 0 alone."""
 EVENLY = sorted({0, *np.rint(np.geomspace(1, 60, 20)).astype(int).tolist()})
 NETWORK = fs.network.complete(2)
+NUMBERS = {"sensitivity": 1e-3, "batch_fraction": 0.5, "delta0": 1e-6, "delta1": 1e-7, "delta2": 1e-8}
 ALGORITHMS = {one.__class__.__name__: one for one in (
     fs.FALD(0.01, 5), fs.FAHMC(0.05, 3, 2), fs.DESGLD(0.01, NETWORK), fs.DESGHMC(0.01, 2.0, NETWORK),
     fs.StaleSGLD(0.01, 3))}
@@ -23,7 +24,7 @@ ALGORITHMS = {one.__class__.__name__: one for one in (
 @pytest.fixture(scope="module", params=ALGORITHMS, name="board")
 def _board(request):
     algorithm = ALGORITHMS[request.param]
-    return algorithm, theory.scoreboard(PAIR, algorithm, 60, start=[3.0], variants="all")
+    return algorithm, theory.scoreboard(PAIR, algorithm, 60, start=[3.0], variants="all", privacy=NUMBERS)
 
 
 def test_every_statement_has_its_rows(board):
@@ -50,6 +51,7 @@ def test_each_verdict_is_that_of_examine(board):
     for row in judged.to_dict("records"):
         entry = named(row["theorem"])
         verdict = theory.examine(entry, PAIR, algorithm, 60, start=[3.0], variant=row["variant"],
+                                 privacy=NUMBERS,
                                  record=EVENLY if entry.index == "round" and entry.id not in ONCE else None)
         word = words[verdict.holds, verdict.hypotheses_met]
         if word == "violated" and row["variant"] != entry.variants[0]:
@@ -120,22 +122,38 @@ def test_reasons_hypotheses_and_privacy_of_several_clients():
     verdict = theory.examine("fa_ld.w2_bound_partial", PAIR, drawn, 20)
     assert "not Gaussian" in verdict.note and verdict.note in row["reason"]
     table = theory.scoreboard(PAIR, fs.FALD(1e-4, 5), 30, everything=False,
-                              privacy={"client_sizes": [10, 40]}).set_index("theorem")
+                              privacy=NUMBERS | {"client_sizes": [10, 40]}).set_index("theorem")
     assert "client_sizes=40" in table.loc["privacy.run_bound"]["reason"]
 
 
 def test_privacy_takes_the_users_numbers():
-    numbers = {"sensitivity": 1e-3, "batch_fraction": 0.5, "delta0": 1e-6, "delta1": 1e-7, "delta2": 1e-8,
-               "client_sizes": 10}
+    numbers = {**NUMBERS, "client_sizes": 10}
     algorithm = fs.FALD(1e-4, 5)
     table = theory.scoreboard(PAIR, algorithm, 30, privacy=numbers, everything=False).set_index("theorem")
     row, own = table.loc["privacy.run_bound"], theory.privacy.guarantee(PAIR, algorithm, 30, **numbers)
     assert row["bound"] == pytest.approx(own.delta, rel=1e-12) and row["vacuous"] is False
     assert row["reason"].startswith(f"at epsilon={own.epsilon:.3g}, sensitivity=0.001")
     assert "sensitivity=0.001, batch_fraction=0.5, delta0=1e-06" in row["reason"]
-    drawn = theory.scoreboard(PAIR, algorithm, 30, everything=False).set_index("theorem")
-    rest = drawn.loc["privacy.run_bound"]
-    assert rest["bound"] != row["bound"] and "sensitivity=" in rest["reason"]
+    left_out = {name: value for name, value in numbers.items() if name != "delta1"}
+    lacking = theory.scoreboard(PAIR, algorithm, 30, privacy=left_out, everything=False).set_index("theorem")
+    assert lacking.loc["privacy.run_bound"]["verdict"] == "no value"
+    assert "must give delta1: theorem='privacy.run_bound'" in lacking.loc["privacy.run_bound"]["reason"]
+    assert lacking.loc["privacy.noisy_step_bound"]["verdict"] == "holds"
+    del numbers["client_sizes"]
+    table = theory.scoreboard(PAIR, algorithm, 30, privacy=numbers, everything=False).set_index("theorem")
+    assert "client_sizes" not in table.loc["privacy.run_bound"]["reason"]
+
+
+def test_nobody_invents_numbers_on_privacy():
+    """Neither the problem nor the algorithm has them: without them there is no verdict."""
+    table = theory.scoreboard(PAIR, fs.FALD(1e-4, 5), 30, everything=False).set_index("theorem")
+    rows = table[table.index.str.startswith("privacy.")]
+    assert len(rows) > 3 and (rows["verdict"] == "no value").all() and rows["bound"].isna().all()
+    for id in rows.index:
+        with pytest.raises(ValueError, match=f"privacy=None must give sensitivity.*theorem='{id}'"):
+            theory.examine(id, PAIR, fs.FALD(1e-4, 5), 30)
+    with pytest.raises(ValueError, match="privacy='epsilon' must be one of"):
+        theory.examine("Theorem 5.1", PAIR, fs.FALD(1e-4, 5), 30, privacy={"epsilon": 1.0})
 
 
 def test_problems_without_exact_laws_keep_their_bounds():

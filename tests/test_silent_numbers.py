@@ -75,7 +75,7 @@ def test_small_integers_are_the_numbers_they_stand_for(entry):
         assert bounds[0].rounds.tolist() == bounds[1].rounds.tolist()
         assert bounds[0].value.tobytes() == bounds[1].value.tobytes()
     if setting:
-        verdicts = [theory.examine(entry, setting["problem"], setting["algorithm"], n)
+        verdicts = [theory.examine(entry, **setting | {"n_rounds": n})
                     for n in (100, np.int8(100))]
         assert len({(one.holds, one.tightness, one.worst_round, one.n_compared) for one in verdicts}) == 1
         assert verdicts[0].bound.rounds.tolist() == verdicts[1].bound.rounds.tolist()

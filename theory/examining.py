@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from fedsim.interfaces import Algorithm, Problem, offers
 from fedsim.provenance import Provenance, compared
-from fedsim.settings.validation import instance, whole
+from fedsim.settings.validation import instance, one_of, whole
 
 from .bound import Bound
 from .checking import QUANTITIES, TOLERANCE, Measured, measure, verdict_on
 from .facts import Constants, constants
+from .privacy.setting import CHECKS, NUMBERS
 from .ranges import float64_range
 from .registry import Theorem, named
 from .verdict import Verdict, instead_of_verdict
@@ -19,7 +21,7 @@ from .verdict import Verdict, instead_of_verdict
 
 def examine(theorem: str | Theorem | Callable[..., Bound], problem: Problem, algorithm: Algorithm,
             n_rounds: int, *, start: Any = None, record: Any = None, variant: str | None = None,
-            known: Constants | None = None) -> Verdict:
+            known: Constants | None = None, privacy: Mapping[str, Any] | None = None) -> Verdict:
     """Evaluate a theorem on a problem and check it against the exact quantity.
 
     Parameters
@@ -34,6 +36,10 @@ def examine(theorem: str | Theorem | Callable[..., Bound], problem: Problem, alg
         The theorem's default variant when not given.
     known : Constants, optional
         In place of ``theory.constants(problem, algorithm, start)``.
+    privacy : mapping, optional
+        Needed by statements on privacy, about numbers that neither problem nor algorithm has: those of
+        sensitivity, batch_fraction, delta0, delta1, delta2 and client_sizes that the statement takes, as for
+        `theory.privacy.guarantee`.
 
     Returns
     -------
@@ -42,7 +48,8 @@ def examine(theorem: str | Theorem | Callable[..., Bound], problem: Problem, alg
     Raises
     ------
     ValueError
-        For rates, and for constants that are known to be of another problem or start.
+        For rates, for constants that are known to be of another problem or start, and where a statement on
+        privacy lacks a number.
 
     Examples
     --------
@@ -57,11 +64,45 @@ def examine(theorem: str | Theorem | Callable[..., Bound], problem: Problem, alg
     instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
     n_rounds = whole("n_rounds", n_rounds)
     entry.require(algorithm, problem)
+    numbers = numbers_of(entry, checked_numbers(privacy))
     facts = constants(problem, algorithm, start) if known is None else instance("known", known, Constants)
     bound, measured = both_sides(entry, problem, algorithm, n_rounds, facts, start=start, record=record,
-                                 variant=variant)
+                                 variant=variant, given=numbers)
     note = compared(bound.of, Provenance.of(problem, algorithm, start), ("bound", "law"), True)
     return verdict_on(bound, measured, note, True)
+
+
+def checked_numbers(privacy: Any) -> dict[str, Any]:
+    """The argument `privacy`: numbers by name, each as it has to be."""
+    numbers = dict(instance("privacy", privacy, Mapping, type(None)) or {})
+    for name, value in numbers.items():
+        one_of("privacy", name, NUMBERS)
+        if name in CHECKS:
+            CHECKS[name](name, value)
+    return numbers
+
+
+def asks_for(entry: Theorem) -> list[str]:
+    """Names of the numbers on privacy that a statement takes; none of other statements."""
+    return [name for name in NUMBERS if name in inspect.signature(entry.function).parameters]
+
+
+def numbers_of(entry: Theorem, numbers: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Those `numbers` that a statement on privacy takes, or a ValueError; None for other statements."""
+    names = asks_for(entry)
+    missing = [name for name in names if name not in numbers and name != NUMBERS[-1]]
+    if missing:
+        raise ValueError(f"privacy={dict(numbers) or None!r} must give {', '.join(missing)}: "
+                         f"theorem={entry.id!r} is about them, and neither problem nor algorithm has them")
+    return {name: numbers[name] for name in names if name in numbers} if names else None
+
+
+def drawn_numbers(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int,
+                  start: Any = None) -> dict[str, Any] | None:
+    """What searches over random settings give as `privacy`, drawn by the statement's own rule."""
+    if not asks_for(entry) or entry.inputs is None:
+        return None
+    return entry.inputs(problem, algorithm, constants(problem, algorithm, start), n_rounds, start)
 
 
 def bound_of(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int, facts: Constants, *,
@@ -69,14 +110,13 @@ def bound_of(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int, facts:
              given: Mapping[str, Any] | None = None) -> Bound:
     """A theorem's bound with the further arguments that its own rule takes from the problem.
 
-    Arguments are those of `examine`, checked; `facts` are the constants, and `given` replaces what the rule
-    takes, where it takes that.
+    Arguments are those of `examine`, checked; `facts` are the constants, and `given` are further arguments in
+    place of the rule's.
     """
-    extra: dict[str, Any] = {}
-    if entry.inputs is not None:
+    extra = dict(given or {})
+    if given is None and entry.inputs is not None:
         with float64_range(lambda: f"problem={problem!r} in {entry.id}"):
             extra = entry.inputs(problem, algorithm, facts, n_rounds, start)
-    extra |= {name: value for name, value in (given or {}).items() if name in extra}
     bound = entry.function(facts, algorithm, n_rounds=n_rounds, record=record,
                            variant=entry.variants[0] if variant is None else variant, **extra)
     object.__setattr__(bound, "given", ())  # by the theorem's own rule, from the problem itself
@@ -101,9 +141,11 @@ def measured_of(bound: Bound, problem: Any, algorithm: Any, n_rounds: int, *, st
 
 
 def both_sides(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int, facts: Constants, *,
-               start: Any = None, record: Any = None, variant: str | None = None) -> tuple[Bound, Measured]:
+               start: Any = None, record: Any = None, variant: str | None = None,
+               given: Mapping[str, Any] | None = None) -> tuple[Bound, Measured]:
     """A theorem's bound and the exact quantity it is about, as `examine` compares them."""
-    bound = bound_of(entry, problem, algorithm, n_rounds, facts, start=start, record=record, variant=variant)
+    bound = bound_of(entry, problem, algorithm, n_rounds, facts, start=start, record=record, variant=variant,
+                     given=given)
     if bound.kind == "rate":
         raise ValueError(f"theorem={entry.id!r} is a rate: it {instead_of_verdict(bound)}")
     return bound, measured_of(bound, problem, algorithm, n_rounds, start=start, record=record)

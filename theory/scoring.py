@@ -17,16 +17,14 @@ from fedsim.settings.validation import instance, one_of, whole
 from .bound import Bound
 from .checking import Measured, verdict_on
 from .corrections import errata, remarks
-from .examining import bound_of, measured_of
+from .examining import bound_of, checked_numbers, measured_of, numbers_of
 from .facts import Constants, constants
-from .privacy.setting import CHECKS
+from .privacy.setting import NUMBERS
 from .registry import Theorem, named, theorems
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NUMBERS = ("sensitivity", "batch_fraction", "delta0", "delta1", "delta2", "client_sizes")
-"""What statements on privacy take besides problem and algorithm."""
 RECORDED = 20
 INTERRUPTED = "interrupted"
 RATE = "a rate holds up to an unknown constant; theory.rates.fit_rate fits one to measured values"
@@ -57,8 +55,7 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
         In place of ``theory.constants(problem, algorithm, start)``.
     privacy : mapping, optional
         Numbers for the statements on privacy, as those of `theory.privacy.guarantee`: sensitivity,
-        batch_fraction, delta0, delta1, delta2, client_sizes. What is left out is drawn by a rule from the
-        problem, always the same; `reason` gives all of them.
+        batch_fraction, delta0, delta1, delta2, client_sizes. A statement that lacks one has no value.
     progress : bool
         A line for every statement about the algorithm, on the error stream. Ctrl-C leaves those that are
         not yet compared without their exact side, and ends with the table; a second one ends at once.
@@ -78,8 +75,9 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
             What rounds count, and the last of them that was compared.
         bound, exact : float
             There; NaN where there is none.
-        ratio, worst_at, n_compared : float, int, int
-            Largest exact / bound (bound / exact for lower bounds), where it is, and of how many rounds. A
+        ratio, last_ratio, worst_at, n_compared : float, float, int, int
+            Largest exact / bound (bound / exact for lower bounds), the one at `at`, where the largest is, and
+            of how many rounds. A recursion starts from the exact distance, with a ratio of 1 at round 0. A
             rate has none: it holds up to an unknown constant, and some are for step sizes of their own.
         vacuous, start_distance, floor : True, False or None; floats
             Whether an upper bound is below the distance at the start nowhere (of a bound on privacy,
@@ -110,11 +108,7 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
     import pandas as pd
 
     validate(problem, algorithm, start)
-    numbers = dict(instance("privacy", privacy, Mapping, type(None)) or {})
-    for name, value in numbers.items():
-        one_of("privacy", name, NUMBERS)
-        if name in CHECKS:
-            CHECKS[name](name, value)
+    numbers = checked_numbers(privacy)
     count = whole("n_rounds", n_rounds, 1)
     facts = constants(problem, algorithm, start) if known is None else instance("known", known, Constants)
     each = one_of("variants", variants, ("default", "all")) == "all"
@@ -132,8 +126,8 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
             if refusal:
                 others.append(_row(entry, variant, refusal))
                 continue
-            make = partial(bound_of, entry, problem, algorithm, count, facts, variant=variant, start=start,
-                           given=numbers, record=record if entry.index == "round" else None)
+            make = partial(_bound, entry, problem, algorithm, count, facts, numbers, variant=variant,
+                           start=start, record=record if entry.index == "round" else None)
             about.append(_row(entry, variant, "") | _judged(make, None if stopped else measure, record))
             stopped |= about[-1]["reason"] == INTERRUPTED
             if progress:
@@ -141,6 +135,12 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
                       file=sys.stderr, flush=True)
     table = pd.DataFrame(about + (others if everything else []))
     return table.astype(dict.fromkeys(("at", "worst_at", "n_compared"), "Int64"))
+
+
+def _bound(entry: Theorem, problem: Problem, algorithm: Algorithm, n_rounds: int, facts: Constants,
+           numbers: Mapping[str, Any], **options: Any) -> Bound:
+    """A statement's bound, with those numbers on privacy that it takes."""
+    return bound_of(entry, problem, algorithm, n_rounds, facts, given=numbers_of(entry, numbers), **options)
 
 
 def _refusal(entry: Theorem, problem: Problem, algorithm: Algorithm) -> str:
@@ -158,8 +158,9 @@ def _row(entry: Theorem, variant: str, reason: str) -> dict[str, Any]:
     """What is known of a statement before it is evaluated."""
     return {"theorem": entry.id, "number": f"{entry.paper} {entry.number}", "kind": entry.kind,
             "quantity": entry.quantity, "variant": variant, "verdict": "not about it", "index": entry.index,
-            "at": None, "bound": np.nan, "exact": np.nan, "ratio": np.nan, "worst_at": None,
-            "n_compared": None, "vacuous": None, "start_distance": np.nan, "floor": np.nan, "hypotheses": "",
+            "at": None, "bound": np.nan, "exact": np.nan, "ratio": np.nan, "last_ratio": np.nan,
+            "worst_at": None, "n_compared": None, "vacuous": None, "start_distance": np.nan,
+            "floor": np.nan, "hypotheses": "",
             "reason": reason}
 
 
@@ -205,7 +206,8 @@ def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
     last, limit, exact = (side[-1].item() for side in verdict.compared)
     vacuity = "" if row["vacuous"] is None else bound.vacuity
     return row | {"verdict": word, "at": last, "bound": limit, "exact": exact, "ratio": verdict.tightness,
-                  "worst_at": verdict.worst_round, "n_compared": verdict.n_compared,
+                  "last_ratio": verdict.last_ratio, "worst_at": verdict.worst_round,
+                  "n_compared": verdict.n_compared,
                   "reason": _joined(row["reason"], vacuity, verdict.note, told)}
 
 

@@ -85,6 +85,19 @@ class Verdict:
                 and not self.bound.given)
 
     @property
+    def last_ratio(self) -> float:
+        """The ratio at the last round compared; NaN where there is none, and of a verdict made by hand.
+
+        From a start that is a point `tightness` may be that of round 0, where a recursion begins with the
+        exact distance; this is then what it loses in the long run.
+        """
+        if self.compared is None:
+            return float("nan")
+        limit, value = (float(side[-1]) for side in self.compared[1:])
+        top, bottom = (limit, value) if self.bound.kind == "lower" else (value, limit)
+        return top / bottom if bottom > 0.0 else float("nan")
+
+    @property
     def message(self) -> str:
         """The verdict in a sentence or two."""
         return ". ".join(part for part in (self._headline(), self.bound.vacuity, self.note) if part)
@@ -103,7 +116,8 @@ class Verdict:
                 return f"{what} is violated from {bound.index} {self.first_violation}: {ratio}"
             says = (f"has a lower bound of at most {self.tightness:.3g} of its value" if lower
                     else f"is at most {self.tightness:.3g} of the bound")
-            return f"{bound.source} holds at {self.n_compared} {bound.index}s: {bound.quantity} {says}"
+            return (f"{bound.source} holds at {self.n_compared} {bound.index}s: {bound.quantity} {says}"
+                    + self._at_end())
         unless = ""
         if self.hypotheses_met and self.same:
             reason = f"{what} is compared with {', '.join(given)} given by hand"
@@ -118,6 +132,13 @@ class Verdict:
                     f"largest {ratio}")
         return (f"{reason}: its formula is {'not reached' if lower else 'exceeded'}, first at {bound.index} "
                 f"{self.first_violation} ({ratio}), which contradicts nothing{unless}")
+
+    def _at_end(self) -> str:
+        """The last ratio, where the largest is that of the start."""
+        if self.compared is None or self.worst_round > 0 or not self.last_ratio > 0.0:
+            return ""
+        index, last = self.bound.index, self.compared[0][-1]
+        return f" (at {index} 0; {self.last_ratio:.3g} at {index} {last})" if last > 0 else ""
 
     def __str__(self) -> str:
         return self.message

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +24,8 @@ N_CLASSES = 10
 """Of labels in files of images, which count from 0."""
 LARGEST = 2**30
 """Bytes of a binary file, unpacked, beyond which it is refused."""
-_GZIP = b"\x1f\x8b"
+_PACKED: dict[bytes, tuple[str, Callable[[io.BytesIO], Any]]] = {
+    b"\x1f\x8b": ("gzip", gzip.open), b"\xfd7zXZ\x00": ("xz", lzma.open), b"BZh": ("bzip2", bz2.open)}
 _PART = 2**20  # bytes that are unpacked at a time
 
 
@@ -34,7 +39,7 @@ def file_of(name: str, path: str | os.PathLike[str], expected: str) -> Path:
 
 
 def bytes_of(name: str, path: str | os.PathLike[str], expected: str) -> bytes:
-    """All bytes of a file, unpacked where they are gzip data, whatever the file is called.
+    """All bytes of a file, unpacked where they are gzip, xz or bzip2 data, whatever the file is called.
 
     The message of a `ValueError` has the argument's name and the file, and says what was `expected`.
     """
@@ -44,18 +49,20 @@ def bytes_of(name: str, path: str | os.PathLike[str], expected: str) -> bytes:
         size = file.stat().st_size
         refuse_bytes(3.0 * size, f"{named} with {size} bytes", "split it")
         content = file.read_bytes()
-        if not content.startswith(_GZIP):
-            return _of_size(content, named)
-        unpacked = bytearray()
-        with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
-            while len(unpacked) <= LARGEST and (part := stream.read(_PART)):
-                unpacked += part
-        return _of_size(bytes(unpacked), named)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{named} holds gzip data that are damaged or cut short ({error}); "
-                         f"expected {expected}") from None
     except OSError as error:
         raise ValueError(f"{named} cannot be read: {error.strerror}") from None
+    packed = [found for start, found in _PACKED.items() if content.startswith(start)]
+    if not packed:
+        return _of_size(content, named)
+    (kind, unpack), unpacked = packed[0], bytearray()
+    try:
+        with unpack(io.BytesIO(content)) as stream:
+            while len(unpacked) <= LARGEST and (part := stream.read(_PART)):
+                unpacked += part
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"{named} holds {kind} data that are damaged or cut short ({error}); "
+                         f"expected {expected}") from None
+    return _of_size(bytes(unpacked), named)
 
 
 def check_labels(labels: Bytes, named: str) -> Bytes:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, whole
-from .files import file_of
+from .files import bytes_of
 
 LARGEST = 2**28
 """Numbers in the dense table of features, 2 GB, beyond which a file is refused."""
@@ -65,17 +65,14 @@ def _entry(text: str, before: int, n_features: int | None) -> tuple[int, float]:
 
 
 def text_of(path: str | os.PathLike[str], form: str) -> str:
-    """A text file with rows of this form."""
-    file = file_of("path", path, f"a text file with rows {form}")
+    """A text file with rows of this form, packed or not."""
+    content, named = bytes_of("path", path, f"a text file with rows {form}"), f"path={os.fspath(path)!r}"
+    refuse_bytes(10.0 * len(content), f"{named} with {len(content)} bytes of text", "split it")
     try:
-        size = file.stat().st_size
-        refuse_bytes(10.0 * size, f"path={str(file)!r} with {size} bytes of text", "split it")
-        return file.read_bytes().decode("ascii")
+        return content.decode("ascii")
     except UnicodeDecodeError as error:
-        raise ValueError(f"path={str(file)!r} has byte {error.object[error.start]:#04x} at place "
-                         f"{error.start}; expected plain text (decompress it first)") from None
-    except OSError as error:
-        raise ValueError(f"path={str(file)!r} cannot be read: {error.strerror}") from None
+        raise ValueError(f"{named} has byte {error.object[error.start]:#04x} at place {error.start}; "
+                         "expected plain text, or gzip, xz or bzip2 data of it") from None
 
 
 def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#8C8C8C"
 EXACT, BAND, FLOOR, BOUND = ("exact law", "replicas (95% band)", "finite-replica floor", "bound")
+BY_HAND = "law as given"
+"""What a law is called that nobody knows the algorithm of."""
 QUANTITIES = ("w2", "mean", "variance")
 MOST_COORDINATES = 6
 """Coordinates that `draw_law` tells apart."""
@@ -145,6 +147,11 @@ def _named(one: Any) -> str:
     return one.of.algorithm.words if one.of.algorithm is not None else one.label or type(one).__name__
 
 
+def _word(one: Any) -> str:
+    """What a law or run is called in a legend: exact is what was worked out for an algorithm alone."""
+    return BAND if _kind(one) == "run" else EXACT if one.of.algorithm is not None else BY_HAND
+
+
 def draw_law(ax: Axes, law: Any, what: str, colour: str = COLOURS[0], more: str = "") -> None:
     """One quantity of a law or run against rounds.
 
@@ -161,10 +168,10 @@ def draw_law(ax: Axes, law: Any, what: str, colour: str = COLOURS[0], more: str 
     if what == "w2":
         value = law.w2()
         if run is None:
-            exact(ax, law.rounds, value, colour, EXACT + more)
+            exact(ax, law.rounds, value, colour, _word(law) + more)
             return
         low, high = run.w2_interval().T
-        replicas(ax, run.rounds, value, low, high, colour, BAND + more)
+        replicas(ax, run.rounds, value, low, high, colour, _word(run) + more)
         floor(ax, float(run.w2_floor()[-1]), FLOOR + more)
         return
     values = law.mean if what == "mean" else variances_of(law._covariance())
@@ -255,7 +262,7 @@ def animate(law: Any, *others: Any, coordinates: Any = None, level: float = 0.95
     for target in targets:
         axes.plot(*shape(target, span), color="#000000", linestyle=":", label="target")
     lines = [axes.plot([], [], color=COLOURS[number], linestyle="--" if _kind(one) == "run" else "-",
-                       label=f"{'replicas' if _kind(one) == 'run' else EXACT} of {_named(one)}")[0]
+                       label=f"{_word(one).removesuffix(' (95% band)')} of {_named(one)}")[0]
              for number, one in enumerate(laws)]
     axes.set(xlim=span[0], xlabel=f"coordinate {chosen[0]}")
     if len(chosen) == 2:

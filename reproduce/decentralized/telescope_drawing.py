@@ -1,18 +1,18 @@
-"""The picture of DE-SGLD's figures 9 and 10: a block of panels for each source of data."""
+"""The picture of DE-SGLD's figures 9 and 10."""
 
 from __future__ import annotations
 
 from itertools import product
 
 from matplotlib.axes import Axes
-from matplotlib.figure import SubFigure
 
 from .. import plot
+from ..data_files import NOT_THE_PAPERS
 from ..figure import Drawing, Tables
 from ..tables import among
 from . import logistic_drawing as drawn
 from .shared import CONNECTED, NETWORKS
-from .telescope_data import FILE, REAL
+from .telescope_data import REAL
 
 SCALINGS = ("unbiased", "batch_sum")
 PARTS = ("training", "test")
@@ -20,27 +20,10 @@ NAMES = {"unbiased": "sum times $n_i/b$", "batch_sum": "ours: minibatch sum"}
 LETTERS = "abcdefgh"
 
 
-def names_of(tables: Tables) -> list[str]:
-    """The sources of data, in order."""
-    return list(tables["setting"]["source"])
-
-
 def draw(tables: Tables) -> Drawing:
-    """A block for each source of data."""
-    names = names_of(tables)
-    drawing = Drawing(figsize=(plot.WIDEST, 13.0 * len(names)), layout="constrained")
-    blocks = drawing.subfigures(len(names), 1, squeeze=False)[:, 0]
-    for number, (block, name) in enumerate(zip(blocks, names, strict=True)):
-        own = {key: among(table, source=name) for key, table in tables.items()}
-        _draw_source(block, own, str(number + 1) if len(names) > 1 else "")
-    if names != [REAL]:
-        drawing.suptitle(f"Not the telescope's data: give the file with --data {FILE}")
-    return drawing
-
-
-def _draw_source(block: SubFigure, tables: Tables, number: str) -> None:
-    """Training data, test data, a network in each column; below, differences on all data sets."""
-    axes = block.subplot_mosaic([list("aabbcc"), list("ddeeff"), list("ggghhh")])
+    """Training data, test data, a network in each column; below, differences on all splits."""
+    drawing = Drawing(figsize=(plot.WIDEST, 13.0), layout="constrained")
+    axes = drawing.subplot_mosaic([list("aabbcc"), list("ddeeff"), list("ggghhh")])
     facts, curves = tables["setting"].iloc[0], tables["curves"]
     low = (curves["mean"] - curves["sd"].where(curves["scaling"] == "batch_sum", 0.0)).min() - 0.03
     limits = low, max(facts["posterior_training"], facts["posterior_test"]) + 0.035
@@ -50,16 +33,18 @@ def _draw_source(block: SubFigure, tables: Tables, number: str) -> None:
         for scaling, colour, line in (("unbiased", plot.GREY, "--"), ("batch_sum", network.colour, "-")):
             one = among(curves, network=name, part=part, scaling=scaling)
             drawn.draw_curve(ax, one, colour, NAMES[scaling], line, band=scaling == "batch_sum")
-        ax.set(ylim=limits, xlabel="iteration k", title=f"({letter}{number}) {network.title}: {part} data",
+        ax.set(ylim=limits, xlabel="iteration k", title=f"({letter}) {network.title}: {part} data",
                ylabel=f"accuracy, {part} data" if letter in "ad" else "")
-        ax.text(0.5, 0.97, facts["mark"], transform=ax.transAxes, ha="center", va="top", fontsize=13,
-                fontweight="bold", color=plot.GREY, alpha=0.75, zorder=0)
+        if facts["data"] != REAL:
+            ax.text(0.5, 0.97, NOT_THE_PAPERS, transform=ax.transAxes, ha="center", va="top", fontsize=13,
+                    fontweight="bold", color=plot.GREY, alpha=0.75, zorder=0)
     for letter, scaling in zip("gh", SCALINGS, strict=True):
-        _differences(axes[letter], tables, scaling, f"{letter}{number}")
+        _differences(axes[letter], tables, scaling, letter)
     for letter in "defgh":
         drawn.legend_below(axes[letter], 2 if letter in "gh" else 1)
-    block.suptitle(f"{facts['source']}: {facts['n_training']:,} training and {facts['n_test']:,} test rows, "
-                   f"d = {facts['dim']}", fontsize=12, fontweight="bold", x=0.01, ha="left")
+    drawing.suptitle(f"{facts['data']}: {facts['n_training']:,} training and {facts['n_test']:,} test rows, "
+                     f"d = {facts['dim']}")
+    return drawing
 
 
 def _differences(ax: Axes, tables: Tables, scaling: str, letter: str) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from .. import plot
 from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, Unjudged, settings
-from ..images import usual_names
+from ..images import ImageData, usual_names
 from ..prediction import data as rows, drawing as shown, judging, runs
 from ..verdicts import ROWS, Judgement
 from . import images
@@ -34,14 +34,14 @@ PARAMETERS = [
     *images.BATCHES,
     Parameter("n_runs", ByScale(2, 16, 16), "ours", "in each setting, as many as fill a row of lanes; "
               "section 5.3 has 5, of which intervals would be too wide to tell"),
-    Parameter("leapfrogs", ByScale([1, 5], [1, 5, 10, 20], [1, 10, 50]), "ours", "K of figure 3; the paper "
-              "has 1, 10, 50, 100"),
-    Parameter("local_steps_3", ByScale(4, 10, 10), "ours", "T of figure 3; the paper has 50"),
-    Parameter("rounds_3", ByScale(4, 10, 60), "ours", "of figure 3; not printed"),
-    Parameter("local_steps", ByScale([1, 5], [1, 5, 10, 20], [1, 10, 20, 50]), "ours", "T of figure 4; the "
-              "paper has 1, 10, 20, 50, 100"),
-    Parameter("leapfrogs_4", ByScale(2, 5, 10), "ours", "K of figure 4; the paper has 10"),
-    Parameter("rounds_4", ByScale(4, 20, 60), "ours", "of figure 4; not printed"),
+    Parameter("leapfrogs", ByScale([1, 5], [1, 5, 10, 20], [1, 10, 50]), "ours", "K of figure 3",
+              [1, 10, 50, 100]),
+    Parameter("local_steps_3", ByScale(4, 10, 10), "ours", "T of figure 3", 50),
+    Parameter("rounds_3", ByScale(4, 10, 60), "ours", "of figure 3", "not printed"),
+    Parameter("local_steps", ByScale([1, 5], [1, 5, 10, 20], [1, 10, 20, 50]), "ours", "T of figure 4",
+              [1, 10, 20, 50, 100]),
+    Parameter("leapfrogs_4", ByScale(2, 5, 10), "ours", "K of figure 4", 10),
+    Parameter("rounds_4", ByScale(4, 20, 60), "ours", "of figure 4", "not printed"),
     Parameter("steps", ByScale([1.4, 2.7], [0.17, 0.35, 0.7, 1.4, 2.7, 4.5, 7.0],
                                [0.17, 0.35, 0.7, 1.4, 2.7, 4.5, 7.0]),
               "ours", "step sizes tried, times the inverse root of the curvature at theta = 0; no grid is "
@@ -53,7 +53,12 @@ PARAMETERS = [
 def compute(scale: str, files: Mapping[str, Path]) -> Tables:
     """Tables: tuning, tuning_curves, curves, compared, facts; the part is what is varied."""
     p = settings(PARAMETERS, scale)
-    (name, chosen), = rows.chosen(scale, files, [FASHION]).items()
+    return runs.stacked([{table: one.assign(set=name) for table, one in _tables(p, chosen).items()}
+                         for name, chosen in rows.chosen(scale, files, [FASHION]).items()])
+
+
+def _tables(p: Any, chosen: ImageData) -> Tables:
+    """All tables of one data set."""
     data = rows.dealt(chosen, p, rows.batch_size(p, chosen))
     _, exact = runs.exact(data, 1.0, p)
     made, facts = [], []
@@ -64,22 +69,25 @@ def compute(scale: str, files: Mapping[str, Path]) -> Tables:
                  images.by_local_steps(p, data, p.local_steps, p.leapfrogs_4, p.rounds_4, reading))
         made.append(runs.swept(p, data, cases, 1, own))
         facts.append(runs.facts_of(data, own) | exact)
-    tables = runs.stacked(made) | {"facts": pd.DataFrame(facts)}
-    return {table: one.assign(set=name) for table, one in tables.items()}
+    return runs.stacked(made) | {"facts": pd.DataFrame(facts)}
 
 
 def draw(tables: Tables) -> Drawing:
     """A row a score, and one of what rounds cost; figure 3 on the left, 4 on the right, in both readings."""
-    drawing, axes = plot.panels(4, 3.2, 2.4, n_rows=len(SCORES) + 1)
-    for place, (part, reading) in enumerate(product(PARTS, READINGS)):
-        name, number = PARTS[part]
-        own, title = images.part_of(part, reading), f"figure {number}, {reading}"
-        for ax, score in zip(axes[:, place], SCORES, strict=False):
-            shown.scores(ax, tables, own, score, name, title)
-        shown.against_gradients(axes[-1, place], tables, own, name, f"ours: {title}")
+    sets, height = judging.by_set(tables), len(SCORES) + 1
+    drawing, axes = plot.panels(4, 3.2, 2.4, n_rows=height * len(sets))
+    for number, (data, one) in enumerate(sets.items()):
+        begins = f"{data.split(' ')[0]}: " if len(sets) > 1 else ""
+        for place, (part, reading) in enumerate(product(PARTS, READINGS)):
+            name, figure = PARTS[part]
+            own, title = images.part_of(part, reading), f"{begins}figure {figure}, {reading}"
+            column = axes[height * number:height * (number + 1), place]
+            for ax, score in zip(column, SCORES, strict=False):
+                shown.scores(ax, one, own, score, name, title)
+            shown.against_gradients(column[-1], one, own, name, f"ours: {title}")
     images.finish(axes)
-    facts = tables["facts"].iloc[0]
-    drawing.suptitle(f"{facts['data']}, 10 clients, parts drawn at random, shared momentum; {images.READ_AS}")
+    drawing.suptitle(f"{'; '.join(sets)}, 10 clients, parts drawn at random, shared momentum; "
+                     f"{images.READ_AS}")
     return drawing
 
 
@@ -100,7 +108,7 @@ def _each(part: str, place: str, scores: tuple[str, ...], context: str = "") -> 
         what = f"{name} = 1 is the worst of the numbers of {part} in {judging.NAMES[score]}"
         made += [Claim(f"With the same number of rounds {what}.", place,
                        partial(judge_worst, part=part, score=score), f"worst_{score}_{number}", ROWS,
-                       images.OURS + context),
+                       images.READ + context, echo=judging.ECHO),
                  *(Finding(f"On the data at hand, {words}, after a quarter of the rounds {what}.", place,
                            partial(judge_here, part=part, score=score, reading=reading),
                            f"early_{score}_{number}_{reading[-1]}", ROWS)

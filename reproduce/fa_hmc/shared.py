@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from ..verdicts import NOT_TESTABLE, PASS, Judgement
+from ..verdicts import FAIL, NOT_TESTABLE, PASS, Judgement
 
 SECTION, ALGORITHM = "section 5", "algorithm 3"
 READINGS = {SECTION: "averaging every T leapfrog steps (section 5)",
@@ -27,7 +27,7 @@ MARKED: dict[str, Any] = {"marker": "o", "markersize": 4}
 def either(judge: Callable[[str], Judgement], else_because: str = "") -> Judgement:
     """A sentence of the paper in either reading: PASS in one that bears it out, whose numbers are the reason.
 
-    Where none does it is NOT TESTABLE, with what `judge` says of both.
+    Where none does it is FAIL, or NOT TESTABLE if one of them leaves it open, with what `judge` says of both.
     """
     found = [Judgement(*judge(reading)) for reading in READINGS]
     said = [f"{words[0].upper()}{words[1:]}: {one.why}" for words, one in zip(READINGS.values(), found,
@@ -35,7 +35,8 @@ def either(judge: Callable[[str], Judgement], else_because: str = "") -> Judgeme
     good = [place for place, one in enumerate(found) if one.verdict == PASS]
     if not good:
         remarks = dict.fromkeys(one.remark for one in found if one.remark)
-        return Judgement(NOT_TESTABLE, f"{else_because}{' '.join(said)}", " ".join(remarks))
+        verdict = FAIL if {one.verdict for one in found} == {FAIL} else NOT_TESTABLE
+        return Judgement(verdict, f"{else_because}{' '.join(said)}", " ".join(remarks))
     return Judgement(PASS, said[good[0]], said[1 - good[0]])
 
 

@@ -24,7 +24,8 @@ from .uses import ALGORITHMS, about_figures, named, used
 
 HERE = Path(__file__).parent / "templates"
 ROOT = Path(__file__).resolve().parents[2]
-CLASSES = {"PASS": "pass", "FAIL": "fail", "MISPRINT": "mend", "HOLDS": "pass", "DOES NOT HOLD": "mend",
+CLASSES = {"PASS": "pass", "ECHOED": "echo", "FAIL": "fail", "MISPRINT": "mend", "HOLDS": "pass",
+           "DOES NOT HOLD": "mend", headlines.ECHO: "echo",
            headlines.REPRODUCED: "pass", headlines.CORRECTED: "pass", headlines.PARTLY: "mend",
            headlines.CONTRADICTED: "fail", "holds": "pass", "violated": "fail"}
 """How a verdict is coloured, besides its word; others are grey."""

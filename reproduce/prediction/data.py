@@ -14,7 +14,8 @@ from ..figure import BadInput
 from ..images import SETS, ImageData, digits, idx_set, mnist_5k
 from .runs import Data, Labelled
 
-STAND_IN = "stand-in"
+STAND_IN, SUBSET = "stand-in", "MNIST-5k"
+"""Images in place of a paper's: small ones, and at paper scale beside them 5,000 of MNIST's."""
 
 
 def stand_in(scale: str, in_place_of: str) -> ImageData:
@@ -23,10 +24,13 @@ def stand_in(scale: str, in_place_of: str) -> ImageData:
 
 
 def chosen(scale: str, files: Mapping[str, Path], folders: Sequence[str]) -> dict[str, ImageData]:
-    """The data sets of these `folders` that `--data` gave, by folder; without any, a stand-in for all."""
+    """The data sets of these `folders` that `--data` gave, by folder; without any, stand-ins for all."""
     given = {folder: idx_set(folder, files) for folder in folders}
     found = {folder: images for folder, images in given.items() if images is not None}
-    return found or {STAND_IN: stand_in(scale, " and ".join(SETS[folder] for folder in folders))}
+    if found:
+        return found
+    names = " and ".join(SETS[folder] for folder in folders)
+    return {STAND_IN: digits(names)} | ({SUBSET: mnist_5k(names)} if scale == "paper" else {})
 
 
 def batch_size(p: Any, images: ImageData) -> int:

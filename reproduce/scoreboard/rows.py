@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import theory
+from theory.examining import drawn_numbers
 
 from ..random_settings import DRAWS
 
@@ -54,7 +55,8 @@ def verdicts(entry: theory.Theorem, variant: str, drawn: Iterable[tuple[Any, Any
              ) -> Iterator[theory.Verdict]:
     """Of each random problem, the verdict on a variant."""
     for problem, algorithm, n_rounds, start in drawn:
-        yield theory.examine(entry, problem, algorithm, n_rounds, start=start, variant=variant)
+        yield theory.examine(entry, problem, algorithm, n_rounds, start=start, variant=variant,
+                             privacy=drawn_numbers(entry, problem, algorithm, n_rounds, start))
 
 
 def published(entry: theory.Theorem) -> list[theory.Theorem]:
@@ -144,6 +146,8 @@ def _summary(entry: theory.Theorem, judged: list[theory.Verdict]) -> Row:
     return {"problems": len(judged), "within_hypotheses": len(inside), "verdict": word, "violations": wrong,
             "violations_outside": sum(not verdict.holds for verdict in judged) - wrong,
             "largest_ratio": ratio(max(ratios, default=np.nan)),
+            "largest_at_end": ratio(max((verdict.last_ratio for verdict in inside
+                                         if not np.isnan(verdict.last_ratio)), default=np.nan)),
             "median_ratio": ratio(float(np.median(ratios)) if ratios else np.nan),
             "first_bound": first[0], "first_ratio": first[1],
             "vacuous": shown(float(np.mean([verdict.is_vacuous for verdict in judged]))

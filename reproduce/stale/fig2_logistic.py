@@ -13,13 +13,13 @@ import fedsim as fs
 from theory.stale import first_reaching, fit_constants
 
 from .. import figure as fig, plot
-from ..data import Files
+from ..data_files import Files
 from ..figure import ByScale, Parameter
 from ..tables import among, spaced
 from ..verdicts import intervals, within
 from . import adult, logistic as blr, logistic_figure as shown, shared as sim
 
-TITLE = "Variance of the averaged test loss of stale SGLD, 1 to 9 workers (a9a or a stand-in)"
+TITLE = "Variance of the averaged test loss of stale SGLD, 1 to 9 workers (a9a)"
 PAPER = "Stale gradients figure 2 (a9a)"
 REPRODUCES = ("Stale 2(a)", "Stale 2(b)", "Stale 2(c)")
 SHOWS = ("Bayesian logistic regression: variance of the averaged test loss against iterations per worker and "
@@ -209,7 +209,8 @@ def judge_lower(tables: fig.Tables, start: str, axis: str) -> tuple[str, str]:
     words = ", ".join(f"{value:.3g} (W = {n})" for n, value in
                       zip(counts, np.exp(logs.mean(axis=0)), strict=True))
     return verdict, (f"At {table['x'].mean():.0f} {AXES[axis]} the variance is {words}; by the line in log "
-                     f"W, twice the workers have {2.0 ** -high[0]:.3f} to {2.0 ** -low[0]:.3f} of it.")
+                     f"W, twice the workers have {2.0 ** -high[0]:.3f} to {2.0 ** -low[0]:.3f} of it."
+                     + shown.undecided(verdict, low, high))
 
 
 def judge_linear(tables: fig.Tables) -> tuple[str, str]:
@@ -219,8 +220,9 @@ def judge_linear(tables: fig.Tables) -> tuple[str, str]:
     _, mean, low, high = _speedup_intervals(table)
     words = ", ".join(f"{value:.2f} ({a:.2f} to {b:.2f}) for W = {n}" for n, value, a, b in
                       zip(counts, mean, low, high, strict=True))
-    return (within(low / counts, high / counts, 1.0 - shown.NEAR, 1.0 + shown.NEAR),
-            f"Iteration speedups are {words}.")
+    ends, limits = (low / counts, high / counts), (1.0 - shown.NEAR, 1.0 + shown.NEAR)
+    verdict = within(*ends, *limits)
+    return verdict, f"Iteration speedups are {words}.{shown.undecided(verdict, *ends, *limits)}"
 
 
 def judge_decay(tables: fig.Tables) -> tuple[str, str]:

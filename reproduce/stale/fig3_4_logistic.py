@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from .. import figure as fig, plot
-from ..data import Files
+from ..data_files import Files
 from ..figure import ByScale, Parameter
 from ..tables import among, spaced
 from . import adult, logistic as blr, logistic_figure as shown, shared as sim
@@ -125,11 +125,12 @@ def judge_slope(tables: fig.Tables, axis: str) -> tuple[str, str]:
     counts = np.array(sorted(tables["ends"]["workers"].unique()))
     at = [losses(tables, axis, last) for last in places]
     fall = np.stack([-np.polyfit(np.log2(counts), one.T, 1)[0] for one in at], axis=1)
+    verdict, low, high = shown.all_positive(fall)
     x = among(tables["ends"], axis=axis)["x"].max()
     words = ", ".join(f"{value:.4f} (W = {n})" for n, value in zip(counts, at[-1].mean(axis=0), strict=True))
-    return shown.all_positive(fall)[0], (
+    return verdict, (
         f"Mean loss at {x:.0f} {unit}: {words}; by the line in log W, twice the workers lower it by "
-        f"{' and '.join(shown.means(fall))}.")
+        f"{' and '.join(shown.means(fall))}.{shown.undecided(verdict, low, high)}")
 
 
 def judge_reason(tables: fig.Tables) -> tuple[str, str]:
@@ -141,7 +142,8 @@ def judge_reason(tables: fig.Tables) -> tuple[str, str]:
              fig.FAIL: "it is a gap in the mean, the transient of a chain with fewer updates"}[verdict]
     return verdict, (f"With the fewest workers the loss ends above that with the most by {gap.mean():.4f}, "
                      f"and single runs differ by {spread.mean():.4f} (standard deviation); {shown.SEEN:g} of "
-                     f"those less the gap are {low[0]:.4f} to {high[0]:.4f}: {words}.")
+                     f"of those less the gap are {low[0]:.4f} to {high[0]:.4f}: {words}."
+                     + shown.undecided(verdict, low, high))
 
 
 def judge_spread(tables: fig.Tables) -> tuple[str, str]:
@@ -150,7 +152,7 @@ def judge_spread(tables: fig.Tables) -> tuple[str, str]:
     verdict, low, high = shown.all_positive(np.log(spread[:, :1] / spread[:, -1:]))
     return verdict, (f"Standard deviation of single chains at the end: {spread[:, 0].mean():.4f} with the "
                      f"fewest workers, {spread[:, -1].mean():.4f} with the most; their ratio is "
-                     f"{np.exp(low[0]):.2f} to {np.exp(high[0]):.2f}.")
+                     f"{np.exp(low[0]):.2f} to {np.exp(high[0]):.2f}.{shown.undecided(verdict, low, high)}")
 
 
 def judge_small(tables: fig.Tables) -> tuple[str, str]:
@@ -161,7 +163,8 @@ def judge_small(tables: fig.Tables) -> tuple[str, str]:
     return verdict, (
         f"In {ends['x'].iloc[0]:.0f} iterations per worker one server's mean loss falls by "
         f"{fall.mean():.4f}, and single runs differ by {spread.mean():.4f} (standard deviation); "
-        f"{shown.NEAR:g} of the fall less {shown.SEEN:g} of those is {low[0]:.4f} to {high[0]:.4f}.")
+        f"{shown.NEAR:g} of the fall less {shown.SEEN:g} of those is {low[0]:.4f} to {high[0]:.4f}."
+        + shown.undecided(verdict, low, high))
 
 
 def judge_variance(tables: fig.Tables) -> tuple[str, str]:
@@ -203,10 +206,10 @@ CLAIMS_4 = [
                 judge_variance, "variance", fig.REPLICAS, "Theorem 7 is an upper bound; its leading term "
                 "1/T, as its proof has it, falls like 1/S, as the variance of independent equal servers "
                 f"does. {shown.ON_SETS}"),
-    shown.networks("MNIST and CIFAR-10: with more servers the loss decreases faster.", "section 5.2.2")]
+    shown.more_servers("MNIST and CIFAR-10: with more servers the loss decreases faster.", "section 5.2.2")]
 FIGURES = {
     "fig3_logistic": fig.Panel(
-        TITLE="Test loss of stale SGHMC against iterations and time, 1 to 9 workers (a9a or a stand-in)",
+        TITLE="Test loss of stale SGHMC against iterations and time, 1 to 9 workers (a9a)",
         PAPER="Stale gradients figure 3 (a9a alone)", REPRODUCES=("Stale 3",), DATA=adult.DATA,
         SHOWS="Bayesian logistic regression with one server: the test loss averaged along the chain for 1 to "
               "9 workers, at equal iterations per worker and at equal simulated time, and what single chains "
@@ -214,7 +217,7 @@ FIGURES = {
         COST={"tiny": "2 s", "quick": "20 s (on a busy machine)", "paper": "about 10 min (estimated)"},
         PARAMETERS=PARAMETERS_3, CLAIMS=CLAIMS_3, compute=compute_3, draw=draw_3),
     "fig4_logistic": fig.Panel(
-        TITLE="Test loss of stale SGHMC against iterations, 1 to 7 servers (a9a or a stand-in)",
+        TITLE="Test loss of stale SGHMC against iterations, 1 to 7 servers (a9a)",
         PAPER="Stale gradients figure 4 (a9a alone)", REPRODUCES=("Stale 4",), DATA=adult.DATA,
         SHOWS="Bayesian logistic regression with 1 to 7 servers of 2 workers: the averaged test loss, its "
               "difference to that of one server, and the spread of single runs.",

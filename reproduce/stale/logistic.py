@@ -20,7 +20,7 @@ from fedsim.laws.estimators import combine
 from fedsim.stability.search import stability_radius
 
 from .. import figure as fig
-from ..data import Files
+from ..data_files import Files
 from ..figure import ByScale, Parameter
 from ..reference import posterior_reference
 from ..tables import spaced

@@ -11,6 +11,7 @@ import numpy as np
 
 import fedsim as fs
 import theory
+from theory.examining import drawn_numbers
 
 PROBLEM = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 SHARES = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
@@ -197,7 +198,8 @@ def examined(entry: theory.Theorem) -> dict[str, Any] | None:
         return None
     for problem, algorithm in SETTINGS:
         if isinstance(algorithm, entry.algorithm) and entry.applies(algorithm, problem):
-            return {"problem": problem, "algorithm": algorithm, "n_rounds": 12}
+            return {"problem": problem, "algorithm": algorithm, "n_rounds": 12,
+                    "privacy": drawn_numbers(entry, problem, algorithm, 12)}
     return None
 
 

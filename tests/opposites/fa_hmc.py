@@ -7,7 +7,7 @@ import pandas as pd
 
 from reproduce.claims import Tables
 from reproduce.fa_hmc.shared import READINGS
-from reproduce.verdicts import DOES_NOT_HOLD, FAIL, HOLDS, NOT_TESTABLE, PASS
+from reproduce.verdicts import DOES_NOT_HOLD, ECHOED, FAIL, HOLDS, NOT_TESTABLE, PASS
 
 Where = Callable[[pd.DataFrame], pd.Series]
 
@@ -71,7 +71,7 @@ CURVES_FOLLOW = (DOES_NOT_HOLD, written("curves", "deviation", 9.0))
 OPPOSITES = {}
 for _figure in ("fa_hmc_fig1a", "fa_hmc_fig1b", "fa_hmc_fig1d"):
     _good, _poor = (scaled("long", "error", factor, _of(HMC, True)) for factor in (1e-4, 1e4))
-    OPPOSITES |= {(_figure, "small"): [(PASS, _good), (NOT_TESTABLE, _poor)],
+    OPPOSITES |= {(_figure, "small"): [(ECHOED, _good), (NOT_TESTABLE, _poor)],
                   (_figure, "surrogate"): [(DOES_NOT_HOLD, scaled("short", "error", 10.0))]}
     for _reading in "35":
         OPPOSITES |= {
@@ -84,12 +84,12 @@ for _figure in ("fa_hmc_fig1a", "fa_hmc_fig1b", "fa_hmc_fig1d"):
 _gap = scaled("long", "error", 1e4, _of(LD, True))
 _own = {"reading": "section 5"}
 OPPOSITES |= {
-    ("fa_hmc_fig1d", "gap"): [(PASS, _gap)],
+    ("fa_hmc_fig1d", "gap"): [(ECHOED, _gap)],
     **{("fa_hmc_fig1d", f"gap_at_small_steps_{reading}"): [(HOLDS, _gap)] for reading in "35"},
     ("fa_hmc_fig1d", "surrogate"): [(HOLDS, copied("short", {"error": "surrogate"}))],
-    ("fa_hmc_fig1c", "optimum"): [(PASS, written("rounds", "rounds", 0.5, _with(local_steps=70, **_own)))],
+    ("fa_hmc_fig1c", "optimum"): [(ECHOED, written("rounds", "rounds", 0.5, _with(local_steps=70, **_own)))],
     ("fa_hmc_fig1c", "accuracy"): [(NOT_TESTABLE, written("rounds", "rounds", 0.5, _with(local_steps=100)))],
-    ("fa_hmc_fig1c", "factor"): [(PASS, written("rounds", "rounds", 1.0, _with(local_steps=10, **_own)))],
+    ("fa_hmc_fig1c", "factor"): [(ECHOED, written("rounds", "rounds", 1.0, _with(local_steps=10, **_own)))],
     **{("fa_hmc_fig1c", f"inner_optimum_{reading[-1]}"): [
         (HOLDS, written("rounds", "rounds", 0.5, _with(local_steps=10, reading=reading))),
         (DOES_NOT_HOLD, written("rounds", "rounds", 0.5, _with(local_steps=100, reading=reading)))]

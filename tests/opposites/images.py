@@ -3,7 +3,7 @@
 from reproduce.discovery import figures
 from reproduce.fa_ld import fig2_4
 from reproduce.figure import Claim
-from reproduce.verdicts import DOES_NOT_HOLD, HOLDS, NOT_TESTABLE, OPEN, PASS
+from reproduce.verdicts import DOES_NOT_HOLD, ECHOED, HOLDS, NOT_TESTABLE, OPEN
 
 FIGURES = ("fa_ld_fig2_4", "fa_hmc_fig3_4", "fa_hmc_fig6_7")
 
@@ -40,7 +40,7 @@ WORSE, BETTER, EVEN = by(0.05), by(-0.05), by(0.0)
 OPPOSITES = {}
 for figure in FIGURES:
     for item in figures()[figure].judged:
-        OPPOSITES[figure, item.name] = [(PASS, WORSE), (NOT_TESTABLE, BETTER), (NOT_TESTABLE, EVEN),
+        OPPOSITES[figure, item.name] = [(ECHOED, WORSE), (NOT_TESTABLE, BETTER), (NOT_TESTABLE, EVEN),
                                         (NOT_TESTABLE, by(0.05, edge=True))] if isinstance(item, Claim) else [
             (HOLDS, WORSE), (DOES_NOT_HOLD, BETTER), (OPEN, EVEN)]
 OPPOSITES["fa_ld_fig2_4", "few_labels"] = [
@@ -48,4 +48,5 @@ OPPOSITES["fa_ld_fig2_4", "few_labels"] = [
 OPPOSITES["fa_ld_fig2_4", "reward"].append((OPEN, refused))
 for name in ("brier_2", "brier_4"):  # an edge of one figure says nothing of the other
     own, other = sorted(fig2_4.PARTS, key=lambda part: (part == fig2_4.PARTS[0]) != name.endswith("2"))
-    OPPOSITES["fa_ld_fig2_4", f"worst_{name}"] += [(PASS, at_edge_of(other)), (NOT_TESTABLE, at_edge_of(own))]
+    OPPOSITES["fa_ld_fig2_4", f"worst_{name}"] += [(ECHOED, at_edge_of(other)),
+                                                   (NOT_TESTABLE, at_edge_of(own))]

@@ -88,7 +88,9 @@ def _dynamic_schedule() -> Evidence:
     statement's eta/sqrt(2). With the proof's eta/a^(1/4), a = 2, and the statement's error C g, errors
     fall by sqrt(2) in a stage while lengths double: t ~ 1/eps^4. As corrected, (1 - mu g/(4 2^j))^(2^j
     t_1) <= exp(-mu g t_1/4) <= 1/4 (1/8) for every j, so that E <= D/2^s (D/4^s) after stage s; e = 1 in
-    the limit of small steps.
+    the limit of small steps. (The authors' own algebra closes with a = 4 and (K eta)^4 = D/(2 a c_d Delta
+    L): then 8, log(8) and eta/sqrt(2) go with E <= D/a^s and t ~ 1/eps, up to its last substitution. With
+    a = 2 and an error C g the claim holds for C <= 3. Neither is what is printed.)
     """
     # Twenty-four stages with the largest and with small steps, D chosen so that g is as wanted.
     numbers: dict[str, float] = {}
@@ -141,7 +143,9 @@ def _dynamic_inequality() -> Evidence:
          "1.33 I_d))")
 def _figure_covariance() -> Evidence:
     """The product of N(20, 1) and N(1, v) to the power 1/2 each has mean (20 + 1/v)/(1 + 1/v) and
-    variance 2/(1 + 1/v): 13.67 and 1.33 for v = 2, 16.2 and 1.6 for v = 4.
+    variance 2/(1 + 1/v): 13.67 and 1.33 for v = 2, 16.2 and 1.6 for v = 4. Both versions of the paper have
+    2 I_d; that both lost a superscript of 2^2 I_d, or that 2 is meant as a standard deviation, is
+    conceivable.
     """
     # The target of clients N(20, 1) and N(1, v).
     numbers: dict[str, float] = {}
@@ -158,7 +162,8 @@ def _figure_covariance() -> Evidence:
          "W2^2 < 0.1 in the text, W2 < 0.1 in the caption",
          "one of them; our reproduction of Figure 2 has both")
 def _figure_threshold() -> Evidence:
-    """W2 < 0.1 is W2^2 < 0.01. Both versions of the paper have both. The two ask for different numbers of
+    """W2 < 0.1 is W2^2 < 0.01. Both versions of the paper have both; that the caption lost a superscript in
+    both is conceivable. The two ask for different numbers of
     rounds; the square of the rounds is close to a line in d for either.
     """
     # Exact rounds at d = 50; coordinates are alike, so that one suffices.

@@ -6,15 +6,14 @@ Of its supplement there is one transcription, of its main text two (arXiv and jo
 from ..corrections import Evidence
 from .notation import erratum, reading
 
-reading("hamiltonian_sign", "section D.1, equation (2)", "error", (),
-        "theta(t) = theta(0) + int (p(0) + int grad f)", "p(0) - int grad f",
-        "dp/dt = -grad f in the line before, and section G has the minus.")
-reading("dynamic_references", "Proposition 4.5 and after (journal version: the same sentence)", "error", (),
+reading("dynamic_references", "Proposition 4.5 and after (arXiv version)", "error", (),
         "'One setting of eta_t that satisfies the claims in Proposition 4.6 is specified in .. Section H'",
         "Proposition 4.5, Section J",
-        "There is no Proposition 4.6. Section H proves Lemmas D.3 to D.10; the setting of eta_t is in "
-        "Section J. Only the references are wrong: gamma has 1/sqrt(L) in Proposition 4.5 and 1/L in Theorem "
-        "4.1 and Proposition 4.3, and with C depending on L that makes no difference.")
+        "There is no Proposition 4.6. Section H of the arXiv version proves Lemmas D.3 to D.10, and the "
+        "setting of eta_t is in its Section J. (The journal version has the same sentence, and we have no "
+        "text of its supplement: of that nothing is said.) Only the references are wrong: gamma has "
+        "1/sqrt(L) in Proposition 4.5 and 1/L in Theorem 4.1 and Proposition 4.3, and with C depending on L that makes "
+        "no difference.")
 reading("noise_signs", "(II)^(c) in section G, (32) and the proof of Lemma D.6", "proof",
         ("displacement_bound", "leapfrog_deviation_bound"),
         "K(..) - sum ((K-j)/2)(..); last sum of (32) with a plus",
@@ -41,6 +40,9 @@ reading("synchronization_unit", "section 5 (journal version too)", "loose", (),
         "Algorithm 3 synchronizes when t = 0 modulo T, t counting iterations of K leapfrog steps; 'a local "
         "leapfrog step' can be read as one call of Algorithm 1.")
 
+reading("hamiltonian_sign", "section D.1, equation (2)", "transcription", (),
+        "theta(t) = theta(0) + int (p(0) + int grad f)", "p(0) - int grad f",
+        "One mark: dp/dt = -grad f in the line before, and section G has the minus.")
 reading("average_weights", "section 4.2 and Algorithm 3", "transcription", (),
         "theta_t = sum_c theta_t^(c); theta_{t+1,0} for the start of update t",
         "sum_c w_c theta_t^(c); theta_{t,0}", "Algorithm 3 and section D.2 have the weights.")

@@ -113,11 +113,12 @@ def _numbers(claims: dict[str, dict[str, float]]) -> dict[str, float]:
          corrected="not contested for one record per client (then p_c = 1/N; computed here at S = 1 only); "
                    "else eps~_K = eps_K and delta_K times 1 - (1 - max_c p_c)^S")
 def _scheme_i_chance() -> Evidence:
-    """1/N is the chance of a uniform draw, scheme I draws client c with p_c. With unequal weights clients
-    cannot be exchanged either: the noise of client c has variance 2 eta tau (1-rho^2)/p_c, so that the
-    tails of a light client's upload are its own, and nobody else's upload hides its record there. So it
-    is also with the right chance p_c in place of 1/N. Example: a client with one record beside clients
-    with two or three, p_c = n_c/n.
+    """With one record a client p_c = 1/N: where the condition of `client_sampling` holds nothing further is
+    lost here. Beyond it, 1/N is the chance of a uniform draw, scheme I draws client c with p_c. With
+    unequal weights clients cannot be exchanged either: the noise of client c has variance 2 eta tau
+    (1-rho^2)/p_c, so that the tails of a light client's upload are its own, and nobody else's upload
+    hides its record there. So it is also with the right chance p_c in place of 1/N. Example: a client
+    with one record beside clients with two or three, p_c = n_c/n.
     """
     # As printed, with the right chance of the light client in place of 1/N, and without amplification.
     unequal, equal = (1, *48 * (2,), 3), 50 * (1,)

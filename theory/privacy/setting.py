@@ -25,6 +25,8 @@ from fedsim.settings.validation import (
 )
 
 MOST = 2**53
+NUMBERS = ("sensitivity", "batch_fraction", "delta0", "delta1", "delta2", "client_sizes")
+"""What statements on privacy take besides problem and algorithm; the last may be left out."""
 
 
 def drawn_probability(chance: float, draws: int) -> float:

@@ -65,16 +65,19 @@ def _brownian_step() -> Evidence:
                    "with M_1 and M~_1 any positive constants; M_1 and M~_1 as printed do not bound: ||E grad "
                    "psi|| can be 0 where the bias is of order tau h")
 def _expectations_of_products() -> Evidence:
-    """C_2 is the mean of a product; the old iterate and the one of grad psi are dependent. In the
-    stationary law E G_old = E G makes the printed form 0 for every test function. Nor does E grad psi
-    bound: SGLD on U = theta^2/2 with phi = theta^2 has psi = -theta^2/2, so that from the posterior mean
-    E grad psi = 0 for all l, while the bias tends, as L -> infinity and then h -> 0 at fixed s = tau h,
-    to (1 + sin s)/cos s - 1 = 0.69 at s = 0.5. (The other factor of M_1, |L f|, is infinite at the start
-    of a step, so that M_1 is undefined rather than 0.) The rates stand: (G_old - G(x)) . grad psi(x) is
-    smooth in x and 0 at the old iterate, so that by Ito's formula its mean is O(tau h). In A_3 pairs more
-    than tau apart give O(tau^2 h^2) in the same way and the others O(tau^2 h/L), at most of order 1/(L h)
-    for bounded tau h; so is sigma^2 E|grad psi|^2/L, which minibatch noise adds to A_3. (Section F bounds
-    E(G . grad psi)^2 by E|G|^2 E|grad psi|^2, where fourth moments are needed.)
+    """M_1 and M~_1 stand in the statements of Theorems 2 and 3, so that this is at the border of an error of
+    the statements. The kind reading takes them for constants, as the rates do: M_1 is not defined (see
+    below), and any positive ones will do. C_2 is the mean of a product; the old iterate and the one of
+    grad psi are dependent. In the stationary law E G_old = E G makes the printed form 0 for every test
+    function. Nor does E grad psi bound: SGLD on U = theta^2/2 with phi = theta^2 has psi = -theta^2/2,
+    so that from the posterior mean E grad psi = 0 for all l, while the bias tends, as L -> infinity and
+    then h -> 0 at fixed s = tau h, to (1 + sin s)/cos s - 1 = 0.69 at s = 0.5. (The other factor of M_1,
+    |L f|, is infinite at the start of a step, so that M_1 is undefined rather than 0.) The rates stand:
+    (G_old - G(x)) . grad psi(x) is smooth in x and 0 at the old iterate, so that by Ito's formula its
+    mean is O(tau h). In A_3 pairs more than tau apart give O(tau^2 h^2) in the same way and the others
+    O(tau^2 h/L), at most of order 1/(L h) for bounded tau h; so is sigma^2 E|grad psi|^2/L, which
+    minibatch noise adds to A_3. (Section F bounds E(G . grad psi)^2 by E|G|^2 E|grad psi|^2, where
+    fourth moments are needed.)
     """
     # phi = theta^2, a = 1: psi = -theta^2/2 and G = theta, from theta_0 = 1 after 2000 updates.
     from scipy.signal import lfilter  # slow to import

@@ -19,7 +19,7 @@ from .telling import Teller
 
 @dataclass(frozen=True)
 class TunedStep:
-    """The step size with the fewest exact rounds to an accuracy.
+    """The step size with the fewest exact rounds to an accuracy, within which W2 stays.
 
     Attributes
     ----------
@@ -47,12 +47,13 @@ class TunedStep:
 def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any = None,
                    smallest: float | None = None, n_grid: int = 25, n_refine: int = 3,
                    max_rounds: int = 10**9, keep_momentum: bool = False) -> TunedStep | None:
-    """Step size with the fewest exact rounds to W2 <= `eps`.
+    """Step size with the fewest exact rounds to W2 <= `eps`, of those whose W2 stays within it.
 
-    A logarithmic grid of step sizes up to the stability limit, refined around its best entry. Among
-    equal numbers of rounds the smallest step size wins, the one with least bias. Everything else of the
-    algorithm stays; step sizes that it excludes (DE-SGHMC beyond 1/friction) count as not reaching `eps`.
-    What takes longer than some seconds says so on the error stream.
+    Those are step sizes with a stationary W2 of at most `eps`; one that only passes through counts as not
+    reaching it. A logarithmic grid of step sizes up to the stability limit, refined around its best
+    entry. Among equal numbers of rounds the smallest step size wins, the one with least bias. Everything
+    else of the algorithm stays; step sizes that it excludes (DE-SGHMC beyond 1/friction) count as not
+    reaching `eps`. What takes longer than some seconds says so on the error stream.
 
     Parameters
     ----------

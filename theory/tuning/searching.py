@@ -18,6 +18,7 @@ from fedsim.settings.validation import UnstableStepSize
 from fedsim.stability.federated import FederatedStability, curvatures
 
 from ..crossing import rounds_to
+from ..exact import stationary_law
 from ..exact.families import family_of
 from .crossings import Crossings, Goal, crossings, goal_of
 
@@ -157,6 +158,10 @@ class Trial:
 
         said = Crossings(np.empty(0, np.int64), np.empty(0, bool), np.empty(0, np.int64))
         if goal is not None and len(index):
+            stays = goal.of(index).floor() <= eps[index]
+            never[index[~stays]] = True
+            index = index[stays]
+        if goal is not None and len(index):
             goal = goal.of(index)
             said = crossings(goal, eps[index], cutoffs[index], tighten)
         asked = np.full(len(algorithms), -1)
@@ -184,8 +189,10 @@ class Trial:
             return bool(algorithm._radius_at(*self.modes, algorithm.schedule.largest) < 1.0)
 
     def _alone(self, algorithm: Any, eps: float, limit: int) -> tuple[int, bool]:
-        """`rounds_to`, and whether it is unstable, however far it is followed."""
+        """`rounds_to`, and whether there is none, however far it is followed: W2 does not stay within eps."""
         try:
+            if stationary_law(self.problem, algorithm).w2(algorithm.target(self.problem)) > eps:
+                return -1, True
             found = rounds_to(self.problem, algorithm, eps, start=self.start, max_rounds=limit)
         except UnstableStepSize:  # a window of instability below the limit
             return -1, True

@@ -69,9 +69,8 @@ def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, s
             is no such law.
         eps, rounds, gradients, floats
             With `eps`: the first round at which W2 is at most that, as `theory.tuning.rounds_to` finds it
-            (NA where there is none; beyond round 1,024 a dip between the rounds that it looks at is not
-            seen), and what one run costs up to it. Where `w2` is above `eps` it leaves
-            that again, and `reason` says so.
+            (beyond round 1,024 a dip between the rounds that it looks at is not seen), and what one run costs
+            up to it. NA where there is none, and where `w2` is above `eps`: W2 does not stay within it.
         bound, vacuous
             With `theorem`: the limit of its bound, and whether that is not below the distance at the start.
         reason : str
@@ -96,7 +95,7 @@ def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, s
     >>> table[["step_size", "local_steps", "rounds"]].values.tolist()
     [[0.02, 1, 67], [0.02, 5, 16], [0.1, 1, 14], [0.1, 5, <NA>]]
     >>> table["reason"].iloc[-1]
-    'W2 stays above eps: its limit is 0.115'
+    'W2 does not stay within eps: its limit is 0.115'
     """
     import pandas as pd
 
@@ -129,6 +128,9 @@ def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, s
         if not rows:
             raise
     table = pd.DataFrame([rows[place] for place in sorted(rows)])
+    for name, values in varied.items():
+        if None in values:  # pandas would write NaN
+            table[name] = pd.Series([rows[place][name] for place in sorted(rows)], dtype=object)
     for name in ({"rounds", *COSTS} if goal is not None else ()):
         table[name] = table[name].astype("Int64")
     return table
@@ -232,7 +234,7 @@ def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any
     found = None if eps is None else crossings(goal, eps, limit)
     for i, (place, floor) in enumerate(zip(good.tolist(), goal.floor().tolist(), strict=True)):
         first = None if found is None or found.rounds[i] < 0 else int(found.rounds[i])
-        words = "" if found is None or eps is None else why(floor, eps, limit, first, bool(found.never[i]))
+        first, words = (None, "") if eps is None else _staying(floor, eps, limit, first)
         rows[place] = _nothing(words) | {"stable": True, "radius": radii[place], "w2": floor, "rounds": first}
     return rows
 
@@ -249,8 +251,8 @@ def _alone(problem: Any, algorithm: Any, eps: float | None, start: Any, limit: i
     try:
         row["w2"] = float(stationary_law(problem, algorithm).w2(algorithm.target(problem)))
         if eps is not None:
-            row["rounds"] = rounds_to(problem, algorithm, eps, start=start, max_rounds=limit)
-            row["reason"] = why(row["w2"], eps, limit, row["rounds"])
+            first = rounds_to(problem, algorithm, eps, start=start, max_rounds=limit)
+            row["rounds"], row["reason"] = _staying(row["w2"], eps, limit, first)
     except ValueError as refusal:
         row["reason"] = str(refusal)
     return row
@@ -265,13 +267,11 @@ def _unstable(radius: float) -> Row:
     return _nothing(words) | {"stable": False, "radius": radius}
 
 
-def why(floor: float, eps: float, limit: int, first: int | None, sure: bool = False) -> str:
-    """What is to be said of the first round within eps; `sure`: that there is none is proved."""
-    if first is not None:
-        return f"W2 does not stay within eps: its limit is {floor:.3g}" if floor > eps else ""
+def _staying(floor: float, eps: float, limit: int, first: int | None) -> tuple[int | None, str]:
+    """The first round within eps if W2 stays there, and else why there is none."""
     if floor > eps:
-        return f"W2 {'stays' if sure else 'was seen only'} above eps: its limit is {floor:.3g}"
-    return f"W2 is above eps up to max_rounds={limit}"
+        return None, f"W2 does not stay within eps: its limit is {floor:.3g}"
+    return first, "" if first is not None else f"W2 is above eps up to max_rounds={limit}"
 
 
 def limited(entry: Theorem, algorithm: Any) -> Theorem:

@@ -15,6 +15,7 @@ import numpy as np
 
 import theory
 from theory.checking import QUANTITIES, TOLERANCE, measure
+from theory.examining import drawn_numbers
 
 from .precise import NotRedone, exact_w2
 from .settings import KINDS, Setting
@@ -157,7 +158,8 @@ def _compare(entry: Any, variant: str, setting: Setting, counts: bool) -> Outcom
     base = Outcome(entry.id, variant, counts, "refused", setting=setting)
     try:
         verdict = theory.examine(entry, setting.problem, setting.algorithm, rounds, start=setting.start,
-                                 record=record, variant=variant)
+                                 record=record, variant=variant,
+                                 privacy=drawn_numbers(entry, setting.problem, setting.algorithm, rounds))
         at, small, large, (slack, scale) = _ratios(verdict, entry, setting, rounds, record)
     except ValueError as refusal:
         return replace(base, note=f"{type(refusal).__name__}: {refusal}"[:160])
@@ -217,7 +219,8 @@ def _holds_nearby(found: Outcome, entry: Any) -> bool:
                     smoothness=known.smoothness * (1.0 + MOVED))
     rounds, record = recorded(entry, setting)
     return theory.examine(entry, setting.problem, setting.algorithm, rounds, start=setting.start,
-                          record=record, variant=found.variant, known=known).holds
+                          record=record, variant=found.variant, known=known,
+                          privacy=drawn_numbers(entry, setting.problem, setting.algorithm, rounds)).holds
 
 
 def judge(setting: Setting, chosen: list[Any], default_only: bool = False) -> Iterator[Outcome]:

@@ -104,8 +104,8 @@ def velocity_bound(s: Chain, rounds: np.ndarray, variant: str) -> dict[str, Any]
 @theorem("Lemma 13, equation (46) of x", quantity="positions", terms=("moment",),
          source="DE-SGHMC Lemma 13, equation (46)",
          variants={"convexity": "", "printed": "4 c_3 + 4 ||x_a||^2 + 2 beta^2/(1-beta)^2 (2 c_3/(mu b) + 2 "
-                                               "||x_a||^2), after (102), whose proof needs 4 c_3/(mu b); not "
-                                               "proved here, and not seen to fail"})
+                                               "||x_a||^2), after (102); proved too, by erratum "
+                                               "de_sghmc.strong_convexity_factor"})
 def position_bound(s: Chain, n_rounds: int, rounds: np.ndarray, variant: str) -> Terms:
     """Uniform second moment of the positions.
 

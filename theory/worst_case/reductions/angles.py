@@ -64,13 +64,15 @@ class RotatedBias(NamedTuple):
 def rotated_bias(condition: float) -> RotatedBias:
     """Leading factor of the worst bias of FA-LD's mean over all Hessians, two dimensions or more.
 
-    It is (kappa-1)/(2 sqrt kappa), far above `commuting_bias`. Proof: let (H_1 + H_2)^-1 (H_1 - H_2) g be
-    wanted, and write g = (a + b)/2 with H_1 a = H_2 b = y: the image is then (b - a)/2 up to sign. For m
-    <= H <= L the vectors H^-1 y fill the ball with diameter from y/L to y/m, of centre c y and radius r
-    |y|, c = (1/m + 1/L)/2 and r = (1/m - 1/L)/2. Of |a - b|/|a + b| with a, b in that ball: a + b and a -
-    b are 2 c y + r(v + w) and r(v - w) with |v|, |w| <= 1 and |y| = 1; for |v + w| = s the first is at
-    least 2c - rs, the second at most r sqrt(4 - s^2) since |v - w|^2 + |v + w|^2 <= 4, and r^2 (4 -
-    s^2)/(2c - rs)^2 is largest at s = 2r/c, where its root is r/sqrt(c^2 - r^2).
+    It is (kappa-1)/(2 sqrt kappa), far above `commuting_bias`, for any number of clients with any weights
+    p_c. Proof: with Hbar = sum p_c H_c, gradients g_c of sum 0 in p_c, and gamma^2 >= sum p_c |g_c|^2, let
+    |e| = 1 and u = Hbar^-1 e. Since sum p_c <e, g_c> = 0,
+
+        <e, Hbar^-1 sum p_c H_c g_c> = sum p_c <H_c u - e, g_c> <= gamma (sum p_c |H_c u|^2 - 1)^(1/2),
+
+    because sum p_c H_c u = e. For m <= H <= L, |H u - (L+m) u/2| <= (L-m) |u|/2 gives |H u|^2 <= (L+m)
+    <H u, u> - m L |u|^2, so that the bracket is at most (L+m) <e, u> - m L |u|^2 - 1 <= (L+m)^2/(4 m L) - 1
+    = ((kappa-1)/(2 sqrt kappa))^2. Two clients with equal weights attain it.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""`--data`: files of data that are not part of the project, and which figure reads which of them.
+"""`--data`: files of data, and which figure reads which of them; and the data that come with the project.
 
 A figure that can read data defines ``DATA``, a tuple of the files' usual names, and
 ``compute(scale, files)``: `files` maps those names to paths, as far as they were given. Without them it
-uses a stand-in and says so in tables and picture.
+takes the data in ``reproduce/data`` or uses a stand-in, and says which in tables and picture.
 
 Where data sets have files of the same names, a usual name has a folder before it, as in
 ``fashion/train-images-idx3-ubyte.gz``. Such a file is known by the folder it is in or, whatever that is
@@ -38,6 +38,21 @@ CHECKSUMS = {
 }
 """MD5 of files as their makers offer them, packed, by usual name."""
 PACKED = ".gz"
+SHIPPED = {"magic04.data": "bb3888bd588c4b15b24351218f74491e",
+           "adult.csv": "12a771ed3acf0dc9371f856dde970c4e",
+           "adult.test.csv": "9228191debca2717ca32e5e605a47f1d"}
+"""MD5, unpacked, of the data in ``reproduce/data``, whose NOTICE.md names their authors and licence."""
+NOT_THE_PAPERS = "NOT THE PAPER'S DATA"
+
+
+def shipped(name: str) -> Path:
+    """The xz file of one of `SHIPPED`."""
+    return Path(__file__).parent / "data" / f"{name}.xz"
+
+
+def own_rows(n_rows: str) -> str:
+    """What rows in the format of a paper's data that are not those data are called."""
+    return f"{n_rows} rows of --data, {NOT_THE_PAPERS}"
 
 
 def chosen_files(given: Sequence[str | os.PathLike[str]], figures: Iterable[Figure]) -> Files:

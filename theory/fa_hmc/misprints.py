@@ -12,8 +12,8 @@ reading("dynamic_references", "Proposition 4.5 and after (arXiv version)", "erro
         "There is no Proposition 4.6. Section H of the arXiv version proves Lemmas D.3 to D.10, and the "
         "setting of eta_t is in its Section J. (The journal version has the same sentence, and we have no "
         "text of its supplement: of that nothing is said.) Only the references are wrong: gamma has "
-        "1/sqrt(L) in Proposition 4.5 and 1/L in Theorem 4.1 and Proposition 4.3, and with C depending on L that makes "
-        "no difference.")
+        "1/sqrt(L) in Proposition 4.5 and 1/L in Theorem 4.1 and Proposition 4.3, and with C depending on L "
+        "that makes no difference.")
 reading("noise_signs", "(II)^(c) in section G, (32) and the proof of Lemma D.6", "proof",
         ("displacement_bound", "leapfrog_deviation_bound"),
         "K(..) - sum ((K-j)/2)(..); last sum of (32) with a plus",

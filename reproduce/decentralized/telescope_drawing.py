@@ -55,6 +55,6 @@ def _differences(ax: Axes, tables: Tables, scaling: str, letter: str) -> None:
                                fillstyle="full" if part == PARTS[0] else "none")
     ax.axhline(0.0, color="#000000", linewidth=0.8)
     radius = among(tables["stability"], scaling=scaling)["radius"]
-    ax.set(xlabel=f"number of the {drawn.unit_of(tables)} (bars: 95%, from its runs)",
+    ax.set(xlabel="number of the split (bars: 95%, from its runs)",
            title=f"({letter}) ours: {NAMES[scaling].removeprefix('ours: ')}; radius at the mode "
                  f"{radius.min():.3g} to {radius.max():.3g}")

@@ -142,7 +142,7 @@ def judge_reason(tables: fig.Tables) -> tuple[str, str]:
              fig.FAIL: "it is a gap in the mean, the transient of a chain with fewer updates"}[verdict]
     return verdict, (f"With the fewest workers the loss ends above that with the most by {gap.mean():.4f}, "
                      f"and single runs differ by {spread.mean():.4f} (standard deviation); {shown.SEEN:g} of "
-                     f"of those less the gap are {low[0]:.4f} to {high[0]:.4f}: {words}."
+                     f"those less the gap are {low[0]:.4f} to {high[0]:.4f}: {words}."
                      + shown.undecided(verdict, low, high))
 
 

@@ -97,7 +97,7 @@ def on_a9a(text: str, source: str, judge: Judge, name: str, context: str = "",
     """The paper's claim, which numbers at step sizes of ours can echo alone, and the same as a finding."""
     def at_hand(tables: fig.Tables) -> Judgement:
         judgement, row = Judgement(*judge(tables)), tables["data"].iloc[0]
-        return judgement._replace(why=f"{row['sets']} data sets of {row['n_train']:,} training rows, "
+        return judgement._replace(why=f"{row['sets']} splits with {row['n_train']:,} training rows, "
                                       f"{row['source']}. {judgement.why}")
 
     context = f"{context} {ON_SETS}".strip()

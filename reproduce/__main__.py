@@ -1,7 +1,10 @@
 """`python -m reproduce`; what it does is in `command`."""
 
+import os
 import sys
 
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # before NumPy: threads of several processes only fight
 try:
     from .command import main
 except ModuleNotFoundError as error:

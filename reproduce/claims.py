@@ -49,6 +49,8 @@ class Claim:
     echo : str
         Why nothing here can contradict the sentence; blank where something can. What `judge` calls PASS is
         then ECHOED, and what it calls FAIL is NOT TESTABLE: a finding of ours says what was seen instead.
+    chance : bool
+        It reports what the paper saw in a picture: where it fails, the authors did see it, and by chance.
     counted_in : str
         Id of the figure in which the same claim is counted; blank: here.
     answer : str
@@ -63,6 +65,7 @@ class Claim:
     context: str = ""
     counted_in: str = ""
     echo: str = ""
+    chance: bool = False
     answer: str = ""
 
     def __post_init__(self) -> None:
@@ -82,7 +85,8 @@ class Claim:
         return {"name": self.name, "text": self.text, "source": self.source, "verdict": verdict, "why": why,
                 "remark": remark, "rests_on": self.rests_on,
                 "context": " ".join(words for words in (self.context, self.echo) if words),
-                "counted_in": self.counted_in, "answer": self.answer}
+                "counted_in": self.counted_in, "answer": self.answer,
+                **({"seen": "by chance"} if self.chance and verdict == FAIL else {})}
 
 
 @dataclass(frozen=True)

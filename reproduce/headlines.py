@@ -8,13 +8,13 @@ from typing import Any
 from .verdicts import ECHOED, FAIL, MISPRINT, PASS, counted
 
 REPRODUCED, CORRECTED, PARTLY, ECHO = "reproduced", "reproduced as corrected", "partly", "echoed"
-CONTRADICTED = "contradicted as printed"
+CONTRADICTED, CHANCE = "contradicted as printed", "observed, and chance"
 UNDECIDED, OURS, NOTHING = "undecided", "findings of ours only", "nothing to judge"
 PAPERS = {"bounds": "Across the papers", "fa_ld": "FA-LD", "privacy": "FA-LD", "fa_hmc": "FA-HMC",
           "de": "DE-SGLD and DE-SGHMC", "stale": "Stale gradients"}
 """How ids begin, and under which heading they stand; headings in this order, `OTHERS` last."""
 OTHERS = "Other figures"
-WORDS = (REPRODUCED, CORRECTED, PARTLY, ECHO, CONTRADICTED, UNDECIDED, OURS, NOTHING)
+WORDS = (REPRODUCED, CORRECTED, PARTLY, ECHO, CONTRADICTED, CHANCE, UNDECIDED, OURS, NOTHING)
 """Every word, in the order in which pages list them."""
 
 
@@ -50,7 +50,9 @@ def word(verdicts: Sequence[str], findings: Sequence[str] = (), n_unjudged: int 
 def word_of(record: Mapping[str, Any]) -> str:
     """The word of a stored figure."""
     verdicts, findings = ([item["verdict"] for item in record[kind]] for kind in ("claims", "findings"))
-    return word(verdicts, findings, len(record["unjudged"]))
+    said = word(verdicts, findings, len(record["unjudged"]))
+    failed = [item for item in record["claims"] if item["verdict"] == FAIL]
+    return CHANCE if said == CONTRADICTED and all("seen" in item for item in failed) else said
 
 
 def headline(record: Mapping[str, Any]) -> str:

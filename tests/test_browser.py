@@ -148,7 +148,7 @@ def facts(name):
     record = RECORDS[name]
     claims, findings = ([one["verdict"] for one in record[kind]] for kind in ("claims", "findings"))
     return {"paper": {headlines.paper_of(name)}, "algorithm": set(used(figures()[name].source)[1]),
-            "outcome": {headlines.word(claims, findings, len(record["unjudged"]))},
+            "outcome": {headlines.word_of(record)},
             "verdict": {*claims, *findings},
             "whose": {"ours" if record["paper"].startswith("ours") else "theirs"}}
 

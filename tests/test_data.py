@@ -1,6 +1,9 @@
 """Data files: the reader of the telescope's data, and how `--data` hands files to the figures."""
 
+import bz2
+import gzip
 import json
+import lzma
 from types import SimpleNamespace
 
 import numpy as np
@@ -61,10 +64,21 @@ def test_a_truncated_file_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ("", "is empty"), ("\n\n", "is empty"), (b"\x1f\x8b\x08", "byte")])
+    ("", "is empty"), ("\n\n", "is empty"),
+    (b"\xff\xfe1,2", "byte 0xff at place 0; expected plain text, or gzip"),
+    (b"\x1f\x8b\x08", "gzip data that are damaged"), (b"\xfd7zXZ\x00\x00", "xz data that are damaged"),
+    (b"BZh9\x00", "bzip2 data that are damaged")])
 def test_not_a_data_file(tmp_path, text, words):
     with pytest.raises(ValueError, match=words):
         read_magic(written(tmp_path, text))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_packed_files_are_read_as_they_are(tmp_path, pack):
+    text = "\n".join(ROWS) + "\n"
+    plain, packed = (read_magic(written(tmp_path, one), n_rows=3) for one in (text, pack(text.encode())))
+    np.testing.assert_array_equal(plain.features, packed.features)
+    np.testing.assert_array_equal(plain.labels, packed.labels)
 
 
 def test_missing_files_and_folders(tmp_path):

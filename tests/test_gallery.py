@@ -114,7 +114,7 @@ def test_the_index_has_a_card_for_every_figure():
         theirs = "ours" if record["paper"].startswith("ours") else "theirs"
         cards = [card for card in page.cards if card["data-whose"] == theirs
                  and card["data-paper"] == headlines.paper_of(name)
-                 and card["data-outcome"] == headlines.word(verdicts, findings, len(record["unjudged"]))
+                 and card["data-outcome"] == headlines.word_of(record)
                  and card["data-verdict"] == "|".join(dict.fromkeys(verdicts + findings))]
         assert cards and f"{name}.html" in page.links
     assert [picture["src"] for picture in page.pictures] == [f"{name}.svg" for name, _ in ORDER]
@@ -170,6 +170,16 @@ def test_a_word_says_no_more_than_the_verdicts(verdicts, n_unjudged, word):
     record = said(verdicts, (), n_unjudged)
     assert headlines.word_of(record) == word
     assert ("cannot be judged here" in headlines.sentence(record)) == (n_unjudged > 0)
+
+
+def test_a_report_that_fails_was_seen_by_chance():
+    """Where nothing else of the figure is contradicted."""
+    record = said(["FAIL", "ECHOED"])
+    record["claims"][0]["seen"] = "by chance"
+    assert headlines.word_of(record) == headlines.CHANCE
+    assert headlines.word_of(said(["FAIL"])) == headlines.CONTRADICTED
+    record["claims"].append({"verdict": "FAIL", "why": ""})
+    assert headlines.word_of(record) == headlines.CONTRADICTED
 
 
 def test_a_sentence_that_several_figures_have_is_counted_once():

@@ -7,7 +7,7 @@ import pytest
 
 import fedsim as fs
 import theory
-from theory.examining import bound_of, measured_of
+from theory.examining import bound_of, measured_of, numbers_of
 from theory.registry import named
 
 PAIR = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
@@ -85,7 +85,7 @@ def test_rates_have_no_ratio(board):
     for row in rates[~servers].to_dict("records"):
         entry = named(row["theorem"])
         bound = bound_of(entry, PAIR, algorithm, 60, theory.constants(PAIR, algorithm, [3.0]), start=[3.0],
-                         variant=row["variant"])
+                         variant=row["variant"], given=numbers_of(entry, NUMBERS))
         measured = measured_of(bound, PAIR, algorithm, 60, start=[3.0])
         assert row["bound"] == pytest.approx(bound.value[bound.rounds == row["at"]].item(), rel=1e-12)
         assert row["exact"] == pytest.approx(measured.value[measured.rounds == row["at"]].item(), rel=1e-9)
@@ -221,7 +221,7 @@ def test_an_interruption_keeps_the_bounds(monkeypatch, capsys):
         return plain(*arguments, **options)
 
     monkeypatch.setattr(scoring, "measured_of", third_time)
-    table = theory.scoreboard(PAIR, fs.FALD(0.01, 5), 20, progress=True, everything=False)
+    table = theory.scoreboard(PAIR, fs.FALD(0.01, 5), 20, progress=True, everything=False, privacy=NUMBERS)
     assert len(calls) == 3 and table["exact"].notna().sum() == 2
     assert (table["reason"][2:] == "interrupted").all() and table["bound"].notna().all()
     assert len(capsys.readouterr().err.splitlines()) == len(table)

@@ -23,8 +23,8 @@ import theory
 
 from . import known
 
-FURTHER = ("fedsim.distance", "fedsim.data.libsvm", "fedsim.data.magic", "fedsim.data.idx",
-           "fedsim.data.cifar")
+FURTHER = ("fedsim.distance", "fedsim.data.libsvm", "fedsim.data.magic", "fedsim.data.adult",
+           "fedsim.data.idx", "fedsim.data.cifar")
 """Modules whose functions users call too, besides those that must have an example."""
 KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 

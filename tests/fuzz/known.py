@@ -11,6 +11,7 @@ import numpy as np
 
 import fedsim as fs
 import theory
+from fedsim.data.adult import LABEL, QUESTIONS
 from theory.examining import drawn_numbers
 
 PROBLEM = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
@@ -82,6 +83,14 @@ def magic() -> dict[str, Any]:
     return {"path": path, "n_rows": 2}
 
 
+def adult() -> dict[str, Any]:
+    path = os.path.join(FOLDER.name, "adult.csv")
+    row = "39,?,77516,Bachelors,13,Never-married,Sales,Wife,White,Male,0,0,46,Cuba,"
+    with open(path, "w") as file:
+        file.write("\n".join([",".join([*QUESTIONS, LABEL]), f"{row}<=50K", f"{row}>50K", ""]))
+    return {"path": path, "long_hours": 47}
+
+
 def image_files() -> dict[str, str]:
     """Paths by the names of the readers' arguments."""
     found = {}
@@ -113,7 +122,8 @@ CALLS: dict[str, Any] = {
     "fedsim.SoftmaxRegression.hessian_times": lambda: {"x": SOFTMAX_POINT, "vector": [1.0, 2.0, 0.0]},
     "fedsim.SoftmaxRegression.probabilities": lambda: {"x": SOFTMAX_POINT, "features": [[0.5]]},
     "fedsim.load": saved, "fedsim.data.libsvm.read_libsvm": written,
-    "fedsim.data.magic.read_magic": magic, "fedsim.data.cifar.load_cifar10": cifar,
+    "fedsim.data.magic.read_magic": magic, "fedsim.data.adult.read_adult": adult,
+    "fedsim.data.cifar.load_cifar10": cifar,
     "fedsim.data.idx.load_idx": lambda: {"path": image_files()["train_images"], "kind": "images"},
     "fedsim.data.idx.load_pair": lambda: {kind: image_files()[f"train_{kind}"]
                                           for kind in ("images", "labels")},

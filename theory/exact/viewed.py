@@ -30,8 +30,6 @@ VANISHED = 1e-10
 """Of a power of M: it enters squared."""
 GROWN = 1e100
 SQUARINGS = 60
-LATER = 1e3
-"""By how much what is left of the start may grow again in passing."""
 
 
 @dataclass(frozen=True)
@@ -133,13 +131,6 @@ class Viewed:
     def along(self, rounds: np.ndarray) -> Course:
         """The same, to be looked at from several sides."""
         return Course(*self.at(rounds))
-
-    def left(self, rounds: np.ndarray) -> Array:
-        """About the most that W2 to the stationary laws is from rounds (S,) on."""
-        means, covs = self.at(rounds[:, None])
-        far = np.linalg.norm(means[:, 0] - self.means, axis=1)
-        apart = (covs[:, 0] - self.covs).reshape(len(covs), -1)
-        return LATER * (far + np.sqrt(np.linalg.norm(apart, axis=1) * np.sqrt(self.means.shape[1])))
 
     def _rows(self, rounds: np.ndarray) -> Array:
         """L_n at rounds (S, R), (S, G, R, e, m)."""

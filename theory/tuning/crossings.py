@@ -32,11 +32,9 @@ ROUNDING = 1e-12
 
 
 class Crossings(NamedTuple):
-    """First rounds (S,), -1 where there is none; where W2 stays above eps for good, (S,) bool; and the limits
-    that each was last followed up to."""
+    """First rounds (S,), -1 where there is none, and the limits that each was last followed up to."""
 
     rounds: np.ndarray
-    never: np.ndarray
     asked: np.ndarray
 
     def hold(self, limits: np.ndarray) -> np.ndarray:
@@ -44,7 +42,7 @@ class Crossings(NamedTuple):
         late = np.maximum(self.rounds, 1) / DENSE
         ends = DENSE * 8.0 ** np.maximum(np.ceil(np.log2(late) / 3.0 - 1e-12), 0.0)
         whole = (self.rounds >= 0) & (ends <= np.minimum(self.asked, limits))
-        return (limits <= DENSE) | self.never | (self.asked == limits) | whole
+        return (limits <= DENSE) | (self.asked == limits) | whole
 
 
 class Goal(NamedTuple):
@@ -79,7 +77,7 @@ Tighten = Callable[[np.ndarray], np.ndarray]
 
 
 def crossings(goal: Goal, eps: Any, max_rounds: Any, tighten: Tighten | None = None) -> Crossings:
-    """The rounds that `theory.tuning.rounds_to` gives, of stable settings.
+    """The rounds that `theory.tuning.rounds_to` gives, of stable settings that stay within eps.
 
     Parameters
     ----------
@@ -88,8 +86,7 @@ def crossings(goal: Goal, eps: Any, max_rounds: Any, tighten: Tighten | None = N
     """
     count = len(goal.mean)
     eps, limits = np.broadcast_to(eps, count), np.broadcast_to(max_rounds, count)
-    found, never = np.full(count, -1), np.zeros(count, bool)
-    floor, active, low, asked = goal.floor(), np.arange(count), -1, limits.copy()
+    found, active, low, asked = np.full(count, -1), np.arange(count), -1, limits.copy()
     for high in (*WINDOWS, *_beyond(int(limits.max(initial=0)))):
         active = active[limits[active] > low]
         if not len(active):
@@ -107,13 +104,7 @@ def crossings(goal: Goal, eps: Any, max_rounds: Any, tighten: Tighten | None = N
         if tighten is not None:
             limits = tighten(found)
             active = active[limits[active] > low]
-        above = active[floor[active] > eps[active]]
-        if len(above):
-            ends = np.minimum(high, limits[above])
-            left = goal.of(above).laws.left(ends)
-            never[above[left < floor[above] - eps[above]]] = True
-            active = active[~never[active]]
-    return Crossings(found, never, asked)
+    return Crossings(found, asked)
 
 
 def _rounds(low: int, high: int, limits: np.ndarray) -> np.ndarray:

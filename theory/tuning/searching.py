@@ -156,7 +156,7 @@ class Trial:
                     rounds[place], never[place] = -1, True
             return np.where(never[index], -1, limits()[index])
 
-        said = Crossings(np.empty(0, np.int64), np.empty(0, bool), np.empty(0, np.int64))
+        said = Crossings(np.empty(0, np.int64), np.empty(0, np.int64))
         if goal is not None and len(index):
             stays = goal.of(index).floor() <= eps[index]
             never[index[~stays]] = True

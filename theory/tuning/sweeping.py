@@ -231,9 +231,11 @@ def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any
     if not len(good):
         return rows
     goal = goal_of(laws.of(good), algorithms[0].target(problem))
-    found = None if eps is None else crossings(goal, eps, limit)
-    for i, (place, floor) in enumerate(zip(good.tolist(), goal.floor().tolist(), strict=True)):
-        first = None if found is None or found.rounds[i] < 0 else int(found.rounds[i])
+    floors, found = goal.floor(), np.full(len(good), -1)
+    if eps is not None and (stays := np.flatnonzero(floors <= eps)).size:
+        found[stays] = crossings(goal.of(stays), eps, limit).rounds
+    for place, floor, number in zip(good.tolist(), floors.tolist(), found.tolist(), strict=True):
+        first = None if number < 0 else number
         first, words = (None, "") if eps is None else _staying(floor, eps, limit, first)
         rows[place] = _nothing(words) | {"stable": True, "radius": radii[place], "w2": floor, "rounds": first}
     return rows

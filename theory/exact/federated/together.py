@@ -18,7 +18,6 @@ import numpy as np
 
 from fedsim.interfaces import start_moments
 from fedsim.laws.law import Gaussian
-from fedsim.laws.moments import w2_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 from fedsim.stability.search import gaps_to_one
@@ -90,11 +89,6 @@ class Together:
         if self.bases is None:
             return Course(*self.at(rounds))
         return _Along(self, rounds, powers(self.changes[:, None], rounds[:, :, None]))
-
-    def left(self, rounds: np.ndarray) -> Array:
-        """W2 to the stationary laws at rounds (S,): it only falls, because the map is a contraction."""
-        mean, cov = self.at(rounds[:, None])
-        return w2_of(mean[:, 0], cov[:, 0], self.means, self.covs)
 
     def turned(self, law: Gaussian) -> tuple[Array, Array]:
         """Mean (S, d) and covariance of a law in the bases."""

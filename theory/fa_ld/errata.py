@@ -155,8 +155,8 @@ def _heterogeneity_squared() -> Evidence:
          "average, and the rounds fall like 1/K down to one: small K is costly, as the text says, but a "
          "large K brings no further bias. With p_c = 1/N beside unequal n_c the rounds fall like 1/K up "
          "to a K beyond which the accuracy is never reached, and which falls with alpha: not one optimum for "
-         "all alpha. What made the rounds rise cannot be told from the text (300 runs leave an estimate of W2 "
-         "of about 8e-4 at the target itself, for n_c = 1000)")
+         "all alpha. What made the rounds rise cannot be told from the text (300 runs leave an estimate of "
+         "W2 of about 8e-4 at the target itself, for n_c = 1000)")
 def _equal_curvature() -> Evidence:
     """Client c has l^c with Hessian n_c Sigma^-1, p_c = n_c/n (section 2.1) and f^c = l^c/p_c, so that
     every f^c has Hessian A = n Sigma^-1, whatever n_c is. The average then obeys theta_{k+1} = theta_k -

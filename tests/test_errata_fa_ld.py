@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,11 @@ GRADES = {  # id: grade, what falls with it
     "sampling_probability": ("error", "nothing"),
     "square_roots": ("transcription", "nothing"),
 }
+
+
+@functools.cache
+def numbers_of(name):
+    return ours()[name].evidence().numbers
 
 
 def ours():
@@ -61,6 +68,23 @@ def test_different_curvatures_would_clear_figure_1(monkeypatch):
     assert speaks_for("equal_curvature") == "the authors"
 
 
+def test_one_optimum_for_all_heterogeneities_would_clear_figure_1(monkeypatch):
+    """The kind reading, in which weights are 1/N: a cliff just beyond K = 3000 whatever alpha is."""
+    other = fs.papers.fa_ld_unequal_curvature
+    monkeypatch.setattr(errata, "fa_ld_unequal_curvature",
+                        lambda alpha, seed, spread: other(0.0, seed, spread=0.2))
+    assert speaks_for("equal_curvature") == "the authors"
+
+
+def test_no_spread_of_the_data_makes_figure_1():
+    """With weights 1/N rounds fall like 1/K until they never end, at a K that falls with alpha."""
+    numbers = numbers_of("equal_curvature")
+    kind = [numbers.get(f"exact rounds with p_c=1/N beside n_c spread by 3 %, alpha=1, K={K}")
+            for K in (1, 10, 100, 3000, 10000)]
+    assert 5000 < kind[0] < 5500 and 9.0 < kind[0] / kind[1] < 11.0 and kind[2:] == [None, None, None]
+    assert numbers["curves with p_c=1/N that are least at K=3000 and rise"] == 0.0
+
+
 def test_a_norm_that_grows_like_alpha_would_clear_section_6(monkeypatch):
     monkeypatch.setattr(errata, "fa_ld_simulation",
                         lambda alpha, seed, **rest: fs.papers.fa_ld_simulation(alpha**2, seed, **rest))
@@ -89,20 +113,20 @@ def test_a_step_size_that_does_not_halve_would_clear_the_induction(monkeypatch):
 
 
 def test_the_figures_accuracy_is_beside_the_noise_of_300_runs():
-    numbers = ours()["equal_curvature"].evidence().numbers
+    numbers = numbers_of("equal_curvature")
     floor = numbers["root mean square W2 of a normal law fitted to 300 exact draws"]
     assert floor == pytest.approx(0.8e-3, rel=0.1) and floor < 1e-3
 
 
 def test_the_noise_of_300_runs_does_not_make_3000_local_steps_the_best():
-    numbers = ours()["equal_curvature"].evidence().numbers
+    numbers = numbers_of("equal_curvature")
     few, middle, many = (numbers[f"rounds to that accuracy seen in 300 runs, alpha=1000, K={K}"]
                          for K in (100, 3000, 20000))
     assert 15 < few / middle < 45 and middle > many >= 1.0  # a saving of about 30 times is right in size
 
 
 def test_weights_beside_the_numbers_of_data_would_make_local_steps_matter():
-    numbers = ours()["equal_curvature"].evidence().numbers
+    numbers = numbers_of("equal_curvature")
     ratios = [value for name, value in numbers.items() if "n_c spread by 30 %" in name]
     assert len(ratios) == 2 and max(ratios) > 10.0
 

@@ -27,7 +27,7 @@ def test_optimal_local_steps_by_enumeration(kappa):
 def test_the_plan_is_guaranteed_by_the_theorem(eps):
     found = theory.fa_ld.plan(by_hand(), fald(), eps)
     assert found.theorem == "fa_ld.w2_bound" and not found.cap_binds
-    for variant in ("proof", "printed"):
+    for variant in ("recursion", "proof", "printed"):
         bound = theory.fa_ld.w2_bound(by_hand(), found.algorithm, n_rounds=found.n_rounds, variant=variant)
         assert bound.hypotheses_hold and bound.value[-1] <= eps * (1 + 1e-12)
     assert bound.floor == pytest.approx(eps / 2, rel=1e-12)  # by the rule as printed, with 30
@@ -79,7 +79,9 @@ def test_the_plan_for_theorem_4_10_is_thirds(replace, eps):
     drawn = fald(participation=fs.Participation(7, replace))
     fewest = theory.fa_ld.fewest_active(facts, drawn, eps)
     found = theory.fa_ld.plan(facts, fald(participation=fs.Participation(fewest, replace)), eps)
-    bound = theory.fa_ld.w2_bound_partial(facts, found.algorithm, n_rounds=found.n_rounds)
+    own, bound = (theory.fa_ld.w2_bound_partial(facts, found.algorithm, n_rounds=found.n_rounds,
+                                                variant=variant) for variant in ("recursion", "printed"))
+    assert own.hypotheses_hold and own.value[-1] < eps
     assert found.theorem == "fa_ld.w2_bound_partial" and bound.hypotheses_hold
     assert found.algorithm.participation == fs.Participation(fewest, replace)
     for term in bound.terms.values():

@@ -28,9 +28,9 @@ def assert_theorem(name, case, **options):
 
 SMALL = {"largest_n": 5, "largest_d": 3, "largest_k": 8}
 GRID = [  # theorem, problems, what is drawn, variant
-    ("w2_bound", 1200, {}, "proof"),
+    ("w2_bound", 1200, {}, "recursion"),
     ("w2_bound", 300, {}, "printed"),
-    ("w2_bound_partial", 1000, {"participation": True}, "printed"),
+    ("w2_bound_partial", 1000, {"participation": True}, "recursion"),
     ("w2_bound_partial", 300, {"participation": True}, "informal"),
     ("w2_bound_decreasing", 300, {"schedule": True, **SMALL}, "printed"),
     ("initial_bound", 200, {}, "triangle"),
@@ -212,6 +212,6 @@ def test_fully_shared_noise_has_no_floor():
         algorithm = fs.FALD(step, 5, shared_noise=1.0, participation=fs.Participation(2, False))
         gaps.append(theory.stationary_law(problem, algorithm).w2(algorithm.target(problem)))
         terms.append(theory.fa_ld.w2_bound_partial(theory.constants(problem, algorithm), algorithm,
-                                                   n_rounds=0).terms["participation"][0])
+                                                   n_rounds=0, variant="printed").terms["participation"][0])
     np.testing.assert_allclose(np.divide(gaps[:-1], gaps[1:]), 10.0, rtol=0.2)
     assert min(terms) > 0.9 * max(terms) > 100 * gaps[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -33,7 +34,7 @@ def test_constants_beyond_float64_are_refused(changes):
 
 
 def test_w2_bound_by_hand():
-    bound = theory.fa_ld.w2_bound(by_hand(), fald(), n_rounds=7)
+    bound = theory.fa_ld.w2_bound(by_hand(), fald(), n_rounds=7, variant="proof")
     start = np.sqrt(6.0) * (np.sqrt(1.92) + np.sqrt(6.0))
     floor = np.sqrt(800) * 4 * np.sqrt(0.1 * 0.5 * 3) * np.sqrt((9 + 4) * H)
     wanted = [(1 - 0.0125) ** (4 * n) * start + floor for n in range(8)]
@@ -42,6 +43,12 @@ def test_w2_bound_by_hand():
     assert bound.floor == pytest.approx(floor, rel=1e-14) and bound.quantity == "w2"
     printed = theory.fa_ld.w2_bound(by_hand(), fald(), n_rounds=7, variant="printed")
     assert printed.floor == pytest.approx(floor * 30 / np.sqrt(800), rel=1e-14)
+    default = theory.fa_ld.w2_bound(by_hand(), fald(), n_rounds=7)
+    squared = [start**2 / 2]
+    for _ in range(28):
+        squared.append(0.975 * squared[-1] + 400 * 0.01 * 3 * 4 * H * (9 + 4))
+    np.testing.assert_allclose(default.value**2, squared[::4], rtol=1e-13)
+    assert default.variant == "recursion" and default.floor == pytest.approx(floor, rel=1e-14)
     # independent noise: T = 3/.2 = 15 replaces 12 in H
     own = theory.fa_ld.w2_bound(by_hand(), fald(shared_noise=0.0), n_rounds=0)
     assert own.floor == pytest.approx(floor * np.sqrt((H + 6.0) / H), rel=1e-13)
@@ -72,8 +79,41 @@ def test_w2_bound_partial_by_hand(replace):
             bound.value, [0.9875 ** (4 * n) * start + local + drawn for n in range(4)], rtol=1e-12)
         assert bound.terms["participation"][0] == pytest.approx(drawn, rel=1e-12)
     default = theory.fa_ld.w2_bound_partial(even, algorithm, n_rounds=3)
-    assert default.variant == "printed" and default.floor == pytest.approx(
-        120 * np.sqrt(0.15) * np.sqrt(hand_h * 13) + drawn)
+    squared, local, gap = start**2 / 2, 400 * 0.12 * hand_h * 13, 28 * 16 * 0.12 * hand_h + 16 * 0.9 * spread
+    for n in range(4):
+        assert default.value[n] ** 2 == pytest.approx(squared, rel=1e-13)
+        for _ in range(4):
+            squared = 0.975 * squared + local
+        squared += c_s / 2 * gap
+    assert default.variant == "recursion" and default.floor**2 == pytest.approx(
+        40 * local + c_s / 2 * gap / (1 - 0.975**4), rel=1e-13)
+
+
+@pytest.mark.parametrize("replace", [None, True, False])
+def test_the_default_is_what_its_lemmas_give(replace):
+    """Lemmas F.1, B.5 and C.2 step by step, on random constants; no other form is smaller."""
+    rng = np.random.default_rng([2, 7, 43])
+    drawn = None if replace is None else fs.Participation(2, replace)
+    name = "w2_bound" if replace is None else "w2_bound_partial"
+    forms = next(entry.variants for entry in theory.theorems() if entry.id == f"fa_ld.{name}")
+    for _ in range(10):
+        m, kappa, K = 10.0 ** rng.uniform(-2, 2), 10.0 ** rng.uniform(0, 2), int(rng.integers(1, 9))
+        facts = by_hand(weights=[1 / 3] * 3, strong_convexity=m, smoothness=kappa * m,
+                        initial_distance=10.0 ** rng.uniform(-1, 3), heterogeneity=10.0 ** rng.uniform(-2, 2))
+        full = fs.FALD(0.5 * 10.0 ** -rng.uniform(0, 4) / (kappa * m), K, TAU, RHO2)
+        one = dataclasses.replace(full, participation=drawn)
+        w2 = [theory.fa_ld.initial_bound(facts, one).value[0]]
+        gap = 0.0 if drawn is None else theory.fa_ld.participation_gap_bound(facts, one, n_rounds=1).value[0]
+        for _ in range(20):
+            value = w2[-1]
+            for _ in range(K):
+                value = np.sqrt(theory.fa_ld.one_step_bound(facts, full, w2=[value]).value[0])
+            w2.append(np.hypot(value, np.sqrt(gap)))
+        values = {form: getattr(theory.fa_ld, name)(facts, one, n_rounds=20, variant=form) for form in forms}
+        np.testing.assert_allclose(values[forms[0]].value, w2, rtol=1e-11)
+        assert all((values[forms[0]].value <= bound.value).all() for bound in values.values())
+        assert all(values[forms[0]].floor <= bound.floor * (1 + 1e-15) for bound in values.values())
+        assert values[forms[0]].value[0] == values[forms[0]].start_distance  # to the bit: it is vacuous there
 
 
 def test_lemmas_by_hand():
@@ -162,9 +202,10 @@ def test_scheme_two_needs_equal_weights():
 def test_all_clients_drawn_leaves_no_participation_term():
     drawn = fald(participation=fs.Participation(3, False))
     even = by_hand(weights=[1 / 3] * 3)
-    bound = theory.fa_ld.w2_bound_partial(even, drawn, n_rounds=2)
-    full = theory.fa_ld.w2_bound(even, fald(), n_rounds=2, variant="printed")
-    np.testing.assert_allclose(bound.value, full.value, rtol=1e-14)
+    for variant in ("recursion", "printed"):
+        bound = theory.fa_ld.w2_bound_partial(even, drawn, n_rounds=2, variant=variant)
+        full = theory.fa_ld.w2_bound(even, fald(), n_rounds=2, variant=variant)
+        np.testing.assert_allclose(bound.value, full.value, rtol=1e-14)
 
 
 @pytest.mark.parametrize("name, algorithm, words", [

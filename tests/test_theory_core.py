@@ -205,7 +205,7 @@ def test_the_decorator_checks_what_all_theorems_share(problem, algorithm):
                              ((facts, 2), "algorithm=2 must be a fedsim.FALD")]:
         with pytest.raises(ValueError, match=words):
             theory.fa_ld.w2_bound(*arguments, n_rounds=1)
-    with pytest.raises(ValueError, match="variant='wrong' must be one of 'proof', 'printed'"):
+    with pytest.raises(ValueError, match="variant='wrong' must be one of 'recursion', 'proof', 'printed'"):
         theory.fa_ld.w2_bound(facts, algorithm, n_rounds=1, variant="wrong")
     with pytest.raises(ValueError, match=r"id='fa_ld.w2_bound' is in the catalogue already"):
         theorem("Theorem 1", quantity="w2", terms=("x",))(theory.fa_ld.w2_bound.__wrapped__)

@@ -73,6 +73,8 @@ class Bound:
         What the exact quantity depends on besides the law (e.g. the minimizer).
     theorem : str
         Its id in the catalogue.
+    is_root : bool
+        Whether the value is the root of a sum of squares; its terms are then each part's share of the root.
     of : fedsim.provenance.Provenance
         The problem and start that its constants are of, and the algorithm. A copy changed by hand is a bound
         on nothing known.
@@ -104,6 +106,7 @@ class Bound:
     index: str = "round"
     inputs: Mapping[str, Any] = field(default_factory=dict)
     theorem: str = ""
+    is_root: bool = False
     of: Provenance = field(init=False, default=Provenance())
     given: tuple[str, ...] = field(init=False, default=())
 
@@ -151,6 +154,20 @@ class Bound:
         parts = {name: np.broadcast_to(np.asarray(part, dtype=np.float64), np.shape(rounds))
                  for name, part in terms.items()}
         return cls(value=np.sum(list(parts.values()), axis=0), rounds=rounds, terms=parts, **rest)
+
+    def alone(self, term: str) -> Array:
+        """(n,) what the value would be of this term alone: the term, or in a root the root of its square.
+
+        Examples
+        --------
+        >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.01, local_steps=2)
+        >>> bound = theory.fa_ld.w2_bound(theory.constants(problem, algorithm), algorithm, n_rounds=50)
+        >>> bool((bound.alone("initialization") ** 2 + bound.alone("discretization") ** 2
+        ...       <= bound.value**2 * (1 + 1e-14)).all())
+        True
+        """
+        part = self.terms[term]
+        return np.sqrt(part) * np.sqrt(self.value) if self.is_root else part
 
     @property
     def hypotheses_hold(self) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,3 +121,16 @@ def decay(rate: float, steps: Any, lost: bool = False) -> Array:
     steps = np.asarray(steps, dtype=np.float64)
     exponent = np.where(steps > 0.0, -np.inf, 0.0) if rate >= 1.0 else steps * np.log1p(-rate)
     return -np.expm1(exponent) if lost else np.exp(exponent)
+
+
+def shares_of_norm(roots: Mapping[str, Any]) -> dict[str, Array]:
+    """Terms of the norm of some parts, each part's share of it: no square leaves the range of float64, and a
+    part that is alone is the norm to the last digit."""
+    norm = np.asarray(functools.reduce(np.hypot, roots.values()))
+    return {name: part * np.divide(part, norm, out=np.zeros_like(norm), where=norm != 0.0)
+            for name, part in roots.items()}
+
+
+def shares_of_root(squared: Mapping[str, Array]) -> dict[str, Array]:
+    """Terms of the root of a sum: each part's share of the whole."""
+    return shares_of_norm({name: np.sqrt(part) for name, part in squared.items()})

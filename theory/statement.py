@@ -71,6 +71,7 @@ class Terms:
     rounds: Any = None
     target: Gaussian | None = None
     start_distance: float | None = BY_QUANTITY
+    is_root: bool = False
 
 
 @dataclass(frozen=True)
@@ -233,7 +234,8 @@ class Statement:
             result.terms, known["rounds"] if result.rounds is None else result.rounds,
             assumptions=known.assumptions(), quantity=self.quantity, kind=self.kind,
             source=source or f"{self.paper.name} {self.number}", variant=variant, target=target,
-            start_distance=start, floor=result.floor, index=self.index, inputs=result.inputs, theorem=self.id)
+            start_distance=start, floor=result.floor, index=self.index, inputs=result.inputs, theorem=self.id,
+            is_root=result.is_root)
         object.__setattr__(bound, "given", tuple(
             name for name, value in options.items() if name not in COMMON and value is not None))
         return attach(bound, dataclasses.replace(constants.of, algorithm=Part.of(algorithm)))

@@ -24,7 +24,7 @@ which is false for unequal weights. "printed" reads the definitions literally (s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from fedsim.settings.validation import Array, array, instance, nonnegative, one_
 
 from ..bound import Assumption
 from ..facts import Constants, refuse_off_target
-from ..federated import decay
+from ..federated import decay, shares_of_root
 from ..statement import Hypothesis, Terms
 from .coupling import coupling_law
 from .hypotheses import EQUAL_STEPS, FULL_TURN, MOMENTS, REACH, steps_allowed, trajectory_lengths, within
@@ -223,13 +223,6 @@ def _guaranteed(s: Setting, constants: Constants, algorithm: FAHMC, steps: np.nd
                  floor=floor if np.isfinite(floor) else None)
 
 
-def shares_of_root(squared: Mapping[str, Array]) -> dict[str, Array]:
-    """Terms of the root of a sum: each part's share of the whole."""
-    root = np.sqrt(np.sum(list(squared.values()), axis=0))
-    return {name: np.divide(part, root, out=np.zeros_like(root), where=root != 0.0)
-            for name, part in squared.items()}
-
-
 @hessian_theorem("Theorem 4.4 (iterated)", quantity="coupling_sq", terms=("initialization", *ADDED),
                  index="local_step", **_proved(lambda algorithm, rounds, variant: steps_allowed(
                      algorithm, int(rounds.max()), variant)))
@@ -272,4 +265,4 @@ def w2_bound(s: Setting, constants: Constants, algorithm: FAHMC, rounds: np.ndar
     squared = _guaranteed(s, constants, algorithm, rounds * s.T, variant, gradient_moments, initial)
     return Terms(shares_of_root(squared.terms),
                  start_distance=float(np.sqrt(initial_error(constants, s, initial))),
-                 floor=None if squared.floor is None else float(np.sqrt(squared.floor)))
+                 floor=None if squared.floor is None else float(np.sqrt(squared.floor)), is_root=True)

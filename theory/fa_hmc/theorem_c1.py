@@ -26,9 +26,9 @@ from ..bound import Assumption
 from ..exact import FAHMCFlow, two_group_law
 from ..exact.evolution import matrix_of
 from ..facts import Constants
+from ..federated import shares_of_root
 from ..statement import Hypothesis, Terms
 from .notation import FULL, theorem
-from .theorem_44 import shares_of_root
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def lower_bound(constants: Constants, algorithm: FAHMCFlow, rounds: np.ndarray, 
         gone = fixed**2 * np.abs(gamma) ** (2 * rounds)
     return Terms(shares_of_root({"bias": groups.dim * bias, "contraction": groups.dim * gone}),
                  target=groups.target(), start_distance=constants.initial_w2,
-                 floor=float(np.sqrt(groups.dim) * abs(fixed - groups.theta_star)))
+                 floor=float(np.sqrt(groups.dim) * abs(fixed - groups.theta_star)), is_root=True)
 
 
 def fewest_rounds(groups: TwoGroups, eps: float, local_steps: int, shared_noise: float = 1.0, *,

@@ -72,6 +72,11 @@ class Setting:
         """sqrt(2 d) (D + sqrt(tau / m)), Lemma F.1's bound of W2 at the start."""
         return float(np.sqrt(2 * self.d) * (self.D + np.sqrt(self.tau / self.m)))
 
+    @property
+    def nearest_start(self) -> float:
+        """The same without sqrt(2), which is all that the triangle inequality asks for (`initial_bound`)."""
+        return float(np.sqrt(self.d) * (self.D + np.sqrt(self.tau / self.m)))
+
 
 def setting(constants: Constants, algorithm: FALD) -> Setting:
     """Collect what the statements need; a ValueError names a constant that is not known.
@@ -181,7 +186,7 @@ def start_distance(constants: Constants, s: Setting) -> float:
     """
     if constants.initial_w2 is not None:
         return constants.initial_w2
-    return float(np.sqrt(s.d) * (s.D + np.sqrt(s.tau / s.m)))
+    return s.nearest_start
 
 
 _PAPER = Paper(

@@ -34,7 +34,7 @@ def _bias_at_full_sharing() -> Evidence:
             numbers[f"variance / target's, rho={shared:g}, eta={step:g}"] = float(
                 law.cov[0, 0] / goal.cov[0, 0])
     algorithm = FALD(1e-6, local_steps=5, shared_noise=1.0, participation=Participation(2, False))
-    bound = w2_bound_partial(constants(problem, algorithm), algorithm, n_rounds=0)
+    bound = w2_bound_partial(constants(problem, algorithm), algorithm, n_rounds=0, variant="printed")
     numbers["bound's participation term, rho=1, eta=1e-06"] = float(bound.terms["participation"][0])
     vanishes = abs(numbers["variance / target's, rho=1, eta=1e-06"] - 1.0) < 1e-3
     stays = numbers["variance / target's, rho=0, eta=1e-06"] > 1.1
@@ -61,7 +61,8 @@ def _growth_with_local_steps() -> Evidence:
         numbers[f"exact rounds at the best step size, K={K}"] = float(best.n_rounds)
     few, _, many = numbers.values()
     known = constants(problem, FALD(1e-6))
-    floors = [w2_bound(known, FALD(1e-6, K), n_rounds=0).terms["discretization"][0] for K in (10, 1000)]
+    floors = [w2_bound(known, FALD(1e-6, K), n_rounds=0, variant="printed").terms["discretization"][0]
+              for K in (10, 1000)]
     # at equal accuracy the bound's step size goes like 1/floor^2, its rounds like floor^2/K
     asked = float((floors[1] / floors[0]) ** 2 / 100.0)
     numbers["rounds asked for by the bound, K=1000 over K=10"] = asked

@@ -79,7 +79,8 @@ def _largest(bound: Bound, measured: Measured, beyond_start: bool) -> Value:
     _, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
     limit, exact = bound.value[mine], measured.value[theirs]
     if beyond_start:
-        limit, exact = limit - bound.terms[START][mine], exact - bound.terms[START][mine]
+        alone = bound.alone(START)[mine]
+        limit, exact = limit - alone, exact - alone
     top, bottom = (exact, limit) if bound.kind == "upper" else (limit, exact)
     scale = max(measured.scale, float(np.abs(measured.value).max()))
     told = bottom > NEGLIGIBLE * scale

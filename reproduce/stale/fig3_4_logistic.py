@@ -219,8 +219,9 @@ FIGURES = {
         PAPER="Stale gradients figure 3 (a9a alone)", REPRODUCES=("Stale 3",), DATA=adult.DATA,
         SHOWS="Bayesian logistic regression with one server: the test loss averaged along the chain for 1 to "
               "9 workers, at equal iterations per worker and at equal simulated time, and what single chains "
-              "differ by.",
-        COST={"tiny": "2 s", "quick": "20 s (on a busy machine)", "paper": "about 10 min (estimated)"},
+              "differ by; at the paper scale also where a small network on digits ends.",
+        COST={"tiny": "2 s", "quick": "20 s (on a busy machine)",
+              "paper": "about 14 min (estimated), 4 of them for the network"},
         PARAMETERS=PARAMETERS_3, CLAIMS=CLAIMS_3, compute=compute_3, draw=draw_3),
     "fig4_logistic": fig.Panel(
         TITLE="Test loss of stale SGHMC against iterations, 1 to 7 servers (a9a)",

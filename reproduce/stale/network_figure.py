@@ -36,7 +36,7 @@ PARAMETERS = [
 ]
 ECHO = ("Ours is another network (64 inputs, 16 hidden units, 10 classes) on other data (digits of 8 x 8 "
         "pixels), with step sizes and lengths of our choice: it can echo the sentence, not contradict it.")
-READ = ("Read: the test loss averaged along the chain, at equal iterations per worker. "
+READ = ("Read: the test loss averaged along the whole chain, at equal iterations per worker. "
         f"{shown.ON_SETS}")
 
 
@@ -77,15 +77,16 @@ def of_rows(p: Any, number: int, rows: np.ndarray, labels: np.ndarray, test_rows
 
 def draw(ax: Axes, table: pd.DataFrame) -> None:
     """The loss at the end by the number of workers: every split thin, means with their intervals."""
-    for rate, colour in plot.shaded(sorted(table["rate"].unique())):
+    for rate, colour in zip(sorted(table["rate"].unique()), plot.COLOURS, strict=False):  # shades are of W
         one = among(table, rate=rate).pivot(index="workers", columns="data_set", values="loss")
         low, high = intervals(one.to_numpy().T)
         ax.plot(one.index, one, color=colour, linewidth=0.6, alpha=0.4)
         ax.plot(one.index, one.mean(axis=1), color=colour, linewidth=1.6, marker="o", markersize=4,
-                label=f"rate {rate:g}")
+                label=f"rate $h^2 n$ = {rate:g}: mean of {one.shape[1]} splits, 99% intervals")
         ax.fill_between(one.index, low, high, color=colour, alpha=0.25, linewidth=0)
-    ax.set(xlabel="workers W", ylabel=shown.LOSS, yscale="log", xticks=sorted(table["workers"].unique()),
-           title=f"a network of ours, {table['iterations'].iloc[0]} iterations per worker")
+    ax.set(xlabel=f"workers W, each {table['iterations'].iloc[0]} iterations",
+           xticks=sorted(table["workers"].unique()), ylabel=f"final {shown.LOSS}",
+           title="a network of ours on digits")
 
 
 def judge(tables: fig.Tables, worse: bool) -> Judgement:
@@ -93,15 +94,16 @@ def judge(tables: fig.Tables, worse: bool) -> Judgement:
     if "network" not in tables:
         return Judgement(fig.NOT_TESTABLE, "No network was sampled: that is done at the paper scale alone.")
     table, sign = tables["network"], 1.0 if worse else -1.0
-    rate, row = table["rate"].max() if worse else table["rate"].min(), table.iloc[0]
+    rate = table["rate"].max() if worse else table["rate"].min()
+    n_train, dim, iterations = (int(table[name].iloc[0]) for name in ("n_train", "dim", "iterations"))
     ends = among(table, rate=rate).pivot(index="data_set", columns="workers", values="loss")
     differences = ends[list(MANY)].to_numpy() - ends[[FEWER]].to_numpy()
     verdict, low, high = shown.all_positive(sign * differences)
     losses = ", ".join(f"{value:.4f} (W = {n})" for n, value in ends.mean().items())
     return Judgement(verdict, (
-        f"{len(ends)} splits, {row['n_train']:,} training rows, d = {row['dim']:,}. Mean loss after "
-        f"{row['iterations']} iterations per worker at rate {rate:g}: {losses}; with {MANY[0]} and {MANY[1]} "
-        f"workers less that with {FEWER} it is {' and '.join(shown.means(differences))}."
+        f"{len(ends)} splits, {n_train:,} training rows, d = {dim:,}. Mean loss after {iterations} "
+        f"iterations per worker at rate {rate:g}: {losses}; with {MANY[0]} and {MANY[1]} workers less that "
+        f"with {FEWER} it is {' and '.join(shown.means(differences))}."
         + shown.undecided(verdict, low, high)))
 
 

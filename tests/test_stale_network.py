@@ -38,10 +38,11 @@ def point():
 
 
 def minibatch_gradients(problem, n):
-    """Gradients (n, d) at the point, told by one update that has next to no noise."""
-    path = fs.sample_path(problem, fs.StaleSGHMC(H, 1e-20), 1, seed=SEED, n_chains=n, start=point(),
+    """Gradients (2, n, d) at the point, which two updates of next to no noise take there."""
+    path = fs.sample_path(problem, fs.StaleSGHMC(H, 1e-20, [0, 1]), 2, seed=SEED, n_chains=n, start=point(),
                           allow_unstable=True)
-    return (point() - path[:, 0]) / H**2
+    first, second = path[:, 0] - point(), path[:, 1] - path[:, 0]
+    return np.stack([first, second - first]) / -(H**2)
 
 
 def test_the_gradient_is_that_of_the_potential():
@@ -71,18 +72,18 @@ def test_a_minibatch_is_the_mean_over_rows_drawn_by_the_rule():
     problem = network.Minibatches(posterior(), 10)
     rule = SimpleNamespace(clients=np.zeros(300, int), batch_size=10, replace=False)
     found = minibatch_gradients(problem, 19)
-    for replica in (0, 15, 16, 18):
-        drawn = naive_regression.draw_rows(rule, naive.Streams(SEED, replica), 0, 0, 0)
+    for update, replica in ((0, 0), (0, 15), (0, 18), (1, 0), (1, 16)):
+        drawn = naive_regression.draw_rows(rule, naive.Streams(SEED, replica), 0, update, 0)
         mean = np.mean([posterior().gradient(row, point()) for row in drawn], axis=0)
-        np.testing.assert_allclose(found[replica], mean, rtol=1e-7, atol=1e-7 * np.abs(mean).max())
-    assert (minibatch_gradients(problem, 3) == found[:3]).all()
+        np.testing.assert_allclose(found[update, replica], mean, rtol=1e-7, atol=1e-7 * np.abs(mean).max())
+    assert (minibatch_gradients(problem, 3) == found[:, :3]).all()
 
 
 def test_minibatches_mean_the_full_gradient(alarm):
     whole = network.Minibatches(posterior(), 300)
     full = whole.gradient(0, point())
-    np.testing.assert_allclose(minibatch_gradients(whole, 1)[0], full, rtol=1e-7, atol=1e-6)
-    found = minibatch_gradients(network.Minibatches(posterior(), 10), 20_000)
+    np.testing.assert_allclose(minibatch_gradients(whole, 1)[0, 0], full, rtol=1e-7, atol=1e-6)
+    found = minibatch_gradients(network.Minibatches(posterior(), 10), 10_000).reshape(20_000, -1)
     along = np.random.default_rng(4).standard_normal((len(full), 20))
 
     def student(expected):

@@ -5,6 +5,9 @@ import re
 from types import SimpleNamespace
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.legend import Legend
+from matplotlib.text import Text
 
 from reproduce import figure, plot, store
 from reproduce.discovery import figures
@@ -78,3 +81,25 @@ def assert_of_no_machine(folder, name, scale):
     text = (folder / f"{name}.json").read_text() + (folder / f"{name}.csv").read_text()
     assert str(folder) not in text and str(store.FOLDER.parent) not in text
     assert json.loads((folder / f"{name}.json").read_text())["scale"] == scale
+
+
+def assert_readable(drawing):
+    """At the size that pages show: legends hide no data, stay in the picture, and have 9 points or more."""
+    assert drawing.get_size_inches()[0] <= plot.WIDEST
+    whole, panels = drawing.bbox, [ax for ax in drawing.findobj(Axes) if ax.axison]
+    inside = [ax.get_window_extent() for ax in panels]
+    for ax in panels:
+        for text in (ax.title, ax._left_title, ax.xaxis.label):
+            box = text.get_window_extent()
+            assert not text.get_text() or (box.x0 >= whole.x0 and box.x1 <= whole.x1), text
+    for text in drawing.findobj(Text):
+        assert not text.get_text().strip() or not text.get_visible() or text.get_fontsize() >= 9, text
+    for legend in drawing.findobj(Legend):
+        box = legend.get_window_extent()
+        assert whole.x0 - 1 <= box.x0 and box.x1 <= whole.x1 + 1 and whole.y0 - 1 <= box.y0, (
+            [text.get_text() for text in legend.get_texts()])
+        labels = [ax.xaxis.label.get_window_extent() for ax in panels if ax.get_xlabel()]
+        for panel in inside + labels:
+            wide = min(box.x1, panel.x1) - max(box.x0, panel.x0)
+            high = min(box.y1, panel.y1) - max(box.y0, panel.y0)
+            assert wide <= 1 or high <= 1, [text.get_text() for text in legend.get_texts()]

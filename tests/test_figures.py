@@ -14,13 +14,18 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from a_figure import ENDINGS, a_figure, assert_of_no_machine, assert_reasoned, assert_storable, made
-from matplotlib.axes import Axes
+from a_figure import (
+    ENDINGS,
+    a_figure,
+    assert_of_no_machine,
+    assert_readable,
+    assert_reasoned,
+    assert_storable,
+    made,
+)
 from matplotlib.figure import Figure as Drawing
-from matplotlib.legend import Legend
-from matplotlib.text import Text
 
-from reproduce import command, figure, gallery, listing, picture, plot, run, store
+from reproduce import command, figure, gallery, listing, picture, run, store
 from reproduce.discovery import figures
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter, Unjudged
 from reproduce.verdicts import DOES_NOT_HOLD
@@ -103,28 +108,6 @@ def test_drawing_needs_the_tables_only(stored, name, monkeypatch):
     assert any(ax.get_ylabel() for ax in panels) and all(ax.get_title(loc="left") for ax in panels)
     assert_readable(drawing)
     assert_of_no_machine(stored, name, "quick")
-
-
-def assert_readable(drawing):
-    """At the size that pages show: legends hide no data, stay in the picture, and have 9 points or more."""
-    assert drawing.get_size_inches()[0] <= plot.WIDEST
-    whole, panels = drawing.bbox, [ax for ax in drawing.findobj(Axes) if ax.axison]
-    inside = [ax.get_window_extent() for ax in panels]
-    for ax in panels:
-        for text in (ax.title, ax._left_title, ax.xaxis.label):
-            box = text.get_window_extent()
-            assert not text.get_text() or (box.x0 >= whole.x0 and box.x1 <= whole.x1), text
-    for text in drawing.findobj(Text):
-        assert not text.get_text().strip() or not text.get_visible() or text.get_fontsize() >= 9, text
-    for legend in drawing.findobj(Legend):
-        box = legend.get_window_extent()
-        assert whole.x0 - 1 <= box.x0 and box.x1 <= whole.x1 + 1 and whole.y0 - 1 <= box.y0, (
-            [text.get_text() for text in legend.get_texts()])
-        labels = [ax.xaxis.label.get_window_extent() for ax in panels if ax.get_xlabel()]
-        for panel in inside + labels:
-            wide = min(box.x1, panel.x1) - max(box.x0, panel.x0)
-            high = min(box.y1, panel.y1) - max(box.y0, panel.y0)
-            assert wide <= 1 or high <= 1, [text.get_text() for text in legend.get_texts()]
 
 
 def test_check_compares_reasons_verdicts_and_parameters(tmp_path):

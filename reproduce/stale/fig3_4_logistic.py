@@ -13,22 +13,23 @@ from .. import figure as fig, plot
 from ..data_files import Files
 from ..figure import ByScale, Parameter
 from ..tables import among, spaced
-from . import adult, logistic as blr, logistic_figure as shown, shared as sim
+from . import adult, logistic as blr, logistic_figure as shown, network_figure, shared as sim
 
 PARAMETERS_3 = [*adult.PARAMETERS, sim.WORKERS, *blr.DYNAMICS,
-                *blr.lengths_of(ByScale(20, 400, 400), ByScale(4, 8, 4))]
+                *blr.lengths_of(ByScale(20, 400, 400), ByScale(4, 8, 4)), *network_figure.PARAMETERS]
 PARAMETERS_4 = [*adult.PARAMETERS, blr.SERVERS, *blr.DYNAMICS,
                 Parameter("workers_per_server", 2, "paper", "section 5.2.2: 2 workers a server"),
                 *blr.lengths_of(ByScale(20, 400, 400), ByScale(4, 8, 4))]
 
 
 def compute_3(scale: str, files: Files | None = None) -> fig.Tables:
-    """Tables: data, setting, posterior, curves, ends (losses of every data set)."""
+    """Tables: data, setting, posterior, curves, ends (losses of every data set), and maybe network."""
     p = fig.settings(PARAMETERS_3, scale)
     cases = blr.cases(p, files)
     groups = {n: [blr.servers(case, n) for case in cases] for n in p.workers}
     curves, ends = blr.against_both(p, groups, lambda n, axis: {"workers": n})
-    return blr.common_tables(cases, p.workers) | {"curves": pd.concat(curves), "ends": ends}
+    return (blr.common_tables(cases, p.workers) | {"curves": pd.concat(curves), "ends": ends}
+            | network_figure.tables(p))
 
 
 def compute_4(scale: str, files: Files | None = None) -> fig.Tables:
@@ -52,8 +53,13 @@ def _variances(group: blr.Group, n_servers: int, iterations: int) -> dict[str, f
 
 
 def draw_3(tables: fig.Tables) -> fig.Drawing:
-    """Against iterations per worker; against simulated time; what single chains differ by."""
-    drawing, ((first, second, third),) = plot.panels(3, 5.1, 5.2)
+    """Against iterations per worker; against simulated time; what chains differ by; maybe a network."""
+    has_network = "network" in tables
+    drawing, axes = plot.panels(2, 6.2, 5.2, n_rows=2) if has_network else plot.panels(3, 5.1, 5.2)
+    first, second, third, *more = axes.ravel()
+    for ax in more:
+        network_figure.draw(ax, tables["network"])
+        plot.legend_below(ax)
     for ax, axis, label, title in (
             (first, "iterations", sim.ITERATIONS_PER_WORKER, "loss against iterations"),
             (second, "time", sim.SIMULATED_TIME, "loss against simulated time")):
@@ -193,8 +199,8 @@ CLAIMS_3 = [
                   judge_spread, "spread", "From a common start chains first have to move apart, and those "
                   "with more updates have moved further; figure 2 has the variance from draws near the "
                   "posterior."),
-    shown.networks("MNIST and CIFAR-10: the loss decreases faster with more workers; on CIFAR-10 the final "
-                   "losses of 6 and 9 workers are worse than that of 4.", "section 5.2.1")]
+    *network_figure.CLAIMS,
+    shown.networks("MNIST and CIFAR-10: the loss decreases faster with more workers.", "section 5.2.1")]
 CLAIMS_4 = [
     shown.no_speedup("On the logistic regression several servers show no significant speedup.",
                      "section 5.2.2"),
@@ -213,8 +219,9 @@ FIGURES = {
         PAPER="Stale gradients figure 3 (a9a alone)", REPRODUCES=("Stale 3",), DATA=adult.DATA,
         SHOWS="Bayesian logistic regression with one server: the test loss averaged along the chain for 1 to "
               "9 workers, at equal iterations per worker and at equal simulated time, and what single chains "
-              "differ by.",
-        COST={"tiny": "2 s", "quick": "20 s (on a busy machine)", "paper": "about 10 min (estimated)"},
+              "differ by; at the paper scale also where a small network on digits ends.",
+        COST={"tiny": "2 s", "quick": "20 s (on a busy machine)",
+              "paper": "about 14 min (estimated), 4 of them for the network"},
         PARAMETERS=PARAMETERS_3, CLAIMS=CLAIMS_3, compute=compute_3, draw=draw_3),
     "fig4_logistic": fig.Panel(
         TITLE="Test loss of stale SGHMC against iterations, 1 to 7 servers (a9a)",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pandas as pd
+
 from reproduce.verdicts import DOES_NOT_HOLD, ECHOED, FAIL, HOLDS, NOT_TESTABLE
 
 FIG2, FIG3, FIG4, FIGS6 = ("stale_fig2_logistic", "stale_fig3_logistic", "stale_fig4_logistic",
@@ -33,6 +35,22 @@ wide, narrow = put("ends", "spread", 1.0), put("ends", "spread", 1e-3)
 calmer = put("ends", "spread", lambda table: 1.0 / table["workers"])
 wilder = put("ends", "spread", lambda table: 1.0 * table["workers"])
 
+
+
+def network_ends(loss):
+    """Ends of the network on 12 splits that hardly differ, by the number of workers."""
+    def change(tables):
+        return tables | {"network": pd.DataFrame([
+            {"data_set": number, "n_train": 1348, "dim": 1210, "rate": rate, "workers": n, "iterations": 1000,
+             "loss": loss(n) + 1e-3 * (number % 5) * n} for number in range(12) for rate in (0.01, 0.03)
+            for n in (1, 2, 4, 6, 9)])}
+
+    return change
+
+
+staleness_hurts = network_ends(lambda n: 0.3 + 0.1 * (n - 4) ** 2)
+staleness_is_harmless = network_ends(lambda n: 0.5 - 0.04 * n)
+
 SENTENCES = {
     (FIG2, "iterations"): (falling, rising), (FIG2, "in_time"): (falling, rising),
     (FIG2, "linear"): (linear, no_speedup), (FIG3, "faster"): (more_is_better, fewer_is_better),
@@ -46,6 +64,9 @@ OPPOSITES = {
     (FIG2, "origin"): [(DOES_NOT_HOLD, rising), (HOLDS, falling)],
     (FIG2, "decay"): [(HOLDS, put("decay", "slope", -1.0)), (DOES_NOT_HOLD, put("decay", "slope", -0.3))],
     (FIG4, "variance"): [(DOES_NOT_HOLD, put("variances", "variance", lambda table: 3.0 * table["single"]))],
+    (FIG3, "cifar"): [(ECHOED, staleness_hurts), (NOT_TESTABLE, staleness_is_harmless)],
+    (FIG3, "network"): [(HOLDS, staleness_hurts), (DOES_NOT_HOLD, staleness_is_harmless)],
+    (FIG3, "network_small_steps"): [(HOLDS, staleness_is_harmless), (DOES_NOT_HOLD, staleness_hurts)],
     (FIGS6, "bounds"): [(FAIL, put("bounds", "several", 1.0))],
     (FIGS6, "bias"): [(DOES_NOT_HOLD, put("divided", "loss", lambda table: -0.1 * table["servers"]))],
     (FIGS6, "variance"): [(DOES_NOT_HOLD, put("divided", "variance", 1.0)),

@@ -15,6 +15,7 @@ import fedsim as fs
 from reproduce import images, plot, store
 from reproduce.figure import settings
 from reproduce.stale import fig3_4_logistic, network, network_figure
+from reproduce.verdicts import ECHOED, HOLDS, NOT_TESTABLE, OPEN
 
 HIDDEN, VARIANCE, SEED = 4, 0.5, 2**40 + 7
 H = 1e-2
@@ -129,6 +130,14 @@ def test_it_is_made_at_the_paper_scale_alone(monkeypatch):
         assert network_figure.tables(settings(fig3_4_logistic.PARAMETERS_3, scale)) == {}
     with pytest.raises(NotImplementedError, match="split 0"):
         network_figure.tables(settings(fig3_4_logistic.PARAMETERS_3, "paper"))
+
+
+def test_what_was_not_run_is_not_judged():
+    tables = staleness_hurts({})
+    for some in ({}, {"network": tables["network"].query("workers < 9")}):
+        for one in network_figure.CLAIMS:
+            assert one.judged(some)["verdict"] in (NOT_TESTABLE, OPEN)
+    assert [one.judged(tables)["verdict"] for one in network_figure.CLAIMS[:2]] == [ECHOED, HOLDS]
 
 
 def test_its_panel_is_drawn_beside_the_others():

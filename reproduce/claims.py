@@ -50,7 +50,8 @@ class Claim:
         Why nothing here can contradict the sentence; blank where something can. What `judge` calls PASS is
         then ECHOED, and what it calls FAIL is NOT TESTABLE: a finding of ours says what was seen instead.
     chance : bool
-        It reports what the paper saw in a picture: where it fails, the authors did see it, and by chance.
+        It reports what the paper saw in a picture: where it fails, the authors saw it all the same, by
+        chance or in another set-up than they describe.
     counted_in : str
         Id of the figure in which the same claim is counted; blank: here.
     answer : str
@@ -86,7 +87,7 @@ class Claim:
                 "remark": remark, "rests_on": self.rests_on,
                 "context": " ".join(words for words in (self.context, self.echo) if words),
                 "counted_in": self.counted_in, "answer": self.answer,
-                **({"seen": "by chance"} if self.chance and verdict == FAIL else {})}
+                **({"seen": "by chance, or in another set-up"} if self.chance and verdict == FAIL else {})}
 
 
 @dataclass(frozen=True)

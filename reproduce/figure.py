@@ -255,7 +255,8 @@ class Figure:
         """The parameters at a scale that are not what the paper prints, in words; "" where none is."""
         other = [item for item in self.module.PARAMETERS
                  if item.printed is not None and item.at(scale) != item.printed]
-        return "; ".join(f"{item.name.replace('_', ' ')} {_numbers(item.at(scale))} (the paper: "
+        return "; ".join(f"{item.name.replace('_', ' ')} {_numbers(item.at(scale))} ("
+                         f"{'' if str(item.printed).startswith('not') else 'the paper: '}"
                          f"{_numbers(item.printed)})" for item in other)
 
     def parameters(self, scale: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 from .verdicts import ECHOED, FAIL, MISPRINT, PASS, counted
 
 REPRODUCED, CORRECTED, PARTLY, ECHO = "reproduced", "reproduced as corrected", "partly", "echoed"
-CONTRADICTED, CHANCE = "contradicted as printed", "observed, and chance"
+CONTRADICTED, CHANCE = "contradicted as printed", "observed, not in the law as described"
 UNDECIDED, OURS, NOTHING = "undecided", "findings of ours only", "nothing to judge"
 PAPERS = {"bounds": "Across the papers", "fa_ld": "FA-LD", "privacy": "FA-LD", "fa_hmc": "FA-HMC",
           "de": "DE-SGLD and DE-SGHMC", "stale": "Stale gradients"}

@@ -106,7 +106,7 @@ def pictures(figure: Figure, tables: Tables, result: Mapping[str, Any], formats:
         drawing = figure.draw(tables)
         if told := figure.departures(result["scale"]):
             own = drawing.get_suptitle()
-            drawing.suptitle(f"{own}\n" * bool(own) + f"Not the paper's here: {told}")
+            drawing.suptitle(f"{own}\n" * bool(own) + f"Among what is not the paper's: {told}")
         name = f"{figure.paper}. {figure.title}"
         if "changed" in result:
             room = max(30, int(9 * drawing.get_size_inches()[0]))  # letters in a line of bold type

@@ -73,8 +73,8 @@ SCALED = ("The paper does not print how features are scaled: asked are four usua
 LATE_TEXT = "Accuracies are means over the last quarter of the iterations of an agent whose part is random."
 DEALINGS = ("Measured is the geometric mean over the three networks, on each dealing; the interval of its "
             "mean over the dealings is right with probability 99%.")
-NOT_PRINTED = ("Features, prior and iterations, which are not printed, are ours: nothing here can contradict "
-               "the sentence.")
+NOT_PRINTED = ("Scaling of features and iterations are not printed, and the prior is section 5.2's: nothing "
+               "here can contradict the sentence.")
 
 
 def assumed(theorem: str) -> str:

@@ -32,8 +32,8 @@ PARTS = {"leapfrog steps": ("K", "3"), "local steps": ("T", "4")}
 PARAMETERS = [
     *images.SETTING,
     *images.BATCHES,
-    Parameter("n_runs", ByScale(2, 16, 16), "ours", "in each setting, as many as fill a row of lanes; "
-              "section 5.3 has 5, of which intervals would be too wide to tell"),
+    Parameter("n_runs", ByScale(2, 16, 16), "ours", "in each setting, as many as fill a row of lanes: "
+              "of fewer intervals would be too wide to tell", 5),
     Parameter("leapfrogs", ByScale([1, 5], [1, 5, 10, 20], [1, 10, 50]), "ours", "K of figure 3",
               [1, 10, 50, 100]),
     Parameter("local_steps_3", ByScale(4, 10, 10), "ours", "T of figure 3", 50),

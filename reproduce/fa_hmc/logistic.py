@@ -60,7 +60,7 @@ def data_sets(p: Any) -> Iterator[tuple[dict[str, int], fs.LogisticRegression]]:
 
 
 def sentence(text: str, source: str, judge: Callable[[Tables, str], tuple[str, str]], name: str,
-             context: str) -> Claim:
+             context: str, ours: str = "the step sizes") -> Claim:
     """A sentence of the paper, which our surrogate and grids can bear out and not refute.
 
     `judge` takes tables and one of `READINGS`: the sentence passes in the reading that bears it out.
@@ -70,7 +70,7 @@ def sentence(text: str, source: str, judge: Callable[[Tables, str], tuple[str, s
                       "Not borne out on our surrogate, which is not the paper's own set-up. ")
     return Claim(text, source, judged, name, DATA_SETS, context + " Section 5 communicates every T leapfrog "
                  "steps, Algorithm 3 after T iterations of K of them: either suffices.",
-                 echo="The data's law is the cited one; the Gaussian surrogate and the step sizes are ours: "
+                 echo="The data's law is the cited one; the Gaussian surrogate and " + ours + " are ours: "
                  "what contradicts the sentence is a finding of ours beside it.")
 
 

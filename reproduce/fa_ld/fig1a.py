@@ -257,7 +257,7 @@ CLAIMS = [
     Claim("A small K leads to an excessive amount of communication.", "section 6, figure 1(a)", judge_small,
           "small_k", DATA_SETS, context=f"Excessive is read as {MANY:g} times the fewest rounds."),
     Claim("A large K results in large biases, which in turn requires high communications.",
-          "section 6, figure 1(a)", judge_large, "large_k", EXACT,
+          "section 6, figure 1(a)", judge_large, "large_k", EXACT, chance=True,
           context=EQUAL + " Minibatches would not change this. The size of W2 is that of our n_c = 1000, its "
           "independence of K is not. Appendix A.1 repeats of these weights only that they sum to 1. With "
           "weights 1/N and unequal n_c the sentence would be right and section 2.1 not what was run: see the "

@@ -148,9 +148,9 @@ CLAIMS = [
           "section 6, figure 1(c)", judge_accelerates, "accelerates", EXACT, chance=True,
           context="With weights p_c = n_c/n (section 2.1) all f^c have the Hessian n Sigma^-1, and by (12) "
           "the averaged noise is standard normal for every rho: the law of the average is the same for "
-          "every rho, K and data set. Differences between curves of 300 replicas are chance. Appendix A.1 "
-          "repeats of these weights only that they sum to 1. With weights 1/N and unequal n_c the sentence "
-          "would be right and section 2.1 not what was run: see the two findings."),
+          "every rho, K and data set. Differences between curves of 300 replicas are then chance. Appendix "
+          "A.1 repeats of these weights only that they sum to 1. With weights 1/N and unequal n_c the "
+          "sentence would be right and section 2.1 not what was run: see the two findings."),
     Finding("Weights 1/N beside unequal n_c: a larger rho approaches the target faster where n_c vary most, "
             "and is never further away by more than a thousandth.",
             "section 6, figure 1(c)", judge_approach, "unequal_approach", DATA_SETS),

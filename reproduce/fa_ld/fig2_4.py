@@ -42,11 +42,10 @@ PARAMETERS = [
     Parameter("every", 10, "paper", "section 6: a sample after every 10 rounds"),
     Parameter("batch_size", 200, "ours", "appendix J has 200, of 6,000 data a client; not used with digits, "
               "and all of a client's where it has fewer"),
-    Parameter("digits_batch_size", 50, "ours", "used with digits, of which a client has 114"),
+    Parameter("digits_batch_size", 50, "ours", "used with digits, of which a client has 114", 200),
     Parameter("n_rounds", ByScale(40, 100, 250), "ours", "the paper scale is a reduction",
               "not printed, more than 500"),
-    Parameter("warmup_samples", ByScale(1, 3, 6), "ours", "left out in figure 4, where the paper leaves out "
-              "500 rounds of a number that is not printed"),
+    Parameter("warmup_samples", ByScale(1, 3, 6), "ours", "left out in figure 4", "500 rounds"),
     Parameter("steps", ByScale([2.4, 10.0, 40.0], [0.2, 0.8, 2.4, 5.0, 10.0, 20.0, 40.0],
                                [0.2, 0.8, 2.4, 5.0, 10.0, 20.0, 40.0]), "ours", "step sizes tried, times the "
               "inverse of the curvature at theta = 0; no grid is printed"),

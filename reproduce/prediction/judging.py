@@ -32,8 +32,9 @@ WORSE = {"accuracy": -1.0, "brier": 1.0, "ece": 1.0, "nll": 1.0}
 NAMES = {"accuracy": "accuracy", "brier": "Brier score", "ece": "calibration error (ECE)",
          "nll": "negative log likelihood"}
 N_DRAWS = 1000
-ECHO = ("Prior, step sizes and number of rounds, which are not printed, are ours, and so are the data where "
-        "--data gives none: nothing here can contradict the sentence.")
+ECHO = ("Prior and number of rounds are not printed; step sizes, which the paper tunes for the best "
+        "statistic, are tuned by log loss of validation rows; data are stand-ins where --data gives "
+        "none: nothing here can contradict the sentence.")
 """Of the papers' sentences about predictions."""
 
 

@@ -207,7 +207,7 @@ CLAIMS_4 = [
     *shown.on_a9a("The reason is probably that the sample variance is too small for several servers to take "
                   "effect.", "section 5.2.2", judge_small, "small_variance", f"Read: {shown.SEEN:g} standard "
                   f"deviations of single runs of one server are less than {shown.NEAR:g} of the fall of its "
-                  "loss."),
+                  "loss.", ours="Single runs of one server differ by little against the fall of the loss."),
     fig.Finding("The average of several servers has a smaller variance than that of one.", "Theorem 7",
                 judge_variance, "variance", fig.REPLICAS, "Theorem 7 is an upper bound; its leading term "
                 "1/T, as its proof has it, falls like 1/S, as the variance of independent equal servers "

@@ -77,24 +77,26 @@ def networks(text: str, source: str) -> fig.Unjudged:
                         "two cores can do.", "networks")
 
 
+AVERAGED = ("Losses averaged over equal servers, as section 3.3 aggregates, have the same mean for every "
+            "number of them, whatever they train: ")
+
+
 def no_speedup(text: str, source: str) -> fig.Unjudged:
     """What the paper says about several equal servers, which means over runs bear out whatever they are."""
-    return fig.Unjudged(text, source, "Equal servers have the same mean loss, so that in the mean over runs "
-                        "no number of them can show a speedup, whatever their variance: the sentence is true "
-                        "of it by construction. In one run they reduce its spread, which figure "
+    return fig.Unjudged(text, source, AVERAGED + "in the mean over runs the sentence is true by "
+                        "construction. In one run more servers reduce the spread, which figure "
                         "stale_fig4_logistic judges on its own.", "no_speedup")
 
 
 def more_servers(text: str, source: str) -> fig.Unjudged:
     """What the paper says about several servers of networks."""
-    return fig.Unjudged(text, source, "Equal servers have the same mean loss by construction, whatever they "
-                        "train: in the mean over runs no number of them can lower it, and single runs can.",
-                        "more_servers")
+    return fig.Unjudged(text, source, AVERAGED + "a lower one can be that of single runs, or of averaged "
+                        "outputs or parameters, as figure 5 may mean.", "more_servers")
 
 
 def on_a9a(text: str, source: str, judge: Judge, name: str, context: str = "",
-           counted_in: str = "") -> list[fig.Claim | fig.Finding]:
-    """The paper's claim, which numbers at step sizes of ours can echo alone, and the same as a finding."""
+           counted_in: str = "", ours: str = "") -> list[fig.Claim | fig.Finding]:
+    """The paper's claim, which step sizes of ours can echo alone, and as a finding it or `ours`."""
     def at_hand(tables: fig.Tables) -> Judgement:
         judgement, row = Judgement(*judge(tables)), tables["data"].iloc[0]
         return judgement._replace(why=f"{row['sets']} splits with {row['n_train']:,} training rows, "
@@ -103,7 +105,7 @@ def on_a9a(text: str, source: str, judge: Judge, name: str, context: str = "",
     context = f"{context} {ON_SETS}".strip()
     return [fig.Claim(text, source, at_hand, f"{name}_a9a", fig.REPLICAS, context, counted_in,
                       echo=NOT_PRINTED),
-            fig.Finding(f"On the data at hand: {text[0].lower()}{text[1:]}", source, at_hand, name,
+            fig.Finding(ours or f"On the data at hand: {text[0].lower()}{text[1:]}", source, at_hand, name,
                         fig.REPLICAS, context)]
 
 

@@ -110,15 +110,18 @@ OPPOSITES = {
     ("stale_fig2c", "workers_ratio"): [(PASS, _speedup(lambda n: 1.0 / n)), (MISPRINT, _speedup(lambda n: n)),
                                        (NOT_TESTABLE, _speedup(np.sqrt))],
     ("stale_fig2c", "replicas"): SCORES,
-    ("stale_optimal_step", "optimal_mse"): [(NOT_TESTABLE, _slope("mse", 0.2))],
-    ("stale_optimal_step", "optimal_step"): [(NOT_TESTABLE, _slope("step_size", 0.0))],
+    ("stale_optimal_step", "optimal_mse"): [(FAIL, _with("bound", "mse", lambda one: one["age"] ** 0.5))],
+    ("stale_optimal_step", "optimal_step"): [(FAIL, _with("bound", "step_size", 1.0))],
+    ("stale_optimal_step", "exact_mse"): [(DOES_NOT_HOLD, _slope("mse", 0.2))],
+    ("stale_optimal_step", "exact_step_size"): [(DOES_NOT_HOLD, _slope("step_size", 0.0))],
+    ("stale_optimal_step", "no_speedup"): [(FAIL, _with("shared", "mse", lambda one: 1.0 / one["workers"]))],
     ("stale_optimal_step", "in_figure_1"): [
         (DOES_NOT_HOLD, _with("models", "mse", lambda one: one["age"] ** 0.1)),
         (DOES_NOT_HOLD, _with("models", "step_size", lambda one: one["age"] ** -1.0))],
     ("stale_optimal_step", "noise_age"): [(DOES_NOT_HOLD, _model_slopes("tau + noise", 1.0)),
                                           (OPEN, _one_set(_model_slopes("tau + noise", 1.0)))],
-    ("stale_optimal_step", "no_speedup"): [
-        (NOT_TESTABLE, _with("workers", "mse", lambda one: one["workers"].astype(float) ** (-2.0 / 3.0)))],
+    ("stale_optimal_step", "exact_workers"): [
+        (DOES_NOT_HOLD, _with("workers", "mse", lambda one: one["workers"].astype(float) ** (-2.0 / 3.0)))],
     ("stale_optimal_step", "replicas"): SCORES,
     ("stale_speedup_limit", "always_achievable"): [(NOT_TESTABLE, _with("useful", "useful", 2.0))],
     ("stale_speedup_limit", "grows"): [(DOES_NOT_HOLD, _with("variances", "ratio", 1.0))],

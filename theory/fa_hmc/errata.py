@@ -183,12 +183,11 @@ def _noise_normalisation() -> Evidence:
          "for constant eta within a round, as Lemma D.7 asks; else 2 (K eta_t)^2 L times the divergence made "
          "with the earlier eta_i")
 def _steps_within_a_round() -> Evidence:
-    """Lemma D.4 asks for the conditions of Theorem 4.4, which allow falling steps; Lemma D.7 introduces steps
-    that are equal within a round, for its (11) and (12). A kind reader extends that to D.4, and then nothing
-    is left of this; it falls with `old_errors` in any case. Without it: (30) has (K eta_t)^2 sum_i (K
-    eta_i)^4, and eta_i >= eta_t for the earlier i of the round, so that (K eta_t)^6 is on the wrong
-    side. The last display of section G has the same (K eta_t)^6. With the rule of Lemma D.7 both are the
-    same.
+    """Lemma D.4 asks for the conditions of Theorem 4.4, which allow falling steps; "Further if we choose"
+    equal steps within a round stands in Lemma D.7 alone, for its (11) and (12). With equal steps, the kind
+    reading, D.4 is true; it falls with `old_errors` in any case. Otherwise (30) has (K eta_t)^2 sum_i (K
+    eta_i)^4, and eta_i >= eta_t for the earlier i of the round, so that (K eta_t)^6 is on the wrong side. The
+    last display of section G has the same (K eta_t)^6.
     """
     # A long trajectory and then a short one in the same round, from the target.
     problem = Quadratic([1.0, 0.1], [[50.0], [-500.0]])

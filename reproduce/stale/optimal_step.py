@@ -11,12 +11,12 @@ from matplotlib.axes import Axes
 from scipy.optimize import minimize_scalar
 
 from theory.exact.delay import stability_limit
-from theory.stale import chain_terms, mse_step_size, optimal_constant
+from theory.stale import mse_step_size, optimal_constant
 
 from .. import figure as fig, plot
 from ..tables import among, groups
 from ..verdicts import shares, unanimous
-from . import shared as sim
+from . import optimal_bound, shared as sim
 from .law import PLAIN, curvature, followed, law_of
 
 TITLE = "The best MSE and step size against age, L fixed"
@@ -44,8 +44,6 @@ PARAMETERS = [
     fig.Parameter("n_replicas", fig.ByScale(256, 1024, 16384), "ours", "at the best step sizes"),
     sim.N_SETS, sim.DATA_SEED, sim.SEED]
 SUMS, POSTERIOR = "batch sums", "posterior"
-SAME = 1e-3
-"""Of exponents and ratios that come out of a minimum."""
 OLD = 4.0
 """So many times 1/2 + S/(2a) an age dominates it."""
 
@@ -60,27 +58,12 @@ def compute(scale: str) -> fig.Tables:
                            for model, grad_scale in ((SUMS, "batch_sum"), (POSTERIOR, "unbiased"))
                            for k, problem in enumerate(sim.data_sets(p, grad_scale))
                            for row in _by_age(problem, p.model_ages, p.length)])
-    bound = [_best_bound(tau, length) for tau in p.ages for length in p.lengths]
-    shared = [{"workers": n, **_best_bound(n, n * p.per_worker)} for n in p.workers]
-    return {"sets": sim.sets_table(sim.data_sets(p)), "bound": pd.DataFrame(bound),
-            "shared": pd.DataFrame(shared), "ages": ages, "lengths": lengths,
+    return optimal_bound.tables(p) | {
+            "sets": sim.sets_table(sim.data_sets(p)), "ages": ages, "lengths": lengths,
             "slopes": _slopes(ages, lengths), "models": models, "model_slopes": _model_slopes(models),
             "workers": pd.DataFrame([_by_workers(n, n * p.per_worker) for n in p.workers]),
             "scan": pd.DataFrame([row for tau, h in steps for row in _scan(p, tau, h)]),
             "replicas": pd.DataFrame([sim.plain_row(p, tau, h, age=tau) for tau, h in steps])}
-
-
-def _best_bound(tau: int, length: int) -> dict[str, Any]:
-    """Theorem 3's bound at its best step size, of its terms in time and in tau, constants one."""
-    def value(log_step: float) -> float:
-        terms = chain_terms("mse", [length], [np.exp(log_step)], float(tau))
-        return float(np.log(terms["time"] + terms["staleness"]))
-
-    guess = np.log(mse_step_size(length, tau))
-    least = minimize_scalar(value, bounds=(guess - 3.0, guess + 3.0), method="bounded",
-                            options={"xatol": 1e-9})
-    return {"age": tau, "iteration": length, "step_size": float(np.exp(least.x)),
-            "mse": float(np.exp(least.fun))}
 
 
 def _guess(problem: Any, tau: int, length: int) -> tuple[float, float]:
@@ -214,27 +197,6 @@ def _draw_lengths(ax: Axes, tables: fig.Tables) -> None:
     ax.minorticks_off()
 
 
-def judge_bound(tables: fig.Tables, of: str) -> tuple[str, str]:
-    """Exponents of the bound's best value or step size in tau and L."""
-    wanted = {"mse": (2.0 / 3.0, -2.0 / 3.0), "step_size": (-2.0 / 3.0, -1.0 / 3.0)}[of]
-    table = tables["bound"]
-    logs = np.log(table[["age", "iteration"]].to_numpy(dtype=float))
-    found = np.linalg.lstsq(np.column_stack([logs, np.ones(len(logs))]), np.log(table[of]), rcond=None)[0]
-    same = bool(np.abs(found[:2] - wanted).max() < SAME)
-    return (fig.PASS if same else fig.FAIL), (
-        f"Best over h, by the terms in time and in tau: exponents {found[0]:.4f} in tau against "
-        f"{wanted[0]:.4f}, {found[1]:.4f} in L against {wanted[1]:.4f}.")
-
-
-def judge_cancels(tables: fig.Tables) -> tuple[str, str]:
-    """Is the best bound with tau = W and L = W Lbar the same for all W?"""
-    values = tables["shared"]["mse"] / tables["shared"]["mse"].iloc[0]
-    return (fig.PASS if float(np.abs(values - 1.0).max()) < SAME else fig.FAIL), (
-        "Best bound with tau = W and L = W Lbar over that of one worker: "
-        + ", ".join(f"{value:.4f} (W = {n})" for n, value in zip(tables["shared"]["workers"], values,
-                                                                 strict=True)) + ".")
-
-
 def judge_plain(tables: fig.Tables, of: str) -> tuple[str, str, str]:
     """The best exact MSE or step size against tau, and against L."""
     age, length = (among(tables["slopes"], of=of, against=name).iloc[0] for name in ("tau", "L"))
@@ -286,12 +248,8 @@ def judge_workers(tables: fig.Tables) -> tuple[str, str]:
            f"half of it, in logarithms, is {half:.2f}, on a target and at an Lbar of ours."))
 
 
-AT_BEST = "Theorem 3's terms 1/(L h) and tau^2 h^2, constants one, minimised over h by numbers."
 CLAIMS = [
-    fig.Claim("The optimal MSE bound is proportional to tau^(2/3) L^(-2/3).", "sections 4 and 5.1",
-              partial(judge_bound, of="mse"), "optimal_mse", fig.EXACT, AT_BEST),
-    fig.Claim("The optimal step size is h = C tau^(-2/3) L^(-1/3).", "section 5.1",
-              partial(judge_bound, of="step_size"), "optimal_step", fig.EXACT, AT_BEST),
+    *optimal_bound.CLAIMS,
     *(fig.Finding(f"On N(0, 1) with exact gradients the {text} of the exact law has these exponents, too.",
                   "section 5.1", partial(judge_plain, of=of), f"exact_{of}", fig.EXACT,
                   "An exponent is accepted when no other multiple of 1/6 is nearer; ages and L are ours.")
@@ -305,8 +263,6 @@ CLAIMS = [
     fig.Finding("In figure 1's model, read either way, the best MSE has the exponent 2/3 in tau + 1/2 + "
                 "S/(2a).", "theorem 3", judge_shifted, "noise_age", fig.DATA_SETS, "Minibatch noise of "
                 "variance S acts like an additional age S/(2a), and 1/2 is the Euler step's own."),
-    fig.Claim("As tau is about W, W cancels in the optimal MSE bound: the same as standard SG-MCMC, no "
-              "theoretical speedup.", "section 4", judge_cancels, "no_speedup", fig.EXACT, AT_BEST),
     fig.Finding("On N(0, 1) the best exact MSE of W workers, age W - 1, is nearer to no speedup than to that "
                 "of fresh gradients.", "section 4", judge_workers, "exact_workers", fig.EXACT,
                 "Lbar is ours."),

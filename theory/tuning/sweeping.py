@@ -83,8 +83,7 @@ def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, s
     ValueError
         Naming argument, value and condition; for values that no combination allows.
 
-    Rounds of all clients with a constant step size are treated together, for many step sizes at once; other
-    settings one by one.
+    Constant step sizes are treated many at once where all clients take part in each round, others one by one.
 
     Source: none; the exact side of the papers' grids.
 

@@ -1,4 +1,4 @@
-"""Theorem 3's bound at its best step size: the exponents that the paper has for it, and that workers cancel."""
+"""Theorem 3's bound at its best step size: its exponents, and how workers cancel in it."""
 
 from __future__ import annotations
 

@@ -32,6 +32,7 @@ other seeds.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -255,7 +256,7 @@ class Figure:
         """The parameters at a scale that are not what the paper prints, in words; "" where none is."""
         other = [item for item in self.module.PARAMETERS
                  if item.printed is not None and item.at(scale) != item.printed]
-        return "; ".join(f"{item.name.replace('_', ' ')} {_numbers(item.at(scale))} ("
+        return "; ".join(f"{_called(item)} {_numbers(item.at(scale))} ("
                          f"{'' if str(item.printed).startswith('not') else 'the paper: '}"
                          f"{_numbers(item.printed)})" for item in other)
 
@@ -263,6 +264,14 @@ class Figure:
         """Every parameter at a scale, as plain values."""
         return [{"name": item.name, "value": item.at(scale), "origin": item.origin, "reason": item.reason}
                 for item in self.module.PARAMETERS]
+
+
+def _called(item: Parameter) -> str:
+    """A parameter for readers: by its reason where that is the paper's letter, or says of which figure."""
+    if re.fullmatch(r"[A-Z]( of figure \d)?", item.reason):
+        return f"{item.reason} ="
+    name = item.name.replace("_", " ")
+    return f"{re.sub(r' [0-9]$', '', name)} {item.reason}:" if item.reason.startswith("of figure") else name
 
 
 def _numbers(value: Any) -> str:

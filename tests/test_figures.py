@@ -335,3 +335,14 @@ def test_places_of_an_svg_are_rounded_and_nothing_else():
     assert picture.rounded(svg) == (
         b'<g transform="translate(57.13 0) scale(0.105 -0.105)"><path d="M 1.23 2 L -4 5"/>'
         b'<use x="10.13" y="7" style="stroke-width: 0.8125"/><!-- 1.23456 --></g>')
+
+
+def test_a_picture_says_what_is_not_the_papers():
+    figure = FIGURES["fa_hmc_fig3_4"]
+    words = figure.departures("quick")
+    assert "K of figure 3 = 1, 5, 10, 20 (the paper: 1, 10, 50, 100)" in words
+    assert "rounds of figure 4: 20 (not printed)" in words
+    assert "K of figure 4 =" in words and "K of figure 4 =" not in figure.departures("paper")
+    svg = (store.FOLDER / "fa_hmc_fig3_4.svg").read_text(encoding="utf-8")
+    assert "Among what is not the paper's:" in svg and "1, 5, 10, 20" in svg
+    assert not FIGURES["fa_hmc_fig2"].departures("quick")

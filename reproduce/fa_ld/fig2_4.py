@@ -37,8 +37,8 @@ LABELS = {"last panel, solid: few labels a client": "-",
 PARAMETERS = [
     Parameter("n_clients", 10, "paper", "section 6: N = 10 equal parts, drawn at random"),
     Parameter("temperature", 0.05, "paper", "appendix J: tau = 0.05"),
-    Parameter("local_steps", ByScale([1, 20], [1, 10, 20, 50], [1, 10, 20, 50, 100]), "ours",
-              "K; 100 at paper scale only", [1, 10, 20, 50, 100]),
+    Parameter("local_steps", ByScale([1, 20], [1, 10, 20, 50], [1, 10, 20, 50, 100]), "ours", "K",
+              [1, 10, 20, 50, 100]),
     Parameter("every", 10, "paper", "section 6: a sample after every 10 rounds"),
     Parameter("batch_size", 200, "ours", "appendix J has 200, of 6,000 data a client; not used with digits, "
               "and all of a client's where it has fewer"),

@@ -2,6 +2,7 @@
 
 import builtins
 import sys
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -77,6 +78,22 @@ def test_laws_of_several_algorithms_are_told_apart():
     names = list(labelled(fs.plot(LAW, other)))
     assert names == ["exact law of FALD(step_size=0.02, local_steps=5, shared_noise=0.25)",
                      "exact law of FALD(step_size=0.05)"]
+
+
+def test_only_what_was_worked_out_for_an_algorithm_is_called_exact(tmp_path):
+    """Not a law made by hand, nor one that was changed; a saved one is what it was."""
+    by_hand = fs.Law(LAW.rounds, LAW.mean, LAW.cov, LAW.target, label="mine")
+    changed = replace(LAW, mean=LAW.mean + 1.0)
+    LAW.save(tmp_path / "law.npz")
+    saved = fs.load(tmp_path / "law.npz")
+    for law, word in ((LAW, "exact law"), (saved, "exact law"), (by_hand, "law as given"),
+                      (changed, "law as given"), (LAW.clients[0] if LAW.clients else LAW, "exact law")):
+        assert list(labelled(fs.plot(law))) == [word] == list(labelled(law.plot()))
+    assert list(labelled(fs.plot(by_hand, LAW)))[0] == "law as given of mine"
+    movie = fs.animate(by_hand, LAW)
+    names = [text.get_text() for text in movie._fig.axes[0].get_legend().get_texts()]
+    assert names[1] == "law as given of mine" and names[2].startswith("exact law of FALD(")
+    movie._draw_was_started = True  # nobody has to see it
 
 
 @pytest.mark.parametrize("what", ["mean", "variance"])

@@ -89,7 +89,7 @@ def test_only_what_was_worked_out_for_an_algorithm_is_called_exact(tmp_path):
     for law, word in ((LAW, "exact law"), (saved, "exact law"), (by_hand, "law as given"),
                       (changed, "law as given"), (LAW.clients[0] if LAW.clients else LAW, "exact law")):
         assert list(labelled(fs.plot(law))) == [word] == list(labelled(law.plot()))
-    assert list(labelled(fs.plot(by_hand, LAW)))[0] == "law as given of mine"
+    assert next(iter(labelled(fs.plot(by_hand, LAW)))) == "law as given of mine"
     movie = fs.animate(by_hand, LAW)
     names = [text.get_text() for text in movie._fig.axes[0].get_legend().get_texts()]
     assert names[1] == "law as given of mine" and names[2].startswith("exact law of FALD(")

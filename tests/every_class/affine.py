@@ -13,6 +13,7 @@ from typing import Any
 
 import fedsim as fs
 import theory
+from theory.examining import drawn_numbers
 from theory.registry import named
 from tools.search.judge import counts_against
 
@@ -59,8 +60,11 @@ def twin(problem: Any) -> Any:
 
 
 def _board(problem: Any, algorithm: Any, start: Any, known: Any) -> dict[tuple[str, str], Any]:
+    entry = named("privacy.run_bound")
+    private = isinstance(algorithm, entry.algorithm) and entry.applies(algorithm, problem)
     board = theory.scoreboard(problem, algorithm, ROUNDS, start=start, variants="all", everything=False,
-                              known=known)
+                              known=known, privacy=drawn_numbers(entry, problem, algorithm, ROUNDS, start)
+                              if private else None)
     return {(row.theorem, row.variant): row for row in board[board.kind != "rate"].itertuples()}
 
 

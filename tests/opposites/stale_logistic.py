@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from reproduce.verdicts import DOES_NOT_HOLD, ECHOED, FAIL, HOLDS, NOT_TESTABLE
+from reproduce.verdicts import DOES_NOT_HOLD, ECHOED, FAIL, HOLDS, NOT_TESTABLE, OPEN
 
 FIG2, FIG3, FIG4, FIGS6 = ("stale_fig2_logistic", "stale_fig3_logistic", "stale_fig4_logistic",
                            "stale_figs6_11_logistic")
@@ -30,6 +30,7 @@ rising = put("ends", "variance", lambda table: table["variance"] * table["worker
 falling = put("ends", "variance", lambda table: table["variance"] / table["workers"] ** 2.0)
 linear = put("speedups", "speedup", lambda table: 1.0 * table["workers"])
 no_speedup = put("speedups", "speedup", 1.0)
+untold = put("speedups", "speedup", lambda table: table["workers"] * 1e6 ** (table["data_set"] % 2))
 
 wide, narrow = put("ends", "spread", 1.0), put("ends", "spread", 1e-3)
 calmer = put("ends", "spread", lambda table: 1.0 / table["workers"])
@@ -75,3 +76,5 @@ OPPOSITES = {
 for (_figure, _name), (_so, _not_so) in SENTENCES.items():
     OPPOSITES[_figure, _name] = [(HOLDS, _so), (DOES_NOT_HOLD, _not_so)]
     OPPOSITES[_figure, f"{_name}_a9a"] = [(ECHOED, _so), (NOT_TESTABLE, _not_so)]
+OPPOSITES[FIG2, "linear_a9a"].append((NOT_TESTABLE, untold))
+OPPOSITES[FIG2, "linear"].append((OPEN, untold))

@@ -60,7 +60,7 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
     >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
     >>> table = theory.compare_algorithms(problem, [fs.FALD(0.1), fs.FAHMC(0.1, 5)], eps=0.05)
     >>> table[["algorithm", "rounds", "gradients"]].values.tolist()
-    [['FALD', 14, 28], ['FAHMC', 1, 10]]
+    [['FALD', 14, 28], ['FAHMC', 2, 20]]
     """
     import pandas as pd
 

@@ -45,6 +45,15 @@ def test_the_wheel_has_the_two_packages_and_their_types(installed):
     assert {"fedsim/py.typed", "theory/py.typed"} <= found
 
 
+def test_licence_and_notice_are_where_the_data_are(source, installed):
+    """The wheel has neither data nor anything else of `reproduce`, and both texts all the same."""
+    data = {name for name in names(source) if name.startswith("reproduce/data/")}
+    assert len(data) == 4 and "reproduce/data/NOTICE.md" in data and "LICENSE" in names(source)
+    assert PROJECT["license"] == "MIT AND CC-BY-4.0"
+    texts = {name.rpartition("/")[2] for name in names(installed) if "/licenses/" in name}
+    assert texts == {"LICENSE", "NOTICE.md"}
+
+
 CODE = """
 import sys
 from importlib import metadata

@@ -65,7 +65,9 @@ def test_a_missing_folder_compressed_or_empty_file(tmp_path):
         read_libsvm(tmp_path / "a9a")
     with pytest.raises(ValueError, match="is a folder"):
         read_libsvm(tmp_path)
-    with pytest.raises(ValueError, match=r"byte 0xff at place 3; expected plain text \(decompress"):
+    with pytest.raises(ValueError, match="byte 0xff at place 3; expected plain text, or gzip, xz or bzip2"):
+        read_libsvm(written(tmp_path, b"1 1\xff\x00"))
+    with pytest.raises(ValueError, match="holds bzip2 data that are damaged"):
         read_libsvm(written(tmp_path, b"BZh\xff\x00"))
     with pytest.raises(ValueError, match="a9a is empty"):
         read_libsvm(written(tmp_path, ""))

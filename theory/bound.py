@@ -158,6 +158,15 @@ class Bound:
     def alone(self, term: str) -> Array:
         """(n,) what the value would be of this term alone: the term, or in a root the root of its square.
 
+        Parameters
+        ----------
+        term : str
+
+        Raises
+        ------
+        ValueError
+            For a name that is none of its terms.
+
         Examples
         --------
         >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.01, local_steps=2)
@@ -166,7 +175,7 @@ class Bound:
         ...       <= bound.value**2 * (1 + 1e-14)).all())
         True
         """
-        part = self.terms[term]
+        part = self.terms[one_of("term", term, tuple(self.terms))]
         return np.sqrt(part) * np.sqrt(self.value) if self.is_root else part
 
     @property

@@ -12,10 +12,11 @@ from fedsim.settings.schedules import Listed
 from fedsim.settings.validation import one_of, positive
 
 from ..facts import Constants
+from ..federated import half_start
 from ..statement import Hypothesis, Terms
 from .notation import FULL, Setting, theorem
 from .planning import kept_error, longest_allowed, prepared, rounds_to_decay
-from .rates import MODERATE, ROUNDS, half_start, halvings, inverse_squared_length, printed_rounds
+from .rates import MODERATE, ROUNDS, halvings, inverse_squared_length, printed_rounds
 from .theorem_44 import initial_error
 
 LONGEST = 10**7

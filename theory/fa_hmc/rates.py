@@ -27,14 +27,12 @@ from fedsim.settings.validation import positive
 
 from ..bound import Assumption
 from ..facts import Constants
-from ..federated import required
+from ..federated import half_start, of_order, required
 from ..statement import Hypothesis, Terms
 from .hypotheses import FULL_TURN, MOMENTS, within
 from .notation import FULL, Setting, known_moments, theorem
 from .theorem_44 import contraction, initial_error
 
-ORDER = 100.0
-"""Factor up to which "of order" is taken to hold at a single problem."""
 ORDERS = ("W2 at the start squared of order d/strong_convexity",
           "weighted squared gradients at the minimizer of order d*smoothness",
           "squared gradient noise of order leapfrog_steps*smoothness")
@@ -56,11 +54,6 @@ def printed_rounds(s: Setting, size: float, g: float) -> dict[str, float]:
             "gradient_noise": size * float((s.w**2).sum()) * s.sigma_sq / (s.K * s.T)}
 
 
-def of_order(name: str, value: float, limit: float) -> Assumption:
-    """``value = O(limit)``, judged with the constant `ORDER`."""
-    return Assumption.at_most(name, value, ORDER * limit)
-
-
 MODERATE = (
     Hypothesis(ORDERS[0], lambda constants, s: of_order(ORDERS[0], initial_error(constants, s), s.d / s.mu)),
     Hypothesis(ORDERS[1], lambda s: of_order(ORDERS[1], float(s.w @ s.slopes**2), s.d * s.L)),
@@ -70,11 +63,6 @@ MODERATE = (
 def halvings(constants: Constants, s: Setting, eps: float) -> float:
     """log(2 E_0/eps^2), and 0 where the start is near enough."""
     return float(np.log(max(2.0 * initial_error(constants, s) / eps**2, 1.0)))
-
-
-def half_start(problem: Any, algorithm: Any, constants: Constants, *others: Any) -> dict[str, Any]:
-    """The accuracy where none is given: half of the distance at the start."""
-    return {"eps": 0.5 * (constants.initial_w2 or 1.0)}
 
 
 ROUNDS = ("smoothness", "bias", "correlation", "gradient_noise")

@@ -12,7 +12,7 @@ import numpy as np
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.participation import Participation
-from fedsim.settings.validation import Array, shown
+from fedsim.settings.validation import Array, positive, shown
 
 from .bound import Assumption, Bound
 from .checking import Measured, quantity
@@ -133,6 +133,14 @@ ORDER = 100.0
 def of_order(name: str, value: float, limit: float) -> Assumption:
     """``value = O(limit)``, judged with the constant `ORDER`."""
     return Assumption.at_most(name, value, ORDER * limit)
+
+
+def accuracy(eps: Any) -> float:
+    """W2 to be reached, whose square a rate can take."""
+    value = positive("eps", eps)
+    if not 1e-150 < value < 1e150:
+        raise ValueError(f"eps={eps!r} must be between 1e-150 and 1e150: the rate takes its square")
+    return value
 
 
 def half_start(problem: Any, algorithm: Any, constants: Constants, *others: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from fedsim.settings.schedules import Listed
 from fedsim.settings.validation import one_of, positive
 
 from ..facts import Constants
-from ..federated import half_start
+from ..federated import accuracy, half_start
 from ..statement import Hypothesis, Terms
 from .notation import FULL, Setting, theorem
 from .planning import kept_error, longest_allowed, prepared, rounds_to_decay
@@ -145,13 +145,13 @@ def dynamic_rate(s: Setting, constants: Constants, variant: str, *, eps: float) 
     >>> bound.kind, float(bound.value[0].round(1))
     ('rate', 412.0)
     """
-    accuracy = positive("eps", eps)
+    small = accuracy(eps)
     if variant == "printed":
-        inverse = inverse_squared_length(s, accuracy)
+        inverse = inverse_squared_length(s, small)
         g = 1.0 / max((inverse | {"smoothness": sqrt(s.L)}).values())
-        parts = printed_rounds(s, s.c_d * s.d / accuracy**2, g)
+        parts = printed_rounds(s, s.c_d * s.d / small**2, g)
     else:
-        inverse = inverse_squared_length(s, accuracy, 1)
-        inverse["smoothness"] *= halvings(constants, s, accuracy)
+        inverse = inverse_squared_length(s, small, 1)
+        inverse["smoothness"] *= halvings(constants, s, small)
         parts = {name: 4.0 / (s.mu * s.T) * part for name, part in inverse.items()}
-    return Terms(parts, rounds=np.array([0]), inputs={"eps": accuracy})
+    return Terms(parts, rounds=np.array([0]), inputs={"eps": small})

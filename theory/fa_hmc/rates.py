@@ -23,11 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.settings.validation import positive
-
 from ..bound import Assumption
 from ..facts import Constants
-from ..federated import half_start, of_order, required
+from ..federated import accuracy, half_start, of_order, required
 from ..statement import Hypothesis, Terms
 from .hypotheses import FULL_TURN, MOMENTS, within
 from .notation import FULL, Setting, known_moments, theorem
@@ -41,8 +39,6 @@ ORDERS = ("W2 at the start squared of order d/strong_convexity",
 
 def inverse_squared_length(s: Setting, eps: float, power: int = 2) -> dict[str, float]:
     """1/g by its parts; the largest decides. `power` is that of T in the correlation."""
-    if not 1e-150 < eps < 1e150:
-        raise ValueError(f"eps={eps!r} must be between 1e-150 and 1e150: the rate takes its square")
     return {"smoothness": s.L, "bias": s.T * np.sqrt(s.d) / eps,
             "correlation": s.d * float(s.T) ** power * (1.0 - s.rho) * s.N / eps**2,
             "gradient_noise": s.d * float((s.w**2).sum()) * s.sigma_sq / (s.K * eps**2)}
@@ -96,15 +92,15 @@ def rounds_rate(s: Setting, constants: Constants, variant: str, *, eps: float) -
     >>> bound.kind, float(bound.value[0].round(1))
     ('rate', 3997.6)
     """
-    accuracy = positive("eps", eps)
-    parts = inverse_squared_length(s, accuracy, 1 if variant == "sharp" else 2)
+    small = accuracy(eps)
+    parts = inverse_squared_length(s, small, 1 if variant == "sharp" else 2)
     if variant == "printed":
-        log = max(float(np.log(s.d / accuracy**2)), 0.0)
-        terms = printed_rounds(s, log * s.d / accuracy**2, 1.0 / max(parts.values()))
+        log = max(float(np.log(s.d / small**2)), 0.0)
+        terms = printed_rounds(s, log * s.d / small**2, 1.0 / max(parts.values()))
     else:
-        log = halvings(constants, s, accuracy)
+        log = halvings(constants, s, small)
         terms = {name: 4.0 / (s.mu * s.T) * log * part for name, part in parts.items()}
-    return Terms(terms, rounds=np.array([0]), inputs={"eps": accuracy})
+    return Terms(terms, rounds=np.array([0]), inputs={"eps": small})
 
 
 SHARED = "1 - shared_noise of order smoothness*g/n_clients"
@@ -142,9 +138,9 @@ def vanilla_rate(constants: Constants, *, eps: float) -> Terms:
 
 def _root_of_dimension(constants: Constants, eps: float, power: int) -> Terms:
     """sqrt(d) log(d/eps^power)/eps."""
-    accuracy, d = positive("eps", eps), constants.dim
-    value = np.sqrt(d) * max(float(np.log(d / accuracy**power)), 0.0) / accuracy
-    return Terms({"rounds": value}, rounds=np.array([0]), inputs={"eps": accuracy})
+    small, d = accuracy(eps), constants.dim
+    value = np.sqrt(d) * max(float(np.log(d / small**power)), 0.0) / small
+    return Terms({"rounds": value}, rounds=np.array([0]), inputs={"eps": small})
 
 
 APART = "smoothness > strong_convexity"

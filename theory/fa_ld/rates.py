@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.settings.validation import positive
 
 from ..bound import Assumption
-from ..federated import EQUAL_WEIGHTS, half_start, of_order
+from ..federated import EQUAL_WEIGHTS, accuracy, half_start, of_order
 from ..statement import Hypothesis, Terms
 from .notation import DRAWN, FULL, Setting, theorem
 
@@ -28,14 +27,6 @@ RULE = Hypothesis("step size by the rule of (28)")
 PARTS = ("smoothness", "discretization", "local_steps")
 FORMS = {"sharp": "", "printed": "as (28); it has no smoothness term, and log(d/eps)",
          "informal": "that with K^2 for (K-1)^2, as the section itself"}
-
-
-def accuracy(eps: Any) -> float:
-    """A positive number whose square is one."""
-    value = positive("eps", eps)
-    if not 1e-150 < value < 1e150:
-        raise ValueError(f"eps={eps!r} must be between 1e-150 and 1e150: the rate takes its square")
-    return value
 
 
 def inverse_step(s: Setting, eps: float, variant: str) -> dict[str, float]:

@@ -178,9 +178,10 @@ def test_rates_by_hand():
     wanted = X**2 * (9 * (5.6 * X**2 + 0.75 * 9) / L + 0.38 * 0.4 / L * 3 / 4)
     age = np.array([0, 0, 1, 2])
     np.testing.assert_allclose(said.value, (1 - 0.5 * X**2 / 4) ** age * 4 + wanted, rtol=1e-13)
-    for bad in (0.0, -1.0, float("nan"), "x"):
-        with pytest.raises(ValueError, match="eps="):
-            fa_hmc.rounds_rate(facts, fahmc(), eps=bad)
+    for bad in (0.0, -1.0, float("nan"), "x", 5e-324):
+        for name in ("rounds_rate", "vanilla_rate", "lower_rate", "dynamic_rate", "stages_rate"):
+            with pytest.raises(ValueError, match="eps="):
+                getattr(fa_hmc, name)(facts, fahmc(), eps=bad)
     with pytest.raises(ValueError, match="a rate holds up to an unknown constant"):
         theory.check(bound, [1.0])
 

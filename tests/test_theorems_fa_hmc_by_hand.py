@@ -300,3 +300,11 @@ def test_other_rounds_are_refused(changes, words):
 def test_bad_input(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_a_root_is_the_start_to_the_bit_where_nothing_else_is():
+    """Or rounding alone would make a bound that never falls below its start say something."""
+    problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.0001, 50, local_steps=5)
+    for start in np.random.default_rng(0).uniform(1.0, 9.0, 60):
+        bound = fa_hmc.w2_bound(theory.constants(problem, algorithm, [start]), algorithm, n_rounds=0)
+        assert bound.value[0] == bound.start_distance and bound.is_vacuous and bound.is_root

@@ -45,7 +45,8 @@ OF_ONE = {"stale.": ((1, 1), (1, 2)), "fa_hmc.lower_bound": ((2, 1), (2, 2))}
 ONLY: dict[str, Any] = {"fa_ld.stationary_bound": {"local_steps": 1},
                         "stale.stationary_bound": {"staleness": 0}}
 """What theorems are restricted to."""
-NO_RATIO = ("de_sghmc.gradient_coefficient_bound", "de_sgld.connectivity_bound")
+NO_RATIO = ("de_sghmc.connectivity_bound", "de_sghmc.gradient_coefficient_bound",
+            "de_sgld.connectivity_bound")
 """Statements that something is at most 0: there is no ratio."""
 Job = tuple[str, str, int, int, int, int]
 Record = dict[str, Any]

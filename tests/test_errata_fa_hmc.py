@@ -45,7 +45,7 @@ VARIANTS = {
     **dict.fromkeys(("displacement_bound", "gradient_displacement_bound"), ("proof", "printed")),
     "flow_distance_bound": ("sharp", "corrected", "printed"), "lower_bound": ("mean", "printed"),
     "rounds_rate": ("sharp", "printed", "resolved"), "error_rate": ("sharp", "printed"),
-    "dynamic_rate": ("sharp", "printed")}
+    "dynamic_rate": ("sharp", "printed"), "stages_rate": ("sharp", "printed")}
 
 
 # --- the register

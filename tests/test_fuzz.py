@@ -34,6 +34,18 @@ def test_much_garbage_is_accepted_soundly_or_refused_by_name():
     verdict(20_000, SEED + 1)
 
 
+def test_no_rounds_are_examined_or_refused():
+    """A statement about steps has none in common with a law of no rounds, and says so."""
+    for entry in theory.theorems():
+        arguments = known.examined(entry)
+        if arguments is None:
+            continue
+        try:
+            assert theory.examine(entry, **arguments | {"n_rounds": 0}).n_compared > 0, entry.id
+        except ValueError as error:
+            assert "rounds" in str(error), f"{entry.id}: {error}"
+
+
 def test_every_public_callable_has_a_door():
     """New ones are found by themselves: a public name is a door, a record, an exception, or left out."""
     everything = doors()

@@ -160,3 +160,52 @@ def test_dynamic_schedule_of_no_stages():
     found = fa_hmc.dynamic_plan(facts, fahmc(), 3.0)  # starts within 3
     assert found.n_rounds == 0 and found.stage_rounds == (0,) and found.targets == (4.0,)
     assert fa_hmc.w2_bound(facts, found.algorithm, n_rounds=0).value[0] <= 3.0
+
+
+# --- (42): stages in which the squared error falls by a
+
+def stages(fall, count, x=0.05):
+    """E/E_0 after stages of (42) that keep the error C g^2, C g_1^2 = E_0/(2 fall), mu g_1/4 = x."""
+    error, found = 1.0, []
+    first = int(np.ceil(np.log(2.0 * fall) / x))
+    for stage in range(count):
+        keep = (1.0 - x * fall ** (-stage / 2)) ** (first * 2**stage)
+        error = keep * error + (1.0 - keep) * 0.5 / fall ** (stage + 1)
+        found.append(error)
+    return np.array(found)
+
+
+def test_an_accuracy_whose_square_is_no_number_needs_no_stage():
+    problem, one = fs.Quadratic([1.0, 1.1], [[0.0], [0.2]]), fs.FAHMC(1.0, 2, local_steps=2)
+    assert fa_hmc.dynamic_plan(theory.constants(problem, one, [3.0]), one, 1e300).n_rounds == 0
+
+
+@pytest.mark.parametrize("fall", [1.2, 2.0, 4.0])
+def test_stages_that_double_reach_their_levels(fall):
+    assert (stages(fall, 20) <= fall ** -np.arange(1.0, 21.0)).all()
+
+
+def test_stages_that_double_do_not_follow_a_faster_fall():
+    """Beyond a = 4 the start stays: (42) is not for every a."""
+    errors = stages(16.0, 20)
+    assert errors[-1] > 1e12 * 16.0**-20 and errors[-1] / errors[-2] > 0.99
+
+
+def test_the_rate_of_stages_by_hand():
+    facts, eps = by_hand(initial_w2=2.0), 0.1
+    one = fahmc(shared_noise=1.0)
+    exact = theory.Constants(dim=3, strong_convexity=0.5, smoothness=2.0, weights=[1 / 3] * 3,
+                             initial_distance=1.0, initial_w2=2.0, heterogeneity=0.0)
+    T = one.local_steps
+    for fall in (2.0, 4.0):
+        bound = fa_hmc.stages_rate(exact, one, eps=eps, fall=fall)
+        size = 8.0 * np.log(2 * fall) / T * 400.0 ** (np.log(2) / np.log(fall))
+        assert bound.terms["smoothness"][0] == pytest.approx(2.0 * size)
+        assert bound.terms["bias"][0] == pytest.approx(size * T * np.sqrt(2 * fall * 3 / 4))
+        assert not set(bound.violated) & {"fall <= 4", fa_hmc.proposition_45.ALIKE}
+    assert "fall <= 4" in fa_hmc.stages_rate(exact, one, eps=eps, fall=4.1).violated
+    assert fa_hmc.proposition_45.ALIKE in fa_hmc.stages_rate(facts, one, eps=eps).violated
+    assert fa_hmc.stages_rate(exact, one, eps=3.0).value[0] == 0.0
+    for bad in (1.0, 0.5, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="fall="):
+            fa_hmc.stages_rate(exact, one, eps=eps, fall=bad)

@@ -84,7 +84,7 @@ OURS = {"de_sgld.w2_recursion", "de_sgld.w2_clients_recursion", "de_sghmc.w2_rec
 def test_the_catalogue_of_the_paper():
     wanted = {"de_sgld": ("connectivity", "coupling", "disagreement", "euler", "fixed_point", "gradient",
                           "gradient_error", "iterate", "target_moment", "w2", "w2_clients"),
-              "de_sghmc": ("coupling", "damping", "disagreement", "extrapolation", "factor",
+              "de_sghmc": ("connectivity", "coupling", "damping", "disagreement", "extrapolation", "factor",
                            "gradient_coefficient", "gradient_error", "lyapunov", "position", "ratio",
                            "velocity", "w2", "w2_clients")}
     listed = {entry.id for entry in theory.theorems() if entry.id.startswith("de_sg")}

@@ -311,6 +311,20 @@ def test_remark_3_grows_with_gamma_bar():
     assert fallen.decrease == pytest.approx(1.0 / 3.0)  # it could come out the other way
 
 
+def test_remark_12_grows_with_gamma_bar_where_c_5_stays():
+    problem = fs.Quadratic.from_components([1.0, 2.0, 1.5], [[0.3], [0.2], [-0.1]], 0.2)
+    algorithm = fs.DESGHMC(0.2, 5.0, fs.network.complete(3))
+    facts = theory.constants(problem, algorithm, [2.0])
+    for n_rounds in (0, 1, 7, 1000):
+        found = HMC.connectivity(facts, algorithm, n_rounds)
+        own = HMC.w2_clients_bound(facts, algorithm, n_rounds=n_rounds, variant="printed").value[-1]
+        assert found.second[0] == pytest.approx(0.0, abs=1e-12) and found.value[0] == pytest.approx(own)
+        assert (np.diff(found.value) > 0.0).all() and found.decrease < 0.0
+        bound = HMC.connectivity_bound(facts, algorithm, n_rounds=n_rounds)
+        assert bound.hypotheses_hold and bound.value.tolist() == [0.0]
+        assert bound.inputs["connectivity"].decrease == found.decrease
+
+
 def test_rates_carry_their_assumptions():
     problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
     mixing = fs.network.complete(2)

@@ -178,9 +178,10 @@ def test_rates_by_hand():
     wanted = X**2 * (9 * (5.6 * X**2 + 0.75 * 9) / L + 0.38 * 0.4 / L * 3 / 4)
     age = np.array([0, 0, 1, 2])
     np.testing.assert_allclose(said.value, (1 - 0.5 * X**2 / 4) ** age * 4 + wanted, rtol=1e-13)
-    for bad in (0.0, -1.0, float("nan"), "x"):
-        with pytest.raises(ValueError, match="eps="):
-            fa_hmc.rounds_rate(facts, fahmc(), eps=bad)
+    for bad in (0.0, -1.0, float("nan"), "x", 5e-324):
+        for name in ("rounds_rate", "vanilla_rate", "lower_rate", "dynamic_rate", "stages_rate"):
+            with pytest.raises(ValueError, match="eps="):
+                getattr(fa_hmc, name)(facts, fahmc(), eps=bad)
     with pytest.raises(ValueError, match="a rate holds up to an unknown constant"):
         theory.check(bound, [1.0])
 
@@ -299,3 +300,11 @@ def test_other_rounds_are_refused(changes, words):
 def test_bad_input(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_a_root_is_the_start_to_the_bit_where_nothing_else_is():
+    """Or rounding alone would make a bound that never falls below its start say something."""
+    problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.0001, 50, local_steps=5)
+    for start in np.random.default_rng(0).uniform(1.0, 9.0, 60):
+        bound = fa_hmc.w2_bound(theory.constants(problem, algorithm, [start]), algorithm, n_rounds=0)
+        assert bound.value[0] == bound.start_distance and bound.is_vacuous and bound.is_root

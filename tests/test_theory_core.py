@@ -192,7 +192,7 @@ def test_catalogue_lists_every_theorem():
     table = theory.catalogue()
     assert list(table.columns) == ["id", "paper", "number", "kind", "quantity", "index", "hypotheses",
                                    "variants", "function", "key"]
-    assert table["id"].is_unique and (table["paper"] == "FA-LD").sum() == 22
+    assert table["id"].is_unique and (table["paper"] == "FA-LD").sum() == 25
     assert set(table["quantity"]) <= set(theory.quantities())
     for entry in theory.theorems():
         assert entry.function is getattr(getattr(theory, entry.id.split(".")[0]), entry.function.__name__)

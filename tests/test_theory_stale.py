@@ -94,8 +94,42 @@ def test_the_smaller_form_bounds_the_exact_errors_of_unequal_servers(tau):
                for length, h in zip(lengths[:2], steps[:2], strict=True)}
         law = stale.combine_servers([one[length] for length in lengths], np.array(lengths) * np.array(steps))
         for quantity, value in (("mse", law.mse), ("bias", abs(law.bias)), ("variance", law.variance)):
-            ratios.append(float(value[0]) / sum(stale.chain_terms(quantity, lengths, steps, tau).values()))
+            bound = rate(f"chains_{quantity}_rate", fs.StaleSGLD(0.01, tau), n_rounds=2000, record=[2000],
+                         step_sizes=steps, speeds=np.array(lengths) / 2000)
+            assert bound.hypotheses_hold and bound.inputs["n_chains"] == len(lengths)
+            assert bound.value[-1] == pytest.approx(sum(stale.chain_terms(
+                quantity, lengths, steps, tau).values()))
+            ratios.append(float(value[0]) / bound.value[-1])
     assert max(ratios) < 4.0  # 2/a^3 is the constant of one server's variance
+
+
+def test_rates_of_servers_that_differ():
+    """By hand at L = 100: T_s = 10, 5, 4 of steps .1, .1, .2; and the step that is judged is the largest."""
+    options = {"step_sizes": [0.1, 0.1, 0.2], "speeds": [1.0, 0.5, 0.2]}
+    total, tau = 19.0, 5
+    mean_step = (10 * 0.1 + 5 * 0.1 + 4 * 0.2) / total
+    assert rate("chains_bias_rate", **options).value[-1] == pytest.approx(3 / total + (tau + 1) * mean_step)
+    assert rate("chains_mse_rate", **options).value[-1] == pytest.approx(
+        1 / total + 6 / total**2 + (tau**2 + 1) * mean_step**2)
+    assert rate("chains_variance_rate", **options).value[-1] == pytest.approx(
+        1 / total + (10**2 * 0.01 + 5**2 * 0.01 + 4**2 * 0.04) / total**2)
+    printed = rate("chains_bias_rate", variant="printed", **options)
+    assert printed.value[-1] == pytest.approx(3 / total + 30 / total * (tau + 1) * 0.2)
+    limit = stability_limit(5)
+    for largest, holds in ((0.999 * limit, True), (1.001 * limit, False)):
+        bound = rate("chains_mse_rate", step_sizes=[0.01, largest])
+        assert bound.hypotheses_hold is holds and bound.inputs["n_chains"] == 2
+    assert rate("chains_mse_rate", speeds=[1.0] * 4).value == rate("chains_mse_rate", n_chains=4).value
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"step_sizes": [0.1, 0.0]}, "step_sizes has an entry 0"), ({"speeds": [-1.0]}, "speeds has an entry -1"),
+    ({"n_chains": 3, "speeds": [1.0, 2.0]}, r"speeds has shape \(2,\)"), ({"step_sizes": "x"}, "step_sizes"),
+    ({"step_sizes": [0.1], "speeds": [1.0, 1.0]}, r"speeds has shape \(2,\)"), ({"speeds": []}, "speeds"),
+    ({"n_chains": 0}, "n_chains=0")])
+def test_servers_that_are_none(options, words):
+    with pytest.raises(ValueError, match=words):
+        rate("chains_mse_rate", **options)
 
 
 def test_forms_that_only_our_transcription_has_are_gone():

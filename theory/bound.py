@@ -158,10 +158,14 @@ class Bound:
     def alone(self, term: str) -> Array:
         """(n,) what the value would be of this term alone: the term, or in a root the root of its square.
 
+        Parameters
+        ----------
+        term : str
+
         Raises
         ------
         ValueError
-            For what is no term.
+            For a name that is none of its terms.
 
         Examples
         --------

@@ -7,6 +7,8 @@ from .decentralized import quantities
 from .decentralized.sghmc import errata
 from .decentralized.sghmc.beginning import Beginning, beginning
 from .decentralized.sghmc.bounds import (
+    connectivity,
+    connectivity_bound,
     coupling_bound,
     damping_bound,
     disagreement_bound,
@@ -31,10 +33,11 @@ from .decentralized.sghmc.recursion import w2_clients_recursion, w2_recursion
 from .decentralized.sghmc.setting import Chain, chain
 
 __all__ = [
-    "Beginning", "Chain", "Recursion", "beginning", "budget_rate", "chain", "coupling_bound",
-    "damping_bound", "disagreement_bound", "errata", "extrapolation_bound", "factor_bound",
-    "friction_interval", "gradient_coefficient_bound", "gradient_error_bound", "largest_momentum",
-    "least_iterations", "lyapunov_bound", "plan", "position_bound", "quantities", "ratio_bound", "recursion",
-    "remark_step_size", "step_rate", "step_size_limit", "velocity_bound", "w2_bound", "w2_clients_bound",
-    "w2_clients_recursion", "w2_recursion",
+    "Beginning", "Chain", "Recursion", "beginning", "budget_rate", "chain", "connectivity",
+    "connectivity_bound", "coupling_bound", "damping_bound", "disagreement_bound", "errata",
+    "extrapolation_bound", "factor_bound", "friction_interval", "gradient_coefficient_bound",
+    "gradient_error_bound", "largest_momentum", "least_iterations", "lyapunov_bound", "plan",
+    "position_bound", "quantities", "ratio_bound", "recursion", "remark_step_size", "step_rate",
+    "step_size_limit", "velocity_bound", "w2_bound", "w2_clients_bound", "w2_clients_recursion",
+    "w2_recursion",
 ]

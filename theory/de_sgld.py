@@ -5,13 +5,13 @@ Source: "Decentralized stochastic gradient Langevin dynamics and Hamiltonian Mon
 
 from .decentralized import quantities
 from .decentralized.applicable import NotApplicable
+from .decentralized.connectivity import Connectivity
 from .decentralized.plans import Plan
 from .decentralized.quantities import clients_w2
 from .decentralized.schemes import Coupling, NoiseFree, Spread, coupling, fixed_point
 from .decentralized.setting import Setting, setting
 from .decentralized.sgld import errata
 from .decentralized.sgld.bounds import (
-    Connectivity,
     connectivity,
     connectivity_bound,
     w2_bound,

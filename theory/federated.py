@@ -12,11 +12,12 @@ import numpy as np
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.participation import Participation
-from fedsim.settings.validation import Array, shown
+from fedsim.settings.validation import Array, positive, shown
 
 from .bound import Assumption, Bound
 from .checking import Measured, quantity
 from .corrections import Evidence, erratum
+from .crossing import rounds_to
 from .exact import joint_law
 from .exact.federated.joint import JointLaw
 from .facts import Constants
@@ -114,6 +115,37 @@ def minimizer_of(bound: Bound, name: str) -> Array:
         raise ValueError("minimizer=None is not known: the bound speaks about moments around it; pass "
                          "minimizer=... to theory.Constants")
     return np.asarray(bound.inputs[name])
+
+
+def _rounds_needed(bound: Bound, law: Any, level: float) -> Measured:
+    if law is None:
+        raise ValueError("law=None: the accuracy of the bound is never reached")
+    return of_its_size(float(law), bound.rounds)
+
+
+quantity("rounds_to_w2", "first communication at which W2 to the target is at most eps", _rounds_needed,
+         lambda problem, algorithm, bound, n_rounds, start, record: rounds_to(
+             problem, algorithm, bound.inputs["eps"], start=start))
+ORDER = 100.0
+"""Factor up to which "of order" is taken to hold at a single problem."""
+
+
+def of_order(name: str, value: float, limit: float) -> Assumption:
+    """``value = O(limit)``, judged with the constant `ORDER`."""
+    return Assumption.at_most(name, value, ORDER * limit)
+
+
+def accuracy(eps: Any) -> float:
+    """W2 to be reached, whose square a rate can take."""
+    value = positive("eps", eps)
+    if not 1e-150 < value < 1e150:
+        raise ValueError(f"eps={eps!r} must be between 1e-150 and 1e150: the rate takes its square")
+    return value
+
+
+def half_start(problem: Any, algorithm: Any, constants: Constants, *others: Any) -> dict[str, Any]:
+    """The accuracy where none is given: half of the distance at the start."""
+    return {"eps": 0.5 * (constants.initial_w2 or 1.0)}
 
 
 def decay(rate: float, steps: Any, lost: bool = False) -> Array:

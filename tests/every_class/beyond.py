@@ -161,7 +161,7 @@ UNMEASURED = {
     "fa_hmc.lower_bound": "of quadratic clients, by its statement",
     "stale.gradient_gap_bound": "of a quadratic f, by its hypothesis",
     "de_sgld.connectivity_bound": "of constants alone",
-    "de_sghmc.factor_bound": "of constants alone",
+    "de_sghmc.connectivity_bound": "of constants alone", "de_sghmc.factor_bound": "of constants alone",
     "de_sghmc.gradient_coefficient_bound": "of constants alone",
     "de_sghmc.ratio_bound": "of constants alone",
     "de_sghmc.damping_bound": "of two Euler schemes beside four coordinates of two clients",

@@ -147,6 +147,7 @@ CALLS: dict[str, Any] = {
     "fedsim.schedules.Harmonic.from_theorem": lambda: {"strong_convexity": 1.0, "smoothness": 2.0},
     "theory.Assumption.at_most": lambda: {"name": "x <= 1", "value": 0.5, "limit": 1.0},
     "theory.Assumption.yes": lambda: {"name": "x", "holds": True},
+    "theory.Bound.alone": lambda: {"term": "discretization"},
     "theory.Constants.need": lambda: {"name": "n_clients"},
     "theory.fa_hmc.TwoGroups.fixed_point": lambda: {"length": 0.5, "local_steps": 10},
     "theory.fa_hmc.TwoGroups.law": lambda: {"rounds": [0, 3], "length": 0.5, "local_steps": 10},

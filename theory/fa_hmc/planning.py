@@ -16,6 +16,7 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import instance, positive
 
 from ..facts import Constants, refuse_off_target
+from ..federated import accuracy
 from ..tuning import planner
 from .notation import Setting, known_moments, setting
 from .rates import inverse_squared_length, vanilla_g
@@ -178,7 +179,7 @@ def theorem_step_size(constants: Constants, algorithm: FAHMC, eps: float, *, con
     0.02
     """
     s = prepared(constants, algorithm)
-    parts = inverse_squared_length(s, positive("eps", eps))
+    parts = inverse_squared_length(s, accuracy(eps))
     return sqrt(positive("constant", constant) / max(parts.values())) / s.K
 
 
@@ -254,9 +255,9 @@ def u_curve(constants: Constants, algorithm: FAHMC, eps: float) -> float:
     >>> round(theory.fa_hmc.u_curve(known, algorithm, 2.0), 2)
     3.46
     """
-    accuracy = positive("eps", eps)
+    small = accuracy(eps)
     s = replace(prepared(constants, algorithm), T=1)
-    parts = inverse_squared_length(s, accuracy)
+    parts = inverse_squared_length(s, small)
     if parts["correlation"] == 0.0:
         return float("inf")
     return max(sqrt((parts["smoothness"] + parts["gradient_noise"]) / parts["correlation"]), 1.0)

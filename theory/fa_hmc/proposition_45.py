@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil, log, sqrt
+from math import ceil, exp, log, sqrt
 
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.schedules import Listed
-from fedsim.settings.validation import one_of, positive
+from fedsim.settings.validation import one_of, positive, real
 
+from ..bound import Assumption
 from ..facts import Constants
+from ..federated import accuracy, half_start
 from ..statement import Hypothesis, Terms
 from .notation import FULL, Setting, theorem
 from .planning import kept_error, longest_allowed, prepared, rounds_to_decay
-from .rates import MODERATE, ROUNDS, half_start, halvings, inverse_squared_length, printed_rounds
+from .rates import MODERATE, ROUNDS, halvings, inverse_squared_length, printed_rounds
 from .theorem_44 import initial_error
 
 LONGEST = 10**7
@@ -104,8 +106,9 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
     shrink, decay = 2.0**power, 2.0 ** (power + 1)
     coefficient = kept_error(s, cap) / cap**power  # error/g^power increases with g
     g = min((begin / (decay * coefficient)) ** (1.0 / power), cap)
-    # eps**2 may be less than the least float
-    stages = ceil((log(begin) - 2.0 * log(eps)) / log(shrink) - 1e-12) if begin > eps**2 else 0
+    # by logarithms, as eps**2 may be no float
+    above = log(begin) - 2.0 * log(eps) if begin > 0.0 else 0.0
+    stages = max(ceil(above / log(shrink) - 1e-12), 0)
     first = rounds_to_decay(s, g, decay)
     total = first * (2**stages - 1) * s.T
     if total > LONGEST:
@@ -116,6 +119,11 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
     schedule = Listed(np.repeat(np.array(lengths) / s.K, [max(n, 1) * s.T for n in rounds]))
     return DynamicPlan(eps, schedule, rounds, lengths, targets, sum(rounds),
                        replace(algorithm, step_size=schedule))
+
+
+def _printed_length(s: Setting, eps: float) -> float:
+    """Proposition 4.5's g, the minimum of 1/sqrt(L) and 1 over the other three parts."""
+    return 1.0 / max((inverse_squared_length(s, eps) | {"smoothness": sqrt(s.L)}).values())
 
 
 @theorem("Proposition 4.5 (J.1)", quantity="rounds_to_w2", kind="rate", terms=ROUNDS,
@@ -144,13 +152,70 @@ def dynamic_rate(s: Setting, constants: Constants, variant: str, *, eps: float) 
     >>> bound.kind, float(bound.value[0].round(1))
     ('rate', 412.0)
     """
-    accuracy = positive("eps", eps)
+    small = accuracy(eps)
     if variant == "printed":
-        inverse = inverse_squared_length(s, accuracy)
-        g = 1.0 / max((inverse | {"smoothness": sqrt(s.L)}).values())
-        parts = printed_rounds(s, s.c_d * s.d / accuracy**2, g)
+        parts = printed_rounds(s, s.c_d * s.d / small**2, _printed_length(s, small))
     else:
-        inverse = inverse_squared_length(s, accuracy, 1)
-        inverse["smoothness"] *= halvings(constants, s, accuracy)
+        inverse = inverse_squared_length(s, small, 1)
+        inverse["smoothness"] *= halvings(constants, s, small)
         parts = {name: 4.0 / (s.mu * s.T) * part for name, part in inverse.items()}
-    return Terms(parts, rounds=np.array([0]), inputs={"eps": accuracy})
+    return Terms(parts, rounds=np.array([0]), inputs={"eps": small})
+
+
+ALIKE = "shared_noise=1 (or local_steps=1) and exact gradients"
+FALLS = "fall <= 4"
+
+
+@theorem("Proposition J.1 (42)", quantity="rounds_to_w2", kind="rate", terms=ROUNDS,
+         source="FA-HMC Proposition J.1, equation (42)", inputs=half_start,
+         arguments={"fall": "float: a > 1, by which the bound on E_t falls in each stage."},
+         hypotheses=(Hypothesis("stages that double, with step sizes that fall by a^(1/4)"),
+                     Hypothesis(ALIKE, lambda s: Assumption.yes(ALIKE, s.sigma_sq == 0.0 and (
+                         s.spread == 0.0 or s.T == 1))),
+                     Hypothesis(FALLS, lambda fall: Assumption.at_most(FALLS, float(fall), 4.0)),
+                     *MODERATE[:2], FULL),
+         variants={"sharp": "", "printed": "as printed, for any a"})
+def stages_rate(s: Setting, constants: Constants, variant: str, *, eps: float, fall: float = 4.0) -> Terms:
+    """Shape of the rounds to W2 <= eps with stages that double while the squared error falls by a in each.
+
+    Guarantee, for 1 < a <= 4, shared momenta (or T = 1) and exact gradients: rounds = O(value), the value
+    being
+
+        (4 log(2a)/(mu T)) [L + T sqrt(2 a d/E_0)] (E_0/eps^2)^(log_a 2)
+
+    Source: FA-HMC Proposition J.1, (42), the "stronger result" of its proof. Printed for any a > 0: t = (4
+    log(2a)/mu) (c_d Delta/D) (D/eps^2)^(log_a 2) updates, with Delta = d (T^2 (g + (1-rho) N) + sum_c w_c^2
+    sigma_g^2/K) and D for E_0.
+
+    Proof, with X^2 = g, where Theorem 4.4 keeps an error of order C g^2, C = d T^2 (hence the hypothesis on
+    momenta and gradients: otherwise it is of order g). Stage j has g_j = g_1 a^(-(j-1)/2), with C g_1^2 <=
+    E_0/(2a) and g_1 <= 1/L, and 2^(j-1) t_1 updates, t_1 = 4 log(2a)/(mu g_1). Of its start at most
+    exp(-mu g_j 2^(j-1) t_1/4) <= 1/(2a) is left, because (2/sqrt(a))^(j-1) >= 1 for a <= 4, and what is kept
+    is at most E_0/(2 a^j), so that E <= E_0/a^j after stage j. log_a(E_0/eps^2) stages, rounded up, take at
+    most 2 t_1 (E_0/eps^2)^(log_a 2) updates.
+
+    For a > 4 the proof does not go through: g_j 2^j then falls, stages decay less and less, and what
+    is left of the start stays, while (42) would promise fewer than 1/eps rounds. a = 4 is the best that it
+    has, sqrt(d)/eps.
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
+    >>> known = theory.constants(problem, algorithm)
+    >>> bound = theory.fa_hmc.stages_rate(known, algorithm, eps=0.01)
+    >>> float(bound.value[0].round(1)), bound.violated
+    (2609.8, ())
+    """
+    small, a = accuracy(eps), real("fall", fall)
+    if a <= 1.0:
+        raise ValueError(f"fall={fall!r} must be greater than 1: the error has to fall")
+    begin = initial_error(constants, s)
+    if begin <= small**2:
+        return Terms({"bias": 0.0}, rounds=np.array([0]), inputs={"eps": small})
+    stages = exp(log(2.0) / log(a) * (log(begin) - 2.0 * log(small)))
+    size = 4.0 * log(2.0 * a) / (s.mu * s.T) * stages
+    if variant == "printed":
+        terms = printed_rounds(s, size * s.T * s.c_d * s.d / begin, _printed_length(s, small))
+    else:
+        terms = {"smoothness": size * s.L, "bias": size * s.T * sqrt(2.0 * a * s.d / begin)}
+    return Terms(terms, rounds=np.array([0]), inputs={"eps": small})

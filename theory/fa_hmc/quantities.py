@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -14,12 +13,11 @@ from fedsim.settings.lazy import lazy
 from fedsim.settings.validation import Array
 
 from ..bound import Bound
-from ..checking import Measured, quantity, require_target
+from ..checking import Measured, require_target
 from ..exact.federated.fa_hmc import leapfrog
 from ..exact.federated.flow import Flow
 from ..exact.federated.joint import JointLaw
 from ..federated import CLIENTS, PROBLEM, TARGET, Source, minimizer_of, of_its_size
-from ..tuning import rounds_to
 from .coupling import CouplingLaw, coupling_law
 
 quad = lazy("scipy.integrate", "quad")
@@ -65,7 +63,7 @@ def _of_client(name: str, meaning: str, read: Callable[[JointLaw, int], Array], 
                      + (problem.minimizer**2).sum() + (problem.minimizers[client] ** 2).sum())
         if steep:
             size *= float(np.linalg.norm(problem.dense_hessians[client], 2)) ** 2
-        return Measured(value, law.steps[first:], max(float(np.abs(value).max()), size))
+        return Measured(value, law.steps[first:], max(float(np.abs(value).max(initial=0.0)), size))
 
     CLIENTS.enter(name, meaning, measured)
 
@@ -204,14 +202,3 @@ def _about_minimizer(bound: Bound, target: Gaussian) -> Measured:
 
 
 TARGET.enter("target_second_moment", "E||theta - minimizer||^2 of the target", _about_minimizer)
-
-
-def _rounds_needed(bound: Bound, law: Any, level: float) -> Measured:
-    if law is None:
-        raise ValueError("law=None: the accuracy of the bound is never reached")
-    return of_its_size(float(law), bound.rounds)
-
-
-quantity("rounds_to_w2", "first communication at which W2 to the target is at most eps", _rounds_needed,
-         lambda problem, algorithm, bound, n_rounds, start, record: rounds_to(
-             problem, algorithm, bound.inputs["eps"], start=start))

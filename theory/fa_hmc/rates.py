@@ -23,18 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.settings.validation import positive
-
 from ..bound import Assumption
 from ..facts import Constants
-from ..federated import required
+from ..federated import accuracy, half_start, of_order, required
 from ..statement import Hypothesis, Terms
 from .hypotheses import FULL_TURN, MOMENTS, within
 from .notation import FULL, Setting, known_moments, theorem
 from .theorem_44 import contraction, initial_error
 
-ORDER = 100.0
-"""Factor up to which "of order" is taken to hold at a single problem."""
 ORDERS = ("W2 at the start squared of order d/strong_convexity",
           "weighted squared gradients at the minimizer of order d*smoothness",
           "squared gradient noise of order leapfrog_steps*smoothness")
@@ -43,8 +39,6 @@ ORDERS = ("W2 at the start squared of order d/strong_convexity",
 
 def inverse_squared_length(s: Setting, eps: float, power: int = 2) -> dict[str, float]:
     """1/g by its parts; the largest decides. `power` is that of T in the correlation."""
-    if not 1e-150 < eps < 1e150:
-        raise ValueError(f"eps={eps!r} must be between 1e-150 and 1e150: the rate takes its square")
     return {"smoothness": s.L, "bias": s.T * np.sqrt(s.d) / eps,
             "correlation": s.d * float(s.T) ** power * (1.0 - s.rho) * s.N / eps**2,
             "gradient_noise": s.d * float((s.w**2).sum()) * s.sigma_sq / (s.K * eps**2)}
@@ -56,11 +50,6 @@ def printed_rounds(s: Setting, size: float, g: float) -> dict[str, float]:
             "gradient_noise": size * float((s.w**2).sum()) * s.sigma_sq / (s.K * s.T)}
 
 
-def of_order(name: str, value: float, limit: float) -> Assumption:
-    """``value = O(limit)``, judged with the constant `ORDER`."""
-    return Assumption.at_most(name, value, ORDER * limit)
-
-
 MODERATE = (
     Hypothesis(ORDERS[0], lambda constants, s: of_order(ORDERS[0], initial_error(constants, s), s.d / s.mu)),
     Hypothesis(ORDERS[1], lambda s: of_order(ORDERS[1], float(s.w @ s.slopes**2), s.d * s.L)),
@@ -70,11 +59,6 @@ MODERATE = (
 def halvings(constants: Constants, s: Setting, eps: float) -> float:
     """log(2 E_0/eps^2), and 0 where the start is near enough."""
     return float(np.log(max(2.0 * initial_error(constants, s) / eps**2, 1.0)))
-
-
-def half_start(problem: Any, algorithm: Any, constants: Constants, *others: Any) -> dict[str, Any]:
-    """The accuracy where none is given: half of the distance at the start."""
-    return {"eps": 0.5 * (constants.initial_w2 or 1.0)}
 
 
 ROUNDS = ("smoothness", "bias", "correlation", "gradient_noise")
@@ -108,15 +92,15 @@ def rounds_rate(s: Setting, constants: Constants, variant: str, *, eps: float) -
     >>> bound.kind, float(bound.value[0].round(1))
     ('rate', 3997.6)
     """
-    accuracy = positive("eps", eps)
-    parts = inverse_squared_length(s, accuracy, 1 if variant == "sharp" else 2)
+    small = accuracy(eps)
+    parts = inverse_squared_length(s, small, 1 if variant == "sharp" else 2)
     if variant == "printed":
-        log = max(float(np.log(s.d / accuracy**2)), 0.0)
-        terms = printed_rounds(s, log * s.d / accuracy**2, 1.0 / max(parts.values()))
+        log = max(float(np.log(s.d / small**2)), 0.0)
+        terms = printed_rounds(s, log * s.d / small**2, 1.0 / max(parts.values()))
     else:
-        log = halvings(constants, s, accuracy)
+        log = halvings(constants, s, small)
         terms = {name: 4.0 / (s.mu * s.T) * log * part for name, part in parts.items()}
-    return Terms(terms, rounds=np.array([0]), inputs={"eps": accuracy})
+    return Terms(terms, rounds=np.array([0]), inputs={"eps": small})
 
 
 SHARED = "1 - shared_noise of order smoothness*g/n_clients"
@@ -154,9 +138,9 @@ def vanilla_rate(constants: Constants, *, eps: float) -> Terms:
 
 def _root_of_dimension(constants: Constants, eps: float, power: int) -> Terms:
     """sqrt(d) log(d/eps^power)/eps."""
-    accuracy, d = positive("eps", eps), constants.dim
-    value = np.sqrt(d) * max(float(np.log(d / accuracy**power)), 0.0) / accuracy
-    return Terms({"rounds": value}, rounds=np.array([0]), inputs={"eps": accuracy})
+    small, d = accuracy(eps), constants.dim
+    value = np.sqrt(d) * max(float(np.log(d / small**power)), 0.0) / small
+    return Terms({"rounds": value}, rounds=np.array([0]), inputs={"eps": small})
 
 
 APART = "smoothness > strong_convexity"

@@ -191,8 +191,8 @@ def start_distance(constants: Constants, s: Setting) -> float:
 
 _PAPER = Paper(
     id="fa_ld", name="FA-LD", key="deng2021", algorithm=FALD, convention="federated", setting=setting,
-    to_target=("w2", "stationary_w2", "langevin_increment", "w2_sq_of_average"),
-    start_distances={"w2": start_distance},
+    to_target=("w2", "stationary_w2", "langevin_increment", "w2_sq_of_average", "rounds_to_w2"),
+    start_distances={"w2": start_distance}, arguments={"eps": "float: W2 to be reached, positive."},
     raises="Constants that are not known, or that make H_rho too large for a float64; a schedule that ends "
            "too early.",
     example=""">>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])

@@ -20,6 +20,7 @@ are at most (S - 1)^2/T^2 + (sum_s w_s b_s)^2. So, up to a constant, the last te
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,25 @@ import numpy as np
 from fedsim.settings.alignment import together
 from fedsim.settings.validation import array, nonnegative, one_of, shape, whole
 
+from ..bound import Assumption
+from ..facts import Constants
 from ..registry import named_variant
 from ..statement import Hypothesis, Terms
-from .setting import HYPOTHESES, Setting, rate
+from .setting import HYPOTHESES, Setting, rate, stable_step
 
-PARALLEL = (*HYPOTHESES, Hypothesis("independent chains weighted by T_s/T"))
+OF_SERVERS = {"n_chains": "int, optional: S, the number of servers; 2, or as many as the next two say.",
+              "step_sizes": "(S,), optional: h_s; all that of the algorithm by default.",
+              "speeds": "(S,), optional: Iterations L_s of each server for one of L; all 1 by default."}
+
+
+def _each_stable(constants: Constants, algorithm: Any, step_sizes: Any) -> Assumption:
+    """Of the server with the largest step."""
+    largest = algorithm.schedule.largest if step_sizes is None else float(np.max(step_sizes))
+    return stable_step(constants, replace(algorithm, step_size=largest))
+
+
+PARALLEL = (*(replace(one, judge=_each_stable) if one.judge is stable_step else one for one in HYPOTHESES),
+            Hypothesis("independent chains weighted by T_s/T"))
 
 
 def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, order: int = 1,
@@ -98,54 +113,86 @@ MOST_SERVERS = 10**6
 """Servers that are listed one by one."""
 
 
-def _equal(quantity: str, s: Setting, rounds: np.ndarray, n_chains: int, order: int) -> Terms:
-    """The terms of equal servers with as many iterations each as there are rounds."""
-    servers = whole("n_chains", n_chains, 1, MOST_SERVERS)
-    rows = [chain_terms(quantity, [length] * servers, [s.h] * servers, s.tau, order=order)
+def _servers(n_chains: int | None, step_sizes: Any, speeds: Any, h: float) -> tuple[np.ndarray, np.ndarray]:
+    """h_s and L_s/L of every server, each (S,); two equal ones where nothing else is said."""
+    given = {name: array(name, value, 1) for name, value in (("step_sizes", step_sizes), ("speeds", speeds))
+             if value is not None}
+    count = 2 if n_chains is None else whole("n_chains", n_chains, 1, MOST_SERVERS)
+    servers = count if n_chains is not None or not given else len(next(iter(given.values())))
+    for name, entries in given.items():
+        shape(name, entries, (servers,), " (one per server)")
+        if entries.min() <= 0.0:
+            raise ValueError(f"{name} has an entry {entries.min():g}; all must be greater than 0")
+    return given.get("step_sizes", np.full(servers, h)), given.get("speeds", np.ones(servers))
+
+
+def _together(quantity: str, s: Setting, rounds: np.ndarray, variant: str, n_chains: int | None,
+              step_sizes: Any, speeds: Any, order: int) -> Terms:
+    """The terms of all servers when each has so many iterations for one of L."""
+    steps, shares = _servers(n_chains, step_sizes, speeds, s.h)
+    form = "proof" if variant == "printed" else variant
+    rows = [chain_terms(quantity, length * shares, steps, s.tau, order=order, variant=form)
             for length in rounds.tolist()]
     return Terms({name: np.array([row[name] for row in rows]) for name in rows[0]},
-                 inputs={"n_chains": servers, "tau": s.tau})
+                 inputs={"n_chains": len(steps), "tau": s.tau})
+
+
+WEIGHTED = "steps weighted by the servers' times"
 
 
 @rate("Theorem 6 (bias)", source="Stale gradients Theorem 6", quantity="average_bias",
-      terms=("time", "staleness", "integrator"), hypotheses=PARALLEL)
-def chains_bias_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, order: int = 1) -> Terms:
-    """Shape of the bias of S equal servers, each with L iterations: that of one server.
+      terms=("time", "staleness", "integrator"), hypotheses=PARALLEL, arguments=OF_SERVERS,
+      variants={"weighted": WEIGHTED, "printed": "with T_m/Tbar and the largest step, the proof's h_m"})
+def chains_bias_rate(s: Setting, rounds: np.ndarray, variant: str, *, n_chains: int | None = None,
+                     step_sizes: Any = None, speeds: Any = None, order: int = 1) -> Terms:
+    """Shape of the bias of S servers whose averages are weighted by time.
 
-    Source: stale-gradient paper, Theorem 6, as printed; see `theory.stale.servers`.
+    Guarantee, with T_s = L_s h_s, T their sum and w_s = T_s/T: bias = O(S/T + sum_s w_s (tau h_s + h_s^K)).
+
+    Source: stale-gradient paper, Theorem 6, and the last line but one of its proof; see
+    `theory.stale.servers`. Printed: S/T + (T_m/Tbar) (tau h_m + h_m^K). For equal servers both are the bias
+    of one server.
 
     Examples
     --------
     >>> round(float(bound.value[-1]), 3)
     0.7
     """
-    return _equal("bias", s, rounds, n_chains, order)
+    return _together("bias", s, rounds, variant, n_chains, step_sizes, speeds, order)
 
 
 @rate("Theorem 6 (MSE)", source="Stale gradients Theorem 6", quantity="average_mse",
-      terms=("time", "chains", "staleness", "integrator"), hypotheses=PARALLEL,
-      variants={"proof": "the last line of the proof, which is the theorem with 1/Tbar^2 and "
+      terms=("time", "chains", "staleness", "integrator"), hypotheses=PARALLEL, arguments=OF_SERVERS,
+      variants={"weighted": WEIGHTED,
+                "proof": "the last line of the proof, which is the theorem with 1/Tbar^2 and "
                          "T_m^2/Tbar^2: without those bars, lost in our transcription, its last two terms "
-                         'would not be "independent of S"'}, formerly={"printed": "proof"})
-def chains_mse_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, order: int = 1) -> Terms:
-    """Shape of the mean squared error of S equal servers, each with L iterations.
+                         'would not be "independent of S"'},
+      formerly={"printed": "proof", "corrected": "proof"})
+def chains_mse_rate(s: Setting, rounds: np.ndarray, variant: str, *, n_chains: int | None = None,
+                    step_sizes: Any = None, speeds: Any = None, order: int = 1) -> Terms:
+    """Shape of the mean squared error of S servers whose averages are weighted by time.
 
-    Source: stale-gradient paper, Theorem 6; see `theory.stale.servers`.
+    Guarantee: MSE = O(1/T + (S^2 - S)/T^2 + (tau sum_s w_s h_s)^2 + (sum_s w_s h_s^K)^2).
+
+    Source: stale-gradient paper, Theorem 6, with the proof in `theory.stale.servers`.
 
     Examples
     --------
     >>> round(float(bound.value[-1]), 3)
     0.315
     """
-    return _equal("mse", s, rounds, n_chains, order)
+    return _together("mse", s, rounds, variant, n_chains, step_sizes, speeds, order)
 
 
 @rate("Theorem 7", quantity="average_variance", terms=("time", "integrator"), hypotheses=PARALLEL,
-      formerly={"printed": "proof"},
+      formerly={"printed": "proof"}, arguments=OF_SERVERS,
       variants={"proof": "the last line of the proof, 1/T + ...; our transcription of the theorem has "
                          "1/Tbar, which is true and S times larger"})
-def chains_variance_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, order: int = 1) -> Terms:
-    """Shape of the variance of S equal servers, each with L iterations: 1/S of that of one server.
+def chains_variance_rate(s: Setting, rounds: np.ndarray, variant: str, *, n_chains: int | None = None,
+                         step_sizes: Any = None, speeds: Any = None, order: int = 1) -> Terms:
+    """Shape of the variance of S servers whose averages are weighted by time: of equal ones, 1/S of one's.
+
+    Guarantee: Var = O(1/T + sum_s w_s^2 h_s^(2K)).
 
     Source: stale-gradient paper, Theorem 7; see `theory.stale.servers`.
 
@@ -154,4 +201,4 @@ def chains_variance_rate(s: Setting, rounds: np.ndarray, *, n_chains: int = 2, o
     >>> round(float(bound.value[-1]), 3)
     0.055
     """
-    return _equal("variance", s, rounds, n_chains, order)
+    return _together("variance", s, rounds, variant, n_chains, step_sizes, speeds, order)

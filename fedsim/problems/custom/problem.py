@@ -223,8 +223,13 @@ class Custom(ByValue, ProblemParts):
         if tau < 1e-300:
             raise ValueError(f"temperature={temperature!r} must be at least 1e-300: quotients of it overflow")
         ends = None if self.support is None else (float(self.support[0][0]), float(self.support[1][0]))
-        return Density(lambda x: self.potential(None, x[:, None]) / tau, centre=centre, scale=scale,
-                       support=ends)
+        try:
+            return Density(lambda x: self.potential(None, x[:, None]) / tau, centre=centre, scale=scale,
+                           support=ends)
+        except ValueError as error:
+            if tau == 1.0:
+                raise
+            raise ValueError(f"{error} (of the potential over temperature={temperature!r})") from None
 
     def target(self, temperature: float = 1.0) -> Gaussian:
         """Always raises: nothing is known of it in closed form."""

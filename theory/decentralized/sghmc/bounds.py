@@ -1,4 +1,4 @@
-"""DE-SGHMC Theorem 11, W2 of the average and of the clients to the target exp(-f), and its Lemmas 14 to 17.
+"""DE-SGHMC Theorem 11, W2 of the average and of the clients to the target, Lemmas 14 to 17, and Remark 12.
 
 Notation as in `setting`: alpha = eta^2, beta = 1 - gamma eta, mu'' = mu (1 - alpha L/2), g = gamma-bar,
 c_5 bounds E||v||^2 of all clients, and in print H = (rho^k - g^(2k)) / (rho - g^2), rho = 1 - alpha mu''.
@@ -7,14 +7,20 @@ c_5 bounds E||v||^2 of all clients, and in print H = (rho^k - g^(2k)) / (rho - g
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.settings.validation import whole
+
+from ...facts import Constants
 from ...statement import Terms
+from ..connectivity import Connectivity, along_gamma_bar
 from ..paper import sghmc_theorem as theorem, theorem_of_constants
 from ..sgld.bounds import with_floor
-from .setting import Chain
+from .setting import Chain, chain
 
 AVERAGE = ("initialization", "discretization", "disagreement", "gradient_noise", "network_transient",
            "momentum")
@@ -207,3 +213,64 @@ def damping_bound(s: Chain, rounds: np.ndarray) -> dict[str, Any]:
     2.7e-13
     """
     return {"damping": damping_sq(s)}
+
+
+def connectivity(constants: Constants, algorithm: DESGHMC, n_rounds: int) -> Connectivity:
+    """Theorem 11's bound for the clients, as printed, for gamma-bar from |lambda_N| to one and c_5 the same.
+
+    Parameters
+    ----------
+    constants : Constants
+        Convention "components".
+    algorithm : fedsim.DESGHMC
+        Constant step size; of its network lambda_N counts, and gamma-bar where c_5 asks for it.
+    n_rounds : int
+
+    Returns
+    -------
+    Connectivity
+
+    Raises
+    ------
+    NotApplicable
+        As for `w2_bound`.
+    ValueError
+        As for `chain`, and for n_rounds below 0.
+
+    Source: DE-SGHMC Remark 12.
+
+    Examples
+    --------
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])
+    >>> algorithm = fs.DESGHMC(0.1, 10.0, fs.network.complete(2))
+    >>> known = theory.constants(problem, algorithm, [1.0])
+    >>> theory.de_sghmc.connectivity(known, algorithm, 100).decrease < 0.0
+    True
+    """
+    c, rounds = chain(constants, algorithm), np.array([whole("n_rounds", n_rounds)])
+    c5 = constant_5(c, "printed")
+    return along_gamma_bar(c.base, lambda s: clients_terms(replace(c, base=s), c5, rounds, "printed"))
+
+
+@theorem_of_constants("section 4, Remark 12 (connectivity)", quantity="connectivity_decrease",
+                      terms=("zero",), source="DE-SGHMC Remark 12")
+def connectivity_bound(s: Chain, constants: Constants, algorithm: DESGHMC, n_rounds: int) -> Terms:
+    """Theorem 11's bound for the clients falls nowhere as gamma-bar grows and c_5 stays.
+
+    Guarantee: the largest fall of equation (40), with one c_5, between neighbouring values of gamma-bar is at
+    most 0.
+
+    Source: DE-SGHMC Remark 12, which leaves out "the constant c_5 whose dependency to gamma-bar is more
+    complicated to determine"; the remark `de_sghmc.monotone` has two networks between which (40) with its c_5
+    falls.
+
+    The bound is looked at after `n_rounds`, whatever is recorded. Proof: g stands in 1/(1-g), in g^k, and in
+    g^2 H = sum_(i<k) rho^i g^(2 (k-i)), all of which grow with it.
+
+    Examples
+    --------
+    >>> bound.value.tolist(), round(bound.inputs["connectivity"].decrease, 3)
+    ([0.0], -0.138)
+    """
+    return Terms({"zero": 0.0}, rounds=np.array([0]),
+                 inputs={"connectivity": connectivity(constants, algorithm, n_rounds)})

@@ -6,22 +6,20 @@ g = gamma-bar, D^2 is that of Lemma 5, and in print H = (rho^k - g^(2k)) / (rho 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fedsim.algorithms.de_sgld import DESGLD
-from fedsim.settings.validation import Array, whole
+from fedsim.settings.validation import whole
 
 from ...facts import Constants
 from ...statement import Terms
+from ..connectivity import Connectivity, along_gamma_bar
 from ..paper import sgld_theorem as theorem
-from ..quantities import one_number, read_from
 from ..setting import Setting, setting
 
 VARIANTS = {"without_transient": "without the term for a start apart", "printed": "with it"}
-N_VALUES = 60
 AVERAGE = ("initialization", "network_transient", "discretization", "gradient_noise", "disagreement")
 
 
@@ -91,32 +89,6 @@ def w2_clients_bound(s: Setting, rounds: np.ndarray, variant: str) -> Terms:
     return with_floor(clients_terms(s, rounds, variant))
 
 
-@dataclass(frozen=True, eq=False)
-class Connectivity:
-    """Theorem 1's bound for the clients along values of gamma-bar.
-
-    Attributes
-    ----------
-    second : (m,)
-        gamma-bar, rising from |lambda_N| towards one.
-    value : (m,)
-        The bound, equation (20), with lambda_N, step size and constants the same.
-
-    Examples
-    --------
-    >>> theory.de_sgld.Connectivity(np.array([0.0, 0.5, 0.9]), np.array([1.0, 2.0, 1.0])).decrease
-    1.0
-    """
-
-    second: Array
-    value: Array
-
-    @property
-    def decrease(self) -> float:
-        """The largest fall of the bound between neighbours, relative to it; below 0 where it only grows."""
-        return float((-np.diff(self.value) / self.value[1:]).max())
-
-
 def connectivity(constants: Constants, algorithm: DESGLD, n_rounds: int) -> Connectivity:
     """Theorem 1's bound for the clients after `n_rounds`, as printed, for gamma-bar from |lambda_N| to one.
 
@@ -149,18 +121,8 @@ def connectivity(constants: Constants, algorithm: DESGLD, n_rounds: int) -> Conn
     >>> theory.de_sgld.connectivity(known, algorithm, 100).decrease < 0.0
     True
     """
-    s, rounds = setting(constants, algorithm), np.array([whole("n_rounds", n_rounds)])
-    widest = 1.0 - abs(s.smallest) if s.N > 1 else 1.0
-    second = 1.0 - widest * np.geomspace(1.0, 1e-6, N_VALUES)
-    value = [sum(np.sum(part) for part in clients_terms(replace(s, second=float(gamma)), rounds,
-                                                        "printed").values()) for gamma in second]
-    return Connectivity(second, np.array(value, dtype=np.float64))
-
-
-read_from(Connectivity, "a theory.de_sgld.Connectivity: the statement is about a bound",
-          "connectivity_decrease", "largest relative fall of Theorem 1's bound as gamma-bar grows",
-          lambda bound, law: one_number(law.decrease, 1.0),
-          lambda problem, algorithm, bound, n_rounds, start, record: bound.inputs["connectivity"])
+    rounds = np.array([whole("n_rounds", n_rounds)])
+    return along_gamma_bar(setting(constants, algorithm), lambda s: clients_terms(s, rounds, "printed"))
 
 
 @theorem("section 3, Remark 3", quantity="connectivity_decrease", terms=("zero",), source="DE-SGLD Remark 3")

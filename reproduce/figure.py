@@ -254,11 +254,10 @@ class Figure:
 
     def departures(self, scale: str) -> str:
         """The parameters at a scale that are not what the paper prints, in words; "" where none is."""
-        other = [item for item in self.module.PARAMETERS
-                 if item.printed is not None and item.at(scale) != item.printed]
         return "; ".join(f"{_called(item)} {_numbers(item.at(scale))} ("
                          f"{'' if str(item.printed).startswith('not') else 'the paper: '}"
-                         f"{_numbers(item.printed)})" for item in other)
+                         f"{_numbers(item.printed)})" for item in self.module.PARAMETERS
+                         if item.printed is not None and item.at(scale) != item.printed)
 
     def parameters(self, scale: str) -> list[dict[str, Any]]:
         """Every parameter at a scale, as plain values."""
@@ -268,9 +267,9 @@ class Figure:
 
 def _called(item: Parameter) -> str:
     """A parameter for readers: by its reason where that is the paper's letter, or says of which figure."""
+    name = item.name.replace("_", " ")
     if re.fullmatch(r"[A-Z]( of figure \d)?", item.reason):
         return f"{item.reason} ="
-    name = item.name.replace("_", " ")
     return f"{re.sub(r' [0-9]$', '', name)} {item.reason}:" if item.reason.startswith("of figure") else name
 
 

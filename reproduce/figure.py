@@ -89,7 +89,7 @@ class Parameter:
     reason : str
         Why this value; required for ours.
     printed : object
-        What the paper prints in its place, of ours; None where it prints nothing. A picture says both.
+        What the paper prints in its place, of ours; a picture says both.
     """
 
     name: str
@@ -254,9 +254,8 @@ class Figure:
 
     def departures(self, scale: str) -> str:
         """The parameters at a scale that are not what the paper prints, in words; "" where none is."""
-        return "; ".join(f"{_called(item)} {_numbers(item.at(scale))} ("
-                         f"{'' if str(item.printed).startswith('not') else 'the paper: '}"
-                         f"{_numbers(item.printed)})" for item in self.module.PARAMETERS
+        return "; ".join(f"{_called(item)} {_numbers(item.at(scale))} (" + ("" if str(item.printed).startswith(
+            "not") else "the paper: ") + f"{_numbers(item.printed)})" for item in self.module.PARAMETERS
                          if item.printed is not None and item.at(scale) != item.printed)
 
     def parameters(self, scale: str) -> list[dict[str, Any]]:

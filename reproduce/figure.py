@@ -254,8 +254,8 @@ class Figure:
 
     def departures(self, scale: str) -> str:
         """The parameters at a scale that are not what the paper prints, in words; "" where none is."""
-        return "; ".join(f"{_called(item)} {_numbers(item.at(scale))} (" + ("" if str(item.printed).startswith(
-            "not") else "the paper: ") + f"{_numbers(item.printed)})" for item in self.module.PARAMETERS
+        return "; ".join(f"{_called(item)} {_numbers(item.at(scale))} ({_numbers(item.printed, True)})"
+                         for item in self.module.PARAMETERS
                          if item.printed is not None and item.at(scale) != item.printed)
 
     def parameters(self, scale: str) -> list[dict[str, Any]]:
@@ -272,9 +272,10 @@ def _called(item: Parameter) -> str:
     return f"{re.sub(r' [0-9]$', '', name)} {item.reason}:" if item.reason.startswith("of figure") else name
 
 
-def _numbers(value: Any) -> str:
-    """A value in words: of a list its parts."""
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _numbers(value: Any, theirs: bool = False) -> str:
+    """A value in words, of a list its parts; `theirs`: as what the paper has."""
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"the paper: {text}" if theirs and not text.startswith("not printed") else text
 
 
 _TELLS = [True]

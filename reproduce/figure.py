@@ -181,7 +181,7 @@ class Figure:
     together : str
         A name that it has in common with figures which share runs; "" where it shares none.
     unstable : bool
-        Has it runs beyond stability, on which a verdict may be undecided on one processor alone?
+        Has it runs beyond stability, whose verdict one processor alone may leave undecided?
     source : str
         Name of the Python module that says what it is; "" where it is made by hand.
     """
@@ -255,8 +255,7 @@ class Figure:
     def departures(self, scale: str) -> str:
         """The parameters at a scale that are not what the paper prints, in words; "" where none is."""
         return "; ".join(f"{_called(item)} {_numbers(item.at(scale))} ({_numbers(item.printed, True)})"
-                         for item in self.module.PARAMETERS
-                         if item.printed is not None and item.at(scale) != item.printed)
+                         for item in self.module.PARAMETERS if item.printed not in (None, item.at(scale)))
 
     def parameters(self, scale: str) -> list[dict[str, Any]]:
         """Every parameter at a scale, as plain values."""
@@ -265,16 +264,16 @@ class Figure:
 
 
 def _called(item: Parameter) -> str:
-    """A parameter for readers: by its reason where that is the paper's letter, or says of which figure."""
-    name = item.name.replace("_", " ")
+    """A parameter for readers: by the paper's letter, or with its figure, where that is its reason."""
     if re.fullmatch(r"[A-Z]( of figure \d)?", item.reason):
         return f"{item.reason} ="
-    return f"{re.sub(r' [0-9]$', '', name)} {item.reason}:" if item.reason.startswith("of figure") else name
+    name = re.sub(" [0-9]$", "", item.name.replace("_", " "))
+    return f"{name} {item.reason}:" if item.reason.startswith("of figure") else name
 
 
 def _numbers(value: Any, theirs: bool = False) -> str:
     """A value in words, of a list its parts; `theirs`: as what the paper has."""
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = ", ".join(map(str, value if isinstance(value, list) else [value]))
     return f"the paper: {text}" if theirs and not text.startswith("not printed") else text
 
 

@@ -131,6 +131,10 @@ CASES = {
         "position_gap": (X[0], "d"), "momentum_gap": (X[1], "d")}),
     "theory.stale.chain_terms": Case(lambda **given: stale.chain_terms("mse", tau=2, **given), {
         "lengths": (POSITIVE, "S"), "step_sizes": (POSITIVE[::-1], "S")}),
+    **{f"theory.stale.chains_{what}_rate": Case(
+        of_constants(getattr(stale, f"chains_{what}_rate"), fs.StaleSGLD(1e-3, 2)), {
+            "step_sizes": (1e-3 * POSITIVE, "S"), "speeds": (POSITIVE[::-1], "S")})
+       for what in ("bias", "mse", "variance")},
     "theory.stale.first_reaching": Case(lambda **given: stale.first_reaching(precision=2.0, **given), {
         "lengths": (POSITIVE, "n"), "values": (POSITIVE[::-1], "n")}),
     "theory.stale.fit_constants": Case(lambda measured, **terms: stale.fit_constants(terms, measured), {

@@ -152,6 +152,7 @@ def test_either_scaling_suffices_and_the_reason_says_which():
     both, sums, none = judged(unbiased=1, batch_sum=1), judged(unbiased=-1, batch_sum=1), judged(
         unbiased=-1, batch_sum=-1)
     assert (both.verdict, sums.verdict, none.verdict) == (PASS, PASS, FAIL)
-    assert both.why.startswith("It is so with n_i/b as defined and with the minibatch's sum.")
+    assert both.why.startswith("It is so with n_i/b and with the minibatch's sum.")
     assert sums.why.startswith("It is so with the minibatch's sum.") and not both.remark
-    assert sums.remark == "It is the other way round with n_i/b as defined."
+    assert sums.remark == ("With our features it is the other way round with n_i/b; the paper prints no "
+                           "preparation.")

@@ -115,7 +115,8 @@ MOST_SERVERS = 10**6
 
 def _servers(n_chains: int | None, step_sizes: Any, speeds: Any, h: float) -> tuple[np.ndarray, np.ndarray]:
     """h_s and L_s/L of every server, each (S,); two equal ones where nothing else is said."""
-    given = {name: array(name, value, 1) for name, value in (("step_sizes", step_sizes), ("speeds", speeds))
+    paired = together(0, step_sizes=step_sizes, speeds=speeds)
+    given = {name: array(name, value, 1) for name, value in zip(("step_sizes", "speeds"), paired, strict=True)
              if value is not None}
     count = 2 if n_chains is None else whole("n_chains", n_chains, 1, MOST_SERVERS)
     servers = count if n_chains is not None or not given else len(next(iter(given.values())))

@@ -2,7 +2,7 @@
 
 Each claims a pair (epsilon, delta): one of them is the bound, the other stands in `inputs`, and the exact
 side (`theory.privacy.Release`) is the smallest value of the first at the second. Here the bound is the
-claimed delta, cut to one. `theory.examine` takes standard numbers, drawn by a rule from the problem.
+claimed delta, cut to one. `theory.examine` asks for the numbers; searches over random settings draw them.
 
 Not in the catalogue: (66) and (67), which are (73) before (61) is put in; (74), which is the condition of
 (75); that post-processing preserves privacy, which has no number.
@@ -93,7 +93,7 @@ _PAPER = Paper(
 def statements(*numbers: str, rounds: bool = False, lowest: float = -3.0) -> Callable[..., Any]:
     """Decorator of the statements that take these numbers; other deltas are 0, and there is one round.
 
-    `theory.examine` takes `standard_numbers` of them.
+    Searches over random settings take `standard_numbers` of them.
     """
     def setting(constants: Constants, algorithm: FALD, n_rounds: int = 1, **given: Any) -> PrivacySetting:
         return setting_of(constants, algorithm, n_rounds, **{"delta1": 0.0, "delta2": 0.0} | given)

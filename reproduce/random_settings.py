@@ -1,7 +1,7 @@
 """What the scoreboard draws at random for an algorithm: a problem, its parameters, rounds and a start.
 
-A function under the decorator `draws` serves an algorithm: settings within the hypotheses of its theorems,
-and in a part of the draws beyond them.
+A function under the decorator `draws` serves an algorithm, or theorems alone: settings within the hypotheses,
+and in a part of the draws beyond them. `known` has the constants where `theory.constants` does not.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ import numpy as np
 
 import fedsim as fs
 from theory import de_sghmc, de_sgld
+from theory.decentralized.sgld.minibatch import largest_step
 from theory.exact import FAHMCFlow
 from theory.potentials import potentials
 
 Draw = Callable[[np.random.Generator], tuple[Any, Any, int, Any]]
-DRAWS: dict[type, Draw] = {}
-"""By class of algorithm: what draws problem, algorithm, rounds and start."""
+DRAWS: dict[type | str, Draw] = {}
+"""By class of algorithm or id of a theorem: what draws problem, algorithm, rounds and start."""
 SERVICES = ("deterministic", "exponential", "lognormal", "pareto")
 
 
-def draws(algorithm: type) -> Callable[[Draw], Draw]:
-    """Decorator: this function draws for the class `algorithm`."""
+def draws(*served: type | str) -> Callable[[Draw], Draw]:
+    """Decorator: this function draws for these classes of algorithms, or ids of theorems."""
     def add(draw: Draw) -> Draw:
-        DRAWS[algorithm] = draw
+        DRAWS.update(dict.fromkeys(served, draw))
         return draw
 
     return add
@@ -162,6 +163,37 @@ def draw_de_sgld(rng: np.random.Generator) -> tuple[fs.Quadratic, fs.DESGLD, int
     step = float(limit * rng.choice([1.0 - 1e-6, rng.uniform(0.05, 1.0), 10.0 ** rng.uniform(-3.0, 0.0)]))
     algorithm = fs.DESGLD(min(step, (1.0 - 1e-6) * limit), mixing)
     return problem, algorithm, int(rng.integers(1, 40)), start_of(rng, problem)
+
+
+@draws("de_sgld.growing_noise_bound", "de_sgld.growing_noise_iterate_bound")
+def draw_minibatches(rng: np.random.Generator) -> tuple[fs.LinearRegression, fs.DESGLD, int, Any]:
+    """Linear regression with minibatches, and most steps as small as appendix D asks for.
+
+    N from 1 to 4, d from 1 to 3, each client with 3 to 12 data of any scale, minibatches of 1 datum to all,
+    with replacement and without.
+    """
+    clients, dim, per_client = (int(rng.integers(low, high)) for low, high in ((1, 5), (1, 4), (3, 13)))
+    count = clients * per_client
+    features = float(10.0 ** rng.uniform(-1.0, 1.0)) * rng.standard_normal((count, dim))
+    targets = features @ rng.standard_normal(dim)
+    targets += float(10.0 ** rng.uniform(-2.0, 1.0)) * rng.standard_normal(count)
+    problem = fs.LinearRegression(
+        features, targets, np.arange(count) % clients, noise_std=float(10.0 ** rng.uniform(-1.0, 1.0)),
+        prior_variance=float(10.0 ** rng.uniform(-1.0, 1.0)), batch_size=int(rng.integers(1, per_client + 1)),
+        replace=bool(rng.random() < 0.5))
+    mixing, start = network(rng, clients), start_of(rng, problem.as_quadratic())
+    tiny = fs.DESGLD(1e-12, mixing)
+    limit = largest_step(de_sgld.setting(known(problem, tiny, 0, start), tiny))
+    step = limit * float(rng.choice([1.0, rng.uniform(0.05, 1.0), 10.0 ** rng.uniform(-2.0, 0.5)]))
+    highest = (1.0 - 1e-6) * de_sgld.step_size_limit(*problem.curvature_bounds("components"), mixing)
+    return problem, fs.DESGLD(min(step, highest), mixing), int(rng.integers(1, 40)), start
+
+
+def known(problem: Any, algorithm: Any, n_rounds: int, start: Any) -> Any:
+    """The constants of a problem with minibatches; None for others, of which any theorem finds them."""
+    if not isinstance(problem, fs.LinearRegression):
+        return None
+    return de_sgld.minibatch_constants(problem, algorithm, start, known="a_posteriori", n_rounds=n_rounds)
 
 
 @draws(fs.DESGHMC)

@@ -51,6 +51,7 @@ class TestJointLaw:
                 else:
                     assert law.velocity_second_moment is None
             noise = np.trace(problem.weights[:, None, None] ** 2 * problem.gradient_noise, axis1=1, axis2=2)
+            close(law.noise_second_moment, np.tile(noise, (10, 1)))
             close(law.gradient_second_moment() - law.exact_gradient_second_moment(), np.tile(noise, (10, 1)))
 
     def test_its_average_is_the_exact_law(self):

@@ -38,7 +38,15 @@ class TestMinibatches:
             if len(heat) == 8:
                 mean, cov = np.concatenate([mean, velocities.ravel()]), block_diag(cov, np.zeros((4, 4)))
             second = cov + np.outer(mean, mean)
+            eta = float(algorithm.schedule.largest)
+            factor = (eta if isinstance(algorithm, fs.DESGLD) else eta**2) ** 2  # of a gradient in a position
+            apart, shaken = matrices - matrices.mean(axis=0), shifts - shifts.mean(axis=0)
             for k in range(1, 7):
+                noise = (np.einsum("oij,jk,oik->oi", apart, second, apart, optimize=True) + shaken**2
+                         + 2.0 * (apart @ mean) * shaken).mean(axis=0)[:4].reshape(2, 2).sum(axis=1)
+                close(joint.noise_second_moment[k - 1], noise / factor, 1e-10)
+                slopes = joint.exact_gradient_second_moment()[k - 1]
+                close(joint.gradient_second_moment()[k - 1], slopes + noise / factor, 1e-10)
                 moved = matrices @ mean + shifts
                 crossed = np.einsum("oij,j,ok->ik", matrices, mean, shifts) / len(shifts)
                 second = (np.einsum("oij,jk,olk->il", matrices, second, matrices, optimize=True) / len(shifts)

@@ -345,3 +345,20 @@ def test_ages_that_have_too_many_roots_are_refused():
     with pytest.raises(ValueError, match="staleness=1000000 must be at most 3000"):
         fs.validate(Q2, fs.StaleSGHMC(1e-3, 1.0, 10**6))
     fs.validate(Q2, fs.StaleSGHMC(1e-9, 1.0, 10**6))
+
+
+@pytest.mark.parametrize(("most", "call"), [
+    ("local_steps=range.* has more than 100000", lambda: theory.sweep(
+        Q2, fs.FALD(0.1), local_steps=range(10**9))),
+    ("algorithms=.* has more than 10000", lambda: theory.compare_algorithms(
+        Q2, (fs.FALD(0.1) for _ in range(10**9)), 0.1)),
+    ("n_rounds=range.* has more than 1000", lambda: theory.worst_case.ProblemClass(
+        dim=1, n_clients=2, n_rounds=range(1, 10**9)))])
+def test_lists_without_end_are_not_held(most, call):
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=f"{most} entries; it must have at most so many"):
+            call()
+        assert tracemalloc.get_traced_memory()[1] < 5e7
+    finally:
+        tracemalloc.stop()

@@ -316,7 +316,7 @@ def test_theorems_by_function_and_by_algorithm():
 @pytest.mark.parametrize(("text", "words"), [
     ("w2_bound", r"here is of de_sghmc\.w2_bound .*; give an id"),
     ("Theorem 1", r"de_sgld\.w2_bound \(DE-SGLD Theorem 1 \(average\)\), de_sgld\.w2_clients_bound"),
-    ("fa_ld.w2_bond", "did you mean 'fa_ld.w2_bound'"), ("Theorem 9.9", "must be one of 102 ids"),
+    ("fa_ld.w2_bond", "did you mean 'fa_ld.w2_bound'"), ("Theorem 9.9", "must be one of 104 ids"),
     ("FA-LD Lemma 2", "must be one of"), ("", "must be one of"),
     (3, "theorem=3 must be one of"), (len, "must be one of"),
     ("theorem", "must be one of")])

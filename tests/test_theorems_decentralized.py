@@ -57,7 +57,8 @@ FALSE = {(f"de_sghmc.{name}_bound", "printed_constant") for name in (
 
 def lemmas():
     return [(entry.id, variant) for entry in theory.theorems() if entry.id.startswith("de_sg")
-            for variant in entry.variants if not entry.quantity.startswith("w2_c") and entry.quantity != "w2"]
+            for variant in entry.variants if not entry.quantity.startswith("w2_c") and entry.quantity != "w2"
+            and entry.id not in random_settings.DRAWS]
 
 
 @pytest.mark.parametrize("name, variant", lemmas())
@@ -76,6 +77,19 @@ def test_lemmas_hold(name, variant):
     assert max(ratios) > 1e-6 or name.endswith(("gradient_coefficient_bound", "connectivity_bound"))
 
 
+@pytest.mark.parametrize("name, tight", [("growing_noise_bound", 0.3), ("growing_noise_iterate_bound", 0.95)])
+def test_appendix_d_holds_with_minibatches(name, tight):
+    rng = np.random.default_rng([SEED, 3])
+    ratios = []
+    for _ in range(80):
+        problem, algorithm, n_rounds, start = random_settings.draw_minibatches(rng)
+        known = random_settings.known(problem, algorithm, n_rounds, start)
+        verdict = theory.examine(f"de_sgld.{name}", problem, algorithm, n_rounds, start=start, known=known)
+        assert verdict.holds or not verdict.hypotheses_met, f"{verdict}\n{problem} {algorithm} {start}"
+        ratios += [verdict.tightness] * verdict.hypotheses_met
+    assert len(ratios) > 60 and tight < max(ratios) <= 1.0
+
+
 OURS = {"de_sgld.w2_recursion", "de_sgld.w2_clients_recursion", "de_sghmc.w2_recursion",
         "de_sghmc.w2_clients_recursion", "de_sgld.euler_stationary_bound"}
 """Derived here."""
@@ -83,7 +97,8 @@ OURS = {"de_sgld.w2_recursion", "de_sgld.w2_clients_recursion", "de_sghmc.w2_rec
 
 def test_the_catalogue_of_the_paper():
     wanted = {"de_sgld": ("connectivity", "coupling", "disagreement", "euler", "fixed_point", "gradient",
-                          "gradient_error", "iterate", "target_moment", "w2", "w2_clients"),
+                          "gradient_error", "growing_noise", "growing_noise_iterate", "iterate",
+                          "target_moment", "w2", "w2_clients"),
               "de_sghmc": ("connectivity", "coupling", "damping", "disagreement", "extrapolation", "factor",
                            "gradient_coefficient", "gradient_error", "lyapunov", "position", "ratio",
                            "velocity", "w2", "w2_clients")}
@@ -274,3 +289,14 @@ def test_refusals():
     other = fs.Quadratic.from_components(np.ones(3), np.ones((3, 1)))
     with pytest.raises(ValueError, match="target of the law differs"):
         theory.check(bound, theory.exact_law(other, algorithm, 3))
+
+
+def test_the_fixed_point_of_any_step_size():
+    """Of two clients in closed form, however small the step beside the network."""
+    (A, B), (b, c), w = (1.0, 5.0), (3.0, -2.0), 0.3
+    problem = fs.Quadratic.from_components([A, B], [[b], [c]])
+    algorithm = fs.DESGLD(0.1, np.array([[1.0 - w, w], [w, 1.0 - w]]))
+    for alpha in 10.0 ** np.arange(0, -15, -1.0):
+        apart = (b - c) / (1.0 + w / alpha * (1.0 / A + 1.0 / B))
+        wanted = [b - w * apart / (alpha * A), c + w * apart / (alpha * B)]
+        np.testing.assert_allclose(LD.fixed_point(problem, algorithm, alpha)[:, 0], wanted, rtol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from math import sqrt
 
 import numpy as np
@@ -98,6 +99,17 @@ def test_de_sgld_lemmas_by_hand():
     assert last(LD.iterate_bound) == pytest.approx(
         (1 - eta * rate) ** k * (sqrt(3 * (DISTANCE2 + SPREAD)) + C1 * eta * sqrt(3) / (1 / 3)) ** 2
         + (eta * SIGMA2 * 3 + 2 * D * 3) / rate, rel=1e-13)
+    assert last(LD.growing_noise_bound) == SIGMA2  # where the noise is bounded
+    for growth in (0.3, 7.0):
+        known = dataclasses.replace(by_hand(), noise_growth=growth)
+        bound = LD.growing_noise_iterate_bound(known, algorithm, n_rounds=k)
+        off, common = C1 * eta * sqrt(3) / (1 / 3), sqrt(3) * np.linalg.norm(by_hand().minimizer)
+        source = eta * growth * 3 + 4 * eta * growth * common**2 + 4 * eta * growth * off**2 + 2 * D * 3
+        assert bound.value.tolist() == pytest.approx([max(
+            (sqrt(3 * (DISTANCE2 + SPREAD)) + off) ** 2, source * 2 / rate)] * (k + 1), rel=1e-13)
+        small = bound.assumptions[-1]
+        assert small.margin == pytest.approx(1 - eta * (4 * growth + MU * L) / (MU * (1 + LEAST)))
+        assert LD.growing_noise_bound(known, algorithm, n_rounds=k).value.tolist() == [growth] * (k + 1)
     assert last(LD.fixed_point_bound) == pytest.approx(C1 * eta * sqrt(3) / (1 / 3), rel=1e-13)
 
 

@@ -28,7 +28,12 @@ from .decentralized.sgld.lemmas import (
     step_size_limit,
     target_moment_bound,
 )
-from .decentralized.sgld.minibatch import minibatch_constants, noise_growth
+from .decentralized.sgld.minibatch import (
+    growing_noise_bound,
+    growing_noise_iterate_bound,
+    minibatch_constants,
+    noise_growth,
+)
 from .decentralized.sgld.planning import budget_rate, least_iterations, plan, remark_step_size, step_rate
 from .decentralized.sgld.recursion import w2_clients_recursion, w2_recursion
 from .decentralized.sgld.stationary import euler_stationary_bound
@@ -37,7 +42,8 @@ __all__ = [
     "Connectivity", "Coupling", "NoiseFree", "NotApplicable", "Plan", "Setting", "Spread", "budget_rate",
     "clients_w2", "connectivity", "connectivity_bound", "coupling", "coupling_bound",
     "disagreement_bound", "errata", "euler_bound", "euler_stationary_bound", "fixed_point",
-    "fixed_point_bound", "gradient_bound", "gradient_error_bound", "iterate_bound", "least_iterations",
+    "fixed_point_bound", "gradient_bound", "gradient_error_bound", "growing_noise_bound",
+    "growing_noise_iterate_bound", "iterate_bound", "least_iterations",
     "minibatch_constants", "noise_growth", "plan", "quantities", "remark_step_size", "setting",
     "step_rate", "step_size_limit", "target_moment_bound", "w2_bound", "w2_clients_bound",
     "w2_clients_recursion", "w2_recursion",

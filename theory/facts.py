@@ -70,6 +70,9 @@ class Constants:
     gradient_noise_traces : (N,) or float, optional
         Trace of every client's gradient noise covariance, E||noise||^2. Theorems derive their own
         sigma from it.
+    noise_growth : float, optional
+        C of E||noise||^2 <= C (1 + ||x||^2) for every client's potential at every point x; where it is not
+        given, the noise is bounded by `gradient_noise_traces` at every point.
     initial_distance : float, optional
         sqrt(E||theta_0 - theta_*||^2) to the global minimizer theta_*.
     initial_second_moment : float, optional
@@ -116,6 +119,7 @@ class Constants:
     gradient_at_minimizer: Any = None
     heterogeneity: float | None = None
     gradient_noise_traces: Any = 0.0
+    noise_growth: float | None = None
     initial_distance: float | None = None
     initial_second_moment: float | None = None
     initial_w2: float | None = None
@@ -136,7 +140,7 @@ class Constants:
         if self.strong_convexity > self.smoothness * (1.0 + 1e-12):
             raise ValueError(f"strong_convexity={self.strong_convexity:g} must be at most "
                              f"smoothness={self.smoothness:g}")
-        for name in ("heterogeneity", "hessian_smoothness", *INITIAL):
+        for name in ("heterogeneity", "hessian_smoothness", "noise_growth", *INITIAL):
             if getattr(self, name) is not None:
                 put(self, name, nonnegative(name, getattr(self, name)))
         one_of("convention", self.convention, CONVENTIONS)

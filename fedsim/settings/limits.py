@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .validation import shown
 
 
 def memory_limit() -> float:
@@ -45,3 +49,18 @@ def refuse_work(operations: float, what: str, advice: str) -> None:
     if operations > LARGEST_WORK:
         raise ValueError(f"{what} would take about {operations:.1g} operations, more than the limit of "
                          f"{LARGEST_WORK:.0g}; {advice}")
+
+
+def entries(name: str, value: Iterable[Any], most: int) -> list[Any]:
+    """What is in a sequence or iterator, or a ValueError beyond `most`: no more than that is ever held.
+
+    Examples
+    --------
+    >>> from fedsim.settings.limits import entries
+    >>> entries("step_size", range(3), 10)
+    [0, 1, 2]
+    """
+    found = list(itertools.islice(value, most + 1))
+    if len(found) > most:
+        raise ValueError(f"{name}={shown(value)} has more than {most} entries; it must have at most so many")
+    return found

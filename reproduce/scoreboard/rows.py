@@ -17,7 +17,7 @@ import numpy as np
 import theory
 from theory.examining import drawn_numbers
 
-from ..random_settings import DRAWS
+from ..random_settings import DRAWS, known
 
 SEED = 2024
 TRIES = 40
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 def draws(entry: theory.Theorem, n_problems: int) -> Iterator[tuple[Any, Any, int, Any]]:
     """Problems to which a theorem applies, none for a rate; fewer are the beginning of more."""
-    draw = DRAWS.get(entry.algorithm)
+    draw = DRAWS.get(entry.id, DRAWS.get(entry.algorithm))
     if draw is None or entry.kind == "rate":
         return
     rng = np.random.default_rng([SEED, zlib.crc32(entry.id.encode())])
@@ -56,6 +56,7 @@ def verdicts(entry: theory.Theorem, variant: str, drawn: Iterable[tuple[Any, Any
     """Of each random problem, the verdict on a variant."""
     for problem, algorithm, n_rounds, start in drawn:
         yield theory.examine(entry, problem, algorithm, n_rounds, start=start, variant=variant,
+                             known=known(problem, algorithm, n_rounds, start),
                              privacy=drawn_numbers(entry, problem, algorithm, n_rounds, start))
 
 

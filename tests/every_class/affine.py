@@ -46,7 +46,6 @@ NOISE_FREE = ("fixed_point_distance", "w2_of_euler", "stationary_w2_of_euler", "
 """Quantities that gradient noise does not enter."""
 STATE_DEPENDENT = {
     "de_sgld.coupling_bound": "the Euler scheme beside it is not in the law of the clients",
-    "de_sgld.iterate_bound": "about the fixed point, of exact gradients",
     "de_sghmc.coupling_bound": "as for DE-SGLD", "de_sghmc.extrapolation_bound": "two steps of all clients",
     "de_sghmc.lyapunov_bound": "as the extrapolation"}
 """No exact side with minibatches of linear regression, whose noise depends on the state, and why."""

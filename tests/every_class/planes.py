@@ -139,6 +139,11 @@ class Pair:
                 "gradient_bound": (slopes(line, self.x) ** 2).sum(axis=0), "gradient_error_bound": error**2,
                 "iterate_bound": ((self.x - fixed[:, None, None]) ** 2).sum(axis=0)}
         found = {name: float((law * value).sum()) for name, value in sums.items()}
+        found["growing_noise_iterate_bound"] = found["iterate_bound"]
+        found["growing_noise_bound"] = max(
+            float((law * (w**2 * (np.var([g(x) for g in c.gradients], axis=0) + line.noise**2))).sum()
+                  / (1.0 + (law * x**2).sum()))
+            for w, c, x in zip(line.weights, line.clients, self.x, strict=True))
         each = [self.grid.w2(law.sum(axis=axis), line.target) for axis in (1, 0)]
         return found | {"w2": cells_w2(*self.average(law), line.target), "w2_clients": float(np.mean(each))}
 

@@ -139,6 +139,9 @@ _from_joint("disagreement", "sum_i E||x_i - average||^2 of the clients",
             lambda law: law.n_clients * law.divergence())
 _from_joint("gradient_error", "E||(1/N) sum_i [grad f_i(average) - grad f_i(x_i)]||^2",
             lambda law: law.gradient_error_second_moment())
+_from_joint("relative_noise", "max_i E||gradient noise of f_i||^2 / (1 + E||x_i||^2) of the clients",
+            lambda law: (law.noise_second_moment
+                         / (1.0 + law.second_moment_about(np.zeros(law.dim)))).max(axis=1))
 _from_joint("velocities", "sum_i E||v_i||^2 of all clients",
             lambda law: law.velocity_second_moment.sum(axis=1))
 _from_joint("positions", "sum_i E||x_i||^2 of all clients",
@@ -243,7 +246,7 @@ read_from(Spread, "a theory.de_sgld.Spread: the bound is about a fixed point", "
 
 def _fixed_point_distance(bound: Bound, law: NoiseFree) -> Measured:
     fixed = fixed_point(law.problem, law.algorithm, bound.inputs["alpha"])
-    distance = float(np.linalg.norm(fixed - law.problem.minimizer))
+    distance = float(np.linalg.norm(fixed - law.problem.curvature_problem().minimizer))
     return one_number(distance, max(distance, float(np.linalg.norm(fixed))))
 
 

@@ -21,6 +21,7 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
+from fedsim.problems.regression import LinearRegression
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.lazy import lazy
 from fedsim.settings.limits import refuse_work
@@ -28,19 +29,21 @@ from fedsim.settings.validation import Array, array, instance, positive, real, s
 
 from ..exact import JointLaw
 from ..exact.evolution import matrix_of
+from ..exact.gossip.fixed import fixed_positions
+from ..exact.gossip.general import Components
 from ..ranges import float64_range
 
 block_diag = lazy("scipy.linalg", "block_diag")
 
 
 def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
-    """The fixed point of x <- (W x I) x - alpha grad F(x) on a quadratic problem, (N, d).
+    """The fixed point of x <- (W x I) x - alpha grad F(x) where gradients are affine in the mean, (N, d).
 
     It minimises F(x) + x'(I - W x I) x/(2 alpha).
 
     Parameters
     ----------
-    problem : fedsim.Quadratic
+    problem : fedsim.Quadratic or fedsim.LinearRegression
     algorithm : fedsim.DESGLD or fedsim.DESGHMC
         Its mixing matrix is used.
     alpha : float
@@ -53,7 +56,7 @@ def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
     Raises
     ------
     ValueError
-        For problems that are not quadratic.
+        For other problems.
 
     Source: DE-SGLD Lemma 18.
 
@@ -64,14 +67,11 @@ def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
     >>> theory.de_sgld.fixed_point(problem, algorithm, 0.5).round(12).tolist()
     [[0.333333333333], [-0.333333333333]]
     """
-    instance("problem", problem, Quadratic, advice="the fixed point is explicit there")
+    instance("problem", problem, Quadratic, LinearRegression, advice="the fixed point is explicit there")
     instance("algorithm", algorithm, DESGLD, DESGHMC).check(problem)
-    N, d = problem.n_clients, problem.dim
-    blocks = positive("alpha", alpha) * problem.weights[:, None, None] * problem.dense_hessians
-    matrix = np.kron(np.eye(N) - algorithm.mixing, np.eye(d)) + block_diag(*blocks)
-    pull = np.einsum("cij,cj->ci", blocks, problem.minimizers)
+    followed, alpha = problem.curvature_problem(), positive("alpha", alpha)
     with float64_range(f"alpha={alpha!r} on this problem"):
-        return np.linalg.solve(matrix, pull.ravel()).reshape(N, d)
+        return fixed_positions(Components(followed, algorithm.mixing, dense=True), alpha, 0)
 
 
 @dataclass(frozen=True)
@@ -222,10 +222,11 @@ def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, 
     pick, step = np.eye(total), beta / (1.0 - beta)
     ahead, curvature = (1.0 + step) * pick[x] - step * pick[before], A + np.kron(np.eye(N) - W, unit) / alpha
     try:
-        fixed, root = np.linalg.solve(curvature, pull.ravel()), np.linalg.cholesky(0.5 * curvature).T
+        root = np.linalg.cholesky(0.5 * curvature).T
     except np.linalg.LinAlgError:
         raise ValueError(f"alpha={alpha:g} is too small: beside (I - W)/alpha the Hessians vanish in "
                          "float64") from None
+    fixed = fixed_point(problem, algorithm, alpha).ravel()
     reads = [(pick[apart], 0.0), (pick[lag], 0.0), (pick[apart] + pick[lag], 0.0), (ahead, 0.0),
              (ahead, fixed), (root @ pick[before], root @ fixed)]
     moments = np.empty((len(reads), n_rounds + 1))

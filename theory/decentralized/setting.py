@@ -106,6 +106,12 @@ class Setting:
         return float(self.constants.gradient_noise_traces.max())
 
     @property
+    def growth(self) -> float:
+        """C of (121): E||gradient noise of a client at x||^2 is at most C (1 + ||x||^2)."""
+        known = self.constants.noise_growth
+        return self.sigma_sq if known is None else known
+
+    @property
     def average_sq(self) -> float:
         """E||average at the start - x_*||^2."""
         return float(self.constants.need("initial_distance") ** 2)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedsim.interfaces import Algorithm, Problem, offers, validate_sizes
+from fedsim.settings.limits import entries
 from fedsim.settings.validation import one_of, positive, shown
 
 from ..exact import stationary_law
@@ -18,6 +19,9 @@ from .telling import Teller
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MOST = 10_000
+"""Algorithms in a table."""
 
 
 def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mapping[str, Algorithm],
@@ -89,7 +93,7 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
 def _named(algorithms: Any) -> dict[str, Any]:
     """By class, and where that is not enough by the parameters in which they differ."""
     try:
-        given = list(algorithms)
+        given = entries("algorithms", algorithms, MOST)
     except TypeError:
         raise ValueError(f"algorithms={shown(algorithms)} must be a sequence of algorithms, or a mapping "
                          "name -> algorithm") from None

@@ -13,6 +13,7 @@ import numpy as np
 
 from fedsim.hints import meant
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
+from fedsim.settings.limits import entries
 from fedsim.settings.validation import instance, one_of, positive, shown, whole
 from fedsim.stability.federated import curvatures
 
@@ -148,7 +149,7 @@ def _values(algorithm: Any, name: str, value: Any) -> dict[Any, Any]:
     else:
         several = isinstance(value, (list, tuple, range)) or (
             isinstance(value, Iterable) and not isinstance(value, str) and getattr(value, "ndim", 1) == 1)
-        listed = list(value) if several else [value]
+        listed = entries(name, value, MOST) if several else [value]
         plain = [one.item() if isinstance(one, np.generic) else one for one in listed]
         found = {one if isinstance(one, (bool, int, float, str, type(None))) else shown(one): one
                  for one in plain}

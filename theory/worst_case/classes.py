@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.settings.limits import entries
 from fedsim.settings.validation import fraction, nonnegative, one_of, positive, set_fields, shown, whole
 
-MOST_CLIENTS, MOST_DIM = 16, 8
+MOST_CLIENTS, MOST_DIM, MOST = 16, 8, 1000
+"""The last: entries of a list of whole numbers."""
 WHOLE = {"local_steps": 1, "leapfrog_steps": 1, "n_rounds": 1, "staleness": 0}
 LARGEST = ("minimizers", "start", "start_variance", "gradient_noise")
 
@@ -141,7 +143,8 @@ def span(name: str, value: Any, of: Any) -> tuple[float, float]:
 
 
 def _counts(name: str, value: Any, least: int) -> tuple[int, ...]:
-    values = tuple(value) if isinstance(value, (tuple, list, range, np.ndarray)) else (value,)
+    several = isinstance(value, (tuple, list, range, np.ndarray))
+    values = tuple(entries(name, value, MOST)) if several else (value,)
     if not values:
         raise ValueError(f"{name}={shown(value)} must name at least one number")
     counts = tuple(whole(name, one, least) for one in values)

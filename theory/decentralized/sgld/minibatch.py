@@ -1,20 +1,10 @@
-"""Linear regression with minibatches under DE-SGLD's theorems (appendix D).
+"""Gradient noise that grows with the point, as that of minibatches, under DE-SGLD's theorems (appendix D).
 
-Theorem 1 assumes E||gradient noise of a client||^2 <= sigma^2. With minibatches of linear regression the
-noise grows with the point,
+Theorem 1 assumes E||gradient noise of a client||^2 <= sigma^2. Where the noise grows as (121) says, sigma^2
+needs a bound of E|x|^2:
 
-    E[||noise of f_i||^2 | x] <= C (1 + |x|^2),
-    C = max_i (2 n_i k_i/(b xi^4)) max( sum_j |X_j|^4, sum_j y_j^2 |X_j|^2 ),
-
-k_i = 1 with replacement and (n_i - b)/(n_i - 1) without, so that sigma^2 needs a bound of E|x|^2:
-
-* a priori, appendix D: for eta <= mu (1 + lambda_N)/(4 C + mu L)
-
-      E||x - x_eta||^2 <= Ct = max( E||x_0 - x_eta||^2, [eta C N + 4 eta C ||x^*||^2
-                                    + 4 eta^3 C C_1^2 N/(1-g)^2 + 2 d N] 2/(mu (1 + lambda_N - eta L)) ),
-      sigma^2 = C (1 + 2 Ct + 2 ||x_eta||^2);
-
-* a posteriori: the largest E||noise||^2 that the exact second moments show within so many rounds.
+* a priori, sigma^2 = C (1 + 2 Ct + 2 ||x_eta||^2) with Ct of (125), `growing_noise_iterate_bound`;
+* a posteriori, the largest E||noise||^2 that the exact second moments show within so many rounds.
 
 Source: DE-SGLD appendix D. The paper says "sufficiently small" and gives no C; the constants are
 derived, for its f_i with the factor 1/(2 xi^2).
@@ -30,17 +20,84 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.problems.regression import LinearRegression
-from fedsim.settings.validation import Array, instance, one_of, whole
+from fedsim.settings.validation import instance, one_of, whole
 
+from ...bound import Assumption
 from ...exact import joint_law
 from ...facts import Constants, constants
 from ...potentials import finite_share, refuse_sums, sum_by_client
+from ...statement import Hypothesis, Terms
 from ..applicable import NotApplicable
-from ..setting import setting
+from ..paper import THEOREM_1, sgld_theorem as theorem
+from ..setting import Setting, setting
+
+
+@theorem("Appendix D, equation (121)", quantity="relative_noise", terms=("growth",), hypotheses=(),
+         source="DE-SGLD appendix D, equation (121)")
+def growing_noise_bound(s: Setting, rounds: np.ndarray) -> dict[str, float]:
+    """How fast the gradient noise of a client may grow with its position.
+
+    Guarantee, for every client and iteration:
+
+        E||noise of f_i||^2 <= C (1 + E||x_i||^2)
+
+    with `Constants.noise_growth` as C; where the noise is bounded at every point, with that bound.
+
+    Source: DE-SGLD appendix D, equation (121), with x drawn.
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 3)
+    0.0
+    """
+    return {"growth": s.growth}
+
+
+SMALL = "step_size <= strong_convexity (1 + lambda_N)/(4 noise_growth + strong_convexity smoothness)"
+
+
+def largest_step(s: Setting) -> float:
+    """What "sufficiently small" is in the last step of (124): 4 eta C <= mu (1 + lambda_N - eta L)."""
+    return s.mu * (1.0 + s.smallest) / (4.0 * s.growth + s.mu * s.L)
+
+
+@theorem("Appendix D, equation (125)", quantity="fixed_point_moment", terms=("largest",),
+         hypotheses=(*THEOREM_1, Hypothesis(SMALL, lambda s: Assumption.at_most(
+             SMALL, s.alpha, largest_step(s)))),
+         source="DE-SGLD appendix D, equations (124) and (125)")
+def growing_noise_iterate_bound(s: Setting, rounds: np.ndarray) -> Terms:
+    """How far the clients are from the fixed point x_eta, where gradient noise grows with the point.
+
+    Guarantee, for every iteration:
+
+        E||x - x_eta||^2 <= Ct = max( E||x_0 - x_eta||^2, [eta C N + 4 eta C ||x^*||^2
+                                      + 4 eta^3 C C_1^2 N/(1-g)^2 + 2 d N] 2/(mu (1 + lambda_N - eta L)) )
+
+    with C of (121), and E||x_0 - x_eta||^2 as for `iterate_bound`.
+
+    Source: DE-SGLD appendix D, equation (125), where "some constant" stands for Ct; it is the larger of the
+    start and of the fixed point of the recursion (124).
+
+    Examples
+    --------
+    >>> round(float(bound.value[-1]), 2)
+    8.16
+    """
+    return Terms({"largest": largest_moment(s)}, inputs={"alpha": s.alpha})
+
+
+def largest_moment(s: Setting) -> float:
+    """Ct of (125)."""
+    squares = s.N + 4.0 * (s.minimizer_norm**2 + s.fixed_point_distance**2)
+    source = s.alpha * s.growth * squares + 2.0 * s.d * s.N
+    return float(max((np.sqrt(s.start_sq) + s.fixed_point_distance) ** 2, 2.0 * source / (s.mu * s.room)))
 
 
 def noise_growth(problem: LinearRegression) -> float:
-    """C of E[||noise of f_i||^2 | x] <= C (1 + |x|^2), for every client's component.
+    """C of (121) for minibatches of linear regression, E||noise of f_i at x||^2 <= C (1 + |x|^2).
+
+    C = max_i (2 n_i k_i/(b xi^4)) max( sum_j |X_j|^4, sum_j y_j^2 |X_j|^2 ) over clients i, with k_i = 1 with
+    replacement and (n_i - b)/(n_i - 1) without.
 
     Parameters
     ----------
@@ -93,7 +150,7 @@ def minibatch_constants(problem: LinearRegression, algorithm: Any, start: Any = 
 
     Returns
     -------
-    Constants whose `gradient_noise_traces` are sigma^2 for every client.
+    Constants whose `gradient_noise_traces` are sigma^2 for every client, and `noise_growth` C.
 
     Raises
     ------
@@ -117,42 +174,24 @@ def minibatch_constants(problem: LinearRegression, algorithm: Any, start: Any = 
     instance("algorithm", algorithm, DESGLD, DESGHMC)
     growth = noise_growth(problem)
     exact = dataclasses.replace(problem, batch_size=None)
-    facts = constants(exact, algorithm, start)
+    facts = dataclasses.replace(constants(exact, algorithm, start), noise_growth=growth)
     if known == "a_priori":
-        sigma_sq = _a_priori(facts, algorithm, growth)
+        sigma_sq = _a_priori(facts, algorithm)
     else:
         if n_rounds is None:
             raise ValueError("n_rounds=None must be an integer: the noise is looked at up to there")
         law = joint_law(problem, algorithm, whole("n_rounds", n_rounds), start=start)
-        sigma_sq = max(float(_noise_traces(problem, c, law.mean[:, c], law.client_cov[:, c]).max())
-                       for c in range(problem.n_clients))
+        sigma_sq = float(law.noise_second_moment.max())  # type: ignore[attr-defined]
     return dataclasses.replace(facts, gradient_noise_traces=np.full(problem.n_clients, sigma_sq))
 
 
-def _noise_traces(problem: LinearRegression, client: int, mean: Array, cov: Array) -> Array:
-    """E||noise of f_i||^2 at points with these means (n, d) and covariances (n, d, d), (n,).
-
-    (n_i k_i/(b xi^4)) [ sum_j E(r_j^2) |X_j|^2 - E|sum_j r_j X_j|^2/n_i ] with residuals r_j.
-    """
-    assert problem.batch_size is not None
-    own = problem.clients == client
-    X, y, size = problem.features[own], problem.targets[own], int(problem.sizes[client])
-    residuals = np.square(mean @ X.T - y) + np.einsum("ra,kab,rb->kr", X, cov, X, optimize=True)
-    gram = X.T @ X
-    total = np.square(mean @ gram - X.T @ y).sum(axis=1) + np.einsum("ia,kab,ib->k", gram, cov, gram,
-                                                                     optimize=True)
-    scale = size * finite_share(problem)[client] / (problem.batch_size * problem.noise_std**4)
-    return scale * (residuals @ np.square(X).sum(axis=1) - total / size)
-
-
-def _a_priori(facts: Constants, algorithm: Any, growth: float) -> float:
+def _a_priori(facts: Constants, algorithm: Any) -> float:
     instance("algorithm", algorithm, DESGLD, advice="appendix D is about it alone; use known='a_posteriori'")
     s = setting(facts, algorithm)
-    eta, limit = s.alpha, s.mu * (1.0 + s.smallest) / (4.0 * growth + s.mu * s.L)
-    if eta > limit * (1.0 + 1e-12):
-        raise NotApplicable(f"step_size={eta:g} must be at most {limit:g} for the noise of minibatches to be "
-                            "bounded (DE-SGLD appendix D); use known='a_posteriori' for finitely many rounds")
-    off, common = s.fixed_point_distance, s.minimizer_norm
-    source = eta * growth * s.N + 4.0 * eta * growth * (common**2 + off**2) + 2.0 * s.d * s.N
-    moment = max((np.sqrt(s.start_sq) + off) ** 2, 2.0 * source / (s.mu * s.room))
-    return float(growth * (1.0 + 2.0 * moment + 2.0 * (common + off) ** 2))
+    limit = largest_step(s)
+    if s.alpha > limit * (1.0 + 1e-12):
+        raise NotApplicable(f"step_size={s.alpha:g} must be at most {limit:g} for the noise of minibatches "
+                            "to be bounded (DE-SGLD appendix D); use known='a_posteriori' for finitely many "
+                            "rounds")
+    farthest = s.minimizer_norm + s.fixed_point_distance
+    return float(s.growth * (1.0 + 2.0 * largest_moment(s) + 2.0 * farthest**2))

@@ -153,11 +153,17 @@ class DecentralizedFamily(ExactFamily):
             if velocities is not None:
                 squares = state[0][0, size:] ** 2 + np.diagonal(full)[size:]
                 speeds[k] = squares.reshape(problem.n_clients, problem.dim).sum(axis=1)
-        noise = None if components.noise is None else components.noise[0]
+        noise, rough = None if components.noise is None else components.noise[0], np.zeros(speeds.shape)
+        if noise is not None:
+            rough += np.trace(noise, axis1=1, axis2=2)
+        if has_minibatches(problem):
+            data, shape = MinibatchNoise(problem), (problem.n_clients, problem.dim) * 2
+            own = (np.einsum("cicj->cij", cov.reshape(shape)) for cov in covs)
+            rough += [np.trace(data.mean(*each), axis1=1, axis2=2) for each in zip(means, own, strict=True)]
         each = Quadratic(components.hessians[0], components.minimizers, None, noise)
         never = np.empty(0, dtype=np.int64)
         return GossipJointLaw(np.arange(n_steps + 1), means, covs, never, means[:0], covs[:0],
-                              not has_minibatches(problem), each, algorithm,
+                              not has_minibatches(problem), each, algorithm, noise_second_moment=rough,
                               velocity_second_moment=None if velocities is None else speeds)
 
     def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
@@ -185,11 +191,18 @@ class GossipJointLaw(JointLaw):
 
     Attributes
     ----------
+    noise_second_moment : (n, N)
+        E||gradient noise of f_i||^2, of minibatches and additive (Assumption 1, and (122) of appendix D).
     velocity_second_moment : (n, N) or None
         E||v_i||^2 (DE-SGHMC Lemma 13).
     """
 
-    velocity_second_moment: Array | None = field(default=None)
+    noise_second_moment: Array = field(kw_only=True)
+    velocity_second_moment: Array | None = field(default=None, kw_only=True)
+
+    def gradient_second_moment(self) -> Array:
+        """E||stochastic grad f_i(x_i)||^2, (n, N)."""
+        return self.exact_gradient_second_moment() + self.noise_second_moment
 
     def exact_gradient_second_moment(self) -> Array:
         """E||grad f_i(x_i)||^2 without gradient noise, (n, N) (DE-SGLD Lemma 5)."""

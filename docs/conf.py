@@ -13,7 +13,7 @@ copyright = author
 release = metadata.version("fedsim-theory")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["build", "notebooks", "templates"]
+exclude_patterns = ["build", "changes", "notebooks", "templates"]
 myst_heading_anchors = 3
 suppress_warnings = ["ref.python"]  # one word may name a field of several classes
 

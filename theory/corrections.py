@@ -248,7 +248,7 @@ def errata_frame(paper: str | None = None, *, theorem: str | None = None,
     paper, theorem : str, optional
         As for `errata`.
     evidence : bool
-        Also compute the evidence of each (some seconds for all): columns demonstrated, speaks_for, numbers
+        Also compute the evidence of each (a few seconds for all): columns demonstrated, speaks_for, numbers
         and evidence.
 
     Returns

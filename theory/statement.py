@@ -133,7 +133,7 @@ class Statement:
 
     @property
     def id(self) -> str:
-        """Of the catalogue."""
+        """Name of the statement in the catalogue."""
         return f"{self.paper.id}.{self.body.__name__}"
 
     @functools.cached_property

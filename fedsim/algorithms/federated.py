@@ -81,14 +81,14 @@ def send(kernel: Any, work: Any, slot: int) -> None:
 
 @receive.otherwise
 def receive_value(kernel, work, slot):
-    """As it is."""
+    """Leave the value as it arrived."""
     for i in range(work.server.shape[0]):
         lanes.copy(work.local[slot, i], work.server[i])
 
 
 @send.otherwise
 def send_value(kernel, work, slot):
-    """As it is."""
+    """Leave the value as it is sent."""
 
 
 @dispatched

@@ -86,7 +86,7 @@ class Run(Law):
         return attach(replace(self, includes_outside=True, clients=clients), self.of)
 
     def _told_outside(self) -> str:
-        """What is said of replicas outside the support; nothing where there are none."""
+        """The sentence about replicas outside the support; empty where there are none."""
         if self.outside is None or not self.outside.any():
             return ""
         return told(self.outside, self.rounds, self.n_replicas)

@@ -216,7 +216,7 @@ def judge_promise(tables: Tables) -> Judgement:
 
 
 def judge_choice(tables: Tables) -> Judgement:
-    """Who is best by the bound, and who by the exact law."""
+    """Compare the algorithm that the bound prefers with the one that needs fewest rounds."""
     exact, promised = ({key: _least(one) for key, one in tables[name].astype({"eps": float}).groupby(
         ["cost", "eps"]) if key[0] in COSTS} for name in ("exact", "promised"))
     same = [bool(exact[key] & named) for key, named in promised.items()]
@@ -226,7 +226,7 @@ def judge_choice(tables: Tables) -> Judgement:
 
 
 def _least(table: pd.DataFrame) -> set[str]:
-    """Who needs least; several where they tie."""
+    """The algorithms that need the fewest, more than one where they tie."""
     return set(table.loc[table["effort"] == table["effort"].min(), "algorithm"])
 
 

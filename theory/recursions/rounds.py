@@ -18,7 +18,7 @@ from fedsim.settings.validation import Array
 from .langevin import Moved, Step
 
 LARGEST_WORK = 500_000
-"""Most local steps that are gone through one by one: some seconds."""
+"""Largest number of local steps that are followed one by one, which takes a few seconds."""
 LONGEST = 5_000
 """Most local steps of a round."""
 FIRST = 200

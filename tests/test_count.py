@@ -24,7 +24,7 @@ def test_a_line_is_of_one_kind():
 def test_the_table_is_written_again_when_the_code_has_grown():
     stored = count.written(count.PAGE.read_text(encoding="utf-8"))
     grown = sum(count.count(package)["code"] for package in count.SHIPPED) - stored
-    assert grown <= count.ROOM, (f"{grown} lines of code more than CONTRIBUTING states: write the table again "
+    assert grown <= count.ROOM, (f"{grown} lines of code more than CONTRIBUTING has: write the table anew "
                                  "(python -m tools.count --write), and say in a fragment what they buy")
     assert count.written(count.table()) - stored == grown
 

@@ -17,6 +17,7 @@ from theory.fa_hmc.hypotheses import MOMENT_RANGE
 SEED = 20261122
 OURS = [entry for entry in theory.theorems() if entry.id.startswith("fa_hmc.")]
 ERRATA = {  # id: (grade, consequence)
+    "any_fall": ("proof", "range"),
     "divergence_weights": ("error", "constant"), "dynamic_inequality": ("proof", "constant"),
     "dynamic_references": ("error", "nothing"), "dynamic_schedule": ("proof", "constant"),
     "figure_covariance": ("error", "nothing"), "figure_threshold": ("error", "nothing"),
@@ -91,6 +92,10 @@ def test_the_other_evidence_can_come_out_for_the_authors(monkeypatch):
     def evidence(name):
         return next(e for e in theory.errata("FA-HMC") if e.id == f"fa_hmc.{name}").evidence()
 
+    with monkeypatch.context() as patch:
+        stages = fa_hmc.errata_schedules.doubling_stages
+        patch.setattr(fa_hmc.errata_schedules, "doubling_stages", lambda a, step: stages(min(a, 4.0), 2.0))
+        assert not evidence("any_fall").demonstrated
     with monkeypatch.context() as patch:
         true = fa_hmc.errata.printed_splits
         patch.setattr(fa_hmc.errata, "printed_splits", lambda x: true(min(x, 0.25)))

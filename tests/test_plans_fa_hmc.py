@@ -186,7 +186,7 @@ def test_stages_that_double_reach_their_levels(fall):
 
 
 def test_stages_that_double_do_not_follow_a_faster_fall():
-    """Beyond a = 4 the start stays: (42) is not for every a."""
+    """Beyond a = 4 the start stays: (42) is for 1 < a <= 4; the proposition takes 2."""
     errors = stages(16.0, 20)
     assert errors[-1] > 1e12 * 16.0**-20 and errors[-1] / errors[-2] > 0.99
 

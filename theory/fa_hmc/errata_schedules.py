@@ -73,7 +73,8 @@ def stage_errors(x: float, first: float, added: float, shrink: float, stages: in
     return errors[1:]
 
 
-@erratum("dynamic_schedule", "Proposition J.1 and its proof", "proof", "constant", ("dynamic_rate",),
+@erratum("dynamic_schedule", "Proposition J.1 and its proof", "proof", "constant",
+         ("dynamic_rate", "stages_rate"),
          "(K eta)^2 = D/(8 c_d Delta L), log(8), eta/sqrt(2), for an error C (K eta)^2 c_d Delta; the proof "
          "has (K eta)^4 L c_d Delta, (K eta)^2 = D/(2 a c_d Delta L), a = 2, and E <= D/a^s after stage s",
          "g = (K eta)^2 <= 1/L; error C g c_d Delta: g = D/(4 C c_d Delta) at most, t_1 = ceil(4 log(4)/(mu "
@@ -110,6 +111,49 @@ def _dynamic_schedule() -> Evidence:
                     "C = 10, L = mu = 1, T = 1; every stage decays as (1 - mu g/4)^t. Above 1 a stage ends "
                     "over its level. The printed schedule's ratios "
                     + ("settle: the error halves in a stage in the end." if settled else "do not settle."))
+
+
+def doubling_stages(a: float, step: float, x: float = 0.05, stages: int = 20) -> tuple[float, float]:
+    """Largest E/(D/a^s) and last E/D of stages that double while g falls by `step`, from E = D.
+
+    A stage decays as (1 - mu g/4)^t, and keeps an error C g^2 that is D/(2a) in the first, where x = mu g/4.
+    """
+    error, largest, first = 1.0, 0.0, ceil(log(2.0 * a) / x)
+    for j in range(stages):
+        keep = exp(first * 2**j * log1p(-x / step**j))
+        error = keep * error + (1.0 - keep) / (2.0 * a * step ** (2 * j))
+        largest = max(largest, error * a ** (j + 1))
+    return largest, error
+
+
+@erratum("any_fall", "(42), in the proof of Proposition J.1", "proof", "range", ("stages_rate",),
+         "'a stronger result .. for any a > 0': t = (4 log(2a)/mu) (c_d Delta/D) (D/eps^2)^(log_a 2), with "
+         "t_{s+1} = 2 t_s and eta/a^(1/4)",
+         "for 1 < a <= 4, up to constants and with an error C g^2; a = 4 gives 1/eps, and no a gives less")
+def _any_fall() -> Evidence:
+    """The proposition takes a = 2 and is not touched; that a > 1 is meant is clear, as D/a^s has to fall.
+    g = (K eta)^2 falls by sqrt(a) in a stage, while the proof's first display has it halve: that is a = 4,
+    on the safe side below it, and too much above. With the steps as printed g_j t_j grows like
+    (2/sqrt(a))^j. For a <= 4 every stage decays by 2a (up to `dynamic_inequality`) and E <= D/a^s. For
+    a > 4 the sum of g_j t_j is finite, so that stages decay less and less and for small steps the share
+    (2a)^(-sqrt(a)/(sqrt(a) - 2)) of the start stays, whatever the constant in (42). With g halved E falls
+    by 4 in a stage only; with stages that lengthen by sqrt(a) it falls by a, and t ~ 1/eps for every a.
+    """
+    # Both readings of how g falls, for a = 2 and 4, which must meet every level, and for a = 16.
+    numbers: dict[str, float] = {}
+    met, missed = True, True
+    for words, step_of in (("g falls by sqrt(a)", lambda a: a**0.5), ("g halves", lambda a: 2.0)):
+        for a in (2.0, 4.0, 16.0):
+            largest, last = doubling_stages(a, step_of(a))
+            numbers |= {f"largest E/(D/a^s), a = {a:g}, {words}": largest}
+            if a > 4.0:
+                numbers |= {f"last E/D, a = {a:g}, {words}": last}
+                missed = missed and largest > 1.0
+            else:
+                met = met and largest <= 1.0
+    return Evidence(met and missed, numbers,
+                    "Twenty stages, mu g/4 = .05 in the first, error D/(2a) in the first. Above 1 a stage "
+                    "ends over its level.")
 
 
 @erratum("dynamic_inequality", "proof of Proposition J.1", "proof", "constant", ("dynamic_rate",),

@@ -194,9 +194,10 @@ def stages_rate(s: Setting, constants: Constants, variant: str, *, eps: float, f
     is at most E_0/(2 a^j), so that E <= E_0/a^j after stage j. log_a(E_0/eps^2) stages, rounded up, take at
     most 2 t_1 (E_0/eps^2)^(log_a 2) updates.
 
-    For a > 4 the proof does not go through: g_j 2^j then falls, stages decay less and less, and what
-    is left of the start stays, while (42) would promise fewer than 1/eps rounds. a = 4 is the best that it
-    has, sqrt(d)/eps.
+    For a > 4 these stages do not get there (erratum any_fall): the sum of g_j t_j is then finite, and for
+    small steps the share (2a)^(-sqrt(a)/(sqrt(a)-2)) of E_0 stays in the recursion. Nor would other step
+    sizes do: an error of order g^2 allows no fewer than order 1/eps rounds, which a = 4 has, sqrt(d)/eps.
+    The proposition itself takes a = 2.
 
     Examples
     --------

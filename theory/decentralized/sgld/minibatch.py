@@ -6,8 +6,9 @@ needs a bound of E|x|^2:
 * a priori, sigma^2 = C (1 + 2 Ct + 2 ||x_eta||^2) with Ct of (125), `growing_noise_iterate_bound`;
 * a posteriori, the largest E||noise||^2 that the exact second moments show within so many rounds.
 
-Source: DE-SGLD appendix D. The paper says "sufficiently small" and gives no C; the constants are
-derived, for its f_i with the factor 1/(2 xi^2).
+Source: DE-SGLD appendix D. It shows that such bounds exist, for "sufficiently small" eta, and needs no
+numbers: C and the constant of (125) are left open. Here they, and how small eta has to be, are derived along
+its steps; C for its f_i with the factor 1/(2 xi^2).
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def growing_noise_bound(s: Setting, rounds: np.ndarray) -> dict[str, float]:
 
     with `Constants.noise_growth` as C; where the noise is bounded at every point, with that bound.
 
-    Source: DE-SGLD appendix D, equation (121), with x drawn.
+    Source: DE-SGLD appendix D, equation (121), there an assumption, given x; here its mean over x. The paper
+    calls it well known for minibatches of linear regression; `noise_growth` derives a C.
 
     Examples
     --------
@@ -73,10 +75,10 @@ def growing_noise_iterate_bound(s: Setting, rounds: np.ndarray) -> Terms:
         E||x - x_eta||^2 <= Ct = max( E||x_0 - x_eta||^2, [eta C N + 4 eta C ||x^*||^2
                                       + 4 eta^3 C C_1^2 N/(1-g)^2 + 2 d N] 2/(mu (1 + lambda_N - eta L)) )
 
-    with C of (121), and E||x_0 - x_eta||^2 as for `iterate_bound`.
+    with C of (121), C_1 of (27), g = gamma-bar, and E||x_0 - x_eta||^2 as for `iterate_bound`.
 
-    Source: DE-SGLD appendix D, equation (125), where "some constant" stands for Ct; it is the larger of the
-    start and of the fixed point of the recursion (124).
+    Source: DE-SGLD appendix D, equation (125), "for some constant C~_1 > 0". Ct is one, derived: the larger
+    of the start and of the fixed point of the recursion (124).
 
     Examples
     --------
@@ -96,8 +98,9 @@ def largest_moment(s: Setting) -> float:
 def noise_growth(problem: LinearRegression) -> float:
     """C of (121) for minibatches of linear regression, E||noise of f_i at x||^2 <= C (1 + |x|^2).
 
-    C = max_i (2 n_i k_i/(b xi^4)) max( sum_j |X_j|^4, sum_j y_j^2 |X_j|^2 ) over clients i, with k_i = 1 with
-    replacement and (n_i - b)/(n_i - 1) without.
+    C = max_i (n_i k_i/(b xi^4)) sum_j |X_j|^2 (|X_j|^2 + y_j^2) over clients i, with k_i = 1 with replacement
+    and (n_i - b)/(n_i - 1) without: the noise is at most (n_i k_i/b) times the sum of the squared gradients
+    (y_j - x'X_j)^2 |X_j|^2/xi^4 of the data, and (y - x'X)^2 <= (1 + |x|^2) (y^2 + |X|^2).
 
     Parameters
     ----------
@@ -127,8 +130,8 @@ def noise_growth(problem: LinearRegression) -> float:
         raise ValueError(f"problem={problem!r} must be a fedsim.LinearRegression with a batch_size")
     refuse_sums(problem)
     rows = np.square(problem.features).sum(axis=1)
-    sums = np.maximum(sum_by_client(problem, rows**2), sum_by_client(problem, problem.targets**2 * rows))
-    return float((2.0 * problem.sizes * finite_share(problem) / problem.batch_size * sums).max()
+    sums = sum_by_client(problem, rows * (rows + problem.targets**2))
+    return float((problem.sizes * finite_share(problem) / problem.batch_size * sums).max()
                  / problem.noise_std**4)
 
 
@@ -190,8 +193,7 @@ def _a_priori(facts: Constants, algorithm: Any) -> float:
     s = setting(facts, algorithm)
     limit = largest_step(s)
     if s.alpha > limit * (1.0 + 1e-12):
-        raise NotApplicable(f"step_size={s.alpha:g} must be at most {limit:g} for the noise of minibatches "
-                            "to be bounded (DE-SGLD appendix D); use known='a_posteriori' for finitely many "
-                            "rounds")
+        raise NotApplicable(f"step_size={s.alpha:g} must be at most {limit:g} for the bound of minibatches' "
+                            "noise in DE-SGLD's appendix D; use known='a_posteriori' with n_rounds")
     farthest = s.minimizer_norm + s.fixed_point_distance
     return float(s.growth * (1.0 + 2.0 * largest_moment(s) + 2.0 * farthest**2))

@@ -13,12 +13,12 @@ from .engine.divergence import DivergedError
 from .explaining import explain
 from .hints import lost as _lost
 from .interfaces import validate
-from .laws import distance, drawing as _drawing, estimators
+from .laws import distance, estimators, plots as _drawing
 from .laws.density import Density
-from .laws.drawing import animate, plot
 from .laws.law import Gaussian, Law, recorded_rounds
+from .laws.loading import load
+from .laws.plots import animate, plot
 from .laws.run import Run
-from .laws.saved import load
 from .problems import papers
 from .problems.custom import Custom
 from .problems.failing import GradientError

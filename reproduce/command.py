@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import changes, costs, gallery, listing, picture, run, store
+from . import costs, gallery, listing, parameter_overrides as changes, picture, run, store
 from .data_files import Files, chosen_files
 from .discovery import chosen
 from .figure import SCALES, BadInput, Figure, Tables, clear_note

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.text import Annotation, Text
 from matplotlib.transforms import ScaledTranslation
 
-from fedsim.laws.drawing import BAND, BOUND, COLOURS, EXACT, FLOOR, GREY, bound, exact, floor, once, replicas
+from fedsim.laws.plots import BAND, BOUND, COLOURS, EXACT, FLOOR, GREY, bound, exact, floor, once, replicas
 
 __all__ = ["BAND", "BOUND", "COLOURS", "COLOUR_OF", "EXACT", "FLOOR", "GREY", "WIDEST", "bound", "exact",
            "floor", "fold", "legend_below", "legend_for", "once", "panels", "replicas", "room", "shaded",

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from . import store
-from .changes import FAILURES, Changes, judged, options
 from .discovery import figures
 from .figure import NOT_TESTABLE, BadInput, Figure, Tables, clear_note
+from .parameter_overrides import FAILURES, Changes, judged, options
 from .picture import SHOWN, look_alike, pictures, verdict_line as verdict_line
 from .verdicts import OPEN
 

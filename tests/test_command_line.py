@@ -12,7 +12,7 @@ import pytest
 from a_figure import a_figure
 from matplotlib import image
 
-from reproduce import changes, command, discovery, figure, picture, run, store
+from reproduce import command, discovery, figure, parameter_overrides as changes, picture, run, store
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter
 from reproduce.verdicts import DOES_NOT_HOLD, NOT_TESTABLE, OPEN
 

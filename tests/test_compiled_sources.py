@@ -16,7 +16,7 @@ import pytest
 from layout import imports
 
 import fedsim as fs
-from fedsim.settings.lazy import Lazy
+from fedsim.settings.lazy_import import Lazy
 from fedsim.vector import cache
 from fedsim.vector.compile import STUBS
 
@@ -80,7 +80,7 @@ def test_what_compiled_code_names_is_in_the_key():
     assert {name for one in where.values() for name in one} >= {
         "run_rounds", "langevin", "box_muller", "TILE", "MINIBATCH", "_two_rows"}  # or the search is blind
     outside = {module for module in where if not hashed(module)}
-    assert outside <= {"fedsim.settings.lazy"}  # which says when a function is made, not what it is
+    assert outside <= {"fedsim.settings.lazy_import"}  # which says when a function is made, not what it is
 
 
 def test_the_classes_that_choose_bodies_are_in_the_key():

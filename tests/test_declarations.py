@@ -7,10 +7,10 @@ from examples_of import fa_ld_pair
 
 import fedsim as fs
 import theory
-from theory import registry
-from theory.bound import Assumption
+from theory.declare import registry
+from theory.declare.bound import Assumption
+from theory.declare.statement import Hypothesis
 from theory.fa_ld.notation import theorem
-from theory.statement import Hypothesis
 
 
 @pytest.fixture(scope="module")

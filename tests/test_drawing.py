@@ -11,7 +11,7 @@ from scipy import stats
 
 import fedsim as fs
 import theory
-from fedsim.laws import drawing, frames
+from fedsim.laws import frames, plots as drawing
 
 PROBLEM = fs.Quadratic([[1.0, 4.0], [2.0, 3.0]], [[0.0, 1.0], [1.0, 0.0]])
 ALGORITHM = fs.FALD(0.02, local_steps=5, shared_noise=0.25)

@@ -9,7 +9,7 @@ import pytest
 from evidence import TABLE
 
 import theory
-from theory.corrections import CONSEQUENCES, ERRATA, EVIDENCE_KINDS, REMARKS, erratum
+from theory.declare.corrections import CONSEQUENCES, ERRATA, EVIDENCE_KINDS, REMARKS, erratum
 
 ENTRIES = [*theory.errata(), *theory.remarks()]
 COMPUTED = [entry for entry in ENTRIES if entry.kind == "numerical"]

@@ -11,8 +11,8 @@ from examples_of.fa_hmc import by_hand, draw_case, fahmc
 import fedsim as fs
 import theory
 from theory import fa_hmc
-from theory.checking import QUANTITIES
 from theory.fa_hmc.hypotheses import MOMENT_RANGE
+from theory.judge.checking import QUANTITIES
 
 SEED = 20261122
 OURS = [entry for entry in theory.theorems() if entry.id.startswith("fa_hmc.")]

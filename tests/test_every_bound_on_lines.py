@@ -99,7 +99,7 @@ def assert_right(side, problem, algorithm, start):
     rounds = beyond.ROUNDS if side.rounds is None else side.rounds
     facts = theory.constants(problem, algorithm, [start])
     bound = entry.function(facts, algorithm, n_rounds=rounds, variant=entry.variants[0], **side.given)
-    exact = theory.examining.measured_of(bound, problem, algorithm, rounds, start=[start])
+    exact = theory.judge.examining.measured_of(bound, problem, algorithm, rounds, start=[start])
     at = np.searchsorted(exact.rounds, bound.rounds)
     value = side.value[1:] if len(side.value) > len(bound.value) else side.value
     if side.theorem.startswith("fa_hmc.leapfrog"):  # at one update, where the exact one is the largest of all

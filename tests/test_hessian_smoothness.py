@@ -12,7 +12,7 @@ from examples_of.fa_hmc import by_hand, fahmc
 import fedsim as fs
 import theory
 from theory import fa_hmc
-from theory.examining import bound_of
+from theory.judge.examining import bound_of
 
 UNKNOWN = "Hessian-Lipschitz constant not known"
 LOW, HIGH = 1.0, 2.0

@@ -9,8 +9,8 @@ import fedsim as fs
 import theory
 from fedsim.problems import papers
 from reproduce.fa_hmc import fig1c, surrogate
+from reproduce.quadratic_surrogate import surrogate as expansions
 from reproduce.random_settings import DRAWS
-from reproduce.surrogate import surrogate as expansions
 from theory.fa_hmc.theorem_c1 import TwoGroups
 
 

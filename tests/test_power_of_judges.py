@@ -12,7 +12,7 @@ from examples_of import small_bound
 import fedsim as fs
 import theory
 from fedsim.laws.law import Law
-from theory.bound import Assumption
+from theory.declare.bound import Assumption
 
 MEAN, COV = np.array([[2.0, -1.0]]), np.array([[[2.0, 0.6], [0.6, 1.0]]])
 JUST_ROUNDING, MORE = 3e-13, 3e-11

@@ -12,7 +12,7 @@ import fedsim as fs
 import theory
 from fedsim.settings.participation import Participation
 from theory import privacy
-from theory.examining import drawn_numbers
+from theory.judge.examining import drawn_numbers
 from theory.privacy.profiles import drawn_client_delta, record_shift
 
 PRIVACY = [entry for entry in theory.theorems() if entry.id.startswith("privacy.")]

@@ -12,7 +12,10 @@ from layout import PACKAGES, ROOT, imports_of, name_of, rooms, shown, sources, t
 MAX_FUNCTION = 60
 FLOORS = ("hints", "fingerprints", "equality", "settings", "vector", "random", "offering", "interfaces",
           "provenance", "laws", "data", "problems", "stability", "algorithms", "engine", "explaining")
-"""The rooms of fedsim from the ground up: each imports only those before it."""
+THEORY = ("float_range", "exact", "facts", "declare", "judge", "certificates", "recursions", "tuning",
+          "theorem_parts", "rates", "fa_ld", "fa_hmc", "stale", "decentralized", "de_sgld", "de_sghmc", "privacy",
+          "worst_case")
+"""The rooms of fedsim and of theory from the ground up: each imports only those before it."""
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -20,11 +23,12 @@ def test_no_room_needs_itself_through_others(package):
     graphlib.TopologicalSorter(rooms(package)).prepare()  # raises CycleError, which names the circle
 
 
-def test_every_room_of_fedsim_imports_only_those_below_it():
-    graph = rooms("fedsim")
-    assert set(graph) | set().union(*graph.values()) <= set(FLOORS)
+@pytest.mark.parametrize(("package", "floors"), [("fedsim", FLOORS), ("theory", THEORY)])
+def test_every_room_imports_only_those_below_it(package, floors):
+    graph = rooms(package)
+    assert set(graph) | set().union(*graph.values()) <= set(floors)
     assert not {room: above for room, needed in graph.items()
-                if (above := needed & set(FLOORS[FLOORS.index(room):]))}
+                if (above := needed & set(floors[floors.index(room):]))}
 
 
 def test_a_circle_is_seen():

@@ -7,8 +7,8 @@ import pytest
 
 import fedsim as fs
 import theory
-from theory.examining import bound_of, measured_of, numbers_of
-from theory.registry import named
+from theory.declare.registry import named
+from theory.judge.examining import bound_of, measured_of, numbers_of
 
 PAIR = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 ONCE = ("fa_ld.initial_bound",)
@@ -210,7 +210,7 @@ def test_large_problems_are_not_begun(monkeypatch):
 
 
 def test_an_interruption_keeps_the_bounds(monkeypatch, capsys):
-    from theory import scoring
+    from theory.judge import scoring
 
     plain, calls = scoring.measured_of, []
 
@@ -230,7 +230,7 @@ def test_an_interruption_keeps_the_bounds(monkeypatch, capsys):
 @pytest.mark.parametrize(("side", "about"), [("measured_of", 1), ("bound_of", 2)])
 def test_an_interruption_stays(side, about, monkeypatch):
     """Statements without a value in between do not begin comparisons again; a second Ctrl-C ends at once."""
-    from theory import scoring
+    from theory.judge import scoring
 
     plain, calls = getattr(scoring, side), []
 
@@ -254,7 +254,7 @@ def test_an_interruption_stays(side, about, monkeypatch):
 
 @pytest.mark.parametrize("record", [None, [3, 10]])
 def test_rounds_compared_and_laws_shared(record, monkeypatch):
-    from theory import checking, scoring
+    from theory.judge import checking, scoring
 
     asked, made, plain, exact = [], [], scoring.measured_of, checking.exact_law
     monkeypatch.setattr(scoring, "measured_of", lambda bound, **options: (

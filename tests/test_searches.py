@@ -15,7 +15,7 @@ from theory.recursions.catalogue import first_round, recursion
 from theory.recursions.rounds import ahead, moves
 from theory.tuning import planning, searching, telling
 from theory.tuning.best import best_step_sizes
-from theory.tuning.crossings import Crossings, goal_of
+from theory.tuning.first_rounds_together import Crossings, goal_of
 from theory.tuning.planning import with_local_steps
 from theory.tuning.searching import Trial, with_step
 

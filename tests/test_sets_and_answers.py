@@ -14,7 +14,7 @@ import fedsim as fs
 import theory
 from fedsim.fingerprints import fingerprint
 from fedsim.settings.participation_fixed import as_participation
-from theory.registry import theorems
+from theory.declare.registry import theorems
 
 PROBLEM = fs.Quadratic([1.0, 2.0, 3.0], [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]], [0.5, 0.3, 0.2])
 NAN = float("nan")

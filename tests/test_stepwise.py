@@ -9,7 +9,7 @@ from naive_stepwise import Twin
 import fedsim as fs
 from reproduce.fa_hmc import surrogate
 from reproduce.fa_hmc.stepwise import StepwiseChain
-from reproduce.surrogate import surrogate as expansions
+from reproduce.quadratic_surrogate import surrogate as expansions
 
 STEP, NOISE = 0.1, 0.7
 CLOCKS = [(3, 1), (4, 2), (5, 3), (3, 7), (5, 5), (2, 6)]

@@ -11,8 +11,8 @@ import pytest
 import fedsim as fs
 import theory
 from theory.exact.federated.together import gaps_of, laws_together, powers
-from theory.tuning import crossings
-from theory.tuning.crossings import first_within, goal_of
+from theory.tuning import first_rounds_together as crossings
+from theory.tuning.first_rounds_together import first_within, goal_of
 
 PAIR = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 NETWORK = fs.network.complete(2)

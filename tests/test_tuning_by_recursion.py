@@ -9,9 +9,9 @@ import pytest
 
 import fedsim as fs
 import theory
-from theory.crossing import rounds_to
 from theory.recursions.catalogue import first_round, recursion
 from theory.tuning import best_step_size, compare, informative_steps, plan_by_recursion
+from theory.tuning.first_round import rounds_to
 
 README = fs.Quadratic([[1.0, 4.0], [2.0, 3.0]], [[0.0, 1.0], [1.0, 0.0]])
 ALGORITHM = fs.FALD(0.01, shared_noise=0.25)

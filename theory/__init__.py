@@ -15,16 +15,16 @@ import fedsim as _fedsim
 from fedsim.hints import lost as _lost
 
 from . import certificates as certificates, exact, privacy, tuning, worst_case
-from .bibliography import cite, papers
-from .bound import Assumption, Bound
-from .checking import Verdict, check, quantities
-from .corrections import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame
+from .declare.bibliography import cite, papers
+from .declare.bound import Assumption, Bound
+from .declare.corrections import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame
+from .declare.registry import Theorem, catalogue, theorems
 from .exact import NoExactLaw, exact_law, stationary_law
-from .examining import examine
-from .facts import Constants, constants
-from .ranges import PrecisionWarning
-from .registry import Theorem, catalogue, theorems
-from .scoring import scoreboard
+from .facts.constants import Constants, constants
+from .float_range import PrecisionWarning
+from .judge.checking import Verdict, check, quantities
+from .judge.examining import examine
+from .judge.scoring import scoreboard
 from .tuning import compare_algorithms, sweep
 
 if _typing.TYPE_CHECKING:  # type checkers and editors cannot follow the loop above

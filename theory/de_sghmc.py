@@ -5,7 +5,6 @@ Source: "Decentralized stochastic gradient Langevin dynamics and Hamiltonian Mon
 
 from .decentralized import quantities
 from .decentralized.sghmc import errata
-from .decentralized.sghmc.beginning import Beginning, beginning
 from .decentralized.sghmc.bounds import (
     connectivity,
     connectivity_bound,
@@ -31,6 +30,7 @@ from .decentralized.sghmc.momentum import friction_interval, largest_momentum, s
 from .decentralized.sghmc.planning import budget_rate, least_iterations, plan, remark_step_size, step_rate
 from .decentralized.sghmc.recursion import w2_clients_recursion, w2_recursion
 from .decentralized.sghmc.setting import Chain, chain
+from .decentralized.sghmc.start_terms import Beginning, beginning
 
 __all__ = [
     "Beginning", "Chain", "Recursion", "beginning", "budget_rate", "chain", "connectivity",

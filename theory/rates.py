@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.settings.alignment import together
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import Array, array, one_of, real, shape
 
 student = lazy("scipy.stats", "t")

@@ -23,7 +23,7 @@ from ..interfaces import Problem, largest_noise, offers
 from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
 from ..settings.alignment import align_fields
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from ..settings.validation import Array, array, positive, shape
 from ..stability.search import DENSE_SIZE, Stability, gaps_to_one, general_radius, radius_of
 from ..vector import lanes

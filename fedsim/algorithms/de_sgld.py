@@ -21,7 +21,7 @@ import numpy as np
 from ..interfaces import Problem
 from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from ..settings.validation import Array
 from ..stability.search import Stability, symmetric_extremes
 from ..vector import lanes

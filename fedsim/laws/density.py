@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from ..settings.limits import refuse_bytes
 from ..settings.support import shown_support, support_of
 from ..settings.validation import Array, array, positive, real, shown, whole

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..settings.alignment import square, together
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from ..settings.validation import Array, array, positive, shape, whole
-from .checks import covariance, not_negative
+from .law_checks import covariance, not_negative
 from .moments import floor_parts, floor_parts_diagonal, roots, w2_of
 
 __all__ = ["psd_sqrt", "w1_normal", "w1_samples", "w2_floor", "w2_floor_parts", "w2_floor_parts_diagonal",

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..settings.alignment import aligned
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from ..settings.validation import Array, array, instance, positive, real, shape
 from .distance import check_quantile
 from .predictions import accuracy, brier_score, calibration_error, log_loss, predictive

@@ -20,7 +20,7 @@ from ..settings.validation import (
     whole,
     whole_numbers,
 )
-from .checks import covariance, not_negative
+from .law_checks import covariance, not_negative
 from .moments import roots, w2_of
 
 

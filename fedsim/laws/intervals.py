@@ -29,7 +29,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from ..settings.validation import Array
 from .moments import roots
 

@@ -15,10 +15,10 @@ from ..provenance import Provenance
 from ..settings.alignment import align_fields, square
 from ..settings.validation import Array, instance, one_of, set_fields, shape, shown, whole
 from . import frames
-from .checks import check_law, kept
-from .drawing import draw_one
 from .gaussian import Gaussian as Gaussian
+from .law_checks import check_law, kept
 from .moments import w2_of
+from .plots import draw_one
 from .recording import recorded_rounds as recorded_rounds
 from .storage import save_arrays
 

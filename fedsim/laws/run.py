@@ -12,10 +12,10 @@ from ..settings.alignment import align_fields
 from ..settings.support import told
 from ..settings.validation import Array, instance, one_of, whole
 from . import frames
-from .checks import check_run
 from .distance import check_quantile
 from .intervals import half_widths, proved_ends
 from .law import Gaussian, Law, variances_of
+from .law_checks import check_run
 from .moments import floor_parts, floor_parts_diagonal, w2_of
 from .scores import ZScores as ZScores, scores_of
 from .trees import tree

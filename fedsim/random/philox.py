@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from ..vector.compile import inner, intrinsic
 from ..vector.memory import TILE
 from ..vector.per_lane import Gathered

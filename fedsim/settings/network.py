@@ -16,7 +16,7 @@ import numpy as np
 
 from .alignment import square
 from .graphs import adjacency, dense, is_graph, made_of, matrix_of, refuse_nodes
-from .lazy import lazy
+from .lazy_import import lazy
 from .validation import Array, array, shape, shown, symmetric, whole
 
 csr_array = lazy("scipy.sparse", "csr_array")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..interfaces import Problem
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from ..settings.staleness import Sequence, Several, as_staleness
 from ..settings.validation import Array
 from .search import BELOW_ONE, gaps_to_one, largest_stable, radius_of

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..interfaces import AlgorithmParts, Problem
 from ..problems.quadratic import Quadratic
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from ..settings.validation import Array
 from .averaging import Averaging, root_of
 from .own_blocks import SymmetricGossip

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..interfaces import Problem
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from ..settings.validation import Array
 
 arpack = lazy("scipy.sparse.linalg")

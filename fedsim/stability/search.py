@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..interfaces import Algorithm, Problem
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from ..settings.validation import UnstableStepSize
 
 brentq = lazy("scipy.optimize", "brentq")

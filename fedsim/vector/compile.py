@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..settings.lazy import Lazy, lazy
+from ..settings.lazy_import import Lazy, lazy
 
 ir = lazy("llvmlite.ir")
 types = lazy("numba.core", "types")

@@ -22,7 +22,7 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.core.lowering import Lower
 
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from .moving import Moving
 
 types = lazy("numba.core", "types")

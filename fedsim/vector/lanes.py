@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from .compile import fused, inner, intrinsic
 from .per_lane import per_lane
 

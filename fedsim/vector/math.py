@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from .compile import intrinsic
 from .reals import Reals
 

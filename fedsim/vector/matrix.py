@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from .compile import dispatched, fused, inner, intrinsic
 from .memory import TILE
 

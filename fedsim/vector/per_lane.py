@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from .compile import dispatched, intrinsic
 
 cgutils, types = lazy("numba.core", "cgutils", "types")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from .compile import inner, intrinsic
 
 ir = lazy("llvmlite.ir")

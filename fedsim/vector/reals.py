@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partialmethod
 from typing import Any
 
-from ..settings.lazy import lazy
+from ..settings.lazy_import import lazy
 from .memory import TILE
 
 ir = lazy("llvmlite.ir")

@@ -16,8 +16,8 @@ from theory.tuning.planning import with_local_steps
 
 from .. import plot
 from ..figure import ByScale, Drawing, Finding, Parameter, Tables, settings
-from ..grid import tabulate
 from ..tables import among
+from ..tabulate import tabulate
 from ..verdicts import EXACT, FAIL, PASS, Judgement
 
 TITLE = "All algorithms on one problem"

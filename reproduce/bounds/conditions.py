@@ -13,8 +13,8 @@ import theory
 
 from .. import plot
 from ..figure import ByScale, Drawing, Finding, Parameter, Tables, settings
-from ..grid import tabulate
 from ..tables import among
+from ..tabulate import tabulate
 from ..verdicts import DATA_SETS, Judgement, shares, unanimous
 
 TITLE = "Limits of bounds against condition number and heterogeneity"

@@ -13,8 +13,8 @@ from theory.worst_case import ProblemClass, portfolio
 
 from .. import plot
 from ..figure import ByScale, Drawing, Finding, Parameter, Tables, settings
-from ..grid import tabulate
 from ..tables import among
+from ..tabulate import tabulate
 from ..verdicts import DATA_SETS, EXACT, FAIL, PASS, Judgement, shares, unanimous
 
 TITLE = "The worst problem of a class, and what random problems say of it"

@@ -20,7 +20,7 @@ from fedsim.data.magic import N_ROWS
 from fedsim.stability.search import stability_radius
 
 from ..figure import DATA_SETS, REPLICAS, ByScale, Claim, Finding, Panel, Parameter, Tables, note, settings
-from ..surrogate import surrogate
+from ..quadratic_surrogate import surrogate
 from ..tables import among
 from ..verdicts import FAIL, MIN_SETS, NOT_TESTABLE, OUTSIDE, PASS, Judgement, shares, unanimous
 from . import claims, logistic, logistic_drawing as drawn, logistic_figures as shared

@@ -14,9 +14,9 @@ from fedsim.stability.search import stability_radius
 
 from .. import plot
 from ..figure import ByScale, Drawing, Finding, Parameter, Tables, note, settings
-from ..grid import tabulate
 from ..statistics import deviation, follows
 from ..tables import among, groups, spaced
+from ..tabulate import tabulate
 from ..verdicts import DATA_SETS, REPLICAS, shares, unanimous
 from . import shared as sim
 

@@ -16,9 +16,9 @@ import theory
 from theory.rates import fit_affine, fit_root_log, loglog_slope
 
 from ..figure import Tables, note
-from ..grid import tabulate
 from ..statistics import deviation, rounds_to
 from ..tables import groups
+from ..tabulate import tabulate
 from .shared import crossing
 
 RULE, BEST = "the paper's rule", "best at each d"

@@ -17,8 +17,8 @@ from .. import plot
 from ..claims import Claim
 from ..figure import ByScale, Finding, Parameter, Tables, note
 from ..once import once
+from ..quadratic_surrogate import surrogate as expansions
 from ..reference import posterior_reference
-from ..surrogate import surrogate as expansions
 from ..verdicts import DATA_SETS, FAIL, NOT_TESTABLE, PASS, REPLICAS, Judgement, intervals, within
 from .shared import either
 from .stepwise_sampler import StepwiseFAHMC, sample_path

@@ -16,9 +16,9 @@ from theory.rates import fit_rate, fit_root_log, loglog_slope
 
 from .. import plot
 from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, note, settings
-from ..grid import tabulate
 from ..statistics import deviation, follows
 from ..tables import among, groups
+from ..tabulate import tabulate
 from ..verdicts import EXACT, FAIL, MISPRINT, PASS, REPLICAS
 from . import shared as sim
 

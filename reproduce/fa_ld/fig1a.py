@@ -13,8 +13,8 @@ import theory
 
 from .. import plot
 from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, Unjudged, settings
-from ..grid import tabulate
 from ..tables import among, groups
+from ..tabulate import tabulate
 from ..verdicts import DATA_SETS, EXACT, FAIL, MISPRINT, NOT_TESTABLE, PASS, shares, unanimous
 from . import shared as sim
 

@@ -11,8 +11,8 @@ import fedsim as fs
 
 from .. import plot
 from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, settings
-from ..grid import tabulate
 from ..tables import among, groups
+from ..tabulate import tabulate
 from ..verdicts import DATA_SETS, EXACT, FAIL, PASS, REPLICAS, intervals, shares, unanimous, within
 from . import shared as sim
 

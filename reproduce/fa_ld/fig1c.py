@@ -12,8 +12,8 @@ import theory
 
 from .. import plot
 from ..figure import ByScale, Claim, Drawing, Finding, Parameter, Tables, settings
-from ..grid import tabulate
 from ..tables import groups
+from ..tabulate import tabulate
 from ..verdicts import DATA_SETS, EXACT, FAIL, NOT_TESTABLE, PASS, shares, unanimous
 from . import shared as sim
 

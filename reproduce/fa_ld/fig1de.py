@@ -12,7 +12,7 @@ import fedsim as fs
 
 from .. import plot
 from ..figure import ByScale, Claim, Drawing, Parameter, Tables, note, settings
-from ..grid import tabulate
+from ..tabulate import tabulate
 from ..verdicts import DATA_SETS, LEVEL, NOT_TESTABLE, PASS, shares, unanimous
 from . import shared as sim
 

@@ -14,8 +14,8 @@ import theory
 
 from .. import plot
 from ..figure import ByScale, Drawing, Panel, Parameter, Tables, settings
-from ..grid import tabulate
 from ..tables import among, groups
+from ..tabulate import tabulate
 from . import fig3_claims as claims, shared as sim
 
 SCHEMES = {"full": "full participation", "I": "scheme I (with replacement)",

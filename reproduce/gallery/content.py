@@ -16,9 +16,9 @@ import pandas as pd
 import theory
 
 from .. import explorables, headlines, store
-from ..columns import COLUMNS
 from ..coverage import NOT_REPRODUCED
 from ..discovery import figures
+from ..scoreboard_columns import COLUMNS
 from ..verdicts import CLAIM_WORDS, FINDING_WORDS, NOT_TESTABLE, OPEN, total
 from .uses import ALGORITHMS, about_figures, named, used
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import theory
-from theory.registry import labels
+from theory.declare.registry import labels
 
 from .. import headlines
 

@@ -17,8 +17,8 @@ from theory import privacy
 
 from .. import plot
 from ..figure import ByScale, Drawing, Parameter, Tables, settings
-from ..grid import tabulate
 from ..tables import among, groups
+from ..tabulate import tabulate
 from .claims import CLAIMS as CLAIMS
 
 TITLE = "Privacy against accuracy"

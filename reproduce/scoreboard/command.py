@@ -22,10 +22,10 @@ import pandas as pd
 import theory
 
 from .. import gallery, random_settings, store, worst_cases
-from ..columns import COLUMNS
 from ..figure import BadInput
 from ..kept import Kept
 from ..pool import HELP, results
+from ..scoreboard_columns import COLUMNS
 from . import rows as of_rows
 from .rows import DIGITS, Row, ratio, rows
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import theory
-from theory.examining import drawn_numbers
+from theory.judge.examining import drawn_numbers
 
 from ..random_settings import DRAWS, known
 

@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 import fedsim as fs
 from fedsim.problems.gradients import exact_gradient, stochastic_gradient
 from fedsim.problems.pooled import Pooled
-from fedsim.problems.regression.drawing import draw_tile
+from fedsim.problems.regression.minibatch_rows import draw_tile
 from fedsim.random.streams import MINIBATCH
 from fedsim.settings.validation import whole
 from fedsim.vector.memory import TILE, aligned

@@ -13,8 +13,8 @@ from typing import Any
 
 import fedsim as fs
 import theory
-from theory.examining import drawn_numbers
-from theory.registry import named
+from theory.declare.registry import named
+from theory.judge.examining import drawn_numbers
 from tools.search.judge import counts_against
 
 ROUNDS = 12

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import theory
-from theory.registry import named
+from theory.declare.registry import named
 from tools.search.judge import counts_against
 
 

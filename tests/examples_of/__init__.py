@@ -7,7 +7,7 @@ from scipy.special import expit
 
 import fedsim as fs
 from fedsim import network
-from theory.bound import Assumption, Bound
+from theory.declare.bound import Assumption, Bound
 
 NETWORKS = {"complete": network.complete, "ring": network.ring, "path": network.path, "star": network.star,
             "disconnected": network.disconnected}

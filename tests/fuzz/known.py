@@ -12,7 +12,7 @@ import numpy as np
 import fedsim as fs
 import theory
 from fedsim.data.adult import LABEL, QUESTIONS
-from theory.examining import drawn_numbers
+from theory.judge.examining import drawn_numbers
 
 PROBLEM = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 SHARES = fs.Quadratic.from_components([1.0, 2.0], [[0.5], [-0.5]])

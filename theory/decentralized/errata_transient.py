@@ -17,9 +17,9 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.network import complete, ring
 from fedsim.settings.validation import Array
 
-from ..corrections import Evidence, erratum
+from ..declare.corrections import Evidence, erratum
 from ..exact import exact_law
-from ..facts import Constants, constants
+from ..facts.constants import Constants, constants
 from .schemes import coupling
 from .setting import Setting, setting
 

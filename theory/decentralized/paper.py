@@ -12,13 +12,13 @@ from functools import partial
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
 
-from ..bound import Assumption
-from ..paper import Paper
-from ..statement import Hypothesis
+from ..declare.bound import Assumption
+from ..declare.paper import Paper
+from ..declare.statement import Hypothesis
 from .applicable import require_applicable, require_constant_step
 from .setting import Setting, setting
-from .sghmc.beginning import of_problem
 from .sghmc.setting import MOMENTUM_RANGE, STEP_RANGE, chain
+from .sghmc.start_terms import of_problem
 
 
 def step_range(s: Setting) -> tuple[Assumption, ...]:

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.network import check_mixing, smallest_eigenvalue
 from fedsim.settings.validation import instance, positive, real, whole
 
-from ..bound import Assumption, Bound
-from ..facts import Constants
-from ..statement import Hypothesis, Terms
+from ..declare.bound import Assumption, Bound
+from ..declare.statement import Hypothesis, Terms
+from ..facts.constants import Constants
 from .applicable import NotApplicable
 from .setting import Setting
 

@@ -16,11 +16,11 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, instance, shape, shown
 
-from ..bound import Bound
-from ..checking import AT_LEAST, Measured, is_distance, law_of_run, proved_of, quantity, require_target
+from ..declare.bound import Bound
 from ..exact import exact_law, joint_law, stationary_law
 from ..exact.families import ExactFamily
 from ..exact.gossip import GossipJointLaw
+from ..judge.checking import AT_LEAST, Measured, is_distance, law_of_run, proved_of, quantity, require_target
 from ..recursions.stationary import measure_stationary
 from .schemes import Coupling, NoiseFree, Spread, coupling, fixed_point
 from .sghmc.setting import momentum

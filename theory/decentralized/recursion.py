@@ -17,11 +17,11 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ..bound import Assumption
-from ..facts import Constants
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis
+from ..facts.constants import Constants
 from ..recursions.federated import gradients_at_minimizer, start_distance
 from ..recursions.langevin import Potential
-from ..statement import Hypothesis
 from .setting import smallest_eigenvalue
 
 NAMES = ("initialization", "client_drift", "discretization", "gradient_noise")

@@ -23,7 +23,7 @@ from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.problems.regression import LinearRegression
 from fedsim.provenance import Provenance, attach
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.limits import refuse_work
 from fedsim.settings.validation import Array, array, instance, positive, real, shape, whole
 
@@ -31,7 +31,7 @@ from ..exact import JointLaw
 from ..exact.evolution import matrix_of
 from ..exact.gossip.fixed import fixed_positions
 from ..exact.gossip.general import Components
-from ..ranges import float64_range
+from ..float_range import float64_range
 
 block_diag = lazy("scipy.linalg", "block_diag")
 

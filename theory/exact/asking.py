@@ -12,7 +12,7 @@ from fedsim.laws.recording import n_recorded, recorded_rounds
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.validation import Array, one_of, whole
 
-from ..ranges import float64_range
+from ..float_range import float64_range
 from .evolution import correlated, matrix_of
 from .families import ExactFamily, family_of, refuse_numbers, refuse_steps
 from .federated.joint import JointLaw

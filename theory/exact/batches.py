@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.problems.regression import LinearRegression
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import Array, UnstableStepSize
 
 from .affine import NoExactLaw

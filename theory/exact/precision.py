@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ranges import PrecisionWarning
+from ..float_range import PrecisionWarning
 from .batches import has_minibatches
 
 FEW = 6.0

@@ -27,8 +27,8 @@ B.2 (nothing is proved about them). Lemma D.1 is Jensen's inequality.
 
 from . import errata, errata_lemmas, errata_lower, errata_schedules, misprints, quantities
 from .contraction import Contraction
-from .coupled import NotCertified
 from .coupling import CouplingLaw, coupling_law
+from .coupling_recursion import NotCertified
 from .lemmas_d2_d3_d5_d9_d10 import (
     displacement_bound,
     flow_distance_bound,

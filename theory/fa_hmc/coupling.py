@@ -20,7 +20,7 @@ from fedsim.interfaces import start_moments, validate_sizes
 from fedsim.laws.moments import roots
 from fedsim.problems.quadratic import Quadratic
 from fedsim.provenance import Provenance, attach
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.limits import refuse_work
 from fedsim.settings.validation import Array, instance, whole
 

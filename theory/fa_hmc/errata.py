@@ -15,11 +15,11 @@ from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
-from ..checking import check
-from ..corrections import Evidence
+from ..declare.corrections import Evidence
+from ..declare.paper import TheoremFunction
 from ..exact import joint_law
-from ..facts import constants
-from ..paper import TheoremFunction
+from ..facts.constants import constants
+from ..judge.checking import check
 from .coupling import coupling_law
 from .lemmas_d4_d6_d7_d8 import leapfrog_deviation_bound, main_part_bound
 from .notation import erratum

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..corrections import Evidence
+from ..declare.corrections import Evidence
 from ..exact import FAHMCFlow, exact_law
 from .notation import erratum
 from .theorem_c1 import TwoGroups

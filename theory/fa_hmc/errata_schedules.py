@@ -9,8 +9,8 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.problems.quadratic import Quadratic
 
-from ..corrections import Evidence
-from ..facts import constants
+from ..declare.corrections import Evidence
+from ..facts.constants import constants
 from ..tuning import best_step_size, rounds_to
 from .notation import erratum
 from .rates import rounds_rate

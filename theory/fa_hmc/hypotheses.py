@@ -8,8 +8,8 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array
 
-from ..bound import Assumption
-from ..statement import Hypothesis
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis
 from .notation import Setting
 
 HALF_TURN = "trajectory length <= 1/(2 sqrt(smoothness))"

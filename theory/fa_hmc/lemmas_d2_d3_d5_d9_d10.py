@@ -12,8 +12,8 @@ import numpy as np
 from fedsim.settings.alignment import together
 from fedsim.settings.validation import Array, array, positive, shape
 
-from ..facts import Constants
-from ..statement import Terms
+from ..declare.statement import Terms
+from ..facts.constants import Constants
 from .hypotheses import FULL_TURN, HALF_TURN, within
 from .notation import FULL, SMOOTH, Setting, client_number, hessian_theorem, maximal_constant, theorem
 

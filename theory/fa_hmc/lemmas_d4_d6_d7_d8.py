@@ -13,8 +13,8 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import array, nonnegative
 
+from ..declare.statement import Terms
 from ..exact import joint_law
-from ..statement import Terms
 from .hypotheses import EQUAL, EQUAL_ALONG, FULL_TURN, HALF_TURN, MOMENTS, SHORT, trajectory_lengths, within
 from .notation import FULL, SMOOTH, Setting, client_number, hessian_theorem, known_moments, theorem
 from .quantities import gradient_moments as exact_moments

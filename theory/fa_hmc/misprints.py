@@ -3,7 +3,7 @@
 Of its supplement there is one transcription, of its main text two (arXiv and journal version).
 """
 
-from ..corrections import Evidence
+from ..declare.corrections import Evidence
 from .notation import erratum, reading
 
 reading("dynamic_references", "Proposition 4.5 and after (arXiv version)", "error", (),

@@ -21,11 +21,11 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import Array, array, instance, nonnegative, shape, whole
 
-from ..bound import Assumption
-from ..facts import NO_BEND, Constants
-from ..federated import against, settled
-from ..paper import Paper
-from ..statement import Hypothesis
+from ..declare.bound import Assumption
+from ..declare.paper import Paper
+from ..declare.statement import Hypothesis
+from ..facts.constants import NO_BEND, Constants
+from ..theorem_parts import against, settled
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,8 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import instance, positive
 
-from ..facts import Constants, refuse_off_target
-from ..federated import accuracy
+from ..facts.constants import Constants, refuse_off_target
+from ..theorem_parts import accuracy
 from ..tuning import planner
 from .notation import Setting, known_moments, setting
 from .rates import inverse_squared_length, vanilla_g

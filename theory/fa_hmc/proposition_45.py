@@ -11,10 +11,10 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.schedules import Listed
 from fedsim.settings.validation import one_of, positive, real
 
-from ..bound import Assumption
-from ..facts import Constants
-from ..federated import accuracy, half_start
-from ..statement import Hypothesis, Terms
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis, Terms
+from ..facts.constants import Constants
+from ..theorem_parts import accuracy, half_start
 from .notation import FULL, Setting, theorem
 from .planning import kept_error, longest_allowed, prepared, rounds_to_decay
 from .rates import MODERATE, ROUNDS, halvings, inverse_squared_length, printed_rounds

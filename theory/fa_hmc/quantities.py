@@ -9,15 +9,15 @@ import numpy as np
 
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import Array
 
-from ..bound import Bound
-from ..checking import Measured, require_target
+from ..declare.bound import Bound
 from ..exact.federated.fa_hmc import leapfrog
 from ..exact.federated.flow import Flow
 from ..exact.federated.joint import JointLaw
-from ..federated import CLIENTS, PROBLEM, TARGET, Source, minimizer_of, of_its_size
+from ..judge.checking import Measured, require_target
+from ..theorem_parts import CLIENTS, PROBLEM, TARGET, Source, minimizer_of, of_its_size
 from .coupling import CouplingLaw, coupling_law
 
 quad = lazy("scipy.integrate", "quad")

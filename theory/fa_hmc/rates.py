@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from ..bound import Assumption
-from ..facts import Constants
-from ..federated import accuracy, half_start, of_order, required
-from ..statement import Hypothesis, Terms
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis, Terms
+from ..facts.constants import Constants
+from ..theorem_parts import accuracy, half_start, of_order, required
 from .hypotheses import FULL_TURN, MOMENTS, within
 from .notation import FULL, Setting, known_moments, theorem
 from .theorem_44 import contraction, initial_error

@@ -6,15 +6,15 @@ import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
 
-from ..bound import Assumption
-from ..facts import Constants
-from ..federated import EQUAL_WEIGHTS
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis, Terms
+from ..facts.constants import Constants
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ..recursions.catalogue import recursion, recursion_of
 from ..recursions.federated import NAMES
-from ..statement import Hypothesis, Terms
+from ..theorem_parts import EQUAL_WEIGHTS
 from .contraction import Contraction
-from .coupled import Rounds
+from .coupling_recursion import Rounds
 from .notation import theorem
 
 recursion_of(FAHMC)(Rounds.of)

@@ -32,10 +32,10 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import Array, array, instance, nonnegative, one_of
 
-from ..bound import Assumption
-from ..facts import Constants, refuse_off_target
-from ..federated import decay, shares_of_root
-from ..statement import Hypothesis, Terms
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis, Terms
+from ..facts.constants import Constants, refuse_off_target
+from ..theorem_parts import decay, shares_of_root
 from .coupling import coupling_law
 from .hypotheses import EQUAL_STEPS, FULL_TURN, MOMENTS, REACH, steps_allowed, trajectory_lengths, within
 from .notation import FULL, SMOOTH, Setting, hessian_theorem, known_moments, setting

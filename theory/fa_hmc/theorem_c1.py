@@ -22,12 +22,12 @@ from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array, array, fraction, instance, nonnegative, positive, real, whole
 
-from ..bound import Assumption
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis, Terms
 from ..exact import FAHMCFlow, two_group_law
 from ..exact.evolution import matrix_of
-from ..facts import Constants
-from ..federated import shares_of_root
-from ..statement import Hypothesis, Terms
+from ..facts.constants import Constants
+from ..theorem_parts import shares_of_root
 from .notation import FULL, theorem
 
 

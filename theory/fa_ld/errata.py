@@ -14,12 +14,12 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.participation import Participation
 from fedsim.settings.schedules import Harmonic
 
-from ..checking import check
-from ..corrections import Evidence
-from ..crossing import rounds_to
+from ..declare.corrections import Evidence
 from ..exact import exact_law, joint_law
-from ..examining import examine
-from ..facts import constants
+from ..facts.constants import constants
+from ..judge.checking import check
+from ..judge.examining import examine
+from ..tuning.first_round import rounds_to
 from .lemmas import divergence_bound, gradient_moment_bound, participation_gap_bound, second_moment_bound
 from .notation import erratum, reading
 

@@ -22,11 +22,11 @@ from fedsim.laws.moments import w2_of
 from fedsim.settings.alignment import together
 from fedsim.settings.validation import array, shape, shown, whole
 
-from ..bound import Assumption
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis, Terms
 from ..exact import joint_law
-from ..facts import Constants
-from ..federated import EQUAL_WEIGHTS, other_kinds
-from ..statement import Hypothesis, Terms
+from ..facts.constants import Constants
+from ..theorem_parts import EQUAL_WEIGHTS, other_kinds
 from .notation import CONSTANT, DRAWN, FULL, Setting, largest_step_of_round, theorem, within
 
 STEP_RANGE = replace(within("2/(L+m)", printed="2/m"), refuses=other_kinds)

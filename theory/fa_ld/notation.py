@@ -12,11 +12,11 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import Array, instance
 
-from ..bound import Assumption
-from ..facts import Constants
-from ..federated import against, required, settled
-from ..paper import Paper
-from ..statement import Hypothesis
+from ..declare.bound import Assumption
+from ..declare.paper import Paper
+from ..declare.statement import Hypothesis
+from ..facts.constants import Constants
+from ..theorem_parts import against, required, settled
 
 
 @dataclass(frozen=True)

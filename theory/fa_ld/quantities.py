@@ -10,10 +10,10 @@ from fedsim.laws.law import Gaussian
 from fedsim.laws.moments import w2_of
 from fedsim.problems.quadratic import Quadratic
 
-from ..bound import Bound
-from ..checking import Measured, require_target
+from ..declare.bound import Bound
 from ..exact.federated.joint import JointLaw
-from ..federated import CLIENTS, PROBLEM, TARGET, minimizer_of, of_its_size
+from ..judge.checking import Measured, require_target
+from ..theorem_parts import CLIENTS, PROBLEM, TARGET, minimizer_of, of_its_size
 
 GRADIENTS = replace(PROBLEM, words="the fedsim.Quadratic whose gradients are meant")
 DIFFUSION = replace(TARGET, words="the fedsim.Gaussian that the diffusion keeps")

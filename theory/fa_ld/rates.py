@@ -18,9 +18,9 @@ import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
 
-from ..bound import Assumption
-from ..federated import EQUAL_WEIGHTS, accuracy, half_start, of_order
-from ..statement import Hypothesis, Terms
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis, Terms
+from ..theorem_parts import EQUAL_WEIGHTS, accuracy, half_start, of_order
 from .notation import DRAWN, FULL, Setting, theorem
 
 RULE = Hypothesis("step size by the rule of (28)")

@@ -12,15 +12,15 @@ import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
 
-from ..bound import Assumption
-from ..facts import Constants
-from ..federated import EQUAL_WEIGHTS, required
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis, Terms
+from ..facts.constants import Constants
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ..recursions.catalogue import recursion, recursion_of
 from ..recursions.federated import NAMES, Federated
 from ..recursions.langevin import Moved, Potential, Step, average_step, least, moved, root
 from ..recursions.stationary import STATIONARY, below_two, stationary_terms
-from ..statement import Hypothesis, Terms
+from ..theorem_parts import EQUAL_WEIGHTS, required
 from .notation import CONSTANT, FULL, theorem
 
 

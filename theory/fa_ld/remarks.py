@@ -7,9 +7,9 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.participation import Participation
 
-from ..corrections import Evidence
+from ..declare.corrections import Evidence
 from ..exact import stationary_law
-from ..facts import constants
+from ..facts.constants import constants
 from ..tuning import best_step_size
 from .notation import erratum, reading
 from .theorems import w2_bound, w2_bound_partial

@@ -19,9 +19,9 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.schedules import Harmonic
 from fedsim.settings.validation import Array
 
-from ..bound import Assumption
-from ..federated import EQUAL_WEIGHTS, decay, required, shares_of_norm
-from ..statement import Terms
+from ..declare.bound import Assumption
+from ..declare.statement import Terms
+from ..theorem_parts import EQUAL_WEIGHTS, decay, required, shares_of_norm
 from .notation import CONSTANT, DRAWN, FULL, Setting, theorem, within
 
 

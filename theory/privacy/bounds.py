@@ -23,10 +23,10 @@ from fedsim.algorithms.fa_ld import FALD
 from fedsim.laws.law import recorded_rounds
 from fedsim.settings.validation import whole
 
-from ..facts import Constants
-from ..federated import other_kinds
-from ..paper import Paper
-from ..statement import Hypothesis, Terms
+from ..declare.paper import Paper
+from ..declare.statement import Hypothesis, Terms
+from ..facts.constants import Constants
+from ..theorem_parts import other_kinds
 from .hypotheses import amplification, validity, validity_ceiling
 from .setting import PrivacySetting, setting_of
 from .terms import compose

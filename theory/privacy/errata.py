@@ -9,7 +9,7 @@ import numpy as np
 
 from fedsim.settings.participation import Participation
 
-from ..corrections import Evidence, erratum, reading
+from ..declare.corrections import Evidence, erratum, reading
 from .hypotheses import validity_ceiling
 from .profiles import Component, drawn_client_delta, mixture_delta, record_shift
 from .setting import PrivacySetting

@@ -12,8 +12,8 @@ import math
 
 from fedsim.settings.validation import instance
 
-from ..bound import Assumption
-from ..registry import named_variant
+from ..declare.bound import Assumption
+from ..declare.registry import named_variant
 from .setting import PrivacySetting
 from .terms import exp, log_inverse
 

@@ -9,7 +9,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import fraction, instance, positive
 

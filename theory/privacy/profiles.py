@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import Array, fraction, nonnegative, positive, real
 
 from .setting import PrivacySetting

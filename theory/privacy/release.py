@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from fedsim.fingerprints import fingerprint
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.schedules import Schedule
 from fedsim.settings.validation import Array, instance, nonnegative, one_of, whole
 
-from ..bound import Bound
-from ..checking import Measured, quantity
+from ..declare.bound import Bound
+from ..judge.checking import Measured, quantity
 from .profiles import (
     batches_delta,
     gaussian_delta,

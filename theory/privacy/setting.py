@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,46 +11,14 @@ import numpy as np
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.alignment import align_fields
 from fedsim.settings.participation import Participation
-from fedsim.settings.validation import (
-    Array,
-    array,
-    client_weights,
-    fraction,
-    instance,
-    positive,
-    real,
-    shape,
-    whole,
-)
+from fedsim.settings.validation import Array, array, client_weights, instance, shape, whole
 
-MOST = 2**53
-NUMBERS = ("sensitivity", "batch_fraction", "delta0", "delta1", "delta2", "client_sizes")
-"""What statements on privacy take besides problem and algorithm; the last may be left out."""
+from ..declare.privacy_numbers import CHECKS, counted
 
 
 def drawn_probability(chance: float, draws: int) -> float:
     """1 - (1 - chance)^draws: a client's chance to be drawn at least once in scheme I."""
     return 1.0 if chance == 1.0 else -math.expm1(draws * math.log1p(-chance))
-
-
-def below_one(name: str, value: object, zero: bool = True) -> float:
-    """A probability below one; zero only where allowed."""
-    number = real(name, value)
-    if not (0.0 <= number < 1.0 if zero else 0.0 < number < 1.0):
-        raise ValueError(f"{name}={value!r} must lie in {'[' if zero else '('}0, 1)")
-    return number
-
-
-def counted(name: str, value: object) -> int:
-    """A whole number from 1 on."""
-    return whole(name, value, 1, MOST)
-
-
-CHECKS: dict[str, Callable[[str, Any], float]] = {
-    "sensitivity": positive, "batch_fraction": lambda name, value: fraction(name, positive(name, value)),
-    "delta0": lambda name, value: below_one(name, value, False), "delta1": below_one, "delta2": below_one,
-    "local_steps": counted, "n_rounds": counted, "temperature": positive, "shared_noise": fraction}
-"""What each number has to be, in the order in which they are looked at."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,8 +17,8 @@ import numpy as np
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.validation import positive
 
-from ..bound import Assumption
-from ..statement import Hypothesis, Terms
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis, Terms
 from . import hypotheses
 from .bounds import DATA, EXCHANGEABLE, FORMS, IN_FORCE, OF_CLIENT, OF_RUN, claim, statements
 from .setting import PrivacySetting

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 
 from .setting import PrivacySetting
 

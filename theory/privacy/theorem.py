@@ -15,7 +15,7 @@ from typing import Any
 
 from fedsim.settings.validation import instance, positive
 
-from ..bound import Assumption
+from ..declare.bound import Assumption
 from .hypotheses import assumptions, named, share
 from .setting import PrivacySetting, setting_of
 from .terms import amplified, base_epsilon, compose, step_epsilon, with_replacement_delta
@@ -40,7 +40,7 @@ class PrivacyGuarantee:
         chance to be drawn), epsilon_round (62), delta_round (63), and both candidates of (58) and (64).
     branches : mapping of str to str
         "local" and "rounds": which composition rule is the smaller, "advanced" or "basic".
-    assumptions : tuple of theory.bound.Assumption
+    assumptions : tuple of theory.declare.bound.Assumption
         Hypotheses that can be read off the numbers. Assumptions G.1 and G.2 (bounded sensitivity,
         minibatches without replacement) are properties of data and code, and are not among them.
     setting, step_size, variant, source, kind

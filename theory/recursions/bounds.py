@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..statement import Terms
+from ..declare.statement import Terms
 from .floor import FOREVER, floor_state
 from .rounds import Recursion, evaluate
 

@@ -31,11 +31,11 @@ import numpy as np
 
 from fedsim.laws.law import Gaussian
 
-from ..bound import Assumption, Bound
-from ..checking import Measured, quantity
+from ..declare.bound import Assumption, Bound
+from ..declare.statement import Hypothesis, Terms
 from ..exact import stationary_law
 from ..exact.precision import rounding
-from ..statement import Hypothesis, Terms
+from ..judge.checking import Measured, quantity
 from .langevin import Potential
 
 ONCE = np.array([0])

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.settings.alignment import aligned, together
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import Array, array, instance, positive, shape, whole
 
 from ..exact.delay import AverageLaw

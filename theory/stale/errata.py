@@ -14,7 +14,7 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import Workers
 from fedsim.settings.validation import Array
 
-from ..corrections import Evidence, erratum, reading
+from ..declare.corrections import Evidence, erratum, reading
 from ..exact.delay import average_law
 from .curves import first_reaching
 from .rules import mse_step_size

@@ -27,8 +27,8 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import as_staleness
 from fedsim.settings.validation import instance, one_of, positive, real
 
-from ..facts import Constants, refuse_off_target
-from ..ranges import float64_range
+from ..facts.constants import Constants, refuse_off_target
+from ..float_range import float64_range
 from .setting import largest_age
 
 STRETCH = 4000

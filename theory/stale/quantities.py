@@ -20,14 +20,14 @@ from fedsim.interfaces import validate, validate_sizes
 from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array, instance, whole
 
-from ..bound import Assumption, Bound
-from ..checking import Measured, quantity
+from ..declare.bound import Assumption, Bound
+from ..declare.statement import Hypothesis, Terms
 from ..exact import exact_law
 from ..exact.affine import NoExactLaw
 from ..exact.delay import AverageLaw, average_law
 from ..exact.delay.family import StaleFamily, each_schedule
-from ..facts import Constants
-from ..statement import Hypothesis, Terms
+from ..facts.constants import Constants
+from ..judge.checking import Measured, quantity
 from .setting import ONE_STEP_SIZE, STANDARD, Setting, each_age, rate, theorem
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from fedsim.settings.validation import nonnegative, whole
 
-from ..bound import Assumption
-from ..statement import Hypothesis, Terms
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis, Terms
 from .setting import BEST, STANDARD, Setting, rate
 
 

@@ -11,16 +11,16 @@ from fedsim.algorithms.stale import StaleSGLD
 from fedsim.laws.law import recorded_rounds
 from fedsim.settings.staleness import as_staleness
 
-from ..bound import Assumption
-from ..facts import Constants
-from ..federated import required
+from ..declare.bound import Assumption
+from ..declare.statement import Hypothesis, Terms
+from ..facts.constants import Constants
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, floor
 from ..recursions.catalogue import recursion_of
 from ..recursions.federated import start_distance
 from ..recursions.langevin import Potential
 from ..recursions.rounds import evaluate
 from ..recursions.stationary import STATIONARY, below_two, stationary_terms
-from ..statement import Hypothesis, Terms
+from ..theorem_parts import required
 from .setting import each_age, last_iterate
 from .updates import NAMES, Updates, Window, squares
 

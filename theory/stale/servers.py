@@ -28,10 +28,10 @@ import numpy as np
 from fedsim.settings.alignment import together
 from fedsim.settings.validation import array, nonnegative, one_of, shape, whole
 
-from ..bound import Assumption
-from ..facts import Constants
-from ..registry import named_variant
-from ..statement import Hypothesis, Terms
+from ..declare.bound import Assumption
+from ..declare.registry import named_variant
+from ..declare.statement import Hypothesis, Terms
+from ..facts.constants import Constants
 from .setting import HYPOTHESES, Setting, rate, stable_step
 
 OF_SERVERS = {"n_chains": "int, optional: S, the number of servers; 2, or as many as the next two say.",

@@ -15,11 +15,11 @@ from fedsim.settings.staleness import Workers, as_staleness
 from fedsim.settings.validation import whole
 from fedsim.stability.search import stability_radius
 
-from ..bound import ROUNDING, Assumption
+from ..declare.bound import ROUNDING, Assumption
+from ..declare.paper import Paper
+from ..declare.statement import Hypothesis
 from ..exact.delay import stability_limit
-from ..facts import Constants
-from ..paper import Paper
-from ..statement import Hypothesis
+from ..facts.constants import Constants
 
 PAPER = "Stale gradients"
 

@@ -6,10 +6,10 @@ step sizes at which a bound says anything, `plan_by_recursion` plans by a bound 
 settings in one table, `compare_algorithms` several algorithms.
 """
 
-from ..crossing import rounds_to
 from .best import TunedStep, best_step_size, with_step as with_step
 from .comparing import Comparison, compare, planner as planner
 from .contest import compare_algorithms
+from .first_round import rounds_to
 from .informative import InformativeSteps, informative_steps
 from .planning import RecursionPlan, plan_by_recursion
 from .sweeping import sweep

@@ -12,9 +12,9 @@ from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Algorithm, Problem
 from fedsim.settings.validation import UnstableStepSize, one_of
 
-from ..crossing import rounds_to
-from ..facts import Constants, constants
+from ..facts.constants import Constants, constants
 from .best import best_step_size, with_step
+from .first_round import rounds_to
 from .planning import plan_by_recursion
 
 Rule = Callable[[Constants, Any, float], tuple[Any, int]]

@@ -14,8 +14,8 @@ from fedsim.algorithms.stale import StaleSGHMC
 from fedsim.interfaces import Problem
 from fedsim.settings.validation import instance, positive, whole
 
-from ..facts import NO_BEND, Constants, constants
-from ..registry import named
+from ..declare.registry import named
+from ..facts.constants import NO_BEND, Constants, constants
 from .best import with_step
 
 SMALLEST = 1e-7

@@ -17,10 +17,10 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.settings.validation import UnstableStepSize
 from fedsim.stability.federated import FederatedStability, curvatures
 
-from ..crossing import rounds_to
 from ..exact import stationary_law
 from ..exact.families import family_of
-from .crossings import Crossings, Goal, crossings, goal_of
+from .first_round import rounds_to
+from .first_rounds_together import Crossings, Goal, crossings, goal_of
 
 FAR = 2**62
 """More rounds than anyone asks for."""

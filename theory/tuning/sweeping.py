@@ -17,12 +17,12 @@ from fedsim.settings.limits import entries
 from fedsim.settings.validation import instance, one_of, positive, shown, whole
 from fedsim.stability.federated import curvatures
 
-from ..crossing import rounds_to
+from ..declare.registry import Theorem, named
 from ..exact import stationary_law
 from ..exact.federated.together import laws_together
-from ..facts import constants
-from ..registry import Theorem, named
-from .crossings import crossings, goal_of
+from ..facts.constants import constants
+from .first_round import rounds_to
+from .first_rounds_together import crossings, goal_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,9 +9,9 @@ import numpy as np
 
 from fedsim.settings.validation import instance, one_of
 
-from ..examining import both_sides
-from ..facts import constants
-from ..registry import Theorem, named, theorems
+from ..declare.registry import Theorem, named, theorems
+from ..facts.constants import constants
+from ..judge.examining import both_sides
 from .classes import ProblemClass
 from .cube import Cube
 from .forms import FORMS, Form

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..examining import both_sides, examine
-from ..facts import constants
-from ..registry import theorems
-from ..verdict import Verdict
+from ..declare.registry import theorems
+from ..facts.constants import constants
+from ..judge.examining import both_sides, examine
+from ..judge.verdict import Verdict
 from .classes import ProblemClass
 from .values import Instance, Value, of_quantity, of_theorem
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from ..facts import Constants
-from ..registry import Theorem
+from ..declare.registry import Theorem
+from ..facts.constants import Constants
 from .forms import Draft
 
 PROBED = 1e-3

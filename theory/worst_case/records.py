@@ -23,7 +23,7 @@ from fedsim.settings.schedules import Constant, Harmonic
 from fedsim.settings.validation import instance, read_only, set_fields, shown
 
 from ..exact.federated.flow import FAHMCFlow
-from ..verdict import Verdict
+from ..judge.verdict import Verdict
 from .classes import ProblemClass
 from .found import Found
 from .instances import told

@@ -11,12 +11,12 @@ import numpy as np
 from fedsim.interfaces import Algorithm, Problem
 from fedsim.laws.law import Gaussian
 
-from ..bound import Bound
-from ..checking import Measured
+from ..declare.bound import Bound
+from ..declare.registry import Theorem
 from ..exact import exact_law, stationary_law
-from ..examining import both_sides
-from ..facts import Constants, constants
-from ..registry import Theorem
+from ..facts.constants import Constants, constants
+from ..judge.checking import Measured
+from ..judge.examining import both_sides
 
 OBJECTIVES = ("ratio", "excess", "stationary")
 NEGLIGIBLE = 1e-9

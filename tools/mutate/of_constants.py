@@ -2,7 +2,8 @@
 
 from . import Fault
 
-POTENTIALS, FACTS, NOTATION = "theory/potentials.py", "theory/facts.py", "theory/fa_hmc/notation.py"
+POTENTIALS, FACTS = "theory/facts/potentials.py", "theory/facts/constants.py"
+NOTATION = "theory/fa_hmc/notation.py"
 CONSTANTS = ("tests/test_constants.py",)
 SMOOTHNESS = ("tests/test_hessian_smoothness.py",)
 

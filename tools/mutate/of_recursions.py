@@ -7,7 +7,7 @@ TUNING = ("tests/test_tuning_by_recursion.py",)
 CERTIFICATE = ("tests/test_contraction.py",)
 CONTRACTION = "theory/fa_hmc/contraction.py"
 LANGEVIN, FEDERATED = "theory/recursions/langevin.py", "theory/recursions/federated.py"
-FA_LD, COUPLED = "theory/fa_ld/recursion.py", "theory/fa_hmc/coupled.py"
+FA_LD, COUPLED = "theory/fa_ld/recursion.py", "theory/fa_hmc/coupling_recursion.py"
 GOSSIP, MOMENTUM = "theory/decentralized/sgld/recursion.py", "theory/decentralized/sghmc/recursion.py"
 
 FAULTS = [

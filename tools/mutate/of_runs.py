@@ -108,7 +108,7 @@ FAULTS = [
     Fault("a spread that is small by chance is believed", "fedsim/laws/scores.py",
           "return np.maximum(grown, np.sqrt(share) * gaussian)", "return grown",
           ("tests/test_scores_calibrated.py", "-k", "not settings")),
-    Fault("replicas contradict by their band alone", "theory/verdict.py",
+    Fault("replicas contradict by their band alone", "theory/judge/verdict.py",
           "return (not self.holds and self.proved and", "return (not self.holds and",
           ("tests/test_check.py",)),
     Fault("the floor of W2: means of one replica more", MOMENTS_OF,

@@ -9,7 +9,7 @@ MINIBATCHES = ("tests/test_regression.py", "-k", "minibatch_gradients")
 STREAMS, NORMALS = "fedsim/random/streams.py", "fedsim/random/normals.py"
 PHILOX, PARTICIPANTS = "fedsim/random/philox.py", "fedsim/random/participants.py"
 MINIBATCH, STALE = "fedsim/problems/regression/minibatch.py", "fedsim/algorithms/stale.py"
-DRAWING = "fedsim/problems/regression/drawing.py"
+DRAWING = "fedsim/problems/regression/minibatch_rows.py"
 SOFTMAX = "fedsim/problems/regression/softmax_gradients.py"
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import theory
-from theory.checking import QUANTITIES, TOLERANCE, measure
-from theory.examining import drawn_numbers
+from theory.judge.checking import QUANTITIES, TOLERANCE, measure
+from theory.judge.examining import drawn_numbers
 
 from .precise import NotRedone, exact_w2
 from .settings import KINDS, Setting

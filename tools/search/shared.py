@@ -11,7 +11,7 @@ import numpy as np
 
 COSTLY = (("theory.exact.asking", "exact_law"), ("theory.exact.asking", "joint_law"),
           ("theory.fa_hmc.coupling", "coupling_law"), ("theory.decentralized.schemes", "coupling"),
-          ("theory.decentralized.sghmc.beginning", "beginning"), ("theory.facts", "constants"))
+          ("theory.decentralized.sghmc.start_terms", "beginning"), ("theory.facts", "constants"))
 """Module and name of what is kept."""
 UNSTABLE = ("exact_law", "joint_law")
 """Asked for beyond the stability limit too: a theorem must not be spared there."""

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from ...equality import ByValue
 from ...fingerprints import fields_of, plain
 from ...interfaces import ProblemParts
-from ...laws.checks import rounding_of
 from ...laws.law import Gaussian
+from ...laws.law_checks import rounding_of
 from ...settings.limits import refuse_bytes
 from ...settings.validation import (
     Array,

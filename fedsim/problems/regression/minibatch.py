@@ -22,7 +22,7 @@ from ...vector.compile import inner
 from ...vector.memory import TILE
 from ...vector.per_lane import entry
 from ..gradients import stochastic_gradient
-from .drawing import draw_tile
+from .minibatch_rows import draw_tile
 from .tile_sums import BLOCK, sum_blocks, sum_one_block
 
 MAX_DATA = 2**18

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...laws.law import Gaussian, NoTarget
-from ...settings.lazy import lazy
+from ...settings.lazy_import import lazy
 from ...settings.validation import Array, points, positive, shape, whole
 from .batched import bytes_or_numbers, class_numbers, in_order
 from .data import Regression

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...settings.lazy import lazy
+from ...settings.lazy_import import lazy
 from ...settings.validation import Array
 
 minimize = lazy("scipy.optimize", "minimize")

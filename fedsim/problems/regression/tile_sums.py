@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...settings.lazy import lazy
+from ...settings.lazy_import import lazy
 from ...settings.limits import refuse_bytes
 from ...settings.validation import Array
 from ...vector.compile import intrinsic

@@ -15,8 +15,8 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.settings.validation import whole
 
-from ...facts import Constants
-from ...statement import Terms
+from ...declare.statement import Terms
+from ...facts.constants import Constants
 from ..connectivity import Connectivity, along_gamma_bar
 from ..paper import sghmc_theorem as theorem, theorem_of_constants
 from ..sgld.bounds import with_floor

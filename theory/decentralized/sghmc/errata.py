@@ -12,7 +12,7 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ...corrections import Evidence, erratum, reading
+from ...declare.corrections import Evidence, erratum, reading
 from ...exact import joint_law
 from ..errata_transient import pair
 from .bounds import average_terms

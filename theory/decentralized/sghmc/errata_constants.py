@@ -20,7 +20,7 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
-from ...corrections import Evidence, erratum
+from ...declare.corrections import Evidence, erratum
 from ...exact import joint_law
 from ...exact.gossip import GossipJointLaw
 from ..errata_transient import Undamped, pair

@@ -16,7 +16,7 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.provenance import Part, Provenance, attach
 from fedsim.settings.validation import instance, whole
 
-from ...statement import Terms
+from ...declare.statement import Terms
 from ..paper import sghmc_theorem as theorem, theorem_of_constants
 from ..quantities import one_number, read_from
 from ..setting import power

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.network import check_mixing, is_connected, smallest_eigenvalue
 from fedsim.settings.validation import positive
 

@@ -17,8 +17,8 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.settings.validation import fraction
 
-from ...facts import Constants
-from ...statement import Terms
+from ...declare.statement import Terms
+from ...facts.constants import Constants
 from ...tuning import planner
 from .. import plans
 from ..paper import THEOREM_11, theorem_of_constants as theorem

@@ -13,13 +13,13 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.settings.schedules import Constant
 
-from ...bound import ROUNDING
-from ...facts import Constants
+from ...declare.bound import ROUNDING
+from ...declare.statement import Terms
+from ...facts.constants import Constants
 from ...recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ...recursions.catalogue import recursion_of
 from ...recursions.federated import over_root
 from ...recursions.langevin import Moved, Step, least, moved, root, surplus
-from ...statement import Terms
 from ..paper import recursion_of_sghmc as theorem
 from ..recursion import NAMES, Clients, stable, with_disagreement
 from ..sgld.recursion import Steps as WithoutMomentum

@@ -15,12 +15,12 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.settings.validation import Array, instance, one_of
 
-from ...bound import Assumption
-from ...facts import Constants
+from ...declare.bound import Assumption
+from ...facts.constants import Constants
 from ..applicable import NotApplicable, require_constant_step
 from ..setting import Setting, setting as network_setting
-from .beginning import Beginning, beginning_bound
 from .momentum import first_constant, largest_beta
+from .start_terms import Beginning, beginning_bound
 
 STEP_RANGE = "step_size^2 <= (1 + lambda_N)/(2 (smoothness + strong_convexity))"
 MOMENTUM_RANGE = "1 - friction*step_size <= largest momentum of equation (38)"

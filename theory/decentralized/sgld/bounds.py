@@ -13,8 +13,8 @@ import numpy as np
 from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.settings.validation import whole
 
-from ...facts import Constants
-from ...statement import Terms
+from ...declare.statement import Terms
+from ...facts.constants import Constants
 from ..connectivity import Connectivity, along_gamma_bar
 from ..paper import sgld_theorem as theorem
 from ..setting import Setting, setting

@@ -19,7 +19,7 @@ from fedsim.settings.network import complete, ring, second_eigenvalue
 from fedsim.settings.validation import Array
 from fedsim.stability.search import stability_radius
 
-from ...corrections import Evidence, erratum, reading
+from ...declare.corrections import Evidence, erratum, reading
 from ...exact import stationary_law
 
 PAPER = "DE-SGLD"

@@ -12,9 +12,9 @@ import numpy as np
 from fedsim.settings.network import check_mixing, smallest_eigenvalue
 from fedsim.settings.validation import positive
 
-from ...bound import Assumption
-from ...facts import Constants
-from ...statement import Hypothesis, Terms
+from ...declare.bound import Assumption
+from ...declare.statement import Hypothesis, Terms
+from ...facts.constants import Constants
 from ..paper import sgld_theorem as theorem
 from ..setting import Setting, power
 from .bounds import VARIANTS

@@ -23,11 +23,11 @@ from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.problems.regression import LinearRegression
 from fedsim.settings.validation import instance, one_of, whole
 
-from ...bound import Assumption
+from ...declare.bound import Assumption
+from ...declare.statement import Hypothesis, Terms
 from ...exact import joint_law
-from ...facts import Constants, constants
-from ...potentials import finite_share, refuse_sums, sum_by_client
-from ...statement import Hypothesis, Terms
+from ...facts.constants import Constants, constants
+from ...facts.potentials import finite_share, refuse_sums, sum_by_client
 from ..applicable import NotApplicable
 from ..paper import THEOREM_1, sgld_theorem as theorem
 from ..setting import Setting, setting

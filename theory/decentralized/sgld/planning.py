@@ -16,8 +16,8 @@ import numpy as np
 from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.settings.validation import one_of
 
-from ...facts import Constants
-from ...statement import Terms
+from ...declare.statement import Terms
+from ...facts.constants import Constants
 from ...tuning import planner
 from .. import plans
 from ..paper import THEOREM_1, sgld_theorem as theorem

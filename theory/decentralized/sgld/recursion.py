@@ -11,12 +11,12 @@ import numpy as np
 from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.settings.validation import Array
 
-from ...facts import Constants
+from ...declare.statement import Terms
+from ...facts.constants import Constants
 from ...recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ...recursions.catalogue import recursion_of
 from ...recursions.federated import over_root
 from ...recursions.langevin import Moved, Step, average_step, least, moved, root, surplus
-from ...statement import Terms
 from ..paper import recursion_of_sgld as theorem
 from ..recursion import NAMES, Clients, stable, with_disagreement
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fedsim.algorithms.de_sgld import DESGLD
 
-from ...facts import Constants
+from ...declare.statement import Terms
+from ...facts.constants import Constants
 from ...recursions.langevin import Potential
 from ...recursions.stationary import STATIONARY, below_two, stationary_terms
-from ...statement import Terms
 from ..paper import euler_scheme as theorem
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ...ranges import times_squared
+from ...float_range import times_squared
 from ..evolution import matrix_of
 from ..families import refuse_numbers
 

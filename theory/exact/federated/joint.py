@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedsim.laws.checks import check_covariance
 from fedsim.laws.law import Gaussian
+from fedsim.laws.law_checks import check_covariance
 from fedsim.provenance import Provenance
 from fedsim.settings.validation import Array, array, read_only, shape, whole
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ...ranges import times_squared
+from ...float_range import times_squared
 from ..affine import AffineMap, Moments
 from ..evolution import matrix_of, variances_of
 from ..families import refuse_numbers

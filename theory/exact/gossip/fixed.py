@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import Array
 
 from ..families import refuse_numbers

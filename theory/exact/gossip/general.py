@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import Array
 
-from ...ranges import times_squared
+from ...float_range import times_squared
 from ..affine import AffineMap, Moments, NoExactLaw
 from ..evolution import matrix_of, variances_of
 from ..families import refuse_numbers

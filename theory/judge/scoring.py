@@ -14,13 +14,13 @@ from fedsim.interfaces import Algorithm, Problem, validate
 from fedsim.laws.recording import recorded_rounds
 from fedsim.settings.validation import instance, one_of, whole
 
-from .bound import Bound
+from ..declare.bound import Bound
+from ..declare.corrections import errata, remarks
+from ..declare.privacy_numbers import NUMBERS
+from ..declare.registry import Theorem, named, theorems
+from ..facts.constants import Constants, constants
 from .checking import Measured, verdict_on
-from .corrections import errata, remarks
 from .examining import bound_of, checked_numbers, measured_of, numbers_of
-from .facts import Constants, constants
-from .privacy.setting import NUMBERS
-from .registry import Theorem, named, theorems
 
 if TYPE_CHECKING:
     import pandas as pd

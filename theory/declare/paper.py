@@ -32,9 +32,9 @@ import fedsim
 from fedsim.laws.law import recorded_rounds
 from fedsim.settings.validation import whole
 
+from ..facts.constants import Constants
 from .bibliography import cite
 from .bound import Bound
-from .facts import Constants
 from .registry import Theorem, enter
 from .statement import Statement
 

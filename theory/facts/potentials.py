@@ -18,7 +18,7 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.problems.regression import LinearRegression, LogisticRegression, SoftmaxRegression
 from fedsim.settings.validation import Array, one_of
 
-from .exact.tables import at
+from ..exact.tables import at
 
 CONVENTIONS = ("federated", "components", "global")
 

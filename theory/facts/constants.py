@@ -31,8 +31,8 @@ from fedsim.settings.validation import (
     whole,
 )
 
+from ..float_range import float64_range
 from .potentials import CONVENTIONS, Potentials, followed, potentials
-from .ranges import float64_range
 
 __all__ = ["Constants", "Potentials", "constants", "potentials"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...random.philox import four_words, tile_numbers
-from ...settings.lazy import lazy
+from ...settings.lazy_import import lazy
 from ...vector.compile import intrinsic
 from ...vector.memory import TILE
 

@@ -13,7 +13,7 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import instance
 
 from ...exact.evolution import matrix_of

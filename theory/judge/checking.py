@@ -16,8 +16,8 @@ from fedsim.laws.law import Gaussian, Law
 from fedsim.provenance import compared, differing, of_source
 from fedsim.settings.validation import Array, array, instance, one_of, positive, shape, shown
 
-from .bound import Bound
-from .exact import exact_law
+from ..declare.bound import Bound
+from ..exact import exact_law
 from .verdict import Verdict, instead_of_verdict, judge
 
 __all__ = ["Measured", "Quantity", "Verdict", "check", "quantities", "quantity"]

@@ -14,21 +14,21 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import Array, positive, shown
 
-from .bound import Assumption, Bound
-from .checking import Measured, quantity
-from .corrections import Evidence, erratum
-from .crossing import rounds_to
+from .declare.bound import Assumption, Bound
+from .declare.corrections import Evidence, erratum
+from .declare.paper import Paper
+from .declare.statement import Hypothesis
 from .exact import joint_law
 from .exact.federated.joint import JointLaw
-from .facts import Constants
-from .paper import Paper
-from .statement import Hypothesis
+from .facts.constants import Constants
+from .judge.checking import Measured, quantity
+from .tuning.first_round import rounds_to
 
 
 def against(paper: Paper, name: str, where: str, grade: str, consequence: str, theorems: tuple[str, ...],
             printed: str, corrected: str, derivation: str = "", *, kind: str = "numerical",
             ) -> Callable[[Callable[[], Evidence]], Callable[[], Evidence]]:
-    """`theory.corrections.erratum` in the order in which it is read; names are those within the paper."""
+    """`erratum` of theory.declare, in the order in which it is read; names are those within the paper."""
     return erratum(id=f"{paper.id}.{name}", paper=paper.name, where=where, printed=printed,
                    corrected=corrected, grade=grade, derivation=derivation, consequence=consequence,
                    theorems=tuple(f"{paper.id}.{theorem}" for theorem in theorems), kind=kind)

@@ -11,8 +11,8 @@ from fedsim.laws.law import Law
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import positive, whole
 
-from .exact import exact_law, stationary_law
-from .exact.families import keeps_apart
+from ..exact import exact_law, stationary_law
+from ..exact.families import keeps_apart
 
 DENSE = 1024
 """Every round is looked at up to here; beyond it on a grid that is refined around the crossing."""

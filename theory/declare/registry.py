@@ -1,6 +1,6 @@
 """The catalogue of all theorems.
 
-A theorem is declared by `Paper.theorem` (`theory/paper.py`), which enters it here.
+A theorem is declared by `Paper.theorem` (`theory/declare/paper.py`), which enters it here.
 
 One rule for variants: the first one is the default, and the smallest form that is proved; "printed" is what
 our transcription of the paper says; "corrected" exists only where the printed formula is false; other

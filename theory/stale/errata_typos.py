@@ -6,9 +6,9 @@ import numpy as np
 
 from fedsim.algorithms.stale import StaleSGLD
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.lazy import lazy
+from fedsim.settings.lazy_import import lazy
 
-from ..corrections import Evidence, erratum, reading
+from ..declare.corrections import Evidence, erratum, reading
 from ..exact import exact_law
 from ..exact.delay import long_run_variance, stability_limit, stationary_autocovariance, stationary_variance
 from .quantities import gradient_gap

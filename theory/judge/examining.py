@@ -10,12 +10,12 @@ from fedsim.interfaces import Algorithm, Problem, offers
 from fedsim.provenance import Provenance, compared
 from fedsim.settings.validation import instance, one_of, whole
 
-from .bound import Bound
+from ..declare.bound import Bound
+from ..declare.privacy_numbers import CHECKS, NUMBERS
+from ..declare.registry import Theorem, named
+from ..facts.constants import Constants, constants
+from ..float_range import float64_range
 from .checking import QUANTITIES, TOLERANCE, Measured, measure, verdict_on
-from .facts import Constants, constants
-from .privacy.setting import CHECKS, NUMBERS
-from .ranges import float64_range
-from .registry import Theorem, named
 from .verdict import Verdict, instead_of_verdict
 
 

@@ -21,7 +21,7 @@ from fedsim.laws.law import Gaussian
 from fedsim.laws.moments import roots, w2_of
 from fedsim.settings.validation import Array
 
-from ..crossing import DENSE, GRID
+from .first_round import DENSE, GRID
 
 WINDOWS = (64, 256, DENSE)
 """Where the rounds that are all looked at are cut, so that settings which are done leave early."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedsim.laws import drawing
+from fedsim.laws import plots as drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,8 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from .bound import Bound
-from .pictures import draw_verdict
+from ..declare.bound import Bound
+from ..declare.pictures import draw_verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,6 +3,7 @@
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from . import provenance as _provenance
 from .algorithms.de_sghmc import DESGHMC
 from .algorithms.de_sgld import DESGLD
 from .algorithms.fa_hmc import FAHMC
@@ -13,12 +14,14 @@ from .engine.divergence import DivergedError
 from .explaining import explain
 from .hints import lost as _lost
 from .interfaces import validate
-from .laws import distance, estimators, plots as _drawing
+from .laws import distance, estimators, lines as _lines, plots as _drawing
 from .laws.density import Density
 from .laws.law import Gaussian, Law, recorded_rounds
 from .laws.loading import load
 from .laws.plots import animate, plot
 from .laws.run import Run
+from .old_names import install as _install
+from .pickles import keep_names as _keep_names
 from .problems import papers
 from .problems.custom import Custom
 from .problems.failing import GradientError
@@ -62,6 +65,18 @@ for _module in (distance, estimators, math, network, papers, schedules):
     _known = vars(_module).get("__all__") or [_name for _name in vars(_module) if _name[0] != "_"]
     setattr(_module, "__getattr__",  # noqa: B010
             _lost(f"{__name__}.{_module.__name__.split('.')[-1]}", _known))
+
+
+_install()
+_keep_names(__name__, {_name: globals()[_name] for _name in __all__})
+for _module in (distance, estimators, network, papers, schedules):
+    _keep_names(f"{__name__}.{_module.__name__.split('.')[-1]}", vars(_module))
+for _kind in (_provenance.Provenance, _provenance.Part, _lines.WholeLine, _lines.HalfLine, _lines.Interval):
+    _keep_names(__name__, {_kind.__name__: _kind})  # what public objects hold
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
 
 
 def _version(name: str) -> str:

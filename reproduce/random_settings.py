@@ -15,7 +15,7 @@ import fedsim as fs
 from theory import de_sghmc, de_sgld
 from theory.decentralized.sgld.minibatch import largest_step
 from theory.exact import FAHMCFlow
-from theory.facts.potentials import potentials
+from theory.facts.potentials_of_problem import potentials
 
 Draw = Callable[[np.random.Generator], tuple[Any, Any, int, Any]]
 DRAWS: dict[type | str, Draw] = {}

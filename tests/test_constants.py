@@ -14,7 +14,7 @@ import fedsim as fs
 import theory
 from fedsim.interfaces import ProblemParts
 from fedsim.problems.pooled import Pooled
-from theory.facts.potentials import followed, potentials
+from theory.facts.potentials_of_problem import followed, potentials
 from theory.tuning import plan_by_recursion
 
 FEATURES = np.array([[1.0, -0.5], [0.4, 2.0], [-1.5, 0.7], [0.3, 0.1], [2.0, 1.0], [-0.2, -1.1], [0.9, 0.6]])

@@ -21,7 +21,7 @@ TEXT = {".py", ".toml", ".txt", ".md", ".json", ".csv", ".html", ".j2", ".mplsty
 THEORY_MAY_IMPORT = {
     "fedsim", "fedsim.algorithms", "fedsim.distance", "fedsim.estimators", "fedsim.fingerprints",
     "fedsim.hints", "fedsim.interfaces", "fedsim.laws", "fedsim.network", "fedsim.problems",
-    "fedsim.provenance", "fedsim.schedules", "fedsim.settings", "fedsim.stability",
+    "fedsim.pickles", "fedsim.provenance", "fedsim.schedules", "fedsim.settings", "fedsim.stability",
 }
 ROOMS = (["problems"], ["algorithms"], ["laws"], ["settings"], ["stability"])
 SIMULATES = {"simulate", "sample_path", "warm_up", "engine", "vector", "random", "Run", "load", "_kernel",
@@ -66,7 +66,7 @@ def test_only_one_module_names_the_compiler():
 def test_only_figures_draw():
     assert not violations(lambda m, n: top(m) in DRAWING, "fedsim", "theory", at_import=True)
     draw = ("fedsim/laws/plots.py", "fedsim/laws/law.py", "theory/declare/bound.py",
-            "theory/declare/pictures.py", "theory/judge/verdict.py")  # when asked to: `fs.plot` and the methods called plot
+            "theory/declare/pictures.py", "theory/judge/verdict.py")  # when asked to, by .plot()
     found = violations(lambda m, n: top(m) == "matplotlib", "fedsim", "theory")
     assert {text.partition(":")[0] for text in found} == set(draw)
 

@@ -13,6 +13,7 @@ for _found in _pkgutil.walk_packages(__path__, f"{__name__}."):
 
 import fedsim as _fedsim
 from fedsim.hints import lost as _lost
+from fedsim.pickles import keep_names as _keep_names
 
 from . import certificates as certificates, exact, privacy, tuning, worst_case
 from .declare.bibliography import cite, papers
@@ -20,7 +21,7 @@ from .declare.bound import Assumption, Bound
 from .declare.corrections import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame
 from .declare.registry import Theorem, catalogue, theorems
 from .exact import NoExactLaw, exact_law, stationary_law
-from .facts.constants import Constants, constants
+from .facts.constants_of_problem import Constants, constants
 from .float_range import PrecisionWarning
 from .judge.checking import Verdict, check, quantities
 from .judge.examining import examine
@@ -37,6 +38,17 @@ __all__ = [
     "remarks_frame", "scoreboard", "stationary_law", "sweep", "theorems", "tuning", "worst_case",
 ]
 
+_papers = tuple(found.name for found in _pkgutil.iter_modules(__path__))
+_keep_names(__name__, {_name: globals()[_name] for _name in __all__})
+_keep_names("theory.exact", {"GossipJointLaw": exact.gossip.family.GossipJointLaw})
+for _name in _papers:
+    _keep_names(f"{__name__}.{_name}", vars(globals()[_name]))
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "certificates", "de_sghmc", "de_sgld", "fa_hmc", "fa_ld", "rates", "stale"})
+
+
 _ELSEWHERE = {name: f"fedsim.{name}" for name in _fedsim.__all__} | {
     "check_bound": "theory.check(bound, law)",
     "w2_bound": "theory.<paper>.w2_bound, as theory.fa_ld.w2_bound",
@@ -45,7 +57,6 @@ _ELSEWHERE = {name: f"fedsim.{name}" for name in _fedsim.__all__} | {
     "guarantee": "theory.privacy.guarantee"}
 
 if not _typing.TYPE_CHECKING:  # for checkers a name that is not there stays a mistake
-    _papers = (found.name for found in _pkgutil.iter_modules(__path__))
     __getattr__ = _lost(__name__, (*__all__, *_papers), _ELSEWHERE)
     for _module in (exact, privacy, tuning, worst_case, de_sghmc, de_sgld, fa_hmc, fa_ld, stale):
         _module.__getattr__ = _lost(_module.__name__, [one for one in vars(_module) if one[0] != "_"])

@@ -20,7 +20,7 @@ from .declare.paper import Paper
 from .declare.statement import Hypothesis
 from .exact import joint_law
 from .exact.federated.joint import JointLaw
-from .facts.constants import Constants
+from .facts.constants_of_problem import Constants
 from .judge.checking import Measured, quantity
 from .tuning.first_round import rounds_to
 

@@ -19,7 +19,7 @@ from fedsim.settings.validation import Array
 
 from ..declare.corrections import Evidence, erratum
 from ..exact import exact_law
-from ..facts.constants import Constants, constants
+from ..facts.constants_of_problem import Constants, constants
 from .schemes import coupling
 from .setting import Setting, setting
 

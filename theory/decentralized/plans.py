@@ -22,7 +22,7 @@ from fedsim.settings.validation import instance, positive, real, whole
 
 from ..declare.bound import Assumption, Bound
 from ..declare.statement import Hypothesis, Terms
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from .applicable import NotApplicable
 from .setting import Setting
 

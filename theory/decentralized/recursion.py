@@ -19,7 +19,7 @@ from fedsim.settings.validation import Array
 
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from ..recursions.federated import gradients_at_minimizer, start_distance
 from ..recursions.langevin import Potential
 from .setting import smallest_eigenvalue

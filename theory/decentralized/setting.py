@@ -19,7 +19,7 @@ from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.settings.network import second_eigenvalue, smallest_eigenvalue
 from fedsim.settings.validation import Array, instance, positive
 
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from .applicable import NotApplicable, require_connected, require_constant_step
 
 

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from fedsim.pickles import keep_function, made
 from fedsim.settings.validation import one_of
 
 if TYPE_CHECKING:
@@ -124,6 +125,9 @@ class Erratum:
     kind: str
     demonstrate: Demonstration = field(repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return made, ("theory.erratum", self.id)
+
     @property
     def harmless(self) -> bool:
         """True when neither a range nor a conclusion that the paper states falls with it."""
@@ -136,6 +140,12 @@ class Erratum:
 
 
 _ENTRIES: dict[str, Erratum] = {}
+
+
+@keep_function("theory.erratum")
+def _entry(id: str) -> Erratum:
+    """The entry of this id: what a pickled one becomes again."""
+    return _ENTRIES[id]
 
 
 def erratum(*, id: str, grade: str, consequence: str = "", theorems: tuple[str, ...] = (),

@@ -32,7 +32,7 @@ import fedsim
 from fedsim.laws.law import recorded_rounds
 from fedsim.settings.validation import whole
 
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from .bibliography import cite
 from .bound import Bound
 from .registry import Theorem, enter
@@ -71,7 +71,7 @@ class Paper:
         First part of the theorems' ids: the package's name.
     name : str
     key : str
-        Of ``theory/papers.bib``; "" for what no paper says.
+        Of ``theory/declare/papers.bib``; "" for what no paper says.
     algorithm : type
         Class of the algorithms it speaks about.
     convention : str

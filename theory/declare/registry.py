@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fedsim.hints import meant, shown
+from fedsim.pickles import keep_function, made
 from fedsim.settings.validation import one_of
 
 from .bound import Bound
@@ -76,7 +77,7 @@ class Theorem:
     require: Callable[..., None] = lambda algorithm, problem=None: None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _entered, (self.id,)
+        return made, ("theory.theorem", self.id)
 
 
 _THEOREMS: dict[str, Theorem] = {}
@@ -89,10 +90,9 @@ def enter(entry: Theorem) -> None:
     _THEOREMS[entry.id] = entry
 
 
+@keep_function("theory.theorem")
 def _entered(id: str) -> Theorem:
     """The theorem of this id: what a pickled one becomes again."""
-    import theory  # noqa: F401  (enters them all)
-
     return _THEOREMS[id]
 
 

@@ -15,7 +15,7 @@ from fedsim.laws.law import Gaussian
 from fedsim.provenance import Part, attach
 from fedsim.settings.validation import instance, one_of, whole
 
-from ..facts.constants import Constants, refuse_off_target
+from ..facts.constants_of_problem import Constants, refuse_off_target
 from ..float_range import float64_range
 from .bound import INDICES, KINDS, Assumption, Bound
 from .registry import named_variant

@@ -18,7 +18,7 @@ from fedsim.settings.validation import Array
 from ..declare.corrections import Evidence
 from ..declare.paper import TheoremFunction
 from ..exact import joint_law
-from ..facts.constants import constants
+from ..facts.constants_of_problem import constants
 from ..judge.checking import check
 from .coupling import coupling_law
 from .lemmas_d4_d6_d7_d8 import leapfrog_deviation_bound, main_part_bound

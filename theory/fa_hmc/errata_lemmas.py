@@ -9,7 +9,7 @@ from fedsim.problems.quadratic import Quadratic
 
 from ..declare.corrections import Evidence
 from ..exact import joint_law
-from ..facts.constants import constants
+from ..facts.constants_of_problem import constants
 from .errata import RECURSION, printed_exceeded
 from .lemmas_d2_d3_d5_d9_d10 import flow_distance_bound, oracle_gradient_bound
 from .lemmas_d4_d6_d7_d8 import client_step_bound, divergence_bound

@@ -10,7 +10,7 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.problems.quadratic import Quadratic
 
 from ..declare.corrections import Evidence
-from ..facts.constants import constants
+from ..facts.constants_of_problem import constants
 from ..tuning import best_step_size, rounds_to
 from .notation import erratum
 from .rates import rounds_rate

@@ -13,7 +13,7 @@ from fedsim.settings.alignment import together
 from fedsim.settings.validation import Array, array, positive, shape
 
 from ..declare.statement import Terms
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from .hypotheses import FULL_TURN, HALF_TURN, within
 from .notation import FULL, SMOOTH, Setting, client_number, hessian_theorem, maximal_constant, theorem
 

@@ -24,7 +24,7 @@ from fedsim.settings.validation import Array, array, instance, nonnegative, shap
 from ..declare.bound import Assumption
 from ..declare.paper import Paper
 from ..declare.statement import Hypothesis
-from ..facts.constants import NO_BEND, Constants
+from ..facts.constants_of_problem import NO_BEND, Constants
 from ..theorem_parts import against, settled
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.settings.validation import instance, positive
 
-from ..facts.constants import Constants, refuse_off_target
+from ..facts.constants_of_problem import Constants, refuse_off_target
 from ..theorem_parts import accuracy
 from ..tuning import planner
 from .notation import Setting, known_moments, setting

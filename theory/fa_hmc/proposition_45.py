@@ -13,7 +13,7 @@ from fedsim.settings.validation import one_of, positive, real
 
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis, Terms
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from ..theorem_parts import accuracy, half_start
 from .notation import FULL, Setting, theorem
 from .planning import kept_error, longest_allowed, prepared, rounds_to_decay

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis, Terms
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from ..theorem_parts import accuracy, half_start, of_order, required
 from .hypotheses import FULL_TURN, MOMENTS, within
 from .notation import FULL, Setting, known_moments, theorem

@@ -8,7 +8,7 @@ from fedsim.algorithms.fa_hmc import FAHMC
 
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis, Terms
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ..recursions.catalogue import recursion, recursion_of
 from ..recursions.federated import NAMES

@@ -34,7 +34,7 @@ from fedsim.settings.validation import Array, array, instance, nonnegative, one_
 
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis, Terms
-from ..facts.constants import Constants, refuse_off_target
+from ..facts.constants_of_problem import Constants, refuse_off_target
 from ..theorem_parts import decay, shares_of_root
 from .coupling import coupling_law
 from .hypotheses import EQUAL_STEPS, FULL_TURN, MOMENTS, REACH, steps_allowed, trajectory_lengths, within

@@ -26,7 +26,7 @@ from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis, Terms
 from ..exact import FAHMCFlow, two_group_law
 from ..exact.evolution import matrix_of
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from ..theorem_parts import shares_of_root
 from .notation import FULL, theorem
 

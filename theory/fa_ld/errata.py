@@ -16,7 +16,7 @@ from fedsim.settings.schedules import Harmonic
 
 from ..declare.corrections import Evidence
 from ..exact import exact_law, joint_law
-from ..facts.constants import constants
+from ..facts.constants_of_problem import constants
 from ..judge.checking import check
 from ..judge.examining import examine
 from ..tuning.first_round import rounds_to

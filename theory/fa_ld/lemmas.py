@@ -25,7 +25,7 @@ from fedsim.settings.validation import array, shape, shown, whole
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis, Terms
 from ..exact import joint_law
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from ..theorem_parts import EQUAL_WEIGHTS, other_kinds
 from .notation import CONSTANT, DRAWN, FULL, Setting, largest_step_of_round, theorem, within
 

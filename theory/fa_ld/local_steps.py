@@ -8,7 +8,7 @@ from math import floor, sqrt
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.validation import one_of, positive, real, whole
 
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from .notation import FULL, setting
 from .planning import Plan, plan
 

@@ -15,7 +15,7 @@ from fedsim.settings.validation import Array, instance
 from ..declare.bound import Assumption
 from ..declare.paper import Paper
 from ..declare.statement import Hypothesis
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from ..theorem_parts import against, required, settled
 
 

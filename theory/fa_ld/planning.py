@@ -33,7 +33,7 @@ from fedsim.settings.participation import Participation
 from fedsim.settings.schedules import Harmonic
 from fedsim.settings.validation import instance, positive, shown
 
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from ..tuning import planner
 from .notation import Setting, setting
 from .theorems import participation_term, w2_bound, w2_bound_decreasing, w2_bound_partial

@@ -9,7 +9,7 @@ from fedsim.settings.participation import Participation
 
 from ..declare.corrections import Evidence
 from ..exact import stationary_law
-from ..facts.constants import constants
+from ..facts.constants_of_problem import constants
 from ..tuning import best_step_size
 from .notation import erratum, reading
 from .theorems import w2_bound, w2_bound_partial

@@ -1,4 +1,14 @@
 """What is known of a problem before anything runs: constants of its potentials, its start and its noise."""
 
-from .constants import Constants as Constants
-from .potentials import Potentials as Potentials
+from .constants_of_problem import (
+    NO_BEND as NO_BEND,
+    Constants as Constants,
+    constants as constants,
+    refuse_off_target as refuse_off_target,
+)
+from .potentials_of_problem import (
+    CONVENTIONS as CONVENTIONS,
+    Potentials as Potentials,
+    followed as followed,
+    potentials as potentials,
+)

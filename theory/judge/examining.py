@@ -13,7 +13,7 @@ from fedsim.settings.validation import instance, one_of, whole
 from ..declare.bound import Bound
 from ..declare.privacy_numbers import CHECKS, NUMBERS
 from ..declare.registry import Theorem, named
-from ..facts.constants import Constants, constants
+from ..facts.constants_of_problem import Constants, constants
 from ..float_range import float64_range
 from .checking import QUANTITIES, TOLERANCE, Measured, measure, verdict_on
 from .verdict import Verdict, instead_of_verdict

@@ -18,7 +18,7 @@ from ..declare.bound import Bound
 from ..declare.corrections import errata, remarks
 from ..declare.privacy_numbers import NUMBERS
 from ..declare.registry import Theorem, named, theorems
-from ..facts.constants import Constants, constants
+from ..facts.constants_of_problem import Constants, constants
 from .checking import Measured, verdict_on
 from .examining import bound_of, checked_numbers, measured_of, numbers_of
 

@@ -25,7 +25,7 @@ from fedsim.settings.validation import whole
 
 from ..declare.paper import Paper
 from ..declare.statement import Hypothesis, Terms
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from ..theorem_parts import other_kinds
 from .hypotheses import amplification, validity, validity_ceiling
 from .setting import PrivacySetting, setting_of

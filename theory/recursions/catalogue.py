@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..facts.constants import Constants, refuse_off_target
+from ..facts.constants_of_problem import Constants, refuse_off_target
 from .rounds import FIRST, Recursion, ahead, lifted, powers_of
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])

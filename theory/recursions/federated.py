@@ -21,7 +21,7 @@ import numpy as np
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import instance
 
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from .langevin import Moved, Potential, Step, least, root, surplus
 
 NAMES = ("initialization", "client_drift", "discretization", "gradient_noise", "participation")

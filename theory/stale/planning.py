@@ -27,7 +27,7 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import as_staleness
 from fedsim.settings.validation import instance, one_of, positive, real
 
-from ..facts.constants import Constants, refuse_off_target
+from ..facts.constants_of_problem import Constants, refuse_off_target
 from ..float_range import float64_range
 from .setting import largest_age
 

@@ -26,7 +26,7 @@ from ..exact import exact_law
 from ..exact.affine import NoExactLaw
 from ..exact.delay import AverageLaw, average_law
 from ..exact.delay.family import StaleFamily, each_schedule
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from ..judge.checking import Measured, quantity
 from .setting import ONE_STEP_SIZE, STANDARD, Setting, each_age, rate, theorem
 

@@ -13,7 +13,7 @@ from fedsim.settings.staleness import as_staleness
 
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis, Terms
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, floor
 from ..recursions.catalogue import recursion_of
 from ..recursions.federated import start_distance

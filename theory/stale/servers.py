@@ -31,7 +31,7 @@ from fedsim.settings.validation import array, nonnegative, one_of, shape, whole
 from ..declare.bound import Assumption
 from ..declare.registry import named_variant
 from ..declare.statement import Hypothesis, Terms
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from .setting import HYPOTHESES, Setting, rate, stable_step
 
 OF_SERVERS = {"n_chains": "int, optional: S, the number of servers; 2, or as many as the next two say.",

@@ -19,7 +19,7 @@ from ..declare.bound import ROUNDING, Assumption
 from ..declare.paper import Paper
 from ..declare.statement import Hypothesis
 from ..exact.delay import stability_limit
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 
 PAPER = "Stale gradients"
 

@@ -12,7 +12,7 @@ from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Algorithm, Problem
 from fedsim.settings.validation import UnstableStepSize, one_of
 
-from ..facts.constants import Constants, constants
+from ..facts.constants_of_problem import Constants, constants
 from .best import best_step_size, with_step
 from .first_round import rounds_to
 from .planning import plan_by_recursion

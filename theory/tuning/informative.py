@@ -15,7 +15,7 @@ from fedsim.interfaces import Problem
 from fedsim.settings.validation import instance, positive, whole
 
 from ..declare.registry import named
-from ..facts.constants import NO_BEND, Constants, constants
+from ..facts.constants_of_problem import NO_BEND, Constants, constants
 from .best import with_step
 
 SMALLEST = 1e-7

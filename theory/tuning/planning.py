@@ -15,7 +15,7 @@ from fedsim.interfaces import Problem
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import one_of, positive, whole, whole_numbers
 
-from ..facts.constants import Constants, constants
+from ..facts.constants_of_problem import Constants, constants
 from ..recursions.bounds import floor
 from ..recursions.catalogue import first_round, recursion
 from .best import best_step_size, with_step

@@ -20,7 +20,7 @@ from fedsim.stability.federated import curvatures
 from ..declare.registry import Theorem, named
 from ..exact import stationary_law
 from ..exact.federated.together import laws_together
-from ..facts.constants import constants
+from ..facts.constants_of_problem import constants
 from .first_round import rounds_to
 from .first_rounds_together import crossings, goal_of
 

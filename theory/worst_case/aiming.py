@@ -10,7 +10,7 @@ import numpy as np
 from fedsim.settings.validation import instance, one_of
 
 from ..declare.registry import Theorem, named, theorems
-from ..facts.constants import constants
+from ..facts.constants_of_problem import constants
 from ..judge.examining import both_sides
 from .classes import ProblemClass
 from .cube import Cube

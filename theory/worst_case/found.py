@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..declare.registry import theorems
-from ..facts.constants import constants
+from ..facts.constants_of_problem import constants
 from ..judge.examining import both_sides, examine
 from ..judge.verdict import Verdict
 from .classes import ProblemClass

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ..facts.constants import Constants, constants
+from ..facts.constants_of_problem import Constants, constants
 from .classes import ProblemClass
 from .cube import Cube
 from .forms import Draft, Form

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from ..declare.registry import Theorem
-from ..facts.constants import Constants
+from ..facts.constants_of_problem import Constants
 from .forms import Draft
 
 PROBED = 1e-3

@@ -14,7 +14,7 @@ from fedsim.laws.law import Gaussian
 from ..declare.bound import Bound
 from ..declare.registry import Theorem
 from ..exact import exact_law, stationary_law
-from ..facts.constants import Constants, constants
+from ..facts.constants_of_problem import Constants, constants
 from ..judge.checking import Measured
 from ..judge.examining import both_sides
 

@@ -2,7 +2,7 @@
 
 from . import Fault
 
-POTENTIALS, FACTS = "theory/facts/potentials.py", "theory/facts/constants.py"
+POTENTIALS, FACTS = "theory/facts/potentials_of_problem.py", "theory/facts/constants_of_problem.py"
 NOTATION = "theory/fa_hmc/notation.py"
 CONSTANTS = ("tests/test_constants.py",)
 SMOOTHNESS = ("tests/test_hessian_smoothness.py",)

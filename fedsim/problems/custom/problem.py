@@ -13,6 +13,7 @@ from ...equality import ByValue
 from ...interfaces import ProblemParts
 from ...laws.density import Density
 from ...laws.law import Gaussian, NoTarget
+from ...pickles import keep_function, made
 from ...settings.alignment import numbered
 from ...settings.limits import refuse_bytes
 from ...settings.support import Support, shown_support, support_of
@@ -272,7 +273,7 @@ class Custom(ByValue, ProblemParts):
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = {name: value for name, value in vars(self).items() if not name.startswith("_")}
-        return _remade, (self._told(), fields)
+        return made, ("fedsim.custom", self._told(), fields)
 
     def __repr__(self) -> str:
         name = getattr(self.gradient_function, "__name__", "?")
@@ -281,15 +282,16 @@ class Custom(ByValue, ProblemParts):
                 f"{'' if self.support is None else f', support={shown_support(self.support)}'})")
 
 
+@keep_function("fedsim.custom")
 def _remade(told: tuple[str, str | None], fields: dict[str, Any]) -> Custom:
     """What was pickled; its gradient was tried where it was made."""
-    made = object.__new__(Custom)
-    set_fields(made, **fields)
-    made._make_form()
-    functions = {"gradient": made.gradient_function, "potential": made.potential_function}
-    for (name, function), there, here in zip(functions.items(), told, made._told(), strict=True):
+    problem = object.__new__(Custom)
+    set_fields(problem, **fields)
+    problem._make_form()
+    functions = {"gradient": problem.gradient_function, "potential": problem.potential_function}
+    for (name, function), there, here in zip(functions.items(), told, problem._told(), strict=True):
         if there != here:
             raise ValueError(f"{name}={shown(function)} is another function in this process than where its "
                              "problem was made: it, or a global that it names, has changed; pass what "
                              "changes in data=")
-    return made
+    return problem

@@ -16,7 +16,7 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.settings.validation import whole
 
 from ...declare.statement import Terms
-from ...facts.constants import Constants
+from ...facts.constants_of_problem import Constants
 from ..connectivity import Connectivity, along_gamma_bar
 from ..paper import sghmc_theorem as theorem, theorem_of_constants
 from ..sgld.bounds import with_floor

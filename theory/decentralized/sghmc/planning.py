@@ -18,7 +18,7 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.settings.validation import fraction
 
 from ...declare.statement import Terms
-from ...facts.constants import Constants
+from ...facts.constants_of_problem import Constants
 from ...tuning import planner
 from .. import plans
 from ..paper import THEOREM_11, theorem_of_constants as theorem

@@ -15,7 +15,7 @@ from fedsim.settings.schedules import Constant
 
 from ...declare.bound import ROUNDING
 from ...declare.statement import Terms
-from ...facts.constants import Constants
+from ...facts.constants_of_problem import Constants
 from ...recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ...recursions.catalogue import recursion_of
 from ...recursions.federated import over_root

@@ -16,7 +16,7 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.settings.validation import Array, instance, one_of
 
 from ...declare.bound import Assumption
-from ...facts.constants import Constants
+from ...facts.constants_of_problem import Constants
 from ..applicable import NotApplicable, require_constant_step
 from ..setting import Setting, setting as network_setting
 from .momentum import first_constant, largest_beta

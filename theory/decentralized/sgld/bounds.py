@@ -14,7 +14,7 @@ from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.settings.validation import whole
 
 from ...declare.statement import Terms
-from ...facts.constants import Constants
+from ...facts.constants_of_problem import Constants
 from ..connectivity import Connectivity, along_gamma_bar
 from ..paper import sgld_theorem as theorem
 from ..setting import Setting, setting

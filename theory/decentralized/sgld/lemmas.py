@@ -14,7 +14,7 @@ from fedsim.settings.validation import positive
 
 from ...declare.bound import Assumption
 from ...declare.statement import Hypothesis, Terms
-from ...facts.constants import Constants
+from ...facts.constants_of_problem import Constants
 from ..paper import sgld_theorem as theorem
 from ..setting import Setting, power
 from .bounds import VARIANTS

@@ -26,8 +26,8 @@ from fedsim.settings.validation import instance, one_of, whole
 from ...declare.bound import Assumption
 from ...declare.statement import Hypothesis, Terms
 from ...exact import joint_law
-from ...facts.constants import Constants, constants
-from ...facts.potentials import finite_share, refuse_sums, sum_by_client
+from ...facts.constants_of_problem import Constants, constants
+from ...facts.potentials_of_problem import finite_share, refuse_sums, sum_by_client
 from ..applicable import NotApplicable
 from ..paper import THEOREM_1, sgld_theorem as theorem
 from ..setting import Setting, setting

@@ -17,7 +17,7 @@ from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.settings.validation import one_of
 
 from ...declare.statement import Terms
-from ...facts.constants import Constants
+from ...facts.constants_of_problem import Constants
 from ...tuning import planner
 from .. import plans
 from ..paper import THEOREM_1, sgld_theorem as theorem

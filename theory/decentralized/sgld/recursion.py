@@ -12,7 +12,7 @@ from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.settings.validation import Array
 
 from ...declare.statement import Terms
-from ...facts.constants import Constants
+from ...facts.constants_of_problem import Constants
 from ...recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ...recursions.catalogue import recursion_of
 from ...recursions.federated import over_root

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedsim.algorithms.de_sgld import DESGLD
 
 from ...declare.statement import Terms
-from ...facts.constants import Constants
+from ...facts.constants_of_problem import Constants
 from ...recursions.langevin import Potential
 from ...recursions.stationary import STATIONARY, below_two, stationary_terms
 from ..paper import euler_scheme as theorem

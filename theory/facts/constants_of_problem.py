@@ -32,7 +32,7 @@ from fedsim.settings.validation import (
 )
 
 from ..float_range import float64_range
-from .potentials import CONVENTIONS, Potentials, followed, potentials
+from .potentials_of_problem import CONVENTIONS, Potentials, followed, potentials
 
 __all__ = ["Constants", "Potentials", "constants", "potentials"]
 

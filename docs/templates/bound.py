@@ -52,7 +52,7 @@ def _exact(constants: Constants) -> Assumption:
     return Assumption.yes("exact gradients", not np.any(constants.gradient_noise_traces))
 
 
-# Once for each paper: the first part of the ids, its name, its key in theory/declare/papers.bib ("" for none).
+# Once for each paper: the first part of the ids, its name, its key in papers.bib of theory/declare ("" for none).
 theorem = Paper(
     id="new_paper", name="New", key="", algorithm=FALD, convention="federated", setting=Letters,
     start_distances={"w2": lambda s: s.start}, raises="An unknown distance at the start.",

@@ -18,7 +18,7 @@ from distribution import ROOT, copied, outside, wheel
 import fedsim as fs
 import theory
 
-BEHIND_DOORS = {"decentralized", "recursions"}
+BEHIND_DOORS = {"declare", "decentralized", "facts", "judge", "recursions"}
 """What users meet as `theory.de_sgld` and `theory.de_sghmc`, and what several papers share."""
 
 EXAMPLE = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]

@@ -37,7 +37,7 @@ def float64_range(what: str | Callable[[], str]) -> Iterator[None]:
 
     Examples
     --------
-    >>> from theory.ranges import float64_range
+    >>> from theory.float_range import float64_range
     >>> with float64_range("step_size=1e200"):
     ...     1e200**2
     Traceback (most recent call last):
@@ -58,7 +58,7 @@ def times_squared(step: float, table: Array) -> Array:
 
     Examples
     --------
-    >>> from theory.ranges import times_squared
+    >>> from theory.float_range import times_squared
     >>> times_squared(1e200, np.array([0.0, 1e-200])).tolist()
     [0.0, 1e+200]
     """

@@ -14,10 +14,10 @@ import numpy as np
 
 from fedsim import FALD
 
-from .bound import Assumption
+from .declare.bound import Assumption
+from .declare.paper import Paper
+from .declare.statement import Hypothesis
 from .facts import Constants
-from .paper import Paper
-from .statement import Hypothesis
 
 
 # The paper's letters: what its statements are functions of. Every argument `s` below is one of these.
@@ -52,7 +52,7 @@ def _exact(constants: Constants) -> Assumption:
     return Assumption.yes("exact gradients", not np.any(constants.gradient_noise_traces))
 
 
-# Once for each paper: the first part of the ids, its name, its key in papers.bib of theory/declare ("" for none).
+# Once for each paper: the first part of the ids, its name, its key in theory/declare/papers.bib ("" without).
 theorem = Paper(
     id="new_paper", name="New", key="", algorithm=FALD, convention="federated", setting=Letters,
     start_distances={"w2": lambda s: s.start}, raises="An unknown distance at the start.",

@@ -41,7 +41,7 @@ def lazy(module: str, *names: str) -> Any:
 
     Examples
     --------
-    >>> from fedsim.settings.lazy import lazy
+    >>> from fedsim.settings.lazy_import import lazy
     >>> ndtr, ndtri = lazy("scipy.special", "ndtr", "ndtri")
     >>> float(ndtr(0.0)), float(ndtri(0.5))
     (0.5, 0.0)

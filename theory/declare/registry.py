@@ -128,7 +128,7 @@ KINDS = ("theorem", "lemma", "proposition", "corollary", "remark", "equation", "
 def labels(text: str) -> set[tuple[str, str]]:
     """What a number names: "Theorems 4.7 and B.6, (12)" is theorem 4.7, theorem b.6 and equation 12.
 
-    >>> from theory.registry import labels
+    >>> from theory.declare.registry import labels
     >>> labels("Lemma 13, equation (45)") == {("lemma", "13"), ("equation", "45")}
     True
     """
@@ -180,7 +180,7 @@ def named(theorem: Any, algorithm: Any = None, name: str = "theorem") -> Theorem
 
     Examples
     --------
-    >>> from theory.registry import named
+    >>> from theory.declare.registry import named
     >>> named("FA-LD Theorem 4.7").id, named(theory.de_sgld.w2_bound).id
     ('fa_ld.w2_bound', 'de_sgld.w2_bound')
     """

@@ -10,7 +10,7 @@ import pytest
 from layout import PACKAGES, ROOT, imports_of, name_of, rooms, shown, sources, top, violations
 
 MAX_FUNCTION = 60
-FLOORS = ("hints", "fingerprints", "equality", "settings", "vector", "random", "offering", "interfaces",
+FLOORS = ("hints", "fingerprints", "equality", "settings", "vector", "random", "interfaces",
           "provenance", "laws", "data", "problems", "stability", "algorithms", "engine", "explaining")
 """The rooms of fedsim from the ground up: each imports only those before it."""
 

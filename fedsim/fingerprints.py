@@ -1,14 +1,19 @@
-"""Fingerprints: a hash by which equal problems and algorithms are known to be equal.
+"""Fingerprints: a hash by which equal problems and algorithms are known to be equal, and one of sources.
 
-It is a hash of the class and the normalised fields, the same in every process and for every form in which
-the same thing can be given: a matrix or its diagonal, a number or a constant schedule.
+The first is of the class and the normalised fields, the same in every process and for every form in which the
+same thing can be given: a matrix or its diagonal, a number or a constant schedule. What is kept between runs
+is kept under the second: with other code it is not used.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
+import sys
 from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -94,3 +99,22 @@ def plain(matrices: np.ndarray) -> np.ndarray:
     diagonals = np.diagonal(matrices, axis1=-2, axis2=-1)
     only = np.count_nonzero(matrices) == np.count_nonzero(diagonals)
     return (diagonals if only else matrices) + 0.0
+
+
+def hash_of(*paths: Path) -> str:
+    """Hash of Python files, given or in given folders, wherever those lie, and of numba's version."""
+    from importlib import metadata  # slow to import
+
+    digest = hashlib.sha256(metadata.version("numba").encode())
+    files = {(f"{path.name}/{file.relative_to(path).as_posix()}", file)
+             for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])}
+    for name, file in sorted(files):
+        digest.update(f"{name}\n".encode() + file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def source_hash(*modules: ModuleType) -> str:
+    """Hash of the sources of modules and whole packages; of fedsim by default: the version of its numbers."""
+    files = (Path(str(module.__file__)).resolve() for module in modules or [sys.modules["fedsim"]])
+    return hash_of(*(file.parent if file.stem == "__init__" else file for file in files))

@@ -19,7 +19,7 @@ MOVED = {
     "fedsim.laws.saved": "fedsim.laws.loading",
     "fedsim.problems.regression.drawing": "fedsim.problems.regression.minibatch_rows",
     "fedsim.settings.lazy": "fedsim.settings.lazy_import",
-    "theory.assumption": "theory.declare.assumption",
+    "theory.assumption": "theory.declare.bound",
     "theory.bibliography": "theory.declare.bibliography",
     "theory.bound": "theory.declare.bound",
     "theory.checking": "theory.judge.checking",

@@ -6,12 +6,13 @@ A start's fingerprint is of its moments: no start and the origin have the same.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .fingerprints import fingerprint, plain
+from .fingerprints import KEPT, fingerprint, plain
 from .interfaces import ProblemParts, start_of
 
 PARTS = ("problem", "algorithm", "start")
@@ -28,7 +29,9 @@ class Part(NamedTuple):
     @classmethod
     def of(cls, value: Any) -> Part | None:
         """Of a problem or algorithm, a dataclass; None for one that has no fingerprint."""
-        digits = fingerprint(value) if dataclasses.is_dataclass(value) else None
+        if not dataclasses.is_dataclass(value):
+            return None
+        digits = getattr(value, KEPT, None) or fingerprint(value)
         return None if digits is None else cls(digits, _words(value, digits))
 
 
@@ -52,8 +55,16 @@ def _words(value: Any, digits: str) -> str:
     return f"{type(value).__name__}({', '.join(shown)})" + ("" if whole else f" #{digits[:8]}")
 
 
+@functools.lru_cache(maxsize=64)
+def _origin(dim: int) -> Part:
+    """Of no start."""
+    return Part(str(fingerprint((np.zeros(dim), None))), "the origin")
+
+
 def _of_start(problem: Any, algorithm: Any, start: Any) -> Part:
     """The moments of a start, in the form that all equal ones share."""
+    if start is None:
+        return _origin(problem.dim)
     if getattr(start, "is_diagonal", False):
         mean, cov = start.mean, start.variances  # its (d, d) matrix is never made
     else:

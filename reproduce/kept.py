@@ -6,7 +6,6 @@ numerical libraries they are not used.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,17 +17,8 @@ import scipy
 
 import fedsim
 import theory
-
-
-def _sources(modules: Sequence[ModuleType]) -> str:
-    """Hash of fedsim, theory and these modules."""
-    folders = [Path(str(package.__file__)).parent for package in (fedsim, theory)]
-    paths = [Path(str(module.__file__)) for module in modules]
-    paths += [path for folder in folders for path in folder.rglob("*.py")]
-    digest = hashlib.sha256()
-    for path in sorted(paths):
-        digest.update(f"{path.parent.name}/{path.name}\n".encode() + path.read_bytes())
-    return digest.hexdigest()
+from fedsim.fingerprints import source_hash
+from fedsim.laws.storage import write_atomically
 
 
 class Kept:
@@ -44,11 +34,14 @@ class Kept:
 
     def __init__(self, folder: Path, name: str, modules: Sequence[ModuleType], **arguments: Any) -> None:
         self.path = folder / f".partial-{name}.jsonl"
-        self._head = json.dumps({**arguments, "sources": _sources(modules), "numpy": numpy.__version__,
-                                 "scipy": scipy.__version__})
+        self._head = json.dumps({**arguments, "sources": source_hash(fedsim, theory, *modules),
+                                 "numpy": numpy.__version__, "scipy": scipy.__version__})
 
     def load(self) -> dict[str, Any]:
-        """Items by key; begins the file anew where it is of something else."""
+        """Items by key; begins the file anew where it is of something else.
+
+        Whatever stops it, the file is the old one or the new one.
+        """
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         finished: dict[str, Any] = {}
         if lines[:1] == [self._head]:
@@ -60,7 +53,7 @@ class Kept:
                 finished[key] = item
         self.path.parent.mkdir(parents=True, exist_ok=True)
         lines = [self._head, *map(json.dumps, finished.items())]
-        self.path.write_text("".join(f"{line}\n" for line in lines))
+        write_atomically(self.path, "".join(f"{line}\n" for line in lines).encode())
         return finished
 
     def add(self, key: str, item: Any) -> None:

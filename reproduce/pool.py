@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import multiprocessing
 import multiprocessing.pool
@@ -10,17 +9,21 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor, Future
 from contextlib import ExitStack, contextmanager
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import fedsim
+import reproduce
 import theory
-from fedsim.engine.pool import check_executor
+from fedsim.engine.pool import UnusableExecutor, check_executor, completed, give_up
+from fedsim.fingerprints import source_hash
 
 from . import figure
+
+_PACKAGES = (fedsim, theory, reproduce)
+"""Whose sources decide a number."""
 
 HELP = ("where the work is done, instead of --workers processes: dask=ADDRESS, a Dask cluster whose workers "
         "have this checkout installed, or package.module:name, which is called and gives a "
@@ -40,23 +43,14 @@ def pool(workers: int) -> multiprocessing.pool.Pool:
         signal.signal(signal.SIGINT, previous)
 
 
-@cache
-def _sources() -> str:
-    """Hash of every source that decides a number."""
-    digest = hashlib.sha256()
-    for root in (Path(str(module.__file__)).parent for module in (fedsim, theory, figure)):
-        for path in sorted(root.rglob("*.py")):
-            digest.update(f"{root.name}/{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
 def _called(sources: str, call: str, function: Callable[[Any], Any], item: Any) -> Any:
     """`function` of an item, in a process that has the same sources.
 
     `call` is of one call alone, because Dask knows tasks by their arguments.
     """
-    if sources != _sources():
-        raise figure.BadInput("--executor: a worker has another version of this checkout; update it there")
+    if sources != source_hash(*_PACKAGES):
+        raise figure.BadInput("--executor: a worker has another version of this checkout or of numba; "
+                              "update it there")
     return function(item)
 
 
@@ -116,11 +110,11 @@ def results(function: Callable[[Any], Any], items: Sequence[Any], workers: int, 
             processes.join()  # ended by force they would leave semaphores behind, and warnings of them
         return
     with opened(executor) as where:
-        one = partial(_called, _sources(), os.urandom(8).hex(), function)
-        futures = [where.submit(one, item) for item in items]
+        one = partial(_called, source_hash(*_PACKAGES), os.urandom(8).hex(), function)
+        tasks, pending = ((one, item) for item in items), set[Future[Any]]()
         try:
-            for future in as_completed(futures):
-                yield future.result()
+            yield from completed(where, lambda running: next(tasks, None), len(items), pending)
+        except UnusableExecutor as error:
+            raise figure.BadInput(f"--executor {executor}: {error}") from error
         finally:
-            for future in futures:
-                future.cancel()
+            give_up(pending, lambda result: None, patiently=False)

@@ -20,7 +20,6 @@ FAST = {
         "hints": ("provocations",),
         "interfaces": ("interfaces",),
         "laws": ("run_and_law", "z_scores", "density"),
-        "offering": ("interfaces",),
         "problems": ("problems", "custom_identity::test_the_same_function_has_one_fingerprint"),
         "provenance": ("provenance",),
         "random": ("noise::test_known_answers", "noise::test_philox_is_its_slow_twin",
@@ -31,7 +30,6 @@ FAST = {
         "vector": ("matrix", "modes"),
     },
     "theory": {
-        "assumption": ("theory_core",),
         "bibliography": ("theory_core",),
         "bound": ("theory_core",),
         "certificates": ("certificates",),

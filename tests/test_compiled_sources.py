@@ -16,6 +16,7 @@ import pytest
 from layout import imports
 
 import fedsim as fs
+from fedsim.fingerprints import hash_of, source_hash
 from fedsim.settings.lazy_import import Lazy
 from fedsim.vector import cache
 from fedsim.vector.compile import STUBS
@@ -104,10 +105,11 @@ def test_the_classes_that_choose_bodies_are_in_the_key():
     ("engine/rounds.py", True), ("settings/schedules.py", True)])
 def test_a_comment_changes_the_key_where_code_is_compiled(file, changes, tmp_path):
     copy = Path(shutil.copytree(ROOT, tmp_path / "fedsim", ignore=shutil.ignore_patterns("__pycache__")))
-    keys = [(cache.hash_of(copy, cache.COMPILED), cache.hash_of(copy, ("",)))]
+    compiled = [copy / part for part in cache.COMPILED]
+    keys = [(hash_of(*compiled), hash_of(copy))]
     with open(copy / file, "a", encoding="utf-8") as edited:
         edited.write("# a comment\n")
-    keys.append((cache.hash_of(copy, cache.COMPILED), cache.hash_of(copy, ("",))))
-    assert keys[0] == (cache.code_hash(), cache.source_hash())
+    keys.append((hash_of(*compiled), hash_of(copy)))
+    assert keys[0] == (cache.code_hash(), source_hash())
     assert (keys[0][0] != keys[1][0]) == changes
     assert keys[0][1] != keys[1][1]  # of checkpoints: always

@@ -5,7 +5,7 @@ import pytest
 
 import fedsim as fs
 import theory
-from fedsim import offering
+from fedsim import interfaces
 from fedsim.interfaces import Algorithm, Problem, offers
 
 GOOD = fs.Quadratic([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 1.0]]], [[0.0, 1.0], [2.0, 3.0]])
@@ -75,7 +75,7 @@ def test_parts_that_only_instances_have_are_looked_for_in_each():
     class Bare:
         """Offers a problem's parts but for its weights, which instances have."""
 
-    for name, (declared, _) in offering._members(Problem).items():
+    for name, (declared, _) in interfaces._members(Problem).items():
         nothing = property(lambda self: None) if isinstance(declared, property) else lambda self, *_: None
         setattr(Bare, name, nothing)
     del Bare.weights

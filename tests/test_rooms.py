@@ -11,7 +11,7 @@ from layout import PACKAGES, ROOT, imports_of, name_of, rooms, shown, sources, t
 
 MAX_FUNCTION = 60
 FLOORS = ("old_names", "pickles", "hints", "fingerprints", "equality", "settings", "vector", "random",
-          "offering", "interfaces", "provenance", "laws", "data", "problems", "stability", "algorithms",
+          "interfaces", "provenance", "laws", "data", "problems", "stability", "algorithms",
           "engine", "explaining")
 THEORY = ("float_range", "exact", "facts", "declare", "judge", "certificates", "recursions", "tuning",
           "theorem_parts", "rates", "fa_ld", "fa_hmc", "stale", "decentralized", "de_sgld", "de_sghmc",

@@ -42,9 +42,9 @@ def test_a_seed_replays_its_schedule(pool):
 
 
 TAKE = "            take(result)\n"
-HANDLED = "            pending.remove(future)\n", "            handle(_result(pool, future))\n"
-OF_THREADS, OF_EXECUTORS = ("        _stop(pending, keep, patiently=True)\n",
-                            "        _stop(pending, take, patiently=False)\n")
+HANDLED = "            pending.remove(future)\n", "            yield _result(pool, future)\n"
+OF_THREADS, OF_EXECUTORS = ("        give_up(pending, keep, patiently=True)\n",
+                            "        give_up(pending, take, patiently=False)\n")
 POPPED = ("                future = pending.pop()  # before it is kept: never twice\n"
           "                if future.done():\n                    keep(future.result())\n")
 SUPPRESSED = "with suppress(KeyboardInterrupt, Exception):"

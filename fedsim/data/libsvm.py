@@ -17,9 +17,6 @@ from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, whole
 from .files import bytes_of
 
-LARGEST = 2**28
-"""Numbers in the dense table of features, 2 GB, beyond which a file is refused."""
-
 _INDEX = re.compile(r"[0-9]{1,12}")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _LABELS = {-1.0: "-1/+1", 0.0: "0/1"}
@@ -142,9 +139,8 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
     dim = limit if limit is not None else max(columns, default=-1) + 1
     if dim == 0:
         raise ValueError(f"{Path(path).name} names no feature in any row; expected {_FORM}")
-    if len(lines) * dim > LARGEST:
-        raise ValueError(f"{Path(path).name}: {len(lines)} rows of n_features={dim} make a dense table of "
-                         f"{8e-9 * len(lines) * dim:.1f} GB; expected at most {8e-9 * LARGEST:.1f} GB")
+    refuse_bytes(8.0 * len(lines) * dim, f"{Path(path).name}: a dense table of {len(lines)} rows of "
+                 f"n_features={dim}", "ask for fewer rows (n_rows), or split it")
     features = np.zeros((len(lines), dim))
     features[rows, columns] = values
     return Labelled(features, labels)

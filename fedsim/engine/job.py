@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..fingerprints import feed
+from ..fingerprints import feed, source_hash
 from ..interfaces import Problem, SimulatedAlgorithm, offers, start_of, validate, validate_sizes
 from ..laws.moments import roots
 from ..laws.recording import n_recorded, recorded_rounds
 from ..random.streams import MAX_CLIENTS, MAX_EVALUATIONS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, one_of, shown, whole
-from ..vector.cache import source_hash
 from .divergence import Scales, scales_of
 from .rounds import LEAF, TEST_FUNCTIONS, NoFunction
 from .state import state_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -20,9 +20,9 @@ from contextlib import nullcontext, suppress
 from itertools import islice
 from typing import Any, cast
 
+from ..fingerprints import source_hash
 from ..interfaces import Problem
 from ..settings.validation import shown, whole
-from ..vector.cache import source_hash
 from .block import BlockResult, BlockRunner, first_fault, run_block
 from .divergence import DivergedError, Fault, diverged
 from .job import Job
@@ -112,14 +112,15 @@ def _result(pool: Executor, future: Future[Any]) -> Any:
         return future.result()
     except CancelledError as error:
         raise UnusableExecutor(f"executor={shown(pool)} cancelled a task that it had taken: it must not be "
-                               "shut down before simulate returns") from error
+                               "shut down before its tasks are done") from error
 
 
-def _run(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None], in_flight: int, pending: Pending,
-         handle: Callable[[Any], None]) -> None:
-    """Keep tasks under way until there is no next one, and handle each result when it comes.
+def completed(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None], in_flight: int,
+              pending: Pending) -> Iterator[Any]:
+    """Keep tasks under way until there is no next one, and give each result when it comes.
 
-    `next_task` is told how many are `pending`, at most `in_flight`, and gives what to submit.
+    `next_task` is told how many are `pending`, at most `in_flight`, and gives what to submit. Who does not
+    exhaust it, whatever the reason, is to `give_up` those that are pending.
     """
     is_first = True
     while True:
@@ -130,10 +131,10 @@ def _run(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None], in_
             return
         for future in wait(pending, return_when=FIRST_COMPLETED).done:
             pending.remove(future)
-            handle(_result(pool, future))
+            yield _result(pool, future)
 
 
-def _stop(pending: Pending, keep: Callable[[Any], None], *, patiently: bool) -> None:
+def give_up(pending: Pending, keep: Callable[[Any], None], *, patiently: bool) -> None:
     """Cancel the pending tasks and keep what is finished of them; `patiently`: wait for those that run.
 
     However often Ctrl-C is pressed meanwhile, it goes on; an error that comes now is not the one to tell.
@@ -190,9 +191,10 @@ def run_on_threads(job: Job, blocks: Iterable[Block], threads: int, take: Take, 
 
     pool = ThreadPoolExecutor(threads)
     try:
-        _run(pool, next_task, threads, pending, handle)
+        for done in completed(pool, next_task, threads, pending):
+            handle(done)
     except BaseException:
-        _stop(pending, keep, patiently=True)
+        give_up(pending, keep, patiently=True)
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -220,18 +222,16 @@ def run_on_executor(job: Job, blocks: Iterable[Block], executor: Executor, take:
     coming, call = iter(blocks), os.urandom(8).hex()
     pending: Pending = set()
 
-    def handle(result: BlockResult) -> None:
-        take(result)
-        tick(job.n_rounds * (result.last - result.first))
-
     def next_task(running: int) -> tuple[Any, ...] | None:
         block = next(coming, None)
         return None if block is None else (run_whole_block, source_hash(), call, job, *block)
 
     try:
-        _run(executor, next_task, in_flight, pending, handle)
+        for result in completed(executor, next_task, in_flight, pending):
+            take(result)
+            tick(job.n_rounds * (result.last - result.first))
     except BaseException:
-        _stop(pending, take, patiently=False)
+        give_up(pending, take, patiently=False)
         raise
 
 
@@ -259,9 +259,10 @@ def first_of_all(job: Job, executor: Executor | None, threads: int, before: int)
 
     with ThreadPoolExecutor(threads) if executor is None else nullcontext(executor) as pool:
         try:
-            _run(pool, next_task, threads, pending, handle)
+            for fault in completed(pool, next_task, threads, pending):
+                handle(fault)
         except BaseException:
             stop.append(True)
-            _stop(pending, handle, patiently=executor is None)
+            give_up(pending, handle, patiently=executor is None)
             raise
     return diverged(job, cast(Fault, found))

@@ -32,6 +32,12 @@ class Gaussian:
     mean : (d,)
     cov : (d, d) positive semidefinite, or (d,) variances of independent coordinates
 
+    Attributes
+    ----------
+    mean, variances : (d,)
+    table : (d, d), or (d,)
+        What it was made from: the covariance, or variances.
+
     Examples
     --------
     >>> fs.Gaussian([0.0], [[1.0]]).w2(fs.Gaussian([3.0], [[25.0]]))
@@ -41,14 +47,23 @@ class Gaussian:
     def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
         mean, cov = together(0, mean=mean, cov=cov)
         self.mean: Array = array("mean", mean, 1)
-        self.variances: Array = array("cov", square("cov", cov), 1, 2)
-        self._dense: Array | None = None
-        if self.variances.ndim == 1:
-            shape("cov", self.variances, self.mean.shape, " (one variance per coordinate)")
-            not_negative("cov", self.variances)
+        table = array("cov", square("cov", cov), 1, 2)
+        if table.ndim == 1:
+            shape("cov", table, self.mean.shape, " (one variance per coordinate)")
+            self.table: Array = not_negative("cov", table)
         else:
-            self._dense = covariance("cov", shape("cov", self.variances, (self.dim, self.dim)), cov)
-            self.variances = np.diagonal(self._dense)
+            self.table = covariance("cov", shape("cov", table, (self.dim, self.dim)), cov)
+        self.variances: Array = table if table.ndim == 1 else np.diagonal(self.table)
+
+    @classmethod
+    def _of(cls, mean: Array, variances: Array) -> Gaussian:
+        """Of moments (d,) and (d,) that the house made, finite and not negative: nothing is checked again."""
+        law = cls.__new__(cls)
+        law.mean, law.table = mean.copy(), variances.copy()
+        law.mean.setflags(write=False)
+        law.table.setflags(write=False)
+        law.variances = law.table
+        return law
 
     @property
     def dim(self) -> int:
@@ -58,21 +73,21 @@ class Gaussian:
     @property
     def is_diagonal(self) -> bool:
         """True when made from variances alone."""
-        return self._dense is None
+        return self.table.ndim == 1
 
     @property
     def cov(self) -> Array:
         """Covariance (d, d), made anew of variances; ValueError where the memory has no room for it."""
-        if self._dense is None:
+        if self.is_diagonal:
             refuse_bytes(16.0 * self.dim**2, f"cov of dim={self.dim} as a dense matrix", "use variances")
-        return np.diag(self.variances) if self._dense is None else self._dense
+        return np.diag(self.table) if self.is_diagonal else self.table
 
     def w2(self, other: Gaussian) -> float:
         """2-Wasserstein distance to another Gaussian (not squared)."""
         instance("other", other, Gaussian)
         shape("other.mean", other.mean, self.mean.shape)
-        if self.is_diagonal and other.is_diagonal:
-            return float(w2_of(self.mean, self.variances, other.mean, other.variances))
+        if self.table.ndim == other.table.ndim:
+            return float(w2_of(self.mean, self.table, other.mean, other.table))
         return float(w2_of(self.mean, self.cov, other.mean, other.cov))
 
     def sample(self, n: int, seed: int) -> Array:

@@ -132,11 +132,11 @@ class Law:
         shape("target.mean", goal.mean, (self.dim,))
         cov = self._covariance()
         if cov.ndim == 2:
-            if not goal.is_diagonal and np.count_nonzero(goal.cov - np.diag(goal.variances)):
+            if goal.table.ndim == 2 and np.count_nonzero(goal.table - np.diag(goal.variances)):
                 raise ValueError("covariance='diagonal' keeps variances only, which do not give W2 to "
                                  "a target with correlations; use covariance='full'")
             return w2_of(self.mean, cov, goal.mean, goal.variances)
-        return w2_of(self.mean, cov, goal.mean, goal.cov)
+        return w2_of(self.mean, cov, goal.mean, goal.table)
 
     def at(self, round: int) -> Gaussian:
         """The Gaussian with this law's moments at a recorded round."""
@@ -233,7 +233,7 @@ class Law:
         data = {name: getattr(self, name) for name in self._arrays if getattr(self, name) is not None}
         if self.target is not None:
             data["target_mean"] = self.target.mean
-            data["target_cov"] = self.target.variances if self.target.is_diagonal else self.target.cov
+            data["target_cov"] = self.target.table
         for i, client in enumerate(self.clients):
             data |= {f"client{i}_{name}": getattr(client, name) for name in ("mean", "cov")
                      if getattr(client, name) is not None}

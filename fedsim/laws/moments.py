@@ -14,6 +14,9 @@ import numpy as np
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array
 
+_SMALL = 2**20
+"""Bytes for which nobody has to ask how large the memory is."""
+
 
 def roots(cov: Array) -> Array:
     """Symmetric square roots of covariances, shape (..., d, d)."""
@@ -23,12 +26,18 @@ def roots(cov: Array) -> Array:
 
 
 def w2_of(mean1: Array, cov1: Array, mean2: Array, cov2: Array) -> Array:
-    """2-Wasserstein distance between Gaussians, over leading axes; covariances both full or both thin."""
+    """2-Wasserstein distance between Gaussians, over leading axes; covariances both full or both thin.
+
+    Beside full ones the second may be variances (d,).
+    """
     shift = _length(mean1 - mean2, 1)
     if cov1.ndim == mean1.ndim:
         return np.hypot(shift, _length(np.sqrt(cov1) - np.sqrt(cov2), 1))
-    refuse_bytes(8.0 * (cov1.nbytes + cov2.nbytes), f"W2 of covariances of shape {cov1.shape} to those of "
-                 f"shape {cov2.shape}", "keep fewer rounds (record), or variances (covariance='diagonal')")
+    cov2 = np.diag(cov2) if cov2.ndim == 1 else cov2
+    if cov1.nbytes + cov2.nbytes > _SMALL:
+        refuse_bytes(8.0 * (cov1.nbytes + cov2.nbytes), f"W2 of covariances of shape {cov1.shape} to those "
+                     f"of shape {cov2.shape}", "keep fewer rounds (record), or variances "
+                     "(covariance='diagonal')")
     root1, root2 = roots(cov1), roots(cov2)
     left, _, right = np.linalg.svd(root2 @ root1)  # polar factor of S2^(1/2) S1^(1/2)
     return np.hypot(shift, _length(root1 - root2 @ (left @ right), 2))

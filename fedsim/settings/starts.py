@@ -18,10 +18,10 @@ def start_moments(start: Any, dim: int, n_clients: int | None = None) -> tuple[A
     """
     if start is None:
         return np.zeros(dim), None
-    if hasattr(start, "variances") and hasattr(start, "is_diagonal"):  # a Gaussian; tables have a `cov` too
+    if hasattr(start, "variances") and hasattr(start, "table"):  # a Gaussian; frames have a `cov` too
         if start.dim != dim:
             raise ValueError(f"start has dimension {start.dim}; it must be {dim}")
-        return start.mean, start.variances if getattr(start, "is_diagonal", False) else start.cov
+        return start.mean, start.table
     point = array("start", start, 1) if n_clients is None else array("start", start, 1, 2)
     return shape("start", point, (n_clients or 0, dim)[-point.ndim:], " (the problem's dimension)"), None
 

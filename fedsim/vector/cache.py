@@ -13,7 +13,6 @@ compiled code (`COMPILED`, which a test compares with what compiled bodies name)
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import shutil
 import stat
@@ -23,6 +22,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from ..fingerprints import hash_of
 
 _ROOT = Path(__file__).resolve().parents[1]
 COMPILED = ("vector", "random", "algorithms", "problems", "engine/rounds.py", "engine/state.py",
@@ -141,29 +142,10 @@ def warn_once(what: str) -> None:
                       stacklevel=2)
 
 
-def hash_of(root: Path, parts: tuple[str, ...]) -> str:
-    """Hash of the Python files of these folders and files of `root`, and of numba's version."""
-    from importlib import metadata  # slow to import
-
-    digest = hashlib.sha256(metadata.version("numba").encode())
-    files = {path for part in parts for path in ([root / part] if part.endswith(".py")
-                                                 else (root / part).rglob("*.py"))}
-    for path in sorted(files):
-        digest.update(path.relative_to(root).as_posix().encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-@functools.cache
-def source_hash() -> str:
-    """Hash of every fedsim source file: the version of a simulation's numbers."""
-    return hash_of(_ROOT, ("",))
-
-
 @functools.cache
 def code_hash() -> str:
     """Hash of the source files that can change compiled code: its version."""
-    return hash_of(_ROOT, COMPILED)
+    return hash_of(*(_ROOT / part for part in COMPILED))
 
 
 @functools.cache

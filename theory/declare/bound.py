@@ -1,9 +1,12 @@
-"""Bound: what a theorem says about one setting. Theorems themselves are listed by `theory.catalogue`."""
+"""Bound: what a theorem says about one setting, and Assumption: one of its hypotheses, judged there.
+
+Theorems themselves are listed by `theory.catalogue`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -19,17 +22,15 @@ from fedsim.settings.validation import (
     instance,
     nonnegative,
     one_of,
+    positive,
     read_only,
+    real,
     set_fields,
     shape,
+    shown,
     whole_numbers,
 )
 
-from .assumption import (
-    ROUNDING as ROUNDING,
-    Assumption as Assumption,
-    number_or_infinite as number_or_infinite,
-)
 from .pictures import draw_bound
 
 if TYPE_CHECKING:
@@ -37,6 +38,74 @@ if TYPE_CHECKING:
 
 KINDS = ("upper", "lower", "rate")
 INDICES = ("round", "local_step", "leapfrog_step")
+ROUNDING = 1e-12
+"""Relative slack of a hypothesis: a step size of exactly 1/(2L) must count as within it."""
+
+
+def number_or_infinite(name: str, value: Any) -> float:
+    """A real number, which may be infinite."""
+    infinite = isinstance(value, (float, np.floating)) and np.isinf(value)
+    return float(value) if infinite else real(name, value)
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One hypothesis of a theorem, judged in one setting.
+
+    Attributes
+    ----------
+    name : str
+        The condition, e.g. ``"step_size <= 1/(2 smoothness)"``.
+    holds : bool
+    margin : float
+        At least 0 exactly when it holds. For a limit it is the relative room (limit - value) / limit,
+        so that 1 is far inside and -1 is twice the limit; for a yes-or-no condition it is 1 or -1.
+
+    Examples
+    --------
+    >>> name, holds, margin = theory.Assumption('step_size <= 2', True, 0.75)
+    >>> holds, margin
+    (True, 0.75)
+    """
+
+    name: str
+    holds: bool
+    margin: float
+
+    def __post_init__(self) -> None:
+        instance("name", self.name, str)
+        if not isinstance(self.holds, (bool, np.bool_)):
+            raise ValueError(f"holds={shown(self.holds)} must be True or False")
+        margin = real("margin", self.margin)
+        if bool(self.holds) != (margin >= 0.0):
+            raise ValueError(f"holds={self.holds!r} contradicts margin={margin:g} in {self.name!r}; "
+                             "an assumption holds exactly when its margin is at least 0")
+        object.__setattr__(self, "margin", margin)
+        object.__setattr__(self, "holds", margin >= 0.0)
+
+    def __iter__(self) -> Iterator[str | bool | float]:
+        """So that ``name, holds, margin = assumption`` works."""
+        return iter((self.name, self.holds, self.margin))
+
+    @classmethod
+    def at_most(cls, name: str, value: float, limit: float) -> Assumption:
+        """``value <= limit`` for a positive limit, with margin (limit - value) / limit.
+
+        Examples
+        --------
+        >>> theory.Assumption.at_most('step_size <= 1/(2 smoothness)', 0.25, 0.5)
+        Assumption(name='step_size <= 1/(2 smoothness)', holds=True, margin=0.5)
+        """
+        limit, value = positive("limit", limit), number_or_infinite("value", value)
+        margin = (limit - value) / limit
+        if abs(margin) <= ROUNDING:
+            margin = 0.0
+        return cls(name, margin >= 0.0, float(np.clip(margin, -1e300, 1e300)))
+
+    @classmethod
+    def yes(cls, name: str, holds: bool) -> Assumption:
+        """A condition that holds or not: margin 1 or -1."""
+        return cls(name, holds, 1.0 if isinstance(holds, (bool, np.bool_)) and holds else -1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,6 +223,25 @@ class Bound:
         parts = {name: np.broadcast_to(np.asarray(part, dtype=np.float64), np.shape(rounds))
                  for name, part in terms.items()}
         return cls(value=np.sum(list(parts.values()), axis=0), rounds=rounds, terms=parts, **rest)
+
+    @classmethod
+    def _of(cls, terms: Mapping[str, Any], rounds: np.ndarray, **rest: Any) -> Bound:
+        """`from_terms` of what a statement makes: recorded rounds, and words that its declaration checked.
+
+        What its formula gives is looked at: what is not finite or negative is refused there, by name.
+        """
+        parts = {name: read_only(np.array(np.broadcast_to(part, rounds.shape), dtype=np.float64))
+                 for name, part in terms.items()}
+        value = np.sum(list(parts.values()), axis=0)
+        start, floor = (0.0 if rest[name] is None else rest[name] for name in ("start_distance", "floor"))
+        if not (parts and rounds.dtype == np.int64 and 0.0 <= value.min() <= value.max() < np.inf
+                and 0.0 <= start < np.inf and floor >= 0.0):
+            return cls.from_terms(terms, rounds, **rest)
+        made = object.__new__(cls)
+        vars(made).update({one.name: one.default for one in fields(cls)} | rest | {
+            "value": read_only(value), "rounds": read_only(rounds.copy()), "terms": MappingProxyType(parts),
+            "inputs": MappingProxyType(dict(rest["inputs"]))})
+        return made
 
     def alone(self, term: str) -> Array:
         """(n,) what the value would be of this term alone: the term, or in a root the root of its square.

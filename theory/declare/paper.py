@@ -19,24 +19,21 @@ It returns its named terms, or `Terms` where there is more to say.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 import fedsim
-from fedsim.laws.law import recorded_rounds
-from fedsim.settings.validation import whole
 
 from ..facts.constants_of_problem import Constants
 from .bibliography import cite
 from .bound import Bound
 from .registry import Theorem, enter
-from .statement import Statement
+from .statement import Statement, by_index
 
 IDLE = "Of no influence."
 RECORDED = {"round": "Rounds, see `fedsim.recorded_rounds`.",
@@ -52,13 +49,6 @@ class TheoremFunction(Protocol):
 
     def __call__(self, constants: Constants, algorithm: Any, *, n_rounds: int = ..., record: Any = None,
                  variant: str = ..., **given: Any) -> Bound: ...
-
-
-def by_index(algorithm: Any, n_rounds: int, record: Any, index: str) -> np.ndarray:
-    """The rounds recorded, or the local steps 0..n_rounds*K."""
-    if index == "round":
-        return recorded_rounds(n_rounds, record)
-    return recorded_rounds(whole("n_rounds", n_rounds) * algorithm.local_steps, record)
 
 
 @dataclass(frozen=True)
@@ -102,7 +92,7 @@ class Paper:
     to_target: tuple[str, ...] = ("w2",)
     start_distances: Mapping[str, Callable[..., float | None]] = field(default_factory=dict)
     recorded: Callable[[Any, int, Any, str], np.ndarray] = by_index
-    require: Callable[[Any], None] = lambda algorithm: None
+    require: Callable[[Any], None] | None = None
     arguments: Mapping[str, str] = field(default_factory=dict)
     raises: str = ""
     example: str = ""
@@ -111,18 +101,13 @@ class Paper:
         """Decorator: the public function of a `Statement`, entered in the catalogue."""
         def register(body: Callable[..., Any]) -> TheoremFunction:
             statement = Statement(self, number, body, **declaration)
-
-            @functools.wraps(body)
-            def theorem(constants: Constants, algorithm: Any, **options: Any) -> Bound:
-                return statement.bound(constants, algorithm, options)
-
-            theorem.__signature__ = statement.signature  # type: ignore[attr-defined]
+            theorem: Any = statement.function()
             theorem.__doc__ = described(statement)
             enter(Theorem(statement.id, self.name, number, statement.kind, statement.quantity,
                           tuple(h.words for h in statement.hypotheses), tuple(statement.variants), theorem,
                           statement.algorithm, statement.index, statement.applies, statement.inputs, self.key,
                           statement.require))
-            return theorem
+            return cast(TheoremFunction, theorem)
 
         return register
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedsim.laws.law import Gaussian
+from fedsim.laws.law import Gaussian, recorded_rounds
 from fedsim.provenance import Part, attach
 from fedsim.settings.validation import instance, one_of, whole
 
@@ -27,6 +27,13 @@ COMMON = ("n_rounds", "record", "variant")
 """Arguments of every theorem; what else is given by hand is said by `Bound.given`."""
 OWN = ("constants", "algorithm", *COMMON, "s", "rounds")
 """What a statement, a hypothesis or a start distance may take besides what the user gives."""
+
+
+def by_index(algorithm: Any, n_rounds: int, record: Any, index: str) -> np.ndarray:
+    """The rounds recorded, or the local steps 0..n_rounds*K."""
+    if index == "round":
+        return recorded_rounds(n_rounds, record)
+    return recorded_rounds(whole("n_rounds", n_rounds) * algorithm.local_steps, record)
 
 
 @dataclass(frozen=True)
@@ -190,9 +197,19 @@ class Statement:
 
     def require(self, algorithm: Any, problem: Any = None) -> None:
         """Raise ValueError where a hypothesis excludes these settings; the problem may be unknown."""
-        self.paper.require(algorithm)
+        if self.paper.require is not None:
+            self.paper.require(algorithm)
         for hypothesis in self.hypotheses:
             hypothesis.require(algorithm, problem)
+
+    def function(self) -> Callable[..., Bound]:
+        """What users call."""
+        @functools.wraps(self.body)
+        def theorem(constants: Constants, algorithm: Any, **options: Any) -> Bound:
+            return self.bound(constants, algorithm, options)
+
+        theorem.__signature__ = self.signature  # type: ignore[attr-defined]
+        return theorem
 
     def bound(self, constants: Constants, algorithm: Any, options: dict[str, Any]) -> Bound:
         """The theorem's value, after what all theorems check."""
@@ -215,8 +232,10 @@ class Statement:
         arguments.apply_defaults()
         arguments.arguments["n_rounds"] = whole("n_rounds", arguments.arguments["n_rounds"])
         known = Known(self, arguments.arguments)
-        known["variant"] = variant = named_variant(
-            known["variant"], tuple(self.variants), self.id, self.formerly, 5)
+        variant = known["variant"]
+        if not (isinstance(variant, str) and variant in self.variants):
+            known["variant"] = variant = named_variant(variant, tuple(self.variants), self.id,
+                                                       self.formerly, 5)
         result = known.call(self.body)
         result = result if isinstance(result, Terms) else Terms(result)
         if not set(result.terms) <= set(self.terms):
@@ -230,7 +249,8 @@ class Statement:
         if not all(np.isfinite(part).all() for part in result.terms.values()):
             raise ValueError(f"constants={constants!r}: the bound {self.id} leaves the range of float64; "
                              "rescale the problem, or choose another start")
-        bound = Bound.from_terms(
+        make = Bound._of if result.rounds is None else Bound.from_terms
+        bound = make(
             result.terms, known["rounds"] if result.rounds is None else result.rounds,
             assumptions=known.assumptions(), quantity=self.quantity, kind=self.kind,
             source=source or f"{self.paper.name} {self.number}", variant=variant, target=target,

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array, shown
 
 from .affine import LARGEST_STEPS, Moments, NoExactLaw
 from .batches import has_minibatches
 from .federated.joint import JointLaw
 
-MEMORY_LIMIT = 2 * 1024**3
-"""Largest result in bytes; more is refused before it is allocated."""
 _FAMILIES: dict[type, ExactFamily] = {}
 
 
@@ -103,10 +102,8 @@ def keeps_apart(problem: Any, algorithm: Any, cov: Array | None) -> bool:
 
 
 def refuse_numbers(numbers: int, what: str, advice: str) -> None:
-    """Raise ValueError for that many float64 numbers, where they exceed `MEMORY_LIMIT`."""
-    if 8 * numbers > MEMORY_LIMIT:
-        raise ValueError(f"{what} would take {8 * numbers / 1e9:.3g} GB, more than the limit of "
-                         f"{MEMORY_LIMIT / 1e9:.3g} GB; {advice}")
+    """`refuse_bytes` of that many float64 numbers."""
+    refuse_bytes(8.0 * numbers, what, advice)
 
 
 def refuse_steps(algorithm: Any, n_rounds: int, n_kept: int, record: Any) -> None:

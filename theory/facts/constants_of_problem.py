@@ -27,6 +27,7 @@ from fedsim.settings.validation import (
     nonnegative,
     one_of,
     positive,
+    read_only,
     shape,
     whole,
 )
@@ -40,6 +41,11 @@ __all__ = ["Constants", "Potentials", "constants", "potentials"]
 def _are_several(value: object) -> bool:
     """Something with entries, rather than one number."""
     return hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
+
+
+def _lengths(gradients: np.ndarray) -> np.ndarray:
+    """Norms (N,) of rows, or of norms themselves."""
+    return np.hypot.reduce(np.abs(np.atleast_2d(gradients.T).T), axis=1)
 
 
 NO_BEND = "Hessian-Lipschitz constant not known"
@@ -185,6 +191,31 @@ class Constants:
             raise ValueError(f"heterogeneity={self.heterogeneity:g} must be at least {largest:g}, the "
                              "largest norm in gradient_at_minimizer")
 
+    @classmethod
+    def _of(cls, **found: Any) -> Constants:
+        """What `constants` found, trusted where it has the form and the signs that it must have.
+
+        All else, as potentials that a user registered may give, is refused by `Constants`, by name.
+        """
+        made: dict[str, Any] = {one.name: one.default for one in fields(cls)} | found
+        n, dim = made["n_clients"], made["dim"]
+        sizes = {"weights": (n,), "gradient_noise_traces": (n,), "gaps_at_origin": (n,),
+                 "gradient_at_minimizer": (n, dim), "minimizer": (dim,)}
+        for name, size in sizes.items():
+            if found[name] is not None:
+                made[name] = one = read_only(np.array(found[name]))
+                if one.dtype != np.float64 or one.shape != size or not np.isfinite(one).all() or (
+                        one.min() < 0.0 and name not in ("gradient_at_minimizer", "minimizer")):
+                    return cls(**found)
+        total, largest = made["weights"].sum(), float(_lengths(made["gradient_at_minimizer"]).max())
+        numbers = [made[name] for name in ("hessian_smoothness", *INITIAL) if made[name] is not None]
+        if not (0.0 < made["strong_convexity"] <= made["smoothness"] < np.inf and abs(total - 1.0) <= 1e-9
+                and made["weights"].min() > 0.0 and all(0.0 <= one < np.inf for one in (*numbers, largest))):
+            return cls(**found)
+        constants = object.__new__(cls)
+        vars(constants).update(made, weights=read_only(made["weights"] / total), heterogeneity=largest)
+        return constants
+
     @property
     def condition_number(self) -> float:
         """kappa = L / m."""
@@ -193,8 +224,7 @@ class Constants:
     @property
     def gradient_norms(self) -> np.ndarray:
         """(N,) norms of the clients' gradients at the global minimizer."""
-        gradients = self.need("gradient_at_minimizer")
-        return np.hypot.reduce(np.abs(np.atleast_2d(gradients.T).T), axis=1)
+        return _lengths(self.need("gradient_at_minimizer"))
 
     def need(self, name: str) -> Any:
         """The constant of this name, or a ValueError when it is not known."""
@@ -258,7 +288,6 @@ def _constants(problem: Problem, algorithm: Algorithm, start: Any) -> Constants:
     points, cov = start_of(problem, algorithm, start)
     mean = np.atleast_2d(points).mean(axis=0)
     trace = 0.0 if cov is None else float(cov.sum() if cov.ndim == 1 else np.trace(cov))
-    begin = Gaussian(mean, np.zeros(problem.dim) if cov is None else cov)
     try:
         goal = algorithm.target(problem)
     except NoTarget:
@@ -274,7 +303,8 @@ def _constants(problem: Problem, algorithm: Algorithm, start: Any) -> Constants:
                          f"{np.abs(facts.minimizer).max():g}, weights from {problem.weights.min():g} and "
                          f"gradient_noise have constants ({convention}) that float64 cannot hold; they must "
                          "be finite, and curvatures greater than 0; rescale the problem")
-    known = Constants(
+    begin = Gaussian._of(mean, np.zeros(problem.dim)) if cov is None else Gaussian(mean, cov)
+    known = Constants._of(
         dim=problem.dim, strong_convexity=float(low), smoothness=float(high), n_clients=len(weights),
         weights=weights, gradient_at_minimizer=gradients, gradient_noise_traces=traces,
         initial_distance=distance, initial_second_moment=square,

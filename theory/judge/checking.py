@@ -18,7 +18,7 @@ from fedsim.settings.validation import Array, array, instance, one_of, positive,
 
 from ..declare.bound import Bound
 from ..exact import exact_law
-from .verdict import Verdict, instead_of_verdict, judge
+from .verdict import Verdict, instead_of_verdict
 
 __all__ = ["Measured", "Quantity", "Verdict", "check", "quantities", "quantity"]
 
@@ -163,6 +163,51 @@ def verdict_on(bound: Bound, measured: Measured, note: str, same: bool) -> Verdi
                  estimated=measured.low is not None or measured.high is not None)
 
 
+def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, Array], slack: float, *,
+          note: str, same: bool, estimated: bool, proved: Array | None = None) -> Verdict:
+    """The verdict on a bound.
+
+    Parameters
+    ----------
+    at : rounds, bound and quantity there, (n,) each
+    band : low and high end of what the quantity may be, (n,) each
+    slack : what rounding may add to the quantity
+    estimated : whether the band is wider than rounding
+    proved : ends (n, 2) between which the quantity is proved to lie, where the band is not
+    """
+    rounds, limit, value = at
+    upper = bound.kind == "upper"
+    wrong = band[0] > limit + slack if upper else band[1] < limit - slack
+    sure = wrong if proved is None else wrong & (
+        proved[:, 0] > limit + slack if upper else proved[:, 1] < limit - slack)
+    top, bottom = (value, limit) if upper else (limit, value)
+    told = wrong | (bottom > slack)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.where(told, top / bottom, 0.0)
+    tied = ~wrong & (ratio > 1.0)
+    worst = int(np.argmax(np.where(tied, 1.0, ratio)))
+    notes = [note]
+    if not told.any():
+        small = bool((np.abs(value) <= slack).all())
+        what = f"both sides are rounding, below {slack:.2g}," if small and slack > 0.0 else (
+            "both sides are 0" if small else "what is divided by is 0, or rounding,")
+        notes.append(f"{what} at every {bound.index}: there is no ratio")
+    elif tied[worst]:
+        excess = f"{bound.quantity} at {bound.index} {rounds[worst]}"
+        gap = abs(float(value[worst] - limit[worst]))
+        if gap <= slack:
+            notes.append(f"equal up to rounding: {excess} is beyond the bound by {gap:.2g}, less than its "
+                         f"rounding {slack:.2g}, and this is not redone with more digits")
+        elif estimated:
+            notes.append(f"the estimate of {excess} is {ratio[worst]:.6g} of the bound, within its band")
+    return Verdict(
+        holds=not wrong.any(), tightness=1.0 if tied[worst] else float(ratio[worst]),
+        first_violation=int(rounds[np.argmax(wrong)]) if wrong.any() else None,
+        hypotheses_met=bound.hypotheses_hold, is_vacuous=bound.is_vacuous, n_compared=len(rounds),
+        worst_round=int(rounds[worst]), bound=bound, note=". ".join(filter(None, notes)), same=same,
+        proved=bool(sure.any()) or not wrong.any(), compared=at)
+
+
 def _require_finite(measured: Measured) -> None:
     """Raise ValueError where a comparison would come out by what is not a number."""
     for what, values, allowed in (("value", measured.value, ()), ("low end", measured.low, (-np.inf,)),
@@ -192,6 +237,8 @@ def require_target(bound: Bound, theirs: Gaussian) -> None:
     if target is None:
         return
     shape("law.target", theirs.mean, target.mean.shape, " (the dimension of the bound's target)")
+    if np.array_equal(target.mean, theirs.mean) and np.array_equal(target.table, theirs.table):
+        return
     size = float(np.sqrt(target.variances.sum()))
     gap = target.w2(theirs)
     if gap > 1e-7 * size:

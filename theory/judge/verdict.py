@@ -177,51 +177,6 @@ class Verdict:
         return f"<pre>{escape(self.message)}</pre>"
 
 
-def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, Array], slack: float, *,
-          note: str, same: bool, estimated: bool, proved: Array | None = None) -> Verdict:
-    """The verdict on a bound.
-
-    Parameters
-    ----------
-    at : rounds, bound and quantity there, (n,) each
-    band : low and high end of what the quantity may be, (n,) each
-    slack : what rounding may add to the quantity
-    estimated : whether the band is wider than rounding
-    proved : ends (n, 2) between which the quantity is proved to lie, where the band is not
-    """
-    rounds, limit, value = at
-    upper = bound.kind == "upper"
-    wrong = band[0] > limit + slack if upper else band[1] < limit - slack
-    sure = wrong if proved is None else wrong & (
-        proved[:, 0] > limit + slack if upper else proved[:, 1] < limit - slack)
-    top, bottom = (value, limit) if upper else (limit, value)
-    told = wrong | (bottom > slack)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(told, top / bottom, 0.0)
-    tied = ~wrong & (ratio > 1.0)
-    worst = int(np.argmax(np.where(tied, 1.0, ratio)))
-    notes = [note]
-    if not told.any():
-        small = bool((np.abs(value) <= slack).all())
-        what = f"both sides are rounding, below {slack:.2g}," if small and slack > 0.0 else (
-            "both sides are 0" if small else "what is divided by is 0, or rounding,")
-        notes.append(f"{what} at every {bound.index}: there is no ratio")
-    elif tied[worst]:
-        excess = f"{bound.quantity} at {bound.index} {rounds[worst]}"
-        gap = abs(float(value[worst] - limit[worst]))
-        if gap <= slack:
-            notes.append(f"equal up to rounding: {excess} is beyond the bound by {gap:.2g}, less than its "
-                         f"rounding {slack:.2g}, and this is not redone with more digits")
-        elif estimated:
-            notes.append(f"the estimate of {excess} is {ratio[worst]:.6g} of the bound, within its band")
-    return Verdict(
-        holds=not wrong.any(), tightness=1.0 if tied[worst] else float(ratio[worst]),
-        first_violation=int(rounds[np.argmax(wrong)]) if wrong.any() else None,
-        hypotheses_met=bound.hypotheses_hold, is_vacuous=bound.is_vacuous, n_compared=len(rounds),
-        worst_round=int(rounds[worst]), bound=bound, note=". ".join(filter(None, notes)), same=same,
-        proved=bool(sure.any()) or not wrong.any(), compared=at)
-
-
 def instead_of_verdict(rate: Bound) -> str:
     """Why a rate is not checked, and what can be done with measured values."""
     fit = ("stale.fit_constants(bound.terms, measured)" if len(rate.terms) > 1 else

@@ -208,7 +208,8 @@ class Quadratic(ByValue, ProblemParts):
         if self.structure == "dense":
             inverse = np.linalg.inv(self.mean_hessian)
             return Gaussian(self.minimizer, tau * 0.5 * (inverse + inverse.T))
-        return Gaussian(self.minimizer, tau / self.mean_hessian)
+        make = Gaussian._of if np.isfinite(self.minimizer).all() else Gaussian  # which refuses it by name
+        return make(self.minimizer, tau / self.mean_hessian)
 
     def pooled(self) -> Quadratic:
         """f itself as a problem of one client: the same target, and the noise of sum_c w_c grad f_c."""

@@ -9,7 +9,7 @@ import numpy as np
 import fedsim as fs
 import theory
 from theory import worst_case
-from theory.worst_case import ProblemClass, portfolio
+from theory.worst_case import ProblemClass, searching
 
 from .. import plot
 from ..figure import ByScale, Drawing, Finding, Parameter, Tables, settings
@@ -81,7 +81,7 @@ def _limits(p: Any, kappa: float) -> dict[str, float]:
 
 def _largest(p: Any, way: str, seed: int) -> list[dict[str, float]]:
     """The largest ratio so far, where a part of the search ends."""
-    ends = np.cumsum([evaluations for _, evaluations in portfolio.parts_of(p.further)])
+    ends = np.cumsum([evaluations for _, evaluations in searching.parts_of(p.further)])
     if way == "search":
         found = worst_case.search(THEOREM, FEW_STEPS, budget=p.further, seed=seed)
         largest = np.maximum.accumulate([value for _, value in found.parts])

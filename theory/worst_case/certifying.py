@@ -12,9 +12,9 @@ from fedsim.settings.validation import one_of, positive, whole
 from ..certificates import refuse_flushing
 from .boxes import Maximum, allowed, maximise
 from .closed import QUANTITIES
-from .closed.arguments import Setting, setting
-from .intervals import Interval
-from .values import Instance, of_quantity
+from .closed.closed_form import Setting, setting
+from .exact_values import Instance, of_quantity
+from .numbers import Interval
 
 SAME = 1e-9
 """Relative difference up to which the project's own exact laws have to agree."""

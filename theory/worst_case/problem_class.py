@@ -95,10 +95,7 @@ class ProblemClass:
         set_fields(self, dim=whole("dim", self.dim, 1, MOST_DIM),
                    n_clients=whole("n_clients", self.n_clients, 1, MOST_CLIENTS))
         for name in ("condition", "units"):
-            value = positive(name, getattr(self, name))
-            if value < 1.0:
-                raise ValueError(f"{name}={value:g} must be at least 1")
-            set_fields(self, **{name: value})
+            set_fields(self, **{name: at_least_one(name, getattr(self, name))})
         for name in LARGEST:
             set_fields(self, **{name: nonnegative(name, getattr(self, name))})
         if self.heterogeneity is not None:
@@ -127,6 +124,14 @@ class ProblemClass:
     def ranges(self) -> dict[str, Any]:
         """Every range by its name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def at_least_one(name: str, value: Any) -> float:
+    """A number of at least 1."""
+    number = positive(name, value)
+    if number < 1.0:
+        raise ValueError(f"{name}={shown(value)} must be at least 1")
+    return number
 
 
 def span(name: str, value: Any, of: Any) -> tuple[float, float]:

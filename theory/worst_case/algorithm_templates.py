@@ -1,13 +1,13 @@
 """What an instance is of: a problem, and an algorithm as a function of its step size.
 
-A function under the decorator `form` serves a class of algorithms. It reads its numbers from the cube in an
-order that never depends on their values.
+A function under the decorator `form` serves a class of algorithms. It reads its numbers from a point of the
+unit cube (`Cube`) in an order that never depends on their values.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +28,144 @@ from fedsim.settings.validation import Array
 from ..decentralized.sghmc.momentum import largest_momentum, step_size_limit
 from ..exact.delay.closed import stability_limit
 from ..exact.federated.flow import FAHMCFlow
-from .classes import ProblemClass
-from .cube import Cube
-from .problems import point, points, quadratic
+from .problem_class import ProblemClass
+
+
+class Cube:
+    """Coordinates of a point of the unit cube, read in a fixed order.
+
+    Without a point every coordinate is the middle, and what was asked for says how many there are: an order
+    that depended on what is read would give a coordinate two meanings.
+
+    Parameters
+    ----------
+    point : (p,) in [0, 1], optional
+
+    Attributes
+    ----------
+    names : list of str
+        What was read so far, in order.
+
+    Examples
+    --------
+    >>> from theory.worst_case.algorithm_templates import Cube
+    >>> cube = Cube([0.5, 1.0])
+    >>> cube.log("curvature", 1.0, 100.0), cube.pick("local_steps", (1, 2, 5)), cube.names
+    (10.0, 5, ['curvature', 'local_steps'])
+    """
+
+    def __init__(self, point: Any = None) -> None:
+        self._point = None if point is None else np.asarray(point, dtype=np.float64)
+        self.names: list[str] = []
+
+    def unit(self, name: str) -> float:
+        """The next coordinate, in [0, 1]."""
+        self.names.append(name)
+        return 0.5 if self._point is None else float(self._point[len(self.names) - 1])
+
+    def units(self, name: str, *shape: int) -> Array:
+        """A table of coordinates."""
+        return np.array([self.unit(name) for _ in range(int(np.prod(shape)))]).reshape(shape)
+
+    def log(self, name: str, low: float, high: float) -> float:
+        """From low to high, by equal factors; nothing is read where they agree."""
+        if low == high:
+            return low
+        return float(min(high, low * (high / low) ** self.unit(name)))
+
+    def with_ends(self, name: str, low: float, high: float) -> float:
+        """From low to high, a twelfth of the coordinate at either end: suprema often sit there."""
+        if low == high:
+            return low
+        return low + (high - low) * min(1.0, max(0.0, 1.2 * self.unit(name) - 0.1))
+
+    def or_zero(self, name: str, largest: float, share: float) -> float:
+        """Zero in a share of the coordinate, then by equal factors from 1e-3 or less up to the largest."""
+        if largest == 0.0:
+            return 0.0
+        u, decades = self.unit(name), max(3.0, math.log10(largest / 1e-3))
+        return 0.0 if u <= share else largest * 10.0 ** (decades * ((u - share) / (1.0 - share) - 1.0))
+
+    def signed(self, name: str, largest: float, *shape: int) -> Array:
+        """Of either sign up to the largest, by factors where they are large and through 0 in the middle."""
+        if largest == 0.0:
+            return np.zeros(shape)
+        return np.sinh(math.asinh(largest) * (2.0 * self.units(name, *shape) - 1.0))
+
+    def pick(self, name: str, options: Sequence[Any]) -> Any:
+        """One of the options, by equal parts of the coordinate; nothing is read where there is one."""
+        if len(options) == 1:
+            return options[0]
+        return options[min(int(self.unit(name) * len(options)), len(options) - 1)]
+
+
+def quadratic(cube: Cube, cls: ProblemClass, *, components: bool = False, equal: bool = False,
+              one: bool = False) -> tuple[Quadratic, float]:
+    """Clients of a class, and their unit of length.
+
+    `components`: the class is about f_i = f_(i)/N. `equal`: weights are. `one`: a single client.
+    """
+    n, dim = 1 if one else cls.n_clients, cls.dim
+    scale = cube.log("units", 1.0 / cls.units, cls.units)
+    hessians = _hessians(cube, cls, n)
+    weights = None
+    if cls.weights == "free" and not (equal or components) and n > 1:
+        parts = np.exp([0.0, *(6.0 * (2.0 * cube.units("weight", n - 1) - 1.0))])
+        weights = parts / parts.sum()
+    minimizers: Any = np.zeros((n, dim))
+    if cls.heterogeneity is None:
+        minimizers[1:] = cube.signed("minimizer", cls.minimizers, n - 1, dim)
+    elif n > 1:
+        gradients = _gradients(cube, cls, n, np.full(n, 1.0 / n) if weights is None else weights)
+        minimizers = -(np.linalg.solve(hessians, gradients[..., None])[..., 0] if cls.rotated
+                       else gradients / hessians)
+    noise = cube.or_zero("gradient_noise", cls.gradient_noise, 0.2)
+    follows = n if components else 1
+    return Quadratic(hessians * (follows / scale**2), minimizers * scale, weights,
+                     noise * (follows / scale) if noise else None), scale
+
+
+def _hessians(cube: Cube, cls: ProblemClass, n: int) -> Array:
+    """(N, d) diagonals, or (N, d, d) where the class turns the eigenvectors of all clients but the first."""
+    dim, kappa = cls.dim, cls.condition
+    values = np.ones((n, dim))
+    if kappa > 1.0:
+        values = np.minimum(kappa ** cube.units("curvature", n, dim), kappa)
+    if not cls.rotated:
+        return values
+    angles = np.pi * np.array([0.0, *cube.units("angle", n - 1)])
+    cos, sin = np.cos(angles), np.sin(angles)
+    turns = np.array([[cos, -sin], [sin, cos]])
+    turned = np.einsum("ijc,cj,kjc->cik", turns, values, turns)
+    return np.asarray(0.5 * (turned + turned.transpose(0, 2, 1)))
+
+
+def _gradients(cube: Cube, cls: ProblemClass, n: int, weights: Array) -> Array:
+    """(N, d) at the global minimizer, whose average is 0; in half of the cube the largest norm is reached."""
+    raw = 2.0 * cube.units("gradient", n, cls.dim) - 1.0
+    centred = raw - weights @ raw
+    size = float(np.sqrt((centred**2).sum(axis=1).max()))
+    assert cls.heterogeneity is not None
+    return centred * (cls.heterogeneity * min(1.0, 2.0 * size) / size if size else 0.0)
+
+
+def point(cube: Cube, cls: ProblemClass, problem: Quadratic, scale: float) -> Any:
+    """The start: a point, or a normal law around it."""
+    mean = problem.minimizer + scale * cube.signed("start", cls.start, cls.dim)
+    variance = scale**2 * cube.or_zero("start_variance", cls.start_variance, 0.3)
+    return Gaussian(mean, np.full(cls.dim, variance)) if variance else mean
+
+
+def points(cube: Cube, cls: ProblemClass, problem: Quadratic, scale: float) -> Any:
+    """The start of all clients, or in half of the cube a point for each."""
+    if cls.start == 0.0:
+        return point(cube, cls, problem, scale)
+    own = cube.unit("start_of_each") > 0.5
+    common = point(cube, cls, problem, scale)
+    apart = scale * cube.signed("start_apart", cls.start, cls.n_clients, cls.dim)
+    mean = common.mean if isinstance(common, Gaussian) else common
+    return mean + apart - apart.mean(axis=0) if own else common
+
 
 NOT_QUITE = 1.0 - 1e-9
 """Below a limit at which nothing contracts any more."""

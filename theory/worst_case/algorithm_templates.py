@@ -79,15 +79,20 @@ class Cube:
             return low
         return low + (high - low) * min(1.0, max(0.0, 1.2 * self.unit(name) - 0.1))
 
-    def or_zero(self, name: str, largest: float, share: float) -> float:
+    def or_zero(self, name: str, largest: Any, share: float) -> float:
         """Zero in a share of the coordinate, then by equal factors from 1e-3 or less up to the largest."""
+        if isinstance(largest, tuple):
+            return self.with_ends(name, *largest)
         if largest == 0.0:
             return 0.0
         u, decades = self.unit(name), max(3.0, math.log10(largest / 1e-3))
         return 0.0 if u <= share else largest * 10.0 ** (decades * ((u - share) / (1.0 - share) - 1.0))
 
-    def signed(self, name: str, largest: float, *shape: int) -> Array:
+    def signed(self, name: str, largest: Any, *shape: int) -> Array:
         """Of either sign up to the largest, by factors where they are large and through 0 in the middle."""
+        if isinstance(largest, tuple):
+            count = int(np.prod(shape))
+            return np.array([self.with_ends(name, *largest) for _ in range(count)]).reshape(shape)
         if largest == 0.0:
             return np.zeros(shape)
         return np.sinh(math.asinh(largest) * (2.0 * self.units(name, *shape) - 1.0))
@@ -109,11 +114,16 @@ def quadratic(cube: Cube, cls: ProblemClass, *, components: bool = False, equal:
     scale = cube.log("units", 1.0 / cls.units, cls.units)
     hessians = _hessians(cube, cls, n)
     weights = None
-    if cls.weights == "free" and not (equal or components) and n > 1:
+    if isinstance(cls.weights, tuple) and not (equal or components or one):
+        first = cube.with_ends("weight", *cls.weights)
+        weights = np.array([first, 1.0 - first])
+    elif cls.weights == "free" and not (equal or components) and n > 1:
         parts = np.exp([0.0, *(6.0 * (2.0 * cube.units("weight", n - 1) - 1.0))])
         weights = parts / parts.sum()
     minimizers: Any = np.zeros((n, dim))
-    if cls.heterogeneity is None:
+    if cls.distance is not None and n > 1:
+        minimizers[1:] = cube.with_ends("distance", *cls.distance)
+    elif cls.heterogeneity is None:
         minimizers[1:] = cube.signed("minimizer", cls.minimizers, n - 1, dim)
     elif n > 1:
         gradients = _gradients(cube, cls, n, np.full(n, 1.0 / n) if weights is None else weights)
@@ -127,10 +137,12 @@ def quadratic(cube: Cube, cls: ProblemClass, *, components: bool = False, equal:
 
 def _hessians(cube: Cube, cls: ProblemClass, n: int) -> Array:
     """(N, d) diagonals, or (N, d, d) where the class turns the eigenvectors of all clients but the first."""
-    dim, kappa = cls.dim, cls.condition
-    values = np.ones((n, dim))
-    if kappa > 1.0:
-        values = np.minimum(kappa ** cube.units("curvature", n, dim), kappa)
+    dim, (low, high) = cls.dim, cls.curvatures
+    values = np.full((n, dim), low)
+    if cls.spectra == "ends":
+        values[:, 1] = high
+    elif high > low:
+        values = np.minimum(low * (high / low) ** cube.units("curvature", n, dim), high)
     if not cls.rotated:
         return values
     angles = np.pi * np.array([0.0, *cube.units("angle", n - 1)])
@@ -145,20 +157,21 @@ def _gradients(cube: Cube, cls: ProblemClass, n: int, weights: Array) -> Array:
     raw = 2.0 * cube.units("gradient", n, cls.dim) - 1.0
     centred = raw - weights @ raw
     size = float(np.sqrt((centred**2).sum(axis=1).max()))
-    assert cls.heterogeneity is not None
-    return centred * (cls.heterogeneity * min(1.0, 2.0 * size) / size if size else 0.0)
+    low, high = cls.heterogeneity if isinstance(cls.heterogeneity, tuple) else (0.0, cls.heterogeneity)
+    return centred * (max(low, high * min(1.0, 2.0 * size)) / size if size else 0.0)
 
 
 def point(cube: Cube, cls: ProblemClass, problem: Quadratic, scale: float) -> Any:
     """The start: a point, or a normal law around it."""
-    mean = problem.minimizer + scale * cube.signed("start", cls.start, cls.dim)
+    origin: Any = problem.minimizer if cls.distance is None else problem.minimizers[0]
+    mean = origin + scale * cube.signed("start", cls.start, cls.dim)
     variance = scale**2 * cube.or_zero("start_variance", cls.start_variance, 0.3)
     return Gaussian(mean, np.full(cls.dim, variance)) if variance else mean
 
 
 def points(cube: Cube, cls: ProblemClass, problem: Quadratic, scale: float) -> Any:
     """The start of all clients, or in half of the cube a point for each."""
-    if cls.start == 0.0:
+    if cls.start == 0.0 or isinstance(cls.start, tuple):
         return point(cube, cls, problem, scale)
     own = cube.unit("start_of_each") > 0.5
     common = point(cube, cls, problem, scale)
@@ -286,11 +299,15 @@ def _fa_hmc(cube: Cube, cls: ProblemClass) -> Draft:
 @form("fa_hmc.flow", FAHMCFlow)
 def _fa_hmc_flow(cube: Cube, cls: ProblemClass) -> Draft:
     """Two groups of clients along exact trajectories, from a start of mean zero."""
-    high = cube.log("curvature", min(DIFFERENT, cls.condition), cls.condition)
+    if cls.heterogeneity is not None or cls.distance is not None:
+        raise ValueError(f"heterogeneity={cls.heterogeneity} and distance={cls.distance} must be left out: "
+                         "`minimizers` says how far two groups of clients are apart")
+    low, highest = cls.curvatures
+    high = cube.log("curvature", low * min(DIFFERENT, cls.condition), highest)
     steps = cube.pick("local_steps", cls.local_steps)
     shared = cube.with_ends("shared_noise", *cls.shared_noise)
     near, gap = cube.log("minimizer", 1e-3, max(cls.minimizers, 1e-3)), cube.log("gap", 1.0, 4.0)
-    problem = fa_hmc_two_groups(cls.dim, curvatures=(high, 1.0), n_clients=cls.n_clients,
+    problem = fa_hmc_two_groups(cls.dim, curvatures=(high, low), n_clients=cls.n_clients,
                                 minimizers=(near * gap, near))
     variance = cube.or_zero("start_variance", cls.start_variance, 0.3)
     start = Gaussian(np.zeros(cls.dim), np.full(cls.dim, variance))
@@ -303,8 +320,11 @@ def mixing_matrix(cube: Cube, cls: ProblemClass) -> Array:
     if n == 1:
         return np.ones((1, 1))
     if n == 2:
-        u = cube.unit("mixing")
-        w = 0.5 * 10.0 ** (4.0 * (u / 0.7 - 1.0)) if u <= 0.7 else 0.5 + 0.45 * (u - 0.7) / 0.3
+        if cls.mixing is not None:
+            w = cube.with_ends("mixing", *cls.mixing)
+        else:
+            u = cube.unit("mixing")
+            w = 0.5 * 10.0 ** (4.0 * (u / 0.7 - 1.0)) if u <= 0.7 else 0.5 + 0.45 * (u - 0.7) / 0.3
         return np.array([[1.0 - w, w], [w, 1.0 - w]])
     parts = np.exp(6.0 * (2.0 * cube.units("mixing", 2) - 1.0))
     stay, full, ring = np.array([1.0, *parts]) / (1.0 + parts.sum())
@@ -326,7 +346,8 @@ def _de_sghmc(cube: Cube, cls: ProblemClass) -> Draft:
     """The momentum is a share of the largest one that the paper allows at the step size."""
     problem, scale = quadratic(cube, cls, components=True)
     mixing, share = mixing_matrix(cube, cls), cube.with_ends("momentum", 0.0, 1.0)
-    velocity = cube.signed("velocity", cls.start, cls.n_clients, cls.dim)
+    fastest = 0.0 if isinstance(cls.start, tuple) else cls.start
+    velocity = cube.signed("velocity", fastest, cls.n_clients, cls.dim)
     low, high = _ends(problem, cls, scale, cls.n_clients)
     limit = step_size_limit(low, high, mixing)
 

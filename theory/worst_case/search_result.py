@@ -31,7 +31,7 @@ from ..facts import constants
 from ..registry import theorems
 from ..verdict import Verdict
 from .exact_values import Instance, Value, of_quantity, of_theorem
-from .problem_class import ProblemClass
+from .problem_class import WHERE_GIVEN, ProblemClass
 from .targets import told
 
 AGREE = 0.01
@@ -180,8 +180,9 @@ def encoded(value: Any) -> Any:
     if isinstance(value, Gaussian):
         return {"class": "Gaussian", "mean": encoded(value.mean), "cov": encoded(value.variances)}
     if is_dataclass(value) and type(value).__name__ in CLASSES:
-        return {"class": type(value).__name__,
-                **{field.name: encoded(getattr(value, field.name)) for field in fields(value) if field.init}}
+        kept = [one.name for one in fields(value) if one.init and not (
+            one.metadata == WHERE_GIVEN and getattr(value, one.name) == one.default)]
+        return {"class": type(value).__name__, **{name: encoded(getattr(value, name)) for name in kept}}
     raise ValueError(f"value={shown(value)} must be a number, an array, or one of {', '.join(CLASSES)}")
 
 

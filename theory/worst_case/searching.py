@@ -151,8 +151,8 @@ def _require_corners(work: _Work) -> None:
                              f"{refusal}") from None
         if not found.inside:
             raise ValueError(f"problem_class={work.maker.cls!r} has a corner outside the hypotheses of "
-                             f"{work.aim}: {one.algorithm!r} on curvatures from 1 to "
-                             f"{work.maker.cls.condition:g}")
+                             f"{work.aim}: {one.algorithm!r} on curvatures from "
+                             f"{{:g}} to {{:g}}".format(*work.maker.cls.curvatures))
 
 
 def _found(work: _Work, counter: Counter, budget: int, seed: int, interrupted: bool) -> Found:

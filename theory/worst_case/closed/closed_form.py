@@ -1,19 +1,22 @@
 """What a closed form is: the law of the average in terms of named numbers, and the instance it is of.
 
 `QUANTITIES` says what may be maximised: a number made of the moments of a law, which `of_quantity` has by
-exact laws. `setting` reads a class of problems: numbers and ranges of them, checked before any work begins.
+exact laws. `parts_of` reads a class of problems: numbers and ranges of them, checked before any work begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 from fedsim.settings.validation import fraction, nonnegative, one_of, positive, real, shown, whole
 
 from ..exact_values import Instance
 from ..numbers import sqrt
+from ..problem_class import ProblemClass, inside
 
 Values = Mapping[str, Any]
 """Numbers by name: floats, intervals, duals or fractions; whole numbers are Python's."""
@@ -148,28 +151,25 @@ COUNTS = {"local_steps": (1, 10_000), "leapfrog_steps": (1, 1_000), "staleness":
           "n_rounds": (1, 10_000)}
 """Whole numbers, from and to; evaluating a box takes work in proportion to some of them."""
 
-DEFAULTS = {"local_steps": 1, "leapfrog_steps": 1, "shared_noise": 0.0, "weight": 0.5, "distance": None,
-            "heterogeneity": None, "gradient_noise": 0.0, "mixing": None, "staleness": 0, "start": None,
-            "n_rounds": None}
+FREE_WEIGHTS, FREE_MIXING = (1.0 / (1.0 + math.exp(6.0)), 1.0 / (1.0 + math.exp(-6.0))), (5e-5, 0.95)
+"""What a search tries of two clients, where the class does not say."""
 
-
-def _inside(name: str, value: Any) -> float:
-    number = real(name, value)
-    if not 0.0 < number < 1.0:
-        raise ValueError(f"{name}={shown(value)} must lie strictly between 0 and 1")
-    return number
+DEFAULTS = {"family": "commuting", "curvatures": None, "step_size": None, "local_steps": 1,
+            "leapfrog_steps": 1, "shared_noise": 0.0, "weight": 0.5, "distance": None, "heterogeneity": None,
+            "gradient_noise": 0.0, "mixing": None, "staleness": 0, "start": None, "n_rounds": None}
+"""Of `certify`."""
 
 
 ALLOWED: dict[str, Callable[[str, Any], float]] = {
-    "curvatures": positive, "step_size": positive, "shared_noise": fraction, "weight": _inside,
-    "distance": nonnegative, "heterogeneity": nonnegative, "gradient_noise": nonnegative, "mixing": _inside,
+    "curvatures": positive, "step_size": positive, "shared_noise": fraction, "weight": inside,
+    "distance": nonnegative, "heterogeneity": nonnegative, "gradient_noise": nonnegative, "mixing": inside,
     "start": real,
 }
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A class of problems.
+class Part:
+    """A part of a class of problems, as a closed form reads it.
 
     Attributes
     ----------
@@ -219,23 +219,17 @@ def chosen(quantity: Any, family: Any) -> tuple[ClosedForm, Quantity]:
     return known[one_of("quantity", quantity, tuple(known))]
 
 
-def _is_default(name: str, value: Any) -> bool:
-    default = DEFAULTS[name]
-    return value is default or (type(value) in (int, float) and value == default)
+def require_left_out(given: Mapping[str, Any], own: Collection[str], why: str) -> None:
+    """Refuse arguments that are no one's own."""
+    for name, default in DEFAULTS.items():
+        value = given[name]
+        same = value is default or (type(value) in (int, float, str) and value == default)
+        if name not in own and not same:
+            raise ValueError(f"{name}={shown(value)} must be left out: {why}")
 
 
-def _require_own(form: ClosedForm, row: Quantity, quantity: str, given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Which of distance and heterogeneity is given; arguments of other quantities are refused."""
-    apart = form.apart if row.of_minimizers else ()
-    own = {*form.numbers, *form.counts, *apart, *(("start", "n_rounds") if row.at_rounds else ())}
-    for name in DEFAULTS:
-        if name not in own and not _is_default(name, given[name]):
-            raise ValueError(f"{name}={shown(given[name])} must be left out: {quantity} of the {form.family} "
-                             "family has no such argument")
-    if "mixing" in own and given["mixing"] is None:
-        raise ValueError(f"mixing=None must be given: {quantity} depends on it")
-    if row.at_rounds and given["n_rounds"] is None:
-        raise ValueError(f"n_rounds=None must be given: {quantity} is at a round")
+def _given(apart: tuple[str, ...], given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which of these is given: exactly one."""
     named = tuple(name for name in apart if given[name] is not None)
     if apart and len(named) != 1:
         values = ", ".join(f"{name}={shown(given[name])}" for name in apart)
@@ -243,48 +237,117 @@ def _require_own(form: ClosedForm, row: Quantity, quantity: str, given: Mapping[
     return named
 
 
-def setting(quantity: Any, family: Any, given: Mapping[str, Any]) -> Setting:
-    """The class of problems of these arguments.
+def class_of(quantity: Any, given: Mapping[str, Any]) -> ProblemClass:
+    """The class of problems of the arguments of `certify`, of which numbers are known and pairs are not.
 
     Raises
     ------
     ValueError
         Naming argument, value and condition: of ranges that are none, of numbers outside of what they may
-        be, of arguments that do not belong together, of too many unknowns, and where something would not be
-        stable.
+        be, and of arguments that do not belong together.
     """
-    form, row = chosen(quantity, family)
-    named = _require_own(form, row, quantity, given)
-    counts = {name: whole(name, given[name], *COUNTS[name]) for name in form.counts}
-    n_rounds = whole("n_rounds", given["n_rounds"], *COUNTS["n_rounds"]) if row.at_rounds else None
-    curvatures = number_or_range("curvatures", given["curvatures"])
-    fixed: dict[str, float] = {}
-    ranges: dict[str, tuple[float, float]] = {}
+    form, row = chosen(quantity, given["family"])
+    at_rounds = ("start", "n_rounds") if row.at_rounds else ()
+    apart = form.apart if row.of_minimizers else ()
+    own = {"family", "curvatures", *form.numbers, *form.counts, *apart, *at_rounds}
+    require_left_out(given, own, f"{quantity} of the {form.family} family has no such argument")
+    for name in ("mixing", "n_rounds"):
+        if name in own and given[name] is None:
+            raise ValueError(f"{name}=None must be given: {quantity} depends on it")
+    given = {**given, "start": 0.0 if given["start"] is None else given["start"]}
+    numbers = ("curvatures", *form.numbers, *_given(apart, given), *at_rounds[:1])
+    asked: dict[str, Any] = {name: number_or_range(name, given[name]) for name in numbers}
+    counts: dict[str, Any] = {name: whole(name, given[name], *COUNTS[name])
+                              for name in (*form.counts, *at_rounds[1:])}
+    curvatures, rotated = asked.pop("curvatures"), form.family == "rotated"
+    for name in ("start", "gradient_noise"):  # a number alone would be the largest
+        asked[name] = _pair(asked.get(name, 0.0))
+    return ProblemClass(
+        dim=2 if rotated else 1, spectra="ends" if rotated else "free", curvature_range=_pair(curvatures),
+        weights=asked.pop("weight", "equal"), start_variance=0.0, **asked, **counts)
+
+
+def _pair(value: Any) -> tuple[float, float]:
+    return value if isinstance(value, tuple) else (value, value)
+
+
+def parts_of(quantity: Any, cls: ProblemClass) -> Iterator[Part]:
+    """The parts of a class that have one number of steps and rounds each.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition: of classes of which nothing is proved, of too many unknowns, and
+        where something would not be stable.
+    """
+    form, row = chosen(quantity, "rotated" if cls.rotated else "commuting")
+    _require_proved(form, row, quantity, cls)
+    ends = number_or_range("curvatures", _alone(cls.curvatures))
+    numbers: dict[str, Any] = dict.fromkeys(form.curvatures, ends)
     if form.family == "rotated":
-        if not isinstance(curvatures, tuple):
-            raise ValueError(f"curvatures={shown(curvatures)} must be a pair (low, high): the ends of both "
-                             "spectra")
-        fixed |= zip(form.curvatures, curvatures, strict=True)
-    else:
-        _take(dict.fromkeys(form.curvatures, curvatures), fixed, ranges)
-    wanted = {name: number_or_range(name, given[name]) for name in (*form.numbers, *named)}
-    if row.at_rounds:
-        wanted["start"] = 0.0 if given["start"] is None else number_or_range("start", given["start"])
-    _take(wanted, fixed, ranges)
-    ranges |= form.hidden
+        if not isinstance(ends, tuple):
+            raise ValueError(f"curvatures={shown(ends)} must be a pair (low, high): the ends of both spectra")
+        numbers = dict(zip(form.curvatures, ends, strict=True))
+    for name, value in _numbers(form, row, cls).items():
+        numbers[name] = number_or_range(name, _alone(value))
+    fixed = {name: value for name, value in numbers.items() if not isinstance(value, tuple)}
+    ranges = {name: value for name, value in numbers.items() if isinstance(value, tuple)} | dict(form.hidden)
     if len(ranges) > MOST_UNKNOWNS:
         raise ValueError(f"{len(ranges)} unknowns ({', '.join(ranges)}) must be at most {MOST_UNKNOWNS}: the "
                          "number of boxes grows tenfold with each; give one number instead of a range")
-    highest = curvatures[1] if isinstance(curvatures, tuple) else curvatures
-    worst = {name: high for name, (_, high) in ranges.items()}
-    form.check({**fixed, **worst, **counts, "curvature": highest})
-    return Setting(form, row, fixed, ranges, counts, n_rounds)
+    worst = {**fixed, **{name: high for name, (_, high) in ranges.items()}, "curvature": cls.curvatures[1]}
+    names = (*form.counts, *(("n_rounds",) if row.at_rounds else ()))
+    for several in product(*(getattr(cls, name) for name in names)):
+        counts = {name: whole(name, one, *COUNTS[name]) for name, one in zip(names, several, strict=True)}
+        form.check({**worst, **counts})
+        n_rounds = counts.pop("n_rounds", None)
+        yield Part(form, row, fixed, ranges, counts, n_rounds)
 
 
-def _take(given: Mapping[str, Any], fixed: dict[str, float], ranges: dict[str, tuple[float, float]]) -> None:
-    """Put ranges to the unknowns, numbers to what is known."""
-    for name, value in given.items():
-        if isinstance(value, tuple):
-            ranges[name] = value
-        else:
-            fixed[name] = value
+def _require_proved(form: ClosedForm, row: Quantity, quantity: str, cls: ProblemClass) -> None:
+    """Refuse a class that has problems of which the closed form says nothing."""
+    rotated = form.family == "rotated"
+    wanted: dict[str, tuple[Any, Any]] = {"dim": (cls.dim, 2 if rotated else 1)}
+    if len(form.curvatures) > 1:
+        wanted["n_clients"] = (cls.n_clients, 2)
+    if rotated:
+        wanted |= {"spectra": (cls.spectra, "ends"), "weights": (cls.weights, "equal")}
+    if row.at_rounds:
+        wanted["start_variance"] = (cls.start_variance, 0.0)
+    for name, (value, only) in wanted.items():
+        if value != only:
+            raise ValueError(f"{name}={value!r} of the problem class must be {only!r}: of others nothing is "
+                             f"proved of {quantity}; see `commuting_supremum` for several coordinates")
+    if cls.step_size is None:
+        raise ValueError("step_size=None of the problem class must be given: no hypothesis limits it")
+    if row.at_rounds and cls.start != 0.0 and not isinstance(cls.start, tuple):
+        raise ValueError(f"start={cls.start:g} of the problem class must be 0 or a pair (low, high): one "
+                         "number lets agents begin apart")
+    if form.apart and row.of_minimizers and cls.heterogeneity is None and (
+            rotated or (row.at_rounds and cls.distance is None)):
+        raise ValueError(f"heterogeneity=None of the problem class must be given: of minimizers alone "
+                         f"nothing is proved of {quantity}")
+
+
+def _numbers(form: ClosedForm, row: Quantity, cls: ProblemClass) -> dict[str, Any]:
+    """What the closed form asks for, in the order of its unknowns."""
+    weights = {"free": FREE_WEIGHTS, "equal": 0.5}
+    said = {"weight": weights[cls.weights] if isinstance(cls.weights, str) else cls.weights,
+            "mixing": FREE_MIXING if cls.mixing is None else cls.mixing, "step_size": cls.step_size,
+            "shared_noise": cls.shared_noise, "gradient_noise": cls.gradient_noise}
+    if not isinstance(cls.gradient_noise, tuple):
+        said["gradient_noise"] = (0.0, cls.gradient_noise)
+    names = list(form.numbers)
+    if form.apart and row.of_minimizers:
+        names.append("distance" if cls.heterogeneity is None else "heterogeneity")
+        said |= {"heterogeneity": cls.heterogeneity,
+                 "distance": (0.0, cls.minimizers) if cls.distance is None else cls.distance}
+    if row.at_rounds:
+        names.append("start")
+        said["start"] = cls.start
+    return {name: said[name] for name in names}
+
+
+def _alone(value: Any) -> Any:
+    """One number where both ends are it."""
+    return value[0] if isinstance(value, tuple) and value[0] == value[1] else value

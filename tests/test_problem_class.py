@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import fedsim as fs
-from reproduce import worst_cases
+from reproduce import random_settings, worst_cases
 from theory.worst_case import ProblemClass, certify, from_record, sample, search, to_record
 from theory.worst_case.closed import CLOSED_FORMS, QUANTITIES
 from theory.worst_case.search_result import encoded
 from theory.worst_case.targets import maker_of
+from tools.search import settings
 
 SCALAR = ProblemClass(condition=4.0, step_size=0.05, shared_noise=0.3, weights="equal", gradient_noise=0.0,
                       local_steps=3, leapfrog_steps=2, n_rounds=3, staleness=1, start=0.0, start_variance=0.0,
@@ -196,3 +197,49 @@ def test_records_name_what_came_later_only_where_it_is_given():
     kept = set(record["problem_class"])
     assert {"curvature_range", "mixing"} <= kept and not {"spectra", "distance"} & kept
     assert isinstance(found.algorithm, fs.FALD)
+
+
+# --- the scoreboard's random settings, and those of the search for false bounds
+
+
+def require_member(cls, problem, algorithm, n_rounds):
+    """Clients, dimension, curvatures, steps, ages and rounds are the class's."""
+    assert problem.n_clients in cls.n_clients and problem.dim in cls.dim and n_rounds in cls.n_rounds
+    diagonal = problem.structure == "diagonal"
+    values = problem.hessians if diagonal else np.linalg.eigvalsh(problem.hessians)
+    assert values.max() <= cls.condition * values.min() * (1.0 + 1e-9)
+    for name in ("local_steps", "leapfrog_steps", "staleness"):
+        asked = getattr(algorithm, name, None)
+        assert not isinstance(asked, int) or asked in getattr(cls, name), name
+
+
+@pytest.mark.parametrize("kind", random_settings.CLASSES, ids=lambda kind: kind.__name__)
+def test_the_scoreboard_draws_from_its_classes_and_from_all_of_them(kind):
+    cls, rng = random_settings.CLASSES[kind], np.random.default_rng(0)
+    drawn = [random_settings.DRAWS[kind](rng) for _ in range(120)]
+    for problem, algorithm, n_rounds, _ in drawn:
+        assert isinstance(algorithm, kind)
+        require_member(cls, problem, algorithm, n_rounds)
+    assert {problem.n_clients for problem, *_ in drawn} == set(cls.n_clients)
+    assert {problem.dim for problem, *_ in drawn} == set(cls.dim)
+    assert max(n_rounds for *_, n_rounds, _ in drawn) >= 0.9 * max(cls.n_rounds)
+    if "local_steps" in vars(drawn[0][1]):
+        assert {algorithm.local_steps for _, algorithm, *_ in drawn} == set(cls.local_steps)
+
+
+def test_the_search_for_false_bounds_draws_from_the_scoreboards_class():
+    cls = random_settings.RANDOM
+    drawn = [settings.draw(1, number, "FALD").problem for number in range(150)]
+    for problem in drawn:
+        values = np.linalg.eigvalsh(problem.hessians)
+        assert values.max() <= cls.condition * values.min() * (1.0 + 1e-9)
+    assert {problem.n_clients for problem in drawn} == set(cls.n_clients)
+    assert {problem.dim for problem in drawn} == set(cls.dim)
+
+
+def test_several_shapes_are_no_class_of_a_search():
+    for aim in ("fa_ld.w2_bound", "stale.w2_recursion"):
+        with pytest.raises(ValueError, match=r"dim=\(1, 2, 3\) of the problem class must be one number"):
+            search(aim, random_settings.RANDOM, budget=40)
+    with pytest.raises(ValueError, match=r"dim=\(1, 2, 3\) of the problem class must be 1"):
+        certify("fa_ld.stationary_w2", replace(random_settings.RANDOM, step_size=1e-4, rotated=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def _limits(p: Any, kappa: float) -> dict[str, float]:
     same: Any = {"curvatures": (1.0, kappa), "step_size": p.share / kappa, "local_steps": p.local_steps,
                  "heterogeneity": p.heterogeneity, "tolerance": p.tolerance}
     commuting = worst_case.commuting_supremum(2, QUANTITY, **same)
-    rotated = worst_case.certify(QUANTITY, family="rotated", **same)
+    rotated = worst_case.certify(QUANTITY, replace(cls, spectra="ends"), tolerance=p.tolerance)
     known = theory.Constants(dim=2, strong_convexity=1.0, smoothness=kappa, n_clients=2, initial_distance=1.0,
                              initial_w2=1.0, gradient_at_minimizer=[p.heterogeneity] * 2)
     algorithm = fs.FALD(p.share / kappa, p.local_steps)

@@ -216,7 +216,7 @@ def certify(quantity: str, problem_class: ProblemClass | None = None, *, curvatu
         upper, at_point = (float(Interval(0.0, max(end, 0.0)).sqrt().hi) for end in (upper, at_point))
     at, point = case.form.instance(values), {name: values[name] for name in case.ranges}
     return Certified(quantity, case.form.family, lower, upper, at_point, point, boxes, closed, interrupted,
-                     at.problem, at.algorithm, at.start, case.n_rounds, problem_class)
+                     at.problem, at.algorithm, at.start, case.counts.get("n_rounds"), problem_class)
 
 
 def _cases(cls: Part) -> Iterator[Part]:
@@ -247,7 +247,7 @@ def _maximum(case: Part, tolerance: float, most: int, progress: bool) -> Maximum
 
     def objective(unknowns: list[Any]) -> Any:
         values: Mapping[str, Any] = {**known, **dict(zip(case.ranges, unknowns, strict=True))}
-        return case.quantity.objective(case.form.moments(values, case.n_rounds))
+        return case.quantity.objective(case.form.moments(values, case.counts.get("n_rounds")))
 
     if case.ranges:
         return maximise(objective, list(case.ranges.values()), tolerance=tolerance, most_boxes=most,

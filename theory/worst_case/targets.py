@@ -80,6 +80,9 @@ class Maker:
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        for name in ("dim", "n_clients"):
+            if isinstance(several := getattr(self.cls, name), tuple):
+                raise ValueError(f"{name}={several} of the problem class must be one number for a search")
         cube = Cube()
         draft = self.form.body(cube, self.cls)
         self._read(cube, draft)

@@ -4,6 +4,7 @@ from . import Fault
 
 CLASSES = ("tests/test_worst_case_classes.py",)
 SEARCH = ("tests/test_worst_case_search.py",)
+MEMBERS = ("tests/test_problem_class.py",)
 STORED = ("tests/test_worst_cases.py",)
 ROOM = "theory/worst_case/"
 
@@ -59,8 +60,22 @@ FAULTS = [
     Fault("search: noise in the wrong unit", ROOM + "algorithm_templates.py", "noise * (follows / scale)",
           "noise * follows", CLASSES),
     Fault("search: curvatures beyond the class", ROOM + "algorithm_templates.py",
-          'values = np.minimum(kappa ** cube.units("curvature", n, dim), kappa)',
-          'values = kappa ** (1.1 * cube.units("curvature", n, dim))', CLASSES),
+          'values = np.minimum(low * (high / low) ** cube.units("curvature", n, dim), high)',
+          'values = low * (high / low) ** (1.1 * cube.units("curvature", n, dim))', CLASSES),
+    Fault("search: a pair of starts leaves one end", ROOM + "algorithm_templates.py",
+          "[self.with_ends(name, *largest) for _ in range(count)]",
+          "[self.with_ends(name, 0.0, largest[1]) for _ in range(count)]", MEMBERS),
+    Fault("search: agents of one start begin apart", ROOM + "algorithm_templates.py",
+          "if cls.start == 0.0 or isinstance(cls.start, tuple):", "if cls.start == 0.0:", MEMBERS),
+    Fault("search: a start from the global minimizer in place of the first client's",
+          ROOM + "algorithm_templates.py", "if cls.distance is None else problem.minimizers[0]",
+          "if True else problem.minimizers[0]", MEMBERS),
+    Fault("search: spectra of any eigenvalues", ROOM + "algorithm_templates.py",
+          'if cls.spectra == "ends":', "if False:", MEMBERS),
+    Fault("search: gradients smaller than the class has them", ROOM + "algorithm_templates.py",
+          "max(low, high * min(1.0, 2.0 * size))", "high * min(1.0, 2.0 * size)", MEMBERS),
+    Fault("records: what came later is always named", ROOM + "search_result.py",
+          "one.metadata == WHERE_GIVEN and", "False and", MEMBERS),
     Fault("search: gradients that do not add up to zero", ROOM + "algorithm_templates.py",
           "centred = raw - weights @ raw", "centred = raw", CLASSES),
     Fault("search: no rotation", ROOM + "algorithm_templates.py", "angles = np.pi *", "angles = 0.0 *",

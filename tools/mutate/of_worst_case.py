@@ -6,6 +6,7 @@ INTERVALS = ("tests/test_worst_case_intervals.py",)
 BOXES = ("tests/test_worst_case_boxes.py",)
 CERTIFY = ("tests/test_worst_case_certify.py",)
 INPUT = ("tests/test_worst_case_certify_input.py",)
+MEMBERS = ("tests/test_problem_class.py",)
 REDUCTIONS = ("tests/test_worst_case_reductions.py",)
 ROOM = "theory/worst_case/"
 CLOSED = ROOM + "closed/"
@@ -117,9 +118,25 @@ FAULTS = [
           '(p1 if v["lighter"] == 1 else p2)', '(p2 if v["lighter"] == 1 else p1)', CERTIFY),
     Fault("certify: anything verifies", ROOM + "certifying.py", "SAME = 1e-9", "SAME = 1e-2", INPUT),
     Fault("certify: the smallest curvature has to be stable", CLOSED + "closed_form.py",
-          "highest = curvatures[1] if", "highest = curvatures[0] if", INPUT),
+          '"curvature": cls.curvatures[1]}', '"curvature": cls.curvatures[0]}', INPUT),
     Fault("certify: both ways to be apart at once", CLOSED + "closed_form.py",
           "if apart and len(named) != 1:", "if apart and not named:", INPUT),
+    Fault("certify: free weights of one half", CLOSED + "closed_form.py",
+          "1.0 / (1.0 + math.exp(-6.0))), (5e-5", "0.5), (5e-5", MEMBERS),
+    Fault("certify: half of the mixing that is searched", CLOSED + "closed_form.py", "(5e-5, 0.95)",
+          "(5e-5, 0.5)", MEMBERS),
+    Fault("certify: minimizers up to half of the largest", CLOSED + "closed_form.py",
+          "(0.0, cls.minimizers) if", "(0.0, 0.5 * cls.minimizers) if", MEMBERS),
+    Fault("certify: noise is the largest, and never less", CLOSED + "closed_form.py",
+          'said["gradient_noise"] = (0.0, cls.gradient_noise)',
+          'said["gradient_noise"] = 2 * (cls.gradient_noise,)', MEMBERS),
+    Fault("certify: agents that begin apart are taken", CLOSED + "closed_form.py",
+          "if row.at_rounds and cls.start != 0.0 and", "if False and", MEMBERS),
+    Fault("certify: free spectra are taken for their ends", CLOSED + "closed_form.py",
+          '"dim": 2, "spectra": "ends", "weights"', '"dim": 2, "weights"', MEMBERS),
+    Fault("certify: one number of steps of several", ROOM + "certifying.py",
+          "for part in parts_of(quantity, problem_class) for", "for part in list(parts_of(quantity, "
+          "problem_class))[:1] for", MEMBERS),
     Fault("certify: five unknowns", CLOSED + "closed_form.py", "MOST_UNKNOWNS = 4", "MOST_UNKNOWNS = 5",
           INPUT),
     Fault("certify: the variance without the double product of shared noise", CLOSED + "two_clients.py",

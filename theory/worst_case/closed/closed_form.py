@@ -16,7 +16,7 @@ from fedsim.settings.validation import fraction, nonnegative, one_of, positive, 
 
 from ..exact_values import Instance
 from ..numbers import sqrt
-from ..problem_class import ProblemClass, inside
+from ..problem_class import ProblemClass, alone, inside, span
 
 Values = Mapping[str, Any]
 """Numbers by name: floats, intervals, duals or fractions; whole numbers are Python's."""
@@ -37,7 +37,7 @@ class Moments(NamedTuple):
     precision: Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClosedForm:
     """An algorithm on scalar clients.
 
@@ -64,32 +64,27 @@ class ClosedForm:
     """
 
     name: str
-    family: str
-    curvatures: tuple[str, ...]
-    numbers: tuple[str, ...]
-    counts: tuple[str, ...]
-    quantities: tuple[str, ...]
-    apart: tuple[str, ...]
-    hidden: tuple[tuple[str, tuple[float, float]], ...]
     moments: Callable[[Values, int | None], list[Moments]]
     instance: Callable[[Values], Instance]
     check: Callable[[Values], None]
+    numbers: tuple[str, ...]
+    counts: tuple[str, ...] = ()
+    family: str = "commuting"
+    curvatures: tuple[str, ...] = ("curvature_1", "curvature_2")
+    quantities: tuple[str, ...] = ("stationary_w2", "w2", "stationary_bias", "variance_ratio")
+    apart: tuple[str, ...] = ("distance", "heterogeneity")
+    hidden: tuple[tuple[str, tuple[float, float]], ...] = ()
 
 
 CLOSED_FORMS: dict[tuple[str, str], ClosedForm] = {}
 """By name and family."""
 
 
-def closed_form(name: str, *, instance: Callable[[Values], Instance], check: Callable[[Values], None],
-         numbers: tuple[str, ...], counts: tuple[str, ...] = (), family: str = "commuting",
-         curvatures: tuple[str, ...] = ("curvature_1", "curvature_2"),
-         quantities: tuple[str, ...] = ("stationary_w2", "w2", "stationary_bias", "variance_ratio"),
-         apart: tuple[str, ...] = ("distance", "heterogeneity"),
-         hidden: tuple[tuple[str, tuple[float, float]], ...] = ()) -> Callable[[Any], Any]:
+def closed_form(name: str, **given: Any) -> Callable[[Any], Any]:
     """Decorator: this function of named numbers is the closed form of an algorithm; see `ClosedForm`."""
     def add(moments: Callable[[Values, int | None], list[Moments]]) -> Any:
-        CLOSED_FORMS[name, family] = ClosedForm(name, family, curvatures, numbers, counts, quantities, apart,
-                                   hidden, moments, instance, check)
+        form = ClosedForm(name=name, moments=moments, **given)
+        CLOSED_FORMS[name, form.family] = form
         return moments
 
     return add
@@ -178,7 +173,7 @@ class Part:
     ranges : mapping name -> (low, high)
         The unknowns, in their order.
     counts : mapping name -> int
-    n_rounds : int or None
+        "n_rounds" among them, where the quantity is at a round.
     """
 
     form: ClosedForm
@@ -186,7 +181,6 @@ class Part:
     fixed: Mapping[str, float]
     ranges: Mapping[str, tuple[float, float]]
     counts: Mapping[str, int]
-    n_rounds: int | None
 
 
 def _number(name: str, value: Any) -> float:
@@ -228,15 +222,6 @@ def require_left_out(given: Mapping[str, Any], own: Collection[str], why: str) -
             raise ValueError(f"{name}={shown(value)} must be left out: {why}")
 
 
-def _given(apart: tuple[str, ...], given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Which of these is given: exactly one."""
-    named = tuple(name for name in apart if given[name] is not None)
-    if apart and len(named) != 1:
-        values = ", ".join(f"{name}={shown(given[name])}" for name in apart)
-        raise ValueError(f"{values}: exactly one of {' and '.join(apart)} must be given")
-    return named
-
-
 def class_of(quantity: Any, given: Mapping[str, Any]) -> ProblemClass:
     """The class of problems of the arguments of `certify`, of which numbers are known and pairs are not.
 
@@ -254,21 +239,21 @@ def class_of(quantity: Any, given: Mapping[str, Any]) -> ProblemClass:
     for name in ("mixing", "n_rounds"):
         if name in own and given[name] is None:
             raise ValueError(f"{name}=None must be given: {quantity} depends on it")
+    named = [name for name in apart if given[name] is not None]
+    if apart and len(named) != 1:
+        values = ", ".join(f"{name}={shown(given[name])}" for name in apart)
+        raise ValueError(f"{values}: exactly one of {' and '.join(apart)} must be given")
     given = {**given, "start": 0.0 if given["start"] is None else given["start"]}
-    numbers = ("curvatures", *form.numbers, *_given(apart, given), *at_rounds[:1])
+    numbers = ("curvatures", *form.numbers, *named, *at_rounds[:1])
     asked: dict[str, Any] = {name: number_or_range(name, given[name]) for name in numbers}
     counts: dict[str, Any] = {name: whole(name, given[name], *COUNTS[name])
                               for name in (*form.counts, *at_rounds[1:])}
     curvatures, rotated = asked.pop("curvatures"), form.family == "rotated"
     for name in ("start", "gradient_noise"):  # a number alone would be the largest
-        asked[name] = _pair(asked.get(name, 0.0))
+        asked[name] = span(name, asked.get(name, 0.0), real)
     return ProblemClass(
-        dim=2 if rotated else 1, spectra="ends" if rotated else "free", curvature_range=_pair(curvatures),
+        dim=2 if rotated else 1, spectra="ends" if rotated else "free", curvature_range=curvatures,
         weights=asked.pop("weight", "equal"), start_variance=0.0, **asked, **counts)
-
-
-def _pair(value: Any) -> tuple[float, float]:
-    return value if isinstance(value, tuple) else (value, value)
 
 
 def parts_of(quantity: Any, cls: ProblemClass) -> Iterator[Part]:
@@ -282,14 +267,14 @@ def parts_of(quantity: Any, cls: ProblemClass) -> Iterator[Part]:
     """
     form, row = chosen(quantity, "rotated" if cls.rotated else "commuting")
     _require_proved(form, row, quantity, cls)
-    ends = number_or_range("curvatures", _alone(cls.curvatures))
+    ends = number_or_range("curvatures", alone(cls.curvatures))
     numbers: dict[str, Any] = dict.fromkeys(form.curvatures, ends)
     if form.family == "rotated":
         if not isinstance(ends, tuple):
             raise ValueError(f"curvatures={shown(ends)} must be a pair (low, high): the ends of both spectra")
         numbers = dict(zip(form.curvatures, ends, strict=True))
     for name, value in _numbers(form, row, cls).items():
-        numbers[name] = number_or_range(name, _alone(value))
+        numbers[name] = number_or_range(name, alone(value))
     fixed = {name: value for name, value in numbers.items() if not isinstance(value, tuple)}
     ranges = {name: value for name, value in numbers.items() if isinstance(value, tuple)} | dict(form.hidden)
     if len(ranges) > MOST_UNKNOWNS:
@@ -300,24 +285,19 @@ def parts_of(quantity: Any, cls: ProblemClass) -> Iterator[Part]:
     for several in product(*(getattr(cls, name) for name in names)):
         counts = {name: whole(name, one, *COUNTS[name]) for name, one in zip(names, several, strict=True)}
         form.check({**worst, **counts})
-        n_rounds = counts.pop("n_rounds", None)
-        yield Part(form, row, fixed, ranges, counts, n_rounds)
+        yield Part(form, row, fixed, ranges, counts)
 
 
 def _require_proved(form: ClosedForm, row: Quantity, quantity: str, cls: ProblemClass) -> None:
     """Refuse a class that has problems of which the closed form says nothing."""
     rotated = form.family == "rotated"
-    wanted: dict[str, tuple[Any, Any]] = {"dim": (cls.dim, 2 if rotated else 1)}
-    if len(form.curvatures) > 1:
-        wanted["n_clients"] = (cls.n_clients, 2)
-    if rotated:
-        wanted |= {"spectra": (cls.spectra, "ends"), "weights": (cls.weights, "equal")}
-    if row.at_rounds:
-        wanted["start_variance"] = (cls.start_variance, 0.0)
-    for name, (value, only) in wanted.items():
-        if value != only:
-            raise ValueError(f"{name}={value!r} of the problem class must be {only!r}: of others nothing is "
-                             f"proved of {quantity}; see `commuting_supremum` for several coordinates")
+    wanted: dict[str, Any] = {"dim": 2, "spectra": "ends", "weights": "equal"} if rotated else {"dim": 1}
+    wanted |= {"n_clients": 2} if len(form.curvatures) > 1 else {}
+    wanted |= {"start_variance": 0.0} if row.at_rounds else {}
+    for name, only in wanted.items():
+        if getattr(cls, name) != only:
+            raise ValueError(f"{name}={getattr(cls, name)!r} of the problem class must be {only!r}: of "
+                             f"others {quantity} is not certified, but by `commuting_supremum`")
     if cls.step_size is None:
         raise ValueError("step_size=None of the problem class must be given: no hypothesis limits it")
     if row.at_rounds and cls.start != 0.0 and not isinstance(cls.start, tuple):
@@ -337,17 +317,9 @@ def _numbers(form: ClosedForm, row: Quantity, cls: ProblemClass) -> dict[str, An
             "shared_noise": cls.shared_noise, "gradient_noise": cls.gradient_noise}
     if not isinstance(cls.gradient_noise, tuple):
         said["gradient_noise"] = (0.0, cls.gradient_noise)
-    names = list(form.numbers)
-    if form.apart and row.of_minimizers:
-        names.append("distance" if cls.heterogeneity is None else "heterogeneity")
-        said |= {"heterogeneity": cls.heterogeneity,
-                 "distance": (0.0, cls.minimizers) if cls.distance is None else cls.distance}
-    if row.at_rounds:
-        names.append("start")
-        said["start"] = cls.start
+    said |= {"distance": (0.0, cls.minimizers) if cls.distance is None else cls.distance,
+             "heterogeneity": cls.heterogeneity, "start": cls.start}
+    apart = ["distance" if cls.heterogeneity is None else "heterogeneity"]
+    names = (*form.numbers, *(apart if form.apart and row.of_minimizers else ()),
+             *(("start",) if row.at_rounds else ()))
     return {name: said[name] for name in names}
-
-
-def _alone(value: Any) -> Any:
-    """One number where both ends are it."""
-    return value[0] if isinstance(value, tuple) and value[0] == value[1] else value

@@ -15,7 +15,7 @@ import pytest
 import theory
 from theory import worst_case
 from theory.certificates import Enclosure, Undecided, decided, refuse_flushing, semidefinite, subnormals
-from theory.worst_case import intervals
+from theory.worst_case import numbers
 
 TINY = Fraction(1, 2**200)
 
@@ -237,7 +237,7 @@ def test_why_they_are_refused(monkeypatch):
     true = Fraction(2) ** -1050
     assert (a * b).contains(true)
     if _environment():
-        monkeypatch.setattr(intervals, "refuse_flushing", lambda: None)
+        monkeypatch.setattr(numbers, "refuse_flushing", lambda: None)
         with set_by_the_processor(monkeypatch):
             found = a * b
         assert not found.contains(true)

@@ -11,7 +11,7 @@ import pytest
 import theory
 from theory.worst_case import certify
 from theory.worst_case.closed import CLOSED_FORMS, QUANTITIES
-from theory.worst_case.values import of_quantity
+from theory.worst_case.exact_values import of_quantity
 
 TEN = {"curvatures": (1.0, 10.0), "step_size": 0.02, "local_steps": 5}
 HMC = {"curvatures": (1.0, 2.5), "step_size": 0.1, "local_steps": 4, "leapfrog_steps": 3}

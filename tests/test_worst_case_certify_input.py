@@ -11,7 +11,7 @@ import pytest
 
 from theory.worst_case import boxes, certify, certifying
 from theory.worst_case.closed import CLOSED_FORMS
-from theory.worst_case.duals import Dual
+from theory.worst_case.numbers import Dual
 
 W2, AT, RATIO = "fa_ld.stationary_w2", "fa_ld.w2", "fa_ld.variance_ratio"
 TEN = {"curvatures": (1.0, 10.0), "step_size": 0.02, "local_steps": 5}

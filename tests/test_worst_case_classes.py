@@ -9,12 +9,9 @@ import fedsim as fs
 import theory
 from theory import worst_case
 from theory.worst_case import ProblemClass
-from theory.worst_case.aiming import maker_of
-from theory.worst_case.classes import MOST_CLIENTS
-from theory.worst_case.cube import Cube
-from theory.worst_case.forms import FORMS
-from theory.worst_case.instances import Maker
-from theory.worst_case.limits import StepLimits
+from theory.worst_case.algorithm_templates import FORMS, Cube
+from theory.worst_case.problem_class import MOST_CLIENTS
+from theory.worst_case.targets import Maker, StepLimits, maker_of
 
 ENTRIES = {entry.id: entry for entry in theory.theorems()}
 BOUNDS = [aim for aim in worst_case.aims() if aim in ENTRIES]
@@ -191,7 +188,7 @@ def test_empty_and_impossible_ranges_are_refused(ranges, message):
     ("fa_hmc.lower_bound", {"n_clients": 3}, "n_clients=3 must be even")], ids=str)
 def test_unstable_corners_and_too_many_unknowns_are_refused(aim, ranges, message, monkeypatch):
     """Before the first evaluation is spent."""
-    monkeypatch.setattr("theory.worst_case.portfolio.run", lambda *_: pytest.fail("the search began"))
+    monkeypatch.setattr("theory.worst_case.searching.spend", lambda *_: pytest.fail("the search began"))
     with pytest.raises(ValueError, match=message):
         worst_case.search(aim, ProblemClass(**ranges), budget=40)
 

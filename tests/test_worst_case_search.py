@@ -13,9 +13,9 @@ import pytest
 import fedsim as fs
 import theory
 from theory import worst_case
-from theory.worst_case import Found, ProblemClass, portfolio, records, searching
-from theory.worst_case.aiming import maker_of
-from theory.worst_case.values import Instance, of_theorem
+from theory.worst_case import Found, ProblemClass, search_result, searching
+from theory.worst_case.exact_values import Instance, of_theorem
+from theory.worst_case.targets import maker_of
 
 SMALL = ProblemClass(local_steps=(1, 5), n_rounds=(1, 3))
 TEN = ProblemClass(condition=10.0, step_size=0.02, local_steps=5, heterogeneity=3.0, gradient_noise=0.0,
@@ -129,18 +129,18 @@ def test_the_budget_is_used_up_and_not_exceeded(budget):
         assert ((0.0 <= point) & (point <= 1.0)).all()
         return bowl(point)
 
-    counter, told = portfolio.Counter(function), []
-    portfolio.run(counter, 4, budget, 0, lambda counter: told.append(counter.parts[-1][0]))
+    counter, told = searching.Counter(function), []
+    searching.spend(counter, 4, budget, 0, lambda counter: told.append(counter.parts[-1][0]))
     assert len(seen) == counter.evaluations == budget
-    assert told == [name for name, _ in portfolio.parts_of(budget)]
-    assert sum(count for _, count in portfolio.parts_of(budget)) == budget
+    assert told == [name for name, _ in searching.parts_of(budget)]
+    assert sum(count for _, count in searching.parts_of(budget)) == budget
     values = [bowl(point) for point in seen]
     assert counter.best == max(values) and bowl(counter.at) == counter.best
 
 
 def test_restarts_are_independent_and_the_best_of_each_is_kept():
-    counter = portfolio.Counter(bowl)
-    portfolio.run(counter, 3, 500, 1, lambda counter: None)
+    counter = searching.Counter(bowl)
+    searching.spend(counter, 3, 500, 1, lambda counter: None)
     values = [value for _, value, _ in counter.parts]
     assert len(values) == 5 and max(values) == counter.best > 1.0 - 1e-4
     assert len(set(values)) == 5
@@ -149,8 +149,8 @@ def test_restarts_are_independent_and_the_best_of_each_is_kept():
 def test_an_optimum_in_a_corner_and_on_a_plateau_is_found():
     for function, best in ((lambda z: float(z.sum()), 5.0), (lambda z: float((z > 0.9).sum()), 5.0),
                            (lambda z: -np.inf if z[0] < 0.95 else float(z[1]), 1.0)):
-        counter = portfolio.Counter(function)
-        portfolio.run(counter, 5, 1500, 0, lambda counter: None)
+        counter = searching.Counter(function)
+        searching.spend(counter, 5, 1500, 0, lambda counter: None)
         assert counter.best == best
 
 
@@ -179,7 +179,7 @@ def interrupted_after(count, monkeypatch):
             raise KeyboardInterrupt
         return whole(*arguments)
 
-    monkeypatch.setattr("theory.worst_case.found.of_theorem", counted)
+    monkeypatch.setattr("theory.worst_case.search_result.of_theorem", counted)
 
 
 def test_ctrl_c_keeps_what_there_is(monkeypatch):
@@ -238,13 +238,13 @@ def test_a_record_that_was_changed_is_refused():
         with pytest.raises(ValueError, match=message):
             worst_case.verify(bad)
     wrong = {**record, "value": changed_in_one_bit(record["value"])}
-    assert records.digest(wrong) != record["digest"]
+    assert search_result.digest(wrong) != record["digest"]
     far = {**record, "value": (2.0 * float.fromhex(record["value"])).hex()}
     with pytest.raises(ValueError, match="comes out as"):
-        worst_case.verify({**far, "digest": records.digest(far)})
+        worst_case.verify({**far, "digest": search_result.digest(far)})
     alien = {**record, "algorithm": {"class": "Popen"}}
     with pytest.raises(ValueError, match="class='Popen' must be one of"):
-        worst_case.verify({**alien, "digest": records.digest(alien)})
+        worst_case.verify({**alien, "digest": search_result.digest(alien)})
 
 
 def test_an_instance_outside_the_hypotheses_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 import fedsim as fs
 import theory
 from theory import worst_case
-from theory.worst_case import ProblemClass, portfolio
+from theory.worst_case import ProblemClass, searching
 
 from .. import plot
 from ..figure import ByScale, Drawing, Finding, Parameter, Tables, settings
@@ -67,7 +68,7 @@ def _limits(p: Any, kappa: float) -> dict[str, float]:
     same: Any = {"curvatures": (1.0, kappa), "step_size": p.share / kappa, "local_steps": p.local_steps,
                  "heterogeneity": p.heterogeneity, "tolerance": p.tolerance}
     commuting = worst_case.commuting_supremum(2, QUANTITY, **same)
-    rotated = worst_case.certify(QUANTITY, family="rotated", **same)
+    rotated = worst_case.certify(QUANTITY, replace(cls, spectra="ends"), tolerance=p.tolerance)
     known = theory.Constants(dim=2, strong_convexity=1.0, smoothness=kappa, n_clients=2, initial_distance=1.0,
                              initial_w2=1.0, gradient_at_minimizer=[p.heterogeneity] * 2)
     algorithm = fs.FALD(p.share / kappa, p.local_steps)
@@ -81,7 +82,7 @@ def _limits(p: Any, kappa: float) -> dict[str, float]:
 
 def _largest(p: Any, way: str, seed: int) -> list[dict[str, float]]:
     """The largest ratio so far, where a part of the search ends."""
-    ends = np.cumsum([evaluations for _, evaluations in portfolio.parts_of(p.further)])
+    ends = np.cumsum([evaluations for _, evaluations in searching.parts_of(p.further)])
     if way == "search":
         found = worst_case.search(THEOREM, FEW_STEPS, budget=p.further, seed=seed)
         largest = np.maximum.accumulate([value for _, value in found.parts])

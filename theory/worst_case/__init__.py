@@ -5,14 +5,10 @@
 dimension, how many clients and which angles are enough.
 """
 
-from .aiming import aims, objectives, unknowns
 from .boxes import Maximum, maximise
 from .certifying import Certified, certify
-from .classes import ProblemClass
-from .duals import Dual, sqrt
-from .found import Found
-from .intervals import Interval
-from .records import from_record, to_record, verify
+from .numbers import Dual, Interval, sqrt
+from .problem_class import ProblemClass
 from .reductions import (
     Clients,
     CommutingSupremum,
@@ -24,7 +20,9 @@ from .reductions import (
     rotated_bias,
     rotated_bias_at,
 )
+from .search_result import Found, from_record, to_record, verify
 from .searching import sample, search
+from .targets import aims, objectives, unknowns
 
 __all__ = [
     "Certified", "Clients", "CommutingSupremum", "Dual", "Found", "Interval", "Maximum", "ProblemClass",

@@ -21,8 +21,7 @@ from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array, instance, one_of, positive, real, shown, whole
 
 from ..certificates import refuse_flushing
-from .duals import Dual
-from .intervals import Interval
+from .numbers import Dual, Interval
 
 BATCH = 2048
 """Boxes that are evaluated at once."""

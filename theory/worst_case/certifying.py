@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedsim.settings.validation import one_of, positive, whole
+from fedsim.settings.validation import instance, one_of, positive, whole
 
 from ..certificates import refuse_flushing
 from .boxes import Maximum, allowed, maximise
 from .closed import QUANTITIES
-from .closed.arguments import Setting, setting
-from .intervals import Interval
-from .values import Instance, of_quantity
+from .closed.closed_form import Part, class_of, parts_of, require_left_out
+from .exact_values import Instance, of_quantity
+from .numbers import Interval
+from .problem_class import ProblemClass
 
 SAME = 1e-9
 """Relative difference up to which the project's own exact laws have to agree."""
@@ -44,6 +45,7 @@ class Certified:
         Whether Ctrl-C ended it; the ends are proved nevertheless.
     problem, algorithm, start, n_rounds
         The instance at `point`, for `theory.stationary_law` and `theory.exact_law`.
+    problem_class : ProblemClass
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Certified:
     algorithm: Any
     start: float
     n_rounds: int | None
+    problem_class: ProblemClass
 
     @property
     def relative_width(self) -> float:
@@ -100,16 +103,17 @@ class Certified:
                 f"{' at ' + at if at else ''}, {self.boxes} boxes{state})")
 
 
-def certify(quantity: str, *, curvatures: Any, step_size: Any, local_steps: int = 1, leapfrog_steps: int = 1,
-            shared_noise: Any = 0.0, weight: Any = 0.5, distance: Any = None, heterogeneity: Any = None,
-            gradient_noise: Any = 0.0, mixing: Any = None, staleness: int = 0, start: Any = None,
-            n_rounds: int | None = None, family: str = "commuting", tolerance: float = 1e-4,
-            most_boxes: int = 1_000_000, progress: bool = False) -> Certified:
+def certify(quantity: str, problem_class: ProblemClass | None = None, *, curvatures: Any = None,
+            step_size: Any = None, local_steps: int = 1, leapfrog_steps: int = 1, shared_noise: Any = 0.0,
+            weight: Any = 0.5, distance: Any = None, heterogeneity: Any = None, gradient_noise: Any = 0.0,
+            mixing: Any = None, staleness: int = 0, start: Any = None, n_rounds: int | None = None,
+            family: str = "commuting", tolerance: float = 1e-4, most_boxes: int = 1_000_000,
+            progress: bool = False) -> Certified:
     """The worst value of a quantity over a class of scalar problems, between two proved ends.
 
-    Every number may be a pair (low, high): then it is an unknown, and the worst of the range is meant. At
-    most four unknowns: two take well below a second, three seconds, four a minute. All numbers are the
-    doubles that they are.
+    The class is a `ProblemClass`, as for `search`, or made of the numbers that follow it. Every number may be
+    a pair (low, high): then it is an unknown, and the worst of the range is meant. At most four unknowns: two
+    take well below a second, three seconds, four a minute. All numbers are the doubles that they are.
 
     Parameters
     ----------
@@ -117,6 +121,9 @@ def certify(quantity: str, *, curvatures: Any, step_size: Any, local_steps: int 
         "fa_ld.", "fa_hmc.", "de_sgld." or "stale." and one of "stationary_w2", "w2" (at round `n_rounds`),
         "stationary_bias" (distance of the mean from the minimizer; not of "stale") or "variance_ratio"
         (stationary variance over the target's, of which the largest is meant).
+    problem_class : ProblemClass, optional
+        Of two clients in one dimension, or of rotated Hessians with ``spectra="ends"``; of several numbers of
+        steps or rounds the worst is meant. No other argument about the class may be given then.
     curvatures : float or (low, high)
         Of both clients: a pair is two unknowns, but one of "stale". Of "de_sgld" those of the components
         that agents follow, as its gradients and their noise are.
@@ -179,35 +186,40 @@ def certify(quantity: str, *, curvatures: Any, step_size: Any, local_steps: int 
     True
     """
     given = {name: value for name, value in locals().items()
-             if name not in ("quantity", "family", "tolerance", "most_boxes", "progress")}
+             if name not in ("quantity", "problem_class", "tolerance", "most_boxes", "progress")}
     refuse_flushing()
-    cls = setting(quantity, family, given)
+    if problem_class is None:
+        problem_class = class_of(quantity, given)
+    else:
+        instance("problem_class", problem_class, ProblemClass)
+        require_left_out(given, (), "the problem class says it")
+    cases = [case for part in parts_of(quantity, problem_class) for case in _cases(part)]
     tolerance, most = positive("tolerance", tolerance), whole("most_boxes", most_boxes, 1)
     one_of("progress", progress, (True, False))
-    row, cases = cls.quantity, list(_cases(cls))
-    for end in (0, 1):  # what the problems refuse is refused before the work
-        cls.form.instance(_floats(cases[0], tuple(ends[end] for ends in cases[0].ranges.values())))
-    best: tuple[Maximum, dict[str, float]] | None = None
+    for case in cases:  # what the problems refuse is refused before the work
+        for end in (0, 1):
+            case.form.instance(_floats(case, tuple(ends[end] for ends in case.ranges.values())))
+    row, best = cases[0].quantity, None
     upper, boxes, closed, interrupted = -math.inf, 0, True, False
     for case in cases:
         found = _maximum(case, tolerance * (2.0 if row.squared else 1.0),
                          1 if interrupted else max(most // len(cases), 1), progress)
         if best is None or found.lower > best[0].lower:
-            best = found, _floats(case, found.point)
+            best = found, case
         upper, boxes = max(upper, found.upper), boxes + found.boxes
         closed, interrupted = closed and found.closed, interrupted or found.interrupted
     assert best is not None
-    lower, at_point = best[0].lower, best[0].at_point
+    (found, case), values = best, _floats(best[1], best[0].point)
+    lower, at_point = found.lower, found.at_point
     if row.squared:
         lower = float(Interval(max(lower, 0.0), math.inf).sqrt().lo)
         upper, at_point = (float(Interval(0.0, max(end, 0.0)).sqrt().hi) for end in (upper, at_point))
-    at = cls.form.instance(best[1])
-    point = {name: best[1][name] for name in cls.ranges}
-    return Certified(quantity, family, lower, upper, at_point, point, boxes, closed, interrupted, at.problem,
-                     at.algorithm, at.start, cls.n_rounds)
+    at, point = case.form.instance(values), {name: values[name] for name in case.ranges}
+    return Certified(quantity, case.form.family, lower, upper, at_point, point, boxes, closed, interrupted,
+                     at.problem, at.algorithm, at.start, case.counts.get("n_rounds"), problem_class)
 
 
-def _cases(cls: Setting) -> Iterator[Setting]:
+def _cases(cls: Part) -> Iterator[Part]:
     """The class in parts where its formula is smooth: whose weight is the smaller, on which side a start is.
 
     Both matter only where gradients are bounded: the lighter client's is the largest then, and its sign is
@@ -229,13 +241,13 @@ def _cases(cls: Setting) -> Iterator[Setting]:
                 yield replace(plain, ranges=ranges, counts={**plain.counts, "lighter": lighter, "side": side})
 
 
-def _maximum(case: Setting, tolerance: float, most: int, progress: bool) -> Maximum:
+def _maximum(case: Part, tolerance: float, most: int, progress: bool) -> Maximum:
     """The largest value of the objective on one part."""
     known = {**{name: Interval.exact(value) for name, value in case.fixed.items()}, **case.counts}
 
     def objective(unknowns: list[Any]) -> Any:
         values: Mapping[str, Any] = {**known, **dict(zip(case.ranges, unknowns, strict=True))}
-        return case.quantity.objective(case.form.moments(values, case.n_rounds))
+        return case.quantity.objective(case.form.moments(values, case.counts.get("n_rounds")))
 
     if case.ranges:
         return maximise(objective, list(case.ranges.values()), tolerance=tolerance, most_boxes=most,
@@ -245,6 +257,6 @@ def _maximum(case: Setting, tolerance: float, most: int, progress: bool) -> Maxi
     return Maximum(low, high, high, (), 1, high <= allowed(low, tolerance))
 
 
-def _floats(case: Setting, point: tuple[float, ...]) -> dict[str, float]:
+def _floats(case: Part, point: tuple[float, ...]) -> dict[str, float]:
     """All numbers at a point."""
     return {**case.fixed, **case.counts, **dict(zip(case.ranges, point, strict=True))}

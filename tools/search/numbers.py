@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-CLIENTS, DIM = 6, 3
+from reproduce.random_settings import RANDOM
+
+CLIENTS, DIM = max(RANDOM.n_clients), max(RANDOM.dim)
 """The largest that are drawn."""
 PLACES: dict[str, tuple[int, ...]] = {
     "clients": (1,), "dim": (1,), "condition": (1,), "scale": (1,), "frames": (1,),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import fedsim as fs
+from reproduce.random_settings import RANDOM
 
 from .numbers import CLIENTS, DIM, Numbers
 
@@ -35,7 +36,7 @@ def weights(n: Numbers, clients: int, equal: bool | None = None) -> np.ndarray |
 
 def curvatures(n: Numbers, clients: int, dim: int) -> np.ndarray:
     """Eigenvalues (N, d) between 1 and kappa; either end is taken by some of them, kappa is 1 in a few."""
-    kappa = n.log("condition", -0.15, 3.0)
+    kappa = n.log("condition", -0.15, np.log10(RANDOM.condition))
     return max(kappa, 1.0) ** np.clip(1.5 * n.uniforms("curvatures", clients, dim) - 0.25, 0.0, 1.0)
 
 
@@ -95,11 +96,3 @@ def start(n: Numbers, problem: fs.Quadratic, target: fs.Gaussian, per_client: bo
     if kind == "point":
         return problem.minimizer + away[0]
     return fs.Gaussian(problem.minimizer + away[0], size**2 * n.uniforms("spread", problem.dim))
-
-
-def curvature_range(problem: fs.Quadratic, components: bool = False) -> tuple[float, float]:
-    """m and L of the f_(c), or of w_c f_(c)."""
-    found = np.linalg.eigvalsh(problem.hessians)
-    if components:
-        found = problem.weights[:, None] * found
-    return float(found.min()), float(found.max())

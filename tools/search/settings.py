@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import fedsim as fs
+from reproduce.random_settings import curvatures
 from theory.de_sghmc import largest_momentum, step_size_limit as sghmc_limit
 from theory.de_sgld import step_size_limit as sgld_limit
 from theory.exact import FAHMCFlow
@@ -66,7 +67,7 @@ def _steps(n: Numbers, name: str = "local_steps") -> int:
 def _fa_ld(n: Numbers) -> tuple[Any, ...]:
     chosen = n.pick("participation", (None, "I", "II"), (0.6, 0.25, 0.15))
     problem = problems.quadratic(n, equal=True if chosen == "II" else None)
-    low, high = problems.curvature_range(problem)
+    low, high = curvatures(problem)
     kind = n.pick("step_kind", ("log", "limit", "large"), (0.75, 0.15, 0.1))
     share = {"log": n.log("step", -3.5, 0.0), "limit": 0.5, "large": n.between("step", 0.05, 1.9)}[kind]
     step: Any = share / high
@@ -81,7 +82,7 @@ def _fa_ld(n: Numbers) -> tuple[Any, ...]:
 
 def _fa_hmc(n: Numbers) -> tuple[Any, ...]:
     problem = problems.quadratic(n)
-    low, high = problems.curvature_range(problem)
+    low, high = curvatures(problem)
     kind = n.pick("step_kind", ("log", "limit", "moments", "short"), (0.5, 0.15, 0.1, 0.25))
     length = {"log": 0.5 * n.log("step", -2.0, 0.3), "limit": 0.5, "moments": 0.5 * np.sqrt(low / high),
               "short": 0.5 * np.sqrt(low / high) * n.log("step", -1.0, 0.0)}[kind] / np.sqrt(high)
@@ -107,14 +108,14 @@ def _below(n: Numbers, limit: float) -> float:
 def _de_sgld(n: Numbers) -> tuple[Any, ...]:
     problem = problems.quadratic(n, components=True)
     mixing = _network(n, problem.n_clients)
-    step = _below(n, sgld_limit(*problems.curvature_range(problem, True), mixing))
+    step = _below(n, sgld_limit(*curvatures(problem, problem.weights), mixing))
     return problem, fs.DESGLD(step, mixing), _rounds(n, 1, True), True
 
 
 def _de_sghmc(n: Numbers) -> tuple[Any, ...]:
     """Step and momentum within (37) and (38), at their ends, and a little beyond; any momentum in a few."""
     problem = problems.quadratic(n, components=True)
-    mixing, low_high = _network(n, problem.n_clients), problems.curvature_range(problem, True)
+    mixing, low_high = _network(n, problem.n_clients), curvatures(problem, problem.weights)
     limit = sghmc_limit(*low_high, mixing)
     step = float(np.sqrt(_below(n, limit**2)))
     largest = largest_momentum(*low_high, mixing, min(step, limit))

@@ -28,9 +28,9 @@ import numpy as np
 
 from fedsim.algorithms.de_sgld import DESGLD
 
-from ..values import Instance
+from ..exact_values import Instance
 from .closed_form import Moments, Values, closed_form
-from .pair import two_clients
+from .two_clients import two_clients
 
 Symmetric = tuple[Any, Any, Any]
 """Entries 11, 12, 22."""

@@ -20,10 +20,9 @@ from typing import Any
 
 from fedsim.algorithms.fa_hmc import FAHMC
 
-from ..values import Instance
+from ..exact_values import Instance
 from .closed_form import Moments, Values, closed_form
-from .pair import Updates, averaged, two_clients
-from .sums import geometric, geometric_deficit, geometric_slope
+from .two_clients import Updates, averaged, geometric, geometric_deficit, geometric_slope, two_clients
 
 
 def no_resonance(v: Values) -> None:

@@ -18,9 +18,9 @@ from typing import Any
 from fedsim.algorithms.stale import StaleSGLD
 from fedsim.problems.quadratic import Quadratic
 
-from ..values import Instance
+from ..exact_values import Instance
 from .closed_form import Moments, Values, closed_form
-from .sums import geometric
+from .two_clients import geometric
 
 
 def contracts(v: Values) -> None:

@@ -1,10 +1,11 @@
-"""Interval arithmetic without a dependency: every result contains the exact one, whatever was rounded.
+"""Numbers with a proof: intervals that contain the exact result, whatever was rounded, and their gradients.
 
 NumPy's +, -, *, / and sqrt are correctly rounded (IEEE 754), so a step of `np.nextafter` is rigorous;
 exp, log and general powers are not, and are missing here. Every operation refuses a thread that flushes
 subnormal numbers to zero (`theory.certificates.refuse_flushing`). Floats beside an `Interval` are refused:
 say `Interval.exact(0.1)` for the double that 0.1 is, or `Interval.rational(1, 10)`. Whole numbers and
-`Fraction` are taken as they are.
+`Fraction` are taken as they are. A `Dual` carries a gradient: one formula gives a function's range on a
+box, and that of its gradient.
 """
 
 from __future__ import annotations
@@ -20,7 +21,40 @@ import numpy as np
 from fedsim.settings.validation import Array, array, whole
 
 from ..certificates import refuse_flushing
-from .rounding import doubles, down, power, up
+
+
+def down(x: Any) -> Any:
+    """The double below, of each: at most what x was rounded from."""
+    return np.nextafter(x, -np.inf)
+
+
+def up(x: Any) -> Any:
+    """The double above, of each: at least what x was rounded from."""
+    return np.nextafter(x, np.inf)
+
+
+def doubles(name: str, value: Any) -> Array:
+    """Numbers that are doubles, as an array of its own: others would be rounded, and prove nothing."""
+    numbers = np.asarray(value)
+    result = np.array(numbers, dtype=np.float64) if numbers.dtype.kind in "fiu" else np.zeros(0)
+    whole_numbers = numbers.dtype.kind in "iu"  # compared as Python does, which is exact
+    if not (numbers.dtype.kind in "fiu" and numbers.dtype.itemsize <= 8) or (whole_numbers and not all(
+            int(x) == float(y) for x, y in zip(numbers.flat, result.flat, strict=True))):
+        raise ValueError(f"{name}={value!r} must be doubles; of other numbers say Interval.rational")
+    return result
+
+
+def power(x: Array, n: int, outward: Any) -> Array:
+    """x**n of numbers >= 0, rounded in one direction at every product."""
+    result, base = np.ones_like(x), x
+    while True:
+        if n & 1:
+            result = np.maximum(outward(result * base), 0.0)
+        n >>= 1
+        if not n:
+            return result
+        base = np.maximum(outward(base * base), 0.0)
+
 
 HIGHEST_POWER = 2**20
 
@@ -204,3 +238,90 @@ def _hull(*ends: Array) -> Interval:
     if undecided.any():  # 0 by what is unbounded, at all four
         low, high = np.where(undecided, 0.0, low), np.where(undecided, 0.0, high)
     return Interval._of(low, high)
+
+
+class Dual(Exact):
+    """A function's values on boxes, and its gradients there: both `Interval`.
+
+    Parameters
+    ----------
+    value : Interval (n,)
+    gradient : Interval (p, n)
+        With respect to p unknowns.
+
+    Examples
+    --------
+    >>> Interval, Dual = theory.worst_case.Interval, theory.worst_case.Dual
+    >>> x = Dual.unknowns(Interval([[1.0]], [[2.0]]))[0]
+    >>> y = 3 * x**2
+    >>> np.round([y.value.lo[0], y.value.hi[0], y.gradient.lo[0, 0], y.gradient.hi[0, 0]], 9).tolist()
+    [3.0, 12.0, 6.0, 12.0]
+    """
+
+    __slots__ = ("gradient", "value")
+
+    def __init__(self, value: Interval, gradient: Interval) -> None:
+        self.value, self.gradient = value, gradient
+
+    @classmethod
+    def unknowns(cls, boxes: Interval) -> list[Dual]:
+        """The unknowns themselves on n boxes, given as (p, n)."""
+        directions = np.eye(boxes.lo.shape[0])[:, :, None] * np.ones(boxes.lo.shape[1])
+        return [cls(Interval(boxes.lo[i], boxes.hi[i]), Interval(directions[i], directions[i]))
+                for i in range(len(directions))]
+
+    def __repr__(self) -> str:
+        return f"Dual({self.value!r}, {self.gradient!r})"
+
+    def __neg__(self) -> Dual:
+        return Dual(-self.value, -self.gradient)
+
+    def __add__(self, other: Any) -> Dual:
+        if isinstance(other, Dual):
+            return Dual(self.value + other.value, self.gradient + other.gradient)
+        return Dual(self.value + other, self.gradient)
+
+    def __sub__(self, other: Any) -> Dual:
+        if isinstance(other, Dual):
+            return Dual(self.value - other.value, self.gradient - other.gradient)
+        return Dual(self.value - other, self.gradient)
+
+    def __mul__(self, other: Any) -> Dual:
+        if isinstance(other, Dual):
+            return Dual(self.value * other.value, self.gradient * other.value + other.gradient * self.value)
+        return Dual(self.value * other, self.gradient * other)
+
+    def __truediv__(self, other: Any) -> Dual:
+        if isinstance(other, Dual):
+            quotient = self.value / other.value
+            return Dual(quotient, (self.gradient - other.gradient * quotient) / other.value)
+        return Dual(self.value / other, self.gradient / other)
+
+    def __pow__(self, n: int) -> Dual:
+        n = whole("n", n, 1, HIGHEST_POWER)
+        return Dual(self.value**n, self.gradient * (self.value**(n - 1) * n))
+
+    def sqrt(self) -> Dual:
+        """Square root, and its gradient, of which nothing is known at 0."""
+        root = self.value.sqrt()
+        return Dual(root, self.gradient / (root * 2))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, other: Any) -> Dual:
+        return -self + other
+
+    def __rtruediv__(self, other: Any) -> Dual:
+        quotient = other / self.value
+        return Dual(quotient, -(self.gradient * quotient) / self.value)
+
+
+def sqrt(x: Any) -> Any:
+    """Square root of a float or an array, an Interval or a Dual; of a Fraction there is none in general.
+
+    Examples
+    --------
+    >>> bool(theory.worst_case.sqrt(theory.worst_case.Interval(4.0, 9.0)).contains(2.5))
+    True
+    """
+    return x.sqrt() if isinstance(x, (Interval, Dual)) else np.sqrt(x)

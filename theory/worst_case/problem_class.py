@@ -1,0 +1,229 @@
+"""A class of problems: the ranges in which they are drawn, and a worst one is searched or certified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fedsim.settings.limits import entries
+from fedsim.settings.validation import fraction, nonnegative, one_of, positive, real, set_fields, shown, whole
+
+MOST_CLIENTS, MOST_DIM, MOST = 16, 8, 1000
+"""The last: entries of a list of whole numbers."""
+WHERE_GIVEN = {"recorded": "where given"}
+"""Of what came later: records without it stay what they are."""
+
+
+def inside(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    number = real(name, value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name}={shown(value)} must lie strictly between 0 and 1")
+    return number
+
+
+def at_least_one(name: str, value: Any) -> float:
+    """A number of at least 1."""
+    number = positive(name, value)
+    if number < 1.0:
+        raise ValueError(f"{name}={shown(value)} must be at least 1")
+    return number
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, (tuple, list, np.ndarray))
+
+
+def span(name: str, value: Any, of: Any) -> tuple[float, float]:
+    """A pair (low, high) from a number or a pair; `of` checks one number."""
+    if _is_pair(value):
+        if len(value) != 2:
+            raise ValueError(f"{name}={shown(value)} must be a number, or a pair (low, high)")
+        low, high = of(f"{name}[0]", value[0]), of(f"{name}[1]", value[1])
+        if low > high:
+            raise ValueError(f"{name}=({low:g}, {high:g}) is empty: low must be at most high")
+        return low, high
+    number = of(name, value)
+    return number, number
+
+
+def alone(value: Any) -> Any:
+    """One number where both ends of a pair are it."""
+    return value[0] if isinstance(value, tuple) and value[0] == value[1] else value
+
+
+def _largest(name: str, value: Any, of: Any) -> Any:
+    """A number that is the largest, or a pair."""
+    return span(name, value, of) if _is_pair(value) else nonnegative(name, value)
+
+
+def _weights(name: str, value: Any) -> Any:
+    return one_of(name, value, ("free", "equal")) if isinstance(value, str) else span(name, value, inside)
+
+
+def _counts(name: str, value: Any, least: int = 1, most: int = 2**64 - 1) -> tuple[int, ...]:
+    values = tuple(entries(name, value, MOST)) if _is_pair(value) or isinstance(value, range) else (value,)
+    if not values:
+        raise ValueError(f"{name}={shown(value)} must name at least one number")
+    counts = tuple(whole(name, one, least, most) for one in values)
+    if len(set(counts)) < len(counts):
+        raise ValueError(f"{name}={shown(value)} must name each number once")
+    return counts
+
+
+def _one_or_several(name: str, value: Any, most: int) -> Any:
+    several = _is_pair(value) or isinstance(value, range)
+    return _counts(name, value, 1, most) if several else whole(name, value, 1, most)
+
+
+OPTIONAL = ("heterogeneity", "step_size", "curvature_range", "distance", "mixing")
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "dim": partial(_one_or_several, most=MOST_DIM), "n_clients": partial(_one_or_several, most=MOST_CLIENTS),
+    "condition": at_least_one, "units": at_least_one, "minimizers": nonnegative,
+    "start_variance": nonnegative, "start": partial(_largest, of=real),
+    "gradient_noise": partial(_largest, of=nonnegative),
+    "heterogeneity": partial(_largest, of=nonnegative), "curvature_range": partial(span, of=positive),
+    "weights": _weights, "mixing": partial(span, of=inside), "distance": partial(span, of=nonnegative),
+    "constants": partial(one_of, choices=("instance", "class")), "step_size": partial(span, of=positive),
+    "spectra": partial(one_of, choices=("free", "ends")), "shared_noise": partial(span, of=fraction),
+    "local_steps": _counts, "leapfrog_steps": _counts, "n_rounds": _counts,
+    "staleness": partial(_counts, least=0)}
+"""What every field has to be, by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemClass:
+    """Quadratic clients and the settings of an algorithm, each in a range: what `search` and `certify` take.
+
+    Lengths are in units of 1/sqrt(m): every curvature of the potentials that the algorithm follows lies
+    between m = 1 and `condition`. Translations, rotations and the unit of length are removed, since no bound
+    in units that agree depends on them. A pair (low, high) is a range; one number is the largest there may
+    be, from 0 on, of `minimizers`, `heterogeneity`, `start`, `start_variance` and `gradient_noise`, and known
+    of the others.
+
+    Parameters
+    ----------
+    dim, n_clients : int or tuple of int
+        At most 8 and 16. Several are for random settings; a search, or a certificate, is of one.
+    condition : float
+        kappa, at least 1: curvatures are from 1 to kappa.
+    curvature_range : (low, high), optional
+        In place of `condition`: smallest and largest curvature, where they are in other units, as all else.
+    rotated : bool, optional
+        Hessians of different eigenvectors, in two dimensions, or several; there by default. Elsewhere they
+        commute, and
+        then one coordinate is the worst (see `theory.worst_case.commuting_supremum`).
+    spectra : "free" or "ends"
+        "ends": rotated Hessians have both ends of the curvatures as eigenvalues.
+    minimizers : float
+        Largest coordinate of a client's minimizer, where the first client's is the origin.
+    heterogeneity : float or (low, high), optional
+        In place of `minimizers`: the largest norm of a client's gradient at the global minimizer.
+    distance : float or (low, high), optional
+        In place of both: between the minimizers of two clients in one dimension, of which the first is 0.
+    weights : "free", "equal", float or (low, high)
+        Equal ones also where the algorithm asks for them. A number is the first of two clients'.
+    start : float or (low, high)
+        Largest coordinate of the start's mean, from the global minimizer, where agents may begin apart; a
+        pair is of the one point, at rest, where all begin. With `distance`: from the first client's
+        minimizer.
+    start_variance : float
+        Largest variance of the start; 0 is always among them.
+    gradient_noise : float or (low, high)
+        Standard deviation of the noise of every coordinate of a gradient.
+    step_size : float or (low, high), optional
+        Without it, from 1e-4 of the largest step size within the hypotheses up to that.
+    shared_noise : float or (low, high)
+    mixing : float or (low, high), optional
+        Of two agents: w, where the mixing matrix is [[1-w, w], [w, 1-w]].
+    local_steps, leapfrog_steps, n_rounds, staleness : int or tuple of int
+        One of these.
+    constants : "instance" or "class"
+        What a bound is told of curvatures: those of the instance, or 1 and `condition`.
+    units : float
+        At least 1. Problems are also looked for in units of length up to so much larger or smaller: for
+        printed formulas that add what has different units.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; for empty ranges.
+
+    Source: derived here.
+
+    Examples
+    --------
+    >>> theory.worst_case.ProblemClass(condition=10.0).curvatures
+    (1.0, 10.0)
+    >>> theory.worst_case.ProblemClass(local_steps=())
+    Traceback (most recent call last):
+    ...
+    ValueError: local_steps=() must name at least one number
+    """
+
+    dim: Any = 1
+    n_clients: Any = 2
+    condition: float = 100.0
+    rotated: bool | None = None
+    minimizers: float = 1e3
+    heterogeneity: Any = None
+    weights: Any = "free"
+    start: Any = 1e3
+    start_variance: float = 1e6
+    gradient_noise: Any = 1e3
+    step_size: Any = None
+    shared_noise: Any = (0.0, 1.0)
+    local_steps: Any = (1, 2, 5, 15)
+    leapfrog_steps: Any = (1, 2, 5, 15)
+    n_rounds: Any = (1, 3, 10)
+    staleness: Any = (0, 1, 2, 5)
+    constants: str = "instance"
+    units: float = 1.0
+    curvature_range: Any = field(default=None, metadata=WHERE_GIVEN)
+    spectra: str = field(default="free", metadata=WHERE_GIVEN)
+    distance: Any = field(default=None, metadata=WHERE_GIVEN)
+    mixing: Any = field(default=None, metadata=WHERE_GIVEN)
+
+    def __post_init__(self) -> None:
+        for name, check in CHECKS.items():
+            value = getattr(self, name)
+            if value is not None or name not in OPTIONAL:
+                set_fields(self, **{name: check(name, value)})
+        plane = self.dim == 2 or isinstance(self.dim, tuple)
+        rotated = plane if self.rotated is None else one_of("rotated", self.rotated, (True, False))
+        if rotated and not plane:
+            raise ValueError(f"rotated=True in dim={self.dim} must be in two dimensions: only there is one "
+                             "angle per client all that there is")
+        set_fields(self, rotated=rotated)
+        if self.spectra == "ends" and not (rotated and self.dim == 2):
+            raise ValueError("spectra='ends' must be of rotated Hessians in two dimensions")
+        if self.units > 1.0 and (self.step_size is not None or self.constants == "class"):
+            raise ValueError(f"units={self.units:g} must be 1 where step_size is given, or constants of the "
+                             "class: these are in units of m")
+        if self.curvature_range is not None:
+            low, high = self.curvature_range
+            if self.condition not in (type(self).condition, high / low):
+                raise ValueError(f"condition={self.condition:g} must be left out where curvature_range="
+                                 f"{self.curvature_range} is given")
+            set_fields(self, condition=high / low)
+        for name in ("weights", "mixing", "distance"):
+            value = alone(getattr(self, name))
+            if value not in (None, "free", "equal") and self.n_clients != 2:
+                raise ValueError(f"{name}={value} must be left out with n_clients={self.n_clients}: numbers "
+                                 "of it are of two clients")
+        if self.distance is not None and (self.dim != 1 or self.heterogeneity is not None):
+            raise ValueError(f"distance={self.distance} must be left out in dim={self.dim} with "
+                             f"heterogeneity={self.heterogeneity}: it is in place of it, in one dimension")
+
+    @property
+    def curvatures(self) -> tuple[float, float]:
+        """Smallest and largest curvature."""
+        return (1.0, self.condition) if self.curvature_range is None else self.curvature_range
+
+    def ranges(self) -> dict[str, Any]:
+        """Every range by its name."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}

@@ -20,7 +20,7 @@ from browser import FIGURES, SIZES, WANTING, opened
 import theory
 from reproduce import coverage, headlines, store
 from reproduce.discovery import figures
-from reproduce.gallery.uses import ALGORITHMS, used
+from reproduce.gallery.content import ALGORITHMS, used
 
 ROOT = Path(__file__).resolve().parent.parent
 STORED = store.FOLDER

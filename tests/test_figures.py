@@ -25,7 +25,7 @@ from a_figure import (
 )
 from matplotlib.figure import Figure as Drawing
 
-from reproduce import command, figure, gallery, listing, picture, run, store
+from reproduce import command, figure, gallery, picture, run, store
 from reproduce.discovery import figures
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter, Unjudged
 from reproduce.verdicts import DOES_NOT_HOLD
@@ -270,7 +270,7 @@ def test_parameters_and_claims_are_checked():
 
 
 def test_listing_names_every_figure_with_cost_and_paper():
-    lines = listing.told(list(FIGURES.values()), "quick", False, False).splitlines()
+    lines = command.told(list(FIGURES.values()), "quick", False, False).splitlines()
     assert len(lines) == len(FIGURES)
     for line, (name, one) in zip(lines, FIGURES.items(), strict=True):
         assert line.startswith(f"{name} ") and one.paper in line and one.cost["quick"] in line

@@ -14,7 +14,7 @@ from a_figure import made
 import theory
 from reproduce import explorables, gallery, headlines, store
 from reproduce.discovery import figures
-from reproduce.gallery import content, uses
+from reproduce.gallery import content
 from reproduce.gallery.content import size_of
 from reproduce.verdicts import NOT_TESTABLE, OPEN
 
@@ -187,21 +187,21 @@ def test_a_sentence_that_several_figures_have_is_counted_once():
 
 
 def test_what_a_figure_uses_is_read_from_its_source():
-    theorems, algorithms = uses.used(figures()["fa_ld_fig1b"].source)
+    theorems, algorithms = content.used(figures()["fa_ld_fig1b"].source)
     assert "fa_ld.w2_bound" in theorems and algorithms == ("FA-LD",)
-    assert set(uses.used(figures()["de_fig3"].source)[1]) >= {"DE-SGHMC"}
-    assert uses.used("") == ((), ())
-    assert all(set(uses.used(one.source)[0]) <= {entry.id for entry in theory.theorems()}
+    assert set(content.used(figures()["de_fig3"].source)[1]) >= {"DE-SGHMC"}
+    assert content.used("") == ((), ())
+    assert all(set(content.used(one.source)[0]) <= {entry.id for entry in theory.theorems()}
                for one in figures().values())
 
 
 def test_theorems_and_errata_are_read_from_a_figures_words():
     gap, privacy = RECORDS["de_spectral_gap"], RECORDS["privacy_frontier"]
-    assert {"de_sgld.w2_bound", "de_sgld.w2_clients_bound"} == set(uses.named(gap))
-    assert "privacy.run_bound" in uses.named(privacy) and not uses.named(RECORDS["de_fig1"])
-    assert not any(id.startswith("de_") for id in uses.named(privacy))
-    assert "fa_ld.equal_curvature" in {one.id for one in uses.about_figures(["FA-LD 1(c)"])}
-    assert not uses.about_figures(["FA-LD 3(c)"]) and not uses.about_figures(["DE 1"])
+    assert {"de_sgld.w2_bound", "de_sgld.w2_clients_bound"} == set(content.named(gap))
+    assert "privacy.run_bound" in content.named(privacy) and not content.named(RECORDS["de_fig1"])
+    assert not any(id.startswith("de_") for id in content.named(privacy))
+    assert "fa_ld.equal_curvature" in {one.id for one in content.about_figures(["FA-LD 1(c)"])}
+    assert not content.about_figures(["FA-LD 3(c)"]) and not content.about_figures(["DE 1"])
     assert '<a href="errata.html#fa_ld.privacy.client_sampling">' in HTML["privacy_frontier.html"]
 
 

@@ -43,7 +43,7 @@ PARAMETERS = [
     Parameter("batch_size", 200, "ours", "appendix J has 200, of 6,000 data a client; not used with digits, "
               "and all of a client's where it has fewer"),
     Parameter("digits_batch_size", 50, "ours", "used with digits, of which a client has 114", 200),
-    Parameter("n_rounds", ByScale(40, 100, 250), "ours", "the paper scale is a reduction",
+    Parameter("n_rounds", ByScale(40, 100, 150), "ours", "the paper scale is a reduction",
               "not printed, more than 500"),
     Parameter("warmup_samples", ByScale(1, 3, 6), "ours", "left out in figure 4", "500 rounds"),
     Parameter("steps", ByScale([2.4, 10.0, 40.0], [0.2, 0.8, 2.4, 5.0, 10.0, 20.0, 40.0],
@@ -60,7 +60,7 @@ PARAMETERS = [
                                      [0.05, 0.2, 0.8, 2.4, 5.0, 10.0, 20.0]), "ours",
               "the same with clients that hold few labels"),
     Parameter("label_local_steps", [1, 50], "ours", "K with those clients"),
-    Parameter("label_rounds", ByScale(40, 60, 200), "ours", "rounds with those clients"),
+    Parameter("label_rounds", ByScale(40, 60, 100), "ours", "rounds with those clients"),
     Parameter("reference_chains", ByScale(8, 20, 40), "ours", "Metropolis-adjusted chains of the posterior"),
     Parameter("reference_draws", ByScale(10, 30, 100), "ours", "of each of them"),
     Parameter("reference_warmup", 10, "ours", "draws left out, from starts of the Laplace law"),

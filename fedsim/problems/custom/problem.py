@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,27 +15,77 @@ from ...interfaces import ProblemParts
 from ...laws.density import Density
 from ...laws.law import Gaussian, NoTarget
 from ...pickles import keep_function, made
-from ...settings.alignment import numbered
+from ...settings.alignment import aligned, numbered
 from ...settings.limits import refuse_bytes
 from ...settings.support import Support, shown_support, support_of
 from ...settings.validation import (
     Array,
+    array,
     client_weights,
     nonnegative,
     one_of,
     points,
     positive,
     set_fields,
+    shape,
     shown,
+    unmasked,
     whole,
 )
 from ..gradients import NoisyGradients
 from ..pooled import Pooled
 from ..quadratic import Quadratic
-from .arguments import check_arguments, curvature_of, data_of
 from .forms import checked_gradients, form_of
 from .functions import Frozen, followed
 from .trial import ELSEWHERE, try_gradient, try_potential
+
+
+def data_of(given: Any) -> tuple[Any, ...]:
+    """Arrays and numbers in the types that compiled code knows."""
+    if not isinstance(given, tuple):
+        return (_part("data", given),)
+    named = [(f"data[{i}]", part) for i, part in enumerate(given)]
+    parts = aligned(*((name, part, 0) for name, part in named), strict=False)
+    return tuple(_part(name, part) for (name, _), part in zip(named, parts, strict=True))
+
+
+def _part(name: str, given: Any) -> Any:
+    unmasked(name, given)
+    if isinstance(given, Sized) and not isinstance(given, np.ndarray):
+        refuse_bytes(50.0 * len(given), f"{name}={shown(given)}", "pass a NumPy array")
+    try:
+        value = np.asarray(given)
+    except (ValueError, TypeError, OverflowError):
+        value = np.asarray(None)
+    if value.dtype.kind not in "biuf":
+        raise ValueError(f"{name}={shown(given)} has dtype {value.dtype}; it must be a rectangular array of "
+                         "real numbers, or a number")
+    if value.dtype.kind == "u" and value.size and value.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} has the entry {value.max()}; integers must be less than 2^63")
+    kept = np.array(value, dtype=np.float64 if value.dtype.kind == "f" else np.int64, order="C")
+    if kept.ndim == 0:
+        return kept.item() + 0  # -0 is 0, as fingerprints have it
+    kept.setflags(write=False)
+    return kept
+
+
+def curvature_of(given: Any, n_clients: int) -> Any:
+    """None, a positive number, or such a number for each client (N,)."""
+    if given is None or not isinstance(given, (list, tuple, np.ndarray)):
+        return given if given is None else positive("curvature", given)
+    values = shape("curvature", array("curvature", given, 1), (n_clients,), " (a number, or one per client)")
+    worst = int(np.argmin(values))
+    positive(f"curvature[{worst}]", float(values[worst]))
+    return values
+
+
+def check_arguments(potential: Callable[..., Any], data: tuple[Any, ...]) -> None:
+    """Raise ValueError unless a potential takes a client, a point and these data."""
+    try:
+        inspect.signature(potential).bind(0, 0.0, *data)
+    except (TypeError, ValueError) as error:  # of a builtin nothing is known
+        raise ValueError(f"potential={shown(potential)} must take the arguments potential(client, x"
+                         f"{''.join(f', data[{i}]' for i in range(len(data)))}): {error}") from None
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)

@@ -14,6 +14,7 @@ from ...fingerprints import fields_of, plain
 from ...interfaces import ProblemParts
 from ...laws.law import Gaussian
 from ...laws.law_checks import rounding_of
+from ...settings.alignment import aligned, square, together
 from ...settings.limits import refuse_bytes
 from ...settings.validation import (
     Array,
@@ -31,7 +32,17 @@ from ...settings.validation import (
 from ...vector.memory import aligned_copy
 from ..gradients import NoisyGradients
 from .gradients import CoordinateQuadratic, DenseQuadratic, DiagonalQuadratic, NoisyQuadratic, PlaneQuadratic
-from .labels import in_order
+
+
+def in_order(hessians: Any, minimizers: Any, weights: Any, noise: Any) -> tuple[Any, Any, Any, Any]:
+    """Clients (rows, entries of lists) as in `minimizers`, and so coordinates (columns, both of a matrix)."""
+    minimizers, hessians, weights, noise = together(
+        0, minimizers=minimizers, hessians=hessians, weights=weights, gradient_noise=noise)
+    minimizers, hessians, noise = aligned(
+        ("minimizers", minimizers, 1), ("hessians", hessians, 1), ("gradient_noise", noise, 1))
+    if isinstance(hessians, (list, tuple)):
+        hessians = square("hessians", hessians)
+    return hessians, minimizers, weights, square("gradient_noise", noise)
 
 
 def _are_covariances(noise: object) -> bool:

@@ -61,11 +61,8 @@ def curvatures(problem: fs.Quadratic, weights: Any = 1.0) -> tuple[float, float]
 def hessians_of(rng: np.random.Generator, clients: int, dim: int, most: float) -> np.ndarray:
     """Hessians (N, d, d) with eigenvalues from 1 to at most `most`, each in a basis of its own."""
     condition = float(10.0 ** rng.uniform(0.0, np.log10(most)))
-    hessians = np.empty((clients, dim, dim))
-    for c in range(clients):
-        basis = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
-        hessians[c] = (basis * condition ** rng.random(dim)) @ basis.T
-    return hessians
+    bases = (np.linalg.qr(rng.standard_normal((dim, dim)))[0] for _ in range(clients))  # drawn one by one
+    return np.array([(basis * condition ** rng.random(dim)) @ basis.T for basis in bases])
 
 
 def federated_problem(rng: np.random.Generator, clients: int, dim: int, most: float,

@@ -13,6 +13,7 @@ import fedsim as fs
 from reproduce import random_settings, worst_cases
 from theory.worst_case import ProblemClass, certify, from_record, sample, search, to_record
 from theory.worst_case.closed import CLOSED_FORMS, QUANTITIES
+from theory.worst_case.closed.closed_form import parts_of
 from theory.worst_case.search_result import encoded
 from theory.worst_case.targets import maker_of
 from tools.search import settings
@@ -178,6 +179,17 @@ def test_members_are_within_the_pairs_of_their_class():
         assert 1.0 - 1e-9 <= largest <= 2.0 + 1e-9 and 0.1 <= one.algorithm.mixing[0, 1] <= 0.2
         assert 1.0 - 1e-9 <= (one.start - one.problem.minimizer).item() <= 4.0 + 1e-9
         assert not np.any(one.algorithm.start_velocity)
+
+
+@pytest.mark.parametrize(("aim", "name", "reads"), [
+    ("fa_ld.stationary_w2", "weight", lambda one: one.problem.weights[0]),
+    ("de_sgld.stationary_w2", "mixing", lambda one: one.algorithm.mixing[0, 1])])
+def test_what_is_free_is_as_free_as_in_a_search(aim, name, reads):
+    cls = replace(SCALAR, weights="free", mixing=None, step_size=1e-3)
+    maker, _ = maker_of(aim, cls, "ratio", None)
+    ends = sorted(reads(maker(np.full(maker.size, end))) for end in (0.0, 1.0))
+    (part,) = parts_of(aim, cls)
+    np.testing.assert_allclose(part.ranges[name], ends, rtol=1e-12)
 
 
 def test_two_groups_of_clients_know_no_distance():

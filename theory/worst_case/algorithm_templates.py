@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -247,11 +248,15 @@ def _ends(problem: Quadratic, cls: ProblemClass, scale: float, follows: float = 
     return float(found.min()), float(found.max())
 
 
+def _local(cube: Cube, cls: ProblemClass) -> tuple[int, float]:
+    """Local steps and shared noise of a federated algorithm."""
+    return cube.pick("local_steps", cls.local_steps), cube.with_ends("shared_noise", *cls.shared_noise)
+
+
 @form("fa_ld", FALD)
 def _fa_ld(cube: Cube, cls: ProblemClass) -> Draft:
     problem, scale = quadratic(cube, cls)
-    steps = cube.pick("local_steps", cls.local_steps)
-    shared = cube.with_ends("shared_noise", *cls.shared_noise)
+    steps, shared = _local(cube, cls)
     largest = 2.0 * NOT_QUITE / _ends(problem, cls, scale)[1]
     return Draft(problem, lambda step: FALD(step, steps, 1.0, shared), largest,
                  point(cube, cls, problem, scale))
@@ -260,8 +265,7 @@ def _fa_ld(cube: Cube, cls: ProblemClass) -> Draft:
 @form("fa_ld.decreasing", FALD)
 def _fa_ld_decreasing(cube: Cube, cls: ProblemClass) -> Draft:
     problem, scale = quadratic(cube, cls)
-    steps = cube.pick("local_steps", cls.local_steps)
-    shared = cube.with_ends("shared_noise", *cls.shared_noise)
+    steps, shared = _local(cube, cls)
     low, high = _ends(problem, cls, scale)
     schedule = schedules.Harmonic.from_theorem(strong_convexity=low, smoothness=high)
     return Draft(problem, lambda step: FALD(schedule, steps, 1.0, shared), 1.0,
@@ -272,16 +276,13 @@ def _fa_ld_decreasing(cube: Cube, cls: ProblemClass) -> Draft:
 def _fa_ld_drawn(cube: Cube, cls: ProblemClass, replace: bool = True) -> Draft:
     problem, scale = quadratic(cube, cls, equal=not replace)
     active = cube.pick("n_active", range(1, cls.n_clients + 1))
-    steps = cube.pick("local_steps", cls.local_steps)
-    shared = cube.with_ends("shared_noise", *cls.shared_noise)
+    steps, shared = _local(cube, cls)
     largest, drawn = 1.0 / _ends(problem, cls, scale)[1], Participation(active, replace)
     return Draft(problem, lambda step: FALD(step, steps, 1.0, shared, drawn), largest,
                  point(cube, cls, problem, scale))
 
 
-@form("fa_ld.scheme_ii", FALD)
-def _fa_ld_drawn_once(cube: Cube, cls: ProblemClass) -> Draft:
-    return _fa_ld_drawn(cube, cls, replace=False)
+form("fa_ld.scheme_ii", FALD)(partial(_fa_ld_drawn, replace=False))
 
 
 @form("fa_hmc", FAHMC)
@@ -289,8 +290,7 @@ def _fa_hmc(cube: Cube, cls: ProblemClass) -> Draft:
     """The whole trajectory is at most a quarter of the shortest oscillation: longer ones turn back."""
     problem, scale = quadratic(cube, cls)
     leapfrogs = cube.pick("leapfrog_steps", cls.leapfrog_steps)
-    steps = cube.pick("local_steps", cls.local_steps)
-    shared = cube.with_ends("shared_noise", *cls.shared_noise)
+    steps, shared = _local(cube, cls)
     largest = 1.0 / (math.sqrt(_ends(problem, cls, scale)[1]) * leapfrogs)
     return Draft(problem, lambda step: FAHMC(step, leapfrogs, steps, shared), largest,
                  point(cube, cls, problem, scale))
@@ -304,8 +304,7 @@ def _fa_hmc_flow(cube: Cube, cls: ProblemClass) -> Draft:
                          "`minimizers` says how far two groups of clients are apart")
     low, highest = cls.curvatures
     high = cube.log("curvature", low * min(DIFFERENT, cls.condition), highest)
-    steps = cube.pick("local_steps", cls.local_steps)
-    shared = cube.with_ends("shared_noise", *cls.shared_noise)
+    steps, shared = _local(cube, cls)
     near, gap = cube.log("minimizer", 1e-3, max(cls.minimizers, 1e-3)), cube.log("gap", 1.0, 4.0)
     problem = fa_hmc_two_groups(cls.dim, curvatures=(high, low), n_clients=cls.n_clients,
                                 minimizers=(near * gap, near))

@@ -184,6 +184,14 @@ def certify(quantity: str, problem_class: ProblemClass | None = None, *, curvatu
     (0.110193, 0.110193, 10.0)
     >>> bool(abs(worst.verify() / worst.lower - 1.0) < 1e-9)
     True
+
+    The class of a search:
+
+    >>> cls = theory.worst_case.ProblemClass(condition=10.0, step_size=0.02, local_steps=5, heterogeneity=3.0,
+    ...                                      weights="equal", shared_noise=0.0, gradient_noise=0.0)
+    >>> found = theory.worst_case.search("fa_ld.stationary_w2", cls, budget=100)
+    >>> bool(found.value <= theory.worst_case.certify("fa_ld.stationary_w2", cls).upper)
+    True
     """
     given = {name: value for name, value in locals().items()
              if name not in ("quantity", "problem_class", "tolerance", "most_boxes", "progress")}

@@ -14,11 +14,6 @@ from typing import Any
 import numpy as np
 
 import fedsim
-from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.algorithms.de_sgld import DESGLD
-from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.algorithms.fa_ld import FALD
-from fedsim.algorithms.stale import StaleSGLD
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.participation import Participation
@@ -26,10 +21,10 @@ from fedsim.settings.schedules import Constant, Harmonic
 from fedsim.settings.validation import instance, read_only, set_fields, shown
 
 from ..declare.registry import theorems
-from ..exact.federated.flow import FAHMCFlow
 from ..facts import constants
 from ..judge.examining import both_sides, examine
 from ..judge.verdict import Verdict
+from .algorithm_templates import FORMS
 from .exact_values import Instance, Value, of_quantity, of_theorem
 from .problem_class import WHERE_GIVEN, ProblemClass
 from .targets import told
@@ -160,8 +155,8 @@ def evaluate(aim: str, variant: str, objective: str, at: Instance) -> Value:
 
 
 CLASSES: dict[str, type] = {kind.__name__: kind for kind in (
-    Constant, DESGHMC, DESGLD, FAHMC, FAHMCFlow, FALD, Gaussian, Harmonic, Participation, ProblemClass,
-    Quadratic, StaleSGLD)}
+    *(form.algorithm for form in FORMS.values()), Constant, Gaussian, Harmonic, Participation, ProblemClass,
+    Quadratic)}
 """What a record may name."""
 KEPT = ("aim", "variant", "objective", "value", "problem_class", "budget", "evaluations", "seed", "parts",
         "lost", "unknowns", "round", "binding", "problem", "algorithm", "start", "n_rounds")
@@ -197,16 +192,12 @@ def decoded(value: Any) -> Any:
         kind = CLASSES.get(value.get("class", ""))
         if kind is None:
             raise ValueError(f"class={value.get('class')!r} must be one of {', '.join(CLASSES)}")
-        return _made(kind, {name: decoded(one) for name, one in value.items() if name != "class"})
+        made = {name: decoded(one) for name, one in value.items() if name != "class"}
+        found = kind(**made)
+        if kind is Quadratic:  # weights that sum to one but for rounding are not normalised once more
+            set_fields(found, weights=read_only(made["weights"]))
+        return found
     return value
-
-
-def _made(kind: type, made: dict[str, Any]) -> Any:
-    """The object of its fields; weights that sum to one but for rounding are not normalised once more."""
-    one = kind(**made)
-    if kind is Quadratic:
-        set_fields(one, weights=read_only(made["weights"]))
-    return one
 
 
 def digest(record: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from ...fingerprints import fields_of, plain
 from ...interfaces import ProblemParts
 from ...laws.checks import rounding_of
 from ...laws.law import Gaussian
+from ...settings.alignment import aligned, square, together
 from ...settings.limits import refuse_bytes
 from ...settings.validation import (
     Array,
@@ -31,12 +32,22 @@ from ...settings.validation import (
 from ...vector.memory import aligned_copy
 from ..gradients import NoisyGradients
 from .gradients import CoordinateQuadratic, DenseQuadratic, DiagonalQuadratic, NoisyQuadratic, PlaneQuadratic
-from .labels import in_order
 
 
 def _are_covariances(noise: object) -> bool:
     """True for what is no single number."""
     return isinstance(noise, (list, tuple, np.ndarray)) and getattr(noise, "ndim", 3) > 0
+
+
+def _in_order(hessians: Any, minimizers: Any, weights: Any, noise: Any) -> tuple[Any, Any, Any, Any]:
+    """Clients (rows, entries of lists) as in `minimizers`, and so coordinates (columns, both of a matrix)."""
+    minimizers, hessians, weights, noise = together(
+        0, minimizers=minimizers, hessians=hessians, weights=weights, gradient_noise=noise)
+    minimizers, hessians, noise = aligned(
+        ("minimizers", minimizers, 1), ("hessians", hessians, 1), ("gradient_noise", noise, 1))
+    if isinstance(hessians, (list, tuple)):
+        hessians = square("hessians", hessians)
+    return hessians, minimizers, weights, square("gradient_noise", noise)
 
 
 def _semidefinite_factor(cov: Array) -> Array:
@@ -86,8 +97,8 @@ class Quadratic(ByValue, ProblemParts):
                      gradient_noise: ArrayLike | None = None) -> None: ...
 
     def __post_init__(self) -> None:
-        hessians, minimizers, weights, noise = in_order(self.hessians, self.minimizers, self.weights,
-                                                        self.gradient_noise)
+        hessians, minimizers, weights, noise = _in_order(self.hessians, self.minimizers, self.weights,
+                                                         self.gradient_noise)
         hessians = array("hessians", hessians, 1, 2, 3)
         minimizers = array("minimizers", minimizers, 2, advice=(
             "(N, d), one row per client: np.reshape(minimizers, (-1, 1)) in one dimension"))
@@ -133,7 +144,7 @@ class Quadratic(ByValue, ProblemParts):
         gradient_noise : None, float or (N, d, d)
             Noise of an evaluation of grad f_i.
         """
-        hessians, minimizers, _, gradient_noise = in_order(hessians, minimizers, None, gradient_noise)
+        hessians, minimizers, _, gradient_noise = _in_order(hessians, minimizers, None, gradient_noise)
         components = array("hessians", hessians, 1, 2, 3)
         n_clients = len(components)
         noise: Any = None

@@ -177,22 +177,18 @@ def run_on_threads(job: Job, blocks: Iterable[Block], threads: int, take: Take, 
             return _segment, job, waiting.popleft()
         return (_segment, job, begun.popleft()) if begun else None
 
-    def handle(done: tuple[BlockRunner, int, BlockResult | None]) -> None:
-        runner, rounds, result = done
-        if result is None:
-            begun.append(runner)
-        else:
-            take(result)
-        tick(rounds * (runner.last - runner.first))
-
     def keep(done: tuple[BlockRunner, int, BlockResult | None]) -> None:
         if (result := done[2]) is not None:
             take(result)
 
     pool = ThreadPoolExecutor(threads)
     try:
-        for done in completed(pool, next_task, threads, pending):
-            handle(done)
+        for runner, rounds, result in completed(pool, next_task, threads, pending):
+            if result is None:
+                begun.append(runner)
+            else:
+                take(result)
+            tick(rounds * (runner.last - runner.first))
     except BaseException:
         give_up(pending, keep, patiently=True)
         raise

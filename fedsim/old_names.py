@@ -14,6 +14,8 @@ from types import ModuleType
 from typing import Any
 
 MOVED = {
+    "fedsim.engine.warming": "fedsim.engine.running",
+    "fedsim.engine.written": "fedsim.engine.job",
     "fedsim.laws.checks": "fedsim.laws.law_checks",
     "fedsim.laws.drawing": "fedsim.laws.plots",
     "fedsim.laws.saved": "fedsim.laws.loading",

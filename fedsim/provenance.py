@@ -65,11 +65,8 @@ def _of_start(problem: Any, algorithm: Any, start: Any) -> Part:
     """The moments of a start, in the form that all equal ones share."""
     if start is None:
         return _origin(problem.dim)
-    if getattr(start, "is_diagonal", False):
-        mean, cov = start.mean, start.variances  # its (d, d) matrix is never made
-    else:
-        mean, full = start_of(problem, algorithm, start)
-        cov = None if full is None else plain(full)
+    mean, cov = start_of(problem, algorithm, start)
+    cov = plain(cov) if cov is not None and cov.ndim == 2 else cov
     mean = mean + 0.0
     if mean.ndim == 2 and (mean == mean[0]).all():
         mean = mean[0]

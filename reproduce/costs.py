@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.vector.cache import cache_folder
+from fedsim.vector.cache import cache_place
 from fedsim.vector.compile import compiled_here
 
 from . import store
@@ -95,7 +95,7 @@ def expected(todo: Sequence[Figure], workers: int) -> tuple[float, float]:
 
 def _is_warm() -> bool:
     """Is compiled code kept from before?"""
-    folder = cache_folder()
+    folder = cache_place()[0]
     return folder is not None and any(folder.glob("*/*run_rounds*.nbi"))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -45,12 +46,8 @@ class Kept:
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         finished: dict[str, Any] = {}
         if lines[:1] == [self._head]:
-            for line in lines[1:]:
-                try:
-                    key, item = json.loads(line)
-                except json.JSONDecodeError:  # a run that was killed while it wrote
-                    break
-                finished[key] = item
+            with suppress(json.JSONDecodeError):  # of a run that was killed while it wrote
+                finished.update(map(json.loads, lines[1:]))
         self.path.parent.mkdir(parents=True, exist_ok=True)
         lines = [self._head, *map(json.dumps, finished.items())]
         write_atomically(self.path, "".join(f"{line}\n" for line in lines).encode())

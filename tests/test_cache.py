@@ -264,7 +264,7 @@ def test_a_simulation_outlives_a_damaged_cache(tmp_path):
     expected = fs.simulate(fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.1), 5, 100, seed=1,
                            start=fs.Gaussian([0.0], [1.0])).mean.tobytes().hex()
     folder = tmp_path / "fedsim" / cache.code_hash()
-    shutil.copytree(cache.cache_folder(), folder)
+    shutil.copytree(cache.cache_place()[0], folder)
     tmp_path.chmod(0o700)
     folder.parent.chmod(0o700)
     for path in files(folder, ".nbi"):

@@ -4,7 +4,7 @@ import pytest
 from algorithms import ROWS, each
 from scores import all_scores
 
-from fedsim.vector.cache import cache_folder
+from fedsim.vector.cache import cache_place
 
 FEW = 64 * 9 + 20
 """Replicas whose bits are compared."""
@@ -34,6 +34,6 @@ def test_foreign_code_stays_out_of_the_shared_cache():
     """An index that names a class of another module could not be read without that module."""
     mutants = ROWS[next(iter(ROWS))].mutants
     mutants.control(next(iter(mutants.cases)), FEW)
-    kept = [path.read_bytes() for path in cache_folder().rglob("*.nbi")]
+    kept = [path.read_bytes() for path in cache_place()[0].rglob("*.nbi")]
     assert any(b"FALDKernel" in index for index in kept)
     assert not any(b"mutants" in index or b"Faulty" in index for index in kept)

@@ -41,7 +41,7 @@ def test_a_seed_replays_its_schedule(pool):
         assert len(log) > 3 and Schedule(seed).run(pool) == log
 
 
-TAKE = "            take(result)\n"
+TAKE = "                take(result)\n"
 HANDLED = "            pending.remove(future)\n", "            yield _result(pool, future)\n"
 OF_THREADS, OF_EXECUTORS = ("        give_up(pending, keep, patiently=True)\n",
                             "        give_up(pending, take, patiently=False)\n")
@@ -49,7 +49,7 @@ POPPED = ("                future = pending.pop()  # before it is kept: never tw
           "                if future.done():\n                    keep(future.result())\n")
 SUPPRESSED = "with suppress(KeyboardInterrupt, Exception):"
 PLANTED = {
-    "a block is taken twice": (f"{TAKE}        tick", f"{TAKE}{TAKE}        tick"),
+    "a block is taken twice": (f"{TAKE}            tick", f"{TAKE}{TAKE}            tick"),
     "taken again after an error": ("".join(HANDLED), "".join(HANDLED[::-1])),
     "kept again and again": ("pending.pop()  # before", "next(iter(pending))  # before"),
     "taken again after a Ctrl-C": (POPPED, POPPED.replace("pending.pop()", "next(iter(pending))")

@@ -24,7 +24,7 @@ from .rounds import LEAF
 _FIELDS = ("mean", "square", "sums", "final", "outside")
 _MANIFEST_BYTES = 4096
 """Far more than a manifest has."""
-_UNUSABLE = (errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)
+_UNUSABLE = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP)
 """What a user mends by another path; a full or failing disk stays an OSError."""
 
 
@@ -48,8 +48,6 @@ class Checkpoint:
                              f"os.path.expanduser({str(folder)!r})")
         try:
             self._open()
-        except (PermissionError, FileNotFoundError) as error:
-            raise self._unusable(error) from None
         except OSError as error:
             if error.errno not in _UNUSABLE:
                 raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -14,15 +14,17 @@ from ..fingerprints import feed, source_hash
 from ..interfaces import Problem, SimulatedAlgorithm, offers, start_of, validate, validate_sizes
 from ..laws.moments import roots
 from ..laws.recording import n_recorded, recorded_rounds
+from ..problems.custom.functions import frozen, plain_function
 from ..random.streams import MAX_CLIENTS, MAX_EVALUATIONS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array, one_of, shown, whole
+from ..vector.compile import STUBS, body_of
 from .divergence import Scales, scales_of
 from .rounds import LEAF, TEST_FUNCTIONS, NoFunction
 from .state import state_bytes
-from .written import texts_of
 
 _CACHE_BYTES = 2**19
+_OWN = __name__.partition(".")[0]
 _PART = 64
 """Coordinates of a part, at least: cutting costs as much as a few of them."""
 
@@ -124,8 +126,46 @@ class Job:
         compiled = (self.problem._arrays(), self.algorithm._kernel(self.problem), self.function)
         feed(digest, (*compiled, self.n_rounds, self.n_replicas, self.seed, self.start_mean, self.start_cov,
                       self.rounds, self.scales, self.problem.support, self.covariance, self.average,
-                      self.keep_final, self.noise, *texts_of(compiled)))
+                      self.keep_final, self.noise, *_texts_of(compiled)))
         return digest.hexdigest()[:32]
+
+
+def _texts_of(values: Any) -> list[str]:
+    """Of the bodies of other people's that are chosen by these NamedTuples, and those in them.
+
+    Other people's functions that choose a body are asked where one of their bodies calls them, if it does.
+
+    Raises
+    ------
+    ValueError
+        Where one names what cannot be told from others.
+    """
+    kinds = list(_kinds(values))
+    own = [stub for stub in STUBS if _is_own(stub.__module__)]
+    texts = list(_texts(own, kinds))
+    return texts + list(_texts([stub for stub in STUBS if stub not in own], kinds)) if texts else []
+
+
+def _kinds(values: Any) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, tuple):
+            if hasattr(value, "_fields"):
+                yield type(value)
+            yield from _kinds(value)
+
+
+def _texts(stubs: Iterable[Any], kinds: Iterable[Any]) -> Iterator[str]:
+    for stub in stubs:
+        for kind in kinds:
+            body: Any = body_of(stub, kind)
+            name = f"{stub.__name__} of {kind.__name__}"
+            if body is not None and not _is_own(plain_function(name, body).__globals__.get("__name__")):
+                text = frozen(f"checkpoint: the body of {name}", body, fields=True).text
+                yield f"{stub.__module__} {name}: {text}"
+
+
+def _is_own(module: Any) -> bool:
+    return str(module).partition(".")[0] == _OWN
 
 
 def _check_memory(job: Job, algorithm: SimulatedAlgorithm, n_kept: int, threads: int) -> None:

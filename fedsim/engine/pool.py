@@ -177,22 +177,18 @@ def run_on_threads(job: Job, blocks: Iterable[Block], threads: int, take: Take, 
             return _segment, job, waiting.popleft()
         return (_segment, job, begun.popleft()) if begun else None
 
-    def handle(done: tuple[BlockRunner, int, BlockResult | None]) -> None:
-        runner, rounds, result = done
-        if result is None:
-            begun.append(runner)
-        else:
-            take(result)
-        tick(rounds * (runner.last - runner.first))
-
     def keep(done: tuple[BlockRunner, int, BlockResult | None]) -> None:
         if (result := done[2]) is not None:
             take(result)
 
     pool = ThreadPoolExecutor(threads)
     try:
-        for done in completed(pool, next_task, threads, pending):
-            handle(done)
+        for runner, rounds, result in completed(pool, next_task, threads, pending):
+            if result is None:
+                begun.append(runner)
+            else:
+                take(result)
+            tick(rounds * (runner.last - runner.first))
     except BaseException:
         give_up(pending, keep, patiently=True)
         raise
@@ -219,15 +215,10 @@ def run_on_executor(job: Job, blocks: Iterable[Block], executor: Executor, take:
     On Ctrl-C, or any error, tasks that have not finished are cancelled, those that have are taken, and it
     is raised again.
     """
-    coming, call = iter(blocks), os.urandom(8).hex()
-    pending: Pending = set()
-
-    def next_task(running: int) -> tuple[Any, ...] | None:
-        block = next(coming, None)
-        return None if block is None else (run_whole_block, source_hash(), call, job, *block)
-
+    call, pending = os.urandom(8).hex(), cast(Pending, set())
+    tasks = ((run_whole_block, source_hash(), call, job, *block) for block in blocks)
     try:
-        for result in completed(executor, next_task, in_flight, pending):
+        for result in completed(executor, lambda running: next(tasks, None), in_flight, pending):
             take(result)
             tick(job.n_rounds * (result.last - result.first))
     except BaseException:
@@ -245,21 +236,19 @@ def first_of_all(job: Job, executor: Executor | None, threads: int, before: int)
 
     Each block is run again up to the first bad round that is known then.
     """
-    blocks, call, stop, pending = job.blocks(), os.urandom(8).hex(), list[bool](), cast(Pending, set())
+    call, stop, pending = os.urandom(8).hex(), list[bool](), cast(Pending, set())
     found: Fault | None = None
+    tasks = ((fault_of_block, call, stop, job, *block, before if found is None else found.round)
+             for block in job.blocks())
 
     def handle(fault: Fault | None) -> None:
         nonlocal found
         if fault is not None and (found is None or fault < found):
             found = fault
 
-    def next_task(running: int) -> tuple[Any, ...] | None:
-        block, limit = next(blocks, None), before if found is None else found.round
-        return None if block is None else (fault_of_block, call, stop, job, *block, limit)
-
     with ThreadPoolExecutor(threads) if executor is None else nullcontext(executor) as pool:
         try:
-            for fault in completed(pool, next_task, threads, pending):
+            for fault in completed(pool, lambda running: next(tasks, None), threads, pending):
                 handle(fault)
         except BaseException:
             stop.append(True)

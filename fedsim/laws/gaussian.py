@@ -15,6 +15,7 @@ from ..settings.validation import (
     array,
     instance,
     points,
+    read_only,
     real,
     shape,
     whole,
@@ -59,9 +60,7 @@ class Gaussian:
     def _of(cls, mean: Array, variances: Array) -> Gaussian:
         """Of moments (d,) and (d,) that the house made, finite and not negative: nothing is checked again."""
         law = cls.__new__(cls)
-        law.mean, law.table = mean.copy(), variances.copy()
-        law.mean.setflags(write=False)
-        law.table.setflags(write=False)
+        law.mean, law.table = read_only(mean.copy()), read_only(variances.copy())
         law.variances = law.table
         return law
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..settings.limits import refuse_bytes
 from ..settings.validation import Array
 
-_SMALL = 2**20
+_SMALL = 2**16
 """Bytes for which nobody has to ask how large the memory is."""
 
 

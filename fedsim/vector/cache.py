@@ -152,8 +152,3 @@ def code_hash() -> str:
 def cache_place() -> tuple[Path | None, str]:
     """The folder for the code of this version, or None and why there is none."""
     return private_folder(code_hash())
-
-
-def cache_folder() -> Path | None:
-    """Folder of compiled code in NUMBA_CACHE_DIR, the user's cache or a temporary folder; None for none."""
-    return cache_place()[0]

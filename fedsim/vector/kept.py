@@ -65,7 +65,7 @@ class _Place:
         source = Path(self._py_file).absolute()
         beside = hashlib.sha256(str(source.parent).encode()).hexdigest()
         name = f"{source.parent.name}_{beside[:16]}{owner and cache.APART + owner}"
-        self._folder = (cache.cache_folder() or Path()) / name
+        self._folder = (cache.cache_place()[0] or Path()) / name
 
     def get_cache_path(self) -> str:
         return str(self._folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import tempfile
@@ -45,7 +46,7 @@ def run() -> fs.Run:
 
 
 INSTANCES: dict[str, Any] = {
-    "fedsim.Run": run, "fedsim.Law": law,
+    "fedsim.Run": run, "fedsim.Law": law, "theory.Bound": lambda: theory.Bound(**bound_fields()),
     "theory.stale.AverageLaw": lambda: theory.stale.average_law(PROBLEM, fs.StaleSGLD(0.01, 2), 5)}
 """Of classes whose example simulates, or makes them by a function."""
 ARGUMENTS: dict[str, Any] = {
@@ -56,6 +57,14 @@ ARGUMENTS: dict[str, Any] = {
     "scheme": lambda: "I", "W": lambda: MIXING, "gamma": lambda: 2.0, "h": lambda: 0.01, "B": lambda: 1.0,
     "tau": lambda: 2, "rounds": lambda: [0, 1], "weights": lambda: [0.5, 0.5]}
 """Of methods, by the names of their parameters."""
+
+
+def bound_fields() -> dict[str, Any]:
+    """Those of what a theorem says; its `terms` and `inputs` as plain mappings."""
+    algorithm = fs.FALD(0.01, local_steps=2)
+    bound = theory.fa_ld.w2_bound(theory.constants(PROBLEM, algorithm), algorithm, n_rounds=50)
+    given = {one.name: getattr(bound, one.name) for one in dataclasses.fields(bound) if one.init}
+    return given | {"terms": dict(bound.terms), "inputs": dict(bound.inputs)}
 
 
 def law_fields() -> dict[str, Any]:
@@ -114,7 +123,7 @@ def cifar() -> dict[str, Any]:
 SOFTMAX_POINT = [0.1, 0.2, 0.0]
 COV = np.array([[2.0, 0.5], [0.5, 1.0]])
 CALLS: dict[str, Any] = {
-    "fedsim.Law": law_fields,
+    "fedsim.Law": law_fields, "theory.Bound": bound_fields,
     "fedsim.Run": lambda: law_fields() | {"n_replicas": 2000, "costs": {"rounds": 3}},
     "fedsim.SoftmaxRegression.potential": lambda: {"x": SOFTMAX_POINT},
     "fedsim.SoftmaxRegression.gradient": lambda: {"x": SOFTMAX_POINT},

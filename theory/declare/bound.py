@@ -209,13 +209,10 @@ class Bound:
                              "they must add up to it")
         if (value < 0.0).any():
             raise ValueError(f"value has a negative entry {value.min():g}; a bound must be at least 0")
-        object.__setattr__(self, "value", value)
-        object.__setattr__(self, "rounds", rounds)
-        object.__setattr__(self, "terms", MappingProxyType(terms))
         for i, one in enumerate(instance("assumptions", self.assumptions, tuple, list)):
             instance(f"assumptions[{i}]", one, Assumption)
-        object.__setattr__(self, "assumptions", tuple(self.assumptions))
-        object.__setattr__(self, "inputs", MappingProxyType(dict(self.inputs)))
+        set_fields(self, value=value, rounds=rounds, terms=MappingProxyType(terms),
+                   assumptions=tuple(self.assumptions), inputs=MappingProxyType(dict(self.inputs)))
 
     @classmethod
     def from_terms(cls, terms: Mapping[str, Any], rounds: np.ndarray, **rest: Any) -> Bound:

@@ -28,6 +28,7 @@ from fedsim.settings.validation import (
     one_of,
     positive,
     read_only,
+    set_fields,
     shape,
     whole,
 )
@@ -155,10 +156,9 @@ class Constants:
         align_fields(self, "weights", "gradient_at_minimizer", "gradient_noise_traces", "gaps_at_origin")
         gradients, minimizer = aligned(("gradient_at_minimizer", self.gradient_at_minimizer, 1),
                                        ("minimizer", self.minimizer, 0))
-        put(self, "gradient_at_minimizer", gradients)
-        put(self, "minimizer", minimizer)
-        if self.minimizer is not None:
-            put(self, "minimizer", shape("minimizer", array("minimizer", self.minimizer, 1), (self.dim,)))
+        if minimizer is not None:
+            minimizer = shape("minimizer", array("minimizer", minimizer, 1), (self.dim,))
+        set_fields(self, gradient_at_minimizer=gradients, minimizer=minimizer)
         self._per_client()
 
     def _per_client(self) -> None:

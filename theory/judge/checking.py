@@ -154,39 +154,20 @@ def verdict_on(bound: Bound, measured: Measured, note: str, same: bool) -> Verdi
                        for few in (bound.rounds, measured.rounds))
         raise ValueError(f"rounds of the bound ({bound.index}s {own}) and of the law ({theirs}) must have "
                          "one in common; ask for other n_rounds or record")
-    value = measured.value[of_law]
+    limit, value = bound.value[of_bound], measured.value[of_law]
     low, high = (value if end is None else end[of_law] for end in (measured.low, measured.high))
-    proved = None if measured.proved is None else measured.proved[of_law]
     slack = measured.rounding * max(measured.scale, float(np.abs(value).max()))
-    return judge(bound, (rounds, bound.value[of_bound], value), (low, high), slack, proved=proved,
-                 note=". ".join(filter(None, (measured.note, note))), same=same,
-                 estimated=measured.low is not None or measured.high is not None)
-
-
-def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, Array], slack: float, *,
-          note: str, same: bool, estimated: bool, proved: Array | None = None) -> Verdict:
-    """The verdict on a bound.
-
-    Parameters
-    ----------
-    at : rounds, bound and quantity there, (n,) each
-    band : low and high end of what the quantity may be, (n,) each
-    slack : what rounding may add to the quantity
-    estimated : whether the band is wider than rounding
-    proved : ends (n, 2) between which the quantity is proved to lie, where the band is not
-    """
-    rounds, limit, value = at
     upper = bound.kind == "upper"
-    wrong = band[0] > limit + slack if upper else band[1] < limit - slack
-    sure = wrong if proved is None else wrong & (
-        proved[:, 0] > limit + slack if upper else proved[:, 1] < limit - slack)
+    wrong = low > limit + slack if upper else high < limit - slack
+    least, most = (low, high) if measured.proved is None else measured.proved[of_law].T
+    sure = wrong & (least > limit + slack if upper else most < limit - slack)
     top, bottom = (value, limit) if upper else (limit, value)
     told = wrong | (bottom > slack)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(told, top / bottom, 0.0)
     tied = ~wrong & (ratio > 1.0)
     worst = int(np.argmax(np.where(tied, 1.0, ratio)))
-    notes = [note]
+    notes = [measured.note, note]
     if not told.any():
         small = bool((np.abs(value) <= slack).all())
         what = f"both sides are rounding, below {slack:.2g}," if small and slack > 0.0 else (
@@ -198,14 +179,14 @@ def judge(bound: Bound, at: tuple[np.ndarray, Array, Array], band: tuple[Array, 
         if gap <= slack:
             notes.append(f"equal up to rounding: {excess} is beyond the bound by {gap:.2g}, less than its "
                          f"rounding {slack:.2g}, and this is not redone with more digits")
-        elif estimated:
+        elif measured.low is not None or measured.high is not None:
             notes.append(f"the estimate of {excess} is {ratio[worst]:.6g} of the bound, within its band")
     return Verdict(
         holds=not wrong.any(), tightness=1.0 if tied[worst] else float(ratio[worst]),
         first_violation=int(rounds[np.argmax(wrong)]) if wrong.any() else None,
         hypotheses_met=bound.hypotheses_hold, is_vacuous=bound.is_vacuous, n_compared=len(rounds),
         worst_round=int(rounds[worst]), bound=bound, note=". ".join(filter(None, notes)), same=same,
-        proved=bool(sure.any()) or not wrong.any(), compared=at)
+        proved=bool(sure.any()) or not wrong.any(), compared=(rounds, limit, value))
 
 
 def _require_finite(measured: Measured) -> None:

@@ -13,7 +13,6 @@ from ...equality import ByValue
 from ...fingerprints import fields_of, plain
 from ...interfaces import ProblemParts
 from ...laws.law import Gaussian
-from ...laws.law_checks import rounding_of
 from ...settings.alignment import aligned, square, together
 from ...settings.limits import refuse_bytes
 from ...settings.validation import (
@@ -34,7 +33,12 @@ from ..gradients import NoisyGradients
 from .gradients import CoordinateQuadratic, DenseQuadratic, DiagonalQuadratic, NoisyQuadratic, PlaneQuadratic
 
 
-def in_order(hessians: Any, minimizers: Any, weights: Any, noise: Any) -> tuple[Any, Any, Any, Any]:
+def _are_covariances(noise: object) -> bool:
+    """True for what is no single number."""
+    return isinstance(noise, (list, tuple, np.ndarray)) and getattr(noise, "ndim", 3) > 0
+
+
+def _in_order(hessians: Any, minimizers: Any, weights: Any, noise: Any) -> tuple[Any, Any, Any, Any]:
     """Clients (rows, entries of lists) as in `minimizers`, and so coordinates (columns, both of a matrix)."""
     minimizers, hessians, weights, noise = together(
         0, minimizers=minimizers, hessians=hessians, weights=weights, gradient_noise=noise)
@@ -43,11 +47,6 @@ def in_order(hessians: Any, minimizers: Any, weights: Any, noise: Any) -> tuple[
     if isinstance(hessians, (list, tuple)):
         hessians = square("hessians", hessians)
     return hessians, minimizers, weights, square("gradient_noise", noise)
-
-
-def _are_covariances(noise: object) -> bool:
-    """True for what is no single number."""
-    return isinstance(noise, (list, tuple, np.ndarray)) and getattr(noise, "ndim", 3) > 0
 
 
 def _semidefinite_factor(cov: Array) -> Array:
@@ -97,8 +96,8 @@ class Quadratic(ByValue, ProblemParts):
                      gradient_noise: ArrayLike | None = None) -> None: ...
 
     def __post_init__(self) -> None:
-        hessians, minimizers, weights, noise = in_order(self.hessians, self.minimizers, self.weights,
-                                                        self.gradient_noise)
+        hessians, minimizers, weights, noise = _in_order(self.hessians, self.minimizers, self.weights,
+                                                         self.gradient_noise)
         hessians = array("hessians", hessians, 1, 2, 3)
         minimizers = array("minimizers", minimizers, 2, advice=(
             "(N, d), one row per client: np.reshape(minimizers, (-1, 1)) in one dimension"))
@@ -144,7 +143,7 @@ class Quadratic(ByValue, ProblemParts):
         gradient_noise : None, float or (N, d, d)
             Noise of an evaluation of grad f_i.
         """
-        hessians, minimizers, _, gradient_noise = in_order(hessians, minimizers, None, gradient_noise)
+        hessians, minimizers, _, gradient_noise = _in_order(hessians, minimizers, None, gradient_noise)
         components = array("hessians", hessians, 1, 2, 3)
         n_clients = len(components)
         noise: Any = None

@@ -13,6 +13,7 @@ from ...equality import ByValue
 from ...fingerprints import fields_of, plain
 from ...interfaces import ProblemParts
 from ...laws.law import Gaussian
+from ...laws.law_checks import rounding_of
 from ...settings.alignment import aligned, square, together
 from ...settings.limits import refuse_bytes
 from ...settings.validation import (

@@ -1,8 +1,8 @@
 """Fingerprints: a hash by which equal problems and algorithms are known to be equal, and one of sources.
 
 The first is of the class and the normalised fields, the same in every process and for every form in which the
-same thing can be given: a matrix or its diagonal, a number or a constant schedule. What is kept between runs
-is kept under the second: with other code it is not used.
+same thing can be given: a matrix or its diagonal, a number or a constant schedule. Files kept between runs
+are kept under the second: with other code they are not used.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def _words(value: Any, digits: str) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _origin(dim: int) -> Part:
-    """Of no start."""
+    """The part that stands for a start that was not given."""
     return Part(str(fingerprint((np.zeros(dim), None))), "the origin")
 
 

@@ -119,8 +119,8 @@ def completed(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None]
               pending: Pending) -> Iterator[Any]:
     """Keep tasks under way until there is no next one, and give each result when it comes.
 
-    `next_task` is told how many are `pending`, at most `in_flight`, and gives what to submit. Who does not
-    exhaust it, whatever the reason, is to `give_up` those that are pending.
+    `next_task` is told how many are `pending`, at most `in_flight`, and gives what to submit. A caller that
+    does not exhaust it, whatever the reason, is to `give_up` those that are pending.
     """
     is_first = True
     while True:

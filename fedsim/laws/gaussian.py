@@ -58,7 +58,7 @@ class Gaussian:
 
     @classmethod
     def _of(cls, mean: Array, variances: Array) -> Gaussian:
-        """Of moments (d,) and (d,) that the house made, finite and not negative: nothing is checked again."""
+        """A law with moments (d,), (d,) that the house made, finite and not negative, without checks."""
         law = cls.__new__(cls)
         law.mean, law.table = read_only(mean.copy()), read_only(variances.copy())
         law.variances = law.table

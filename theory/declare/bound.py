@@ -225,7 +225,7 @@ class Bound:
     def _of(cls, terms: Mapping[str, Any], rounds: np.ndarray, **rest: Any) -> Bound:
         """`from_terms` of what a statement makes: recorded rounds, and words that its declaration checked.
 
-        What its formula gives is looked at: what is not finite or negative is refused there, by name.
+        The values of its formula are looked at: those that are not finite, or negative, are refused by name.
         """
         parts = {name: read_only(np.array(np.broadcast_to(part, rounds.shape), dtype=np.float64))
                  for name, part in terms.items()}

@@ -203,7 +203,7 @@ class Statement:
             hypothesis.require(algorithm, problem)
 
     def function(self) -> Callable[..., Bound]:
-        """What users call."""
+        """The public function of the statement."""
         @functools.wraps(self.body)
         def theorem(constants: Constants, algorithm: Any, **options: Any) -> Bound:
             return self.bound(constants, algorithm, options)

@@ -1,4 +1,4 @@
-"""What is known of a problem before anything runs: constants of its potentials, its start and its noise."""
+"""Facts about a problem, known before anything runs: constants of its potentials, start and noise."""
 
 from .constants_of_problem import (
     NO_BEND as NO_BEND,

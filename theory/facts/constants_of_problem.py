@@ -193,7 +193,7 @@ class Constants:
 
     @classmethod
     def _of(cls, **found: Any) -> Constants:
-        """What `constants` found, trusted where it has the form and the signs that it must have.
+        """Constants that `constants` found, trusted where they have the form and the signs that they must.
 
         All else, as potentials that a user registered may give, is refused by `Constants`, by name.
         """

@@ -15,7 +15,7 @@ from fedsim.settings.validation import fraction, nonnegative, one_of, positive, 
 MOST_CLIENTS, MOST_DIM, MOST = 16, 8, 1000
 """The last: entries of a list of whole numbers."""
 WHERE_GIVEN = {"recorded": "where given"}
-"""Of what came later: records without it stay what they are."""
+"""Ranges that came later: records without them stay what they are."""
 
 
 def inside(name: str, value: Any) -> float:
@@ -92,7 +92,7 @@ CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "spectra": partial(one_of, choices=("free", "ends")), "shared_noise": partial(span, of=fraction),
     "local_steps": _counts, "leapfrog_steps": _counts, "n_rounds": _counts,
     "staleness": partial(_counts, least=0)}
-"""What every field has to be, by itself."""
+"""The check of every field by itself."""
 
 
 @dataclass(frozen=True, kw_only=True)

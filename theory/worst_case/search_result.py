@@ -1,4 +1,4 @@
-"""What a search found: a value, the instance that attains it, whether the restarts agree; and it as data.
+"""The result of a search: a value, the instance that attains it, whether the restarts agree; and it as data.
 
 Every number of a record is in hexadecimal, so that it comes back to the last bit.
 """

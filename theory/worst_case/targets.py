@@ -1,4 +1,4 @@
-"""What can be searched for, and what makes the instances of it: points of the unit cube."""
+"""The targets of a search, and the functions that make instances of them from points of the unit cube."""
 
 from __future__ import annotations
 

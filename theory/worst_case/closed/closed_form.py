@@ -147,12 +147,12 @@ COUNTS = {"local_steps": (1, 10_000), "leapfrog_steps": (1, 1_000), "staleness":
 """Whole numbers, from and to; evaluating a box takes work in proportion to some of them."""
 
 FREE_WEIGHTS, FREE_MIXING = (1.0 / (1.0 + math.exp(6.0)), 1.0 / (1.0 + math.exp(-6.0))), (5e-5, 0.95)
-"""What a search tries of two clients, where the class does not say."""
+"""Ranges that a search tries for two clients, where the class gives none."""
 
 DEFAULTS = {"family": "commuting", "curvatures": None, "step_size": None, "local_steps": 1,
             "leapfrog_steps": 1, "shared_noise": 0.0, "weight": 0.5, "distance": None, "heterogeneity": None,
             "gradient_noise": 0.0, "mixing": None, "staleness": 0, "start": None, "n_rounds": None}
-"""Of `certify`."""
+"""Values of `certify` for arguments that are not given."""
 
 
 ALLOWED: dict[str, Callable[[str, Any], float]] = {
@@ -310,7 +310,7 @@ def _require_proved(form: ClosedForm, row: Quantity, quantity: str, cls: Problem
 
 
 def _numbers(form: ClosedForm, row: Quantity, cls: ProblemClass) -> dict[str, Any]:
-    """What the closed form asks for, in the order of its unknowns."""
+    """The numbers that the closed form needs, in the order of its unknowns."""
     weights = {"free": FREE_WEIGHTS, "equal": 0.5}
     said = {"weight": weights[cls.weights] if isinstance(cls.weights, str) else cls.weights,
             "mixing": FREE_MIXING if cls.mixing is None else cls.mixing, "step_size": cls.step_size,

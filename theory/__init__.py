@@ -25,15 +25,15 @@ from .facts import Constants, constants
 from .ranges import PrecisionWarning
 from .registry import Theorem, catalogue, theorems
 from .scoring import scoreboard
-from .tuning import compare_algorithms, sweep
+from .tuning import Plan, compare_algorithms, plan, sweep
 
 if _typing.TYPE_CHECKING:  # type checkers and editors cannot follow the loop above
     from . import de_sghmc as de_sghmc, de_sgld as de_sgld, fa_hmc as fa_hmc, fa_ld as fa_ld, stale as stale
 
 __all__ = [
-    "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "PrecisionWarning",
+    "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "Plan", "PrecisionWarning",
     "Theorem", "Verdict", "catalogue", "check", "cite", "compare_algorithms", "constants", "errata",
-    "errata_frame", "exact", "exact_law", "examine", "papers", "privacy", "quantities", "remarks",
+    "errata_frame", "exact", "exact_law", "examine", "papers", "plan", "privacy", "quantities", "remarks",
     "remarks_frame", "scoreboard", "stationary_law", "sweep", "theorems", "tuning", "worst_case",
 ]
 

@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.algorithms.stale import StaleSGHMC
 from fedsim.interfaces import Problem
 from fedsim.settings.validation import instance, positive, whole
 
-from ..facts import NO_BEND, Constants, constants
+from ..facts import Constants, constants
 from ..registry import named
 from .best import with_step
+from .fewest import SMALLEST, largest_step, refuse_unknown_bend
 
-SMALLEST = 1e-7
-"""Of the largest step size tried."""
 BISECTIONS = 40
 
 
@@ -97,9 +93,7 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
     entry.require(algorithm)
     first = entry.function(facts, with_step(algorithm, SMALLEST * largest_step(facts, algorithm)), n_rounds=0,
                            **given)
-    if any(NO_BEND in words for words in first.violated):
-        raise ValueError(f"hessian_smoothness=None: {NO_BEND}, and no step size is within the hypotheses of "
-                         f"{entry.id}; pass hessian_smoothness=..., 0 for quadratics")
+    refuse_unknown_bend(first)
     if first.floor is None:
         raise ValueError(f"theorem={entry.id!r} has no limit (floor) to compare with")
     if below is None:
@@ -129,11 +123,3 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
         largest = low
     order = sorted(tried)
     return InformativeSteps(largest, limit, tuple(order), tuple(tried[size] for size in order))
-
-
-def largest_step(facts: Constants, algorithm: Any) -> float:
-    """The largest step size tried: 1/L, or lengths whose square is of that size."""
-    if isinstance(algorithm, FAHMC):
-        return 2.0 / (math.sqrt(facts.smoothness) * algorithm.leapfrog_steps)
-    root = isinstance(algorithm, (DESGHMC, StaleSGHMC))
-    return facts.smoothness ** (-0.5 if root else -1.0)

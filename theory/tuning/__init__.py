@@ -2,8 +2,8 @@
 
 `rounds_to` is the exact hitting time of an accuracy, `best_step_size` minimises it over the step size,
 `informative_steps` finds the step sizes at which a bound says anything, `plan` the one with the fewest rounds
-that a bound promises, `plan_by_recursion` the local steps too; `compare` puts such a plan beside the best. `sweep`
-has many settings in one table, `compare_algorithms` several algorithms.
+that a bound promises, `plan_by_recursion` the local steps too; `compare` puts such a plan beside the best.
+`sweep` has many settings in one table, `compare_algorithms` several algorithms.
 """
 
 from ..crossing import rounds_to

@@ -14,7 +14,7 @@ from fedsim.settings.validation import instance, positive, whole
 from ..facts import Constants, constants
 from ..registry import named
 from .best import with_step
-from .fewest import SMALLEST, largest_step, refuse_unknown_bend
+from .fewest import SMALLEST, Promise, largest_step, refuse_unknown_bend
 
 BISECTIONS = 40
 
@@ -29,7 +29,8 @@ class InformativeSteps:
         The largest such step size that was found; None where no step size tried has one.
     below : float
     step_sizes, floors : tuple of float
-        Everything tried, rising; a floor is infinite where the bound has no limit or no value.
+        Everything tried, rising; a floor is infinite where the bound has no limit or no value, and where a
+        hypothesis fails.
 
     Examples
     --------
@@ -60,7 +61,7 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
         As for `theory.examine`; with a limit (`Bound.floor`), e.g. "fa_ld.w2_recursion".
     problem : a problem, or its `Constants`
     algorithm : an algorithm
-        Its step size is replaced; those that it excludes count as without a limit.
+        Its step size is replaced; those that it or a hypothesis excludes count as without a limit.
     below : float, optional
         The distance at the start by default.
     start : optional
@@ -91,8 +92,8 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
     facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
     n_grid = whole("n_grid", n_grid, 5, 10_000)
     entry.require(algorithm)
-    first = entry.function(facts, with_step(algorithm, SMALLEST * largest_step(facts, algorithm)), n_rounds=0,
-                           **given)
+    promise = Promise(entry, facts, lambda size: with_step(algorithm, size), given)
+    first = promise.at(SMALLEST * largest_step(facts, algorithm))
     refuse_unknown_bend(first)
     if first.floor is None:
         raise ValueError(f"theorem={entry.id!r} has no limit (floor) to compare with")
@@ -104,11 +105,7 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
     tried: dict[float, float] = {}
 
     def holds(size: float) -> bool:
-        try:
-            found = entry.function(facts, with_step(algorithm, size), n_rounds=0, **given).floor
-        except ValueError:  # the algorithm excludes the step size, or the bound has no value there
-            found = None
-        tried[size] = math.inf if found is None else found
+        tried[size] = promise.limit(size)
         return tried[size] < limit
 
     high = largest_step(facts, algorithm)

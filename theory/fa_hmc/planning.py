@@ -19,7 +19,6 @@ from fedsim.settings.validation import instance, positive
 from ..facts import Constants, refuse_off_target
 from ..federated import accuracy
 from ..tuning import Plan, planner
-from ..tuning.fewest import Uncountable
 from ..tuning.planning import promised
 from .notation import Setting, known_moments, setting
 from .rates import inverse_squared_length, vanilla_g
@@ -73,7 +72,6 @@ def plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
     Returns
     -------
     Plan
-        Beyond 2^52 rounds that of `paper_plan`.
 
     Raises
     ------
@@ -91,10 +89,7 @@ def plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
     """
     eps = positive("eps", eps)
     prepared(constants, algorithm)
-    try:
-        return promised("fa_hmc.w2_bound", constants, replace(algorithm, step_size=1.0), eps)
-    except Uncountable:
-        return paper_plan(constants, algorithm, eps)
+    return promised("fa_hmc.w2_bound", constants, replace(algorithm, step_size=1.0), eps)
 
 
 def paper_plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:

@@ -26,7 +26,7 @@ with C_K, between 2 and 2 + eta m K, at this eta: the paper's "S = Omega(d/eps^2
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, floor, isfinite, sqrt
+from math import ceil, floor, isfinite
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,6 @@ from fedsim.settings.validation import instance, positive, shown
 from ..facts import Constants
 from ..registry import named
 from ..tuning import Plan, planner
-from ..tuning.fewest import Uncountable
 from ..tuning.planning import promised
 from .notation import Setting, setting
 from .theorems import participation_term
@@ -65,7 +64,6 @@ def plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
     Returns
     -------
     Plan
-        Beyond 2^52 rounds that of `paper_plan`.
 
     Raises
     ------
@@ -87,10 +85,7 @@ def plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
     fa_ld.w2_bound_decreasing 4.374e+07
     """
     theorem, one = _stated(constants, algorithm, eps)
-    try:
-        return promised(theorem, constants, one, float(eps))
-    except Uncountable:
-        return paper_plan(constants, algorithm, eps)
+    return promised(theorem, constants, one, float(eps))
 
 
 def paper_plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
@@ -124,21 +119,14 @@ def paper_plan(constants: Constants, algorithm: FALD, eps: float) -> Plan:
     104598943
     """
     theorem, one = _stated(constants, algorithm, eps)
-    if theorem == "fa_ld.w2_bound_partial":
-        found, s = _thirds(constants, one, eps)
-        if participation_term(s, one.participation.variance_factor(s.N)) > eps / 3.0:
-            raise ValueError(f"n_active={one.participation.n_active} must be at least "
-                             f"{_fewest(s, one.participation, eps)} for eps={eps!r}: a third of eps is for "
-                             "the participation (Theorem 4.10)")
-        return found
-    named(theorem).function(constants, one, n_rounds=0)  # checks the arguments
-    s = setting(constants, one)
-    if theorem == "fa_ld.w2_bound":
-        return _shares(s, one, eps, 2, theorem)
-    # two factors, so that no square under- or overflows before the answer does
-    size = 45.0 * s.kappa * sqrt(s.d) * sqrt(s.H) / eps
-    steps = 12.0 * (size * size * ((s.K - 1) ** 2 + s.kappa) - 2.0 * s.kappa)
-    return Plan(eps, s.eta, _rounds(steps, s, eps), one, theorem, "schedule")
+    if theorem == "fa_ld.w2_bound_decreasing":
+        return plan(constants, algorithm, eps)
+    found, s = _shares(constants, theorem, one, eps)
+    drawn = one.participation
+    if drawn is not None and participation_term(s, drawn.variance_factor(s.N)) > eps / 3.0:
+        raise ValueError(f"n_active={drawn.n_active} must be at least {_fewest(s, drawn, eps)} for "
+                         f"eps={eps!r}: a third of eps is for the participation (Theorem 4.10)")
+    return found
 
 
 def _stated(constants: Constants, algorithm: FALD, eps: float) -> tuple[str, Any]:
@@ -158,23 +146,22 @@ def _stated(constants: Constants, algorithm: FALD, eps: float) -> tuple[str, Any
         strong_convexity=constants.strong_convexity, smoothness=constants.smoothness))
 
 
-def _rounds(steps: float, s: Setting, eps: float) -> int:
-    if not isfinite(steps):
-        raise ValueError(f"eps={eps!r} is too small: the planned rounds overflow")
-    return ceil(max(steps, 0.0) / s.K)
-
-
-def _shares(s: Setting, algorithm: FALD, eps: float, parts: int, theorem: str) -> Plan:
-    """A constant step size with eps/parts for the initialization and for the discretization."""
-    cap = s.m / (2.0 * s.L)
-    share = eps / (30.0 * parts * s.kappa)
+def _shares(constants: Constants, theorem: str, algorithm: FALD, eps: float) -> tuple[Plan, Setting]:
+    """Equal shares of eps for initialization, discretization and drawing; and the setting at that step."""
+    bound, parts = named(theorem).function, 2 if algorithm.participation is None else 3
+    bound(constants, algorithm, n_rounds=0)  # checks the arguments
+    s = setting(constants, algorithm)
+    cap, share = s.m / (2.0 * s.L), eps / (30.0 * parts * s.kappa)
     accurate = share * share / (s.d * ((s.K - 1) ** 2 + s.kappa) * s.H)
     rate = min(cap, accurate)
-    if rate <= 0.0:
-        raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
-    rounds = _rounds(4.0 / rate * (np.log(parts * s.start) - np.log(eps)), s, eps)
-    return Plan(eps, rate / s.m, rounds, replace(algorithm, step_size=rate / s.m), theorem,
-                "hypotheses" if cap <= accurate else "accuracy")
+    steps = 4.0 / rate * (np.log(parts * s.start) - np.log(eps)) if rate > 0.0 else np.inf
+    if not isfinite(steps):
+        raise ValueError(f"eps={eps!r} is too small: the planned step size or rounds leave float64")
+    chosen = replace(algorithm, step_size=rate / s.m)
+    if parts == 3 and (violated := bound(constants, chosen, n_rounds=0).violated):
+        raise ValueError(f"weights={constants.weights} must satisfy: {'; '.join(violated)}")
+    return Plan(eps, rate / s.m, ceil(max(steps, 0.0) / s.K), chosen, theorem,
+                "hypotheses" if cap <= accurate else "accuracy"), setting(constants, chosen)
 
 
 def fewest_active(constants: Constants, algorithm: FALD, eps: float) -> int:
@@ -219,7 +206,8 @@ def fewest_active(constants: Constants, algorithm: FALD, eps: float) -> int:
         raise ValueError(f"algorithm={shown(algorithm)} must be a FALD with participation by scheme I or II "
                          "(Theorem 4.10)")
     drawn = replace(algorithm.participation, n_active=1)
-    return _fewest(_thirds(constants, replace(algorithm, participation=drawn), eps)[1], drawn, eps)
+    theorem, one = _stated(constants, replace(algorithm, participation=drawn), eps)
+    return _fewest(_shares(constants, theorem, one, eps)[1], drawn, eps)
 
 
 def _fewest(s: Setting, drawn: Participation, eps: float) -> int:
@@ -233,14 +221,3 @@ def _fewest(s: Setting, drawn: Participation, eps: float) -> int:
     tries = range(max(near - 1, 1), near + 2)  # whatever the rounding above
     return next((S for S in tries if participation_term(
         s, replace(drawn, n_active=S).variance_factor(s.N)) <= eps / 3.0), near + 2)
-
-
-def _thirds(constants: Constants, algorithm: FALD, eps: float) -> tuple[Plan, Setting]:
-    """Step size and rounds of Theorem 4.10, whatever the drawing adds, and the setting at that step size."""
-    theorem, one = _stated(constants, algorithm, eps)
-    bound = named(theorem).function
-    bound(constants, one, n_rounds=0)  # checks the arguments
-    found = _shares(setting(constants, one), one, eps, 3, theorem)
-    if violated := bound(constants, found.algorithm, n_rounds=0).violated:
-        raise ValueError(f"weights={constants.weights} must satisfy: {'; '.join(violated)}")
-    return found, setting(constants, found.algorithm)

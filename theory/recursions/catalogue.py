@@ -39,29 +39,23 @@ def recursion(constants: Constants, algorithm: Any, hessian_smoothness: float | 
     return maker_of(algorithm)(constants, algorithm, hessian_smoothness)
 
 
-def first_round(one: Recursion, eps: float, most: int = 10**15) -> int | None:
-    """The first round at which the bound is at most eps, from above where tangents are taken; None beyond.
-
-    A bound that is below eps in passing only, and settles above it, may be leapt over.
-    """
-    found = first_within(one, eps, most)
-    return None if found is None else found[0]
-
-
 def first_within(one: Recursion, eps: float, most: int = 10**15, enough: float = math.inf,
-                 singly: int = FIRST, loose: float = LOOSE) -> tuple[int, float] | None:
-    """`first_round`, and the bound there.
+                 singly: int = FIRST, loose: float = LOOSE,
+                 for_good: bool = False) -> tuple[int, float] | None:
+    """The first round at which the bound is at most eps, and the bound there; None beyond `most`.
 
-    Where more than `enough` rounds are needed, a number of them is given that is more than enough. `singly`
-    rounds are gone through one by one before tangents are taken, which are good while they are no more than
-    `loose` off.
+    From above where tangents are taken: a bound that is below eps in passing only, and settles above it, may
+    be leapt over. Where more than `enough` rounds are needed, a number of them is given that is more than
+    enough. `singly` rounds are gone through one by one before tangents are taken, which are good while they
+    are no more than `loose` off. `for_good`: not where momenta carry it above eps once more.
     """
     number, state, tried = 0, one.begin(), 0
     if (least := _fewest(one, eps)) > enough:
         return least, math.inf
     with np.errstate(over="ignore", invalid="ignore"):  # a bound that grows
         while number <= most and math.isfinite(state[0]):
-            if number > enough or _within(one, state, number, eps):
+            if number > enough or _within(one, state, number, eps) and not (
+                    for_good and _leaves(one, state, number, eps)):
                 return number, _value(one, state, number)
             if number < singly:
                 number, state = number + 1, ahead(one, state, one.given(number))
@@ -79,6 +73,17 @@ def _fewest(one: Any, eps: float) -> int:
 def _within(one: Recursion, state: list[float], number: int, eps: float) -> bool:
     """Whether the bound, which is at least the root of E, is at most eps; its parts are not followed."""
     return state[0] <= eps * eps * (1.0 + 1e-9) and _value(one, state, number) <= eps
+
+
+def _leaves(one: Recursion, state: list[float], number: int, eps: float) -> bool:
+    """Whether the bound is above eps in the next rounds; once no part of the state rises it will not be."""
+    for later in range(number, number + FIRST):
+        before, state = state, ahead(one, state, one.given(later))
+        if not _within(one, state, later + 1, eps):
+            return True
+        if all(new <= old for new, old in zip(state, before, strict=True)):
+            break
+    return False
 
 
 def _value(one: Recursion, state: list[float], number: int) -> float:

@@ -33,8 +33,6 @@ BEYOND = 4.0
 STRIDES = 10.0**-0.5, 0.95
 """From one step size tried to the next; the second where the first finds none, over `WINDOW`."""
 WINDOW = 1e-4
-FLAT, PATIENCE = 0.99, 4
-"""A limit that falls by less in each of so many strides has a limit of its own."""
 SMALLEST = 1e-7
 """Of the largest step size tried, for a recursion, whose limit needs digits."""
 SMALLEST_SQUARE = 3e-4
@@ -48,11 +46,7 @@ SINGLY, SINGLE_STEPS, LOOSE = 5_000, 50_000, 1e-3
 
 
 class OutOfReach(ValueError):
-    """No step size within the hypotheses has a limit below eps."""
-
-
-class Uncountable(OutOfReach):
-    """More than 2^52 rounds."""
+    """No step size within the hypotheses has a limit below eps, or reaches it within 2^52 rounds."""
 
 
 def largest_step(facts: Constants, algorithm: Any) -> float:
@@ -152,13 +146,13 @@ class Promise:
         if self.by_rounds:
             work = recursion(self.facts, self.chosen(size), self.given.get("hessian_smoothness")).work
             found = self._followed(size, (1.0 - 1e-12) * eps, singly=min(SINGLY, SINGLE_STEPS // work),
-                                   loose=LOOSE)
+                                   loose=LOOSE, for_good=True)
             found = found and self._checked(size, eps, *found, work)
         else:
             _, after, _, low = self.bracket(size, eps)
             found = None if after == math.inf else (int(after), low)
         if found is None:
-            raise Uncountable(f"eps={eps!r} is too small: more than 2^52 rounds of {self.entry.id}")
+            raise OutOfReach(f"eps={eps!r} is too small: more than 2^52 rounds of {self.entry.id}")
         return found
 
     def _checked(self, size: float, eps: float, number: int, value: float, work: int) -> tuple[int, float]:
@@ -190,13 +184,11 @@ def largest_below(promise: Promise, eps: float, high: float, low: float) -> tupl
     """
     least = math.inf
     for stride, end in zip(STRIDES, (low, max(low, WINDOW * high)), strict=True):
-        size, bad, flat, last = high, (math.inf, math.inf), 0, math.inf
-        while size >= end and flat < PATIENCE:
+        size, bad = high, (math.inf, math.inf)
+        while size >= end:
             if (found := promise.limit(size)) < eps:
                 return _refined(promise, eps, size, bad)
-            least, bad = min(least, found), (size, found)
-            flat = flat + 1 if FLAT * last < found < math.inf else 0
-            size, last = size * stride, found
+            least, bad, size = min(least, found), (size, found), size * stride
     if least == math.inf:
         assert promise.refusal is not None
         raise promise.refusal

@@ -148,6 +148,10 @@ def test_plans_by_recursion_are_as_good_as_a_fine_grid(algorithm):
     """Of 60 step sizes none is within eps a round before, as the tangents are that the plan is found by."""
     facts = theory.constants(fs.Quadratic([[1.0, 4.0], [2.0, 3.0]], [[0.0, 1.0], [1.0, 0.0]]), algorithm)
     found = plan_by_recursion(facts, algorithm, 0.5, local_steps=5)
+    assert 1 < found.n_rounds < 5000
+    bound = named(found.theorem).function(facts, found.algorithm, n_rounds=found.n_rounds, record=[
+        found.n_rounds - 1])
+    assert bound.value[-1] <= 0.5 < bound.value[-2] and bound.floor == found.floor
     for size in np.geomspace(0.1, 10.0, 60) * found.step_size:
         if size < largest_step(facts, algorithm):
             needed = first_within(recursion(facts, with_step(found.algorithm, size, True)), 0.5, 10**6,
@@ -208,6 +212,16 @@ def test_compare_by_a_theorem():
     assert ours == printed
     with pytest.raises(ValueError, match="by='luck' must be one of"):
         compare(PAIR, fs.FALD(0.01, 2), 0.3, by="luck")
+
+
+@pytest.mark.parametrize("eps", [1.0, 10.0])
+def test_rounds_of_stale_gradients_are_those_of_the_bound(eps):
+    """Whose first updates have younger gradients than the recursion that is planned by."""
+    algorithm = fs.StaleSGLD(0.01, 20)
+    facts = theory.constants(PAIR, algorithm, [30.0])
+    found = plan("stale.w2_recursion", facts, algorithm, eps)
+    value = theory.stale.w2_recursion(facts, found.algorithm, n_rounds=found.n_rounds).value
+    assert value[-1] == found.value <= eps < value[-2]
 
 
 def test_rounds_are_counted_from_where_the_bound_stays():

@@ -167,7 +167,7 @@ def plan(constants: Constants, algorithm: DESGLD, eps: float) -> Plan:
     >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
     >>> found = theory.de_sgld.plan(theory.constants(problem, algorithm), algorithm, 0.5)
     >>> float(f"{found.step_size:.2g}"), found.n_rounds, found.cap_binds
-    (0.00097, 1591, False)
+    (0.0027, 999, False)
     """
     instance("algorithm", algorithm, DESGLD)
     return theory_plan("de_sgld.w2_bound", instance("constants", constants, Constants), algorithm, eps)

@@ -54,8 +54,8 @@ def first_within(one: Recursion, eps: float, most: int = 10**15, enough: float =
         return least, math.inf
     with np.errstate(over="ignore", invalid="ignore"):  # a bound that grows
         while number <= most and math.isfinite(state[0]):
-            if number > enough or _within(one, state, number, eps) and not (
-                    for_good and _leaves(one, state, number, eps)):
+            if number > enough or (_within(one, state, number, eps) and not (
+                    for_good and _leaves(one, state, number, eps))):
                 return number, _value(one, state, number)
             if number < singly:
                 number, state = number + 1, ahead(one, state, one.given(number))

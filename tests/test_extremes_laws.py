@@ -200,7 +200,7 @@ def known(algorithm):
 
 REFUSED = {
     "FA-LD's rounds": (lambda: theory.fa_ld.plan(known(fs.FALD(0.1)), fs.FALD(0.1), 1e-155),
-                       "eps=1e-155 is too small: the planned rounds overflow"),
+                       "eps=1e-155 is too small: within the hypotheses"),
     "DE-SGLD's accuracy": (lambda: theory.de_sgld.plan(known(fs.DESGLD(0.1, PAIR)), fs.DESGLD(0.1, PAIR),
                                                        5e-324), "eps=5e-324 is too small"),
     "DE-SGHMC's accuracy": (lambda: theory.de_sghmc.plan(

@@ -83,11 +83,11 @@ def test_fewest_rounds_grow_like_the_lower_rate():
 
 @pytest.mark.parametrize("eps", [2.0, 0.3, 0.05])
 @pytest.mark.parametrize("shared, noise", [(1.0, None), (0.0, 0.5)])
-def test_the_plan_keeps_its_promise(eps, shared, noise):
+def test_the_papers_plan_keeps_its_promise(eps, shared, noise):
     problem = fs.Quadratic([1.0, 2.0], [[0.0, 1.0], [1.0, -1.0]], [0.3, 0.7], noise)
     algorithm = fs.FAHMC(1.0, 4, 5, shared)
     facts = theory.constants(problem, algorithm, [4.0, 4.0])
-    plan = fa_hmc.plan(facts, algorithm, eps)
+    plan = fa_hmc.paper_plan(facts, algorithm, eps)
     bound = fa_hmc.w2_bound(facts, plan.algorithm, n_rounds=plan.n_rounds, record=[plan.n_rounds])
     assert bound.hypotheses_hold and bound.value[-1] <= eps * (1 + 1e-9)
     assert plan.trajectory_length == pytest.approx(4 * plan.step_size) and plan.n_steps == 5 * plan.n_rounds

@@ -24,8 +24,8 @@ def test_optimal_local_steps_by_enumeration(kappa):
 
 
 @pytest.mark.parametrize("eps", [1e-3, 0.1, 3.0])
-def test_the_plan_is_guaranteed_by_the_theorem(eps):
-    found = theory.fa_ld.plan(by_hand(), fald(), eps)
+def test_the_papers_plan_is_guaranteed_by_the_theorem(eps):
+    found = theory.fa_ld.paper_plan(by_hand(), fald(), eps)
     assert found.theorem == "fa_ld.w2_bound" and not found.cap_binds
     for variant in ("recursion", "proof", "printed"):
         bound = theory.fa_ld.w2_bound(by_hand(), found.algorithm, n_rounds=found.n_rounds, variant=variant)
@@ -36,16 +36,19 @@ def test_the_plan_is_guaranteed_by_the_theorem(eps):
 
 def test_where_the_cap_binds():
     far = by_hand(initial_distance=1e3, heterogeneity=0.0, gradient_noise_traces=0.0)
-    found = theory.fa_ld.plan(far, fald(), 1e6)
-    assert found.cap_binds and found.step_size == 0.25 and "cap" in found.note
-    assert theory.fa_ld.plan(far, fald(), 1.0).note == ""
+    for plan in (theory.fa_ld.plan, theory.fa_ld.paper_plan):
+        found = plan(far, fald(), 1e6)
+        assert found.cap_binds and found.step_size == pytest.approx(0.25, rel=1e-12) and "cap" in found.note
+        assert plan(far, fald(), 1.0).note == ""
 
 
 def test_best_plan_by_enumeration():
-    for eps in (0.5, 30.0, 400.0):
-        facts = by_hand(initial_distance=50.0)
-        tried = [theory.fa_ld.plan(facts, fald(local_steps=steps), eps).n_rounds for steps in range(1, 60)]
-        assert theory.fa_ld.best_plan(facts, fald(), eps).n_rounds == min(tried)
+    facts = by_hand(smoothness=20.0, initial_distance=50.0)  # kappa is 40
+    tried = [theory.fa_ld.plan(facts, fald(local_steps=steps), 0.5).n_rounds for steps in range(3, 10)]
+    found = theory.fa_ld.best_plan(facts, fald(), 0.5)
+    assert found.n_rounds == min(tried) and found.local_steps == 6
+    assert theory.fa_ld.best_plan(facts, fald(), 0.5, largest=4).local_steps == 4
+    assert theory.fa_ld.best_plan(facts, fald(), 1e4).n_rounds == 0
 
 
 @pytest.mark.parametrize("shared", [0.0, RHO2])
@@ -78,7 +81,7 @@ def test_the_plan_for_theorem_4_10_is_thirds(replace, eps):
     facts = by_hand(weights=[1 / 400] * 400, initial_distance=100.0, gradient_noise_traces=1.2)
     drawn = fald(participation=fs.Participation(7, replace))
     fewest = theory.fa_ld.fewest_active(facts, drawn, eps)
-    found = theory.fa_ld.plan(facts, fald(participation=fs.Participation(fewest, replace)), eps)
+    found = theory.fa_ld.paper_plan(facts, fald(participation=fs.Participation(fewest, replace)), eps)
     own, bound = (theory.fa_ld.w2_bound_partial(facts, found.algorithm, n_rounds=found.n_rounds,
                                                 variant=variant) for variant in ("recursion", "printed"))
     assert own.hypotheses_hold and own.value[-1] < eps
@@ -89,7 +92,11 @@ def test_the_plan_for_theorem_4_10_is_thirds(replace, eps):
     assert bound.terms["discretization"][-1] == pytest.approx(eps / 3, rel=1e-12)
     assert replace or 1 < fewest <= 400
     with pytest.raises(ValueError, match=f"n_active={fewest - 1} must be at least {fewest} for eps"):
-        theory.fa_ld.plan(facts, fald(participation=fs.Participation(fewest - 1, replace)), eps)
+        theory.fa_ld.paper_plan(facts, fald(participation=fs.Participation(fewest - 1, replace)), eps)
+    better = theory.fa_ld.plan(facts, found.algorithm, eps)
+    assert better.n_rounds < found.n_rounds and better.theorem == found.theorem
+    fewer = fald(participation=fs.Participation(fewest - 1, replace))
+    assert not replace or theory.fa_ld.plan(facts, fewer, eps).value <= eps
 
 
 def test_one_client_is_drawn_whole():
@@ -138,8 +145,10 @@ def test_a_schedule_is_compared_by_its_constant_plan():
     (lambda: theory.fa_ld.plan(by_hand(), fald(), np.nan), "eps=nan"),
     (lambda: theory.fa_ld.best_plan(by_hand(), fald(participation=fs.Participation(1, True)), 1.0),
      "participation="),
-    (lambda: theory.fa_ld.plan(by_hand(), fald(participation=fs.Participation(1, True)), 1.0),
+    (lambda: theory.fa_ld.paper_plan(by_hand(), fald(participation=fs.Participation(1, True)), 1.0),
      "n_active=1 must be at least 3241 for eps=1.0"),
+    (lambda: theory.fa_ld.plan(by_hand(), fald(participation=fs.Participation(1, True)), 1.0),
+     r"eps=1.0 is too small: within .* fa_ld.w2_bound_partial the limit of the bound is at least 18.97"),
     (lambda: theory.fa_ld.plan(by_hand(), fald(participation=fs.Participation(1, False)), 1.0),
      "equal weights or scheme I"),
     (lambda: theory.fa_ld.plan(by_hand(), fald(participation=fs.Participation(4, False)), 1.0),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +10,11 @@ import pytest
 import fedsim as fs
 import theory
 from theory.exact.families import family_of
-from theory.recursions.catalogue import first_round, recursion
+from theory.recursions.catalogue import first_within, recursion
 from theory.recursions.rounds import ahead, moves
-from theory.tuning import planning, searching, telling
+from theory.tuning import searching, telling
 from theory.tuning.best import best_step_sizes
 from theory.tuning.first_rounds_together import Crossings, goal_of
-from theory.tuning.planning import with_local_steps
 from theory.tuning.searching import Trial, with_step
 
 
@@ -200,43 +198,6 @@ def test_nothing_long_is_silent(monkeypatch, capsys):
 # --- recursions
 
 
-def slowly(facts, algorithm, eps):
-    """`planning._fewest` as it is described: every bisection, every step size."""
-    first, last = planning._range(facts, algorithm)
-
-    def limit(size):
-        try:
-            found = planning.floor(recursion(facts, with_step(algorithm, size, True)))
-        except ValueError:
-            found = None
-        return np.inf if found is None else found
-
-    low, high = math.log(first), math.log(last)
-    for _ in range(planning.BISECTIONS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if limit(math.exp(middle)) < eps else (low, middle)
-    rounds, (first, last) = {}, (share * math.exp(low) for share in planning.SHARES)
-    for _ in range(planning.STAGES):
-        for size in np.linspace(first, last, planning.POINTS).tolist():
-            needed = first_round(recursion(facts, with_step(algorithm, size, True)), eps)
-            if needed is not None:
-                rounds[size] = needed
-        best, order = min(rounds, key=lambda size: (rounds[size], -size)), sorted(rounds)
-        place = order.index(best)
-        first, last = order[max(place - 1, 0)], order[min(place + 1, len(order) - 1)]
-    return best, rounds[best]
-
-
-@pytest.mark.parametrize(("algorithm", "count"), [
-    (fs.FALD(0.01, shared_noise=0.25), 1), (fs.FALD(0.01), 4), (fs.DESGLD(0.01, RING), 1),
-    (fs.StaleSGLD(0.01, 1), 1), pytest.param(fs.FAHMC(0.1, 3), 2, marks=pytest.mark.slow),
-    pytest.param(fs.DESGHMC(0.1, 7.0, RING), 1, marks=pytest.mark.slow)])
-def test_plans_are_those_of_every_bisection_and_every_step_size(algorithm, count):
-    facts = theory.constants(UNLIKE, algorithm)
-    one = with_local_steps(algorithm, count)
-    assert planning._fewest(facts, one, 1.2, None) == slowly(facts, one, 1.2)
-
-
 def test_a_round_in_one_piece_is_the_round():
     """Of FA-LD: changes bit by bit, also of complex states, and floats alone up to rounding."""
     draws, noisy = np.random.default_rng(4), dense(2, 2, 5, gradient_noise=0.4)
@@ -257,10 +218,10 @@ def test_a_round_in_one_piece_is_the_round():
 
 def test_more_rounds_than_enough_are_not_counted():
     one = recursion(theory.constants(UNLIKE, fs.FALD(1e-3)), fs.FALD(1e-3))
-    needed = first_round(one, 0.5)
-    assert first_round(one, 0.5, enough=needed) == needed
+    needed = first_within(one, 0.5)[0]
+    assert first_within(one, 0.5, enough=needed)[0] == needed
     for enough in (0, 10, 300, needed - 1):
-        assert enough < first_round(one, 0.5, enough=enough) <= needed
+        assert enough < first_within(one, 0.5, enough=enough)[0] <= needed
 
 
 @pytest.mark.parametrize("algorithm", [
@@ -279,4 +240,4 @@ def test_a_round_leaves_what_it_is_said_to_leave(algorithm):
 def test_sizes_that_cannot_be_best_are_not_followed():
     """What only shrinks needs so many rounds at least: no round is gone through."""
     one = recursion(theory.constants(UNLIKE, fs.FALD(1e-6)), fs.FALD(1e-6))
-    assert first_round(one, 0.5, enough=1000) > 1000 and first_round(one, 1e9, enough=0) == 0
+    assert first_within(one, 0.5, enough=1000)[0] > 1000 and first_within(one, 1e9, enough=0)[0] == 0

@@ -9,7 +9,7 @@ import pytest
 
 import fedsim as fs
 import theory
-from theory.recursions.catalogue import first_round, recursion
+from theory.recursions.catalogue import first_within, recursion
 from theory.tuning import best_step_size, compare, informative_steps, plan_by_recursion
 from theory.tuning.first_round import rounds_to
 
@@ -97,7 +97,7 @@ def test_plans_of_all_algorithms_reach_their_accuracy(problem, algorithm):
 def test_first_rounds_are_those_of_the_bound(bound, algorithm, eps, slack):
     """By steps exactly; by tangents no fewer, and hardly more."""
     known = theory.constants(README, algorithm)
-    found = first_round(recursion(known, algorithm), eps)
+    found = first_within(recursion(known, algorithm), eps)[0]
     values = bound(known, algorithm, n_rounds=found, record=range(found)).value
     assert values[-1] <= eps  # and where it is so first cannot be later
     wanted = int(np.argmax(values <= eps))
@@ -106,8 +106,8 @@ def test_first_rounds_are_those_of_the_bound(bound, algorithm, eps, slack):
 
 def test_no_first_round():
     known = theory.constants(README, ALGORITHM)
-    assert first_round(recursion(known, fs.FALD(0.02)), 1e-3, most=10_000) is None
-    assert first_round(recursion(known, fs.FALD(0.6, 2)), 1e-3) is None  # it grows
+    assert first_within(recursion(known, fs.FALD(0.02)), 1e-3, most=10_000) is None
+    assert first_within(recursion(known, fs.FALD(0.6, 2)), 1e-3) is None  # it grows
 
 
 def test_a_momentum_that_is_kept():

@@ -21,20 +21,20 @@ from .declare.bound import Assumption, Bound
 from .declare.corrections import Erratum, Evidence, errata, errata_frame, remarks, remarks_frame
 from .declare.registry import Theorem, catalogue, theorems
 from .exact import NoExactLaw, exact_law, stationary_law
-from .facts.constants_of_problem import Constants, constants
+from .facts import Constants, constants
 from .float_range import PrecisionWarning
 from .judge.checking import Verdict, check, quantities
 from .judge.examining import examine
 from .judge.scoring import scoreboard
-from .tuning import compare_algorithms, sweep
+from .tuning import Plan, compare_algorithms, plan, sweep
 
 if _typing.TYPE_CHECKING:  # type checkers and editors cannot follow the loop above
     from . import de_sghmc as de_sghmc, de_sgld as de_sgld, fa_hmc as fa_hmc, fa_ld as fa_ld, stale as stale
 
 __all__ = [
-    "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "PrecisionWarning",
+    "Assumption", "Bound", "Constants", "Erratum", "Evidence", "NoExactLaw", "Plan", "PrecisionWarning",
     "Theorem", "Verdict", "catalogue", "check", "cite", "compare_algorithms", "constants", "errata",
-    "errata_frame", "exact", "exact_law", "examine", "papers", "privacy", "quantities", "remarks",
+    "errata_frame", "exact", "exact_law", "examine", "papers", "plan", "privacy", "quantities", "remarks",
     "remarks_frame", "scoreboard", "stationary_law", "sweep", "theorems", "tuning", "worst_case",
 ]
 

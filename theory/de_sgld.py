@@ -6,7 +6,6 @@ Source: "Decentralized stochastic gradient Langevin dynamics and Hamiltonian Mon
 from .decentralized import quantities
 from .decentralized.applicable import NotApplicable
 from .decentralized.connectivity import Connectivity
-from .decentralized.plans import Plan
 from .decentralized.quantities import clients_w2
 from .decentralized.schemes import Coupling, NoiseFree, Spread, coupling, fixed_point
 from .decentralized.setting import Setting, setting
@@ -34,7 +33,14 @@ from .decentralized.sgld.minibatch import (
     minibatch_constants,
     noise_growth,
 )
-from .decentralized.sgld.planning import budget_rate, least_iterations, plan, remark_step_size, step_rate
+from .decentralized.sgld.planning import (
+    Plan,
+    budget_rate,
+    least_iterations,
+    plan,
+    remark_step_size,
+    step_rate,
+)
 from .decentralized.sgld.recursion import w2_clients_recursion, w2_recursion
 from .decentralized.sgld.stationary import euler_stationary_bound
 

@@ -153,6 +153,8 @@ CALLS: dict[str, Any] = {
     "fedsim.distance.w2_floor": lambda: {"cov": COV, "n_replicas": 10},
     "fedsim.distance.w2_gaussian": lambda: {"mean1": np.zeros(2), "cov1": COV, "mean2": np.ones(2),
                                             "cov2": 2.0 * COV},
+    "theory.plan": lambda: {"theorem": "fa_ld.w2_bound", "problem": PROBLEM, "algorithm": fs.FALD(0.1),
+                            "eps": 0.5},
     "fedsim.schedules.Harmonic.from_theorem": lambda: {"strong_convexity": 1.0, "smoothness": 2.0},
     "theory.Assumption.at_most": lambda: {"name": "x <= 1", "value": 0.5, "limit": 1.0},
     "theory.Assumption.yes": lambda: {"name": "x", "holds": True},

@@ -49,7 +49,7 @@ from .lemmas_d4_d6_d7_d8 import (
     main_part_bound,
 )
 from .notation import Setting, setting
-from .planning import Plan, plan, theorem_step_size, u_curve, vanilla_algorithm
+from .planning import Plan, paper_plan, plan, theorem_step_size, u_curve, vanilla_algorithm
 from .proposition_45 import DynamicPlan, dynamic_plan, dynamic_rate, stages_rate
 from .rates import error_rate, lower_rate, rounds_rate, vanilla_rate
 from .recursion import w2_recursion
@@ -63,7 +63,8 @@ __all__ = [
     "errata_lower", "errata_schedules", "error_rate", "fewest_rounds", "flow_distance_bound",
     "gradient_displacement_bound", "leapfrog_deviation_bound", "leapfrog_gradient_deviation_bound",
     "lower_bound", "lower_rate", "main_part_bound", "maxima_bound", "misprints", "one_step_bound",
-    "oracle_deviation_bound", "oracle_gradient_bound", "oracle_reach_bound", "plan", "quantities",
-    "rounds_rate", "setting", "stages_rate", "steady_state", "target_moment_bound", "theorem_step_size",
+    "oracle_deviation_bound", "oracle_gradient_bound", "oracle_reach_bound", "paper_plan", "plan",
+    "quantities", "rounds_rate", "setting", "stages_rate", "steady_state", "target_moment_bound",
+    "theorem_step_size",
     "u_curve", "vanilla_algorithm", "vanilla_rate", "w2_bound", "w2_recursion",
 ]

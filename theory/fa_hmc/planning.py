@@ -1,61 +1,30 @@
 """FA-HMC's rules for constant step sizes: from the explicit recursion, Theorem 4.1, Proposition 4.3.
 
-`plan` is a guarantee: it solves the recursion of Theorem 4.4 with its explicit constants.
-`theorem_step_size` and `vanilla_algorithm` are the paper's rules, which hold for *some* constant; it has
-to be given, and nothing is guaranteed for a given one.
+`plan` and `paper_plan` are guarantees: they solve the recursion of Theorem 4.4 with its explicit constants,
+the former for the fewest rounds. `theorem_step_size` and `vanilla_algorithm` are the paper's rules, which
+hold for *some* constant; it has to be given, and nothing is guaranteed for a given one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import ceil, log, sqrt
+from dataclasses import replace
+from math import ceil, exp, log, sqrt
 
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
+from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import instance, positive
 
-from ..facts.constants_of_problem import Constants, refuse_off_target
+from ..facts import Constants, refuse_off_target
 from ..theorem_parts import accuracy
-from ..tuning import planner
+from ..tuning import Plan, planner
+from ..tuning.planning import promised
 from .notation import Setting, known_moments, setting
 from .rates import inverse_squared_length, vanilla_g
 from .theorem_44 import added, initial_error
 
-
-@dataclass(frozen=True)
-class Plan:
-    """Constant step size and effort that the explicit recursion asks for.
-
-    Attributes
-    ----------
-    eps : float
-        W2 to be reached.
-    step_size, trajectory_length : float
-    n_steps : int
-        Local updates, a multiple of `local_steps`.
-    n_rounds : int
-    cap_binds : bool
-        True when the trajectory is as long as the hypotheses allow.
-    algorithm : fedsim.FAHMC
-        With this step size.
-
-    Examples
-    --------
-    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
-    >>> known = theory.constants(problem, algorithm)
-    >>> found = theory.fa_hmc.plan(known, algorithm, 0.5)
-    >>> round(found.step_size, 4), found.n_steps, found.algorithm.local_steps
-    (0.0026, 49730, 10)
-    """
-
-    eps: float
-    step_size: float
-    trajectory_length: float
-    n_steps: int
-    n_rounds: int
-    cap_binds: bool
-    algorithm: FAHMC
+brentq = lazy("scipy.optimize", "brentq")
 
 
 def prepared(constants: Constants, algorithm: FAHMC) -> Setting:
@@ -85,8 +54,11 @@ def rounds_to_decay(s: Setting, g: float, factor: float) -> int:
     return max(ceil(log(factor) / (-s.T * np.log1p(-0.25 * s.mu * g)) - 1e-12), 0) if factor > 1.0 else 0
 
 
+@planner(FAHMC)
 def plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
-    """Constant step size and rounds after which the recursion guarantees W2 <= eps.
+    """Constant step size with the fewest rounds after which Theorem 4.4's recursion guarantees W2 <= eps.
+
+    See `theory.tuning.plan`.
 
     Parameters
     ----------
@@ -106,46 +78,61 @@ def plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
     ValueError
         Naming argument, value and condition; for constants that do not know `hessian_smoothness`.
 
-    Source: FA-HMC section 4.2, "solving the two inequalities", with the explicit constants: both the
-    decayed start and the error that is kept are made eps^2/2, B_c by Lemma D.7.
+    Source: FA-HMC Theorem 4.4 with its explicit constants.
 
     Examples
     --------
     >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
     >>> found = theory.fa_hmc.plan(theory.constants(problem, algorithm), algorithm, 0.1)
     >>> found.n_rounds, round(found.trajectory_length, 5), found.cap_binds
+    (34071, 0.00843, False)
+    """
+    eps = positive("eps", eps)
+    prepared(constants, algorithm)
+    return promised("fa_hmc.w2_bound", constants, replace(algorithm, step_size=1.0), eps)
+
+
+def paper_plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
+    """Constant step size and rounds by the paper's rule: both parts of the recursion are made eps^2/2.
+
+    Parameters
+    ----------
+    constants, algorithm, eps
+        As for `plan`.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        As for `plan`.
+
+    Source: FA-HMC section 4.2, "solving the two inequalities", with the explicit constants, for the decayed
+    start and the error that is kept, B_c by Lemma D.7.
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FAHMC(0.1, 5, local_steps=10)
+    >>> found = theory.fa_hmc.paper_plan(theory.constants(problem, algorithm), algorithm, 0.1)
+    >>> found.n_rounds, round(found.trajectory_length, 5), found.cap_binds
     (62256, 0.00587, False)
     """
     eps = positive("eps", eps)
     s = prepared(constants, algorithm)
-    cap = longest_allowed(s)
-    square = eps * eps  # infinite for what any law fulfils
-    g = _solve(s, square / 2.0, cap) if eps > 1e-125 else 0.0
-    if g == 0.0:
+    cap, square = longest_allowed(s), eps * eps  # infinite for what any law fulfils
+    g = cap
+    while kept_error(s, g) > 0.5 * square and g > 1e-250:
+        g *= 0.25
+    if g <= 1e-250 or eps <= 1e-125:
         raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
-    n_rounds = rounds_to_decay(s, g, 2.0 * initial_error(constants, s) / square)
-    step = sqrt(g) / s.K
-    return Plan(eps, step, sqrt(g), n_rounds * s.T, n_rounds, g == cap, replace(algorithm, step_size=step))
-
-
-def _solve(s: Setting, error: float, cap: float) -> float:
-    """The largest X^2 up to `cap` with at most this error, which increases with X."""
-    low = cap
-    while kept_error(s, low) > error:
-        low *= 0.25
-        if low < 1e-250:
-            return 0.0
-    high = 4.0 * low
-    for _ in range(60 if low < cap else 0):
-        middle = sqrt(low) * sqrt(high)
-        low, high = (middle, high) if kept_error(s, middle) <= error else (low, middle)
-    return low
-
-
-@planner(FAHMC)
-def _planned(constants: Constants, algorithm: FAHMC, eps: float) -> tuple[float, int]:
-    planned = plan(constants, algorithm, eps)
-    return planned.step_size, planned.n_rounds
+    if g < cap:  # the largest X^2 with at most this error, which increases with X
+        g = exp(brentq(lambda x: log(kept_error(s, exp(x))) - log(0.5 * square), log(g), log(4.0 * g),
+                       xtol=1e-14) - 1e-12)
+    step, n_rounds = sqrt(g) / s.K, rounds_to_decay(s, g, 2.0 * initial_error(constants, s) / square)
+    return Plan(eps, step, n_rounds, replace(algorithm, step_size=step), "fa_hmc.w2_bound",
+                "hypotheses" if g == cap else "accuracy")
 
 
 def theorem_step_size(constants: Constants, algorithm: FAHMC, eps: float, *, constant: float) -> float:

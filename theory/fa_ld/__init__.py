@@ -27,7 +27,7 @@ from .lemmas import (
 )
 from .local_steps import best_plan, optimal_local_steps
 from .notation import Setting, setting
-from .planning import Plan, fewest_active, plan
+from .planning import Plan, fewest_active, paper_plan, plan
 from .rates import rounds_rate, rounds_rate_decreasing, rounds_rate_partial
 from .recursion import stationary_bound, w2_recursion
 from .theorems import w2_bound, w2_bound_decreasing, w2_bound_partial
@@ -35,7 +35,7 @@ from .theorems import w2_bound, w2_bound_decreasing, w2_bound_partial
 __all__ = [
     "Plan", "Setting", "best_plan", "contraction_bound", "discretization_bound", "divergence_bound",
     "errata", "fewest_active", "gradient_moment_bound", "gradient_noise_bound", "initial_bound",
-    "one_step_bound", "optimal_local_steps", "participation_gap_bound", "plan", "quantities",
+    "one_step_bound", "optimal_local_steps", "paper_plan", "participation_gap_bound", "plan", "quantities",
     "rounds_rate", "rounds_rate_decreasing", "rounds_rate_partial", "second_moment_bound", "setting",
     "stationary_bound", "w2_bound", "w2_bound_decreasing", "w2_bound_partial", "w2_recursion",
 ]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from math import floor, sqrt
 
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.settings.validation import one_of, positive, real, whole
+from fedsim.settings.validation import one_of, real, whole
 
-from ..facts.constants_of_problem import Constants
-from .notation import FULL, setting
-from .planning import Plan, plan
+from ..facts import Constants
+from ..tuning import Plan
+from .notation import FULL
+from .planning import plan
 
 
 def optimal_local_steps(condition_number: float, *, rule: str = "(K-1)^2") -> tuple[int, ...]:
@@ -68,7 +70,7 @@ def best_plan(constants: Constants, algorithm: FALD, eps: float, *, largest: int
     ValueError
         Naming argument, value and condition.
 
-    Source: FA-LD section 4.3.1, with the cap 1/(2L) on the step size taken into account, and 4.3.2.
+    Source: FA-LD sections 4.3.1, with the cap 1/(2L) on the step size taken into account, and 4.3.2.
 
     Examples
     --------
@@ -78,17 +80,23 @@ def best_plan(constants: Constants, algorithm: FALD, eps: float, *, largest: int
     3
     """
     largest = whole("largest", largest, 1)
-    eps = positive("eps", eps)
     if isinstance(algorithm, FALD):
         FULL.require(algorithm)
-    plan(constants, algorithm, eps)  # checks the arguments in the theorem's own words
-    s = setting(constants, algorithm)
-    # Theorem 4.9: the cap binds while (K-1)^2 + kappa <= room: rounds fall like 1/K there, and beyond it they
-    # are least at the optimum of the rule. Theorem 4.8: rounds go like ((K-1)^2 + kappa - spared)/K.
-    room, spared = (share * share * 2.0 / (s.kappa * s.d * s.H) for share in (eps / 60.0, eps / 45.0))
-    edge = 1.0 + sqrt(max(room - s.kappa, 0.0))
-    centres = {floor(min(centre, largest)) for centre in (
-        edge, sqrt(1.0 + s.kappa), sqrt(max(1.0 + s.kappa - spared, 1.0)), 1.0)}
-    tries = {K for centre in centres for K in range(centre - 2, centre + 4) if 1 <= K <= largest}
-    plans = [plan(constants, replace(algorithm, local_steps=K), eps) for K in sorted(tries)]
-    return min(plans, key=lambda choice: (choice.n_rounds, choice.local_steps))
+
+    @functools.cache
+    def at(steps: int) -> Plan:
+        return plan(constants, replace(algorithm, local_steps=steps) if isinstance(algorithm, FALD)
+                    else algorithm, eps)
+
+    def needed(steps: int) -> tuple[float, ...]:
+        return at(steps).n_rounds, at(steps).value or 0.0
+
+    # rounds fall with K while the largest step size limits, and up to about sqrt(1 + kappa); then they rise
+    low, middle, high = 1, 1, min(2, largest)
+    while high > middle and needed(high) < needed(middle):
+        low, middle, high = middle, high, min(2 * high, largest)
+    while high - low > 2:
+        left = low + round(0.382 * (high - low))
+        right = low + high - left
+        low, high = (low, right) if needed(left) <= needed(right) else (left, high)
+    return at(min(range(low, high + 1), key=lambda steps: (at(steps).n_rounds, steps)))

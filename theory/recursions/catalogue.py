@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..facts.constants_of_problem import Constants, refuse_off_target
-from .rounds import FIRST, Recursion, ahead, lifted, powers_of
+from ..facts import Constants, refuse_off_target
+from .rounds import FIRST, LOOSE, Recursion, ahead, lifted, powers_of
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
 _MAKERS: dict[type, Callable[..., Any]] = {}
@@ -39,23 +39,28 @@ def recursion(constants: Constants, algorithm: Any, hessian_smoothness: float | 
     return maker_of(algorithm)(constants, algorithm, hessian_smoothness)
 
 
-def first_round(one: Recursion, eps: float, most: int = 10**15, enough: float = math.inf) -> int | None:
-    """The first round at which the bound is at most eps, from above where tangents are taken; None beyond.
+def first_within(one: Recursion, eps: float, most: int = 10**15, enough: float = math.inf,
+                 singly: int = FIRST, loose: float = LOOSE,
+                 for_good: bool = False) -> tuple[int, float] | None:
+    """The first round at which the bound is at most eps, and the bound there; None beyond `most`.
 
-    A bound that is below eps in passing only, and settles above it, may be leapt over. Where more than
-    `enough` rounds are needed, a number of them is given that is more than enough.
+    From above where tangents are taken: a bound that is below eps in passing only, and settles above it, may
+    be leapt over. Where more than `enough` rounds are needed, a number of them is given that is more than
+    enough. `singly` rounds are gone through one by one before tangents are taken, which are good while they
+    are no more than `loose` off. `for_good`: not where momenta carry it above eps once more.
     """
     number, state, tried = 0, one.begin(), 0
     if (least := _fewest(one, eps)) > enough:
-        return least
+        return least, math.inf
     with np.errstate(over="ignore", invalid="ignore"):  # a bound that grows
         while number <= most and math.isfinite(state[0]):
-            if number > enough or _within(one, state, number, eps):
-                return number
-            if number < FIRST:
+            if number > enough or (_within(one, state, number, eps) and not (
+                    for_good and _leaves(one, state, number, eps))):
+                return number, _value(one, state, number)
+            if number < singly:
                 number, state = number + 1, ahead(one, state, one.given(number))
             else:
-                number, state, tried = _leap(one, number, state, eps, most, tried)
+                number, state, tried = _leap(one, number, state, eps, most, tried, loose)
     return None
 
 
@@ -67,15 +72,29 @@ def _fewest(one: Any, eps: float) -> int:
 
 def _within(one: Recursion, state: list[float], number: int, eps: float) -> bool:
     """Whether the bound, which is at least the root of E, is at most eps; its parts are not followed."""
-    return state[0] <= eps * eps * (1.0 + 1e-9) and (
-        sum(one.terms(state, {"initialization": state[0]}, number).values()) <= eps)
+    return state[0] <= eps * eps * (1.0 + 1e-9) and _value(one, state, number) <= eps
 
 
-def _leap(one: Recursion, number: int, state: list[float], eps: float, most: int,
-          tried: int) -> tuple[int, list[float], int]:
+def _leaves(one: Recursion, state: list[float], number: int, eps: float) -> bool:
+    """Whether the bound is above eps in the next rounds; once no part of the state rises it will not be."""
+    for later in range(number, number + FIRST):
+        before, state = state, ahead(one, state, one.given(later))
+        if not _within(one, state, later + 1, eps):
+            return True
+        if all(new <= old for new, old in zip(state, before, strict=True)):
+            break
+    return False
+
+
+def _value(one: Recursion, state: list[float], number: int) -> float:
+    return float(sum(one.terms(state, {"initialization": state[0]}, number).values()))
+
+
+def _leap(one: Recursion, number: int, state: list[float], eps: float, most: int, tried: int,
+          loose: float) -> tuple[int, list[float], int]:
     """Rounds by one tangent, no more than lead to eps; and how often it could be doubled."""
     given, begin = one.given(most, number), lifted(state)
-    powers = powers_of(one, begin, given, most + 1 - number, tried)
+    powers = powers_of(one, begin, given, most + 1 - number, tried, loose)
 
     def after(count: int) -> tuple[int, list[float]]:
         moved = begin

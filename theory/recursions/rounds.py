@@ -155,7 +155,8 @@ def lifted(state: Any) -> Array:
     return np.maximum(found, NOTHING * found.max())
 
 
-def powers_of(recursion: Recursion, start: Array, given: Any, most: int, tried: int = 0) -> list[Tangent]:
+def powers_of(recursion: Recursion, start: Array, given: Any, most: int, tried: int = 0,
+              loose: float = LOOSE) -> list[Tangent]:
     """The tangent at a state applied 1, 2, 4, ... times: as often as it is good for, at most `most`.
 
     What is good for `tried` doublings, or fewer where those are too many, is good for all below.
@@ -168,7 +169,7 @@ def powers_of(recursion: Recursion, start: Array, given: Any, most: int, tried: 
         # what follows others fast hardly changes: then its own rate says what an error comes to
         own = np.abs(once.deviation.diagonal()) * np.minimum(np.abs(after - start), after)
         rounding = 1e-14 * after + 1e-32 * after.max()  # the root of what is smaller is rounding too
-        return bool((asked - real <= LOOSE * np.maximum(np.abs(real), own) + rounding).all())
+        return bool((asked - real <= loose * np.maximum(np.abs(real), own) + rounding).all())
 
     powers = [once]
     while len(powers) <= tried and 2 << (len(powers) - 1) <= most:

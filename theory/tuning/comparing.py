@@ -10,22 +10,20 @@ import numpy as np
 
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Algorithm, Problem
-from fedsim.settings.validation import UnstableStepSize, one_of
+from fedsim.settings.validation import UnstableStepSize
 
-from ..facts.constants_of_problem import Constants, constants
+from ..declare.registry import named
+from ..facts import Constants, constants
 from .best import best_step_size, with_step
 from .first_round import rounds_to
-from .planning import plan_by_recursion
+from .planning import Plan, plan, plan_by_recursion
 
-Rule = Callable[[Constants, Any, float], tuple[Any, int]]
+Rule = Callable[[Constants, Any, float], Plan]
 _PLANNERS: dict[type, Rule] = {}
 
 
 def planner(algorithm: type) -> Callable[[Rule], Rule]:
-    """Decorator for a paper's planning rule: (constants, algorithm, eps) -> (step_size, n_rounds).
-
-    A rule that chooses more than the step size returns the algorithm in its place.
-    """
+    """Decorator for what plans by a paper's theorems: (constants, algorithm, eps) -> Plan."""
     def register(function: Rule) -> Rule:
         _PLANNERS[algorithm] = function
         return function
@@ -33,22 +31,23 @@ def planner(algorithm: type) -> Callable[[Rule], Rule]:
     return register
 
 
-def _rule(algorithm: Any) -> Rule:
-    """The paper's."""
-    for cls in type(algorithm).__mro__:
-        if cls in _PLANNERS:
-            return _PLANNERS[cls]
-    raise ValueError(f"algorithm={algorithm!r} has no planning rule; there is one for "
-                     f"{', '.join(sorted(c.__name__ for c in _PLANNERS))}; by='recursion' plans for others")
-
-
-def _by_recursion(facts: Constants, algorithm: Any, eps: float) -> tuple[Any, int]:
-    """The recursion's, with the local steps that the algorithm has."""
-    steps = (algorithm.local_steps,) if isinstance(algorithm, Federated) else (1,)
-    found = plan_by_recursion(facts, algorithm, eps, local_steps=steps)
+def _planned(by: Any, facts: Constants, algorithm: Any, eps: float) -> Plan:
+    """By the paper's theorems, the recursion, or one theorem; a constant step size, whatever there was."""
+    one = with_step(algorithm, algorithm.schedule.largest)
+    if by == "paper":
+        for cls in type(algorithm).__mro__:
+            if cls in _PLANNERS:
+                return _PLANNERS[cls](facts, one, eps)
+        raise ValueError(f"algorithm={algorithm!r} has no planning rule; there is one for "
+                         f"{', '.join(sorted(c.__name__ for c in _PLANNERS))}; by='recursion' plans for "
+                         "others")
+    if by != "recursion":
+        return plan(named(by, algorithm, "by"), facts, one, eps)
+    found = plan_by_recursion(facts, one, eps, local_steps=one.local_steps if isinstance(
+        one, Federated) else 1)
     if found is None:
         raise ValueError(f"eps={eps:g} is below the limit of the recursion at every step size tried")
-    return found.algorithm, found.n_rounds
+    return found
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,9 @@ def compare(problem: Problem, algorithm: Algorithm, eps: float, *, by: str = "pa
     ----------
     problem, algorithm, eps, start
         As for `best_step_size`.
-    by : "paper" or "recursion"
-        Who plans: the paper's own rule, or `plan_by_recursion` with the algorithm's local steps.
+    by : "paper", "recursion", or a theorem
+        What is planned by: the paper's theorems (`theory.<paper>.plan`), the algorithm's recursion, or a
+        bound on W2 as for `plan`.
     max_rounds : int
         For the planned step size, which may need very many.
     **search
@@ -121,8 +121,8 @@ def compare(problem: Problem, algorithm: Algorithm, eps: float, *, by: str = "pa
     -------
     Comparison
 
-    Source: none; the papers' rules name theirs.
-    Raises: ValueError as for `best_step_size` and as the planning rule, or where there is none.
+    Source: none; the plans name theirs.
+    Raises: ValueError as for `best_step_size` and as the plan, or where there is none.
 
     Examples
     --------
@@ -132,16 +132,14 @@ def compare(problem: Problem, algorithm: Algorithm, eps: float, *, by: str = "pa
     True
     """
     facts = constants(problem, algorithm, start)
-    rule = _rule(algorithm) if one_of("by", by, ("paper", "recursion")) == "paper" else _by_recursion
-    asked, predicted = rule(facts, algorithm, eps)
-    chosen: Any = asked if isinstance(asked, type(algorithm)) else with_step(algorithm, asked)
-    step = float(chosen.schedule.largest)
+    found = _planned(by, facts, algorithm, eps)
+    step = found.step_size
     try:
-        planned = rounds_to(problem, chosen, eps, start=start, max_rounds=max_rounds)
+        planned = rounds_to(problem, found.algorithm, eps, start=start, max_rounds=max_rounds)
     except UnstableStepSize as error:
         if not step < error.limit:
             raise
         planned = None  # its contraction rounds to 1
     best = best_step_size(problem, algorithm, eps, start=start, **search)
-    return Comparison(eps, step, predicted, planned, None if best is None else best.step_size,
+    return Comparison(eps, step, found.n_rounds, planned, None if best is None else best.step_size,
                       None if best is None else best.n_rounds)

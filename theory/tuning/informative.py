@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.algorithms.stale import StaleSGHMC
 from fedsim.interfaces import Problem
 from fedsim.settings.validation import instance, positive, whole
 
 from ..declare.registry import named
-from ..facts.constants_of_problem import NO_BEND, Constants, constants
+from ..facts import Constants, constants
 from .best import with_step
+from .fewest import SMALLEST, Promise, largest_step, refuse_unknown_bend
 
-SMALLEST = 1e-7
-"""Of the largest step size tried."""
 BISECTIONS = 40
 
 
@@ -33,7 +29,8 @@ class InformativeSteps:
         The largest such step size that was found; None where no step size tried has one.
     below : float
     step_sizes, floors : tuple of float
-        Everything tried, rising; a floor is infinite where the bound has no limit or no value.
+        Everything tried, rising; a floor is infinite where the bound has no limit or no value, and where a
+        hypothesis fails.
 
     Examples
     --------
@@ -64,7 +61,7 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
         As for `theory.examine`; with a limit (`Bound.floor`), e.g. "fa_ld.w2_recursion".
     problem : a problem, or its `Constants`
     algorithm : an algorithm
-        Its step size is replaced; those that it excludes count as without a limit.
+        Its step size is replaced; those that it or a hypothesis excludes count as without a limit.
     below : float, optional
         The distance at the start by default.
     start : optional
@@ -95,11 +92,9 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
     facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
     n_grid = whole("n_grid", n_grid, 5, 10_000)
     entry.require(algorithm)
-    first = entry.function(facts, with_step(algorithm, SMALLEST * largest_step(facts, algorithm)), n_rounds=0,
-                           **given)
-    if any(NO_BEND in words for words in first.violated):
-        raise ValueError(f"hessian_smoothness=None: {NO_BEND}, and no step size is within the hypotheses of "
-                         f"{entry.id}; pass hessian_smoothness=..., 0 for quadratics")
+    promise = Promise(entry, facts, lambda size: with_step(algorithm, size), given)
+    first = promise.at(SMALLEST * largest_step(facts, algorithm))
+    refuse_unknown_bend(first)
     if first.floor is None:
         raise ValueError(f"theorem={entry.id!r} has no limit (floor) to compare with")
     if below is None:
@@ -110,11 +105,7 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
     tried: dict[float, float] = {}
 
     def holds(size: float) -> bool:
-        try:
-            found = entry.function(facts, with_step(algorithm, size), n_rounds=0, **given).floor
-        except ValueError:  # the algorithm excludes the step size, or the bound has no value there
-            found = None
-        tried[size] = math.inf if found is None else found
+        tried[size] = promise.limit(size)
         return tried[size] < limit
 
     high = largest_step(facts, algorithm)
@@ -129,11 +120,3 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
         largest = low
     order = sorted(tried)
     return InformativeSteps(largest, limit, tuple(order), tuple(tried[size] for size in order))
-
-
-def largest_step(facts: Constants, algorithm: Any) -> float:
-    """The largest step size tried: 1/L, or lengths whose square is of that size."""
-    if isinstance(algorithm, FAHMC):
-        return 2.0 / (math.sqrt(facts.smoothness) * algorithm.leapfrog_steps)
-    root = isinstance(algorithm, (DESGHMC, StaleSGHMC))
-    return facts.smoothness ** (-0.5 if root else -1.0)

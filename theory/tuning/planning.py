@@ -1,87 +1,208 @@
-"""Step size and local steps that a recursion asks for, and what trusting it costs."""
+"""One planner for all bounds on W2: step size and rounds to an accuracy, and what trusting them costs."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Problem
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import one_of, positive, whole, whole_numbers
+from fedsim.settings.validation import instance, one_of, positive, whole, whole_numbers
 
-from ..facts.constants_of_problem import Constants, constants
-from ..recursions.bounds import floor
-from ..recursions.catalogue import first_round, recursion
+from ..declare.registry import named, theorems
+from ..facts import Constants, constants
+from ..recursions.catalogue import recursion
 from .best import best_step_size, with_step
-from .informative import BISECTIONS, SMALLEST, largest_step
+from .fewest import (
+    BEYOND,
+    SMALLEST,
+    SMALLEST_SQUARE,
+    TINIEST,
+    OutOfReach,
+    Promise,
+    fewest,
+    largest_below,
+    largest_step,
+)
 from .telling import Teller
 
 COSTS = {"rounds": "communications", "gradients": "gradient_evaluations", "floats": "floats_sent"}
-SMALLEST_SQUARE = 3e-4
-"""Of the largest step size tried where its square is the Langevin step, and velocities must keep digits."""
-STAGES, POINTS = 3, 11
-"""How often, and at how many step sizes, the effort is worked out, each time about the best so far."""
-NEAR = 0.05
-"""How far from where the limit is expected to be eps, towards the middle, it is looked at instead."""
-SHARES = (0.05, 0.98)
-"""Of the largest step size whose limit is below eps: between these the best one is looked for."""
 
 
 @dataclass(frozen=True)
-class RecursionPlan:
-    """What a recursion asks for, to reach an accuracy with the least of a cost.
+class Plan:
+    """A step size and the rounds after which a theorem promises an accuracy.
 
     Attributes
     ----------
-    algorithm : the algorithm with step size and local steps chosen
-    n_rounds : int
     eps : float
+        W2 to be reached.
+    step_size : float
+        The largest one, where it is a schedule.
+    n_rounds : int
+        Communications from which on the bound is at most eps.
+    algorithm : the algorithm with this step size, and what else was chosen
+    theorem : str
+        Id of the theorem that promises it.
+    limited_by : "hypotheses", "accuracy" or "schedule"
+        Why the step size is no larger: it is the largest that the theorem allows, larger ones reach eps later
+        or settle above it, or the theorem leaves no choice.
+    value, floor : float or None
+        The bound at `n_rounds`, and its limit; None for a rule that does not look at them.
+    costs : mapping
+        Communications, gradient_evaluations and floats_sent of one run.
     minimise : "rounds", "gradients" or "floats"
-    effort : int
-        Of `minimise`, in one run.
     tried : tuple of (local_steps, step_size, n_rounds)
-        The best of each number of local steps that reaches eps.
+        Where local steps were chosen: the best of each number of them that reaches eps.
     exact_effort : int or None
-        The least effort by exact laws over the same local steps and all step sizes; None where the problem
-        is not known.
+        The least effort by exact laws over the same local steps and all step sizes; None where it was not
+        asked for, or the problem is not known.
 
     Examples
     --------
     >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
-    >>> found = theory.tuning.plan_by_recursion(problem, fs.FALD(0.01), 0.2, local_steps=(1, 2))
-    >>> found.price == found.effort / found.exact_effort
-    True
+    >>> found = theory.tuning.plan("fa_ld.w2_bound", problem, fs.FALD(0.01, local_steps=2), 0.3)
+    >>> found.value <= 0.3, found.limited_by, found.n_steps == 2 * found.n_rounds
+    (True, 'accuracy', True)
     """
 
-    algorithm: Any
-    n_rounds: int
     eps: float
-    minimise: str
-    effort: int
-    tried: tuple[tuple[int, float, int], ...]
+    step_size: float
+    n_rounds: int
+    algorithm: Any
+    theorem: str
+    limited_by: str = "accuracy"
+    value: float | None = None
+    floor: float | None = None
+    costs: Mapping[str, float] = field(default_factory=dict)
+    minimise: str = "rounds"
+    tried: tuple[tuple[int, float, int], ...] = ()
     exact_effort: int | None = None
+
+    @property
+    def cap_binds(self) -> bool:
+        """Whether the step size is the largest that the theorem allows."""
+        return self.limited_by == "hypotheses"
+
+    @property
+    def local_steps(self) -> int:
+        """Of a round; 1 for algorithms without them."""
+        return self.algorithm.local_steps if isinstance(self.algorithm, Federated) else 1
+
+    @property
+    def n_steps(self) -> int:
+        """Local steps in all, a multiple of `local_steps`."""
+        return self.n_rounds * self.local_steps
+
+    @property
+    def trajectory_length(self) -> float:
+        """Leapfrog steps times their size; the step size of algorithms without them."""
+        return self.step_size * (self.algorithm.leapfrog_steps if isinstance(self.algorithm, FAHMC) else 1)
+
+    @property
+    def effort(self) -> float:
+        """Of `minimise`, in one run."""
+        return self.costs[COSTS[self.minimise]]
 
     @property
     def price(self) -> float:
         """Effort that the bound asks for over the least one by exact laws (NaN where that is not known)."""
         return np.nan if self.exact_effort is None else self.effort / max(self.exact_effort, 1)
 
+    @property
+    def note(self) -> str:
+        """One sentence when the largest step size is what limits."""
+        return "" if not self.cap_binds else (
+            f"the cap step_size = {self.step_size:.4g} of {self.theorem} binds: the accuracy does not "
+            "decide, and rounds fall like 1/local_steps until it does")
+
+
+def plan(theorem: Any, problem: Problem | Constants, algorithm: Any, eps: float, *, start: Any = None,
+         **given: Any) -> Plan:
+    """The step size with the fewest rounds to W2 <= eps that a theorem promises, and those rounds.
+
+    Parameters
+    ----------
+    theorem : str, Theorem or callable
+        As for `theory.examine`: an upper bound on W2 that has a limit, published or a recursion.
+    problem : a problem, or its `Constants`
+    algorithm : an algorithm that the theorem is about
+        Its step size is replaced, the rest is kept; of DE-SGHMC the momentum 1 - friction step_size. A
+        schedule stays: then only the rounds are looked for.
+    eps : float
+        W2 to be reached.
+    start : optional
+        As for `theory.constants`, where a problem is given.
+    **given
+        Further arguments of the theorem, as variant and hessian_smoothness.
+
+    Returns
+    -------
+    Plan
+        At its rounds the bound is at most eps, one round before it is not, and all hypotheses hold. Of a
+        recursion with more than 5,000 rounds or 50,000 local steps rounds are from above, by a thousandth.
+
+    Raises
+    ------
+    ValueError
+        Naming argument, value and condition; where no step size within the hypotheses reaches eps, the
+        smallest limit found.
+
+    Source: none; the papers' own rules, which give half of eps to each part of their bounds, are
+    `theory.<paper>.paper_plan`.
+
+    Examples
+    --------
+    >>> problem, algorithm = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]]), fs.FALD(0.01, local_steps=2)
+    >>> for theorem in ("fa_ld.w2_bound", "fa_ld.w2_recursion"):
+    ...     print(f"{theory.tuning.plan(theorem, problem, algorithm, 0.2).n_rounds:.4g}")
+    1.646e+07
+    115
+    """
+    eps, entry = positive("eps", eps), named(theorem, algorithm)
+    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
+    if (entry.kind, entry.quantity, entry.index) != ("upper", "w2", "round"):
+        raise ValueError(f"theorem={entry.id!r} must be an upper bound on W2 by rounds to plan with; it is "
+                         f"a bound of kind {entry.kind!r} on {entry.quantity!r} by {entry.index}")
+    facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
+    return promised(entry.id, facts, algorithm, eps, problem=None if problem is facts else problem, **given)
+
+
+def promised(theorem: str, facts: Constants, algorithm: Any, eps: float, *, problem: Any = None,
+             chosen: Callable[[float], Any] | None = None, **given: Any) -> Plan:
+    """`plan` by constants, with an algorithm that is `chosen` for each step size."""
+    promise = Promise(named(theorem), facts, chosen or (lambda size: with_step(algorithm, size, True)), given)
+    if algorithm.schedule.is_constant or chosen is not None:
+        largest = largest_step(facts, algorithm)
+        smallest = (SMALLEST_SQUARE if isinstance(algorithm, DESGHMC) else SMALLEST) * largest
+        size, _, capped = fewest(promise, eps, BEYOND * largest, smallest if promise.by_rounds else TINIEST)
+        limited_by = "hypotheses" if capped else "accuracy"
+    else:
+        promise.entry.require(algorithm)
+        size, limited_by = float(algorithm.schedule.largest), "schedule"
+        promise.chosen = lambda size: algorithm
+        largest_below(promise, eps, size, size)
+    (rounds, value), made = promise.counted(size, eps), promise.chosen(size)
+    if problem is None:  # one with as many clients and dimensions
+        clients = facts.n_clients or 1
+        problem = Quadratic(np.ones(clients), np.zeros((clients, facts.dim)), facts.weights)
+    return Plan(eps, size, rounds, made, promise.entry.id, limited_by, value, promise.limit(size),
+                made.costs(problem, rounds))
+
 
 def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, *, minimise: str = "rounds",
                       local_steps: int | Sequence[int] = (1, 2, 3, 5, 10, 20, 50), start: Any = None,
-                      hessian_smoothness: float | None = None,
-                      progress: bool = False) -> RecursionPlan | None:
+                      hessian_smoothness: float | None = None, progress: bool = False) -> Plan | None:
     """The step size, and for federated algorithms the local steps, that a recursion asks for.
 
-    For each number of local steps the largest step size whose limit is below `eps` is found, and between
-    .05 and .98 of it the one with the least effort: 11 of them are tried, and twice 11 between the neighbours
-    of the best. A plan holds for every problem with these constants, quadratic or not.
+    `plan` by the algorithm's recursion for each number of local steps, of which the best is taken. A plan
+    holds for every problem with these constants, quadratic or not.
 
     Parameters
     ----------
@@ -104,14 +225,14 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
 
     Returns
     -------
-    RecursionPlan, or None where no step size tried has a limit below eps.
+    Plan, or None where no step size tried has a limit below eps.
 
     Raises
     ------
     ValueError
         Naming argument, value and condition; for an algorithm that has no recursion.
 
-    Source: derived here; the papers' rules are `theory.<paper>.plan`.
+    Source: derived here; the papers' rules are `theory.<paper>.paper_plan`.
 
     Examples
     --------
@@ -122,30 +243,27 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
     """
     eps, cost = positive("eps", eps), COSTS[one_of("minimise", minimise, tuple(COSTS))]
     facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
-    stand_in: Any = problem if problem is not facts else Quadratic(
-        np.ones(facts.n_clients or 1), np.zeros((facts.n_clients or 1, facts.dim)), facts.weights)
-    smallest = with_step(algorithm, _range(facts, algorithm)[0], True)
-    recursion(facts, smallest, hessian_smoothness)  # what is wrong with the arguments is said here
-    federated = isinstance(algorithm, Federated)
-    counts = _counts(local_steps) if federated else [1]
-    best: RecursionPlan | None = None
-    teller, tried = Teller("plan_by_recursion", len(counts), one_of("progress", progress, (True, False))), []
+    made = with_step(algorithm, SMALLEST_SQUARE * largest_step(facts, algorithm), True)
+    recursion(facts, made, hessian_smoothness)  # what is wrong with the arguments is said here
+    entry = next(one for one in theorems() if one.id.endswith(".w2_recursion") and isinstance(
+        algorithm, one.algorithm))
+    counts = _counts(local_steps) if isinstance(algorithm, Federated) else [1]
+    teller = Teller("plan_by_recursion", len(counts), one_of("progress", progress, (True, False)))
+    plans: dict[int, Plan] = {}
     for done, count in enumerate(counts):
-        one = with_local_steps(algorithm, count)
         teller.tell(done, f"next local_steps={count}")
-        found = _fewest(facts, one, eps, hessian_smoothness)
-        if found is None:
+        one: Any = with_local_steps(algorithm, count)
+        try:
+            plans[count] = replace(promised(
+                entry.id, facts, replace(one, step_size=one.schedule.largest), eps, hessian_smoothness=
+                hessian_smoothness, problem=None if problem is facts else problem), minimise=minimise)
+        except OutOfReach:
             continue
-        size, rounds = found
-        tried.append((count, size, rounds))
-        chosen = with_step(one, size, True)
-        effort = chosen.costs(stand_in, rounds)[cost]
-        if best is None or effort < best.effort:
-            best = RecursionPlan(chosen, rounds, eps, minimise, effort, ())
-    if best is None:
+    if not plans:
         return None
     exact = None if problem is facts else _least(problem, algorithm, counts, eps, start, cost)
-    return replace(best, tried=tuple(tried), exact_effort=exact)
+    return replace(min(plans.values(), key=lambda found: found.effort), exact_effort=exact, tried=tuple(
+        (count, found.step_size, found.n_rounds) for count, found in plans.items()))
 
 
 def with_local_steps(algorithm: Any, count: int) -> Any:
@@ -160,66 +278,6 @@ def _counts(local_steps: Any) -> list[int]:
     if not counts:
         raise ValueError(f"local_steps={local_steps!r} must have at least one number to try")
     return counts
-
-
-def _range(facts: Constants, algorithm: Any) -> tuple[float, float]:
-    """The smallest and the largest step size tried."""
-    largest = largest_step(facts, algorithm)
-    return (SMALLEST_SQUARE if isinstance(algorithm, DESGHMC) else SMALLEST) * largest, largest
-
-
-def _fewest(facts: Constants, algorithm: Any, eps: float, M: float | None) -> tuple[float, int] | None:
-    """The step size with the fewest rounds to eps, and those."""
-    def limit(size: float) -> float:
-        try:
-            found = floor(recursion(facts, with_step(algorithm, size, True), M))
-        except ValueError:  # the algorithm excludes the step size, or the bound has no value there
-            return np.inf
-        return np.inf if found is None else found
-
-    first, last = _range(facts, algorithm)
-    if limit(first) >= eps:
-        return None
-    largest = math.exp(_bisected(limit, math.log(first), math.log(last), eps))
-    rounds: dict[float, int] = {}  # of those that need more than the best, fewer than they need
-    first, last = (share * largest for share in SHARES)
-    for _ in range(STAGES):
-        for size in np.linspace(first, last, POINTS)[::-1].tolist():
-            if size in rounds:
-                continue
-            needed = first_round(recursion(facts, with_step(algorithm, size, True), M), eps,
-                                 enough=min(rounds.values(), default=math.inf))
-            if needed is not None:
-                rounds[size] = needed
-        if not rounds:
-            return None
-        best, order = min(rounds, key=lambda size: (rounds[size], -size)), sorted(rounds)
-        place = order.index(best)
-        first, last = order[max(place - 1, 0)], order[min(place + 1, len(order) - 1)]
-    return best, rounds[best]
-
-
-def _bisected(limit: Callable[[float], float], low: float, high: float, eps: float) -> float:
-    """The logarithm of the largest step size with a limit below eps, by `BISECTIONS` of [low, high].
-
-    Limits rise with the step size, so that what secants find first decides most of the bisections.
-    """
-    good, bad = (low, limit(math.exp(low))), (high, limit(math.exp(high)))
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        for share in (NEAR, 1.0):
-            if not good[0] < middle < bad[0]:
-                break
-            tried = middle
-            if share < 1.0 and 0.0 < good[1] < eps < bad[1] < math.inf:
-                line = math.log(eps / good[1]) / math.log(bad[1] / good[1])
-                guess = good[0] + line * (bad[0] - good[0])
-                tried = guess + share * (middle - guess)
-            value = limit(math.exp(tried))
-            good, bad = ((tried, value), bad) if value < eps else (good, (tried, value))
-        below = middle <= good[0] or bad[1] < eps
-        low, high = (middle, high) if below else (low, middle)
-    return low
 
 
 def _least(problem: Any, algorithm: Any, counts: Sequence[int], eps: float, start: Any,

@@ -75,7 +75,7 @@ FAULTS = [
     Fault("tangents: an error may be as large as the whole way", "theory/recursions/rounds.py",
           "np.minimum(np.abs(after - start), after)", "np.abs(after - start)", TUNING),
     Fault("plans: one round less", "theory/recursions/catalogue.py",
-          "                return number\n", "                return max(number - 1, 0)\n", TUNING),
+          "return number, _value(one, state, number)", "return max(number - 1, 0), eps", TUNING),
     Fault("stale: a window that misses the oldest move", "theory/stale/recursion.py",
           "for x in state[self.oldest + 1:]", "for x in state[self.oldest + 2:]", TWINS),
     Fault("floors: rounds are not followed", "theory/recursions/bounds.py",

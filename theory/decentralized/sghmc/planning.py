@@ -8,22 +8,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.settings.validation import fraction
+from fedsim.settings.validation import fraction, instance, positive
 
 from ...declare.statement import Terms
-from ...facts.constants_of_problem import Constants
-from ...tuning import planner
+from ...facts import Constants
+from ...tuning import Plan, planner
+from ...tuning.planning import promised
 from .. import plans
 from ..paper import THEOREM_11, theorem_of_constants as theorem
-from .bounds import w2_bound
-from .momentum import largest_momentum, step_size_limit
+from .momentum import largest_momentum
 from .setting import Chain
 
 
@@ -124,11 +123,12 @@ def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_
     return sqrt(plans.budget_step(strong_convexity, n_iterations, c, a, "Theorem 11", "DE-SGHMC Remark 12"))
 
 
-def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float = 0.0) -> plans.Plan:
-    """Step size, friction and iterations after which Theorem 11 guarantees W2 <= eps of the average.
+@planner(DESGHMC)
+def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float = 0.0) -> Plan:
+    """Step size and friction with the fewest iterations after which Theorem 11 guarantees W2 <= eps.
 
-    The largest step size whose floor is eps/2 at the chosen momentum, then the first iteration with a bound
-    of at most eps.
+    Of the average, and by the momentum that is asked for; see `theory.tuning.plan`. The paper's own step size
+    is `remark_step_size`.
 
     Parameters
     ----------
@@ -160,18 +160,12 @@ def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float =
     >>> round(found.step_size * found.algorithm.friction, 12), found.n_rounds > 1
     (1.0, True)
     """
-    plans.require_plannable(constants, algorithm, DESGHMC)
+    instance("algorithm", algorithm, DESGHMC)
+    mu, L = instance("constants", constants, Constants).strong_convexity, constants.smoothness
     part = fraction("share", share)
-    mu, L = constants.strong_convexity, constants.smoothness
 
     def chosen(step: float) -> DESGHMC:
         beta = part * largest_momentum(mu, L, algorithm.mixing, step)
         return replace(algorithm, step_size=step, friction=(1.0 - beta) / step)
 
-    return plans.planned(eps, step_size_limit(mu, L, algorithm.mixing), chosen, partial(w2_bound, constants))
-
-
-@planner(DESGHMC)
-def _planned(constants: Constants, algorithm: DESGHMC, eps: float) -> tuple[DESGHMC, int]:
-    asked = plan(constants, algorithm, eps)
-    return asked.algorithm, asked.n_rounds
+    return promised("de_sghmc.w2_bound", constants, algorithm, positive("eps", eps), chosen=chosen)

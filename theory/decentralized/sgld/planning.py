@@ -6,24 +6,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from math import ceil, e as E
 from typing import Any
 
 import numpy as np
 
 from fedsim.algorithms.de_sgld import DESGLD
-from fedsim.settings.validation import one_of
+from fedsim.settings.validation import instance, one_of
 
 from ...declare.statement import Terms
-from ...facts.constants_of_problem import Constants
-from ...tuning import planner
+from ...facts import Constants
+from ...tuning import Plan, plan as theory_plan, planner
 from .. import plans
 from ..paper import THEOREM_1, sgld_theorem as theorem
 from ..setting import Setting
-from .bounds import w2_bound
-from .lemmas import step_size_limit
 
 
 @theorem("section 3, Remark 2, equations (21), (22)", quantity="w2", kind="rate",
@@ -140,10 +136,11 @@ def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_
     return plans.budget_step(strong_convexity, n_iterations, c, a, "Theorem 1", "DE-SGLD Remark 2")
 
 
-def plan(constants: Constants, algorithm: DESGLD, eps: float) -> plans.Plan:
-    """Step size and iterations after which Theorem 1 guarantees W2 <= eps of the average.
+@planner(DESGLD)
+def plan(constants: Constants, algorithm: DESGLD, eps: float) -> Plan:
+    """Step size with the fewest iterations after which Theorem 1 guarantees W2 <= eps of the average.
 
-    The largest step size whose floor is eps/2, then the first iteration with a bound of at most eps.
+    See `theory.tuning.plan`; the paper's own step size is `remark_step_size`.
 
     Parameters
     ----------
@@ -170,16 +167,7 @@ def plan(constants: Constants, algorithm: DESGLD, eps: float) -> plans.Plan:
     >>> algorithm = fs.DESGLD(0.01, fs.network.complete(2))
     >>> found = theory.de_sgld.plan(theory.constants(problem, algorithm), algorithm, 0.5)
     >>> float(f"{found.step_size:.2g}"), found.n_rounds, found.cap_binds
-    (0.00097, 1591, False)
+    (0.0027, 999, False)
     """
-    plans.require_plannable(constants, algorithm, DESGLD)
-    # a hair within the range, at whose end the floor may be huge
-    cap = (1.0 - 1e-6) * step_size_limit(constants.strong_convexity, constants.smoothness, algorithm.mixing)
-    return plans.planned(eps, cap, lambda step: replace(algorithm, step_size=step),
-                         partial(w2_bound, constants))
-
-
-@planner(DESGLD)
-def _planned(constants: Constants, algorithm: DESGLD, eps: float) -> tuple[DESGLD, int]:
-    asked = plan(constants, algorithm, eps)
-    return asked.algorithm, asked.n_rounds
+    instance("algorithm", algorithm, DESGLD)
+    return theory_plan("de_sgld.w2_bound", instance("constants", constants, Constants), algorithm, eps)

@@ -27,16 +27,16 @@ MOST = 2**52
 ROUNDS = np.unique(np.append(0, np.geomspace(1.0, MOST, 65).astype(np.int64)))
 """Looked at first; then as many between two of them."""
 CLOSE = 1e-3
-"""Of rounds, between which a bound is taken to fall geometrically, while step sizes are compared."""
+"""Ratio of rounds between which a bound is taken to fall geometrically, while step sizes are compared."""
 BEYOND = 4.0
 """Times `largest_step`, from where step sizes are tried downwards."""
 STRIDES = 10.0**-0.5, 0.95
 """From one step size tried to the next; the second where the first finds none, over `WINDOW`."""
 WINDOW = 1e-4
 SMALLEST = 1e-7
-"""Of the largest step size tried, for a recursion, whose limit needs digits."""
+"""Share of the largest step size tried, for a recursion, whose limit needs digits."""
 SMALLEST_SQUARE = 3e-4
-"""Of it where its square is the Langevin step, and velocities must keep digits."""
+"""The same where its square is the Langevin step, and velocities must keep digits."""
 TINIEST = 1e-300
 RATIO, POINTS = 0.75, 13
 """Step sizes among which the best is looked for before it is refined."""
@@ -107,7 +107,7 @@ class Promise:
         return None if bound.violated or bound.floor is None else bound
 
     def limit(self, size: float) -> float:
-        """Of the bound; infinite where it promises nothing."""
+        """Limit of the bound; infinite where it promises nothing."""
         bound = self.asked(size)
         return math.inf if bound is None or bound.floor is None else bound.floor
 
@@ -167,7 +167,7 @@ class Promise:
         return number, value
 
     def _followed(self, size: float, eps: float, **how: Any) -> tuple[int, float] | None:
-        """Of a recursion: the first round within eps, and the bound there."""
+        """The first round of a recursion within eps, and the bound there."""
         return first_within(recursion(self.facts, self.chosen(size), self.given.get("hessian_smoothness")),
                             eps, **how)
 

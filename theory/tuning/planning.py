@@ -92,7 +92,7 @@ class Plan:
 
     @property
     def local_steps(self) -> int:
-        """Of a round; 1 for algorithms without them."""
+        """Local steps in a round; 1 for algorithms without them."""
         return self.algorithm.local_steps if isinstance(self.algorithm, Federated) else 1
 
     @property
@@ -107,7 +107,7 @@ class Plan:
 
     @property
     def effort(self) -> float:
-        """Of `minimise`, in one run."""
+        """The cost that `minimise` names, in one run."""
         return self.costs[COSTS[self.minimise]]
 
     @property

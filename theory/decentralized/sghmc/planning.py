@@ -127,8 +127,8 @@ def remark_step_size(strong_convexity: float, smoothness: float, mixing: Any, n_
 def plan(constants: Constants, algorithm: DESGHMC, eps: float, *, share: float = 0.0) -> Plan:
     """Step size and friction with the fewest iterations after which Theorem 11 guarantees W2 <= eps.
 
-    It is for the average, at the momentum that is asked for; see `theory.tuning.plan`. The paper's own step size
-    is `remark_step_size`.
+    It is for the average, at the momentum that is asked for; see `theory.tuning.plan`. The paper's own step
+    size is `remark_step_size`.
 
     Parameters
     ----------

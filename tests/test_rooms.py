@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import graphlib
 import re
 
 import pytest
 from layout import PACKAGES, ROOT, imports_of, name_of, rooms, shown, sources, top, violations
 
-MAX_FUNCTION = 60
 FLOORS = ("old_names", "pickles", "hints", "fingerprints", "equality", "settings", "vector", "random",
           "interfaces", "provenance", "laws", "data", "problems", "stability", "algorithms",
           "engine", "explaining")
@@ -43,21 +41,6 @@ def test_figures_of_a_paper_need_no_other_paper():
     assert len(papers) >= 5
     graph = rooms("reproduce")
     assert not {paper: both for paper in papers if (both := graph[paper] & papers)}
-
-
-def test_functions_are_short():
-    long = {}
-    for path in sources(*PACKAGES):
-        text = path.read_text(encoding="utf-8").splitlines()
-        for node in ast.walk(ast.parse("\n".join(text))):
-            if isinstance(node, ast.FunctionDef):
-                first = node.body[0]
-                skipped = range(first.lineno, first.end_lineno + 1) if ast.get_docstring(node) else ()
-                count = sum(bool(text[i - 1].strip()) and i not in skipped
-                            for i in range(node.lineno, node.end_lineno + 1))
-                if count > MAX_FUNCTION:
-                    long[f"{shown(path)}:{node.lineno} {node.name}"] = count
-    assert not long, f"more than {MAX_FUNCTION} lines without the docstring"
 
 
 def test_private_names_stay_in_their_module():

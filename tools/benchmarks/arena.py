@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +132,8 @@ class Arena:
         self.laws = Laws(case.tables())
         self.results: list[Result] = []
         self.processes: dict[int, Process] = {}
+        self.finals: dict[int, list[np.ndarray]] = defaultdict(list)
+        self.floors: dict[int, list[np.ndarray]] = defaultdict(list)
         for name in contestants:
             if name not in case.contestants:
                 continue
@@ -168,54 +172,48 @@ class Arena:
             process.ask("prepare", what="floor", rounds=rounds, replicas=self.case.n_replicas)
             result.floor_normals = self.case.normals(rounds)
 
+    def _once(self, result: Result, process: Process, seed: int) -> None:
+        """Run once more; seed 0 warms up."""
+        answer, final = self._sample(process, "timed", seed)
+        if seed:
+            result.seconds.append(answer["seconds"])
+            result.cpu_seconds.append(answer["cpu"])
+            self.finals[id(result)].append(final)
+        if result.floor_normals:
+            answer, final = self._sample(process, "floor", seed)
+            if seed:
+                result.floor_seconds.append(answer["seconds"])
+                self.floors[id(result)].append(final)
+
+    def _first(self, result: Result, _process: Process) -> None:
+        if result.threads > 1:
+            return
+        for _ in range(FIRST_TURNS):  # each in a process of its own, whose compiled code is on disk
+            process = self._process(result)
+            try:
+                process.ask("import")
+                result.first_seconds.append(process.ask("first", replicas=result.n_replicas)["seconds"])
+            finally:
+                process.close()
+
+    def _memory(self, result: Result, process: Process) -> None:
+        result.peak_bytes = process.ask("memory")["bytes"]
+
+    def _check(self, result: Result, process: Process) -> None:
+        if result.note:  # only that it computed something
+            if not np.isfinite(np.concatenate(self.finals[id(result)])).all():
+                result.failure = "a sample is not finite"
+            return
+        result.findings["timed"] = self.laws.judge(np.concatenate(self.finals[id(result)]), result.n_rounds)
+        if result.floor_normals:
+            # the floor's generator does not take the seed: its last draws are the same every time
+            result.findings["floor"] = judge(self.floors[id(result)][0], np.zeros(1), np.ones(1))
+        process.ask("prepare", what="check", rounds=self.case.check_rounds, replicas=self.case.check_replicas)
+        sample = self._sample(process, "check", 1000)[1]
+        result.findings["check"] = self.laws.judge(sample, self.case.check_rounds)
+
     def run(self, repeats: int) -> list[Result]:
         """Time, then judge."""
-        finals: dict[int, list[np.ndarray]] = {id(result): [] for result in self.results}
-        floors: dict[int, list[np.ndarray]] = {id(result): [] for result in self.results}
-
-        def once(seed: int) -> Callable[[Result, Process], None]:
-            def action(result: Result, process: Process) -> None:
-                answer, final = self._sample(process, "timed", seed)
-                if seed:  # seed 0 warms up
-                    result.seconds.append(answer["seconds"])
-                    result.cpu_seconds.append(answer["cpu"])
-                    finals[id(result)].append(final)
-                if result.floor_normals:
-                    answer, final = self._sample(process, "floor", seed)
-                    if seed:
-                        result.floor_seconds.append(answer["seconds"])
-                        floors[id(result)].append(final)
-            return action
-
-        def first(result: Result, _process: Process) -> None:
-            if result.threads > 1:
-                return
-            for _ in range(FIRST_TURNS):  # each in a process of its own, whose compiled code is on disk
-                process = self._process(result)
-                try:
-                    process.ask("import")
-                    result.first_seconds.append(process.ask("first", replicas=result.n_replicas)["seconds"])
-                finally:
-                    process.close()
-
-        def memory(result: Result, process: Process) -> None:
-            result.peak_bytes = process.ask("memory")["bytes"]
-
-        def check(result: Result, process: Process) -> None:
-            if result.note:  # only that it computed something
-                if not np.isfinite(np.concatenate(finals[id(result)])).all():
-                    result.failure = "a sample is not finite"
-                return
-            result.findings["timed"] = self.laws.judge(np.concatenate(finals[id(result)]), result.n_rounds)
-            if result.floor_normals:
-                # the floor's generator does not take the seed: its last draws are the same every time
-                one = floors[id(result)][0]
-                result.findings["floor"] = judge(one, np.zeros(1), np.ones(1))
-            process.ask("prepare", what="check", rounds=self.case.check_rounds,
-                        replicas=self.case.check_replicas)
-            sample = self._sample(process, "check", 1000)[1]
-            result.findings["check"] = self.laws.judge(sample, self.case.check_rounds)
-
         try:
             for result in self.results:
                 self.processes[id(result)] = self._process(result)
@@ -223,12 +221,12 @@ class Arena:
             self._each("prepare", self._prepare)
             for seed in range(repeats + 1):
                 self.say(f"  {'warm-up' if not seed else f'repetition {seed} of {repeats}'}")
-                self._each("run", once(seed))
-            self._each("memory", memory)
+                self._each("run", partial(self._once, seed=seed))
+            self._each("memory", self._memory)
             self.say("  first results")
-            self._each("first", first)
+            self._each("first", self._first)
             self.say("  law test")
-            self._each("check", check)
+            self._each("check", self._check)
         finally:
             for process in self.processes.values():
                 process.close()

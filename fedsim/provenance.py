@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from .fingerprints import KEPT, fingerprint, plain
-from .interfaces import ProblemParts, start_of
+from .interfaces import Algorithm, Problem, ProblemParts, start_of
 
 PARTS = ("problem", "algorithm", "start")
 _SHOWN = 6
@@ -61,7 +61,7 @@ def _origin(dim: int) -> Part:
     return Part(str(fingerprint((np.zeros(dim), None))), "the origin")
 
 
-def _of_start(problem: Any, algorithm: Any, start: Any) -> Part:
+def _of_start(problem: Problem, algorithm: Algorithm, start: Any) -> Part:
     """The moments of a start, in the form that all equal ones share."""
     if start is None:
         return _origin(problem.dim)
@@ -105,7 +105,7 @@ class Provenance:
     start: Part | None = None
 
     @classmethod
-    def of(cls, problem: Any, algorithm: Any, start: Any = None) -> Provenance:
+    def of(cls, problem: Problem, algorithm: Algorithm, start: Any = None) -> Provenance:
         """Of what was made from these; `start` as in `fedsim.simulate`."""
         return cls(Part.of(problem), Part.of(algorithm), _of_start(problem, algorithm, start))
 

@@ -161,7 +161,8 @@ def test_public_methods_are_documented(path):
 
 
 def test_undocumented_methods_are_seen():
-    code = "class Quadratic:" + "".join(f"\n def {name}(self): ..." for name in ("nowhere", "_own", "batch_response"))
+    names = ("nowhere", "_own", "batch_response")
+    code = "class Quadratic:" + "".join(f"\n def {name}(self): ..." for name in names)
     assert undocumented(ast.parse(code), "fedsim") == ["Quadratic.nowhere"]
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.federated import Federated
+from fedsim.interfaces import Algorithm, Problem
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.participation import Participation
@@ -48,13 +50,13 @@ def required(words: str, holds: Callable[[Any], bool], refusal: str,
         "" if holds(algorithm) else refusal.format(algorithm=algorithm)))
 
 
-def _equal(constants: Constants, algorithm: Any) -> Assumption:
+def _equal(constants: Constants, algorithm: Federated) -> Assumption:
     drawn, ratios = algorithm.participation, constants.weights * constants.n_clients
     return Assumption.yes("equal weights or scheme I", drawn is None or drawn.replace
                           or bool((np.abs(ratios - 1.0) <= 1e-9).all()))
 
 
-def other_kinds(algorithm: Any, problem: Any) -> str:
+def other_kinds(algorithm: Federated, problem: Problem) -> str:
     """Why no theorem speaks about this participation, known sets or answers by chance; "" of others."""
     drawn = algorithm.participation
     return "" if drawn is None or isinstance(drawn, Participation) else (
@@ -90,7 +92,7 @@ class Source:
 
         quantity(name, meaning, measure, self._exact, of_run=True)
 
-    def _exact(self, problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any,
+    def _exact(self, problem: Problem, algorithm: Algorithm, bound: Bound, n_rounds: int, start: Any,
                record: Any) -> Any:
         return self.make(problem, algorithm, n_rounds, start)
 
@@ -143,7 +145,7 @@ def accuracy(eps: Any) -> float:
     return value
 
 
-def half_start(problem: Any, algorithm: Any, constants: Constants, *others: Any) -> dict[str, Any]:
+def half_start(problem: Problem, algorithm: Algorithm, constants: Constants, *others: Any) -> dict[str, Any]:
     """The accuracy where none is given: half of the distance at the start."""
     return {"eps": 0.5 * (constants.initial_w2 or 1.0)}
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..interfaces import Algorithm, Problem
 from ..settings.support import Support, outside, shown_support
 from ..settings.validation import Array
 
@@ -60,7 +61,7 @@ class Scales(NamedTuple):
     target: float
 
 
-def scales_of(problem: Any, algorithm: Any, mean: Array, cov: Array | None) -> Scales:
+def scales_of(problem: Problem, algorithm: Algorithm, mean: Array, cov: Array | None) -> Scales:
     """The largest coordinate's; clients that start at points of their own spread around their mean."""
     spread = 0.0 if cov is None else float(np.sqrt(np.diagonal(cov) if cov.ndim == 2 else cov).max())
     if mean.ndim == 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fedsim.algorithms.gossip import Decentralized
 from fedsim.settings.network import is_connected
 from fedsim.settings.validation import Array
 
@@ -18,7 +19,7 @@ class NotApplicable(ValueError):
     """
 
 
-def require_constant_step(algorithm: Any) -> float:
+def require_constant_step(algorithm: Decentralized) -> float:
     """eta; a ValueError for a schedule."""
     if not algorithm.schedule.is_constant:
         raise ValueError(f"step_size={algorithm.step_size!r} must be constant for this theorem; the paper "

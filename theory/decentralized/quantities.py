@@ -9,7 +9,8 @@ import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.fa_ld import FALD
-from fedsim.interfaces import start_of
+from fedsim.algorithms.gossip import Decentralized
+from fedsim.interfaces import Problem, start_of
 from fedsim.laws.law import Gaussian, Law
 from fedsim.laws.moments import w2_of
 from fedsim.problems.quadratic import Quadratic
@@ -123,7 +124,8 @@ def along(rounds: np.ndarray, value: Array) -> Measured:
     return Measured(value, rounds, float(value.max()))
 
 
-def _joint(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Any:
+def _joint(problem: Problem, algorithm: Decentralized, bound: Bound, n_rounds: int, start: Any,
+           record: Any) -> Any:
     return joint_law(problem, algorithm, n_rounds, start=start)
 
 
@@ -148,7 +150,7 @@ _from_joint("positions", "sum_i E||x_i||^2 of all clients",
             lambda law: np.square(law.mean).sum(axis=(1, 2)) + np.einsum("kii->k", law.cov))
 
 
-def arguments(problem: Any, algorithm: Any) -> dict[str, Any]:
+def arguments(problem: Problem, algorithm: Decentralized) -> dict[str, Any]:
     """alpha, beta and velocities for `theory.de_sgld.coupling`, of a run of either algorithm."""
     step = float(algorithm.schedule.largest)
     if not isinstance(algorithm, DESGHMC):
@@ -156,7 +158,8 @@ def arguments(problem: Any, algorithm: Any) -> dict[str, Any]:
     return {"alpha": step**2, "beta": momentum(algorithm), "velocities": algorithm.start_velocities(problem)}
 
 
-def _coupled(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Coupling:
+def _coupled(problem: Quadratic, algorithm: Decentralized, bound: Bound, n_rounds: int, start: Any,
+             record: Any) -> Coupling:
     return coupling(problem, algorithm, n_rounds, start, **arguments(problem, algorithm))
 
 
@@ -176,13 +179,14 @@ read_from(Coupling, "a theory.de_sgld.Coupling: the bound is on V_k of (88)", "l
           of_run=True)
 
 
-def _pooled(problem: Any) -> Quadratic:
+def _pooled(problem: Problem) -> Quadratic:
     """One client with the mean of all; refused where gradients are not affine."""
     solved = ExactFamily().solvable(problem)
     return Quadratic(solved.mean_hessian[None], solved.minimizer[None])
 
 
-def euler_law(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:
+def euler_law(problem: Problem, algorithm: Decentralized, bound: Bound, n_rounds: int, start: Any,
+              record: Any) -> Law:
     """The Euler scheme of step eta/N on f, as a federated algorithm of one client."""
     whole = _pooled(problem)
     point, cov = start_of(problem, algorithm, start)
@@ -205,7 +209,7 @@ read_from(Law, "the fedsim.Law of the Euler scheme", "w2_of_euler",
           "W2 between the Euler scheme that the average follows and the target", _of_euler, euler_law)
 
 
-def _stationary_euler(problem: Any, algorithm: Any, *rest: Any) -> Any:
+def _stationary_euler(problem: Problem, algorithm: Decentralized, *rest: Any) -> Any:
     """The stationary law of `euler_law`."""
     whole = _pooled(problem)
     return stationary_law(whole, FALD(float(algorithm.schedule.largest) / problem.n_clients))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.gossip import Decentralized
 from fedsim.settings.validation import Array
 
 from ..declare.bound import Assumption
@@ -121,7 +122,7 @@ def with_disagreement(average: dict[str, float], value: float, spread: float) ->
 
 def stable(name: str, size: Callable[[Any], float]) -> Hypothesis:
     """The step sizes for which the bound has a limit."""
-    def judge(constants: Constants, algorithm: Any) -> Assumption:
+    def judge(constants: Constants, algorithm: Decentralized) -> Assumption:
         limit = (1.0 + smallest_eigenvalue(algorithm.mixing)) / constants.smoothness
         return Assumption.at_most(f"{name} <= (1 + lambda_N)/smoothness (beyond it the bound is true but "
                                   "grows)", size(algorithm), limit) if limit > 0.0 else Assumption.yes(

@@ -19,6 +19,7 @@ import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
+from fedsim.algorithms.gossip import Decentralized
 from fedsim.interfaces import start_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.problems.regression import LinearRegression
@@ -36,7 +37,7 @@ from ..float_range import float64_range
 block_diag = lazy("scipy.linalg", "block_diag")
 
 
-def fixed_point(problem: Any, algorithm: Any, alpha: float) -> Array:
+def fixed_point(problem: Quadratic, algorithm: Decentralized, alpha: float) -> Array:
     """The fixed point of x <- (W x I) x - alpha grad F(x) where gradients are affine in the mean, (N, d).
 
     It minimises F(x) + x'(I - W x I) x/(2 alpha).
@@ -113,7 +114,7 @@ class Coupling:
     of: Provenance = field(init=False, default=Provenance(), repr=False, compare=False)
 
 
-def _of(problem: Quadratic, algorithm: Any, start: Any, alpha: float, beta: float,
+def _of(problem: Quadratic, algorithm: Decentralized, start: Any, alpha: float, beta: float,
         velocities: Array | None) -> Provenance:
     """What a coupling is of: with other numbers than its own, it is not the algorithm's."""
     of, own = Provenance.of(problem, algorithm, start), (float(algorithm.schedule.largest), 0.0)
@@ -131,7 +132,7 @@ MOST_ROUNDS = 10**7
 """Rounds that are followed one by one."""
 
 
-def _checked(problem: Any, algorithm: Any, n_rounds: Any, alpha: Any, beta: Any,
+def _checked(problem: Quadratic, algorithm: Decentralized, n_rounds: Any, alpha: Any, beta: Any,
              velocities: Any) -> tuple[int, float, float, Array | None]:
     """The numbers of a coupling, once they and the objects are what they must be."""
     instance("problem", problem, Quadratic, advice="the coupling is affine only there")
@@ -147,7 +148,7 @@ def _checked(problem: Any, algorithm: Any, n_rounds: Any, alpha: Any, beta: Any,
     return count, positive("alpha", alpha), float(beta), velocities
 
 
-def coupling(problem: Any, algorithm: Any, n_rounds: int, start: Any = None, *, alpha: float,
+def coupling(problem: Quadratic, algorithm: Decentralized, n_rounds: int, start: Any = None, *, alpha: float,
              beta: float = 0.0, velocities: Array | None = None) -> Coupling:
     """Moments of the clients and of both schemes, driven by the same noise.
 

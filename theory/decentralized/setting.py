@@ -16,6 +16,7 @@ import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
+from fedsim.algorithms.gossip import Decentralized
 from fedsim.settings.network import second_eigenvalue, smallest_eigenvalue
 from fedsim.settings.validation import Array, instance, positive
 
@@ -262,7 +263,7 @@ class Setting:
         return known + (float(np.sqrt(self.constants.initial_spread)) if apart else 0.0)
 
 
-def setting(constants: Constants, algorithm: Any, alpha: float | None = None) -> Setting:
+def setting(constants: Constants, algorithm: Decentralized, alpha: float | None = None) -> Setting:
     """Collect what the statements need.
 
     Parameters

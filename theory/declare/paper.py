@@ -28,6 +28,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 import fedsim
+from fedsim.interfaces import Algorithm
 
 from ..facts.constants_of_problem import Constants
 from .bibliography import cite
@@ -47,7 +48,7 @@ class TheoremFunction(Protocol):
 
     __name__: str
 
-    def __call__(self, constants: Constants, algorithm: Any, *, n_rounds: int = ..., record: Any = None,
+    def __call__(self, constants: Constants, algorithm: Algorithm, *, n_rounds: int = ..., record: Any = None,
                  variant: str = ..., **given: Any) -> Bound: ...
 
 

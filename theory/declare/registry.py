@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fedsim.hints import meant, shown
+from fedsim.interfaces import Algorithm
 from fedsim.pickles import keep_function, made
 from fedsim.settings.validation import one_of
 
@@ -160,7 +161,7 @@ def _by_number(text: str, entries: list[Theorem]) -> list[Theorem]:
     return ends or whole or spoken
 
 
-def named(theorem: Any, algorithm: Any = None, name: str = "theorem") -> Theorem:
+def named(theorem: Any, algorithm: Algorithm | None = None, name: str = "theorem") -> Theorem:
     """The theorem meant.
 
     Parameters

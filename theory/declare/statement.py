@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedsim.algorithms.federated import Federated
+from fedsim.interfaces import Algorithm, Problem
 from fedsim.laws.law import Gaussian, recorded_rounds
 from fedsim.provenance import Part, attach
 from fedsim.settings.validation import instance, one_of, whole
@@ -29,7 +31,7 @@ OWN = ("constants", "algorithm", *COMMON, "s", "rounds")
 """What a statement, a hypothesis or a start distance may take besides what the user gives."""
 
 
-def by_index(algorithm: Any, n_rounds: int, record: Any, index: str) -> np.ndarray:
+def by_index(algorithm: Federated, n_rounds: int, record: Any, index: str) -> np.ndarray:
     """The rounds recorded, or the local steps 0..n_rounds*K."""
     if index == "round":
         return recorded_rounds(n_rounds, record)
@@ -55,7 +57,7 @@ class Hypothesis:
     judge: Callable[..., Assumption | Iterable[Assumption] | None] | None = None
     refuses: Callable[[Any, Any], str] | None = None
 
-    def require(self, algorithm: Any, problem: Any = None) -> None:
+    def require(self, algorithm: Algorithm, problem: Problem | None = None) -> None:
         """Raise ValueError with the refusal, where there is one."""
         refusal = self.refuses(algorithm, problem) if self.refuses else ""
         if refusal:
@@ -187,7 +189,7 @@ class Statement:
         variant = kinds("variant", kinds.KEYWORD_ONLY, annotation=str, default=next(iter(self.variants)))
         return inspect.Signature([*common, *self.extras.values(), variant], return_annotation=Bound)
 
-    def applies(self, algorithm: Any, problem: Any = None) -> bool:
+    def applies(self, algorithm: Algorithm, problem: Problem | None = None) -> bool:
         """Whether the theorem speaks about these settings; the problem may be unknown."""
         try:
             self.require(algorithm, problem)
@@ -195,7 +197,7 @@ class Statement:
             return False
         return True
 
-    def require(self, algorithm: Any, problem: Any = None) -> None:
+    def require(self, algorithm: Algorithm, problem: Problem | None = None) -> None:
         """Raise ValueError where a hypothesis excludes these settings; the problem may be unknown."""
         if self.paper.require is not None:
             self.paper.require(algorithm)
@@ -205,13 +207,13 @@ class Statement:
     def function(self) -> Callable[..., Bound]:
         """The public function of the statement."""
         @functools.wraps(self.body)
-        def theorem(constants: Constants, algorithm: Any, **options: Any) -> Bound:
+        def theorem(constants: Constants, algorithm: Algorithm, **options: Any) -> Bound:
             return self.bound(constants, algorithm, options)
 
         theorem.__signature__ = self.signature  # type: ignore[attr-defined]
         return theorem
 
-    def bound(self, constants: Constants, algorithm: Any, options: dict[str, Any]) -> Bound:
+    def bound(self, constants: Constants, algorithm: Algorithm, options: dict[str, Any]) -> Bound:
         """The theorem's value, after what all theorems check."""
         self._check(constants, algorithm)
 
@@ -223,7 +225,7 @@ class Statement:
         with float64_range(what):
             return self._bound(constants, algorithm, options)
 
-    def _bound(self, constants: Constants, algorithm: Any, options: dict[str, Any]) -> Bound:
+    def _bound(self, constants: Constants, algorithm: Algorithm, options: dict[str, Any]) -> Bound:
         try:
             arguments = self.signature.bind(constants, algorithm, **options)
         except TypeError as error:

@@ -82,7 +82,7 @@ def _pair(problem: Quadratic, mean: Array, cov: Array | None) -> tuple[Array, Ar
     return copies @ np.concatenate([mean, goal.mean]), copies @ both @ copies.T
 
 
-def coupling_law(problem: Quadratic, algorithm: Any, n_steps: int, *, start: Any = None) -> CouplingLaw:
+def coupling_law(problem: Quadratic, algorithm: FAHMC, n_steps: int, *, start: Any = None) -> CouplingLaw:
     """Exact E_t, gradient moments and main parts over `n_steps` local updates.
 
     Parameters
@@ -148,7 +148,7 @@ def coupling_law(problem: Quadratic, algorithm: Any, n_steps: int, *, start: Any
     return attach(law, Provenance.of(problem, algorithm, start))
 
 
-def _update(problem: Quadratic, algorithm: Any, hessians: Array,
+def _update(problem: Quadratic, algorithm: FAHMC, hessians: Array,
             length: float) -> tuple[Array, Array, Array, Array, float]:
     """Map, shift and covariance of one update of clients and oracle; map and momenta's share of (I).
 

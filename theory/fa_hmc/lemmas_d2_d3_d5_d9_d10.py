@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.algorithms.fa_hmc import FAHMC
+from fedsim.interfaces import Problem
 from fedsim.settings.alignment import together
 from fedsim.settings.validation import Array, array, positive, shape
 
@@ -24,7 +26,7 @@ def _times(s: Setting) -> tuple[np.ndarray, Array]:
     return k, np.asarray(k * (s.X / s.K), dtype=np.float64)
 
 
-def _two_trajectories(problem: Any, algorithm: Any, *others: Any) -> dict[str, Any]:
+def _two_trajectories(problem: Problem, algorithm: FAHMC, *others: Any) -> dict[str, Any]:
     """Starts a standard deviation of the target apart, and momenta a vector of ones."""
     return {"position_gap": np.sqrt(algorithm.target(problem).variances),
             "momentum_gap": np.ones(problem.dim)}
@@ -64,7 +66,7 @@ def flow_distance_bound(s: Setting, variant: str, *, position_gap: Any, momentum
                  inputs={"times": u, "position_gap": apart, "momentum_gap": push})
 
 
-def _from_the_middle(problem: Any, algorithm: Any, constants: Any, *others: Any) -> dict[str, Any]:
+def _from_the_middle(problem: Problem, algorithm: FAHMC, constants: Any, *others: Any) -> dict[str, Any]:
     """The client of smallest weight, from the global minimizer, with a typical momentum."""
     client = int(np.argmin(problem.weights))
     size = algorithm.shared_noise + (1.0 - algorithm.shared_noise) / problem.weights[client]

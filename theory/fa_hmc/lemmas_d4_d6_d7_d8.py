@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
+from fedsim.interfaces import Problem
 from fedsim.settings.validation import array, nonnegative
 
 from ..declare.statement import Terms
@@ -21,7 +22,8 @@ from .quantities import gradient_moments as exact_moments
 from .theorem_44 import DIVERGENCE, VARIANTS, along_coupling, divergence
 
 
-def _gradients(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
+def _gradients(problem: Problem, algorithm: FAHMC, constants: Any, n_rounds: int,
+               start: Any) -> dict[str, Any]:
     """The exact B_c up to the last round."""
     law = joint_law(problem, algorithm, n_rounds * algorithm.local_steps, start=start)
     return {"gradient_moments": [exact_moments(law, c).max() for c in range(problem.n_clients)]}
@@ -160,7 +162,8 @@ UNIFORM = (SHORT, EQUAL, FULL)
 COSTS = {"corrected": "", "printed": "B_a^c without the momentum's variance, see `client_step_bound`"}
 
 
-def _positions(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
+def _positions(problem: Problem, algorithm: FAHMC, constants: Any, n_rounds: int,
+               start: Any) -> dict[str, Any]:
     """The exact second moments of the client of smallest weight."""
     law = joint_law(problem, algorithm, max(n_rounds, 1) * algorithm.local_steps, start=start)
     client, centre = int(np.argmin(problem.weights)), constants.need("minimizer")

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
+from fedsim.interfaces import Problem
 from fedsim.settings.validation import Array, array, instance, nonnegative, shape, whole
 
 from ..declare.bound import Assumption
@@ -139,7 +140,7 @@ def maximal_constant(dim: int) -> float:
     return float(128.0 + 32.0 * np.log(2.0 * dim) ** 2)
 
 
-def _other_rounds(algorithm: Any, problem: Any) -> str:
+def _other_rounds(algorithm: FAHMC, problem: Problem) -> str:
     if algorithm.participation is not None:
         return (f"participation={algorithm.participation!r} must be None: FA-HMC's theorems are about all "
                 "clients")

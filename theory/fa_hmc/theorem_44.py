@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
+from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array, array, instance, nonnegative, one_of
 
 from ..declare.bound import Assumption
@@ -161,7 +162,8 @@ def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: An
     return float(sums[:, -1].sum()) / once
 
 
-def along_coupling(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
+def along_coupling(problem: Quadratic, algorithm: FAHMC, constants: Any, n_rounds: int,
+                   start: Any) -> dict[str, Any]:
     """Exact E_t of the coupled pair, and the exact B_c up to then."""
     law = coupling_law(problem, algorithm, n_rounds * algorithm.local_steps, start=start)
     return {"coupling": law.distance_sq[:-1] if n_rounds else law.distance_sq,

@@ -69,7 +69,7 @@ class TwoGroups:
             raise ValueError(f"L={self.L!r} must be at least mu={self.mu!r}")
 
     @classmethod
-    def of(cls, problem: Any, start: Any = None) -> TwoGroups:
+    def of(cls, problem: Quadratic, start: Any = None) -> TwoGroups:
         """Read off a problem, or a ValueError saying why it is not of this kind."""
         instance("problem", problem, Quadratic, advice="of two kinds of clients")
         mean, cov = start_moments(start, problem.dim)

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
+from fedsim.interfaces import Problem
 from fedsim.laws.moments import w2_of
+from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.alignment import together
 from fedsim.settings.validation import array, shape, shown, whole
 
@@ -158,7 +160,7 @@ def gradient_moment_bound(s: Setting, rounds: np.ndarray) -> dict[str, Any]:
             "gradient_noise": scale * (s.sigma / s.m) ** 2}
 
 
-def _two_sets_of_points(problem: Any, algorithm: Any, *others: Any) -> dict[str, Any]:
+def _two_sets_of_points(problem: Quadratic, algorithm: FALD, *others: Any) -> dict[str, Any]:
     """Points for Lemma B.1 when it is examined on a problem: the clients' minimizers, and those
     mirrored at the global one and moved by a standard deviation of the target."""
     try:
@@ -241,7 +243,8 @@ def gradient_noise_bound(s: Setting, constants: Constants, variant: str) -> Term
     return Terms({"gradient_noise": s.d * s.sigma**2 * share}, rounds=np.array([1]))
 
 
-def _distances(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
+def _distances(problem: Problem, algorithm: FALD, constants: Any, n_rounds: int,
+               start: Any) -> dict[str, Any]:
     """The exact W2 of the averaged iterate at local steps 0..n_rounds*K."""
     law = joint_law(problem, algorithm, n_rounds * algorithm.local_steps, start=start)
     goal = algorithm.target(problem)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.interfaces import Problem
 from fedsim.problems.gaussian_mean import GaussianMean
 from fedsim.problems.pooled import Pooled
 from fedsim.problems.quadratic import Quadratic
@@ -58,12 +59,12 @@ class Potentials:
 
 
 @singledispatch
-def potentials(problem: Any) -> Potentials:
+def potentials(problem: Problem) -> Potentials:
     """Facts about a problem's potentials; register a new class of problem with ``potentials.register``."""
     raise ValueError(f"problem={problem!r} has no known constants; make a theory.Constants by hand")
 
 
-def followed(problem: Any, convention: str) -> Potentials:
+def followed(problem: Problem, convention: str) -> Potentials:
     """Facts about what an algorithm of this convention follows: f_(c), w_c f_(c), or f alone."""
     if one_of("convention", convention, CONVENTIONS) == "global":
         return replace(potentials(problem.pooled()), gradients=np.zeros((1, problem.dim)))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedsim.interfaces import Algorithm, Problem
 from fedsim.laws.law import Gaussian, Law
 from fedsim.provenance import compared, differing, of_source
 from fedsim.settings.validation import Array, array, instance, one_of, positive, shape, shown
@@ -272,7 +273,8 @@ def proved_of(law: Any, n_comparisons: int) -> Array:
     return np.tile([0.0, np.inf], (len(law.rounds), 1))
 
 
-def law_of_run(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:
+def law_of_run(problem: Problem, algorithm: Algorithm, bound: Bound, n_rounds: int, start: Any,
+               record: Any) -> Law:
     """Its exact law."""
     return exact_law(problem, algorithm, n_rounds, start=start, record=record)
 

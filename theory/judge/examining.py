@@ -97,7 +97,7 @@ def numbers_of(entry: Theorem, numbers: Mapping[str, Any]) -> dict[str, Any] | N
     return {name: numbers[name] for name in names if name in numbers} if names else None
 
 
-def drawn_numbers(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int,
+def drawn_numbers(entry: Theorem, problem: Problem, algorithm: Algorithm, n_rounds: int,
                   start: Any = None) -> dict[str, Any] | None:
     """What searches over random settings give as `privacy`, drawn by the statement's own rule."""
     if not asks_for(entry) or entry.inputs is None:
@@ -105,7 +105,7 @@ def drawn_numbers(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int,
     return entry.inputs(problem, algorithm, constants(problem, algorithm, start), n_rounds, start)
 
 
-def bound_of(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int, facts: Constants, *,
+def bound_of(entry: Theorem, problem: Problem, algorithm: Algorithm, n_rounds: int, facts: Constants, *,
              start: Any = None, record: Any = None, variant: str | None = None,
              given: Mapping[str, Any] | None = None) -> Bound:
     """A theorem's bound with the further arguments that its own rule takes from the problem.
@@ -123,7 +123,7 @@ def bound_of(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int, facts:
     return bound
 
 
-def measured_of(bound: Bound, problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None,
+def measured_of(bound: Bound, problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: Any = None,
                 record: Any = None, known: dict[Any, Any] | None = None) -> Measured:
     """The exact quantity that a bound is about; `known` keeps what other bounds on the same run need too."""
     last = int(bound.rounds[-1]) if bound.index == "round" else n_rounds
@@ -140,7 +140,7 @@ def measured_of(bound: Bound, problem: Any, algorithm: Any, n_rounds: int, *, st
     return measured
 
 
-def both_sides(entry: Theorem, problem: Any, algorithm: Any, n_rounds: int, facts: Constants, *,
+def both_sides(entry: Theorem, problem: Problem, algorithm: Algorithm, n_rounds: int, facts: Constants, *,
                start: Any = None, record: Any = None, variant: str | None = None,
                given: Mapping[str, Any] | None = None) -> tuple[Bound, Measured]:
     """A theorem's bound and the exact quantity it is about, as `examine` compares them."""

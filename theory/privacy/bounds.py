@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
+from fedsim.interfaces import Problem
 from fedsim.laws.law import recorded_rounds
 from fedsim.settings.validation import whole
 
@@ -33,7 +34,7 @@ from .terms import compose
 from .theorem import guarantee_at
 
 
-def _all_shared(algorithm: FALD, problem: Any) -> str:
+def _all_shared(algorithm: FALD, problem: Problem) -> str:
     return "" if algorithm.shared_noise < 1.0 else (
         f"shared_noise={algorithm.shared_noise:g} must be less than 1: without private noise (57) leaves no "
         "step size")
@@ -98,7 +99,7 @@ def statements(*numbers: str, rounds: bool = False, lowest: float = -3.0) -> Cal
     def setting(constants: Constants, algorithm: FALD, n_rounds: int = 1, **given: Any) -> PrivacySetting:
         return setting_of(constants, algorithm, n_rounds, **{"delta1": 0.0, "delta2": 0.0} | given)
 
-    def standard(problem: Any, algorithm: FALD, constants: Constants, n_rounds: int, start: Any,
+    def standard(problem: Problem, algorithm: FALD, constants: Constants, n_rounds: int, start: Any,
                  ) -> dict[str, Any]:
         drawn = standard_numbers(algorithm, constants, max(n_rounds, 1), lowest)
         return {name: drawn[name] for name in numbers}

@@ -167,7 +167,7 @@ class PrivacySetting:
         return math.inf if self.client_sizes is None else float(self.client_sizes.max())
 
 
-def setting_of(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: float, batch_fraction: float,
+def setting_of(problem: Any, algorithm: FALD, n_rounds: int, *, sensitivity: float, batch_fraction: float,
                delta0: float, delta1: float, delta2: float, client_sizes: Any = None) -> PrivacySetting:
     """The setting of an FA-LD run.
 

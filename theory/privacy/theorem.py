@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from fedsim.algorithms.fa_ld import FALD
+from fedsim.interfaces import Problem
 from fedsim.settings.validation import instance, positive
 
 from ..declare.bound import Assumption
@@ -218,7 +220,7 @@ def fa_ld_guarantee(*, step_size: float, sensitivity: float, batch_fraction: flo
     return guarantee_at(given, step_size, variant=variant)
 
 
-def guarantee(problem: Any, algorithm: Any, n_rounds: int, *, sensitivity: float, batch_fraction: float,
+def guarantee(problem: Problem, algorithm: FALD, n_rounds: int, *, sensitivity: float, batch_fraction: float,
               delta0: float, delta1: float, delta2: float, client_sizes: Any = None,
               variant: str = "record_level") -> PrivacyGuarantee:
     """`fa_ld_guarantee` of an FA-LD run; a schedule counts with its largest step size.

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fedsim.interfaces import Algorithm
+
 from ..facts import Constants, refuse_off_target
 from .rounds import FIRST, LOOSE, Recursion, ahead, lifted, powers_of
 
@@ -24,7 +26,7 @@ def recursion_of(algorithm: type) -> Callable[[Maker], Maker]:
     return register
 
 
-def maker_of(algorithm: Any) -> Callable[..., Any]:
+def maker_of(algorithm: Algorithm) -> Callable[..., Any]:
     """What makes its recursion, or a ValueError where there is none by rounds."""
     for cls in type(algorithm).__mro__:
         if cls in _MAKERS:
@@ -33,7 +35,7 @@ def maker_of(algorithm: Any) -> Callable[..., Any]:
                      f"{', '.join(sorted(c.__name__ for c in _MAKERS))}")
 
 
-def recursion(constants: Constants, algorithm: Any, hessian_smoothness: float | None = None) -> Any:
+def recursion(constants: Constants, algorithm: Algorithm, hessian_smoothness: float | None = None) -> Any:
     """The recursion of W2 of the average; refused where the gradients are not those of the target."""
     refuse_off_target(constants, "the recursion of W2")
     return maker_of(algorithm)(constants, algorithm, hessian_smoothness)

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.interfaces import Algorithm
 from fedsim.laws.law import Gaussian
 
 from ..declare.bound import Assumption, Bound
@@ -57,7 +58,7 @@ def stationary_terms(f: Potential, h: float, noise: float | None) -> Terms:
 
 def below_two(smoothness: Any) -> Hypothesis:
     """h < 2/L, of the average's step h and potential."""
-    def judge(constants: Any, algorithm: Any) -> Assumption:
+    def judge(constants: Any, algorithm: Algorithm) -> Assumption:
         h, L = smoothness(constants, algorithm)
         return Assumption.at_most("step_size < 2/smoothness", h, 2.0 / L)
 

@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
+from fedsim.algorithms.stale import Stale, StaleSGHMC, StaleSGLD
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import as_staleness
@@ -82,7 +81,7 @@ class StalePlan:
                 f"{self.step_constant:.3g}: step_size {self.step_size:.3g}, {self.n_iterations} iterations")
 
 
-def plan(constants: Constants, algorithm: Any, eps: float, quantity: str = "mse", *,
+def plan(constants: Constants, algorithm: Stale, eps: float, quantity: str = "mse", *,
          time_constant: float | None = None, step_constant: float | None = None) -> StalePlan:
     """Step size and iterations for which the rate of the bias, MSE or variance is `eps`.
 
@@ -178,13 +177,13 @@ def optimal_constant(curvature: float, mean: float = 0.0) -> float:
     return float(np.cbrt(cube))
 
 
-def _age(algorithm: Any) -> int:
+def _age(algorithm: Stale) -> int:
     staleness = as_staleness(algorithm.staleness)
     values = getattr(staleness, "values", None)
     return largest_age(algorithm, STRETCH) if values is None else int(values.max(initial=0))
 
 
-def _target(constants: Constants, algorithm: Any, name: str) -> Gaussian:
+def _target(constants: Constants, algorithm: Stale, name: str) -> Gaussian:
     if constants.target is None or not isinstance(algorithm, StaleSGLD):
         raise ValueError(f"{name}=None is known for stale SGLD on quadratic f alone, and algorithm="
                          f"{algorithm!r} with target={constants.target!r} is not that; pass {name}=...")
@@ -193,7 +192,7 @@ def _target(constants: Constants, algorithm: Any, name: str) -> Gaussian:
     return constants.target
 
 
-def _time_constant(constants: Constants, algorithm: Any, quantity: str) -> float:
+def _time_constant(constants: Constants, algorithm: Stale, quantity: str) -> float:
     """V of the sum of squares; of the bias at most |E psi(theta_0) - E psi|, psi as in `fluctuation`."""
     target = _target(constants, algorithm, "time_constant")
     values, vectors = np.linalg.eigh(target.cov)
@@ -205,7 +204,7 @@ def _time_constant(constants: Constants, algorithm: Any, quantity: str) -> float
     return squares + 2.0 * float(np.linalg.norm(target.mean)) * distance / slowest
 
 
-def _step_constant(constants: Constants, algorithm: Any, quantity: str, tau: int) -> float:
+def _step_constant(constants: Constants, algorithm: Stale, quantity: str, tau: int) -> float:
     if quantity == "variance":
         raise ValueError("step_constant=None has no default for quantity='variance': the term h^(2K) of "
                          "Theorem 4 does not occur in the exact law; pass step_constant=...")

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
-from fedsim.interfaces import validate, validate_sizes
+from fedsim.algorithms.stale import Stale, StaleSGHMC, StaleSGLD
+from fedsim.interfaces import Problem, validate, validate_sizes
 from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array, instance, whole
 
@@ -31,7 +31,7 @@ from ..judge.checking import Measured, quantity
 from .setting import ONE_STEP_SIZE, STANDARD, Setting, each_age, rate, theorem
 
 
-def gradient_gap(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None) -> Array:
+def gradient_gap(problem: Problem, algorithm: Stale, n_rounds: int, *, start: Any = None) -> Array:
     """||E (grad f(theta_{l - tau_l}) - grad f(theta_l))|| at updates l = 0, ..., n_rounds - 1, exactly.
 
     What the paper's Lemma 8 is about: the gradients' noise has mean zero and drops out.
@@ -71,7 +71,7 @@ class _Gaps:
     scale: float
 
 
-def _gaps(problem: Any, algorithm: Any, n_rounds: int, start: Any) -> _Gaps:
+def _gaps(problem: Problem, algorithm: Stale, n_rounds: int, start: Any) -> _Gaps:
     validate_sizes(problem, algorithm, start)
     instance("algorithm", algorithm, StaleSGLD, StaleSGHMC)
     refuse_bytes(32.0 * whole("n_rounds", n_rounds, 1), f"n_rounds={n_rounds}", "ask for fewer rounds")
@@ -87,7 +87,7 @@ def _gaps(problem: Any, algorithm: Any, n_rounds: int, start: Any) -> _Gaps:
     return _Gaps(np.linalg.norm(gaps @ hessian, axis=1) / len(each), size * float(np.linalg.norm(hessian, 2)))
 
 
-def fluctuation(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = None) -> Array:
+def fluctuation(problem: Problem, algorithm: Stale, n_rounds: int, *, start: Any = None) -> Array:
     """E A_2 = sum_{l <= L} E (psi_l - E[psi_l | past])^2 / (L h)^2 for L = 1, ..., n_rounds, exactly.
 
     psi solves L psi = |theta|^2 - phibar. For quadratic f with Hessian A and minimizer m it is
@@ -157,7 +157,8 @@ _of_average("average_mse", "E (phi_L - phibar)^2", lambda law: law.mse)
 _of_average("average_variance", "Var phi_L", lambda law: law.variance)
 
 
-def _exact_gaps(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> _Gaps:
+def _exact_gaps(problem: Problem, algorithm: Stale, bound: Bound, n_rounds: int, start: Any,
+                record: Any) -> _Gaps:
     gaps = _gaps(problem, algorithm, n_rounds, start)
     return _Gaps(gaps.value[bound.rounds - 1], gaps.scale)
 

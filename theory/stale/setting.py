@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.stale import Stale, StaleSGLD
+from fedsim.interfaces import Problem
 from fedsim.laws.law import recorded_rounds
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import Workers, as_staleness
@@ -42,12 +43,12 @@ class Setting:
         return largest_age(self.algorithm, self.n_rounds)
 
 
-def iterations(algorithm: Any, n_rounds: Any, record: Any, index: str) -> np.ndarray:
+def iterations(algorithm: Stale, n_rounds: Any, record: Any, index: str) -> np.ndarray:
     """The L at which a statement is evaluated: recorded rounds without 0."""
     return recorded_rounds(whole("n_rounds", n_rounds, 1), record)[1:]
 
 
-def each_age(algorithm: Any, n_rounds: int) -> np.ndarray:
+def each_age(algorithm: Stale, n_rounds: int) -> np.ndarray:
     """Ages of so many updates under every schedule of the algorithm, (m, n_rounds)."""
     staleness, first = as_staleness(algorithm.staleness), algorithm.ages(n_rounds)
     if isinstance(staleness, Workers) and staleness.schedules > 1:
@@ -55,13 +56,13 @@ def each_age(algorithm: Any, n_rounds: int) -> np.ndarray:
     return np.atleast_2d(getattr(staleness, "values", first))
 
 
-def largest_age(algorithm: Any, n_rounds: int) -> int:
+def largest_age(algorithm: Stale, n_rounds: int) -> int:
     """tau: the age that the schedule settles at, or the largest one in so many updates of any schedule."""
     limit = as_staleness(algorithm.staleness).limit
     return int(each_age(algorithm, n_rounds).max(initial=0)) if limit is None else limit
 
 
-def stable_step(constants: Constants, algorithm: Any) -> Assumption:
+def stable_step(constants: Constants, algorithm: Stale) -> Assumption:
     """Bounded moments along the chain (Assumption 3, part 2), as far as numbers decide it.
 
     On quadratic f the moments stay bounded exactly for a stable step size: for stale SGLD with an age that
@@ -82,7 +83,7 @@ def stable_step(constants: Constants, algorithm: Any) -> Assumption:
     return Assumption(f"stable step size (bounded moments): {name}", room > 0.0, room)
 
 
-def _moving(algorithm: Any, problem: Any) -> str:
+def _moving(algorithm: Stale, problem: Problem) -> str:
     return "" if algorithm.schedule.is_constant else (
         f"step_size={algorithm.step_size!r} must be constant: the paper's theorems have one h")
 

@@ -117,7 +117,7 @@ def _tuned(search: Search) -> TunedStep | None:
     return TunedStep(best, rounds, search.eps, tuple(order), tuple(tried[step] for step in order))
 
 
-def _limit(problem: Problem, algorithm: Any, keep_momentum: bool) -> float:
+def _limit(problem: Problem, algorithm: Algorithm, keep_momentum: bool) -> float:
     """The largest step size worth trying: the stability limit; with a momentum that is kept, from above."""
     if keep_momentum and isinstance(algorithm, DESGHMC):  # with equal curvatures momentum beta has (1 + beta)
         return float(np.sqrt(2.0 * DESGLD(1.0, algorithm.mixing).stability(problem).max_step_size))

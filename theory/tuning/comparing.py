@@ -31,7 +31,7 @@ def planner(algorithm: type) -> Callable[[Rule], Rule]:
     return register
 
 
-def _planned(by: Any, facts: Constants, algorithm: Any, eps: float) -> Plan:
+def _planned(by: Any, facts: Constants, algorithm: Algorithm, eps: float) -> Plan:
     """By the paper's theorems, the recursion, or one theorem; a constant step size, whatever there was."""
     one = with_step(algorithm, algorithm.schedule.largest)
     if by == "paper":

@@ -113,7 +113,8 @@ def _name(algorithm: Any, alike: list[Any]) -> str:
     return type(algorithm).__name__ + (f"({words})" if words else "")
 
 
-def _row(problem: Any, algorithm: Any, eps: float, start: Any, search: Mapping[str, Any]) -> dict[str, Any]:
+def _row(problem: Problem, algorithm: Algorithm, eps: float, start: Any,
+         search: Mapping[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {"step_size": np.nan, "rounds": None, "gradients": None, "floats": None,
                            "w2": np.nan, "reason": ""}
     try:

@@ -16,6 +16,7 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.algorithms.stale import StaleSGHMC
+from fedsim.interfaces import Algorithm
 
 from ..declare.bound import ROUNDING, Bound
 from ..declare.registry import Theorem
@@ -49,7 +50,7 @@ class OutOfReach(ValueError):
     """No step size within the hypotheses has a limit below eps, or reaches it within 2^52 rounds."""
 
 
-def largest_step(facts: Constants, algorithm: Any) -> float:
+def largest_step(facts: Constants, algorithm: Algorithm) -> float:
     """A step size of the largest order: 1/L, or lengths whose square is of that size."""
     if isinstance(algorithm, FAHMC):
         return 2.0 / (math.sqrt(facts.smoothness) * algorithm.leapfrog_steps)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.interfaces import Problem
+from fedsim.interfaces import Algorithm, Problem
 from fedsim.settings.validation import instance, positive, whole
 
 from ..declare.registry import named
@@ -46,7 +46,7 @@ class InformativeSteps:
     floors: tuple[float, ...] = field(repr=False)
 
 
-def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any,
+def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Algorithm,
                       below: float | None = None, *, start: Any = None, n_grid: int = 85,
                       **given: Any) -> InformativeSteps:
     """The largest step size at which a bound's limit is below the distance at the start.

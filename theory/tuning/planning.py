@@ -11,7 +11,7 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.algorithms.federated import Federated
-from fedsim.interfaces import Problem
+from fedsim.interfaces import Algorithm, Problem
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import instance, one_of, positive, whole, whole_numbers
 
@@ -123,7 +123,7 @@ class Plan:
             "decide, and rounds fall like 1/local_steps until it does")
 
 
-def plan(theorem: Any, problem: Problem | Constants, algorithm: Any, eps: float, *, start: Any = None,
+def plan(theorem: Any, problem: Problem | Constants, algorithm: Algorithm, eps: float, *, start: Any = None,
          **given: Any) -> Plan:
     """The step size with the fewest rounds to W2 <= eps that a theorem promises, and those rounds.
 
@@ -171,11 +171,12 @@ def plan(theorem: Any, problem: Problem | Constants, algorithm: Any, eps: float,
         raise ValueError(f"theorem={entry.id!r} must be an upper bound on W2 by rounds to plan with; it is "
                          f"a bound of kind {entry.kind!r} on {entry.quantity!r} by {entry.index}")
     facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
-    return promised(entry.id, facts, algorithm, eps, problem=None if problem is facts else problem, **given)
+    return promised(entry.id, facts, algorithm, eps, problem=problem, **given)
 
 
-def promised(theorem: str, facts: Constants, algorithm: Any, eps: float, *, problem: Any = None,
-             chosen: Callable[[float], Any] | None = None, **given: Any) -> Plan:
+def promised(theorem: str, facts: Constants, algorithm: Algorithm, eps: float, *,
+             problem: Problem | Constants | None = None, chosen: Callable[[float], Any] | None = None,
+             **given: Any) -> Plan:
     """`plan` by constants, with an algorithm that is `chosen` for each step size."""
     promise = Promise(named(theorem), facts, chosen or (lambda size: with_step(algorithm, size, True)), given)
     if algorithm.schedule.is_constant or chosen is not None:
@@ -189,16 +190,17 @@ def promised(theorem: str, facts: Constants, algorithm: Any, eps: float, *, prob
         promise.chosen = lambda size: algorithm
         largest_below(promise, eps, size, size)
     (rounds, value), made = promise.counted(size, eps), promise.chosen(size)
-    if problem is None:  # one with as many clients and dimensions
+    if problem is None or isinstance(problem, Constants):  # one with as many clients and dimensions
         clients = facts.n_clients or 1
         problem = Quadratic(np.ones(clients), np.zeros((clients, facts.dim)), facts.weights)
     return Plan(eps, size, rounds, made, promise.entry.id, limited_by, value, promise.limit(size),
                 made.costs(problem, rounds))
 
 
-def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, *, minimise: str = "rounds",
-                      local_steps: int | Sequence[int] = (1, 2, 3, 5, 10, 20, 50), start: Any = None,
-                      hessian_smoothness: float | None = None, progress: bool = False) -> Plan | None:
+def plan_by_recursion(problem: Problem | Constants, algorithm: Algorithm, eps: float, *,
+                      minimise: str = "rounds", local_steps: int | Sequence[int] = (1, 2, 3, 5, 10, 20, 50),
+                      start: Any = None, hessian_smoothness: float | None = None,
+                      progress: bool = False) -> Plan | None:
     """The step size, and for federated algorithms the local steps, that a recursion asks for.
 
     `plan` by the algorithm's recursion for each number of local steps, of which the best is taken. A plan
@@ -256,17 +258,17 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
         try:
             plans[count] = replace(promised(
                 entry.id, facts, replace(one, step_size=one.schedule.largest), eps, hessian_smoothness=
-                hessian_smoothness, problem=None if problem is facts else problem), minimise=minimise)
+                hessian_smoothness, problem=problem), minimise=minimise)
         except OutOfReach:
             continue
     if not plans:
         return None
-    exact = None if problem is facts else _least(problem, algorithm, counts, eps, start, cost)
+    exact = None if isinstance(problem, Constants) else _least(problem, algorithm, counts, eps, start, cost)
     return replace(min(plans.values(), key=lambda found: found.effort), exact_effort=exact, tried=tuple(
         (count, found.step_size, found.n_rounds) for count, found in plans.items()))
 
 
-def with_local_steps(algorithm: Any, count: int) -> Any:
+def with_local_steps(algorithm: Algorithm, count: int) -> Any:
     """The algorithm with another number of local steps, where it has one."""
     changed: Any = algorithm
     return replace(changed, local_steps=count) if isinstance(algorithm, Federated) else algorithm
@@ -280,7 +282,7 @@ def _counts(local_steps: Any) -> list[int]:
     return counts
 
 
-def _least(problem: Any, algorithm: Any, counts: Sequence[int], eps: float, start: Any,
+def _least(problem: Problem, algorithm: Algorithm, counts: Sequence[int], eps: float, start: Any,
            cost: str) -> int | None:
     """The least effort to eps by exact laws, over local steps and step sizes; None where there is none."""
     efforts = []

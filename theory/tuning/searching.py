@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
+from fedsim.interfaces import Algorithm, Problem
 from fedsim.settings.validation import UnstableStepSize
 from fedsim.stability.federated import FederatedStability, curvatures
 
@@ -69,8 +70,8 @@ class Search:
         self.low, self.high = steps[max(place - 1, 0)], steps[min(place + 1, len(steps) - 1)]
 
 
-def searched(problem: Any, algorithm: Any, searches: list[Search], start: Any, n_grid: int, n_refine: int,
-             keep_momentum: bool, tell: Callable[[int], None]) -> None:
+def searched(problem: Problem, algorithm: Algorithm, searches: list[Search], start: Any, n_grid: int,
+             n_refine: int, keep_momentum: bool, tell: Callable[[int], None]) -> None:
     """Carry out searches of one algorithm; `tell` is told how many grids are done."""
     trial = Trial(problem, algorithm, start, keep_momentum)
     for number in range(n_refine + 1):
@@ -87,7 +88,7 @@ def searched(problem: Any, algorithm: Any, searches: list[Search], start: Any, n
 class Trial:
     """What step sizes of an algorithm need."""
 
-    def __init__(self, problem: Any, algorithm: Any, start: Any, keep_momentum: bool) -> None:
+    def __init__(self, problem: Problem, algorithm: Algorithm, start: Any, keep_momentum: bool) -> None:
         self.problem, self.algorithm, self.start, self.keep = problem, algorithm, start, keep_momentum
         self.modes: Any = None
         if isinstance(algorithm, FederatedStability):
@@ -188,7 +189,7 @@ class Trial:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite: not stable
             return bool(algorithm._radius_at(*self.modes, algorithm.schedule.largest) < 1.0)
 
-    def _alone(self, algorithm: Any, eps: float, limit: int) -> tuple[int, bool]:
+    def _alone(self, algorithm: Algorithm, eps: float, limit: int) -> tuple[int, bool]:
         """`rounds_to`, and whether there is none, however far it is followed: W2 does not stay within eps."""
         try:
             if stationary_law(self.problem, algorithm).w2(algorithm.target(self.problem)) > eps:

@@ -188,7 +188,7 @@ def _groups(names: list[str], made: list[tuple[Row, Any]]) -> list[list[int]]:
     return [members[i:i + TOGETHER] for members in groups.values() for i in range(0, len(members), TOGETHER)]
 
 
-def _rows(problem: Any, algorithms: list[Any], eps: float | None, start: Any, limit: int) -> list[Row]:
+def _rows(problem: Problem, algorithms: list[Any], eps: float | None, start: Any, limit: int) -> list[Row]:
     """What is found of algorithms that differ in the step size alone; of a refusal its words."""
     rows: list[Row] = [{} for _ in algorithms]
     alike = [place for place, one in enumerate(algorithms)
@@ -212,7 +212,8 @@ def _rows(problem: Any, algorithms: list[Any], eps: float | None, start: Any, li
     return rows
 
 
-def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any, limit: int) -> list[Row]:
+def _together(problem: Problem, algorithms: list[Any], eps: float | None, start: Any,
+              limit: int) -> list[Row]:
     """All in one go, or nothing where these algorithms have no such laws."""
     sizes = np.array([one.schedule.largest for one in algorithms])
     try:
@@ -241,7 +242,7 @@ def _together(problem: Any, algorithms: list[Any], eps: float | None, start: Any
     return rows
 
 
-def _alone(problem: Any, algorithm: Any, eps: float | None, start: Any, limit: int) -> Row:
+def _alone(problem: Problem, algorithm: Algorithm, eps: float | None, start: Any, limit: int) -> Row:
     """One by one, by the functions that a user would call."""
     try:
         radius = float(algorithm._radius(problem))
@@ -276,7 +277,7 @@ def _staying(floor: float, eps: float, limit: int, first: int | None) -> tuple[i
     return first, "" if first is not None else f"W2 is above eps up to max_rounds={limit}"
 
 
-def limited(entry: Theorem, algorithm: Any) -> Theorem:
+def limited(entry: Theorem, algorithm: Algorithm) -> Theorem:
     """A theorem about this algorithm that may have a limit; a ValueError for others."""
     instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
     if entry.kind == "rate" or entry.inputs is not None:
@@ -284,7 +285,7 @@ def limited(entry: Theorem, algorithm: Any) -> Theorem:
     return entry
 
 
-def _limit(entry: Theorem, problem: Any, algorithm: Any, start: Any) -> Row:
+def _limit(entry: Theorem, problem: Problem, algorithm: Algorithm, start: Any) -> Row:
     """The limit of a theorem's bound."""
     nothing: Row = {"bound": np.nan, "vacuous": None}
     if isinstance(algorithm, ValueError):

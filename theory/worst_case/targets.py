@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.interfaces import Algorithm, Problem
 from fedsim.settings.validation import Array, instance, one_of
 
 from ..declare.registry import Theorem, named, theorems
@@ -139,7 +140,7 @@ def _of_class(cls: ProblemClass, found: Constants) -> Constants | None:
     return replace(found, strong_convexity=low, smoothness=high)
 
 
-def told(cls: ProblemClass, problem: Any, algorithm: Any, start: Any) -> Constants | None:
+def told(cls: ProblemClass, problem: Problem, algorithm: Algorithm, start: Any) -> Constants | None:
     """What a bound is told on an instance of a class, where it is not what `theory.constants` finds."""
     return None if cls.constants == "instance" else _of_class(cls, constants(problem, algorithm, start))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.interfaces import start_of
+from fedsim.interfaces import Problem, start_of
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import instance
@@ -76,7 +76,7 @@ def beginning_bound(s: Setting, beta: float, start_velocity_sq: float) -> Beginn
                      (steepest * start + pushed) ** 2 + heat)
 
 
-def beginning(problem: Any, algorithm: Any, start: Any = None) -> Beginning:
+def beginning(problem: Quadratic, algorithm: DESGHMC, start: Any = None) -> Beginning:
     """The moments of a quadratic problem.
 
     Parameters
@@ -125,6 +125,7 @@ def beginning(problem: Any, algorithm: Any, start: Any = None) -> Beginning:
     return Beginning(float(np.linalg.norm(fixed)), float(np.linalg.norm(fixed - problem.minimizer)), *moments)
 
 
-def of_problem(problem: Any, algorithm: Any, constants: Any, n_rounds: int, start: Any) -> dict[str, Any]:
+def of_problem(problem: Problem, algorithm: DESGHMC, constants: Any, n_rounds: int,
+               start: Any) -> dict[str, Any]:
     """The further argument of the theorems where the problem is known and quadratic."""
     return {"begin": beginning(problem, algorithm, start)} if isinstance(problem, Quadratic) else {}

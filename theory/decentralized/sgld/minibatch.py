@@ -20,6 +20,7 @@ import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
+from fedsim.algorithms.gossip import Decentralized
 from fedsim.problems.regression import LinearRegression
 from fedsim.settings.validation import instance, one_of, whole
 
@@ -135,7 +136,7 @@ def noise_growth(problem: LinearRegression) -> float:
                  / problem.noise_std**4)
 
 
-def minibatch_constants(problem: LinearRegression, algorithm: Any, start: Any = None, *,
+def minibatch_constants(problem: LinearRegression, algorithm: Decentralized, start: Any = None, *,
                         known: str = "a_priori", n_rounds: int | None = None) -> Constants:
     """Constants of linear regression with minibatches, with a sigma^2 that covers their noise.
 
@@ -188,7 +189,7 @@ def minibatch_constants(problem: LinearRegression, algorithm: Any, start: Any = 
     return dataclasses.replace(facts, gradient_noise_traces=np.full(problem.n_clients, sigma_sq))
 
 
-def _a_priori(facts: Constants, algorithm: Any) -> float:
+def _a_priori(facts: Constants, algorithm: Decentralized) -> float:
     instance("algorithm", algorithm, DESGLD, advice="appendix D is about it alone; use known='a_posteriori'")
     s = setting(facts, algorithm)
     limit = largest_step(s)

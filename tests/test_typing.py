@@ -14,6 +14,7 @@ import venv
 
 import pytest
 from distribution import ROOT, copied, outside, wheel
+from user_calls import CALLS, SETUP, most_used
 
 import fedsim as fs
 import theory
@@ -72,6 +73,49 @@ def test_mistakes_are_found(check):
                for number in range(first, first + len(MISTAKES))}
     assert not [code for code, message in zip(MISTAKES, by_line.values(), strict=True)
                 if MISTAKES[code] not in message], found
+
+
+UNSEEN = {
+    ("fs.warm_up", "unknown"): "its options are `simulate`'s",
+    ("theory.check", 1): "whatever a quantity is read from: laws, runs, arrays, problems",
+    ("theory.sweep", "local_steps="): "any parameter of any algorithm",
+    ("theory.sweep", "unknown"): "any parameter of any algorithm",
+    ("theory.sweep", "result"): "pandas tells checkers nothing",
+    ("theory.catalogue", "result"): "pandas tells checkers nothing",
+    ("theory.fa_ld.w2_bound", "unknown"): "theorems take further numbers, each its own",
+    ("theory.fa_ld.w2_recursion", "unknown"): "theorems take further numbers, each its own",
+    ("theory.tuning.informative_steps", "unknown"): "theorems take further numbers, each its own",
+}
+"""What a checker cannot tell; the program does, when it runs."""
+
+
+def variants(call):
+    """The call with a wrong value for one argument each, with an unknown argument, and for a wrong result."""
+    def made(arguments):
+        return call.partition("(")[0] + f"({', '.join(arguments)})"
+
+    tree = ast.parse(call, mode="eval").body
+    given = [*("" for _ in tree.args), *(f"{one.arg}=" for one in tree.keywords)]
+    right = [name + ast.unparse(one) for name, one in
+             zip(given, [*tree.args, *(one.value for one in tree.keywords)], strict=True)]
+    for place, name in enumerate(given):
+        yield name or place, made([*right[:place], f"{name}wrong", *right[place + 1:]])
+    yield "unknown", made([*right, "step_sise=1"])
+    yield "result", f"(lambda: {call})().no_such_part"
+
+
+def test_every_wrong_argument_of_the_names_used_most_is_found(check):
+    used, called = most_used(40), [call.partition("(")[0] for call in CALLS]
+    assert set(used) <= set(called)
+    lines = [(call, place, text) for call in CALLS for place, text in variants(call)]
+    good = SETUP + "".join(f"{call}\n" for call in CALLS)
+    assert check(good) == []
+    found = check(good + "".join(f"{text}\n" for _, _, text in lines))
+    numbers = {int(re.search(r"\.py:(\d+):", line)[1]) for line in found}
+    first = good.count("\n") + 1
+    missed = {(call.partition("(")[0], place) for number, (call, place, _) in enumerate(lines, first)
+              if number not in numbers}
+    assert missed == set(UNSEEN)
 
 
 def test_editors_see_the_papers_that_are_found_at_run_time():

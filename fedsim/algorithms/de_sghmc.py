@@ -24,6 +24,7 @@ from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
 from ..settings.alignment import align_fields
 from ..settings.lazy_import import lazy
+from ..settings.schedules import StepSizeLike
 from ..settings.validation import Array, array, positive, shape
 from ..stability.search import DENSE_SIZE, Stability, gaps_to_one, general_radius, radius_of
 from ..vector import lanes
@@ -91,7 +92,7 @@ class DESGHMC(Decentralized):
     True
     """
 
-    step_size: Any
+    step_size: StepSizeLike
     friction: float
     mixing: Array
     start_velocity: Any = None

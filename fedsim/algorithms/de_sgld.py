@@ -22,6 +22,7 @@ from ..interfaces import Problem
 from ..problems.quadratic import Quadratic
 from ..random.slots import normal_row
 from ..settings.lazy_import import lazy
+from ..settings.schedules import StepSizeLike
 from ..settings.validation import Array
 from ..stability.search import Stability, symmetric_extremes
 from ..vector import lanes
@@ -77,7 +78,7 @@ class DESGLD(Decentralized):
     4
     """
 
-    step_size: Any
+    step_size: StepSizeLike
     mixing: Array
     friction = None
     _called = COMMON | NETWORK | {"gamma": "fs.DESGHMC(step_size, friction, mixing), which has friction",

@@ -23,6 +23,8 @@ import numpy as np
 
 from ..interfaces import Problem, largest_noise
 from ..problems.quadratic import Quadratic
+from ..settings.participation import SetsOfClients, TakesPart
+from ..settings.schedules import StepSizeLike
 from ..settings.validation import Array, fraction, one_of, whole
 from ..stability.federated import Modes, powers_shift, turned_back
 from ..stability.leapfrog import leapfrog_shift, resonant
@@ -69,13 +71,13 @@ class FAHMC(Federated):
     5
     """
 
-    step_size: Any
+    step_size: StepSizeLike
     leapfrog_steps: int
     local_steps: int = 1
     shared_noise: float = 1.0
     debias: str | None = None
     first_round: str = "none"
-    participation: Any = None
+    participation: TakesPart | SetsOfClients | None = None
     _called = COMMON | {"eta": "step_size", "K": "leapfrog_steps", "T": "local_steps", "rho": "shared_noise",
                         "S": SCHEMES, "scheme": SCHEMES,
                         "leapfrog_steps": "leapfrog_steps=1 makes Langevin steps of size step_size**2/2"}

@@ -20,7 +20,8 @@ import numpy as np
 
 from ..interfaces import Problem
 from ..problems.gradients import langevin
-from ..settings.participation import Participation
+from ..settings.participation import Participation, SetsOfClients, TakesPart
+from ..settings.schedules import StepSizeLike
 from ..settings.validation import Array, fraction, positive
 from ..stability.minibatch import Radius
 from .bodies import advance, step_size_at
@@ -89,11 +90,11 @@ class FALD(Federated):
     0.25
     """
 
-    step_size: Any
+    step_size: StepSizeLike
     local_steps: int = 1
     temperature: float = 1.0
     shared_noise: float = 0.0
-    participation: Any = None
+    participation: TakesPart | SetsOfClients | None = None
     _name = "FA-LD"
     _called = COMMON | {"eta": "step_size", "K": "local_steps", "tau": "temperature",
                         "rho": "shared_noise=rho**2", "S": SCHEMES, "scheme": SCHEMES}

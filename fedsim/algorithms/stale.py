@@ -26,7 +26,18 @@ from ..random.normals import draw, steps_per_draw
 from ..random.slots import NormalRoom, Normals, Numbers, normal_room, normal_row
 from ..random.streams import OWN_NOISE
 from ..settings.limits import refuse_bytes
-from ..settings.staleness import Fixed, FixedAges, ListedAges, Sequence, SeveralAges, Workers, as_staleness
+from ..settings.schedules import StepSizeLike
+from ..settings.staleness import (
+    Ages,
+    Fixed,
+    FixedAges,
+    ListedAges,
+    Sequence,
+    SeveralAges,
+    Staleness,
+    Workers,
+    as_staleness,
+)
 from ..settings.validation import Array, positive, whole
 from ..stability.delay import growth_at, pooled_curvatures, safe_step, step_limit
 from ..stability.search import Stability
@@ -240,8 +251,8 @@ class StaleSGLD(Stale):
     [0, 1, 2, 3, 4, 4]
     """
 
-    step_size: Any
-    staleness: Any = 0
+    step_size: StepSizeLike
+    staleness: Staleness | Ages = 0
     friction = None
     _called = COMMON | {"friction": "fs.StaleSGHMC(step_size, friction, staleness), which has friction",
                         "B": "fs.StaleSGHMC(step_size, friction, staleness), which has friction"}
@@ -275,9 +286,9 @@ class StaleSGHMC(Stale):
     0.129
     """
 
-    step_size: Any
+    step_size: StepSizeLike
     friction: float
-    staleness: Any = 0
+    staleness: Staleness | Ages = 0
     _called = COMMON | {"B": "friction", "gamma": "friction"}
 
     def __post_init__(self) -> None:

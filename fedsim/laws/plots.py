@@ -6,7 +6,7 @@ is made of.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,6 +16,17 @@ from .distance import check_quantile
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.axes import Axes
+
+    from .law import Law
+
+
+class Bounds(Protocol):
+    """A bound of `theory`, told from laws by this."""
+
+    @property
+    def hypotheses_hold(self) -> bool:
+        """False draws it in grey."""
+
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#8C8C8C"
@@ -77,7 +88,7 @@ def new_axes(ax: Axes | None) -> Axes:
     return instance("ax", ax, Axes, advice="None makes a new figure")
 
 
-def plot(*what: Any, ax: Axes | None = None, legend: bool = True) -> Axes:
+def plot(*what: Law | Bounds, ax: Axes | None = None, legend: bool = True) -> Axes:
     """W2 to the target against rounds: exact laws, replicas with band and floor, bounds, on the same axes.
 
     Parameters
@@ -113,7 +124,8 @@ def plot(*what: Any, ax: Axes | None = None, legend: bool = True) -> Axes:
 
     if not what:
         raise ValueError("plot() has nothing to draw; pass laws, runs or bounds")
-    for number, one in enumerate(what):
+    parts: tuple[Any, ...] = what
+    for number, one in enumerate(parts):
         if isinstance(one, Law):
             continue
         if isinstance(one, type) or not hasattr(one, "hypotheses_hold"):
@@ -124,8 +136,8 @@ def plot(*what: Any, ax: Axes | None = None, legend: bool = True) -> Axes:
                              "must be one on w2 at rounds: theory.check(bound, law).plot() draws others")
     one_of("legend", legend, (True, False))
     axes = new_axes(ax)
-    kinds = {kind: sum(_kind(one) == kind for one in what) for kind in ("law", "run", "bound")}
-    for number, one in enumerate(what):
+    kinds = {kind: sum(_kind(one) == kind for one in parts) for kind in ("law", "run", "bound")}
+    for number, one in enumerate(parts):
         colour = COLOURS[number % 6]
         many = kinds[_kind(one)] > 1
         if _kind(one) == "bound":
@@ -135,7 +147,7 @@ def plot(*what: Any, ax: Axes | None = None, legend: bool = True) -> Axes:
         else:
             draw_law(axes, one, "w2", colour, f" of {_named(one)}" if many else "")
     axes.set(xlabel="communication rounds", ylabel="$W_2$ to the target")
-    finish(axes, max(int(one.rounds[-1]) for one in what), legend)
+    finish(axes, max(int(one.rounds[-1]) for one in parts), legend)
     return axes
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..hints import meant, shown
 from .alignment import square
@@ -23,13 +24,35 @@ from .validation import Array, array, nonnegative, shape, symmetric, whole
 csr_array = lazy("scipy.sparse", "csr_array")
 connected_components = lazy("scipy.sparse.csgraph", "connected_components")
 
+
+
+class Graph(Protocol):
+    """A graph as networkx has it."""
+
+    @property
+    def nodes(self) -> Any:
+        """The nodes, in the order of rows."""
+
+    def adjacency(self) -> Any:
+        """Each node with its neighbours."""
+
+
+class Sparse(Protocol):
+    """A sparse matrix of SciPy."""
+
+    def toarray(self) -> Any:
+        """The same, dense."""
+
+
+Matrix = ArrayLike | Sparse
+
 __all__ = [
     "check_mixing", "complete", "disconnected", "grid", "is_connected", "metropolis", "path",
     "ring", "second_eigenvalue", "smallest_eigenvalue", "spectral_gap", "star",
 ]
 
 
-def metropolis(graph: Any) -> Array:
+def metropolis(graph: Graph | Matrix) -> Array:
     """Metropolis weights of a graph: W_ij = 1 / max(d_i, d_j) on edges, rows summing to one.
 
     Parameters
@@ -180,7 +203,7 @@ def disconnected(n: int) -> Array:
     return np.eye(size)
 
 
-def check_mixing(mixing: Any, n_clients: int | None = None) -> Array:
+def check_mixing(mixing: Matrix, n_clients: int | None = None) -> Array:
     """A mixing matrix that gossip and the theorems allow, or a ValueError saying what is wrong.
 
     Examples
@@ -235,7 +258,7 @@ def _extremes(matrix: Array) -> tuple[float, float]:
     return float(values[0]), float(max(abs(values[-2]), abs(values[0]))) if len(values) > 1 else 0.0
 
 
-def is_connected(mixing: Any) -> bool:
+def is_connected(mixing: Matrix) -> bool:
     """True when every node can be reached from every other; ValueError as `check_mixing`.
 
     Examples
@@ -246,7 +269,7 @@ def is_connected(mixing: Any) -> bool:
     return bool(_answer(_reaches_all, mixing))
 
 
-def smallest_eigenvalue(mixing: Any) -> float:
+def smallest_eigenvalue(mixing: Matrix) -> float:
     """lambda_N of a mixing matrix; ValueError as `check_mixing`.
 
     Examples
@@ -257,7 +280,7 @@ def smallest_eigenvalue(mixing: Any) -> float:
     return float(_answer(_extremes, mixing)[0])
 
 
-def second_eigenvalue(mixing: Any) -> float:
+def second_eigenvalue(mixing: Matrix) -> float:
     """max(|lambda_2|, |lambda_N|), the paper's gamma-bar; 0 for a single node. ValueError as `check_mixing`.
 
     Examples
@@ -268,7 +291,7 @@ def second_eigenvalue(mixing: Any) -> float:
     return float(_answer(_extremes, mixing)[1])
 
 
-def spectral_gap(mixing: Any) -> float:
+def spectral_gap(mixing: Matrix) -> float:
     """1 - `second_eigenvalue`; ValueError as `check_mixing`.
 
     Examples

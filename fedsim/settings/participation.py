@@ -6,6 +6,7 @@ that do not take part. Shares that sum to one make it their average.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +18,10 @@ from .validation import Array, array, client_weights, one_of, shown, whole
 CALLED = {"replace": "replace=True draws with replacement (scheme I), replace=False without (scheme II)",
           "S": "n_active", "scheme": "replace=True for scheme I, replace=False for scheme II"}
 """Other names of arguments, and what to write."""
+
+
+SetsOfClients = Collection[Any] | np.ndarray
+"""Of each round a set: what `FixedParticipation` is made of."""
 
 
 class Shares(NamedTuple):

@@ -6,6 +6,7 @@ A schedule is a frozen dataclass with `at(k)` for NumPy and `arrays()` for compi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -84,6 +85,10 @@ class Schedule:
     def largest(self) -> float:
         """Largest step size of the schedule."""
         raise NotImplementedError
+
+
+StepSizeLike = float | Iterable[float] | np.ndarray | Schedule
+"""What an algorithm takes as its step size."""
 
 
 @dataclass(frozen=True)

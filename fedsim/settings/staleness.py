@@ -5,7 +5,7 @@ It is a plain sequence of integers, so that the chain given it is a linear recur
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +16,9 @@ from .limits import refuse_bytes
 from .progress import progress_bar
 from .server import SERVICES, History, history_bytes, history_of, service_times
 from .validation import nonnegative, one_of, set_fields, whole, whole_numbers
+
+Ages = int | Iterable[int] | np.ndarray
+"""One age of every gradient, or the age of each."""
 
 
 class FixedAges(NamedTuple):

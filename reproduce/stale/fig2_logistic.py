@@ -118,7 +118,7 @@ def _slope(one: Run) -> float:
 
 def _setting(case: blr.Case, n_workers: int, one: Run) -> dict[str, float]:
     """Ages, step size and its limit."""
-    h, length = float(one.algorithm.step_size), int(one.updates[-1])
+    h, length = float(one.algorithm.schedule.largest), int(one.updates[-1])
     ages = one.algorithm.ages(length)
     return {"workers": n_workers, "step_size": h, "time_simulated": h * length,
             "step_limit": float(one.algorithm.stability(case.problem).max_step_size or np.inf),
@@ -128,7 +128,7 @@ def _setting(case: blr.Case, n_workers: int, one: Run) -> dict[str, float]:
 
 def _fit(one: Run, medians: pd.DataFrame) -> pd.DataFrame:
     """The rate of Theorem 4 with constants fitted to the last half of one worker's updates."""
-    h, last = float(one.algorithm.step_size), one.updates[-1]
+    h, last = float(one.algorithm.schedule.largest), one.updates[-1]
     half = medians[medians["updates"] >= last / 2]
     lengths = half["updates"].to_numpy(dtype=float)
     constants = fit_constants({"time": 1.0 / (lengths * h), "integrator": np.full(len(lengths), h * h)},

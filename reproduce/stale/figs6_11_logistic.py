@@ -61,7 +61,7 @@ def compute(scale: str, files: Files | None = None) -> fig.Tables:
 
 def _bounds(p: Any) -> pd.DataFrame:
     """Terms of the rates of one server with S workers and of S servers with one, constants one."""
-    rows, h = [], float(blr.algorithm(p, 1).step_size)
+    rows, h = [], float(blr.algorithm(p, 1).schedule.largest)
     for n in p.servers[1:]:
         for quantity in ("variance", "bias"):
             one = chain_terms(quantity, [n * p.iterations], [h], float(n))

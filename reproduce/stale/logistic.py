@@ -67,11 +67,15 @@ def cases(p: Any, files: Files | None) -> list[Case]:
     return every
 
 
+def workers(p: Any, n_workers: int, server: int = 0) -> fs.Workers:
+    """The workers of one server."""
+    return fs.Workers(n_workers, p.service, p.update_cost, seed=p.schedule_seed + server)
+
+
 def algorithm(p: Any, n_workers: int, server: int = 0) -> fs.StaleSGHMC:
     """Stale SGHMC of one server."""
     h = float(np.sqrt(p.rate / p.n_train))
-    workers = fs.Workers(n_workers, p.service, p.update_cost, seed=p.schedule_seed + server)
-    return fs.StaleSGHMC(h, (1.0 - p.momentum) / h, workers)
+    return fs.StaleSGHMC(h, (1.0 - p.momentum) / h, workers(p, n_workers, server))
 
 
 class Server(NamedTuple):
@@ -95,7 +99,7 @@ def servers(case: Case, n_workers: int, n_servers: int = 1) -> list[Server]:
         path = fs.sample_path(case.problem, moves, length, seed=p.seed + number, n_chains=p.n_replicas,
                               allow_unstable=True)  # table `setting` has the radius; to check each costs more
         averages = np.cumsum(case.data.loss(path), axis=1) / np.arange(1, length + 1)
-        group.append(Server(averages, moves.staleness.history(length).times, n_workers))
+        group.append(Server(averages, workers(p, n_workers, number).history(length).times, n_workers))
     return group
 
 
@@ -183,8 +187,8 @@ def _posterior(case: Case) -> dict[str, float]:
 def _setting(case: Case, n_workers: int) -> dict[str, float]:
     """Ages, stability and simulated clock for a number of workers."""
     length, moves = n_workers * case.p.iterations, algorithm(case.p, n_workers)
-    history = moves.staleness.history(length)
+    history = workers(case.p, n_workers).history(length)
     return {"workers": n_workers, "mean_age": float(history.ages.mean()),
             "largest_age": int(history.ages.max()), "radius": stability_radius(case.problem, moves),
             "end_time": float(history.times[-1]), "utilisation": float(history.utilisation.mean()),
-            "step_size": float(moves.step_size), "friction": moves.friction}
+            "step_size": float(moves.schedule.largest), "friction": moves.friction}

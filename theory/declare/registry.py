@@ -81,6 +81,10 @@ class Theorem:
         return made, ("theory.theorem", self.id)
 
 
+TheoremLike = str | Theorem | Callable[..., Bound]
+"""A theorem, its id or number, or its function."""
+
+
 _THEOREMS: dict[str, Theorem] = {}
 
 

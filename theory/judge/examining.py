@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from fedsim.interfaces import Algorithm, Problem, offers
@@ -12,14 +12,14 @@ from fedsim.settings.validation import instance, one_of, whole
 
 from ..declare.bound import Bound
 from ..declare.privacy_numbers import CHECKS, NUMBERS
-from ..declare.registry import Theorem, named
+from ..declare.registry import Theorem, TheoremLike, named
 from ..facts.constants_of_problem import Constants, constants
 from ..float_range import float64_range
 from .checking import QUANTITIES, TOLERANCE, Measured, measure, verdict_on
 from .verdict import Verdict, instead_of_verdict
 
 
-def examine(theorem: str | Theorem | Callable[..., Bound], problem: Problem, algorithm: Algorithm,
+def examine(theorem: TheoremLike, problem: Problem, algorithm: Algorithm,
             n_rounds: int, *, start: Any = None, record: Any = None, variant: str | None = None,
             known: Constants | None = None, privacy: Mapping[str, Any] | None = None) -> Verdict:
     """Evaluate a theorem on a problem and check it against the exact quantity.

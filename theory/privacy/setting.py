@@ -205,5 +205,6 @@ def setting_of(problem: Any, algorithm: FALD, n_rounds: int, *, sensitivity: flo
     return PrivacySetting(
         sensitivity=sensitivity, batch_fraction=batch_fraction, delta0=delta0, delta1=delta1, delta2=delta2,
         local_steps=algorithm.local_steps, n_rounds=n_rounds, weights=weights,
-        participation=algorithm.participation, temperature=algorithm.temperature,
+        participation=algorithm.participation,  # type: ignore[arg-type]  # it refuses other kinds
+        temperature=algorithm.temperature,
         shared_noise=algorithm.shared_noise, client_sizes=client_sizes)

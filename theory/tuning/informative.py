@@ -11,7 +11,7 @@ import numpy as np
 from fedsim.interfaces import Algorithm, Problem
 from fedsim.settings.validation import instance, positive, whole
 
-from ..declare.registry import named
+from ..declare.registry import TheoremLike, named
 from ..facts import Constants, constants
 from .best import with_step
 from .fewest import SMALLEST, Promise, largest_step, refuse_unknown_bend
@@ -46,7 +46,7 @@ class InformativeSteps:
     floors: tuple[float, ...] = field(repr=False)
 
 
-def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Algorithm,
+def informative_steps(theorem: TheoremLike, problem: Problem | Constants, algorithm: Algorithm,
                       below: float | None = None, *, start: Any = None, n_grid: int = 85,
                       **given: Any) -> InformativeSteps:
     """The largest step size at which a bound's limit is below the distance at the start.

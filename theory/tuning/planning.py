@@ -15,7 +15,7 @@ from fedsim.interfaces import Algorithm, Problem
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import instance, one_of, positive, whole, whole_numbers
 
-from ..declare.registry import named, theorems
+from ..declare.registry import TheoremLike, named, theorems
 from ..facts import Constants, constants
 from ..recursions.catalogue import recursion
 from .best import best_step_size, with_step
@@ -123,8 +123,8 @@ class Plan:
             "decide, and rounds fall like 1/local_steps until it does")
 
 
-def plan(theorem: Any, problem: Problem | Constants, algorithm: Algorithm, eps: float, *, start: Any = None,
-         **given: Any) -> Plan:
+def plan(theorem: TheoremLike, problem: Problem | Constants, algorithm: Algorithm, eps: float, *,
+         start: Any = None, **given: Any) -> Plan:
     """The step size with the fewest rounds to W2 <= eps that a theorem promises, and those rounds.
 
     Parameters

@@ -21,7 +21,7 @@ CALLED = {"replace": "replace=True draws with replacement (scheme I), replace=Fa
 
 
 SetsOfClients = Collection[Any] | np.ndarray
-"""Of each round a set: what `FixedParticipation` is made of."""
+"""A set of clients for each round, from which `FixedParticipation` is made."""
 
 
 class Shares(NamedTuple):

@@ -88,7 +88,7 @@ class Schedule:
 
 
 StepSizeLike = float | Iterable[float] | np.ndarray | Schedule
-"""What an algorithm takes as its step size."""
+"""A step size as an algorithm takes it."""
 
 
 @dataclass(frozen=True)

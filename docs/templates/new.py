@@ -26,10 +26,17 @@ then  python -m pytest tests -k {1}""",
     "problem": """in fedsim/__init__.py   from .problems.{0} import {1}      and "{1}" in __all__
 then  python -m pytest tests/test_layout.py tests/test_examples.py -k {0}
       and a test that its bits are those of fs.Custom with the same gradient, as in tests/test_custom.py""",
-    "bound": "then  python -m pytest tests/test_layout.py tests/test_examples.py -k {0}\n"
-             "      python -m reproduce scoreboard              minutes; writes scoreboard.csv, index.html\n"
-             "      python -m pytest tests/test_scoreboard.py   compared on 60 problems, some within",
-    "figure": "then  python -m reproduce {0}_{1} --scale tiny\nlast  python -m reproduce costs {0}_{1}",
+    "bound": """fill in name and key of the paper: no test asks for them
+then  python -m pytest tests/test_layout.py tests/test_examples.py -k {0}
+      python -m reproduce worst_cases --only {0}  seconds; the scoreboard reads what it writes
+      python -m reproduce scoreboard              minutes; writes scoreboard.csv, index.html
+      python -m pytest tests/test_scoreboard.py tests/test_worst_cases.py tests/test_worst_case_classes.py \\
+          tests/test_every_bound.py               compared on 60 problems and in every class, some within""",
+    "figure": """in tests/opposites/{0}.py   tables that turn each verdict
+then  python -m reproduce {0}_{1} --scale tiny, and without --scale, into figures/
+      python -m reproduce costs {0}_{1}
+      python -m pytest tests/test_judges.py tests/test_figures.py
+A figure of no paper goes to the folder of its algorithm, or to bounds, and its PAPER begins with "ours, for".""",
 }
 
 

@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
-from .validation import Array, array, nonnegative, positive, set_fields, shown, unmasked
+from .validation import (
+    Array,
+    all_positive,
+    array,
+    is_listed,
+    nonnegative,
+    positive,
+    set_fields,
+    shown,
+    unmasked,
+)
 
 __all__ = [
     "Constant", "Harmonic", "Listed", "Schedule", "as_schedule",
@@ -27,13 +37,9 @@ class StepSizes(NamedTuple):
     """Compiled form, one type for the three `kind`s: value, 1/(value + slope k) or values[k]."""
 
     kind: int
-    value: float
-    slope: float
-    values: Array
-
-
-def _step_sizes(kind: int, value: float = 0.0, slope: float = 0.0, values: Array | None = None) -> StepSizes:
-    return StepSizes(kind, value, slope, np.empty(0) if values is None else values)
+    value: float = 0.0
+    slope: float = 0.0
+    values: Array = np.empty(0)
 
 
 class Schedule:
@@ -100,7 +106,7 @@ class Constant(Schedule):
     is_constant = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", positive("step_size", self.value))
+        set_fields(self, value=positive("step_size", self.value))
 
     def at(self, k: Any) -> Array:
         return np.full(np.shape(self._steps(k)), self.value)
@@ -109,7 +115,7 @@ class Constant(Schedule):
         return self.value * n_steps
 
     def arrays(self) -> StepSizes:
-        return _step_sizes(CONSTANT, self.value)
+        return StepSizes(CONSTANT, self.value)
 
     @property
     def largest(self) -> float:
@@ -151,7 +157,7 @@ class Harmonic(Schedule):
         return np.log1p(self.slope / self.offset * n_steps) / self.slope + 0.5 * ends
 
     def arrays(self) -> StepSizes:
-        return _step_sizes(HARMONIC, self.offset, self.slope)
+        return StepSizes(HARMONIC, self.offset, self.slope)
 
     @property
     def largest(self) -> float:
@@ -171,10 +177,7 @@ class Listed(ByValue, Schedule):
     values: Array
 
     def __post_init__(self) -> None:
-        values = array("step_size", self.values, 1)
-        worst = int(np.argmin(values))
-        if values[worst] <= 0.0:
-            raise ValueError(f"step_size[{worst}]={values[worst]:g} must be greater than 0")
+        values = all_positive("step_size", array("step_size", self.values, 1))
         set_fields(self, values=values, n_steps=len(values))
 
     def at(self, k: Any) -> Array:
@@ -188,7 +191,7 @@ class Listed(ByValue, Schedule):
         return self._sums[np.minimum(n_steps, len(self.values)).astype(np.int64)]
 
     def arrays(self) -> StepSizes:
-        return _step_sizes(LISTED, values=self.values)
+        return StepSizes(LISTED, values=self.values)
 
     @property
     def largest(self) -> float:
@@ -205,7 +208,7 @@ def as_schedule(value: object) -> Schedule:
     """
     if isinstance(value, Schedule):
         return value
-    if isinstance(value, (list, tuple)) or (hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0):
+    if is_listed(value):
         return Listed(value)  # type: ignore[arg-type]
     if callable(value):
         raise ValueError(f"step_size={shown(value)} must be a number, an array of one step size per local "

@@ -5,7 +5,6 @@ It is a plain sequence of integers, so that the chain given it is a linear recur
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,8 +13,8 @@ import numpy as np
 from ..equality import ByValue
 from .limits import refuse_bytes
 from .progress import progress_bar
-from .server import SERVICES, History, history_bytes, history_of, service_times
-from .validation import nonnegative, one_of, set_fields, whole, whole_numbers
+from .server import SERVICES, History, history_bytes, history_of
+from .validation import is_listed, locked, nonnegative, one_of, set_fields, whole, whole_numbers
 
 
 class FixedAges(NamedTuple):
@@ -62,9 +61,7 @@ def as_staleness(value: object) -> Any:
     """An int becomes `Fixed`, a sequence `Sequence`, a schedule itself."""
     if isinstance(value, Staleness):
         return value
-    if isinstance(value, (list, tuple)) or (hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0):
-        return Sequence(value)
-    return Fixed(value)  # type: ignore[arg-type]
+    return Sequence(value) if is_listed(value) else Fixed(value)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class Fixed(Staleness):
     reach: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tau", whole("staleness", self.tau, 0))
+        set_fields(self, tau=whole("staleness", self.tau, 0))
 
     def ages(self, n_updates: int) -> np.ndarray:
         return np.minimum(np.arange(n_updates), self.tau)
@@ -103,8 +100,7 @@ class Sequence(ByValue, Staleness):
         for i in np.flatnonzero((ages < 0) | (ages > np.arange(len(ages)))):
             raise ValueError(f"staleness[{i}]={ages[i]} must lie in [0, {i}]: update {i} can use iterates "
                              f"0 to {i}")
-        ages.setflags(write=False)
-        object.__setattr__(self, "values", ages)
+        set_fields(self, values=locked(ages))
 
     def ages(self, n_updates: int) -> np.ndarray:
         if n_updates != len(self.values):
@@ -124,8 +120,7 @@ class Several(ByValue, Staleness):
 
     def __post_init__(self) -> None:
         table = np.array([Sequence(row).values for row in self.values], dtype=np.int64)
-        table.setflags(write=False)
-        object.__setattr__(self, "values", table)
+        set_fields(self, values=locked(table))
 
     def ages(self, n_updates: int) -> np.ndarray:
         return self.one(0).ages(n_updates)
@@ -189,9 +184,6 @@ class Workers(Staleness):
                    update_cost=nonnegative("update_cost", self.update_cost),
                    cap=None if self.cap is None else whole("cap", self.cap, 0),
                    seed=whole("seed", self.seed, 0), schedules=whole("schedules", self.schedules, 1, 2**20))
-
-    def _service_times(self, rng: np.random.Generator) -> Iterator[float]:
-        return service_times(self.service, rng)
 
     def history(self, n_updates: int, number: int = 0) -> History:
         """Simulate the schedule of this number until `n_updates` updates are made.

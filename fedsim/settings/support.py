@@ -7,7 +7,7 @@ from warnings import warn
 
 import numpy as np
 
-from .validation import Array, read_only, shape, shown
+from .validation import Array, locked, shape, shown
 
 Support = tuple[Array, Array]
 """Lower and upper ends (d,) of the coordinates, which may be infinite; they belong to it."""
@@ -38,9 +38,7 @@ def support_of(given: Any, dim: int) -> Support | None:
         raise ValueError(f"support={shown(given)} must be a pair (lo, hi) of numbers or arrays ({dim},), or "
                          "None")
     low, high = (_ends(f"support[{i}]", part, dim) for i, part in enumerate(given))
-    wrong = ~(low < high) | (low == np.inf) | (high == -np.inf)
-    if wrong.any():
-        i = int(np.argmax(wrong))
+    for i in np.flatnonzero(~(low < high) | (low == np.inf) | (high == -np.inf)):
         raise ValueError(f"support[0]={low[i]:g} must be less than support[1]={high[i]:g}"
                          f"{f' in coordinate {i}' if dim > 1 else ''}; one end or both may be infinite")
     return None if np.isinf(low).all() and np.isinf(high).all() else (low, high)
@@ -58,15 +56,13 @@ def _ends(name: str, given: Any, dim: int) -> Array:
         shape(name, values, (dim,), " (a number, or one per coordinate)")
     if np.isnan(values).any():
         raise ValueError(f"{name}={shown(given)} must not be NaN")
-    ends: Array = read_only(np.array(np.broadcast_to(values, (dim,))))
-    return ends
+    return locked(np.array(np.broadcast_to(values, (dim,))))
 
 
 def outside(support: Support, x: Array) -> np.ndarray:
     """Which points (..., d) are outside, (...); one that is not a number is."""
     low, high = support
-    found: np.ndarray = ~np.all((x >= low) & (x <= high), axis=-1)
-    return found
+    return np.logical_not(np.all((x >= low) & (x <= high), axis=-1))
 
 
 def shown_support(support: Support) -> str:

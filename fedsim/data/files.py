@@ -67,8 +67,7 @@ def bytes_of(name: str, path: str | os.PathLike[str], expected: str) -> bytes:
 
 def check_labels(labels: Bytes, named: str) -> Bytes:
     """Labels from 0 to 9, or a ValueError that begins with `named`, the file."""
-    if (labels >= N_CLASSES).any():
-        place = int(np.argmax(labels >= N_CLASSES))
+    for place in np.flatnonzero(labels >= N_CLASSES):
         raise ValueError(f"{named} has label {labels[place]} in row {place}; expected 0 to {N_CLASSES - 1}")
     return labels
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..settings.limits import refuse_bytes
 from ..settings.validation import (
     Array,
+    entry_of,
     instance,
     nonnegative,
     read_only,
@@ -72,10 +73,10 @@ def _pieces(value: Array) -> Iterator[tuple[int, Array]]:
 def _finite(name: str, value: Array, rounds: np.ndarray | None = None) -> None:
     for begin, piece in _pieces(value):
         if not np.isfinite(piece).all():
-            where = np.argwhere(~np.isfinite(piece))[0]
-            index = ", ".join(str(int(i)) for i in (where[0] + begin, *where[1:]))
-            what = name if rounds is None else f"{name} of the law at round {rounds[where[0] + begin]}"
-            raise ValueError(f"{what} must be finite; {name}[{index}]={piece[tuple(where)]}")
+            row, *rest = np.argwhere(~np.isfinite(piece))[0]
+            what = name if rounds is None else f"{name} of the law at round {rounds[row + begin]}"
+            entry = entry_of(name, (row + begin, *rest))
+            raise ValueError(f"{what} must be finite; {entry}={piece[row, *rest]}")
 
 
 def _check_rounds(rounds: Any) -> None:
@@ -108,8 +109,7 @@ def check_covariance(name: str, mean: Array, cov: Any, rounds: np.ndarray) -> No
     slack = _slack(mean, cov)
     for begin, piece in _pieces(cov):
         variances = piece if cov.ndim == 2 else np.diagonal(piece, axis1=1, axis2=2)
-        if (variances < -slack).any():
-            row, i = (int(k) for k in np.argwhere(variances < -slack)[0])
+        for row, i in np.argwhere(variances < -slack):
             raise ValueError(f"{name}[{begin + row}] has a negative variance {variances[row, i]:g} of "
                              f"coordinate {i}; it must be at least 0")
         if cov.ndim == 3 and dim > 1:
@@ -124,8 +124,7 @@ def _check_entries(name: str, begin: int, piece: Array, variances: Array, slack:
         scale = np.sqrt(np.maximum(variances, 0.0) + slack)
         large = np.abs(piece) > (1.0 + _ROUNDING) * scale[:, :, None] * scale[:, None, :]
     for wrong, why in ((lopsided, "it must be symmetric"), (large, "no correlation can exceed 1")):
-        if wrong.any():
-            row, i, j = (int(k) for k in np.argwhere(wrong)[0])
+        for row, i, j in np.argwhere(wrong):
             raise ValueError(f"{name}[{begin + row}, {i}, {j}]={piece[row, i, j]:g}; {why}")
 
 
@@ -187,7 +186,7 @@ def covariance(name: str, value: Array, given: object = None) -> Array:
     wrong = smallest < -np.maximum(_ROUNDING_OF_ONE * size, rounding_of(values, given))
     if wrong.any():
         index = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-        what = name + (f"[{', '.join(str(int(i)) for i in index)}]" if index else "")
+        what = entry_of(name, index) if index else name
         raise ValueError(f"{what} has smallest eigenvalue {smallest[index]:g}; it must be positive "
                          "semidefinite")
     return dense

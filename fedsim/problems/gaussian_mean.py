@@ -125,11 +125,6 @@ class GaussianMean(Batched):
         return np.ones(1)
 
     @property
-    def keeps_gaussian(self) -> bool:
-        """False with minibatches: their noise is not normal."""
-        return not self.has_minibatches
-
-    @property
     def scale(self) -> float:
         """Factor of a minibatch's sum: N / J or 1."""
         if self.batch_size is None or self.grad_scale == "batch_sum":

@@ -22,8 +22,9 @@ from ...settings.validation import (
     Array,
     array,
     client_weights,
+    flag,
+    locked,
     nonnegative,
-    one_of,
     points,
     positive,
     set_fields,
@@ -32,7 +33,7 @@ from ...settings.validation import (
     unmasked,
     whole,
 )
-from ..gradients import NoisyGradients
+from ..gradients import with_noise
 from ..pooled import Pooled
 from ..quadratic import Quadratic
 from .forms import checked_gradients, form_of
@@ -65,8 +66,7 @@ def _part(name: str, given: Any) -> Any:
     kept = np.array(value, dtype=np.float64 if value.dtype.kind == "f" else np.int64, order="C")
     if kept.ndim == 0:
         return kept.item() + 0  # -0 is 0, as fingerprints have it
-    kept.setflags(write=False)
-    return kept
+    return locked(kept)
 
 
 def curvature_of(given: Any, n_clients: int) -> Any:
@@ -199,7 +199,7 @@ class Custom(ByValue, ProblemParts):
                    weights=client_weights(numbered("weights", weights), clients),
                    curvature=curvature_of(curvature, clients), gradient_noise=gradient_noise,
                    support=support_of(support, size),
-                   check_indices=one_of("check_indices", check_indices, (True, False)))
+                   check_indices=flag("check_indices", check_indices))
         self._make_form()
         try_gradient(gradient, self._form, clients, size, self.support)
         if potential is not None:
@@ -309,7 +309,7 @@ class Custom(ByValue, ProblemParts):
 
     def _arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
-        return self._form if self.gradient_noise is None else NoisyGradients(self._form, self.gradient_noise)
+        return with_noise(self._form, self.gradient_noise)
 
     def _definition(self) -> dict[str, Any]:
         """What tells it from other problems; a potential that cannot be followed is like no other."""

@@ -30,7 +30,7 @@ from ...settings.validation import (
     whole,
 )
 from ...vector.memory import aligned_copy
-from ..gradients import NoisyGradients
+from ..gradients import with_noise
 from .gradients import CoordinateQuadratic, DenseQuadratic, DiagonalQuadratic, NoisyQuadratic, PlaneQuadratic
 
 
@@ -114,18 +114,16 @@ class Quadratic(ByValue, ProblemParts):
             definite("hessians", smallest)
         else:
             definite("hessians", hessians.reshape(n_clients, -1).min(axis=1))
-        if noise is not None:
-            if not _are_covariances(noise):
-                noise = nonnegative("gradient_noise", noise) or None
-                if noise is not None and noise > 1e150:
-                    raise ValueError(f"gradient_noise={noise:g} must be at most 1e150: its square would "
-                                     "overflow")
-            else:
-                given, noise = noise, symmetric("gradient_noise", shape(
-                    "gradient_noise", array("gradient_noise", noise, 3), (n_clients, dim, dim)))
-                values = np.linalg.eigvalsh(noise)
-                slack: Array = np.maximum(1e-12 * np.abs(noise).max(axis=(1, 2)), rounding_of(values, given))
-                definite("gradient_noise", values[:, 0] + slack, strictly=False)
+        if _are_covariances(noise):
+            given, noise = noise, symmetric("gradient_noise", shape(
+                "gradient_noise", array("gradient_noise", noise, 3), (n_clients, dim, dim)))
+            values = np.linalg.eigvalsh(noise)
+            slack: Array = np.maximum(1e-12 * np.abs(noise).max(axis=(1, 2)), rounding_of(values, given))
+            definite("gradient_noise", values[:, 0] + slack, strictly=False)
+        elif noise is not None:
+            noise = nonnegative("gradient_noise", noise) or None
+            if noise is not None and noise > 1e150:
+                raise ValueError(f"gradient_noise={noise:g} must be at most 1e150: its square would overflow")
         set_fields(self, hessians=hessians, minimizers=minimizers, gradient_noise=noise,
                    weights=client_weights(weights, n_clients),
                    structure={1: "isotropic", 2: "diagonal", 3: "dense"}[hessians.ndim])
@@ -291,10 +289,8 @@ class Quadratic(ByValue, ProblemParts):
         return part
 
     def _with_noise(self, exact: Any) -> Any:
-        if self.gradient_noise is None:
-            return exact
         if np.ndim(self.gradient_noise) == 0:
-            return NoisyGradients(exact, float(self.gradient_noise))
+            return with_noise(exact, self.gradient_noise)
         return NoisyQuadratic(exact, _semidefinite_factor(self.gradient_noise))
 
     def __repr__(self) -> str:

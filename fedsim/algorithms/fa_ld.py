@@ -21,7 +21,7 @@ import numpy as np
 from ..interfaces import Problem
 from ..problems.gradients import langevin
 from ..settings.participation import Participation
-from ..settings.validation import Array, fraction, positive
+from ..settings.validation import Array, fraction, positive, set_fields
 from ..stability.minibatch import Radius
 from .bodies import advance, step_size_at
 from .clients import local_update
@@ -99,8 +99,8 @@ class FALD(Federated):
                         "rho": "shared_noise=rho**2", "S": SCHEMES, "scheme": SCHEMES}
 
     def __post_init__(self) -> None:
-        self._normalise()
-        object.__setattr__(self, "temperature", positive("temperature", self.temperature))
+        super().__post_init__()
+        set_fields(self, temperature=positive("temperature", self.temperature))
 
     @classmethod
     def from_paper(cls, eta: Any, K: int = 1, tau: float = 1.0, rho: float = 0.0,

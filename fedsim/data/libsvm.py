@@ -74,7 +74,7 @@ def text_of(path: str | os.PathLike[str], form: str) -> str:
 
 def rows_of(path: str | os.PathLike[str], lines: list[str], read: Callable[[str], Any], form: str,
             n_rows: int | None) -> list[Any]:
-    """What `read` makes of each line, whose errors are told with the place; `n_rows` as in `read_libsvm`."""
+    """Apply `read` to each line and tell the place of its errors; `n_rows` as in `read_libsvm`."""
     name, rows, wanted = Path(path).name, [], len(lines) if n_rows is None else whole("n_rows", n_rows, 1)
     for number, line in enumerate(lines, start=1):
         try:

@@ -178,7 +178,7 @@ class Law:
         return (frames.wide if flag("wide", wide) else frames.tidy)(self)
 
     def _quantities(self) -> dict[str, np.ndarray]:
-        """What there is of mean, variance, covariance and W2 (n, ...), by name."""
+        """Mean, variance, covariance and W2 (n, ...) by name, as far as there are such."""
         found: dict[str, np.ndarray] = {"mean": self.mean}
         if self.cov is not None:
             found["variance"] = variances_of(self.cov)

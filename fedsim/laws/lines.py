@@ -45,15 +45,18 @@ class HalfLine:
     reach = 300.0
 
     def at(self, t: Array) -> Array:
+        """Points x."""
         x = self.end + self.sign * self.scale * np.exp(self.sign * t)
         nearest = np.nextafter(self.end, self.sign * np.inf)  # potentials need not be defined at the end
         return np.maximum(x, nearest) if self.sign > 0 else np.minimum(x, nearest)
 
     def places(self, x: Array) -> Array:
+        """The t of points x; infinite beyond the ends."""
         with np.errstate(divide="ignore"):
             return self.sign * np.log(np.maximum(self.sign * (x - self.end), 0.0) / self.scale)
 
     def log_slope(self, t: Array) -> Array:
+        """log dx/dt."""
         return np.log(self.scale) + self.sign * t
 
 
@@ -66,14 +69,17 @@ class Interval:
     reach = 300.0
 
     def at(self, t: Array) -> Array:
+        """Points x."""
         x = self.low + (self.high - self.low) / (1.0 + np.exp(-t))
         return np.clip(x, np.nextafter(self.low, self.high), np.nextafter(self.high, self.low))
 
     def places(self, x: Array) -> Array:
+        """The t of points x; infinite beyond the ends."""
         with np.errstate(divide="ignore"):
             return np.log(np.maximum(x - self.low, 0.0)) - np.log(np.maximum(self.high - x, 0.0))
 
     def log_slope(self, t: Array) -> Array:
+        """log dx/dt."""
         return np.log(self.high - self.low) - np.logaddexp(0.0, t) - np.logaddexp(0.0, -t)
 
 

@@ -35,8 +35,23 @@ def _sum_of_clients(problem, client, x, scratch, out):
             lanes.axpy(out[i], problem.weights[each], scratch.rows[i])
 
 
+class OneClient(ProblemParts):
+    """A problem of one client."""
+
+    n_clients = 1
+
+    @property
+    def weights(self) -> Array:
+        """The one client's weight."""
+        return np.ones(1)
+
+    def pooled(self) -> Any:
+        """Itself."""
+        return self
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Pooled(ByValue, ProblemParts):
+class Pooled(ByValue, OneClient):
     """The clients of a problem as one, whose gradient is sum_c w_c grad f_(c).
 
     For problems that have exact gradients, and normal noise of one standard deviation or none. It is what
@@ -56,17 +71,10 @@ class Pooled(ByValue, ProblemParts):
 
     problem: Problem
 
-    n_clients = 1
-
     @property
     def dim(self) -> int:
         """Dimension d."""
         return self.problem.dim
-
-    @property
-    def weights(self) -> Array:
-        """The one client's weight."""
-        return np.ones(1)
 
     @property
     def gradient_noise(self) -> float | None:
@@ -104,10 +112,6 @@ class Pooled(ByValue, ProblemParts):
         point = points("x", x, self.dim)
         return sum((weight * self.problem.gradient(each, point)
                     for each, weight in enumerate(self.problem.weights)), np.zeros(point.shape))
-
-    def pooled(self) -> Pooled:
-        """Itself."""
-        return self
 
     def curvature_problem(self) -> Quadratic:
         """The pooled problem that stability is judged on."""

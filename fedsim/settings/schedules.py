@@ -17,6 +17,7 @@ from .validation import (
     Array,
     all_positive,
     array,
+    as_array,
     is_listed,
     nonnegative,
     positive,
@@ -64,11 +65,7 @@ class Schedule:
         """`k`, or a ValueError where there is no such local step."""
         if type(k) is int and 0 <= k < (self.n_steps or 2**63):  # as exact laws ask, step by step
             return k
-        unmasked("k", k)
-        try:
-            steps = np.asarray(k)
-        except (ValueError, TypeError, MemoryError):  # ragged
-            steps = np.array(["?"])
+        steps = as_array(unmasked("k", k))
         if steps.dtype.kind not in "iu" and steps.size:
             raise ValueError(f"k={shown(k)} must be an integer, or an array of integers")
         if steps.size and steps.min() < 0:

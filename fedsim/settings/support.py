@@ -7,7 +7,7 @@ from warnings import warn
 
 import numpy as np
 
-from .validation import Array, locked, shape, shown
+from .validation import Array, as_array, locked, shape, shown
 
 Support = tuple[Array, Array]
 """Lower and upper ends (d,) of the coordinates, which may be infinite; they belong to it."""
@@ -45,10 +45,7 @@ def support_of(given: Any, dim: int) -> Support | None:
 
 
 def _ends(name: str, given: Any, dim: int) -> Array:
-    try:
-        values = np.asarray(given)
-    except (ValueError, TypeError, OverflowError):  # ragged
-        values = np.asarray(None)
+    values = as_array(given)
     if values.dtype.kind not in "biuf" or isinstance(given, np.ma.MaskedArray):
         raise ValueError(f"{name}={shown(given)} must be a number, or an array of {dim} numbers")
     values = values.astype(np.float64) + 0.0  # -0 is 0

@@ -151,24 +151,27 @@ def whole(name: str, value: object, at_least: int = 0, at_most: int = 2**64 - 1)
     return number
 
 
+def as_array(value: Any) -> np.ndarray:
+    """`np.asarray`; of what is ragged, or too long for memory, an array of no numbers."""
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, OverflowError, MemoryError):
+        return np.asarray(None)
+
+
 def whole_numbers(name: str, value: object) -> np.ndarray:
     """A sequence of integers (n,), in the type in which it came, or a ValueError naming `name`.
 
     Floats that are all whole become int64.
     """
-    unmasked(name, value)
-    try:
-        numbers = np.atleast_1d(np.asarray(value))
-    except (ValueError, TypeError, OverflowError):  # ragged
-        numbers = np.empty((0, 0))
-    advice = ""
+    numbers, advice = np.atleast_1d(as_array(unmasked(name, value))), ""
     if numbers.ndim == 1 and numbers.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             broken = np.flatnonzero(~((np.abs(numbers) <= _EXACT) & (numbers == np.rint(numbers))))
         if not len(broken):
             return numbers.astype(np.int64)
-        advice = f": {name}[{broken[0]}]={numbers[broken[0]]:g}; use " \
-                 f"np.unique(np.asarray({name}).astype(int))"
+        advice = (f": {name}[{broken[0]}]={numbers[broken[0]]:g}; use "
+                  f"np.unique(np.asarray({name}).astype(int))")
     if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
         raise ValueError(f"{name}={shown(value)} must be a sequence of integers{advice}")
     return numbers

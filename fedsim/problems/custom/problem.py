@@ -21,6 +21,7 @@ from ...settings.support import Support, shown_support, support_of
 from ...settings.validation import (
     Array,
     array,
+    as_array,
     client_weights,
     flag,
     locked,
@@ -54,10 +55,7 @@ def _part(name: str, given: Any) -> Any:
     unmasked(name, given)
     if isinstance(given, Sized) and not isinstance(given, np.ndarray):
         refuse_bytes(50.0 * len(given), f"{name}={shown(given)}", "pass a NumPy array")
-    try:
-        value = np.asarray(given)
-    except (ValueError, TypeError, OverflowError):
-        value = np.asarray(None)
+    value = as_array(given)
     if value.dtype.kind not in "biuf":
         raise ValueError(f"{name}={shown(given)} has dtype {value.dtype}; it must be a rectangular array of "
                          "real numbers, or a number")

@@ -79,19 +79,6 @@ def _finite(name: str, value: Array, rounds: np.ndarray | None = None) -> None:
             raise ValueError(f"{what} must be finite; {entry}={piece[row, *rest]}")
 
 
-def _check_rounds(rounds: Any) -> None:
-    _numbers("rounds", rounds, 1)
-    if rounds.dtype.kind not in "iu" or not rounds.size or rounds[0] < 0 or (rounds[1:] <= rounds[:-1]).any():
-        raise ValueError(f"rounds={shown(rounds)} must be increasing integers, at least 0")
-
-
-def _slack(mean: Array, cov: Array) -> float:
-    """What rounding may take from a variance."""
-    with np.errstate(over="ignore"):
-        size = max(float(np.abs(piece).max(initial=0.0)) for _, piece in _pieces(cov))
-        return float(_ROUNDING * size + _ROUNDING_OF_SQUARE * np.abs(mean).max(initial=0.0)**2)
-
-
 def check_covariance(name: str, mean: Array, cov: Any, rounds: np.ndarray) -> None:
     """Shape, finite, variances not negative, and what holds entry by entry of a law's covariances.
 
@@ -106,7 +93,9 @@ def check_covariance(name: str, mean: Array, cov: Any, rounds: np.ndarray) -> No
     if not len(cov):
         return
     _finite(name, cov, rounds)
-    slack = _slack(mean, cov)
+    size = max(float(np.abs(piece).max(initial=0.0)) for _, piece in _pieces(cov))
+    with np.errstate(over="ignore"):
+        slack = float(_ROUNDING * size + _ROUNDING_OF_SQUARE * np.abs(mean).max(initial=0.0)**2)
     for begin, piece in _pieces(cov):
         variances = piece if cov.ndim == 2 else np.diagonal(piece, axis1=1, axis2=2)
         for row, i in np.argwhere(variances < -slack):
@@ -115,7 +104,7 @@ def check_covariance(name: str, mean: Array, cov: Any, rounds: np.ndarray) -> No
         if cov.ndim == 3 and dim > 1:
             _check_entries(name, begin, piece, variances, slack)
     if cov.ndim == 3:
-        _check_semidefinite(name, cov, slack)
+        _check_semidefinite(name, cov, slack, size)
 
 
 def _check_entries(name: str, begin: int, piece: Array, variances: Array, slack: float) -> None:
@@ -128,9 +117,9 @@ def _check_entries(name: str, begin: int, piece: Array, variances: Array, slack:
             raise ValueError(f"{name}[{begin + row}, {i}, {j}]={piece[row, i, j]:g}; {why}")
 
 
-def _check_semidefinite(name: str, cov: Array, slack: float) -> None:
+def _check_semidefinite(name: str, cov: Array, slack: float, size: float) -> None:
     """Refuse a negative eigenvalue beyond rounding: one that `slack` in each variance would not lift."""
-    dim, size = cov.shape[-1], max(float(np.abs(piece).max(initial=0.0)) for _, piece in _pieces(cov))
+    dim = cov.shape[-1]
     if dim == 1 or slack >= size:  # every eigenvalue is larger than -dim * size
         return
     rounding = 8.0 * float(np.finfo(cov.dtype).eps) if cov.dtype.kind == "f" else 0.0  # of short floats
@@ -200,7 +189,10 @@ def check_law(law: Any, kind: type, gaussian: type) -> None:
     ValueError
         Naming the field, its value and the condition.
     """
-    _check_rounds(law.rounds)
+    rounds = law.rounds
+    _numbers("rounds", rounds, 1)
+    if rounds.dtype.kind not in "iu" or not rounds.size or rounds[0] < 0 or (rounds[1:] <= rounds[:-1]).any():
+        raise ValueError(f"rounds={shown(rounds)} must be increasing integers, at least 0")
     _numbers("mean", law.mean, 2)
     if law.mean.shape[1] == 0:
         raise ValueError(f"mean has shape {law.mean.shape}; it must have a column per coordinate")

@@ -16,6 +16,7 @@ from ...settings.validation import (
     array,
     client_weights,
     entry_of,
+    locked,
     nonnegative,
     one_of,
     points,
@@ -50,7 +51,15 @@ class Regression(Batched):
     prior_variance: float
     weights: Any
     gradient_noise: float | None = None
+    sizes: np.ndarray
+    """Number of data of each client, (N,)."""
+    n_clients: int
+    """Number of clients N."""
+    dim: int
+    """Dimension d."""
     _targets_name = "targets"
+    _classes = 1
+    """Parameters of a feature, one for each class."""
     _unit = 1.0
     """Factor of the sum of `slopes` over data in a gradient."""
     _steepest = 1.0
@@ -66,10 +75,11 @@ class Regression(Batched):
         name, n_data = self._targets_name, len(features)
         shape(name, targets, (n_data,), " (one per row of features)")
         clients = client_numbers(self.clients, n_data)
-        sizes = np.bincount(clients)
+        sizes = locked(np.bincount(clients))
         weights = sizes / n_data if self.weights is None else self.weights
         set_fields(self, features=features, clients=clients, weights=client_weights(weights, len(sizes)),
-                   prior_variance=positive("prior_variance", self.prior_variance), **{name: targets})
+                   prior_variance=positive("prior_variance", self.prior_variance), **{name: targets},
+                   sizes=sizes, n_clients=len(sizes), dim=self._classes * features.shape[1])
         if self.prior_variance < 1.0 / LARGEST:
             raise ValueError(f"prior_variance={self.prior_variance} must be at least {1.0 / LARGEST:g}: "
                              "squares of its inverse overflow")
@@ -136,27 +146,12 @@ class Regression(Batched):
         """Compiled form with full gradients, for minibatches to be drawn from."""
         raise NotImplementedError
 
-    @property
-    def n_clients(self) -> int:
-        """Number of clients N."""
-        return len(self.sizes)
-
-    @property
-    def dim(self) -> int:
-        """Dimension d, the number of features."""
-        return self.features.shape[1]
-
     def pooled(self) -> Any:
         """f as a problem of one client that holds all data; minibatches are then drawn from all of them."""
         changes: dict[str, Any] = {"clients": np.zeros(len(self.clients), np.int64), "weights": None}
         if self.gradient_noise is not None:
             changes["gradient_noise"] = self.gradient_noise * float(np.sqrt((self.weights**2).sum()))
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """Number of data of each client, (N,)."""
-        return np.bincount(self.clients)
 
     @cached_property
     def _data(self) -> Data:

@@ -118,21 +118,12 @@ class SoftmaxRegression(Regression):
 
     def __post_init__(self) -> None:
         labels, n_classes = class_numbers(in_order(self), self.n_classes)
-        set_fields(self, n_classes=n_classes, feature_scale=positive("feature_scale", self.feature_scale))
+        set_fields(self, n_classes=n_classes, _classes=n_classes,
+                   feature_scale=positive("feature_scale", self.feature_scale))
         self._set_data(bytes_or_numbers(self.features), labels)
         with np.errstate(over="ignore", invalid="ignore"):
             squares = [np.einsum("ij,ij->i", rows, rows) for rows, _ in self._parts(None)]
             self._refuse_beyond(np.concatenate(squares), "features", self.features, "curvature")
-
-    @property
-    def dim(self) -> int:
-        """Dimension d = C p, of theta."""
-        return self._classes * self.features.shape[1]
-
-    @property
-    def _classes(self) -> int:
-        assert self.n_classes is not None
-        return self.n_classes
 
     def _parts(self, client: int | None) -> Iterator[tuple[Array, Array]]:
         """Features as numbers, and labels, of the rows of one client or of all, some at a time."""

@@ -114,15 +114,13 @@ class Decentralized(ByValue, Judged):
     _clients_differ = True
     mixing: Array
     friction: float | None
+    n_clients: int
+    """Number of clients that the mixing matrix connects."""
 
     def __post_init__(self) -> None:
         self._normalise_step()
-        set_fields(self, mixing=check_mixing(self.mixing))
-
-    @property
-    def n_clients(self) -> int:
-        """Number of clients that the mixing matrix connects."""
-        return len(self.mixing)
+        mixing = check_mixing(self.mixing)
+        set_fields(self, mixing=mixing, n_clients=len(mixing))
 
     def check(self, problem: Problem) -> None:
         """Raise ValueError unless this algorithm can run on this problem."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,6 +96,8 @@ class GaussianMean(OneClient, Batched):
     batch_size: int | None = None
     replace: bool = False
     grad_scale: str = "unbiased"
+    n_data: int = field(init=False)
+    """Number of data N."""
 
     if TYPE_CHECKING:  # what is given, where the fields say what is kept
 
@@ -105,7 +107,8 @@ class GaussianMean(OneClient, Batched):
     dim = 1
 
     def __post_init__(self) -> None:
-        set_fields(self, data=array("data", self.data, 1),
+        data = array("data", self.data, 1)
+        set_fields(self, data=data, n_data=len(data),
                    prior_variance=positive("prior_variance", self.prior_variance))
         if not self._check_batches():
             return
@@ -113,11 +116,6 @@ class GaussianMean(OneClient, Batched):
         if self.n_data > MAX_DATA:
             raise ValueError(f"data has {self.n_data} entries; with a batch_size it must have at most "
                              f"{MAX_DATA}, which the random streams can number")
-
-    @property
-    def n_data(self) -> int:
-        """Number of data N."""
-        return len(self.data)
 
     @property
     def scale(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..equality import ByValue
 from ..interfaces import Problem, ProblemParts
 from ..laws.law import Gaussian
 from ..settings.support import Support
-from ..settings.validation import Array, points, whole
+from ..settings.validation import Array, points, set_fields, whole
 from ..vector import lanes
 from .gradients import NoisyGradients, exact_gradient, noise_free
 from .quadratic import Quadratic
@@ -70,37 +70,23 @@ class Pooled(ByValue, OneClient):
     """
 
     problem: Problem
+    dim: int = field(init=False)
+    """This and what follows: as the clients."""
+    keeps_gaussian: bool = field(init=False, default=True)
+    is_judged: bool = field(init=False, default=True)
+    is_convex: bool = field(init=False, default=True)
+    support: Support | None = field(init=False, default=None)
 
-    @property
-    def dim(self) -> int:
-        """Dimension d."""
-        return self.problem.dim
+    def __post_init__(self) -> None:
+        clients = self.problem
+        set_fields(self, dim=clients.dim, keeps_gaussian=clients.keeps_gaussian, is_judged=clients.is_judged,
+                   is_convex=clients.is_convex, support=clients.support)
 
     @property
     def gradient_noise(self) -> float | None:
         """Standard deviation of the noise of sum_c w_c grad f_(c)."""
         noise = self.problem.gradient_noise
         return None if noise is None else float(noise * np.sqrt((self.problem.weights**2).sum()))
-
-    @property
-    def keeps_gaussian(self) -> bool:
-        """As the clients."""
-        return self.problem.keeps_gaussian
-
-    @property
-    def is_judged(self) -> bool:
-        """As the clients."""
-        return self.problem.is_judged
-
-    @property
-    def is_convex(self) -> bool:
-        """As the clients."""
-        return self.problem.is_convex
-
-    @property
-    def support(self) -> Support | None:
-        """As the clients."""
-        return self.problem.support
 
     def target(self, temperature: float = 1.0) -> Gaussian:
         """As of the clients."""

@@ -57,21 +57,19 @@ class FixedParticipation(ByValue, TakesPart):
     """Where the members of each set begin, (n_sets + 1,)."""
     members: np.ndarray = field(init=False)
     """The clients of all sets, one set after the other."""
+    n_sets: int = field(init=False)
+    """How many sets there are: the period where they are cyclic."""
 
     def __post_init__(self) -> None:
         first, members = _table(self.sets)
         flat, ends = members.tolist(), first.tolist()
         set_fields(self, sets=tuple(tuple(flat[a:b]) for a, b in pairwise(ends)),
-                   cyclic=flag("cyclic", self.cyclic), first=locked(first), members=locked(members))
+                   cyclic=flag("cyclic", self.cyclic), first=locked(first), members=locked(members),
+                   n_sets=len(first) - 1)
 
     def _definition(self) -> dict[str, Any]:
         """For its fingerprint, which long lists would take long to give."""
         return {"first": self.first, "members": self.members, "cyclic": self.cyclic}
-
-    @property
-    def n_sets(self) -> int:
-        """How many sets there are: the period where they are cyclic."""
-        return len(self.sets)
 
     @property
     def settles(self) -> bool:

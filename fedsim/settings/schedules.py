@@ -56,6 +56,8 @@ class Schedule:
     is_constant = False
     n_steps: int | None = None
     """Number of steps the schedule is defined for; None when it never ends."""
+    largest: float
+    """Largest step size of the schedule."""
 
     def at(self, k: Any) -> Array:
         """Step sizes at local steps `k` (an int or an array of ints), from 0 and below `n_steps`."""
@@ -83,12 +85,6 @@ class Schedule:
         """The NamedTuple that compiled code sees."""
         raise NotImplementedError
 
-    @property
-    def largest(self) -> float:
-        """Largest step size of the schedule."""
-        raise NotImplementedError
-
-
 @dataclass(frozen=True)
 class Constant(Schedule):
     """The same step size at every local step.
@@ -103,7 +99,8 @@ class Constant(Schedule):
     is_constant = True
 
     def __post_init__(self) -> None:
-        set_fields(self, value=positive("step_size", self.value))
+        value = positive("step_size", self.value)
+        set_fields(self, value=value, largest=value)
 
     def at(self, k: Any) -> Array:
         return np.full(np.shape(self._steps(k)), self.value)
@@ -113,10 +110,6 @@ class Constant(Schedule):
 
     def arrays(self) -> StepSizes:
         return StepSizes(CONSTANT, self.value)
-
-    @property
-    def largest(self) -> float:
-        return self.value
 
 
 @dataclass(frozen=True)
@@ -135,7 +128,8 @@ class Harmonic(Schedule):
     slope: float
 
     def __post_init__(self) -> None:
-        set_fields(self, offset=positive("offset", self.offset), slope=nonnegative("slope", self.slope))
+        offset = positive("offset", self.offset)
+        set_fields(self, offset=offset, slope=nonnegative("slope", self.slope), largest=1.0 / offset)
 
     @classmethod
     def from_theorem(cls, *, strong_convexity: float, smoothness: float) -> Harmonic:
@@ -156,10 +150,6 @@ class Harmonic(Schedule):
     def arrays(self) -> StepSizes:
         return StepSizes(HARMONIC, self.offset, self.slope)
 
-    @property
-    def largest(self) -> float:
-        return 1.0 / self.offset
-
 
 @dataclass(frozen=True, eq=False)
 class Listed(ByValue, Schedule):
@@ -175,7 +165,7 @@ class Listed(ByValue, Schedule):
 
     def __post_init__(self) -> None:
         values = all_positive("step_size", array("step_size", self.values, 1))
-        set_fields(self, values=values, n_steps=len(values))
+        set_fields(self, values=values, n_steps=len(values), largest=float(values.max()))
 
     def at(self, k: Any) -> Array:
         return self.values[self._steps(k)]
@@ -189,10 +179,6 @@ class Listed(ByValue, Schedule):
 
     def arrays(self) -> StepSizes:
         return StepSizes(LISTED, values=self.values)
-
-    @property
-    def largest(self) -> float:
-        return float(self.values.max())
 
 
 def as_schedule(value: object) -> Schedule:

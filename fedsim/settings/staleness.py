@@ -42,11 +42,9 @@ _LISTED = 24.0
 class Staleness:
     """What all forms share."""
     schedules = 1
-
-    @property
-    def limit(self) -> int | None:
-        """The age it settles at; None where it need not settle."""
-        return None
+    """How many there are."""
+    limit: int | None = None
+    """The age it settles at; None where it need not settle, as with random ages."""
 
     def ages(self, n_updates: int) -> np.ndarray:
         """Ages at updates 0, ..., n_updates - 1, of the first schedule where there are several."""
@@ -76,17 +74,14 @@ class Fixed(Staleness):
     reach: int | None = None
 
     def __post_init__(self) -> None:
-        set_fields(self, tau=whole("staleness", self.tau, 0))
+        tau = whole("staleness", self.tau, 0)
+        set_fields(self, tau=tau, limit=tau)
 
     def ages(self, n_updates: int) -> np.ndarray:
         return np.minimum(np.arange(n_updates), self.tau)
 
     def _arrays(self) -> FixedAges:
         return FixedAges(self.tau if self.reach is None else min(self.tau, self.reach))
-
-    @property
-    def limit(self) -> int:
-        return self.tau
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,18 +115,13 @@ class Several(ByValue, Staleness):
 
     def __post_init__(self) -> None:
         table = np.array([Sequence(row).values for row in self.values], dtype=np.int64)
-        set_fields(self, values=locked(table))
+        set_fields(self, values=locked(table), schedules=len(table))
 
     def ages(self, n_updates: int) -> np.ndarray:
         return self.one(0).ages(n_updates)
 
     def _arrays(self) -> SeveralAges:
         return SeveralAges(self.values)
-
-    @property
-    def schedules(self) -> int:  # type: ignore[override]
-        """How many there are."""
-        return len(self.values)
 
     def one(self, number: int) -> Sequence:
         """One of the schedules."""
@@ -184,6 +174,9 @@ class Workers(Staleness):
                    update_cost=nonnegative("update_cost", self.update_cost),
                    cap=None if self.cap is None else whole("cap", self.cap, 0),
                    seed=whole("seed", self.seed, 0), schedules=whole("schedules", self.schedules, 1, 2**20))
+        # equal deterministic service without discards
+        if self.service == "deterministic" and (self.cap is None or self.cap >= self.n - 1):
+            set_fields(self, limit=self.n - 1)
 
     def history(self, n_updates: int, number: int = 0) -> History:
         """Simulate the schedule of this number until `n_updates` updates are made.
@@ -221,9 +214,3 @@ class Workers(Staleness):
         refuse_bytes(history_bytes(self.n, n_updates) + listed * count * n_updates,
                      f"{self!r} with {n_updates} updates (n_rounds){what}",
                      "use fewer workers, schedules or rounds, or a fixed age")
-
-    @property
-    def limit(self) -> int | None:
-        """n - 1 for equal deterministic service without discards; otherwise the ages stay random."""
-        settles = self.service == "deterministic" and (self.cap is None or self.cap >= self.n - 1)
-        return self.n - 1 if settles else None

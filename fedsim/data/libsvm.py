@@ -75,7 +75,7 @@ def text_of(path: str | os.PathLike[str], form: str) -> str:
 def rows_of(path: str | os.PathLike[str], lines: list[str], read: Callable[[str], Any], form: str,
             n_rows: int | None) -> list[Any]:
     """Apply `read` to each line and tell the place of its errors; `n_rows` as in `read_libsvm`."""
-    name, rows, wanted = Path(path).name, [], len(lines) if n_rows is None else whole("n_rows", n_rows, 1)
+    name, rows = Path(path).name, []
     for number, line in enumerate(lines, start=1):
         try:
             rows.append(read(line))
@@ -83,8 +83,8 @@ def rows_of(path: str | os.PathLike[str], lines: list[str], read: Callable[[str]
             raise ValueError(f"{name}, line {number}: {error}") from None
     if not rows:
         raise ValueError(f"{name} is empty; expected rows {form}")
-    if len(rows) != wanted:
-        raise ValueError(f"{name} ends after line {len(rows)}; expected n_rows={wanted} rows")
+    if n_rows is not None and len(rows) != n_rows:
+        raise ValueError(f"{name} ends after line {len(rows)}; expected n_rows={n_rows} rows")
     return rows
 
 
@@ -122,6 +122,7 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
     ([[0.5, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 0.0]], [0.0, 1.0])
     """
     limit = None if n_features is None else whole("n_features", n_features, 1)
+    n_rows = None if n_rows is None else whole("n_rows", n_rows, 1)
     *lines, rest = text_of(path, _FORM).split("\n")  # splitlines would also cut at form feeds
     if rest:
         raise ValueError(f"{Path(path).name}, line {len(lines) + 1}: the last row has no line end, so the "

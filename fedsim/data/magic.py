@@ -10,6 +10,7 @@ import os
 
 import numpy as np
 
+from ..settings.validation import whole
 from .libsvm import Labelled, rows_of, text_of
 
 N_FEATURES = 10
@@ -68,6 +69,7 @@ def read_magic(path: str | os.PathLike[str], *, n_rows: int | None = N_ROWS) -> 
     >>> data.features[:, -1].tolist(), data.labels.tolist()
     ([10.0, -1.5], [1.0, 0.0])
     """
+    n_rows = None if n_rows is None else whole("n_rows", n_rows, 1)
     lines = text_of(path, f"of {_FORM}").split("\n")
     while lines and not lines[-1].strip():
         lines.pop()  # line ends after the last row

@@ -31,8 +31,12 @@ TAGS = {"OWN_NOISE": Tags(0, 1), "SHARED_NOISE": Tags(1, 1), "START": Tags(2, 1)
         "GRADIENT_NOISE": Tags(1 << 24, (1 << 32) - (1 << 24))}
 """All kinds of randomness, disjoint; evaluation j of a step has tag j of its minibatch's and its noise's."""
 
-OWN_NOISE, SHARED_NOISE, START, PARTICIPATION, MINIBATCH, GRADIENT_NOISE = (
-    tags.first for tags in TAGS.values())
+OWN_NOISE = TAGS["OWN_NOISE"].first
+SHARED_NOISE = TAGS["SHARED_NOISE"].first
+START = TAGS["START"].first
+PARTICIPATION = TAGS["PARTICIPATION"].first
+MINIBATCH = TAGS["MINIBATCH"].first
+GRADIENT_NOISE = TAGS["GRADIENT_NOISE"].first
 
 MAX_STEPS = 2**32
 MAX_CLIENTS = 2**16

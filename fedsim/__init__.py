@@ -58,19 +58,15 @@ _ELSEWHERE = {name: f"theory.{name}" for name in (
     "Harmonic": "fs.schedules.Harmonic", "ring": "fs.network.ring", "metropolis": "fs.network.metropolis",
     "run": "fs.simulate", "sample": "fs.simulate, or fs.sample_path for single chains"}
 
-for _module in (distance, estimators, math, network, schedules):  # `import fedsim.network` and the like
-    _name = f"{__name__}.{_module.__name__.split('.')[-1]}"
-    _sys.modules.setdefault(_name, _module)
-for _module in (distance, estimators, math, network, papers, schedules):
-    _known = vars(_module).get("__all__") or [_name for _name in vars(_module) if _name[0] != "_"]
-    setattr(_module, "__getattr__",  # noqa: B010
-            _lost(f"{__name__}.{_module.__name__.split('.')[-1]}", _known))
-
-
 _install()
 _keep_names(__name__, {_name: globals()[_name] for _name in __all__})
-for _module in (distance, estimators, network, papers, schedules):
-    _keep_names(f"{__name__}.{_module.__name__.split('.')[-1]}", vars(_module))
+for _module in (distance, estimators, math, network, papers, schedules):
+    _name = f"{__name__}.{_module.__name__.split('.')[-1]}"
+    _sys.modules.setdefault(_name, _module)  # `import fedsim.network` and the like
+    _known = vars(_module).get("__all__") or [_part for _part in vars(_module) if _part[0] != "_"]
+    setattr(_module, "__getattr__", _lost(_name, _known))  # noqa: B010
+    if _module is not math:
+        _keep_names(_name, vars(_module))
 for _kind in (_provenance.Provenance, _provenance.Part, _lines.WholeLine, _lines.HalfLine, _lines.Interval):
     _keep_names(__name__, {_kind.__name__: _kind})  # what public objects hold
 

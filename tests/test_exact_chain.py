@@ -37,7 +37,7 @@ class Underdamped(Federated):
     debias = None
 
     def __post_init__(self):
-        self._normalise()
+        super().__post_init__()
 
     def stability(self, problem):
         return Stability(0.5, True, 1.0, self.schedule.largest, "not judged here")

@@ -191,7 +191,7 @@ class Declared(Federated):
     def __post_init__(self):
         object.__setattr__(self, "local_steps", self.other.local_steps)
         object.__setattr__(self, "participation", self.other.participation)
-        self._normalise()
+        super().__post_init__()
 
     def _evaluations(self, eta):
         return self.other._evaluations(eta)

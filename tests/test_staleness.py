@@ -60,7 +60,7 @@ def test_ages_against_the_slow_twin(service):
 
 def intervals(workers, n_updates):
     """Busy time of each worker up to the last update, from a list of all its gradients; slow twin."""
-    draws = workers._service_times(np.random.default_rng(workers.seed))
+    draws = server.service_times(workers.service, np.random.default_rng(workers.seed))
     ready = [next(draws) for _ in range(workers.n)]
     begun, order = [0.0] * workers.n, list(range(workers.n))
     version, busy, free, done, sent = [0] * workers.n, [[] for _ in order], 0.0, 0, workers.n

@@ -36,7 +36,7 @@ then  python -m pytest tests/test_layout.py tests/test_examples.py -k {0}
 then  python -m reproduce {0}_{1} --scale tiny, and without --scale, into figures/
       python -m reproduce costs {0}_{1}
       python -m pytest tests/test_judges.py tests/test_figures.py
-A figure of no paper goes to the folder of its algorithm, or to bounds, and its PAPER begins with "ours, for".""",
+A figure of no paper goes to the folder of its algorithm, or to bounds; its PAPER begins with "ours, for".""",
 }
 
 

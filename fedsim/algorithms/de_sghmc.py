@@ -25,7 +25,7 @@ from ..random.slots import normal_row
 from ..settings.alignment import align_fields
 from ..settings.lazy_import import lazy
 from ..settings.schedules import StepSizeLike
-from ..settings.validation import Array, array, positive, shape
+from ..settings.validation import Array, array, positive, set_fields, shape
 from ..stability.search import DENSE_SIZE, Stability, gaps_to_one, general_radius, radius_of
 from ..vector import lanes
 from ..vector.memory import aligned, aligned_copy
@@ -100,14 +100,14 @@ class DESGHMC(Decentralized):
 
     def __post_init__(self) -> None:
         align_fields(self, "mixing", "start_velocity")
-        self._normalise()
+        super().__post_init__()
         friction = positive("friction", self.friction)
         if friction * self.schedule.largest > 1.0 + 1e-12:
             raise ValueError(f"friction={friction:g} must be at most 1/step_size="
                              f"{1.0 / self.schedule.largest:g} (momentum would change sign each step)")
-        object.__setattr__(self, "friction", friction)
-        if self.start_velocity is not None:
-            object.__setattr__(self, "start_velocity", array("start_velocity", self.start_velocity, 1, 2))
+        given = self.start_velocity
+        set_fields(self, friction=friction, start_velocity=None if given is None else array(
+            "start_velocity", given, 1, 2))
 
     @classmethod
     def from_paper(cls, eta: Any, gamma: float, W: Any) -> DESGHMC:

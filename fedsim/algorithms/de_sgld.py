@@ -84,9 +84,6 @@ class DESGLD(Decentralized):
     _called = COMMON | NETWORK | {"gamma": "fs.DESGHMC(step_size, friction, mixing), which has friction",
                                   "friction": "fs.DESGHMC(step_size, friction, mixing), which has friction"}
 
-    def __post_init__(self) -> None:
-        self._normalise()
-
     @classmethod
     def from_paper(cls, eta: Any, W: Any) -> DESGLD:
         """The paper's symbols."""

@@ -25,7 +25,7 @@ from ..interfaces import Problem, largest_noise
 from ..problems.quadratic import Quadratic
 from ..settings.participation import SetsOfClients, TakesPart
 from ..settings.schedules import StepSizeLike
-from ..settings.validation import Array, fraction, one_of, whole
+from ..settings.validation import Array, fraction, one_of, set_fields, whole
 from ..stability.federated import Modes, powers_shift, turned_back
 from ..stability.leapfrog import leapfrog_shift, resonant
 from ..stability.minibatch import Radius
@@ -83,8 +83,8 @@ class FAHMC(Federated):
                         "leapfrog_steps": "leapfrog_steps=1 makes Langevin steps of size step_size**2/2"}
 
     def __post_init__(self) -> None:
-        self._normalise()
-        object.__setattr__(self, "leapfrog_steps", whole("leapfrog_steps", self.leapfrog_steps, 1))
+        super().__post_init__()
+        set_fields(self, leapfrog_steps=whole("leapfrog_steps", self.leapfrog_steps, 1))
         one_of("debias", self.debias, (None, "stale", "fresh"))
         one_of("first_round", self.first_round, tuple(FIRST_ROUND))
 

@@ -22,7 +22,7 @@ from ..interfaces import Problem
 from ..problems.gradients import langevin
 from ..settings.participation import Participation, SetsOfClients, TakesPart
 from ..settings.schedules import StepSizeLike
-from ..settings.validation import Array, fraction, positive
+from ..settings.validation import Array, fraction, positive, set_fields
 from ..stability.minibatch import Radius
 from .bodies import advance, step_size_at
 from .clients import local_update
@@ -100,8 +100,8 @@ class FALD(Federated):
                         "rho": "shared_noise=rho**2", "S": SCHEMES, "scheme": SCHEMES}
 
     def __post_init__(self) -> None:
-        self._normalise()
-        object.__setattr__(self, "temperature", positive("temperature", self.temperature))
+        super().__post_init__()
+        set_fields(self, temperature=positive("temperature", self.temperature))
 
     @classmethod
     def from_paper(cls, eta: Any, K: int = 1, tau: float = 1.0, rho: float = 0.0,

@@ -133,13 +133,13 @@ class Federated(ByValue, FederatedStability):
     shared_noise: float
     participation: Any
 
-    def _normalise(self) -> None:
-        """Check and convert the common fields; called by ``__post_init__``."""
+    def __post_init__(self) -> None:
+        """Check and convert the common fields."""
         self._normalise_step()
-        set_fields(self, local_steps=whole("local_steps", self.local_steps, 1),
-                   shared_noise=fraction("shared_noise", self.shared_noise))
         chosen = as_participation(self.participation)
-        object.__setattr__(self, "participation", instance("participation", chosen, *KINDS, type(None)))
+        set_fields(self, local_steps=whole("local_steps", self.local_steps, 1),
+                   shared_noise=fraction("shared_noise", self.shared_noise),
+                   participation=instance("participation", chosen, *KINDS, type(None)))
 
     def check(self, problem: Problem) -> None:
         """Raise ValueError unless this algorithm can run on this problem."""
@@ -204,10 +204,6 @@ class Federated(ByValue, FederatedStability):
     def _steps(self, n_rounds: int) -> int:
         """Local steps in `n_rounds` rounds: what schedules and streams count."""
         return n_rounds * self.local_steps
-
-    def _gradients_per_step(self, problem: Problem) -> int:
-        """Gradient evaluations of a client in a local step."""
-        return 1
 
     def costs(self, problem: Problem, n_rounds: int) -> Mapping[str, float]:
         """What one replica of `n_rounds` costs: communications, gradient evaluations, floats sent.

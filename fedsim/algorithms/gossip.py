@@ -18,7 +18,7 @@ from ..random.normals import draw, steps_per_draw
 from ..random.slots import NormalRoom, Normals, Numbers, normal_room
 from ..random.streams import OWN_NOISE
 from ..settings.network import check_mixing, smallest_eigenvalue
-from ..settings.validation import Array, whole
+from ..settings.validation import Array, set_fields, whole
 from ..stability.minibatch import Judged, Radius, first_limit, gossip_second_moment, only_limit
 from ..stability.own_blocks import SymmetricGossip
 from ..stability.search import symmetric_extremes
@@ -114,15 +114,13 @@ class Decentralized(ByValue, Judged):
     _clients_differ = True
     mixing: Array
     friction: float | None
+    n_clients: int
+    """Number of clients that the mixing matrix connects."""
 
-    def _normalise(self) -> None:
+    def __post_init__(self) -> None:
         self._normalise_step()
-        object.__setattr__(self, "mixing", check_mixing(self.mixing))
-
-    @property
-    def n_clients(self) -> int:
-        """Number of clients that the mixing matrix connects."""
-        return len(self.mixing)
+        mixing = check_mixing(self.mixing)
+        set_fields(self, mixing=mixing, n_clients=len(mixing))
 
     def check(self, problem: Problem) -> None:
         """Raise ValueError unless this algorithm can run on this problem."""

@@ -38,7 +38,7 @@ from ..settings.staleness import (
     Workers,
     as_staleness,
 )
-from ..settings.validation import Array, positive, whole
+from ..settings.validation import Array, positive, set_fields, whole
 from ..stability.delay import growth_at, pooled_curvatures, safe_step, step_limit
 from ..stability.search import Stability
 from ..vector import lanes
@@ -164,11 +164,11 @@ class Stale(ByValue, AlgorithmParts):
     staleness: Any
     friction: float | None
 
-    def _normalise(self) -> None:
+    def __post_init__(self) -> None:
         self._normalise_step()
         staleness = as_staleness(self.staleness)
         plain = isinstance(staleness, Fixed) and staleness.reach is None
-        object.__setattr__(self, "staleness", staleness.tau if plain else staleness)
+        set_fields(self, staleness=staleness.tau if plain else staleness)
 
     def ages(self, n_rounds: int) -> np.ndarray:
         """Age of the gradient at updates 0, ..., n_rounds - 1."""
@@ -257,9 +257,6 @@ class StaleSGLD(Stale):
     _called = COMMON | {"friction": "fs.StaleSGHMC(step_size, friction, staleness), which has friction",
                         "B": "fs.StaleSGHMC(step_size, friction, staleness), which has friction"}
 
-    def __post_init__(self) -> None:
-        self._normalise()
-
     @classmethod
     def from_paper(cls, h: Any, tau: Any = 0) -> StaleSGLD:
         """The paper's symbols."""
@@ -292,8 +289,8 @@ class StaleSGHMC(Stale):
     _called = COMMON | {"B": "friction", "gamma": "friction"}
 
     def __post_init__(self) -> None:
-        self._normalise()
-        object.__setattr__(self, "friction", positive("friction", self.friction))
+        super().__post_init__()
+        set_fields(self, friction=positive("friction", self.friction))
 
     def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
         return momentum_noise(self, n_rounds, largest_noise(problem))

@@ -60,23 +60,23 @@ _NONE, _WRONG = -1, -2
 _FORM = f"of {len(QUESTIONS)} answers and an income, separated by commas, after a header"
 
 
-def _limits(question: str, long_hours: int) -> tuple[int, ...]:
-    """The least values of a number's ranges but the first."""
-    return (35, 40, 41, long_hours) if question == HOURS else RANGES[question]
-
-
 def _number(answer: str) -> float:
     return float(answer) if answer.removeprefix("-").isdecimal() else np.nan
 
 
-def _columns(question: str, answers: Iterable[str], long_hours: int) -> np.ndarray:
-    """Column (n,) of each answer within its question; `_NONE` where it is missing, `_WRONG` where unknown."""
+def _columns(question: str, answers: Iterable[str], long_hours: int) -> tuple[np.ndarray, int]:
+    """Column (n,) of each answer within its question, and how many there are.
+
+    `_NONE` where the answer is missing, `_WRONG` where it is unknown.
+    """
     if question in CATEGORIES:
-        places = {name: place for place, name in enumerate(CATEGORIES[question].split())} | {MISSING: _NONE}
-        return np.array([places.get(answer, _WRONG) for answer in answers])
+        names = CATEGORIES[question].split()
+        places = {name: place for place, name in enumerate(names)} | {MISSING: _NONE}
+        return np.array([places.get(answer, _WRONG) for answer in answers]), len(names)
+    limits = (35, 40, 41, long_hours) if question == HOURS else RANGES[question]
     values = np.array([np.inf if answer == MISSING else _number(answer) for answer in answers])
-    columns = np.searchsorted(_limits(question, long_hours), values, side="right")
-    return np.where(np.isposinf(values), _NONE, np.where(np.isnan(values), _WRONG, columns))
+    columns = np.searchsorted(limits, values, side="right")
+    return np.where(np.isposinf(values), _NONE, np.where(np.isnan(values), _WRONG, columns)), 1 + len(limits)
 
 
 def read_adult(path: str | os.PathLike[str], *, long_hours: int = LONG_HOURS) -> Labelled:
@@ -127,14 +127,12 @@ def read_adult(path: str | os.PathLike[str], *, long_hours: int = LONG_HOURS) ->
         raise ValueError(f"{name} has no row below its header; expected rows {_FORM}")
     features, first = np.zeros((len(rows), N_FEATURES)), 0
     for question, answers in zip(QUESTIONS, zip(*(row[:-1] for row in rows), strict=True), strict=True):
-        columns = _columns(question, answers, long_hours)
-        if (columns == _WRONG).any():
-            place = int(np.argmax(columns == _WRONG))
+        columns, width = _columns(question, answers, long_hours)
+        for place in np.flatnonzero(columns == _WRONG):
             expected = "a category of UCI's" if question in CATEGORIES else "a whole number"
             raise ValueError(f"{name}, line {place + 2}: {question} is {answers[place]!r}; expected "
                              f"{expected} or {MISSING}")
         answered = np.flatnonzero(columns >= 0)
         features[answered, first + columns[answered]] = 1.0
-        first += (len(CATEGORIES[question].split()) if question in CATEGORIES else
-                  1 + len(_limits(question, long_hours)))
+        first += width
     return Labelled(features, np.array([LABELS[row[-1]] for row in rows]))

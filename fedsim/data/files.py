@@ -29,22 +29,16 @@ _PACKED: dict[bytes, tuple[str, Callable[[io.BytesIO], Any]]] = {
 _PART = 2**20  # bytes that are unpacked at a time
 
 
-def file_of(name: str, path: str | os.PathLike[str], expected: str) -> Path:
-    """An existing file, the value of the argument `name`; the message says what was `expected`."""
-    file = Path(instance(name, path, str, os.PathLike))
-    if not file.is_file():
-        what = "is a folder" if file.is_dir() else "does not exist"
-        raise ValueError(f"{name}={str(file)!r} {what}; expected {expected}")
-    return file
-
-
 def bytes_of(name: str, path: str | os.PathLike[str], expected: str) -> bytes:
     """All bytes of a file, unpacked where they are gzip, xz or bzip2 data, whatever the file is called.
 
     The message of a `ValueError` has the argument's name and the file, and says what was `expected`.
     """
-    file = file_of(name, path, expected)
+    file = Path(instance(name, path, str, os.PathLike))
     named = f"{name}={str(file)!r}"
+    if not file.is_file():
+        what = "is a folder" if file.is_dir() else "does not exist"
+        raise ValueError(f"{named} {what}; expected {expected}")
     try:
         size = file.stat().st_size
         refuse_bytes(3.0 * size, f"{named} with {size} bytes", "split it")
@@ -67,8 +61,7 @@ def bytes_of(name: str, path: str | os.PathLike[str], expected: str) -> bytes:
 
 def check_labels(labels: Bytes, named: str) -> Bytes:
     """Labels from 0 to 9, or a ValueError that begins with `named`, the file."""
-    if (labels >= N_CLASSES).any():
-        place = int(np.argmax(labels >= N_CLASSES))
+    for place in np.flatnonzero(labels >= N_CLASSES):
         raise ValueError(f"{named} has label {labels[place]} in row {place}; expected 0 to {N_CLASSES - 1}")
     return labels
 

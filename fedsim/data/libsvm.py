@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,9 +39,8 @@ def _number(text: str) -> float | None:
 
 def _label(text: str) -> float:
     value = _number(text)
-    if value not in (-1.0, 0.0, 1.0):
+    if value is None or value not in (-1.0, 0.0, 1.0):
         raise ValueError(f"label {text!r}; expected -1 or +1 (or 0 or 1)")
-    assert value is not None
     return value
 
 
@@ -70,6 +70,22 @@ def text_of(path: str | os.PathLike[str], form: str) -> str:
     except UnicodeDecodeError as error:
         raise ValueError(f"{named} has byte {error.object[error.start]:#04x} at place {error.start}; "
                          "expected plain text, or gzip, xz or bzip2 data of it") from None
+
+
+def rows_of(path: str | os.PathLike[str], lines: list[str], read: Callable[[str], Any], form: str,
+            n_rows: int | None) -> list[Any]:
+    """Apply `read` to each line and tell the place of its errors; `n_rows` as in `read_libsvm`."""
+    name, rows = Path(path).name, []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(read(line))
+        except ValueError as error:
+            raise ValueError(f"{name}, line {number}: {error}") from None
+    if not rows:
+        raise ValueError(f"{name} is empty; expected rows {form}")
+    if n_rows is not None and len(rows) != n_rows:
+        raise ValueError(f"{name} ends after line {len(rows)}; expected n_rows={n_rows} rows")
+    return rows
 
 
 def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
@@ -106,41 +122,35 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
     ([[0.5, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 0.0]], [0.0, 1.0])
     """
     limit = None if n_features is None else whole("n_features", n_features, 1)
-    if n_rows is not None:
-        n_rows = whole("n_rows", n_rows, 1)
+    n_rows = None if n_rows is None else whole("n_rows", n_rows, 1)
     *lines, rest = text_of(path, _FORM).split("\n")  # splitlines would also cut at form feeds
     if rest:
         raise ValueError(f"{Path(path).name}, line {len(lines) + 1}: the last row has no line end, so the "
                          "file may be cut short; expected every row to end with one")
-    labels, rows, columns, values = np.empty(len(lines)), [], [], []
     low = None  # the label of the other class: -1 or 0
-    for number, line in enumerate(lines):
-        try:
-            first, *entries = line.split() or [""]
-            if not first:
-                raise ValueError(f"an empty row; expected {_FORM}")
-            label, before = _label(first), 0
-            if label != 1.0:
-                if low not in (None, label):
-                    raise ValueError(f"label {first!r} after {_LABELS[low]} labels; expected one kind")
-                low = label
-            labels[number] = label == 1.0
-            for text in entries:
-                before, value = _entry(text, before, limit)
-                rows.append(number)
-                columns.append(before - 1)
-                values.append(value)
-        except ValueError as error:
-            raise ValueError(f"{Path(path).name}, line {number + 1}: {error}") from None
-    if not lines:
-        raise ValueError(f"{Path(path).name} is empty; expected rows {_FORM}")
-    if n_rows is not None and len(lines) != n_rows:
-        raise ValueError(f"{Path(path).name} ends after line {len(lines)}; expected n_rows={n_rows} rows")
-    dim = limit if limit is not None else max(columns, default=-1) + 1
+
+    def read(line: str) -> tuple[float, list[tuple[int, float]]]:
+        nonlocal low
+        first, *texts = line.split() or [""]
+        if not first:
+            raise ValueError(f"an empty row; expected {_FORM}")
+        label, entries = _label(first), [(0, 0.0)]
+        if label != 1.0:
+            if low not in (None, label):
+                raise ValueError(f"label {first!r} after {_LABELS[low]} labels; expected one kind")
+            low = label
+        for text in texts:
+            entries.append(_entry(text, entries[-1][0], limit))
+        return label, entries[1:]
+
+    labels, rows = zip(*rows_of(path, lines, read, _FORM, n_rows), strict=True)
+    dim = limit if limit is not None else max((place for row in rows for place, _ in row), default=0)
     if dim == 0:
         raise ValueError(f"{Path(path).name} names no feature in any row; expected {_FORM}")
     refuse_bytes(8.0 * len(lines) * dim, f"{Path(path).name}: a dense table of {len(lines)} rows of "
                  f"n_features={dim}", "ask for fewer rows (n_rows), or split it")
     features = np.zeros((len(lines), dim))
-    features[rows, columns] = values
-    return Labelled(features, labels)
+    for number, row in enumerate(rows):
+        for place, value in row:
+            features[number, place - 1] = value
+    return Labelled(features, np.array([float(label == 1.0) for label in labels]))

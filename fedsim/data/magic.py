@@ -7,12 +7,11 @@ read wholly or refused: an error names the file, the line and what was expected 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
 
-from ..settings.validation import Array, whole
-from .libsvm import Labelled, text_of
+from ..settings.validation import whole
+from .libsvm import Labelled, rows_of, text_of
 
 N_FEATURES = 10
 N_ROWS = 19_020
@@ -70,21 +69,9 @@ def read_magic(path: str | os.PathLike[str], *, n_rows: int | None = N_ROWS) -> 
     >>> data.features[:, -1].tolist(), data.labels.tolist()
     ([10.0, -1.5], [1.0, 0.0])
     """
-    if n_rows is not None:
-        n_rows = whole("n_rows", n_rows, 1)
+    n_rows = None if n_rows is None else whole("n_rows", n_rows, 1)
     lines = text_of(path, f"of {_FORM}").split("\n")
-    file = Path(path)
     while lines and not lines[-1].strip():
         lines.pop()  # line ends after the last row
-    if not lines:
-        raise ValueError(f"{file.name} is empty; expected rows of {_FORM}")
-    features: Array = np.empty((len(lines), N_FEATURES))
-    labels: Array = np.empty(len(lines))
-    for i, line in enumerate(lines):
-        try:
-            features[i], labels[i] = _row(line)
-        except ValueError as error:
-            raise ValueError(f"{file.name}, line {i + 1}: {error}") from None
-    if n_rows is not None and len(lines) != n_rows:
-        raise ValueError(f"{file.name} ends after line {len(lines)}; expected n_rows={n_rows} rows")
-    return Labelled(features, labels)
+    features, labels = zip(*rows_of(path, lines, _row, f"of {_FORM}", n_rows), strict=True)
+    return Labelled(np.array(features), np.array(labels))

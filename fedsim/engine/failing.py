@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..problems.failing import GradientError, gradient_error, traced, unknown_place
+from .state import arrays_in
 
 
 def failed_gradient(stopped: Any, last: int) -> GradientError | None:
@@ -18,7 +19,7 @@ def failed_gradient(stopped: Any, last: int) -> GradientError | None:
     part = type(stopped)(stopped.job, stopped.first, stopped.last)
     part.run_plainly(stopped.done, max(stopped.done, 1))
     for number in range(stopped.done, last):
-        before = [(array, array.copy()) for array in _written(part.state.work)]
+        before = [(array, array.copy()) for array in arrays_in(part.state.work) if array.flags.writeable]
         try:
             part.run_plainly(number + 1, 1)
         except Exception as error:
@@ -41,8 +42,3 @@ def _located(part: Any, state: Any, trace: Any, number: int, failed: Exception) 
     return None
 
 
-def _written(value: Any) -> list[np.ndarray]:
-    """The arrays in nested tuples that may be written."""
-    if isinstance(value, tuple):
-        return [part for inner in value for part in _written(inner)]
-    return [value] if isinstance(value, np.ndarray) and value.flags.writeable else []

@@ -17,7 +17,7 @@ from ..laws.recording import n_recorded, recorded_rounds
 from ..problems.custom.functions import frozen, plain_function
 from ..random.streams import MAX_CLIENTS, MAX_EVALUATIONS, MAX_PAIRS, MAX_REPLICAS, MAX_STEPS
 from ..settings.limits import refuse_bytes
-from ..settings.validation import Array, one_of, shown, whole
+from ..settings.validation import Array, flag, one_of, shown, whole
 from ..vector.compile import STUBS, body_of
 from .divergence import Scales, scales_of
 from .rounds import LEAF, TEST_FUNCTIONS, NoFunction
@@ -225,13 +225,13 @@ def make_job(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     """Check every argument of `simulate` before anything is compiled or run."""
     n_rounds = whole("n_rounds", n_rounds, 0)
     n_replicas = whole("n_replicas", n_replicas, 1)
-    seed = whole("seed", seed, 0, 2**64 - 1)
+    seed = whole("seed", seed)
     covariance = one_of("covariance", covariance, ("full", "diagonal", "none"))
     noise = one_of("noise", noise, ("double", "single"))
     if average is not None:
         average = one_of("average", average, tuple(TEST_FUNCTIONS))
     n_kept = n_recorded(n_rounds, record)
-    unchecked = one_of("allow_unstable", allow_unstable, (True, False))
+    unchecked = flag("allow_unstable", allow_unstable)
     validate_sizes(problem, algorithm, start)
     offers("algorithm", algorithm, SimulatedAlgorithm)
     _check_fields(problem, algorithm, n_rounds, n_replicas)  # what is too large may take for ever to judge
@@ -243,15 +243,13 @@ def make_job(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     if covariance != "none" and last - first < 2:
         raise ValueError(f"n_replicas={last - first} must be at least 2 to estimate a covariance; "
                          "use covariance='none' for a single replica")
-    if block_size is None:
-        size = _block_size(problem, last - first, threads)
-    else:
-        size = whole("block_size", block_size, LEAF)
-        if size % LEAF:
-            raise ValueError(f"block_size={block_size} must be a multiple of {LEAF}")
+    size = (_block_size(problem, last - first, threads) if block_size is None
+            else whole("block_size", block_size, LEAF))
+    if size % LEAF:
+        raise ValueError(f"block_size={block_size} must be a multiple of {LEAF}")
     mean, cov = start_of(problem, algorithm, start)
     job = Job(problem, algorithm, n_rounds, n_replicas, seed, mean, cov, np.empty(0, np.int64), covariance,
-              average, bool(one_of("keep_final", keep_final, (True, False))), noise, first, last, size)
+              average, flag("keep_final", keep_final), noise, first, last, size)
     _check_memory(job, asked, n_kept, threads)
     root = cov if cov is None else np.sqrt(cov) if cov.ndim == 1 else roots(cov)
     scales = None if unchecked or problem.is_convex else scales_of(problem, algorithm, mean, cov)

@@ -43,10 +43,6 @@ def leaf_moments(mean: Array, square: Array, count: int) -> Moments:
     return Moments(count, mean, square, 1, square / (count - 1), np.zeros_like(square))
 
 
-def _outer(delta: Array) -> Array:
-    return (delta[..., :, None] * delta[..., None, :]).reshape(*delta.shape[:-1], -1)
-
-
 def merge(left: Moments, right: Moments, diagonal: bool) -> Moments:
     """Moments of both together (Chan, Golub and LeVeque)."""
     count = left.count + right.count
@@ -54,7 +50,8 @@ def merge(left: Moments, right: Moments, diagonal: bool) -> Moments:
     mean = left.mean + delta * (right.count / count)
     square = left.square
     if square.shape[-1]:
-        product = delta * delta if diagonal else _outer(delta)
+        product = delta * delta if diagonal else (
+            delta[..., :, None] * delta[..., None, :]).reshape(*delta.shape[:-1], -1)
         square = left.square + right.square + product * (left.count * right.count / count)
     leaves = left.leaves + right.leaves
     if leaves == 0:

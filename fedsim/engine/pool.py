@@ -45,20 +45,14 @@ def thread_count(threads: int | None) -> int:
 
 def check_executor(executor: object) -> None:
     """None, or what looks like an executor; else a ValueError with the way from what was meant to one."""
-    if executor is None:
+    is_class, is_client = isinstance(executor, type), hasattr(executor, "get_executor")
+    if executor is None or (callable(getattr(executor, "submit", None)) and not is_class and not is_client):
         return
-    if isinstance(executor, type):
-        advice = "; this is the class: call it"
-    elif hasattr(executor, "get_executor"):  # a Client of Dask, whose futures are of another kind
-        advice = "; use client.get_executor()"
-    elif callable(getattr(executor, "submit", None)):
-        return
-    elif hasattr(executor, "get_client"):  # a cluster of Dask
-        advice = "; use cluster.get_client().get_executor()"
-    elif hasattr(executor, "apply_async"):
-        advice = "; use concurrent.futures.ProcessPoolExecutor instead of multiprocessing.Pool"
-    else:
-        advice = ""
+    ways = {"get_executor": "use client.get_executor()",  # of Dask, whose own futures are of another kind
+            "get_client": "use cluster.get_client().get_executor()",
+            "apply_async": "use concurrent.futures.ProcessPoolExecutor instead of multiprocessing.Pool"}
+    advice = "; this is the class: call it" if is_class else next(
+        (f"; {way}" for name, way in ways.items() if hasattr(executor, name)), "")
     raise ValueError(f"executor={shown(executor)} must have the interface of concurrent.futures.Executor"
                      f"{advice}")
 

@@ -13,11 +13,6 @@ LEAF = 64
 """Replicas per leaf: the unit in which moments are gathered and merged."""
 
 
-@dispatched
-def test_function(function: Any, x: Any, lane: int) -> float:
-    """A scalar function of the average iterate of one lane, x (d, B)."""
-
-
 class Record(NamedTuple):
     """Moments of one block: `rounds` (n,), mean (leaves, views, n, d), square (leaves, views, n, ...).
 
@@ -77,18 +72,6 @@ def accumulate(function: Any, work: Any, observed: Any, unfolded: Any, sums: Any
 @accumulate.register(NoFunction)
 def _accumulate_nothing(function, work, observed, unfolded, sums):
     pass
-
-
-def register_test_function(name: str, function: Any) -> None:
-    """Make a test function (a NamedTuple with a body in `test_function`) known by name."""
-    TEST_FUNCTIONS[name] = function
-    accumulate.register(type(function))(_accumulate)
-
-
-def _accumulate(function, work, observed, unfolded, sums):
-    observe_unfolded(work, 0, observed, unfolded)
-    for b in range(sums.shape[0]):
-        sums[b] += test_function(function, unfolded, b)
 
 
 @accumulate.register(SumOfCoordinates)

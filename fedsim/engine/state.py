@@ -9,7 +9,7 @@ import numpy as np
 from ..interfaces import Problem, SimulatedAlgorithm
 from ..random.normals import as_single, normals
 from ..random.streams import START, by_coordinates, lane_set
-from ..settings.validation import Array
+from ..settings.validation import Array, read_only
 from ..vector.compile import compiled
 from ..vector.memory import aligned, aligned_copy, tallied
 
@@ -82,11 +82,7 @@ def _read_only(value: Any) -> Any:
     if isinstance(value, tuple):
         parts = [_read_only(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if not isinstance(value, np.ndarray):
-        return value
-    view = value.view()
-    view.flags.writeable = False
-    return view
+    return read_only(value) if isinstance(value, np.ndarray) else value
 
 
 def _laid_out(job: Any, lanes: Any, few: bool, start: Array, n_lanes: int) -> tuple[Any, Any, Array, Array]:
@@ -126,14 +122,14 @@ def state_bytes(job: Any, n_replicas: int) -> float:
                 aligned(start.shape)
             _, work, _, unfolded = _laid_out(job, lanes, few, start, size)
             aligned(unfolded.shape)  # centred values, when moments are taken
-            loose = sum(part.nbytes for part in _parts(work) if not tally.has(part))
+            loose = sum(part.nbytes for part in arrays_in(work) if not tally.has(part))
         except OverflowError:  # enough is known
             loose = 0
     return (tally.n_bytes + loose) * n_replicas / size
 
 
-def _parts(value: Any) -> list[np.ndarray]:
+def arrays_in(value: Any) -> list[np.ndarray]:
     """The arrays in nested tuples."""
     if isinstance(value, tuple):
-        return [part for inner in value for part in _parts(inner)]
+        return [part for inner in value for part in arrays_in(inner)]
     return [value] if isinstance(value, np.ndarray) else []

@@ -22,6 +22,7 @@ minimize_scalar = lazy("scipy.optimize", "minimize_scalar")
 _COARSE, _FINE = 6001, 8001
 _NEGLIGIBLE = 1e-60
 """Of the largest weight; small, so that heavy tails have their moments."""
+_ADVICE = "; pass about where its law is, and how wide"
 _VALLEYS = 100
 _ACCURACY = 1e-9
 """Relative to the whole; half as many points have to give the same."""
@@ -63,15 +64,13 @@ class Density:
         self._centre, self._scale = real("centre", centre), positive("scale", scale)
         self._support = support_of(support, 1)
         self._line = line_of(self._support, self._centre, self._scale)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        with np.errstate(all="ignore"):
             self._t, self._weights, self._lowest = self._table(*self._range())
             halved = self._sums(self._weights[::2], self._t[::2])
             whole_sums = self._sums(self._weights, self._t)
         self._total = whole_sums[0]
         if not np.allclose(halved, whole_sums, rtol=_ACCURACY, atol=_ACCURACY * abs(self._total)):
-            raise ValueError(f"potential={shown(potential)} is too narrow or too rough for quadrature at "
-                             f"centre={self._centre:g} with scale={self._scale:g}; pass about where its law "
-                             "is, and how wide")
+            raise self._refusal("is too narrow or too rough for quadrature at", _ADVICE)
 
     def _at(self, t: Array) -> tuple[Array, Array]:
         """Points and minus the logarithm of their weight in t."""
@@ -88,9 +87,8 @@ class Density:
         values = values.astype(np.float64)
         if values.shape != x.shape:
             raise ValueError(f"potential gives shape {values.shape} at {len(x)} points; it must be {x.shape}")
-        if np.isnan(values).any() or (values == -np.inf).any():
-            worst = int(np.argmax(np.isnan(values) | (values == -np.inf)))
-            raise ValueError(f"potential at x={x[worst]:g} is {values[worst]}; it must be a number or inf")
+        for place in np.flatnonzero(np.isnan(values) | (values == -np.inf)):
+            raise ValueError(f"potential at x={x[place]:g} is {values[place]}; it must be a number or inf")
         return x, values - self._line.log_slope(t)
 
     def _range(self) -> tuple[float, float]:
@@ -99,13 +97,11 @@ class Density:
         _, cost = self._at(t)
         kept = np.flatnonzero(cost <= cost.min() - np.log(_NEGLIGIBLE))
         if kept[0] == 0 or kept[-1] == len(t) - 1:
-            raise ValueError(f"potential={shown(self._potential)} does not grow enough for exp(-potential) "
-                             f"to have an integral, seen from centre={self._centre:g} with scale="
-                             f"{self._scale:g}")
+            raise self._refusal("does not grow enough for exp(-potential) to have an integral, seen from")
         first, last = float(t[kept[0] - 1]), float(t[kept[-1] + 1])
         for place, least in self._valleys(t, cost):
             if not first <= place <= last and least <= cost.min() - np.log(_NEGLIGIBLE):
-                self._too_narrow(place)
+                raise self._too_narrow(place)
         return first, last
 
     def _valleys(self, t: Array, cost: Array) -> list[tuple[float, float]]:
@@ -118,11 +114,13 @@ class Density:
             found.append((float(best.x), min(float(best.fun), float(cost[i]))))
         return found
 
-    def _too_narrow(self, place: float) -> None:
+    def _refusal(self, what: str, advice: str = "") -> ValueError:
+        return ValueError(f"potential={shown(self._potential)} {what} centre={self._centre:g} with scale="
+                          f"{self._scale:g}{advice}")
+
+    def _too_narrow(self, place: float) -> ValueError:
         x = self._line.at(np.array(place))
-        raise ValueError(f"potential={shown(self._potential)} has a mode near x={x:g} that is too narrow to "
-                         f"be seen from centre={self._centre:g} with scale={self._scale:g}; pass about where "
-                         "its law is, and how wide")
+        return self._refusal(f"has a mode near x={x:g} that is too narrow to be seen from", _ADVICE)
 
     def _table(self, first: float, last: float) -> tuple[Array, Array, float]:
         t = np.linspace(first, last, _FINE)
@@ -131,7 +129,7 @@ class Density:
         for place, least in self._valleys(t, cost):
             grid = float(np.interp(place, t, np.minimum(cost, lowest + 1e3)))
             if least < lowest + 40.0 and grid > least + 1.0:
-                self._too_narrow(place)
+                raise self._too_narrow(place)
         return t, np.exp(lowest - cost), lowest
 
     def _sums(self, weights: Array, t: Array) -> Array:
@@ -147,9 +145,6 @@ class Density:
     def _mass(self) -> Any:
         return self._integral(np.ones(len(self._t)))
 
-    def _place(self, x: Array) -> Array:
-        return np.clip(self._line.places(x), self._t[0], self._t[-1])
-
     def pdf(self, x: ArrayLike) -> Array:
         """Density at points (...)."""
         points = array("x", x)
@@ -163,7 +158,8 @@ class Density:
 
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of at most x (...)."""
-        return np.clip(self._mass(self._place(array("x", x))), 0.0, 1.0)
+        places = np.clip(self._line.places(array("x", x)), self._t[0], self._t[-1])
+        return np.clip(self._mass(places), 0.0, 1.0)
 
     def quantile(self, probability: ArrayLike) -> Array:
         """Points (...) that the law exceeds with these probabilities' complements."""

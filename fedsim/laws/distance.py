@@ -177,13 +177,10 @@ def w2_floor_parts(cov: Array, n_replicas: int, reference: Array | None = None) 
     Returns the weights of the mean's part (..., d) and of the covariance's part (..., d*d); their sum
     is the expectation, twice the sum of their squares the variance. See `w2_floor`.
     """
-    given = _full("cov", cov)
-    if reference is not None:
-        goal = _full("reference", reference)
-        if goal.shape[-1] != given.shape[-1]:
-            raise ValueError(f"reference has shape {goal.shape}; it must be (..., d, d), d that of cov")
-        reference = goal
-    return floor_parts(given, whole("n_replicas", n_replicas, 2), reference)
+    given, goal = _full("cov", cov), None if reference is None else _full("reference", reference)
+    if goal is not None and goal.shape[-1] != given.shape[-1]:
+        raise ValueError(f"reference has shape {goal.shape}; it must be (..., d, d), d that of cov")
+    return floor_parts(given, whole("n_replicas", n_replicas, 2), goal)
 
 
 def w2_floor_parts_diagonal(variances: Array, n_replicas: int) -> tuple[Array, Array]:

@@ -153,12 +153,11 @@ def combine(averages: Sequence[Any], times: Any) -> Array:
     instance("averages", averages, list, tuple, np.ndarray)
     if getattr(averages, "ndim", 1) == 0 or len(averages) == 0:
         raise ValueError("averages is empty; it must hold the averages of at least one server")
-    given = [array(f"averages[{i}]", part, 1)
-             for i, part in enumerate(aligned(("averages", averages, 1))[0])]
-    for i, part in enumerate(given):
-        shape(f"averages[{i}]", part, given[0].shape, " (one per replica, as of the first server)")
+    given: list[Array] = []
+    for i, part in enumerate(aligned(("averages", averages, 1))[0]):
+        given.append(array(f"averages[{i}]", part, 1))
+        shape(f"averages[{i}]", given[i], given[0].shape, " (one per replica, as of the first server)")
     spans = shape("times", array("times", times, 1), (len(given),), " (one per server)")
     for i, value in enumerate(spans):
         positive(f"times[{i}]", float(value))
-    total: Array = np.tensordot(spans / spans.sum(), np.array(given), axes=1)
-    return total
+    return np.asarray(np.tensordot(spans / spans.sum(), np.array(given), axes=1))

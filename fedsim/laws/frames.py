@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..settings.validation import Array
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -32,43 +30,40 @@ def parameters_of(words: str) -> dict[str, Any]:
     return found
 
 
-def tidy(law: Any, variances: Array | None, w2: Array | None, intervals: Array | None) -> pd.DataFrame:
+def tidy(law: Any) -> pd.DataFrame:
     """A row for each round, kind and coordinate: columns round, kind, coordinate, value, low, high, and more.
 
     `coordinate` is missing of W2 and of how many replicas are outside a support; low and high are there of a
-    run's W2. The other columns are the algorithm
-    and its parameters, where they are known.
+    run's W2. The other columns are the algorithm and its parameters, where they are known, and a run's
+    replicas.
     """
     import pandas as pd
 
-    n, d = law.mean.shape
-    parts = [("mean", law.mean)] + ([] if variances is None else [("variance", variances)])
-    tables = [pd.DataFrame({"round": np.repeat(law.rounds, d), "kind": kind,
-                            "coordinate": pd.array(np.tile(np.arange(d), n), dtype="Int64"),
-                            "value": values.ravel()}) for kind, values in parts]
-    if w2 is not None:
-        table = pd.DataFrame({"round": law.rounds, "kind": "w2",
-                              "coordinate": pd.array([None] * n, dtype="Int64"), "value": w2})
-        if intervals is not None:
-            table["low"], table["high"] = intervals.T
-        tables.append(table)
-    if getattr(law, "outside", None) is not None:
-        tables.append(pd.DataFrame({"round": law.rounds, "kind": "outside",
-                                    "coordinate": pd.array([None] * n, dtype="Int64"), "value": law.outside}))
+    (n, d), known, tables = law.mean.shape, law._quantities(), []
+    for kind in [kind for kind in ("mean", "variance", "w2", "outside") if kind in known]:
+        each = known[kind].ndim > 1
+        tables.append(pd.DataFrame({
+            "round": np.repeat(law.rounds, d if each else 1), "kind": kind,
+            "coordinate": pd.array(np.tile(np.arange(d), n) if each else [None] * n, dtype="Int64"),
+            "value": known[kind].ravel()}))
+        if kind == "w2" and "w2_low" in known:
+            tables[-1]["low"], tables[-1]["high"] = known["w2_low"], known["w2_high"]
     whole = pd.concat(tables, ignore_index=True).reindex(
         columns=["round", "kind", "coordinate", "value", "low", "high"])
-    known = law.of.algorithm
-    return whole.assign(**parameters_of(law.label if known is None else known.words))
+    algorithm = law.of.algorithm
+    whole = whole.assign(**parameters_of(law.label if algorithm is None else algorithm.words))
+    replicas = {name: getattr(law, name) for name in ("n_replicas", "seed") if hasattr(law, name)}
+    return whole.assign(**replicas)
 
 
-def wide(law: Any, variances: Array | None, w2: Array | None) -> pd.DataFrame:
-    """A row for each round: round, mean_i, var_i and w2, where there are such."""
+def wide(law: Any) -> pd.DataFrame:
+    """A row for each round: round, mean_i, var_i, w2 and what a run has, where there are such."""
     import pandas as pd
 
     columns: dict[str, Any] = {"round": law.rounds}
-    columns |= {f"mean_{i}": law.mean[:, i] for i in range(law.dim)}
-    if variances is not None:
-        columns |= {f"var_{i}": variances[:, i] for i in range(law.dim)}
-    if w2 is not None:
-        columns["w2"] = w2
+    for kind, values in law._quantities().items():
+        if values.ndim == 1:
+            columns[kind] = values
+        elif values.ndim == 2:
+            columns |= {f"{kind.removesuffix('iance')}_{i}": values[:, i] for i in range(law.dim)}
     return pd.DataFrame(columns)

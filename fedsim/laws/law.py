@@ -13,7 +13,7 @@ import numpy as np
 
 from ..provenance import Provenance
 from ..settings.alignment import align_fields, square
-from ..settings.validation import Array, instance, one_of, set_fields, shape, shown, whole
+from ..settings.validation import Array, flag, instance, set_fields, shape, shown, whole
 from . import frames
 from .gaussian import Gaussian as Gaussian
 from .law_checks import check_law, kept
@@ -159,7 +159,8 @@ class Law:
         Parameters
         ----------
         wide : bool
-            Instead, a row for each round with columns round, mean_i, var_i and w2: the form of before.
+            Instead, a row for each round with columns round, mean_i, var_i and w2 (of a run also w2_low,
+            w2_high and w2_floor): the form of before.
 
         Returns
         -------
@@ -174,12 +175,18 @@ class Law:
         >>> law.to_frame()[["round", "kind", "value", "step_size"]].round(2).values.tolist()[-1]
         [1, 'w2', 0.65, 0.1]
         """
-        variances = None if self.cov is None else variances_of(self.cov)
-        made = frames.wide if one_of("wide", wide, (True, False)) else self._tidy
-        return made(self, variances, None if self.cov is None else self._distance())
+        return (frames.wide if flag("wide", wide) else frames.tidy)(self)
 
-    def _tidy(self, law: Law, variances: Array | None, w2: Array | None) -> pd.DataFrame:
-        return frames.tidy(law, variances, w2, None)
+    def _quantities(self) -> dict[str, np.ndarray]:
+        """Mean, variance, covariance and W2 (n, ...) by name, as far as there are such."""
+        found: dict[str, np.ndarray] = {"mean": self.mean}
+        if self.cov is not None:
+            found["variance"] = variances_of(self.cov)
+            if self.cov.ndim == 3:
+                found["covariance"] = self.cov
+        if (w2 := self._distance()) is not None:
+            found["w2"] = w2
+        return found
 
     def plot(self, ax: Axes | None = None, *, what: str = "w2") -> Axes:
         """Draw it against rounds; `fs.plot` draws several laws, runs and bounds together.

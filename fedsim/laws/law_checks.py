@@ -15,6 +15,7 @@ import numpy as np
 from ..settings.limits import refuse_bytes
 from ..settings.validation import (
     Array,
+    entry_of,
     instance,
     nonnegative,
     read_only,
@@ -72,23 +73,10 @@ def _pieces(value: Array) -> Iterator[tuple[int, Array]]:
 def _finite(name: str, value: Array, rounds: np.ndarray | None = None) -> None:
     for begin, piece in _pieces(value):
         if not np.isfinite(piece).all():
-            where = np.argwhere(~np.isfinite(piece))[0]
-            index = ", ".join(str(int(i)) for i in (where[0] + begin, *where[1:]))
-            what = name if rounds is None else f"{name} of the law at round {rounds[where[0] + begin]}"
-            raise ValueError(f"{what} must be finite; {name}[{index}]={piece[tuple(where)]}")
-
-
-def _check_rounds(rounds: Any) -> None:
-    _numbers("rounds", rounds, 1)
-    if rounds.dtype.kind not in "iu" or not rounds.size or rounds[0] < 0 or (rounds[1:] <= rounds[:-1]).any():
-        raise ValueError(f"rounds={shown(rounds)} must be increasing integers, at least 0")
-
-
-def _slack(mean: Array, cov: Array) -> float:
-    """What rounding may take from a variance."""
-    with np.errstate(over="ignore"):
-        size = max(float(np.abs(piece).max(initial=0.0)) for _, piece in _pieces(cov))
-        return float(_ROUNDING * size + _ROUNDING_OF_SQUARE * np.abs(mean).max(initial=0.0)**2)
+            row, *rest = np.argwhere(~np.isfinite(piece))[0]
+            what = name if rounds is None else f"{name} of the law at round {rounds[row + begin]}"
+            entry = entry_of(name, (row + begin, *rest))
+            raise ValueError(f"{what} must be finite; {entry}={piece[row, *rest]}")
 
 
 def check_covariance(name: str, mean: Array, cov: Any, rounds: np.ndarray) -> None:
@@ -105,17 +93,18 @@ def check_covariance(name: str, mean: Array, cov: Any, rounds: np.ndarray) -> No
     if not len(cov):
         return
     _finite(name, cov, rounds)
-    slack = _slack(mean, cov)
+    size = max(float(np.abs(piece).max(initial=0.0)) for _, piece in _pieces(cov))
+    with np.errstate(over="ignore"):
+        slack = float(_ROUNDING * size + _ROUNDING_OF_SQUARE * np.abs(mean).max(initial=0.0)**2)
     for begin, piece in _pieces(cov):
         variances = piece if cov.ndim == 2 else np.diagonal(piece, axis1=1, axis2=2)
-        if (variances < -slack).any():
-            row, i = (int(k) for k in np.argwhere(variances < -slack)[0])
+        for row, i in np.argwhere(variances < -slack):
             raise ValueError(f"{name}[{begin + row}] has a negative variance {variances[row, i]:g} of "
                              f"coordinate {i}; it must be at least 0")
         if cov.ndim == 3 and dim > 1:
             _check_entries(name, begin, piece, variances, slack)
     if cov.ndim == 3:
-        _check_semidefinite(name, cov, slack)
+        _check_semidefinite(name, cov, slack, size)
 
 
 def _check_entries(name: str, begin: int, piece: Array, variances: Array, slack: float) -> None:
@@ -124,14 +113,13 @@ def _check_entries(name: str, begin: int, piece: Array, variances: Array, slack:
         scale = np.sqrt(np.maximum(variances, 0.0) + slack)
         large = np.abs(piece) > (1.0 + _ROUNDING) * scale[:, :, None] * scale[:, None, :]
     for wrong, why in ((lopsided, "it must be symmetric"), (large, "no correlation can exceed 1")):
-        if wrong.any():
-            row, i, j = (int(k) for k in np.argwhere(wrong)[0])
+        for row, i, j in np.argwhere(wrong):
             raise ValueError(f"{name}[{begin + row}, {i}, {j}]={piece[row, i, j]:g}; {why}")
 
 
-def _check_semidefinite(name: str, cov: Array, slack: float) -> None:
+def _check_semidefinite(name: str, cov: Array, slack: float, size: float) -> None:
     """Refuse a negative eigenvalue beyond rounding: one that `slack` in each variance would not lift."""
-    dim, size = cov.shape[-1], max(float(np.abs(piece).max(initial=0.0)) for _, piece in _pieces(cov))
+    dim = cov.shape[-1]
     if dim == 1 or slack >= size:  # every eigenvalue is larger than -dim * size
         return
     rounding = 8.0 * float(np.finfo(cov.dtype).eps) if cov.dtype.kind == "f" else 0.0  # of short floats
@@ -187,7 +175,7 @@ def covariance(name: str, value: Array, given: object = None) -> Array:
     wrong = smallest < -np.maximum(_ROUNDING_OF_ONE * size, rounding_of(values, given))
     if wrong.any():
         index = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-        what = name + (f"[{', '.join(str(int(i)) for i in index)}]" if index else "")
+        what = entry_of(name, index) if index else name
         raise ValueError(f"{what} has smallest eigenvalue {smallest[index]:g}; it must be positive "
                          "semidefinite")
     return dense
@@ -201,7 +189,10 @@ def check_law(law: Any, kind: type, gaussian: type) -> None:
     ValueError
         Naming the field, its value and the condition.
     """
-    _check_rounds(law.rounds)
+    rounds = law.rounds
+    _numbers("rounds", rounds, 1)
+    if rounds.dtype.kind not in "iu" or not rounds.size or rounds[0] < 0 or (rounds[1:] <= rounds[:-1]).any():
+        raise ValueError(f"rounds={shown(rounds)} must be increasing integers, at least 0")
     _numbers("mean", law.mean, 2)
     if law.mean.shape[1] == 0:
         raise ValueError(f"mean has shape {law.mean.shape}; it must have a column per coordinate")

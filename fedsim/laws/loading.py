@@ -8,16 +8,16 @@ from typing import Any
 from ..provenance import Provenance, attach
 from .law import Gaussian, Law
 from .run import Run
-from .storage import DAMAGED, foreign, read_payload
+from .storage import DAMAGED, file_path, read_payload
 
-_OF_RUN = ("final", "averages", "leaf_cov", "spread", "outside")
+_TARGET = ("target_mean", "target_cov")
 
 
 def _target(data: dict[str, Any]) -> Gaussian | None:
-    if not {"target_mean", "target_cov"} & data.keys():
+    if not data.keys() & _TARGET:
         return None
     try:
-        return Gaussian(data["target_mean"], data["target_cov"])
+        return Gaussian(*(data[name] for name in _TARGET))
     except ValueError as error:
         raise ValueError(f"target_{error}") from None
 
@@ -43,7 +43,7 @@ def _law(data: dict[str, Any], meta: dict[str, Any], of: Provenance) -> Law:
     fields: dict[str, Any] = part("") | {"clients": clients, "label": meta["label"]}
     if meta["kind"] == "Law":
         return Law(**fields)
-    fields |= {name: data.get(name) for name in _OF_RUN}
+    fields |= {name: data.get(name) for name in Run._arrays if name not in Law._arrays}
     fields |= {name: meta[name] for name in ("n_replicas", "costs", "n_leaves", "seed")}
     return Run(**fields, includes_outside=meta.get("includes_outside", False))  # older files have none
 
@@ -70,9 +70,13 @@ def load(path: str | os.PathLike[str]) -> Law:
     >>> bool((again.mean == run.mean).all())
     True
     """
-    data, meta = read_payload(path)
+    file = file_path(path)
     try:
+        data, meta = read_payload(file, (*Run._arrays, *_TARGET))
         of = Provenance.from_json(meta.get("of"))  # files of older versions have none
         return attach(_law(data, meta, of), of)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"path={str(path)!r} does not exist") from None
     except DAMAGED as error:
-        raise foreign(path, error) from None
+        raise ValueError(f"path={str(path)!r} must be a file written by Law.save "
+                         f"({type(error).__name__}: {error})") from None

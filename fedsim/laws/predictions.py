@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..settings.alignment import aligned, together
-from ..settings.validation import Array, array, one_of, shape, unmasked, whole
+from ..settings.validation import Array, array, entry_of, flag, shape, unmasked, whole
 
 N_BINS = 15
 """Of `calibration_error`, as in Guo et al. (2017)."""
@@ -52,21 +52,18 @@ def predictive(probabilities: Any, running: bool = False) -> Array:
     for axis in (1, 2):
         probabilities = aligned(("probabilities", probabilities, axis))[0]
     chances = _chances(probabilities, 3)
-    if not one_of("running", running, (True, False)):
-        mean: Array = chances.mean(axis=0)
-        return mean
+    if not flag("running", running):
+        return np.asarray(chances.mean(axis=0))
     return np.cumsum(chances, axis=0) / np.arange(1.0, len(chances) + 1.0)[:, None, None]
 
 
 def _chances(probabilities: Any, axes: int = 2) -> Array:
     chances = array("probabilities", probabilities, axes)
     off = np.abs(chances.sum(axis=-1) - 1.0)
-    if chances.min() < 0.0 or off.max() > 1e-6:
-        where = np.unravel_index(int(np.argmin(chances.min(axis=-1)) if chances.min() < 0.0 else
-                                     np.argmax(off)), off.shape)
-        raise ValueError(f"probabilities[{', '.join(str(int(i)) for i in where)}] has entries from "
-                         f"{chances[where].min():g} on and the sum {chances[where].sum():g}; they must be at "
-                         "least 0 and sum to 1")
+    for place in np.argwhere((chances.min(axis=-1) < 0.0) | (off > 1e-6)):
+        row = chances[tuple(place)]
+        raise ValueError(f"{entry_of('probabilities', place)} has entries from {row.min():g} on and the sum "
+                         f"{row.sum():g}; they must be at least 0 and sum to 1")
     return chances
 
 
@@ -81,10 +78,9 @@ def _checked(probabilities: Any, labels: Any) -> tuple[Array, np.ndarray]:
     if numbers.dtype.kind not in "iu":
         raise ValueError(f"labels must be an array of integers, got dtype {numbers.dtype}")
     shape("labels", numbers, (len(chances),), " (one per row of probabilities)")
-    wrong = np.flatnonzero((numbers < 0) | (numbers >= chances.shape[1]))
-    if len(wrong):
-        raise ValueError(f"labels[{wrong[0]}]={numbers[wrong[0]]} must lie in 0, ..., "
-                         f"{chances.shape[1] - 1}, the classes of probabilities")
+    for place in np.flatnonzero((numbers < 0) | (numbers >= chances.shape[1])):
+        raise ValueError(f"labels[{place}]={numbers[place]} must lie in 0, ..., {chances.shape[1] - 1}, the "
+                         "classes of probabilities")
     return chances, numbers
 
 

@@ -10,8 +10,7 @@ import numpy as np
 from ..provenance import attach, compared
 from ..settings.alignment import align_fields
 from ..settings.support import told
-from ..settings.validation import Array, instance, one_of, whole
-from . import frames
+from ..settings.validation import Array, flag, instance, whole
 from .distance import check_quantile
 from .frames import parameters_of
 from .intervals import half_widths, proved_ends
@@ -199,7 +198,7 @@ class Run(Law):
         instance("law", law, Law)
         if self.dim != law.dim:
             raise ValueError(f"law has dimension {law.dim}; it must be {self.dim}")
-        note = compared(self.of, law.of, ("run", "law"), bool(one_of("same", same, (True, False))))
+        note = compared(self.of, law.of, ("run", "law"), flag("same", same))
         scores = scores_of(self, law)
         scores.note = note
         return scores
@@ -228,17 +227,13 @@ class Run(Law):
         lines.append(f"  per replica: {costs}")
         return "\n".join(lines)
 
-    def to_frame(self, wide: bool = False) -> Any:
-        """The law's table, with the interval of W2; the wide one has w2_low, w2_high and w2_floor."""
-        frame = super().to_frame(wide)
-        if wide and "w2" in frame:
-            frame["w2_low"], frame["w2_high"] = self.w2_interval().T
-            frame["w2_floor"] = self.w2_floor()
-        return frame if self.outside is None or not wide else frame.assign(outside=self.outside)
-
-    def _tidy(self, law: Law, variances: Array | None, w2: Array | None) -> Any:
-        interval = None if w2 is None else self.w2_interval()
-        return frames.tidy(law, variances, w2, interval).assign(n_replicas=self.n_replicas, seed=self.seed)
+    def _quantities(self) -> dict[str, np.ndarray]:
+        """And the interval of W2 and its floor, and how many replicas are outside a support."""
+        found = super()._quantities()
+        if "w2" in found:
+            found["w2_low"], found["w2_high"] = self.w2_interval().T
+            found["w2_floor"] = self.w2_floor()
+        return found if self.outside is None else found | {"outside": self.outside}
 
     def to_datatree(self, law: Law | None = None) -> xr.DataTree:
         """Arrays with names: an xarray.DataTree with groups run and target, and law where one is given.
@@ -282,10 +277,7 @@ class Run(Law):
         return data
 
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from .law import Gaussian
+AXES = ("round", "coordinate", "other")
 
 
 def tree(**laws: Any) -> xr.DataTree:
@@ -301,8 +293,9 @@ def tree(**laws: Any) -> xr.DataTree:
     except ImportError:
         raise ImportError("to_datatree needs xarray, which is not installed: pip install xarray") from None
 
-    groups = {name: xr.Dataset(_variables(law), _places(law.dim) | {"round": law.rounds}, _attributes(law))
-              for name, law in laws.items()}
+    groups = {name: xr.Dataset(
+        {kind: (AXES[:values.ndim], values) for kind, values in law._quantities().items()},
+        _places(law.dim) | {"round": law.rounds}, _attributes(law)) for name, law in laws.items()}
     first = next(iter(laws.values()))
     if first.target is not None:
         groups["target"] = xr.Dataset(_moments(first.target), _places(first.dim))
@@ -315,29 +308,8 @@ def _places(dim: int) -> dict[str, np.ndarray]:
 
 def _moments(law: Gaussian) -> dict[str, Any]:
     """Of the target: as full, or as thin, as it was given."""
-    cov = {} if law.is_diagonal else {"covariance": (("coordinate", "other"), law.cov)}
+    cov = {} if law.is_diagonal else {"covariance": (AXES[1:], law.cov)}
     return {"mean": ("coordinate", law.mean), "variance": ("coordinate", law.variances), **cov}
-
-
-def _variables(law: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"mean": (("round", "coordinate"), law.mean)}
-    if getattr(law, "outside", None) is not None:
-        found["outside"] = ("round", law.outside)
-    if law.cov is None:
-        return found
-    if law.cov.ndim == 3:
-        found["covariance"] = (("round", "coordinate", "other"), law.cov)
-        found["variance"] = (("round", "coordinate"), np.diagonal(law.cov, axis1=1, axis2=2))
-    else:
-        found["variance"] = (("round", "coordinate"), law.cov)
-    w2 = law._distance()
-    if w2 is not None:
-        found["w2"] = ("round", w2)
-        if hasattr(law, "w2_interval"):
-            low, high = law.w2_interval().T
-            found |= {"w2_low": ("round", low), "w2_high": ("round", high)}
-            found["w2_floor"] = ("round", law.w2_floor())
-    return found
 
 
 def _attributes(law: Any) -> dict[str, Any]:

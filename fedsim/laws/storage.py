@@ -37,8 +37,6 @@ DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, 
 """What reading a damaged or foreign file raises."""
 ABANDONED_SECONDS = 86400
 """Age of a part that nobody is still writing, where its process cannot be asked for."""
-_ARRAYS = ("rounds", "mean", "cov", "target_mean", "target_cov", "final", "averages", "leaf_cov", "spread",
-           "outside")
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # file systems that know of none
 
@@ -224,31 +222,15 @@ def read_arrays(path: Path, names: Iterable[str]) -> dict[str, Any]:
         return {name: archive[name] for name in names if name in archive}
 
 
-def _payload(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_payload(path: Path, arrays: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrays of these names, and of clients, and meta data of a saved law; raises as `read_arrays`."""
     with _opened(path) as archive:
         meta = json.loads(archive["meta"].tobytes().decode())
         if meta["version"] != 1 or meta["kind"] not in ("Law", "Run"):
             raise KeyError("version or kind")
         n_clients = whole("n_clients", meta["n_clients"], 0, archive.size)
         clients = (f"client{i}_{name}" for i in range(n_clients) for name in ("mean", "cov", "outside"))
-        known = [name for name in (*_ARRAYS, *clients) if name in archive]
+        known = [name for name in (*arrays, *clients) if name in archive]
         if archive.size != len(known) + 1:  # e.g. an array that lost its name
             raise ValueError("it holds what is no part of a law")
         return {name: archive[name] for name in known}, meta
-
-
-def read_payload(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arrays and meta data of a saved law; a ValueError for a damaged or foreign file."""
-    file = file_path(path)
-    try:
-        return _payload(file)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"path={str(path)!r} does not exist") from None
-    except DAMAGED as error:
-        raise foreign(path, error) from None
-
-
-def foreign(path: str | os.PathLike[str], error: BaseException) -> ValueError:
-    """What is said of a file that was not written here, and why."""
-    return ValueError(f"path={str(path)!r} must be a file written by Law.save "
-                      f"({type(error).__name__}: {error})")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ from ..settings.validation import Array, array, points, positive, set_fields, wh
 from ..vector import lanes
 from ..vector.compile import inner
 from .gradients import stochastic_gradient
+from .pooled import OneClient
 from .quadratic import Quadratic
 from .regression.batched import Batched
 from .regression.gradients import Data, regression_scratch
@@ -53,7 +54,7 @@ def _batch_gradient(batch, lane_set, client, step, draw, x, scratch, out):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GaussianMean(Batched):
+class GaussianMean(OneClient, Batched):
     """Data d_i ~ N(theta, 1) with prior theta ~ N(0, prior_variance), held by one client.
 
     f(theta) = sum_i (theta - d_i)^2 / 2 + theta^2 / (2 prior_variance). The stochastic gradient takes the
@@ -95,17 +96,19 @@ class GaussianMean(Batched):
     batch_size: int | None = None
     replace: bool = False
     grad_scale: str = "unbiased"
+    n_data: int = field(init=False)
+    """Number of data N."""
 
     if TYPE_CHECKING:  # what is given, where the fields say what is kept
 
         def __init__(self, data: ArrayLike, *, prior_variance: float = 1.0, batch_size: int | None = None,
                      replace: bool = False, grad_scale: str = "unbiased") -> None: ...
 
-    n_clients = 1
     dim = 1
 
     def __post_init__(self) -> None:
-        set_fields(self, data=array("data", self.data, 1),
+        data = array("data", self.data, 1)
+        set_fields(self, data=data, n_data=len(data),
                    prior_variance=positive("prior_variance", self.prior_variance))
         if not self._check_batches():
             return
@@ -113,21 +116,6 @@ class GaussianMean(Batched):
         if self.n_data > MAX_DATA:
             raise ValueError(f"data has {self.n_data} entries; with a batch_size it must have at most "
                              f"{MAX_DATA}, which the random streams can number")
-
-    @property
-    def n_data(self) -> int:
-        """Number of data N."""
-        return len(self.data)
-
-    @property
-    def weights(self) -> Array:
-        """The one client's weight."""
-        return np.ones(1)
-
-    @property
-    def keeps_gaussian(self) -> bool:
-        """False with minibatches: their noise is not normal."""
-        return not self.has_minibatches
 
     @property
     def scale(self) -> float:
@@ -192,10 +180,6 @@ class GaussianMean(Batched):
         precision = self.n_data + 1.0 / self.prior_variance
         return Gaussian([float(self.data.sum()) / precision],
                         [positive("temperature", temperature) / precision])
-
-    def pooled(self) -> GaussianMean:
-        """Itself: it has one client."""
-        return self
 
     def as_quadratic(self) -> Quadratic:
         """The quadratic problem with the same mean gradient, and normal noise of the same variance."""

@@ -106,6 +106,11 @@ class NoisyGradients(NamedTuple):
     noise_std: float
 
 
+def with_noise(form: Any, noise_std: float | None) -> Any:
+    """A compiled form with this noise, where there is any."""
+    return form if noise_std is None else NoisyGradients(form, float(noise_std))
+
+
 @stochastic_gradient.register(NoisyGradients)
 def _with_noise(problem, lane_set, client, step, draw, x, scratch, out):
     stochastic_gradient(problem.inner, lane_set, client, step, draw, x, scratch, out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..equality import ByValue
 from ..interfaces import Problem, ProblemParts
 from ..laws.law import Gaussian
 from ..settings.support import Support
-from ..settings.validation import Array, points, whole
+from ..settings.validation import Array, points, set_fields, whole
 from ..vector import lanes
 from .gradients import NoisyGradients, exact_gradient, noise_free
 from .quadratic import Quadratic
@@ -35,8 +35,23 @@ def _sum_of_clients(problem, client, x, scratch, out):
             lanes.axpy(out[i], problem.weights[each], scratch.rows[i])
 
 
+class OneClient(ProblemParts):
+    """A problem of one client."""
+
+    n_clients = 1
+
+    @property
+    def weights(self) -> Array:
+        """The one client's weight."""
+        return np.ones(1)
+
+    def pooled(self) -> Any:
+        """Itself."""
+        return self
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Pooled(ByValue, ProblemParts):
+class Pooled(ByValue, OneClient):
     """The clients of a problem as one, whose gradient is sum_c w_c grad f_(c).
 
     For problems that have exact gradients, and normal noise of one standard deviation or none. It is what
@@ -55,44 +70,23 @@ class Pooled(ByValue, ProblemParts):
     """
 
     problem: Problem
+    dim: int = field(init=False)
+    """This and what follows: as the clients."""
+    keeps_gaussian: bool = field(init=False, default=True)
+    is_judged: bool = field(init=False, default=True)
+    is_convex: bool = field(init=False, default=True)
+    support: Support | None = field(init=False, default=None)
 
-    n_clients = 1
-
-    @property
-    def dim(self) -> int:
-        """Dimension d."""
-        return self.problem.dim
-
-    @property
-    def weights(self) -> Array:
-        """The one client's weight."""
-        return np.ones(1)
+    def __post_init__(self) -> None:
+        clients = self.problem
+        set_fields(self, dim=clients.dim, keeps_gaussian=clients.keeps_gaussian, is_judged=clients.is_judged,
+                   is_convex=clients.is_convex, support=clients.support)
 
     @property
     def gradient_noise(self) -> float | None:
         """Standard deviation of the noise of sum_c w_c grad f_(c)."""
         noise = self.problem.gradient_noise
         return None if noise is None else float(noise * np.sqrt((self.problem.weights**2).sum()))
-
-    @property
-    def keeps_gaussian(self) -> bool:
-        """As the clients."""
-        return self.problem.keeps_gaussian
-
-    @property
-    def is_judged(self) -> bool:
-        """As the clients."""
-        return self.problem.is_judged
-
-    @property
-    def is_convex(self) -> bool:
-        """As the clients."""
-        return self.problem.is_convex
-
-    @property
-    def support(self) -> Support | None:
-        """As the clients."""
-        return self.problem.support
 
     def target(self, temperature: float = 1.0) -> Gaussian:
         """As of the clients."""
@@ -104,10 +98,6 @@ class Pooled(ByValue, ProblemParts):
         point = points("x", x, self.dim)
         return sum((weight * self.problem.gradient(each, point)
                     for each, weight in enumerate(self.problem.weights)), np.zeros(point.shape))
-
-    def pooled(self) -> Pooled:
-        """Itself."""
-        return self
 
     def curvature_problem(self) -> Quadratic:
         """The pooled problem that stability is judged on."""

@@ -68,9 +68,8 @@ def _order(first: _Part, other: _Part) -> np.ndarray | None:
             raise ValueError(f"{_what(other)} differs from {_what(first)}, and {_what(one)} has "
                              f"{_said(label)} more than once; labels must be unique to be aligned: {end}")
     for one, two in ((first, other), (other, first)):
-        lost = np.flatnonzero(two.labels.get_indexer(one.labels) < 0)
-        if len(lost):
-            raise ValueError(f"{_what(two)} has no {_said(one.labels[lost[0]])}, which {_what(one)} has; "
+        for lost in np.flatnonzero(two.labels.get_indexer(one.labels) < 0):
+            raise ValueError(f"{_what(two)} has no {_said(one.labels[lost])}, which {_what(one)} has; "
                              f"both must have the same labels, in any order: {end}")
     found: np.ndarray = other.labels.get_indexer(first.labels)
     return None if (found == np.arange(len(found))).all() else found

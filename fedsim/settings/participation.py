@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..hints import Named
-from .validation import Array, array, client_weights, one_of, shown, whole
+from .validation import Array, array, client_weights, flag, one_of, set_fields, shown, whole
 
 CALLED = {"replace": "replace=True draws with replacement (scheme I), replace=False without (scheme II)",
           "S": "n_active", "scheme": "replace=True for scheme I, replace=False for scheme II"}
@@ -97,8 +97,7 @@ class Participation(TakesPart):
     _called = CALLED
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_active", whole("n_active", self.n_active, 1))
-        object.__setattr__(self, "replace", bool(one_of("replace", self.replace, (True, False))))
+        set_fields(self, n_active=whole("n_active", self.n_active, 1), replace=flag("replace", self.replace))
 
     @classmethod
     def from_paper(cls, S: int, scheme: str) -> Participation:

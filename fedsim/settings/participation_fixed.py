@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..equality import ByValue
 from .limits import refuse_bytes
 from .participation import TakesPart, clients_of, weights_of_all
-from .validation import Array, one_of, read_only, set_fields, shown, unmasked, whole, whole_numbers
+from .validation import Array, flag, locked, set_fields, shown, unmasked, whole, whole_numbers
 
 _LARGEST = 2**31 - 1
 """Client numbers up to which sets are taken; far fewer can be simulated."""
@@ -53,32 +53,23 @@ class FixedParticipation(ByValue, TakesPart):
 
     sets: Any
     cyclic: bool = False
+    first: np.ndarray = field(init=False)
+    """Where the members of each set begin, (n_sets + 1,)."""
+    members: np.ndarray = field(init=False)
+    """The clients of all sets, one set after the other."""
+    n_sets: int = field(init=False)
+    """How many sets there are: the period where they are cyclic."""
 
     def __post_init__(self) -> None:
         first, members = _table(self.sets)
         flat, ends = members.tolist(), first.tolist()
         set_fields(self, sets=tuple(tuple(flat[a:b]) for a, b in pairwise(ends)),
-                   cyclic=bool(one_of("cyclic", self.cyclic, (True, False))),
-                   _first=read_only(first), _members=read_only(members))
+                   cyclic=flag("cyclic", self.cyclic), first=locked(first), members=locked(members),
+                   n_sets=len(first) - 1)
 
     def _definition(self) -> dict[str, Any]:
         """For its fingerprint, which long lists would take long to give."""
         return {"first": self.first, "members": self.members, "cyclic": self.cyclic}
-
-    @property
-    def first(self) -> np.ndarray:
-        """Where the members of each set begin, (n_sets + 1,)."""
-        return vars(self)["_first"]
-
-    @property
-    def members(self) -> np.ndarray:
-        """The clients of all sets, one set after the other."""
-        return vars(self)["_members"]
-
-    @property
-    def n_sets(self) -> int:
-        """How many sets there are: the period where they are cyclic."""
-        return len(self.sets)
 
     @property
     def settles(self) -> bool:
@@ -87,11 +78,10 @@ class FixedParticipation(ByValue, TakesPart):
 
     def check(self, problem: Any) -> None:
         n_clients, _ = clients_of(problem)
-        beyond = np.flatnonzero(self.members >= n_clients)
-        if len(beyond):
-            number = int(np.searchsorted(self.first, beyond[0], side="right")) - 1
+        for place in np.flatnonzero(self.members >= n_clients):
+            number = int(np.searchsorted(self.first, place, side="right")) - 1
             raise ValueError(f"sets[{number}]={shown(list(self.sets[number]))} has client "
-                             f"{self.members[beyond[0]]}; it must have clients below n_clients={n_clients}")
+                             f"{self.members[place]}; it must have clients below n_clients={n_clients}")
 
     def require(self, n_rounds: int) -> None:
         if not self.cyclic and whole("n_rounds", n_rounds) > self.n_sets:
@@ -202,9 +192,8 @@ def _row(name: str, given: Any) -> tuple[np.ndarray, int | None]:
         raise ValueError(f"{name}={shown(given.tolist())} must have at least one client")
     if row[0] < 0 or row[-1] > _LARGEST:
         raise ValueError(f"{name}={shown(given.tolist())} must have client numbers from 0 to {_LARGEST}")
-    twice = row[1:][row[1:] == row[:-1]]
-    if len(twice):
-        raise ValueError(f"{name}={shown(given.tolist())} has client {twice[0]} twice; it must have each "
+    for client in row[1:][row[1:] == row[:-1]]:
+        raise ValueError(f"{name}={shown(given.tolist())} has client {client} twice; it must have each "
                          "client at most once")
     return row.astype(np.int64), width
 

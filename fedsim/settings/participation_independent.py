@@ -22,7 +22,7 @@ import numpy as np
 from ..equality import ByValue
 from .limits import refuse_bytes
 from .participation import Shares, TakesPart, clients_of, weights_of_all
-from .validation import Array, array, one_of, real, set_fields, shape, shown, whole
+from .validation import Array, array, entry_of, flag, locked, real, set_fields, shape, shown, whole
 
 _STEP, _BELOW, _DECAY = 0.125, 44.0, 48.0
 """Distance of nodes in log t, exact in binary; -log t of the first; w t of the last, w the least weight."""
@@ -67,17 +67,12 @@ class IndependentParticipation(ByValue, TakesPart):
     def __post_init__(self) -> None:
         given = self.probabilities
         several = isinstance(given, (list, tuple)) or (isinstance(given, np.ndarray) and given.ndim > 0)
-        if several:
-            given = array("probabilities", given, 1)
-            worst = int(np.argmax((given <= 0.0) | (given > 1.0)))
-            name, value = f"probabilities[{worst}]", float(given[worst])
-        else:
-            name, value = "probabilities", real("probabilities", given)
-            given = value
-        if not 0.0 < value <= 1.0:
-            raise ValueError(f"{name}={value:g} must lie in (0, 1]")
-        set_fields(self, probabilities=given,
-                   unbiased=bool(one_of("unbiased", self.unbiased, (True, False))))
+        given = array("probabilities", given, 1) if several else real("probabilities", given)
+        for place, value in np.ndenumerate(given):
+            if not 0.0 < value <= 1.0:
+                name = entry_of("probabilities", place) if several else "probabilities"
+                raise ValueError(f"{name}={value:g} must lie in (0, 1]")
+        set_fields(self, probabilities=given, unbiased=flag("unbiased", self.unbiased))
 
     def of_clients(self, n_clients: int) -> Array:
         """q_c of each client, (N,)."""
@@ -132,9 +127,7 @@ def _shares(weights: bytes, chances: bytes, unbiased: bool) -> Shares:
         moments = Shares(w.copy(), np.diag(w * w * (1.0 - q) / q))
     else:
         moments = _ratio_moments(w, q)
-    for table in moments:
-        table.setflags(write=False)
-    return moments
+    return Shares(*map(locked, moments))
 
 
 def _ratio_moments(w: Array, q: Array) -> Shares:

@@ -14,7 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
-from .validation import Array, array, nonnegative, positive, set_fields, shown, unmasked
+from .validation import (
+    Array,
+    all_positive,
+    array,
+    as_array,
+    is_listed,
+    nonnegative,
+    positive,
+    set_fields,
+    shown,
+    unmasked,
+)
 
 __all__ = [
     "Constant", "Harmonic", "Listed", "Schedule", "as_schedule",
@@ -28,13 +39,9 @@ class StepSizes(NamedTuple):
     """Compiled form, one type for the three `kind`s: value, 1/(value + slope k) or values[k]."""
 
     kind: int
-    value: float
-    slope: float
-    values: Array
-
-
-def _step_sizes(kind: int, value: float = 0.0, slope: float = 0.0, values: Array | None = None) -> StepSizes:
-    return StepSizes(kind, value, slope, np.empty(0) if values is None else values)
+    value: float = 0.0
+    slope: float = 0.0
+    values: Array = np.empty(0)
 
 
 class Schedule:
@@ -50,6 +57,8 @@ class Schedule:
     is_constant = False
     n_steps: int | None = None
     """Number of steps the schedule is defined for; None when it never ends."""
+    largest: float
+    """Largest step size of the schedule."""
 
     def at(self, k: Any) -> Array:
         """Step sizes at local steps `k` (an int or an array of ints), from 0 and below `n_steps`."""
@@ -59,11 +68,7 @@ class Schedule:
         """`k`, or a ValueError where there is no such local step."""
         if type(k) is int and 0 <= k < (self.n_steps or 2**63):  # as exact laws ask, step by step
             return k
-        unmasked("k", k)
-        try:
-            steps = np.asarray(k)
-        except (ValueError, TypeError, MemoryError):  # ragged
-            steps = np.array(["?"])
+        steps = as_array(unmasked("k", k))
         if steps.dtype.kind not in "iu" and steps.size:
             raise ValueError(f"k={shown(k)} must be an integer, or an array of integers")
         if steps.size and steps.min() < 0:
@@ -80,12 +85,6 @@ class Schedule:
     def arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
         raise NotImplementedError
-
-    @property
-    def largest(self) -> float:
-        """Largest step size of the schedule."""
-        raise NotImplementedError
-
 
 StepSizeLike = float | Iterable[float] | np.ndarray | Schedule
 """A step size as an algorithm takes it."""
@@ -105,7 +104,8 @@ class Constant(Schedule):
     is_constant = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", positive("step_size", self.value))
+        value = positive("step_size", self.value)
+        set_fields(self, value=value, largest=value)
 
     def at(self, k: Any) -> Array:
         return np.full(np.shape(self._steps(k)), self.value)
@@ -114,11 +114,7 @@ class Constant(Schedule):
         return self.value * n_steps
 
     def arrays(self) -> StepSizes:
-        return _step_sizes(CONSTANT, self.value)
-
-    @property
-    def largest(self) -> float:
-        return self.value
+        return StepSizes(CONSTANT, self.value)
 
 
 @dataclass(frozen=True)
@@ -137,7 +133,8 @@ class Harmonic(Schedule):
     slope: float
 
     def __post_init__(self) -> None:
-        set_fields(self, offset=positive("offset", self.offset), slope=nonnegative("slope", self.slope))
+        offset = positive("offset", self.offset)
+        set_fields(self, offset=offset, slope=nonnegative("slope", self.slope), largest=1.0 / offset)
 
     @classmethod
     def from_theorem(cls, *, strong_convexity: float, smoothness: float) -> Harmonic:
@@ -156,11 +153,7 @@ class Harmonic(Schedule):
         return np.log1p(self.slope / self.offset * n_steps) / self.slope + 0.5 * ends
 
     def arrays(self) -> StepSizes:
-        return _step_sizes(HARMONIC, self.offset, self.slope)
-
-    @property
-    def largest(self) -> float:
-        return 1.0 / self.offset
+        return StepSizes(HARMONIC, self.offset, self.slope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,11 +169,8 @@ class Listed(ByValue, Schedule):
     values: Array
 
     def __post_init__(self) -> None:
-        values = array("step_size", self.values, 1)
-        worst = int(np.argmin(values))
-        if values[worst] <= 0.0:
-            raise ValueError(f"step_size[{worst}]={values[worst]:g} must be greater than 0")
-        set_fields(self, values=values, n_steps=len(values))
+        values = all_positive("step_size", array("step_size", self.values, 1))
+        set_fields(self, values=values, n_steps=len(values), largest=float(values.max()))
 
     def at(self, k: Any) -> Array:
         return self.values[self._steps(k)]
@@ -193,11 +183,7 @@ class Listed(ByValue, Schedule):
         return self._sums[np.minimum(n_steps, len(self.values)).astype(np.int64)]
 
     def arrays(self) -> StepSizes:
-        return _step_sizes(LISTED, values=self.values)
-
-    @property
-    def largest(self) -> float:
-        return float(self.values.max())
+        return StepSizes(LISTED, values=self.values)
 
 
 def as_schedule(value: object) -> Schedule:
@@ -210,7 +196,7 @@ def as_schedule(value: object) -> Schedule:
     """
     if isinstance(value, Schedule):
         return value
-    if isinstance(value, (list, tuple)) or (hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0):
+    if is_listed(value):
         return Listed(value)  # type: ignore[arg-type]
     if callable(value):
         raise ValueError(f"step_size={shown(value)} must be a number, an array of one step size per local "

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .validation import locked
+
 
 class History(NamedTuple):
     """What the workers did, up to the last update.
@@ -136,6 +138,4 @@ def _simulate(workers: Any, n_updates: int, number: int, tick: Callable[[int], A
     for ready, _, worker in events:
         waited[worker] += max(end - ready, 0.0)
     busy = end - waited  # exact where nobody waits
-    for part in (ages, times, who, busy):
-        part.setflags(write=False)
-    return History(ages, times, who, busy, discarded)
+    return History(locked(ages), locked(times), locked(who), locked(busy), discarded)

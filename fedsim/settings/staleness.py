@@ -5,7 +5,7 @@ It is a plain sequence of integers, so that the chain given it is a linear recur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,8 +14,8 @@ import numpy as np
 from ..equality import ByValue
 from .limits import refuse_bytes
 from .progress import progress_bar
-from .server import SERVICES, History, history_bytes, history_of, service_times
-from .validation import nonnegative, one_of, set_fields, whole, whole_numbers
+from .server import SERVICES, History, history_bytes, history_of
+from .validation import is_listed, locked, nonnegative, one_of, set_fields, whole, whole_numbers
 
 Ages = int | Iterable[int] | np.ndarray
 """One age of every gradient, or the age of each."""
@@ -46,11 +46,9 @@ _LISTED = 24.0
 class Staleness:
     """What all forms share."""
     schedules = 1
-
-    @property
-    def limit(self) -> int | None:
-        """The age it settles at; None where it need not settle."""
-        return None
+    """How many there are."""
+    limit: int | None = None
+    """The age it settles at; None where it need not settle, as with random ages."""
 
     def ages(self, n_updates: int) -> np.ndarray:
         """Ages at updates 0, ..., n_updates - 1, of the first schedule where there are several."""
@@ -65,9 +63,7 @@ def as_staleness(value: object) -> Any:
     """An int becomes `Fixed`, a sequence `Sequence`, a schedule itself."""
     if isinstance(value, Staleness):
         return value
-    if isinstance(value, (list, tuple)) or (hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0):
-        return Sequence(value)
-    return Fixed(value)  # type: ignore[arg-type]
+    return Sequence(value) if is_listed(value) else Fixed(value)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -82,17 +78,14 @@ class Fixed(Staleness):
     reach: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tau", whole("staleness", self.tau, 0))
+        tau = whole("staleness", self.tau, 0)
+        set_fields(self, tau=tau, limit=tau)
 
     def ages(self, n_updates: int) -> np.ndarray:
         return np.minimum(np.arange(n_updates), self.tau)
 
     def _arrays(self) -> FixedAges:
         return FixedAges(self.tau if self.reach is None else min(self.tau, self.reach))
-
-    @property
-    def limit(self) -> int:
-        return self.tau
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +99,7 @@ class Sequence(ByValue, Staleness):
         for i in np.flatnonzero((ages < 0) | (ages > np.arange(len(ages)))):
             raise ValueError(f"staleness[{i}]={ages[i]} must lie in [0, {i}]: update {i} can use iterates "
                              f"0 to {i}")
-        ages.setflags(write=False)
-        object.__setattr__(self, "values", ages)
+        set_fields(self, values=locked(ages))
 
     def ages(self, n_updates: int) -> np.ndarray:
         if n_updates != len(self.values):
@@ -127,19 +119,13 @@ class Several(ByValue, Staleness):
 
     def __post_init__(self) -> None:
         table = np.array([Sequence(row).values for row in self.values], dtype=np.int64)
-        table.setflags(write=False)
-        object.__setattr__(self, "values", table)
+        set_fields(self, values=locked(table), schedules=len(table))
 
     def ages(self, n_updates: int) -> np.ndarray:
         return self.one(0).ages(n_updates)
 
     def _arrays(self) -> SeveralAges:
         return SeveralAges(self.values)
-
-    @property
-    def schedules(self) -> int:  # type: ignore[override]
-        """How many there are."""
-        return len(self.values)
 
     def one(self, number: int) -> Sequence:
         """One of the schedules."""
@@ -192,9 +178,9 @@ class Workers(Staleness):
                    update_cost=nonnegative("update_cost", self.update_cost),
                    cap=None if self.cap is None else whole("cap", self.cap, 0),
                    seed=whole("seed", self.seed, 0), schedules=whole("schedules", self.schedules, 1, 2**20))
-
-    def _service_times(self, rng: np.random.Generator) -> Iterator[float]:
-        return service_times(self.service, rng)
+        # equal deterministic service without discards
+        if self.service == "deterministic" and (self.cap is None or self.cap >= self.n - 1):
+            set_fields(self, limit=self.n - 1)
 
     def history(self, n_updates: int, number: int = 0) -> History:
         """Simulate the schedule of this number until `n_updates` updates are made.
@@ -232,9 +218,3 @@ class Workers(Staleness):
         refuse_bytes(history_bytes(self.n, n_updates) + listed * count * n_updates,
                      f"{self!r} with {n_updates} updates (n_rounds){what}",
                      "use fewer workers, schedules or rounds, or a fixed age")
-
-    @property
-    def limit(self) -> int | None:
-        """n - 1 for equal deterministic service without discards; otherwise the ages stay random."""
-        settles = self.service == "deterministic" and (self.cap is None or self.cap >= self.n - 1)
-        return self.n - 1 if settles else None

@@ -7,7 +7,7 @@ from warnings import warn
 
 import numpy as np
 
-from .validation import Array, read_only, shape, shown
+from .validation import Array, as_array, locked, shape, shown
 
 Support = tuple[Array, Array]
 """Lower and upper ends (d,) of the coordinates, which may be infinite; they belong to it."""
@@ -38,19 +38,14 @@ def support_of(given: Any, dim: int) -> Support | None:
         raise ValueError(f"support={shown(given)} must be a pair (lo, hi) of numbers or arrays ({dim},), or "
                          "None")
     low, high = (_ends(f"support[{i}]", part, dim) for i, part in enumerate(given))
-    wrong = ~(low < high) | (low == np.inf) | (high == -np.inf)
-    if wrong.any():
-        i = int(np.argmax(wrong))
+    for i in np.flatnonzero(~(low < high) | (low == np.inf) | (high == -np.inf)):
         raise ValueError(f"support[0]={low[i]:g} must be less than support[1]={high[i]:g}"
                          f"{f' in coordinate {i}' if dim > 1 else ''}; one end or both may be infinite")
     return None if np.isinf(low).all() and np.isinf(high).all() else (low, high)
 
 
 def _ends(name: str, given: Any, dim: int) -> Array:
-    try:
-        values = np.asarray(given)
-    except (ValueError, TypeError, OverflowError):  # ragged
-        values = np.asarray(None)
+    values = as_array(given)
     if values.dtype.kind not in "biuf" or isinstance(given, np.ma.MaskedArray):
         raise ValueError(f"{name}={shown(given)} must be a number, or an array of {dim} numbers")
     values = values.astype(np.float64) + 0.0  # -0 is 0
@@ -58,15 +53,13 @@ def _ends(name: str, given: Any, dim: int) -> Array:
         shape(name, values, (dim,), " (a number, or one per coordinate)")
     if np.isnan(values).any():
         raise ValueError(f"{name}={shown(given)} must not be NaN")
-    ends: Array = read_only(np.array(np.broadcast_to(values, (dim,))))
-    return ends
+    return locked(np.array(np.broadcast_to(values, (dim,))))
 
 
 def outside(support: Support, x: Array) -> np.ndarray:
     """Which points (..., d) are outside, (...); one that is not a number is."""
     low, high = support
-    found: np.ndarray = ~np.all((x >= low) & (x <= high), axis=-1)
-    return found
+    return np.logical_not(np.all((x >= low) & (x <= high), axis=-1))
 
 
 def shown_support(support: Support) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from ..hints import choice as choice, close as close, meant as meant, shown as s
 from .limits import refuse_bytes
 
 Array = npt.NDArray[np.float64]
+A = TypeVar("A", bound=np.ndarray)
 
 
 class UnstableStepSize(ValueError):
@@ -44,8 +45,6 @@ class UnstableStepSize(ValueError):
 
 def public_name(kind: type) -> str:
     """The name by which users know a class: that of the first package that has it."""
-    if kind is type(None):
-        return "None"
     parts = kind.__module__.split(".")
     for n in range(1, len(parts) + 1):
         package = ".".join(parts[:n])
@@ -112,6 +111,19 @@ def fraction(name: str, value: object) -> float:
     return _such(name, value, lambda number: 0.0 <= number <= 1.0, "lie in [0, 1]")
 
 
+def all_positive(name: str, values: Array) -> Array:
+    """Numbers (n,), each greater than zero."""
+    worst = int(np.argmin(values))
+    if values[worst] <= 0.0:
+        raise ValueError(f"{name}[{worst}]={values[worst]:g} must be greater than 0")
+    return values
+
+
+def is_listed(value: Any) -> bool:
+    """Whether it lists numbers, as a list, an array or a Series does."""
+    return isinstance(value, (list, tuple)) or (hasattr(value, "__array__") and getattr(value, "ndim", 0) > 0)
+
+
 _EXACT = 2**53
 """Up to there a float64 tells an integer from the next."""
 
@@ -139,24 +151,27 @@ def whole(name: str, value: object, at_least: int = 0, at_most: int = 2**64 - 1)
     return number
 
 
+def as_array(value: Any) -> np.ndarray:
+    """`np.asarray`; of what is ragged, or too long for memory, an array of no numbers."""
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, OverflowError, MemoryError):
+        return np.asarray(None)
+
+
 def whole_numbers(name: str, value: object) -> np.ndarray:
     """A sequence of integers (n,), in the type in which it came, or a ValueError naming `name`.
 
     Floats that are all whole become int64.
     """
-    unmasked(name, value)
-    try:
-        numbers = np.atleast_1d(np.asarray(value))
-    except (ValueError, TypeError, OverflowError):  # ragged
-        numbers = np.empty((0, 0))
-    advice = ""
+    numbers, advice = np.atleast_1d(as_array(unmasked(name, value))), ""
     if numbers.ndim == 1 and numbers.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             broken = np.flatnonzero(~((np.abs(numbers) <= _EXACT) & (numbers == np.rint(numbers))))
         if not len(broken):
             return numbers.astype(np.int64)
-        advice = f": {name}[{broken[0]}]={numbers[broken[0]]:g}; use " \
-                 f"np.unique(np.asarray({name}).astype(int))"
+        advice = (f": {name}[{broken[0]}]={numbers[broken[0]]:g}; use "
+                  f"np.unique(np.asarray({name}).astype(int))")
     if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
         raise ValueError(f"{name}={shown(value)} must be a sequence of integers{advice}")
     return numbers
@@ -211,10 +226,9 @@ def array(name: str, value: object, *dims: tuple[int, ...] | int, advice: str = 
     with np.errstate(over="ignore"):  # of a longer float: refused below
         result = np.array(numbers, dtype=np.float64, order="C")
     if not np.isfinite(result).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(result))[0])
-        raise ValueError(f"{name}[{', '.join(map(str, where))}]={result[where]} must be finite")
-    result.setflags(write=False)
-    return result
+        where = tuple(np.argwhere(~np.isfinite(result))[0])
+        raise ValueError(f"{entry_of(name, where)}={result[where]} must be finite")
+    return locked(result)
 
 
 def points(name: str, value: object, dim: int) -> Array:
@@ -231,13 +245,25 @@ def set_fields(frozen: object, **fields: Any) -> None:
         object.__setattr__(frozen, name, value)
 
 
+def locked(value: A) -> A:
+    """The array itself, which nobody writes to any more."""
+    value.setflags(write=False)
+    return value
+
+
 def read_only(value: Any) -> Any:
     """A view that cannot be written to; None stays None."""
-    if value is None:
-        return None
-    view = np.asarray(value).view()
-    view.setflags(write=False)
-    return view
+    return None if value is None else locked(np.asarray(value).view())
+
+
+def entry_of(name: str, place: Iterable[Any]) -> str:
+    """How a message writes an entry of an array: name[i, j]."""
+    return f"{name}[{', '.join(str(int(i)) for i in place)}]"
+
+
+def flag(name: str, value: object) -> bool:
+    """True or False, of Python or NumPy."""
+    return bool(one_of(name, value, (True, False)))
 
 
 def shape(name: str, value: Array, wanted: tuple[int, ...], why: str = "") -> Array:
@@ -254,21 +280,17 @@ def symmetric(name: str, value: Array) -> Array:
     scale = np.abs(value).max(axis=(-1, -2), keepdims=True)
     if (gap > 1e-10 * scale).any():
         worst = np.unravel_index(int(np.argmax(gap - 1e-10 * scale)), value.shape)
-        index = ", ".join(str(int(i)) for i in worst)
-        raise ValueError(f"{name}[{index}]={value[worst]:g} differs from its transpose by "
+        raise ValueError(f"{entry_of(name, worst)}={value[worst]:g} differs from its transpose by "
                          f"{gap[worst]:g}; {name} must be symmetric")
-    result = 0.5 * value + 0.5 * np.swapaxes(value, -1, -2)
-    result.setflags(write=False)
-    return result
+    return locked(0.5 * value + 0.5 * np.swapaxes(value, -1, -2))
 
 
 def definite(name: str, smallest: Array, strictly: bool = True) -> None:
     """Check the smallest eigenvalue of each of a stack of matrices, shape (N,)."""
     worst = int(np.argmin(smallest))
-    condition = "positive definite" if strictly else "positive semidefinite"
     if smallest[worst] < 0.0 or (strictly and smallest[worst] == 0.0):
-        raise ValueError(f"{name}[{worst}] has smallest eigenvalue {smallest[worst]:g}; "
-                         f"it must be {condition}")
+        raise ValueError(f"{name}[{worst}] has smallest eigenvalue {smallest[worst]:g}; it must be positive "
+                         f"{'definite' if strictly else 'semidefinite'}")
 
 
 def client_weights(value: object, n_clients: int) -> Array:
@@ -278,14 +300,11 @@ def client_weights(value: object, n_clients: int) -> Array:
         weights = np.full(n_clients, 1.0 / n_clients)
     else:
         weights = shape("weights", array("weights", value, 1), (n_clients,), " (one per client)")
-        worst = int(np.argmin(weights))
-        if weights[worst] <= 0.0:
-            raise ValueError(f"weights[{worst}]={weights[worst]:g} must be greater than 0")
+        all_positive("weights", weights)
         with np.errstate(over="ignore"):
             total = weights.sum()
         if abs(total - 1.0) > 1e-9:
             raise ValueError(f"weights sum to {total:.12g}; they must sum to 1: divide them by their sum, "
                              "weights / weights.sum()")
         weights = weights / total
-    weights.setflags(write=False)
-    return weights
+    return locked(weights)

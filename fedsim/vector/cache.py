@@ -55,11 +55,6 @@ class _NotPrivate(OSError):
     """A folder of somebody else, or a link that may lead to one."""
 
 
-def _is_open(mode: int) -> bool:
-    """True when others than the owner may write."""
-    return bool(mode & (stat.S_IWGRP | stat.S_IWOTH))
-
-
 def make_private(folder: Path) -> None:
     """Make a folder of the user's alone, or an OSError; a link of the user's to one will do for `fedsim`."""
     with suppress(FileExistsError):
@@ -71,7 +66,7 @@ def make_private(folder: Path) -> None:
         return
     if {own.st_uid, target.st_uid} != {os.getuid()}:
         raise _NotPrivate(f"{folder} belongs to another user")
-    if _is_open(target.st_mode):
+    if target.st_mode & (stat.S_IWGRP | stat.S_IWOTH):  # others may write
         folder.chmod(0o700)
         for inside in folder.iterdir():  # it may be anybody's
             if inside.is_dir() and not inside.is_symlink():

@@ -210,8 +210,7 @@ def dispatched(stub: Callable[..., Any] | None = None, *, inline: bool = False, 
 
 def body_of(stub: Any, cls: type | None) -> Callable[..., Any] | None:
     """What a dispatched function runs for this class: its own body, or the general one if there is any."""
-    body: Callable[..., Any] | None = stub.bodies.get(cls, stub.bodies.get(None))
-    return body
+    return stub.bodies.get(cls, stub.bodies.get(None))
 
 
 def _bitcast(source: str, target: str, made: Callable[[], Any]) -> Any:

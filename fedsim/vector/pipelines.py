@@ -18,6 +18,7 @@ from numba.core import ir
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
+from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 from numba.core.untyped_passes import MakeFunctionToJitFunction
 from tqdm.auto import tqdm
@@ -87,30 +88,6 @@ class _KernelLowering(NativeLowering):  # type: ignore[misc]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _InlinedLowering(_InnerLowering):
-    """The same, inlined wherever it is called."""
-
-    _name = "inlined_lowering"
-    inline = True
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _StrictLowering(_InlinedLowering):
-    """With every index and integer checked."""
-
-    _name = "strict_lowering"
-    lowering_class = StrictLower
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _GradientLowering(_InlinedLowering):
-    """With those checked that depend on the point."""
-
-    _name = "gradient_lowering"
-    lowering_class = GradientLower
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
 class _CheckedClosures(MakeFunctionToJitFunction):  # type: ignore[misc]
     """Functions written inside a gradient and handed to another are checked too."""
 
@@ -142,24 +119,19 @@ class InnerCompiler(CompilerBase):  # type: ignore[misc]
         return [pipeline]
 
 
-class InlinedCompiler(InnerCompiler):
-    """The same for what is always inlined."""
-
-    lowering = _InlinedLowering
-
-
-class StrictCompiler(InnerCompiler):
-    """The same with every index and integer checked."""
-
-    lowering = _StrictLowering
-    closures = _CheckedClosures
+def _inlining(name: str, lower: type = Lower, closures: Any = MakeFunctionToJitFunction) -> Any:
+    """The same for what is always inlined; `lower` may check what it does."""
+    lowering = type(f"_{name}Lowering", (_InnerLowering,), {
+        "_name": f"{name.lower()}_lowering", "inline": True, "lowering_class": lower})
+    return type(f"{name}Compiler", (InnerCompiler,), {
+        "lowering": register_pass(mutates_CFG=True, analysis_only=False)(lowering), "closures": closures})
 
 
-class GradientCompiler(InnerCompiler):
-    """The same with those checked that depend on the point of a gradient (client, x, [out,] ...)."""
-
-    lowering = _GradientLowering
-    closures = _CheckedClosures
+InlinedCompiler = _inlining("Inlined")
+StrictCompiler = _inlining("Strict", StrictLower, _CheckedClosures)
+"""With every index and integer checked."""
+GradientCompiler = _inlining("Gradient", GradientLower, _CheckedClosures)
+"""With those checked that depend on the point of a gradient (client, x, [out,] ...)."""
 
 
 class KernelCompiler(InnerCompiler):

@@ -116,6 +116,7 @@ class Minibatches(Pooled):
     has_minibatches = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         whole("batch_size", self.batch_size, 1, self.problem.n_clients)
         if np.ptp(self.problem.weights) > 0.0 or self.problem.gradient_noise is not None:
             raise ValueError(f"problem={self.problem!r} must have equal weights and no gradient_noise")

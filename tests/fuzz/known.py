@@ -177,7 +177,7 @@ INTERNAL = re.compile("|".join((
     r"theory\.Theorem\.\w+",  # what a statement declares
     r"schedules\.Schedule\.at|Workers\.(ages|worked_out)",  # of the base class; asked by the engine
     r"schedules\.\w+\.total",  # the same
-    r"distance\.(psd_sqrt|w2_floor_parts\w*|check_quantile)|libsvm\.text_of",
+    r"distance\.(psd_sqrt|w2_floor_parts\w*|check_quantile)|libsvm\.(text|rows)_of",
     r"(LogisticRegression|SoftmaxRegression|Custom)\.target",  # refuses always
     r"theory\.exact\.JointLaw$",  # made by `theory.exact.joint_law`
     r"theory\.stale\.AverageLaw$",  # made by `theory.stale.average_law`

@@ -92,7 +92,7 @@ class FANew(Federated):
     _name = "FA-NEW"
 
     def __post_init__(self) -> None:
-        self._normalise()
+        super().__post_init__()
 
     def _kernel(self, problem: Problem) -> FANewKernel:
         return FANewKernel(self.schedule.arrays(), self.local_steps, self.shared_noise,

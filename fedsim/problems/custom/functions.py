@@ -211,7 +211,8 @@ class _Freezer:
             found = getattr(found, step, None)
         if found is not value or not self._is_written_there(value):
             return ()
-        if module == "builtins" and name not in _BUILTINS and not _is_exception(value):
+        is_error = isinstance(value, type) and issubclass(value, Exception)
+        if module == "builtins" and name not in _BUILTINS and not is_error:
             raise Refused("prints, which it would do for every replica in every step" if name == "print" else
                           f"uses {name}, which reaches what cannot be followed")
         return "own", module, name
@@ -261,7 +262,3 @@ def _home(value: Any) -> tuple[str, str]:
         return "numpy" if getattr(np, name, None) is value else "scipy.special", name
     module = str(getattr(value, "__module__", None))
     return "operator" if module == "_operator" else module, name
-
-
-def _is_exception(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, Exception)

@@ -21,9 +21,11 @@ from ...settings.support import Support, shown_support, support_of
 from ...settings.validation import (
     Array,
     array,
+    as_array,
     client_weights,
+    flag,
+    locked,
     nonnegative,
-    one_of,
     points,
     positive,
     set_fields,
@@ -32,7 +34,7 @@ from ...settings.validation import (
     unmasked,
     whole,
 )
-from ..gradients import NoisyGradients
+from ..gradients import with_noise
 from ..pooled import Pooled
 from ..quadratic import Quadratic
 from .forms import checked_gradients, form_of
@@ -53,10 +55,7 @@ def _part(name: str, given: Any) -> Any:
     unmasked(name, given)
     if isinstance(given, Sized) and not isinstance(given, np.ndarray):
         refuse_bytes(50.0 * len(given), f"{name}={shown(given)}", "pass a NumPy array")
-    try:
-        value = np.asarray(given)
-    except (ValueError, TypeError, OverflowError):
-        value = np.asarray(None)
+    value = as_array(given)
     if value.dtype.kind not in "biuf":
         raise ValueError(f"{name}={shown(given)} has dtype {value.dtype}; it must be a rectangular array of "
                          "real numbers, or a number")
@@ -65,8 +64,7 @@ def _part(name: str, given: Any) -> Any:
     kept = np.array(value, dtype=np.float64 if value.dtype.kind == "f" else np.int64, order="C")
     if kept.ndim == 0:
         return kept.item() + 0  # -0 is 0, as fingerprints have it
-    kept.setflags(write=False)
-    return kept
+    return locked(kept)
 
 
 def curvature_of(given: Any, n_clients: int) -> Any:
@@ -199,7 +197,7 @@ class Custom(ByValue, ProblemParts):
                    weights=client_weights(numbered("weights", weights), clients),
                    curvature=curvature_of(curvature, clients), gradient_noise=gradient_noise,
                    support=support_of(support, size),
-                   check_indices=one_of("check_indices", check_indices, (True, False)))
+                   check_indices=flag("check_indices", check_indices))
         self._make_form()
         try_gradient(gradient, self._form, clients, size, self.support)
         if potential is not None:
@@ -309,7 +307,7 @@ class Custom(ByValue, ProblemParts):
 
     def _arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
-        return self._form if self.gradient_noise is None else NoisyGradients(self._form, self.gradient_noise)
+        return with_noise(self._form, self.gradient_noise)
 
     def _definition(self) -> dict[str, Any]:
         """What tells it from other problems; a potential that cannot be followed is like no other."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,7 +82,7 @@ def _try_lanes(form: Any, points: Array, file: str) -> None:
 
 def _spread(n_clients: int, count: int) -> list[int]:
     """So many clients, about, from the first to the last."""
-    return [int(client) for client in np.unique(np.linspace(0, n_clients - 1, count).astype(np.int64))]
+    return np.unique(np.linspace(0, n_clients - 1, count).astype(np.int64)).tolist()
 
 
 def _compare(function: Callable[..., Any], data: tuple[Any, ...], client: int, points: Array,
@@ -99,24 +99,19 @@ def _compare(function: Callable[..., Any], data: tuple[Any, ...], client: int, p
         except Exception as error:
             raise ValueError(f"gradient of client {client} fails at x={shown(point)} in Python: "
                              f"{type(error).__name__}: {error}") from None
-        wrong = ~(np.abs(out - values) <= 1e-9 * np.maximum(1e-3 * np.abs(out).max(), np.abs(out)))
-        if wrong.any():
-            i = int(np.argmax(wrong))
+        allowed = 1e-9 * np.maximum(1e-3 * np.abs(out).max(), np.abs(out))
+        for i in np.flatnonzero(~(np.abs(out - values) <= allowed)):
             raise ValueError(f"gradient of client {client} at x={shown(point)} has coordinate {i} = "
                              f"{values[i]:.8g} when it is compiled, and {out[i]:.8g} in Python; it must be "
                              "the same: compiled integers have 64 bits, and their powers are integers (write "
                              "2.0 for 2)")
 
 
-def _signature(dim: int, data: Sequence[Any]) -> str:
-    names = ["client", "x", *(["out"] if dim > 1 else []), *(f"data[{i}]" for i in range(len(data)))]
-    return f"gradient({', '.join(names)})"
-
-
 def _try_in_python(gradient: Callable[..., Any], data: tuple[Any, ...], point: Array, advice: str) -> None:
     """What the interpreter can tell more plainly: arguments, and what is returned."""
     dim = len(point)
-    wanted, function = _signature(dim, data), plain_function("gradient", gradient)
+    names = ["client", "x", *(["out"] if dim > 1 else []), *(f"data[{i}]" for i in range(len(data)))]
+    wanted, function = f"gradient({', '.join(names)})", plain_function("gradient", gradient)
     args = (0, float(point[0])) if dim == 1 else (0, point, np.full(dim, np.nan))
     try:
         inspect.signature(function).bind(*args, *data)
@@ -167,23 +162,17 @@ def failure(error: Exception, client: int, file: str) -> str:
 
 def _check_values(found: list[Array], client: int, points: Array, advice: str) -> None:
     """Raise ValueError unless both evaluations wrote the same finite numbers."""
-    kept = (found[0] == _FILLED[0]) & (found[1] == _FILLED[1])
-    if kept.any():
-        k, i = map(int, np.argwhere(kept)[0])
+    one, other = found
+    for k, i in np.argwhere((one == _FILLED[0]) & (other == _FILLED[1])):
         raise ValueError(f"gradient of client {client} leaves out[{i}] as it is at x={shown(points[k])}; it "
                          "must write every coordinate, as out[i] = ... (out = ... would write none)")
-    bad = ~np.isfinite(found[0]) | ~np.isfinite(found[1])
-    if bad.any():
-        k, i = map(int, np.argwhere(bad)[0])
+    for k, i in np.argwhere(~np.isfinite(one) | ~np.isfinite(other)):
         raise ValueError(f"gradient of client {client} at x={shown(points[k])} has coordinate {i} = "
-                         f"{found[0][k, i]}; it must be finite{advice}")
-    differ = found[0] != found[1]
-    if differ.any():
-        k, i = map(int, np.argwhere(differ)[0])
+                         f"{one[k, i]}; it must be finite{advice}")
+    for k, i in np.argwhere(one != other):
         raise ValueError(f"gradient of client {client} at x={shown(points[k])} has coordinate {i} = "
-                         f"{found[0][k, i]:.8g}, and then {found[1][k, i]:.8g}; it must depend on its "
-                         "arguments alone, not on random numbers (see gradient_noise) nor on what stood in "
-                         "out")
+                         f"{one[k, i]:.8g}, and then {other[k, i]:.8g}; it must depend on its arguments "
+                         "alone, not on random numbers (see gradient_noise) nor on what stood in out")
 
 
 def try_potential(gradient: Callable[[int, Array], Array], potential: Callable[[int, Array], float],

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...settings.alignment import together
 from ...settings.limits import refuse_bytes
-from ...settings.validation import Array, array, one_of, positive, shape, whole
+from ...settings.validation import array, one_of, positive, shape, whole
 from ..quadratic import Quadratic
 from ..regression import LogisticRegression
 
@@ -148,14 +148,9 @@ def fa_hmc_logistic(dim: int = 1000, seed: int = 0, *, n_data: int = 1000, n_cli
     # the data of different laws share their random numbers
     draws = rng.standard_normal(size)
     true = draws / np.linalg.norm(draws) if unit else np.sqrt(spread) * draws
-    features = _on_sphere(rng, rows, size) * norm
+    directions = rng.standard_normal((rows, size))
+    features = directions / np.linalg.norm(directions, axis=1, keepdims=True) * norm
     with np.errstate(over="ignore"):  # a chance of 0
         labels = (rng.random(rows) < 1.0 / (1.0 + np.exp(-features @ true))).astype(np.float64)
     return LogisticRegression(features, labels, np.repeat(np.arange(clients), rows // clients),
                               prior_variance=spread, gradient_noise=gradient_noise)
-
-
-def _on_sphere(rng: np.random.Generator, rows: int, dim: int) -> Array:
-    """Uniform directions (rows, dim)."""
-    draws = rng.standard_normal((rows, dim))
-    return draws / np.linalg.norm(draws, axis=1, keepdims=True)

@@ -38,11 +38,6 @@ def _covariance(covariance: object) -> Array:
     return checked
 
 
-def _precision(cov: Array) -> Array:
-    inverse = np.linalg.inv(cov)
-    return 0.5 * (inverse + inverse.T)
-
-
 def fa_ld_simulation(alpha: float = 0.0, seed: int = 0, *, n_clients: int = 50, n_data: int = 1000,
                      covariance: object = FA_LD_COVARIANCE) -> Quadratic:
     """FA-LD's simulated problem: the mean of normal data that clients hold in equal shares.
@@ -136,5 +131,5 @@ def fa_ld_unequal_curvature(alpha: float = 0.0, seed: int = 0, *, spread: float 
     # sizes come from their own stream: centres and errors are then those of fa_ld_simulation
     uniform = np.random.default_rng([seed, 1]).uniform(-1.0, 1.0, clients)
     sizes = np.maximum(np.rint(mean_size * (1.0 + np.sqrt(3.0) * variation * uniform)), 1.0)
-    means = _client_means(centre_variance, sizes, cov, rng)
-    return Quadratic((clients * sizes)[:, None, None] * _precision(cov), means)
+    means, inverse = _client_means(centre_variance, sizes, cov, rng), np.linalg.inv(cov)
+    return Quadratic((clients * sizes)[:, None, None] * (0.5 * (inverse + inverse.T)), means)

@@ -30,7 +30,7 @@ from ...settings.validation import (
     whole,
 )
 from ...vector.memory import aligned_copy
-from ..gradients import NoisyGradients
+from ..gradients import with_noise
 from .gradients import CoordinateQuadratic, DenseQuadratic, DiagonalQuadratic, NoisyQuadratic, PlaneQuadratic
 
 
@@ -90,6 +90,10 @@ class Quadratic(ByValue, ProblemParts):
     weights: Any = None
     gradient_noise: Any = None
     structure: str = field(init=False, default="dense")
+    n_clients: int = field(init=False)
+    """Number of clients N."""
+    dim: int = field(init=False)
+    """Dimension d."""
 
     if TYPE_CHECKING:  # what is given, where the fields say what is kept
 
@@ -114,20 +118,18 @@ class Quadratic(ByValue, ProblemParts):
             definite("hessians", smallest)
         else:
             definite("hessians", hessians.reshape(n_clients, -1).min(axis=1))
-        if noise is not None:
-            if not _are_covariances(noise):
-                noise = nonnegative("gradient_noise", noise) or None
-                if noise is not None and noise > 1e150:
-                    raise ValueError(f"gradient_noise={noise:g} must be at most 1e150: its square would "
-                                     "overflow")
-            else:
-                given, noise = noise, symmetric("gradient_noise", shape(
-                    "gradient_noise", array("gradient_noise", noise, 3), (n_clients, dim, dim)))
-                values = np.linalg.eigvalsh(noise)
-                slack: Array = np.maximum(1e-12 * np.abs(noise).max(axis=(1, 2)), rounding_of(values, given))
-                definite("gradient_noise", values[:, 0] + slack, strictly=False)
+        if _are_covariances(noise):
+            given, noise = noise, symmetric("gradient_noise", shape(
+                "gradient_noise", array("gradient_noise", noise, 3), (n_clients, dim, dim)))
+            values = np.linalg.eigvalsh(noise)
+            slack: Array = np.maximum(1e-12 * np.abs(noise).max(axis=(1, 2)), rounding_of(values, given))
+            definite("gradient_noise", values[:, 0] + slack, strictly=False)
+        elif noise is not None:
+            noise = nonnegative("gradient_noise", noise) or None
+            if noise is not None and noise > 1e150:
+                raise ValueError(f"gradient_noise={noise:g} must be at most 1e150: its square would overflow")
         set_fields(self, hessians=hessians, minimizers=minimizers, gradient_noise=noise,
-                   weights=client_weights(weights, n_clients),
+                   weights=client_weights(weights, n_clients), n_clients=n_clients, dim=dim,
                    structure={1: "isotropic", 2: "diagonal", 3: "dense"}[hessians.ndim])
 
     @classmethod
@@ -154,16 +156,6 @@ class Quadratic(ByValue, ProblemParts):
             elif gradient_noise is not None:
                 noise = n_clients * nonnegative("gradient_noise", gradient_noise)
             return cls(n_clients * components, minimizers, None, noise)
-
-    @property
-    def n_clients(self) -> int:
-        """Number of clients N."""
-        return self.minimizers.shape[0]
-
-    @property
-    def dim(self) -> int:
-        """Dimension d."""
-        return self.minimizers.shape[1]
 
     @cached_property
     def dense_hessians(self) -> Array:
@@ -287,14 +279,13 @@ class Quadratic(ByValue, ProblemParts):
         part = object.__new__(Quadratic)  # what is given was checked, and weights would be rounded again
         set_fields(part, hessians=np.ascontiguousarray(self.diagonal_hessians[:, first:last]),
                    minimizers=np.ascontiguousarray(self.minimizers[:, first:last]), weights=self.weights,
-                   gradient_noise=self.gradient_noise, structure="diagonal")
+                   gradient_noise=self.gradient_noise, structure="diagonal", n_clients=self.n_clients,
+                   dim=last - first)
         return part
 
     def _with_noise(self, exact: Any) -> Any:
-        if self.gradient_noise is None:
-            return exact
         if np.ndim(self.gradient_noise) == 0:
-            return NoisyGradients(exact, float(self.gradient_noise))
+            return with_noise(exact, self.gradient_noise)
         return NoisyQuadratic(exact, _semidefinite_factor(self.gradient_noise))
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from ...equality import ByValue
 from ...interfaces import ProblemParts
 from ...settings.alignment import align_fields, numbered
-from ...settings.validation import Array, array, one_of, set_fields, unmasked, whole
+from ...settings.validation import Array, array, flag, locked, one_of, set_fields, unmasked, whole
 
 
 def in_order(problem: Any) -> Any:
@@ -28,16 +28,13 @@ def client_numbers(value: object, n_data: int) -> np.ndarray:
     if numbers.shape != (n_data,):
         raise ValueError(f"clients has shape {numbers.shape}; it must be ({n_data},), one per row of "
                          "features")
-    low = int(np.argmin(numbers))
-    if numbers[low] < 0:
-        raise ValueError(f"clients[{low}]={numbers[low]} must be at least 0")
+    for place in np.flatnonzero(numbers < 0):
+        raise ValueError(f"clients[{place}]={numbers[place]} must be at least 0")
     missing = np.setdiff1d(np.arange(min(int(numbers.max()) + 1, n_data + 1)), numbers)
     if len(missing):
         raise ValueError(f"clients={int(numbers.max())} occurs but client {missing[0]} has no data; clients "
                          "must be numbered 0, ..., N-1 and each must have data")
-    numbers = numbers.astype(np.int64)
-    numbers.setflags(write=False)
-    return numbers
+    return locked(numbers.astype(np.int64))
 
 
 def class_numbers(value: object, n_classes: int | None) -> tuple[np.ndarray, int]:
@@ -47,17 +44,14 @@ def class_numbers(value: object, n_classes: int | None) -> tuple[np.ndarray, int
         raise ValueError(f"labels has dtype {numbers.dtype} and shape {numbers.shape}; it must be a list of "
                          "integers 0, ..., C-1, one per row of features")
     count = int(numbers.max()) + 1 if n_classes is None else whole("n_classes", n_classes, 2)
-    wrong = np.flatnonzero((numbers < 0) | (numbers >= count))
-    if len(wrong):
-        condition = "at least 0" if numbers[wrong[0]] < 0 else f"less than n_classes={count}"
-        raise ValueError(f"labels[{wrong[0]}]={numbers[wrong[0]]} must be {condition}")
+    for place in np.flatnonzero((numbers < 0) | (numbers >= count)):
+        condition = "at least 0" if numbers[place] < 0 else f"less than n_classes={count}"
+        raise ValueError(f"labels[{place}]={numbers[place]} must be {condition}")
     missing = np.setdiff1d(np.arange(min(count, len(numbers) + 1)), numbers)
     if len(missing) or count < 2:
         raise ValueError(f"labels: class {missing[0] if len(missing) else 1} has no rows; classes must be "
                          f"numbered 0, ..., C-1 (here n_classes={max(count, 2)}) and each must have rows")
-    numbers = numbers.astype(np.int64)
-    numbers.setflags(write=False)
-    return numbers, count
+    return locked(numbers.astype(np.int64)), count
 
 
 def bytes_or_numbers(value: Any) -> Array:
@@ -66,9 +60,7 @@ def bytes_or_numbers(value: Any) -> Array:
         return array("features", value, 2)
     if np.ndim(value) != 2 or 0 in np.shape(value):
         raise ValueError(f"features has shape {np.shape(value)}; it must have 2 axes and must not be empty")
-    kept: Any = np.array(unmasked("features", value), order="C")
-    kept.setflags(write=False)
-    return kept
+    return locked(np.array(unmasked("features", value), order="C"))
 
 
 class Batched(ByValue, ProblemParts):
@@ -80,7 +72,7 @@ class Batched(ByValue, ProblemParts):
 
     def _check_batches(self) -> bool:
         """Check how minibatches are drawn; True where they are, and `batch_size` is to be checked too."""
-        object.__setattr__(self, "replace", bool(one_of("replace", self.replace, (True, False))))
+        set_fields(self, replace=flag("replace", self.replace))
         one_of("grad_scale", self.grad_scale, ("unbiased", "batch_sum"))
         if self.batch_size is None and self.grad_scale != "unbiased":
             raise ValueError(f"grad_scale={self.grad_scale!r} must be 'unbiased' when batch_size=None")
@@ -90,6 +82,11 @@ class Batched(ByValue, ProblemParts):
     def has_minibatches(self) -> bool:
         """True with a `batch_size`."""
         return self.batch_size is not None
+
+    @property
+    def keeps_gaussian(self) -> bool:
+        """False with minibatches, whose noise is not normal or depends on the point."""
+        return not self.has_minibatches
 
     @property
     def _batch_words(self) -> str:

@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ...laws.law import Gaussian, NoTarget
 from ...settings.limits import refuse_bytes
 from ...settings.validation import (
     Array,
     array,
     client_weights,
+    entry_of,
+    locked,
     nonnegative,
     one_of,
     points,
@@ -22,7 +25,7 @@ from ...settings.validation import (
     shape,
     whole,
 )
-from ..gradients import NoisyGradients
+from ..gradients import with_noise
 from ..quadratic import Quadratic
 from .batched import Batched, client_numbers, in_order
 from .gradients import Data, regression_scratch
@@ -48,7 +51,15 @@ class Regression(Batched):
     prior_variance: float
     weights: Any
     gradient_noise: float | None = None
+    sizes: np.ndarray
+    """Number of data of each client, (N,)."""
+    n_clients: int
+    """Number of clients N."""
+    dim: int
+    """Dimension d."""
     _targets_name = "targets"
+    _classes = 1
+    """Parameters of a feature, one for each class."""
     _unit = 1.0
     """Factor of the sum of `slopes` over data in a gradient."""
     _steepest = 1.0
@@ -64,10 +75,11 @@ class Regression(Batched):
         name, n_data = self._targets_name, len(features)
         shape(name, targets, (n_data,), " (one per row of features)")
         clients = client_numbers(self.clients, n_data)
-        sizes = np.bincount(clients)
+        sizes = locked(np.bincount(clients))
         weights = sizes / n_data if self.weights is None else self.weights
         set_fields(self, features=features, clients=clients, weights=client_weights(weights, len(sizes)),
-                   prior_variance=positive("prior_variance", self.prior_variance), **{name: targets})
+                   prior_variance=positive("prior_variance", self.prior_variance), **{name: targets},
+                   sizes=sizes, n_clients=len(sizes), dim=self._classes * features.shape[1])
         if self.prior_variance < 1.0 / LARGEST:
             raise ValueError(f"prior_variance={self.prior_variance} must be at least {1.0 / LARGEST:g}: "
                              "squares of its inverse overflow")
@@ -101,8 +113,7 @@ class Regression(Batched):
         client = int(np.argmax(bounds))
         own = np.where(self.clients == client, np.abs(values).T, 0.0).T
         worst = np.unravel_index(int(np.argmax(own)), values.shape)
-        index = ", ".join(str(int(i)) for i in worst)
-        raise ValueError(f"{name}[{index}]={values[worst]:g} (with weights[{client}]="
+        raise ValueError(f"{entry_of(name, worst)}={values[worst]:g} (with weights[{client}]="
                          f"{self.weights[client]:g}) gives a potential whose {what} is beyond "
                          f"{LARGEST:g}, where squares overflow; scale {name}")
 
@@ -121,8 +132,7 @@ class Regression(Batched):
 
     def _parts(self, client: int | None) -> Iterator[tuple[Array, Array]]:
         """Features and targets of the rows of one client or of all, in parts that memory can hold."""
-        features, targets, _ = self._rows(client)
-        yield features, targets
+        yield self._rows(client)
 
     def _slopes(self, scores: Array, targets: Array) -> Array:
         """Derivative of the loss in the score x'X_r, in units of `unit`."""
@@ -136,27 +146,12 @@ class Regression(Batched):
         """Compiled form with full gradients, for minibatches to be drawn from."""
         raise NotImplementedError
 
-    @property
-    def n_clients(self) -> int:
-        """Number of clients N."""
-        return len(self.sizes)
-
-    @property
-    def dim(self) -> int:
-        """Dimension d, the number of features."""
-        return self.features.shape[1]
-
     def pooled(self) -> Any:
         """f as a problem of one client that holds all data; minibatches are then drawn from all of them."""
         changes: dict[str, Any] = {"clients": np.zeros(len(self.clients), np.int64), "weights": None}
         if self.gradient_noise is not None:
             changes["gradient_noise"] = self.gradient_noise * float(np.sqrt((self.weights**2).sum()))
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """Number of data of each client, (N,)."""
-        return np.bincount(self.clients)
 
     @cached_property
     def _data(self) -> Data:
@@ -176,29 +171,34 @@ class Regression(Batched):
         """Factors (N,) of x in the prior's part of grad f_(c): 1 / (lambda N w_c)."""
         return 1.0 / (self.prior_variance * self.n_clients * self.weights)
 
-    def _rows(self, client: int | None) -> tuple[Array, Array, float]:
-        """Features, targets and weight of one client, or of all together."""
+    def _rows(self, client: int | None) -> tuple[Array, Array]:
+        """Features and targets of one client, or of all together."""
+        targets = getattr(self, self._targets_name)
         if client is None:
-            return self.features, getattr(self, self._targets_name), 1.0
-        client = whole("client", client, 0, self.n_clients - 1)
-        rows = self.clients == client
-        return self.features[rows], getattr(self, self._targets_name)[rows], float(self.weights[client])
+            return self.features, targets
+        rows = self.clients == whole("client", client, 0, self.n_clients - 1)
+        return self.features[rows], targets[rows]
 
     def potential(self, client: int | None, x: Any) -> Array:
         """f_(c), or f with client=None, at points `x` (..., d), in NumPy; without the laws' normalisers."""
-        at = points("x", x, self.dim)
-        features, targets, weight = self._rows(client)
-        share = 1.0 if client is None else 1.0 / self.n_clients
+        at, (features, targets) = points("x", x, self.dim), self._rows(client)
         fit = self._unit * self._losses(at @ features.T, targets).sum(axis=-1)
-        return (fit + 0.5 * share / self.prior_variance * (at**2).sum(axis=-1)) / weight
+        return self._posterior(client, fit, 0.5 * (at**2).sum(axis=-1))
 
     def gradient(self, client: int | None, x: Any) -> Array:
         """Exact grad f_(c), or grad f with client=None, at points `x` (..., d), in NumPy."""
-        at = points("x", x, self.dim)
-        features, targets, weight = self._rows(client)
-        share = 1.0 if client is None else 1.0 / self.n_clients
-        fit = self._unit * self._slopes(at @ features.T, targets) @ features
-        return (fit + share / self.prior_variance * at) / weight
+        at, (features, targets) = points("x", x, self.dim), self._rows(client)
+        return self._posterior(client, self._unit * self._slopes(at @ features.T, targets) @ features, at)
+
+    def _posterior(self, client: int | None, fit: Array, prior: Array) -> Array:
+        """The likelihood's part and the prior's, of f_(c) or f."""
+        weight, share = (1.0, 1.0) if client is None else (self.weights[int(client)], 1.0 / self.n_clients)
+        return (fit + share / self.prior_variance * prior) / weight
+
+    def target(self, temperature: float = 1.0) -> Gaussian:
+        """Always raises: the posterior has no closed form."""
+        raise NoTarget(f"problem={self!r}: the posterior has no closed form, so there is no target law; "
+                       "use problem.laplace() for an approximation, or a reference sample")
 
     def curvature_bounds(self, convention: str = "federated") -> tuple[float, float]:
         """Strong convexity and smoothness of the potentials that an algorithm follows.
@@ -212,11 +212,12 @@ class Regression(Batched):
         X_i'X_i, which belongs to losses without the factor 1/2 and bounds an eigenvalue by a trace.
         """
         one_of("convention", convention, CONVENTIONS)
-        low, high = self._component_bounds
-        if convention == "federated":
-            low, high = low / self.weights, high / self.weights
         if convention == "global":
             low, high = self._bounds(self._spectrum(None), 1.0 / self.prior_variance)
+        else:
+            low, high = self._bounds(self._spectra, 1.0 / (self.prior_variance * self.n_clients))
+        if convention == "federated":
+            low, high = low / self.weights, high / self.weights
         return float(np.min(low)), float(np.max(high))
 
     def _bounds(self, spectrum: Any, prior: Any, factor: Any = 1.0) -> tuple[Any, Any]:
@@ -237,17 +238,13 @@ class Regression(Batched):
     def _spectrum(self, client: int | None) -> Array:
         """Eigenvalues of X'X of one client's data, or of all."""
         self._refuse_matrices(1)
-        features, _, _ = self._rows(client)
+        features, _ = self._rows(client)
         return np.asarray(np.linalg.eigvalsh(features.T @ features), np.float64)
 
     @cached_property
     def _spectra(self) -> Array:
         """Least and largest of them of every client, (N, 2)."""
         return np.array([self._spectrum(client)[[0, -1]] for client in range(self.n_clients)])
-
-    @cached_property
-    def _component_bounds(self) -> tuple[Array, Array]:
-        return self._bounds(self._spectra, 1.0 / (self.prior_variance * self.n_clients))
 
     @property
     def strong_convexity(self) -> float:
@@ -266,16 +263,13 @@ class Regression(Batched):
             return np.ones(self.n_clients)
         return self.batch_size / self.sizes
 
-    def _with_minibatches(self, model: Any) -> Any:
-        """The compiled form of gradients estimated from `batch_size` data."""
-        assert self.batch_size is not None
-        return Minibatch(model, self._table, self.batch_size, self.replace, self._batch_factors)
+    def _with_minibatches(self, model: Any, size: int) -> Any:
+        """The compiled form of gradients estimated from so many data."""
+        return Minibatch(model, self._table, size, self.replace, self._batch_factors(size))
 
-    @property
-    def _batch_factors(self) -> Array:
+    def _batch_factors(self, size: int) -> Array:
         """Factors (N,) of a minibatch's sum in its gradient."""
-        assert self.batch_size is not None
-        ratio = self.sizes / self.batch_size if self.grad_scale == "unbiased" else 1.0
+        ratio = self.sizes / size if self.grad_scale == "unbiased" else 1.0
         return self._unit / self.weights * ratio
 
     def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> Any:
@@ -284,8 +278,8 @@ class Regression(Batched):
 
     def _arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
-        model = self._model() if self.batch_size is None else self._with_minibatches(self._model())
-        return model if self.gradient_noise is None else NoisyGradients(model, float(self.gradient_noise))
+        model, size = self._model(), self.batch_size
+        return with_noise(model if size is None else self._with_minibatches(model, size), self.gradient_noise)
 
     def curvature_problem(self) -> Quadratic:
         """Clients of constant curvature: the largest that any Hessian of a mean gradient can have."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...laws.law import Gaussian
-from ...settings.validation import Array, positive
+from ...settings.validation import Array, positive, set_fields
 from ..quadratic import Quadratic
 from .data import LARGEST, Regression
 from .gradients import LinearModel
@@ -89,7 +89,7 @@ class LinearRegression(Regression):
         if not LARGEST**-0.5 <= noise <= LARGEST**0.5:
             raise ValueError(f"noise_std={self.noise_std} must lie in [{LARGEST**-0.5:g}, {LARGEST**0.5:g}]: "
                              "squares of its powers overflow")
-        object.__setattr__(self, "noise_std", noise)
+        set_fields(self, noise_std=noise)
         self._refuse_overflow()
 
     @property
@@ -115,7 +115,7 @@ class LinearRegression(Regression):
         pulls = np.empty((self.n_clients, self.dim))
         prior = np.eye(self.dim) / (self.prior_variance * self.n_clients)
         for c in range(self.n_clients):
-            features, targets, _ = self._rows(c)
+            features, targets = self._rows(c)
             precisions[c] = share[c] * self._unit * (features.T @ features) + prior
             pulls[c] = share[c] * self._unit * (features.T @ targets)
         minimizers = np.asarray(np.linalg.solve(precisions, pulls[..., None])[..., 0], dtype=np.float64)
@@ -159,8 +159,8 @@ class LinearRegression(Regression):
         b, dim = self.batch_size or 0, self.dim
         tables = np.empty((self.n_clients, dim * dim, dim * dim))
         for c, n in enumerate(self.sizes):
-            features, _, weight = self._rows(c)
-            scale = (n / b if self.grad_scale == "unbiased" else 1.0) * self._unit / weight
+            features, _ = self._rows(c)
+            scale = (n / b if self.grad_scale == "unbiased" else 1.0) * self._unit / self.weights[c]
             finite = 1.0 if self.replace else (n - b) / max(n - 1, 1)
             products = (features[:, :, None] * features[:, None, :]).reshape(n, dim * dim)
             gram = features.T @ features
@@ -177,9 +177,4 @@ class LinearRegression(Regression):
 
     def _arrays(self) -> Any:
         """The NamedTuple that compiled code sees."""
-        return self._full._arrays() if self.batch_size is None else self._with_minibatches(self._model())
-
-    @property
-    def keeps_gaussian(self) -> bool:
-        """True where gradients are affine with noise that does not depend on the point."""
-        return not self.has_minibatches
+        return self._full._arrays() if self.batch_size is None else super()._arrays()

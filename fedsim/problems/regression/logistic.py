@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...laws.law import Gaussian, NoTarget
+from ...laws.law import Gaussian
 from ...settings.lazy_import import lazy
-from ...settings.validation import Array, points, positive, shape, unmasked
+from ...settings.validation import Array, locked, points, positive, set_fields, shape, unmasked
 from .batched import in_order
 from .data import CLOSE, Regression
 from .gradients import LogisticModel
@@ -108,12 +108,10 @@ class LogisticRegression(Regression):
         labels = in_order(self)  # an array of them has no index any more
         with suppress(ValueError, TypeError, OverflowError, MemoryError):  # which are named below
             if np.asarray(labels).dtype == bool:
-                object.__setattr__(self, "labels", np.asarray(labels).astype(np.float64))
+                set_fields(self, labels=np.asarray(labels).astype(np.float64))
         self._normalise()
-        wrong = np.flatnonzero((self.labels != 0.0) & (self.labels != 1.0))
-        if len(wrong):
-            raise ValueError(f"labels[{wrong[0]}]={self.labels[wrong[0]]:g} must be 0 or 1"
-                             f"{_advice(self.labels)}")
+        for place in np.flatnonzero((self.labels != 0.0) & (self.labels != 1.0)):
+            raise ValueError(f"labels[{place}]={self.labels[place]:g} must be 0 or 1{_advice(self.labels)}")
         self._refuse_overflow()
 
     def _losses(self, scores: Array, targets: Array) -> Array:
@@ -149,8 +147,7 @@ class LogisticRegression(Regression):
                 if number and self._moves(step) < CLOSE:
                     break
         self._refuse_far(step)
-        point.setflags(write=False)
-        return point
+        return locked(point)
 
     def mode(self) -> Array:
         """The posterior's mode (d,): the minimizer of f."""
@@ -160,11 +157,6 @@ class LogisticRegression(Regression):
         """The normal law at the mode with the posterior's curvature there; an approximation of it."""
         inverse = np.linalg.inv(self.hessian(self._mode))
         return Gaussian(self._mode, positive("temperature", temperature) * 0.5 * (inverse + inverse.T))
-
-    def target(self, temperature: float = 1.0) -> Gaussian:
-        """Always raises: the posterior has no closed form."""
-        raise NoTarget(f"problem={self!r}: the posterior has no closed form, so there is no target law; "
-                       "use problem.laplace() for an approximation, or a reference sample")
 
     def _model(self) -> LogisticModel:
         """The data."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...laws.law import Gaussian, NoTarget
+from ...laws.law import Gaussian
 from ...settings.lazy_import import lazy
-from ...settings.validation import Array, points, positive, shape, whole
+from ...settings.validation import Array, locked, points, positive, set_fields, shape, whole
 from .batched import bytes_or_numbers, class_numbers, in_order
 from .data import Regression
 from .softmax_gradients import Rows, SoftmaxBatch, SoftmaxModel, SoftmaxScratch, softmax_scratch
@@ -23,54 +23,6 @@ helmert = lazy("scipy.linalg", "helmert")
 
 RESOLVED = 1e-10
 """Least share of the largest curvature that rounding leaves six digits."""
-
-
-def mode_of(problem: Any) -> Array:
-    """The minimizer of f (d,), by L-BFGS and Newton's steps, which need no matrix."""
-    dim, n_classes = problem.dim, problem.n_classes
-
-    def across(vector: Array) -> Array:  # without what all classes share, none of which is in the mode
-        by_class = vector.reshape(n_classes, -1)
-        return (by_class - by_class.mean(axis=0)).ravel()
-
-    found = minimize(lambda x: float(problem.potential(None, x)), np.zeros(dim), method="L-BFGS-B",
-                     jac=lambda x: problem.gradient(None, x), options={"maxiter": 5000, "maxfun": 10_000})
-    point, gain = across(np.asarray(found.x)), np.inf
-    for _ in range(20):  # each step doubles the digits that L-BFGS found
-        slope = across(problem.gradient(None, point))
-        operator = LinearOperator((dim, dim), matvec=lambda v, at=point: problem.hessian_times(at, v))
-        step, failed = cg(operator, slope, rtol=1e-8, maxiter=10 * dim)
-        step = across(step)
-        before, gain = gain, float(slope @ step)
-        if failed or not gain < 0.25 * before:
-            break
-        point = across(point - step)
-    problem._refuse_far(step)
-    point.setflags(write=False)
-    return point
-
-
-def laplace_cov(problem: Any, mode: Array) -> Array:
-    """Inverse Hessian of f at the mode, (d, d): the prior's variance on what is common to all classes.
-
-    Raises
-    ------
-    ValueError
-        Naming prior_variance, where the likelihood is so flat that its curvature is lost to rounding.
-    """
-    n_classes, variance = problem.n_classes, problem.prior_variance
-    eye = np.eye(problem.dim // n_classes)
-    across = np.kron(helmert(n_classes).T, eye)  # directions in which classes differ
-    values, vectors = np.linalg.eigh(across.T @ problem._likelihood_curvature(mode) @ across)
-    values = np.maximum(values, 0.0) + 1.0 / variance
-    if not values[0] > RESOLVED * values[-1]:
-        raise ValueError(
-            f"prior_variance={variance:g} is too vague for these data: the least curvature at the mode of "
-            f"the posterior, {values[0]:.2g}, is lost beside the largest, {values[-1]:.2g}; it must be more "
-            f"than {RESOLVED:g} of it")
-    turned = across @ vectors
-    cov = (turned / values) @ turned.T + np.kron(np.full((n_classes, n_classes), variance / n_classes), eye)
-    return np.asarray(0.5 * (cov + cov.T))
 
 
 logsumexp, softmax = lazy("scipy.special", "logsumexp", "softmax")
@@ -165,24 +117,13 @@ class SoftmaxRegression(Regression):
     keeps_gaussian = False
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
         labels, n_classes = class_numbers(in_order(self), self.n_classes)
-        put(self, "n_classes", n_classes)
+        set_fields(self, n_classes=n_classes, _classes=n_classes,
+                   feature_scale=positive("feature_scale", self.feature_scale))
         self._set_data(bytes_or_numbers(self.features), labels)
-        put(self, "feature_scale", positive("feature_scale", self.feature_scale))
         with np.errstate(over="ignore", invalid="ignore"):
             squares = [np.einsum("ij,ij->i", rows, rows) for rows, _ in self._parts(None)]
             self._refuse_beyond(np.concatenate(squares), "features", self.features, "curvature")
-
-    @property
-    def dim(self) -> int:
-        """Dimension d = C p, of theta."""
-        return self._classes * self.features.shape[1]
-
-    @property
-    def _classes(self) -> int:
-        assert self.n_classes is not None
-        return self.n_classes
 
     def _parts(self, client: int | None) -> Iterator[tuple[Array, Array]]:
         """Features as numbers, and labels, of the rows of one client or of all, some at a time."""
@@ -199,12 +140,6 @@ class SoftmaxRegression(Regression):
         flat = at.reshape(-1, self._classes, self.features.shape[1])
         sums = [sum(part(rows, labels, theta) for rows, labels in self._parts(client)) for theta in flat]
         return np.array(sums).reshape(at.shape[:-1] + np.shape(sums[0]))
-
-    def _posterior(self, client: int | None, fit: Array, prior: Array) -> Array:
-        """The likelihood's part and the prior's, of f_(c) or f."""
-        weight, share = (1.0, 1.0) if client is None else (self.weights[int(client)], 1.0 / self.n_clients)
-        whole_part: Array = (fit + share / self.prior_variance * prior) / weight
-        return whole_part
 
     def potential(self, client: int | None, x: Any) -> Array:
         """f_(c), or f with client=None, at points `x` (..., d), in NumPy; without the prior's normaliser."""
@@ -262,7 +197,25 @@ class SoftmaxRegression(Regression):
 
     @cached_property
     def _mode(self) -> Array:
-        return mode_of(self)
+        """By L-BFGS and Newton's steps, which need no matrix."""
+        def across(vector: Array) -> Array:  # without what all classes share, none of which is in the mode
+            by_class = vector.reshape(self._classes, -1)
+            return (by_class - by_class.mean(axis=0)).ravel()
+
+        found = minimize(lambda x: float(self.potential(None, x)), np.zeros(self.dim), method="L-BFGS-B",
+                         jac=lambda x: self.gradient(None, x), options={"maxiter": 5000, "maxfun": 10_000})
+        point, gain = across(np.asarray(found.x)), np.inf
+        for _ in range(20):  # each step doubles the digits that L-BFGS found
+            slope = across(self.gradient(None, point))
+            operator = LinearOperator((self.dim,) * 2, matvec=lambda v, at=point: self.hessian_times(at, v))
+            step, failed = cg(operator, slope, rtol=1e-8, maxiter=10 * self.dim)
+            step = across(step)
+            before, gain = gain, float(slope @ step)
+            if failed or not gain < 0.25 * before:
+                break
+            point = across(point - step)
+        self._refuse_far(step)
+        return locked(point)
 
     def mode(self) -> Array:
         """The posterior's mode (d,), the minimizer of f: by L-BFGS and Newton's steps without matrices."""
@@ -280,12 +233,18 @@ class SoftmaxRegression(Regression):
         """
         positive("temperature", temperature)
         self._refuse_matrices_of_curvature()
-        return Gaussian(self._mode, temperature * laplace_cov(self, self._mode))
-
-    def target(self, temperature: float = 1.0) -> Gaussian:
-        """Always raises: the posterior has no closed form."""
-        raise NoTarget(f"problem={self!r}: the posterior has no closed form, so there is no target law; "
-                       "use problem.laplace() for an approximation, or a reference sample")
+        k, variance, eye = self._classes, self.prior_variance, np.eye(self.features.shape[1])
+        across = np.kron(helmert(k).T, eye)  # directions in which classes differ
+        values, vectors = np.linalg.eigh(across.T @ self._likelihood_curvature(self._mode) @ across)
+        values = np.maximum(values, 0.0) + 1.0 / variance
+        if not values[0] > RESOLVED * values[-1]:
+            raise ValueError(
+                f"prior_variance={variance:g} is too vague for these data: the least curvature at the mode "
+                f"of the posterior, {values[0]:.2g}, is lost beside the largest, {values[-1]:.2g}; it must "
+                f"be more than {RESOLVED:g} of it")
+        turned = across @ vectors
+        cov = (turned / values) @ turned.T + np.kron(np.full((k, k), variance / k), eye)
+        return Gaussian(self._mode, temperature * np.asarray(0.5 * (cov + cov.T)))
 
     def probabilities(self, x: Any, features: Any) -> Array:
         """P(y = k) for rows of features at points of the parameters.
@@ -316,8 +275,7 @@ class SoftmaxRegression(Regression):
         shape("features", rows, (len(rows), self.features.shape[1]), " (the problem's number of features)")
         theta = at.reshape(*at.shape[:-1], self._classes, -1)
         scores = self.feature_scale * rows.astype(np.float64) @ np.swapaxes(theta, -1, -2)
-        chances: Array = softmax(scores, axis=-1)
-        return chances
+        return np.asarray(softmax(scores, axis=-1))
 
     def _spectrum(self, client: int | None) -> Array:
         self._refuse_matrices(1)
@@ -334,9 +292,8 @@ class SoftmaxRegression(Regression):
     def _model(self) -> SoftmaxModel:
         return SoftmaxModel(self._data, self._classes, 1.0 / self.weights, self.prior_pull)
 
-    def _with_minibatches(self, model: Any) -> SoftmaxBatch:
-        assert self.batch_size is not None
-        return SoftmaxBatch(model, self.batch_size, bool(self.replace), self._batch_factors)
+    def _with_minibatches(self, model: Any, size: int) -> SoftmaxBatch:
+        return SoftmaxBatch(model, size, bool(self.replace), self._batch_factors(size))
 
     def _scratch(self, dim: int, n_lanes: int, dtype: Any) -> SoftmaxScratch:
         longest = int(self.sizes.max())

@@ -81,7 +81,7 @@ class FAHMCFlow(Federated):
     debias = None
 
     def __post_init__(self) -> None:
-        self._normalise()
+        super().__post_init__()
 
     def _normalise_step(self) -> None:
         object.__setattr__(self, "trajectory_length", positive("trajectory_length", self.trajectory_length))

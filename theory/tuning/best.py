@@ -15,6 +15,15 @@ from fedsim.settings.validation import one_of, positive, whole
 from .searching import Search, Trial, TunedStep as TunedStep, with_step
 from .telling import Teller
 
+COSTS = {"rounds": "communications", "gradients": "gradient_evaluations", "floats": "floats_sent"}
+"""Names of costs in tables and plans, and those of one run."""
+
+
+def spent(problem: Problem, algorithm: Any, n_rounds: int | None) -> dict[str, Any]:
+    """What a run of so many rounds costs, by those names; None where there is no such run."""
+    costs = {} if n_rounds is None else algorithm.costs(problem, n_rounds)
+    return {name: round(costs[key]) if costs else None for name, key in COSTS.items()}
+
 
 def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any = None,
                    smallest: float | None = None, n_grid: int = 25, n_refine: int = 3,

@@ -18,7 +18,7 @@ from fedsim.settings.validation import instance, one_of, positive, whole, whole_
 from ..declare.registry import named, theorems
 from ..facts import Constants, constants
 from ..recursions.catalogue import recursion
-from .best import best_step_size, with_step
+from .best import COSTS, best_step_size, with_step
 from .fewest import (
     BEYOND,
     SMALLEST,
@@ -31,8 +31,6 @@ from .fewest import (
     largest_step,
 )
 from .telling import Teller
-
-COSTS = {"rounds": "communications", "gradients": "gradient_evaluations", "floats": "floats_sent"}
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from ..declare.registry import Theorem, named
 from ..exact import stationary_law
 from ..exact.federated.together import laws_together
 from ..facts.constants_of_problem import constants
+from .best import COSTS, spent
 from .first_round import rounds_to
 from .first_rounds_together import crossings, goal_of
 from .telling import say
@@ -31,7 +32,6 @@ MOST = 100_000
 """Settings in a table."""
 TOGETHER = 200
 """Step sizes treated at a time."""
-COSTS = {"gradients": "gradient_evaluations", "floats": "floats_sent"}
 Row = dict[str, Any]
 
 
@@ -130,7 +130,7 @@ def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, s
     for name, values in varied.items():
         if None in values:  # pandas would write NaN
             table[name] = pd.Series([rows[place][name] for place in sorted(rows)], dtype=object)
-    return table.astype({} if goal is None else dict.fromkeys(("rounds", *COSTS), "Int64"))
+    return table.astype({} if goal is None else dict.fromkeys(COSTS, "Int64"))
 
 
 def _values(algorithm: Any, name: str, value: Any) -> dict[Any, Any]:
@@ -227,7 +227,7 @@ def _row(problem: Any, algorithm: Any, eps: float | None, start: Any, limit: int
          known: _Known | None) -> Row:
     """What is found of a setting, by the functions that a user would call where it is not `known`."""
     row: Row = {"stable": None, "radius": np.nan, "w2": np.nan, "reason": ""}
-    first, spent = None, dict[str, float]()
+    first = None
     try:
         if isinstance(algorithm, ValueError):
             raise ValueError(f"refused: {algorithm}")
@@ -245,11 +245,9 @@ def _row(problem: Any, algorithm: Any, eps: float | None, start: Any, limit: int
                 known.first if known.first >= 0 else None)
             if first is None:
                 raise ValueError(f"W2 is above eps up to max_rounds={limit}")
-            spent = algorithm.costs(problem, first)
     except ValueError as reason:
         row["reason"] = str(reason)
-    return row if eps is None else row | {"eps": eps, "rounds": first, **{
-        name: round(spent[key]) if spent else None for name, key in COSTS.items()}}
+    return row if eps is None else row | {"eps": eps, **spent(problem, algorithm, first)}
 
 
 def limited(entry: Theorem, algorithm: Any) -> Theorem:

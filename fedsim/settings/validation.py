@@ -90,7 +90,8 @@ def real(name: str, value: object) -> float:
     return number
 
 
-def _such(name: str, value: object, holds: Callable[[float], bool], condition: str) -> float:
+def such(name: str, value: object, holds: Callable[[float], bool], condition: str) -> float:
+    """A finite real number of which this holds."""
     number = real(name, value)
     if not holds(number):
         raise ValueError(f"{name}={shown(value)} must {condition}")
@@ -99,17 +100,17 @@ def _such(name: str, value: object, holds: Callable[[float], bool], condition: s
 
 def positive(name: str, value: object) -> float:
     """A finite real number greater than zero."""
-    return _such(name, value, lambda number: number > 0.0, "be greater than 0")
+    return such(name, value, lambda number: number > 0.0, "be greater than 0")
 
 
 def nonnegative(name: str, value: object) -> float:
     """A finite real number, zero or more."""
-    return _such(name, value, lambda number: number >= 0.0, "be at least 0")
+    return such(name, value, lambda number: number >= 0.0, "be at least 0")
 
 
 def fraction(name: str, value: object) -> float:
     """A real number in [0, 1]."""
-    return _such(name, value, lambda number: 0.0 <= number <= 1.0, "lie in [0, 1]")
+    return such(name, value, lambda number: 0.0 <= number <= 1.0, "lie in [0, 1]")
 
 
 _EXACT = 2**53

@@ -195,12 +195,15 @@ def certify(quantity: str, problem_class: ProblemClass | None = None, *, curvatu
     """
     given = {name: value for name, value in locals().items()
              if name not in ("quantity", "problem_class", "tolerance", "most_boxes", "progress")}
+    defaults = certify.__kwdefaults__
+    told = {name: value for name, value in given.items() if not (value is defaults[name] or (
+        type(value) in (int, float, str) and value == defaults[name]))}
     refuse_flushing()
     if problem_class is None:
-        problem_class = class_of(quantity, given)
+        problem_class = class_of(quantity, given, told)
     else:
         instance("problem_class", problem_class, ProblemClass)
-        require_left_out(given, (), "the problem class says it")
+        require_left_out(told, (), "the problem class says it")
     cases = [case for part in parts_of(quantity, problem_class) for case in _cases(part)]
     tolerance, most = positive("tolerance", tolerance), whole("most_boxes", most_boxes, 1)
     one_of("progress", progress, (True, False))

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 from fedsim.settings.limits import entries
-from fedsim.settings.validation import fraction, nonnegative, one_of, positive, real, set_fields, shown, whole
+from fedsim.settings.validation import (
+    fraction,
+    nonnegative,
+    one_of,
+    positive,
+    real,
+    set_fields,
+    shown,
+    such,
+    whole,
+)
 
 MOST_CLIENTS, MOST_DIM, MOST = 16, 8, 1000
 """The last: entries of a list of whole numbers."""
@@ -20,18 +30,13 @@ WHERE_GIVEN = {"recorded": "where given"}
 
 def inside(name: str, value: Any) -> float:
     """A number strictly between 0 and 1."""
-    number = real(name, value)
-    if not 0.0 < number < 1.0:
-        raise ValueError(f"{name}={shown(value)} must lie strictly between 0 and 1")
-    return number
+    return such(name, value, lambda number: 0.0 < number < 1.0, "lie strictly between 0 and 1")
 
 
 def at_least_one(name: str, value: Any) -> float:
     """A number of at least 1."""
-    number = positive(name, value)
-    if number < 1.0:
-        raise ValueError(f"{name}={shown(value)} must be at least 1")
-    return number
+    positive(name, value)
+    return such(name, value, lambda number: number >= 1.0, "be at least 1")
 
 
 def _is_pair(value: Any) -> bool:

@@ -80,8 +80,7 @@ class Assumption:
         if bool(self.holds) != (margin >= 0.0):
             raise ValueError(f"holds={self.holds!r} contradicts margin={margin:g} in {self.name!r}; "
                              "an assumption holds exactly when its margin is at least 0")
-        object.__setattr__(self, "margin", margin)
-        object.__setattr__(self, "holds", margin >= 0.0)
+        set_fields(self, margin=margin, holds=margin >= 0.0)
 
     def __iter__(self) -> Iterator[str | bool | float]:
         """So that ``name, holds, margin = assumption`` works."""

@@ -195,7 +195,7 @@ def certify(quantity: str, problem_class: ProblemClass | None = None, *, curvatu
     """
     given = {name: value for name, value in locals().items()
              if name not in ("quantity", "problem_class", "tolerance", "most_boxes", "progress")}
-    defaults = certify.__kwdefaults__
+    defaults: Any = certify.__kwdefaults__
     told = {name: value for name, value in given.items() if not (value is defaults[name] or (
         type(value) in (int, float, str) and value == defaults[name]))}
     refuse_flushing()

@@ -13,6 +13,7 @@ eps.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,10 +85,10 @@ def crossings(goal: Goal, eps: Any, max_rounds: Any, tighten: Tighten | None = N
     eps, max_rounds : numbers, or one for each setting
     tighten : given the rounds found so far, how far each setting is still to be followed, (S,)
     """
-    count = len(goal.mean)
-    eps, limits = np.broadcast_to(eps, count), np.broadcast_to(max_rounds, count)
-    found, active, low, asked = np.full(count, -1), np.arange(count), -1, limits.copy()
-    for high in (*WINDOWS, *_beyond(int(limits.max(initial=0)))):
+    size = len(goal.mean)
+    eps, limits = np.broadcast_to(eps, size), np.broadcast_to(max_rounds, size)
+    found, active, low, asked = np.full(size, -1), np.arange(size), -1, limits.copy()
+    for high in chain(WINDOWS, (DENSE * 8**k for k in count(1))):
         active = active[limits[active] > low]
         if not len(active):
             break
@@ -110,22 +111,13 @@ def crossings(goal: Goal, eps: Any, max_rounds: Any, tighten: Tighten | None = N
 def _rounds(low: int, high: int, limits: np.ndarray) -> np.ndarray:
     """Rounds after `low` that are looked at, up to `high` or each limit, (S, R); the last may come again."""
     if high <= DENSE:
-        return np.broadcast_to(np.arange(low + 1, min(high, int(limits.max())) + 1), (
-            len(limits), min(high, int(limits.max())) - low))
+        rounds = np.arange(low + 1, min(high, int(limits.max())) + 1)
+        return np.broadcast_to(rounds, (len(limits), len(rounds)))
     grids = {last: np.unique(np.rint(np.geomspace(low, last, 1 + max(1, round(GRID * np.log2(last / low))))
                                      ).astype(np.int64)) for last in set(np.minimum(high, limits).tolist())}
     longest = max(map(len, grids.values()))
     table = {last: np.append(grid, np.full(longest - len(grid), last)) for last, grid in grids.items()}
     return np.stack([table[last] for last in np.minimum(high, limits).tolist()])
-
-
-def _beyond(max_rounds: int) -> list[int]:
-    """Ends of the grids beyond `DENSE`."""
-    ends, high = [], DENSE
-    while high < max_rounds:
-        high *= 8
-        ends.append(high)
-    return ends
 
 
 def _refined(goal: Goal, before: np.ndarray, inside: np.ndarray, eps: Array) -> np.ndarray:

@@ -245,7 +245,11 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
     recursion(facts, made, hessian_smoothness)  # what is wrong with the arguments is said here
     entry = next(one for one in theorems() if one.id.endswith(".w2_recursion") and isinstance(
         algorithm, one.algorithm))
-    counts = _counts(local_steps) if isinstance(algorithm, Federated) else [1]
+    counts = [1]
+    if isinstance(algorithm, Federated):
+        counts = [whole("local_steps", one, 1) for one in whole_numbers("local_steps", local_steps).tolist()]
+    if not counts:
+        raise ValueError(f"local_steps={local_steps!r} must have at least one number to try")
     teller = Teller("plan_by_recursion", len(counts), one_of("progress", progress, (True, False)))
     plans: dict[int, Plan] = {}
     for done, count in enumerate(counts):
@@ -268,14 +272,6 @@ def with_local_steps(algorithm: Any, count: int) -> Any:
     """The algorithm with another number of local steps, where it has one."""
     changed: Any = algorithm
     return replace(changed, local_steps=count) if isinstance(algorithm, Federated) else algorithm
-
-
-def _counts(local_steps: Any) -> list[int]:
-    """Numbers of local steps to try, at least one."""
-    counts = [whole("local_steps", one, 1) for one in whole_numbers("local_steps", local_steps).tolist()]
-    if not counts:
-        raise ValueError(f"local_steps={local_steps!r} must have at least one number to try")
-    return counts
 
 
 def _least(problem: Any, algorithm: Any, counts: Sequence[int], eps: float, start: Any,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ class Maximum:
         The largest value is at least the one and at most the other.
     at_point : float
         The value at `point` is at most this.
-    point : tuple of float
+    point : tuple of float, or dict name -> float
         Where the value is at least `lower`; exactly these doubles.
     boxes : int
         How many were evaluated.
@@ -62,10 +62,10 @@ class Maximum:
     lower: float
     upper: float
     at_point: float
-    point: tuple[float, ...]
+    point: Any
     boxes: int
     closed: bool
-    interrupted: bool = False
+    interrupted: bool = field(default=False, kw_only=True)
 
 
 class _State(NamedTuple):
@@ -230,4 +230,4 @@ def maximise(function: Callable[[list[Any]], Any], box: Any, *, tolerance: float
     except KeyboardInterrupt:  # the last whole state stands
         interrupted = True
     return Maximum(state.lower, state.ceiling, state.at_point, state.point, state.judged,
-                   state.ceiling <= allowed(state.lower, tolerance), interrupted)
+                   state.ceiling <= allowed(state.lower, tolerance), interrupted=interrupted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -18,7 +19,6 @@ from ..declare.corrections import errata, remarks
 from ..declare.privacy_numbers import NUMBERS
 from ..declare.registry import Theorem, named, theorems
 from ..facts.constants_of_problem import Constants, constants
-from ..tuning.telling import say
 from .checking import Measured, verdict_on
 from .examining import bound_of, checked_numbers, measured_of, numbers_of
 
@@ -131,7 +131,8 @@ def scoreboard(problem: Problem, algorithm: Algorithm, n_rounds: int = 100, *, s
             about.append(_row(entry, variant, "") | _judged(make, None if stopped else measure, record))
             stopped |= about[-1]["reason"] == INTERRUPTED
             if progress:
-                say(f"{entry.id}: {about[-1]['verdict']}", begun)
+                print(f"{entry.id}: {about[-1]['verdict']}, {time.monotonic() - begun:.0f} s",
+                      file=sys.stderr, flush=True)
     table = pd.DataFrame(about + (others if everything else []))
     return table.astype(dict.fromkeys(("at", "worst_at", "n_compared"), "Int64"))
 

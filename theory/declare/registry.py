@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedsim.hints import meant, shown
 from fedsim.pickles import keep_function, made
-from fedsim.settings.validation import one_of
+from fedsim.settings.validation import instance, one_of
 
 from .bound import Bound
 
@@ -203,6 +203,13 @@ def named(theorem: Any, algorithm: Any = None, name: str = "theorem") -> Theorem
     end = meant(theorem, [entry.id for entry in entries])
     raise ValueError(f"{name}={shown(theorem)} must be one of {len(entries)} ids of theory.catalogue(), the "
                      f"number of a theorem as 'FA-LD Theorem 4.7', or its function{end}")
+
+
+def about(theorem: Any, algorithm: Any) -> Theorem:
+    """The theorem meant, or a ValueError where it is not about algorithms of this class."""
+    entry = named(theorem, algorithm)
+    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
+    return entry
 
 
 def catalogue() -> pd.DataFrame:

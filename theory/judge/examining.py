@@ -12,7 +12,7 @@ from fedsim.settings.validation import instance, one_of, whole
 
 from ..declare.bound import Bound
 from ..declare.privacy_numbers import CHECKS, NUMBERS
-from ..declare.registry import Theorem, named
+from ..declare.registry import Theorem, about
 from ..facts.constants_of_problem import Constants, constants
 from ..float_range import float64_range
 from .checking import QUANTITIES, TOLERANCE, Measured, measure, verdict_on
@@ -59,9 +59,8 @@ def examine(theorem: str | Theorem | Callable[..., Bound], problem: Problem, alg
     >>> verdict.holds, verdict.hypotheses_met
     (True, True)
     """
-    entry = named(theorem, algorithm)
+    entry = about(theorem, algorithm)
     offers("problem", problem, Problem)
-    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
     n_rounds = whole("n_rounds", n_rounds)
     entry.require(algorithm, problem)
     numbers = numbers_of(entry, checked_numbers(privacy))

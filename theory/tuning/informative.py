@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fedsim.interfaces import Problem
-from fedsim.settings.validation import instance, positive, whole
+from fedsim.settings.validation import positive, whole
 
-from ..declare.registry import named
+from ..declare.registry import about
 from ..facts import Constants, constants
 from .best import with_step
 from .fewest import SMALLEST, Promise, largest_step, refuse_unknown_bend
@@ -87,8 +87,7 @@ def informative_steps(theorem: Any, problem: Problem | Constants, algorithm: Any
     >>> theory.tuning.informative_steps("fa_ld.w2_bound", problem, fs.FALD(0.01)).largest < 1e-4
     True
     """
-    entry = named(theorem, algorithm)
-    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
+    entry = about(theorem, algorithm)
     facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
     n_grid = whole("n_grid", n_grid, 5, 10_000)
     entry.require(algorithm)

@@ -13,9 +13,9 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Problem
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import instance, one_of, positive, whole, whole_numbers
+from fedsim.settings.validation import one_of, positive, whole, whole_numbers
 
-from ..declare.registry import named, theorems
+from ..declare.registry import about, named, theorems
 from ..facts import Constants, constants
 from ..recursions.catalogue import recursion
 from .best import COSTS, best_step_size, with_step
@@ -163,8 +163,7 @@ def plan(theorem: Any, problem: Problem | Constants, algorithm: Any, eps: float,
     1.646e+07
     115
     """
-    eps, entry = positive("eps", eps), named(theorem, algorithm)
-    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
+    eps, entry = positive("eps", eps), about(theorem, algorithm)
     if (entry.kind, entry.quantity, entry.index) != ("upper", "w2", "round"):
         raise ValueError(f"theorem={entry.id!r} must be an upper bound on W2 by rounds to plan with; it is "
                          f"a bound of kind {entry.kind!r} on {entry.quantity!r} by {entry.index}")
@@ -270,8 +269,7 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
 
 def with_local_steps(algorithm: Any, count: int) -> Any:
     """The algorithm with another number of local steps, where it has one."""
-    changed: Any = algorithm
-    return replace(changed, local_steps=count) if isinstance(algorithm, Federated) else algorithm
+    return replace(algorithm, local_steps=count) if hasattr(algorithm, "local_steps") else algorithm
 
 
 def _least(problem: Any, algorithm: Any, counts: Sequence[int], eps: float, start: Any,

@@ -143,26 +143,27 @@ class Trial:
         except ValueError:  # the algorithm's own check of its parameters
             return None
 
-    def _goal(self, algorithms: list[Any]) -> tuple[Goal, np.ndarray] | None:
+    def _goal(self, algorithms: list[Any]) -> tuple[Goal | None, np.ndarray]:
         """Laws of all, and of which they can be read; None where there are none."""
+        none = None, np.zeros(len(algorithms), bool)
         try:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                laws = family_of(self.algorithm).together(self.problem, algorithms, self.start)
+                family = family_of(self.algorithm)
+                laws = family.together(self.problem, algorithms, self.start) if algorithms else None
                 if laws is None:
-                    return None
+                    return none
                 good = laws.contracts.copy()
                 for table in (laws.means, laws.covs, laws.start_means, laws.start_covs):
                     good &= np.isfinite(table).reshape(len(good), -1).all(axis=1)
                 return goal_of(laws, self.algorithm.target(self.problem)), good
         except (ValueError, ArithmeticError, np.linalg.LinAlgError):  # each has its own words for it
-            return None
+            return none
 
     def _together(self, algorithms: list[Any], eps: np.ndarray, cutoffs: np.ndarray, owners: np.ndarray,
                   ) -> list[int]:
         """First rounds, -1 where there are none, of algorithms whose search is numbered by `owners`."""
         rounds, never = np.full(len(algorithms), -1), np.zeros(len(algorithms), bool)
-        made = self._goal(algorithms) if algorithms else None
-        goal, good = made if made is not None else (None, np.zeros(len(algorithms), bool))
+        goal, good = self._goal(algorithms)
         index = np.flatnonzero(good)
 
         def limits() -> np.ndarray:

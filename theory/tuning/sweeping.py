@@ -13,10 +13,10 @@ import numpy as np
 from fedsim.hints import meant
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.limits import entries
-from fedsim.settings.validation import instance, one_of, positive, shown, whole
+from fedsim.settings.validation import one_of, positive, shown, whole
 from fedsim.stability.federated import curvatures
 
-from ..declare.registry import Theorem, named
+from ..declare.registry import Theorem, about
 from ..exact import stationary_law
 from ..exact.federated.together import laws_together
 from ..facts.constants_of_problem import constants
@@ -103,7 +103,9 @@ def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, s
     goal = None if eps is None else positive("eps", eps)
     limit = whole("max_rounds", max_rounds, 0, 2**53)
     one_of("progress", progress, (True, False))
-    entry = None if theorem is None else limited(named(theorem, algorithm), algorithm)
+    entry = None if theorem is None else about(theorem, algorithm)
+    if entry is not None and (entry.kind == "rate" or entry.inputs is not None):
+        raise ValueError(f"theorem={entry.id!r} must be a bound with a limit (floor), as those on W2 are")
     varied = {name: _values(algorithm, name, value) for name, value in settings.items()}
     count = int(np.prod([len(values) for values in varied.values()], dtype=float))
     if count > MOST:
@@ -248,14 +250,6 @@ def _row(problem: Any, algorithm: Any, eps: float | None, start: Any, limit: int
     except ValueError as reason:
         row["reason"] = str(reason)
     return row if eps is None else row | {"eps": eps, **spent(problem, algorithm, first)}
-
-
-def limited(entry: Theorem, algorithm: Any) -> Theorem:
-    """A theorem about this algorithm that may have a limit; a ValueError for others."""
-    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
-    if entry.kind == "rate" or entry.inputs is not None:
-        raise ValueError(f"theorem={entry.id!r} must be a bound with a limit (floor), as those on W2 are")
-    return entry
 
 
 def _limit(entry: Theorem, problem: Any, algorithm: Any, start: Any) -> Row:

@@ -81,8 +81,8 @@ def _counts(name: str, value: Any, least: int = 1, most: int = 2**64 - 1) -> tup
 
 
 def _one_or_several(name: str, value: Any, most: int) -> Any:
-    several = _is_pair(value) or isinstance(value, range)
-    return _counts(name, value, 1, most) if several else whole(name, value, 1, most)
+    counts = _counts(name, value, 1, most)
+    return counts if _is_pair(value) or isinstance(value, range) else counts[0]
 
 
 OPTIONAL = ("heterogeneity", "step_size", "curvature_range", "distance", "mixing")

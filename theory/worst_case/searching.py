@@ -90,7 +90,14 @@ def search(aim: str, problem_class: ProblemClass | None = None, *, budget: int =
         if work.best is None:
             raise
         interrupted = True
-    return _found(work, counter, budget, seed, interrupted)
+    if work.best is None:
+        raise ValueError(f"problem_class={work.maker.cls!r} has no point with a value for {work.aim}: "
+                         f"{work.lost} of {counter.evaluations} evaluations were refused")
+    one, found = work.best
+    return Found(**vars(one), aim=work.aim, variant=work.variant, objective=work.objective, value=found.value,
+                 round=found.round, binding=found.binding, problem_class=work.maker.cls, budget=budget,
+                 evaluations=counter.evaluations, seed=seed, lost=work.lost, interrupted=interrupted,
+                 parts=tuple((name, value) for name, value, _ in counter.parts), unknowns=work.maker.size)
 
 
 @dataclass
@@ -148,17 +155,6 @@ def _require_corners(work: _Work) -> None:
             raise ValueError(f"problem_class={work.maker.cls!r} has a corner outside the hypotheses of "
                              f"{work.aim}: {one.algorithm!r} on curvatures from "
                              f"{{:g}} to {{:g}}".format(*work.maker.cls.curvatures))
-
-
-def _found(work: _Work, counter: Counter, budget: int, seed: int, interrupted: bool) -> Found:
-    if work.best is None:
-        raise ValueError(f"problem_class={work.maker.cls!r} has no point with a value for {work.aim}: "
-                         f"{work.lost} of {counter.evaluations} evaluations were refused")
-    one, found = work.best
-    return Found(**vars(one), aim=work.aim, variant=work.variant, objective=work.objective, value=found.value,
-                 round=found.round, binding=found.binding, problem_class=work.maker.cls, budget=budget,
-                 evaluations=counter.evaluations, seed=seed, lost=work.lost, interrupted=interrupted,
-                 parts=tuple((name, value) for name, value, _ in counter.parts), unknowns=work.maker.size)
 
 
 def sample(aim: str, problem_class: ProblemClass | None = None, count: int = 60, *, seed: int = 0,

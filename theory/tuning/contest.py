@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -79,13 +78,10 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
             raise ValueError(f"algorithms[{name!r}] has temperature={one.temperature:g}, another {target:g}: "
                              "all must sample the same target")
         target = one.temperature
-    rows, teller = list[dict[str, Any]](), Teller("compare_algorithms", len(listed), False)
+    rows, teller = list[dict[str, Any]](), Teller("compare_algorithms", len(listed), progress)
     for name, one in listed.items():
         rows.append({"algorithm": name, **_row(problem, one, goal, start, search)})
-        if not progress:
-            teller.tell(len(rows))
-        else:
-            print(f"{name}: {rows[-1]['rounds']} rounds", file=sys.stderr, flush=True)
+        teller.tell(len(rows), f"{name}: {rows[-1]['rounds']} rounds")
     return pd.DataFrame(rows).astype(dict.fromkeys(COSTS, "Int64"))
 
 

@@ -25,7 +25,7 @@ from ..judge.examining import examine
 from ..judge.verdict import Verdict
 from .algorithm_templates import FORMS
 from .exact_values import Instance, Value, of_quantity, of_theorem
-from .problem_class import WHERE_GIVEN, ProblemClass
+from .problem_class import ProblemClass
 from .targets import told
 
 AGREE = 0.01
@@ -162,7 +162,7 @@ def encoded(value: Any) -> Any:
         return {"class": "Gaussian", "mean": encoded(value.mean), "cov": encoded(value.variances)}
     if is_dataclass(value) and type(value).__name__ in CLASSES:
         kept = [one.name for one in fields(value) if one.init and not (
-            one.metadata == WHERE_GIVEN and getattr(value, one.name) == one.default)]
+            one.metadata.get("later") and getattr(value, one.name) == one.default)]
         return {"class": type(value).__name__, **{name: encoded(getattr(value, name)) for name in kept}}
     raise ValueError(f"value={shown(value)} must be a number, an array, or one of {', '.join(CLASSES)}")
 

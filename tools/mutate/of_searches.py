@@ -75,7 +75,7 @@ FAULTS = [
     Fault("search: gradients smaller than the class has them", ROOM + "algorithm_templates.py",
           "max(low, high * min(1.0, 2.0 * size))", "high * min(1.0, 2.0 * size)", MEMBERS),
     Fault("records: what came later is always named", ROOM + "search_result.py",
-          "one.metadata == WHERE_GIVEN and", "False and", MEMBERS),
+          'one.metadata.get("later") and', "False and", MEMBERS),
     Fault("search: gradients that do not add up to zero", ROOM + "algorithm_templates.py",
           "centred = raw - weights @ raw", "centred = raw", CLASSES),
     Fault("search: no rotation", ROOM + "algorithm_templates.py", "angles = np.pi *", "angles = 0.0 *",

@@ -59,8 +59,8 @@ def examine(theorem: str | Theorem | Callable[..., Bound], problem: Problem, alg
     >>> verdict.holds, verdict.hypotheses_met
     (True, True)
     """
-    entry = about(theorem, algorithm)
     offers("problem", problem, Problem)
+    entry = about(theorem, algorithm)
     n_rounds = whole("n_rounds", n_rounds)
     entry.require(algorithm, problem)
     numbers = numbers_of(entry, checked_numbers(privacy))

@@ -17,7 +17,7 @@ from .first_rounds_together import DENSE, crossings
 
 
 class _One:
-    """A setting by itself, read off its exact law: what `crossings` asks of a `Goal`."""
+    """A setting by itself, read off its exact law; `crossings` asks the same of a `Goal`."""
 
     mean = (None,)
 
@@ -32,7 +32,7 @@ class _One:
         return self
 
     def first_within(self, rounds: np.ndarray, eps: Any) -> np.ndarray:
-        """As `first_rounds_together.first_within`, at rounds (1, R); what was read stays known."""
+        """As `first_rounds_together.first_within`, at rounds (1, R); the W2 there stay known."""
         asked = np.unique(rounds)
         law: Law = exact_law(*self.setting, int(asked[-1]), start=self.start, record=asked,
                              covariance=self.covariance)

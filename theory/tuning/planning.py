@@ -269,7 +269,8 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Any, eps: float, 
 
 def with_local_steps(algorithm: Any, count: int) -> Any:
     """The algorithm with another number of local steps, where it has one."""
-    return replace(algorithm, local_steps=count) if hasattr(algorithm, "local_steps") else algorithm
+    changed: Any = algorithm
+    return replace(changed, local_steps=count) if isinstance(algorithm, Federated) else algorithm
 
 
 def _least(problem: Any, algorithm: Any, counts: Sequence[int], eps: float, start: Any,

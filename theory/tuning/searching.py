@@ -96,7 +96,7 @@ class Search:
 
     @property
     def result(self) -> TunedStep | None:
-        """What was found, if anything."""
+        """The best step size and all that were tried; None where none reaches eps."""
         rounds = None if self.best is None else self.tried[self.best]
         if self.best is None or rounds is None:
             return None

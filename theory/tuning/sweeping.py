@@ -188,7 +188,7 @@ def _groups(names: list[str], made: list[tuple[Row, Any]]) -> list[list[int]]:
 
 
 class _Known(NamedTuple):
-    """What laws made together say of a setting: radius, W2 of the limit, first round within eps (or -1)."""
+    """Radius, W2 of the limit, and the first round within eps (or -1) of a setting treated with others."""
 
     radius: float
     floor: float = np.nan

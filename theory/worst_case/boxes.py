@@ -69,10 +69,10 @@ class Maximum:
 
 
 class _State(NamedTuple):
-    """Boxes that are still open, and what is known of all others. Replaced in one piece."""
+    """Boxes that are still open, and the numbers known of all others. Replaced in one piece."""
 
     boxes: Array
-    """(2p + 1, n): lower ends, upper ends, and what no value in the box is above."""
+    """(2p + 1, n): lower ends, upper ends, and a number that no value in the box exceeds."""
     shut: float
     lower: float
     at_point: float

@@ -40,7 +40,7 @@ class Instance:
 
     @property
     def facts(self) -> Constants:
-        """What bounds are told."""
+        """The constants that bounds are told."""
         return constants(self.problem, self.algorithm, self.start) if self.known is None else self.known
 
     def sides(self, entry: Theorem, variant: str) -> tuple[Bound, Measured]:

@@ -84,7 +84,7 @@ def _one_or_several(name: str, value: Any, most: int) -> Any:
 
 
 def _by(check: Callable[[str, Any], Any], later: bool = False) -> dict[str, Any]:
-    """The check of a field by itself; records do not name what came later where it was not given."""
+    """The check of a field by itself; records leave out a field that came later and has its default."""
     return {"check": check, "later": later}
 
 

@@ -137,6 +137,8 @@ def test_dynamic_schedules_reach_every_stage(order, shared):
     ends = np.cumsum(found.stage_rounds)
     shrink = 2.0 if order == "linear" else 4.0
     assert found.n_rounds == ends[-1] and len(found.schedule.values) == 2 * ends[-1]
+    assert isinstance(found, theory.Plan) and found.n_steps == 2 * ends[-1]
+    assert found.limited_by == "schedule" and found.trajectory_length == max(found.trajectory_lengths)
     np.testing.assert_allclose(found.targets, begin / shrink ** np.arange(1, len(ends) + 1), rtol=1e-12)
     assert found.targets[-1] <= eps**2 < found.targets[-1] * shrink * (1 + 1e-9)
     np.testing.assert_allclose(np.divide(found.stage_rounds[1:], found.stage_rounds[:-1]), 2.0)

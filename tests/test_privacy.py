@@ -119,6 +119,13 @@ def test_the_default_is_proved_for_records():
     assert guarantee_at(shared, 0.5 * step.step_size, variant="record_level").epsilon <= 1.0 + 1e-9
 
 
+@pytest.mark.parametrize("budget", [1e-3, 0.1, 1.0, 10.0])
+def test_the_largest_step_size_is_the_last_double_within_the_budget(budget):
+    found = privacy.largest_step_size(plain(), budget)
+    assert found.binding == "epsilon" and found.guarantee.epsilon <= budget
+    assert guarantee_at(plain(), math.nextafter(found.step_size, math.inf)).epsilon > budget
+
+
 def test_corrected_is_a_deprecated_name_of_the_default():
     s = plain(participation=SCHEME_II)
     calls = [lambda **more: guarantee_at(s, 1e-10, **more).epsilon,

@@ -347,7 +347,7 @@ def test_schedules_have_no_limit():
     ({"theorem": "Theorem 44"}, ValueError, "theorem='Theorem 44' must be one of"),
     ({"start": [1.0, 2.0]}, ValueError, "start"), ({"progress": 1.5}, ValueError, "progress=1.5")])
 def test_bad_settings_are_refused_before_any_work(settings, kind, words, monkeypatch):
-    monkeypatch.setattr("theory.tuning.sweeping._rows", None)
+    monkeypatch.setattr("theory.tuning.sweeping._together", None)
     with pytest.raises(kind, match=words):
         theory.sweep(PAIR, fs.FALD(0.1), **settings)
 
@@ -355,7 +355,7 @@ def test_bad_settings_are_refused_before_any_work(settings, kind, words, monkeyp
 def test_an_interruption_keeps_what_is_done(monkeypatch, capsys):
     from theory.tuning import sweeping
 
-    plain, calls = sweeping._rows, []
+    plain, calls = sweeping._together, []
 
     def second_time(*arguments):
         calls.append(1)
@@ -363,7 +363,7 @@ def test_an_interruption_keeps_what_is_done(monkeypatch, capsys):
             raise KeyboardInterrupt
         return plain(*arguments)
 
-    monkeypatch.setattr(sweeping, "_rows", second_time)
+    monkeypatch.setattr(sweeping, "_together", second_time)
     table = theory.sweep(PAIR, fs.FALD(0.1), step_size=[0.02, 0.1], local_steps=[1, 5], progress=True)
     assert table["local_steps"].tolist() == [1, 1] and "sweep: 1 of 2 combinations" in capsys.readouterr().err
     calls[:] = [1]

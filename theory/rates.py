@@ -14,7 +14,7 @@ import numpy as np
 
 from fedsim.settings.alignment import together
 from fedsim.settings.lazy_import import lazy
-from fedsim.settings.validation import Array, array, one_of, real, shape
+from fedsim.settings.validation import Array, array, one_of, shape, such
 
 student = lazy("scipy.stats", "t")
 
@@ -35,13 +35,6 @@ def _pairs(x: Any, y: Any, least: int, second_name: str = "y") -> tuple[Array, A
     if len(np.unique(first)) < least:
         raise ValueError(f"x has {len(np.unique(first))} different entries; {least} are needed")
     return first, second
-
-
-def _level(level: Any) -> float:
-    value = real("level", level)
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"level={level!r} must lie strictly between 0 and 1")
-    return value
 
 
 def _explained(values: Array, fitted: Array) -> float:
@@ -110,7 +103,7 @@ def loglog_slope(x: Any, y: Any, *, level: float = 0.95) -> Slope:
     (1.0, False)
     """
     first, second = _pairs(x, y, 3)
-    confidence = _level(level)
+    confidence = such("level", level, lambda share: 0.0 < share < 1.0, "lie strictly between 0 and 1")
     u, v = np.log(first), np.log(second)
     centred = u - u.mean()
     slope = float(centred @ v / (centred @ centred))

@@ -80,8 +80,7 @@ class Assumption:
         if bool(self.holds) != (margin >= 0.0):
             raise ValueError(f"holds={self.holds!r} contradicts margin={margin:g} in {self.name!r}; "
                              "an assumption holds exactly when its margin is at least 0")
-        object.__setattr__(self, "margin", margin)
-        object.__setattr__(self, "holds", margin >= 0.0)
+        set_fields(self, margin=margin, holds=margin >= 0.0)
 
     def __iter__(self) -> Iterator[str | bool | float]:
         """So that ``name, holds, margin = assumption`` works."""
@@ -191,19 +190,16 @@ class Bound:
             raise ValueError(f"floor={self.floor!r} must be at least 0")
         for name in ("terms", "inputs"):
             instance(name, getattr(self, name), Mapping)
-        values = aligned(("value", self.value, 0), ("rounds", self.rounds, 0), *(
+        total, numbers, *parts = aligned(("value", self.value, 0), ("rounds", self.rounds, 0), *(
             (f"terms[{name!r}]", part, 0) for name, part in self.terms.items()))
-        set_fields(self, value=values[0], rounds=values[1],
-                   terms=dict(zip(self.terms, values[2:], strict=True)))
-        value = array("value", self.value, 1)
-        rounds = read_only(whole_numbers("rounds", self.rounds).astype(np.int64))
+        value = array("value", total, 1)
+        rounds = read_only(whole_numbers("rounds", numbers).astype(np.int64))
         shape("rounds", rounds, value.shape, " (one per value)")
         if not self.terms:
             raise ValueError("terms must name at least one part of the bound")
         terms = {name: read_only(np.array(np.broadcast_to(part, value.shape), dtype=np.float64))
-                 for name, part in self.terms.items()}
-        total = np.sum(list(terms.values()), axis=0)
-        gap = np.abs(total - value)
+                 for name, part in zip(self.terms, parts, strict=True)}
+        gap = np.abs(np.sum(list(terms.values()), axis=0) - value)
         if not (gap <= 1e-12 * np.abs(value)).all():
             raise ValueError(f"terms {sorted(terms)} differ from value by up to {gap.max():g}; "
                              "they must add up to it")

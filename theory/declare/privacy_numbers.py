@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fedsim.settings.validation import fraction, positive, real, whole
+from fedsim.settings.validation import fraction, positive, such, whole
 
 MOST = 2**53
 NUMBERS = ("sensitivity", "batch_fraction", "delta0", "delta1", "delta2", "client_sizes")
@@ -14,10 +14,8 @@ NUMBERS = ("sensitivity", "batch_fraction", "delta0", "delta1", "delta2", "clien
 
 def below_one(name: str, value: object, zero: bool = True) -> float:
     """A probability below one; zero only where allowed."""
-    number = real(name, value)
-    if not (0.0 <= number < 1.0 if zero else 0.0 < number < 1.0):
-        raise ValueError(f"{name}={value!r} must lie in {'[' if zero else '('}0, 1)")
-    return number
+    return such(name, value, lambda number: 0.0 < number < 1.0 or (zero and number == 0.0),
+                f"lie in {'[' if zero else '('}0, 1)")
 
 
 def counted(name: str, value: object) -> int:

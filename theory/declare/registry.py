@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from fedsim.hints import meant, shown
 from fedsim.interfaces import Algorithm
 from fedsim.pickles import keep_function, made
-from fedsim.settings.validation import one_of
+from fedsim.settings.validation import instance, one_of
 
 from .bound import Bound
 
@@ -208,6 +208,13 @@ def named(theorem: Any, algorithm: Algorithm | None = None, name: str = "theorem
     end = meant(theorem, [entry.id for entry in entries])
     raise ValueError(f"{name}={shown(theorem)} must be one of {len(entries)} ids of theory.catalogue(), the "
                      f"number of a theorem as 'FA-LD Theorem 4.7', or its function{end}")
+
+
+def about(theorem: Any, algorithm: Algorithm) -> Theorem:
+    """The theorem meant, or a ValueError where it is not about algorithms of this class."""
+    entry = named(theorem, algorithm)
+    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
+    return entry
 
 
 def catalogue() -> pd.DataFrame:

@@ -15,7 +15,7 @@ from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Algorithm, Problem
 from fedsim.laws.law import Gaussian, recorded_rounds
 from fedsim.provenance import Part, attach
-from fedsim.settings.validation import instance, one_of, whole
+from fedsim.settings.validation import instance, one_of, set_fields, whole
 
 from ..facts.constants_of_problem import Constants, refuse_off_target
 from ..float_range import float64_range
@@ -135,9 +135,8 @@ class Statement:
             if not value or not all(value):
                 raise ValueError(f"{name}={value!r} of {self.id} must name at least one")
         named = self.variants if isinstance(self.variants, Mapping) else dict.fromkeys(self.variants, "")
-        object.__setattr__(self, "variants", named)
-        object.__setattr__(self, "algorithm", self.algorithm or self.paper.algorithm)
-        object.__setattr__(self, "arguments", {**self.paper.arguments, **self.arguments})
+        set_fields(self, variants=named, algorithm=self.algorithm or self.paper.algorithm,
+                   arguments={**self.paper.arguments, **self.arguments})
         self._require_consistent()
 
     @property

@@ -8,23 +8,21 @@ hold for *some* constant; it has to be given, and nothing is guaranteed for a gi
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, exp, log, sqrt
+from math import ceil, inf, log, nextafter, sqrt
 
 import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
-from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import instance, positive
 
 from ..facts import Constants, refuse_off_target
 from ..theorem_parts import accuracy
 from ..tuning import Plan, planner
+from ..tuning.fewest import refined
 from ..tuning.planning import promised
 from .notation import Setting, known_moments, setting
 from .rates import inverse_squared_length, vanilla_g
 from .theorem_44 import added, initial_error
-
-brentq = lazy("scipy.optimize", "brentq")
 
 
 def prepared(constants: Constants, algorithm: FAHMC) -> Setting:
@@ -128,8 +126,7 @@ def paper_plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
     if g <= 1e-250 or eps <= 1e-125:
         raise ValueError(f"eps={eps!r} is too small: the planned step size underflows")
     if g < cap:  # the largest X^2 with at most this error, which increases with X
-        g = exp(brentq(lambda x: log(kept_error(s, exp(x))) - log(0.5 * square), log(g), log(4.0 * g),
-                       xtol=1e-14) - 1e-12)
+        g, _ = refined(lambda g: kept_error(s, g), nextafter(0.5 * square, inf), g, (4.0 * g, 0.0), 0.0)
     step, n_rounds = sqrt(g) / s.K, rounds_to_decay(s, g, 2.0 * initial_error(constants, s) / square)
     return Plan(eps, step, n_rounds, replace(algorithm, step_size=step), "fa_hmc.w2_bound",
                 "hypotheses" if g == cap else "accuracy")

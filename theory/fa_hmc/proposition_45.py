@@ -15,6 +15,7 @@ from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis, Terms
 from ..facts.constants_of_problem import Constants
 from ..theorem_parts import accuracy, half_start
+from ..tuning import Plan
 from .notation import FULL, Setting, theorem
 from .planning import kept_error, longest_allowed, prepared, rounds_to_decay
 from .rates import MODERATE, ROUNDS, halvings, inverse_squared_length, printed_rounds
@@ -25,19 +26,15 @@ LONGEST = 10**7
 
 
 @dataclass(frozen=True, eq=False)
-class DynamicPlan:
-    """A schedule in stages, at whose ends the bound on E_t is below levels that fall by the same factor.
+class DynamicPlan(Plan):
+    """A `Plan` of stages, at whose ends the bound on E_t is below levels that fall by the same factor.
 
     Attributes
     ----------
-    eps : float
     schedule : fedsim.schedules.Listed
-        One step size per local update, constant within each stage.
+        The algorithm's: one step size per local update, constant within each stage.
     stage_rounds, trajectory_lengths, targets : tuple
         Communications and K eta of each stage, and the bound on E at its end.
-    n_rounds : int
-    algorithm : fedsim.FAHMC
-        With this schedule.
 
     Examples
     --------
@@ -47,13 +44,15 @@ class DynamicPlan:
     ((269, 538, 1076), [4.67, 2.33, 1.17])
     """
 
-    eps: float
-    schedule: Listed
-    stage_rounds: tuple[int, ...]
-    trajectory_lengths: tuple[float, ...]
-    targets: tuple[float, ...]
-    n_rounds: int
-    algorithm: FAHMC
+    stage_rounds: tuple[int, ...] = ()
+    trajectory_lengths: tuple[float, ...] = ()
+    targets: tuple[float, ...] = ()
+
+    @property
+    def schedule(self) -> Listed:
+        """That of the algorithm."""
+        schedule: Listed = self.algorithm.schedule
+        return schedule
 
 
 def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: str = "linear") -> DynamicPlan:
@@ -117,8 +116,9 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
     lengths = tuple(sqrt(g / 2**i) for i in range(len(rounds)))
     targets = tuple(begin / shrink ** (i + 1) for i in range(stages)) or (begin,)
     schedule = Listed(np.repeat(np.array(lengths) / s.K, [max(n, 1) * s.T for n in rounds]))
-    return DynamicPlan(eps, schedule, rounds, lengths, targets, sum(rounds),
-                       replace(algorithm, step_size=schedule))
+    return DynamicPlan(eps, schedule.largest, sum(rounds), replace(algorithm, step_size=schedule),
+                       "fa_hmc.w2_bound", "schedule", stage_rounds=rounds, trajectory_lengths=lengths,
+                       targets=targets)
 
 
 def _printed_length(s: Setting, eps: float) -> float:

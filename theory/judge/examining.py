@@ -12,7 +12,7 @@ from fedsim.settings.validation import instance, one_of, whole
 
 from ..declare.bound import Bound
 from ..declare.privacy_numbers import CHECKS, NUMBERS
-from ..declare.registry import Theorem, TheoremLike, named
+from ..declare.registry import Theorem, TheoremLike, about
 from ..facts.constants_of_problem import Constants, constants
 from ..float_range import float64_range
 from .checking import QUANTITIES, TOLERANCE, Measured, measure, verdict_on
@@ -59,9 +59,8 @@ def examine(theorem: TheoremLike, problem: Problem, algorithm: Algorithm,
     >>> verdict.holds, verdict.hypotheses_met
     (True, True)
     """
-    entry = named(theorem, algorithm)
     offers("problem", problem, Problem)
-    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
+    entry = about(theorem, algorithm)
     n_rounds = whole("n_rounds", n_rounds)
     entry.require(algorithm, problem)
     numbers = numbers_of(entry, checked_numbers(privacy))
@@ -127,12 +126,10 @@ def measured_of(bound: Bound, problem: Problem, algorithm: Algorithm, n_rounds: 
                 record: Any = None, known: dict[Any, Any] | None = None) -> Measured:
     """The exact quantity that a bound is about; `known` keeps what other bounds on the same run need too."""
     last = int(bound.rounds[-1]) if bound.index == "round" else n_rounds
-    row, kept = QUANTITIES[bound.quantity], {} if known is None else known
-    law = kept.get((row.exact, last)) if row.of_run else None
-    if law is None:
-        law = row.exact(problem, algorithm, bound, last, start, record)
-    if row.of_run:
-        kept[row.exact, last] = law
+    row = QUANTITIES[bound.quantity]
+    kept: dict[Any, Any] = known if known is not None and row.of_run else {}
+    if (law := kept.get((row.exact, last))) is None:
+        law = kept[row.exact, last] = row.exact(problem, algorithm, bound, last, start, record)
     # compared without its own provenance: some quantities are read from something derived from the problem
     measured = measure(bound, law, 0.999)
     if row.rounding is not None:
@@ -141,11 +138,9 @@ def measured_of(bound: Bound, problem: Problem, algorithm: Algorithm, n_rounds: 
 
 
 def both_sides(entry: Theorem, problem: Problem, algorithm: Algorithm, n_rounds: int, facts: Constants, *,
-               start: Any = None, record: Any = None, variant: str | None = None,
-               given: Mapping[str, Any] | None = None) -> tuple[Bound, Measured]:
+               start: Any = None, record: Any = None, **options: Any) -> tuple[Bound, Measured]:
     """A theorem's bound and the exact quantity it is about, as `examine` compares them."""
-    bound = bound_of(entry, problem, algorithm, n_rounds, facts, start=start, record=record, variant=variant,
-                     given=given)
+    bound = bound_of(entry, problem, algorithm, n_rounds, facts, start=start, record=record, **options)
     if bound.kind == "rate":
         raise ValueError(f"theorem={entry.id!r} is a rate: it {instead_of_verdict(bound)}")
     return bound, measured_of(bound, problem, algorithm, n_rounds, start=start, record=record)

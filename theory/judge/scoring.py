@@ -167,28 +167,24 @@ def _row(entry: Theorem, variant: str, reason: str) -> dict[str, Any]:
 def _judged(make: Callable[[], Bound], measure: Callable[..., Measured] | None,
             record: np.ndarray) -> dict[str, Any]:
     """What a row says of a statement that is about the algorithm."""
+    row: dict[str, Any] = {}
     try:
         bound = make()
-    except ValueError as refusal:
-        return {"verdict": "no value", "reason": str(refusal)}
-    except KeyboardInterrupt:
-        if measure is None:  # asked twice
-            raise
-        return {"verdict": "not compared", "reason": INTERRUPTED}
-    row: dict[str, Any] = {"at": int(bound.rounds[-1]), "bound": float(bound.value[-1]),
-                           "hypotheses": "; ".join(bound.violated), "vacuous": _says_nothing(bound),
-                           "start_distance": _or_nan(bound.start_distance), "floor": _or_nan(bound.floor),
-                           "reason": _numbers(bound)}
-    if bound.inputs.get("n_chains", 1) != 1:
-        return row | {"verdict": "rate", "reason": _joined(RATE, f"of {bound.inputs['n_chains']} servers")}
-    asked = record[record <= bound.rounds[-1]] if bound.index == "round" else None
-    try:
+        row = {"at": int(bound.rounds[-1]), "bound": float(bound.value[-1]),
+               "hypotheses": "; ".join(bound.violated), "vacuous": _says_nothing(bound),
+               "start_distance": _or_nan(bound.start_distance), "floor": _or_nan(bound.floor),
+               "reason": _numbers(bound)}
+        if (servers := bound.inputs.get("n_chains", 1)) != 1:
+            return row | {"verdict": "rate", "reason": _joined(RATE, f"of {servers} servers")}
         if measure is None:
             raise KeyboardInterrupt
+        asked = record[record <= bound.rounds[-1]] if bound.index == "round" else None
         measured = measure(bound, record=asked)
     except ValueError as refusal:
-        return row | {"verdict": "not compared", "reason": str(refusal)}
+        return row | {"verdict": "not compared" if row else "no value", "reason": str(refusal)}
     except KeyboardInterrupt:
+        if measure is None and not row:  # asked twice
+            raise
         return row | {"verdict": "not compared", "reason": INTERRUPTED}
     if bound.kind == "rate":
         rounds, of_bound, of_law = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)

@@ -9,15 +9,13 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 
-from fedsim.settings.lazy_import import lazy
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import fraction, instance, positive
 
+from ..tuning.fewest import refined
 from .hypotheses import checked_variant, validity, validity_ceiling
 from .setting import PrivacySetting
 from .theorem import PrivacyGuarantee, guarantee_at
-
-brentq = lazy("scipy.optimize", "brentq")
 
 
 @dataclass(frozen=True)
@@ -88,19 +86,13 @@ def largest_step_size(given: PrivacySetting, epsilon: float, *, variant: str = "
     at_ceiling = guarantee_at(given, ceiling, variant=variant)
     if at_ceiling.epsilon <= budget:
         return PrivateStep(ceiling, "validity", at_ceiling)
-
-    def excess(log_step: float) -> float:
-        return math.log(guarantee_at(given, math.exp(log_step), variant=variant).epsilon) - math.log(budget)
-
-    high = math.log(ceiling)
     # epsilon is convex in sqrt(step size) and zero at zero, so that this step size is within the budget
-    low = high + 2.0 * (math.log(budget) - math.log(at_ceiling.epsilon)) - 1e-9
+    low = math.log(ceiling) + 2.0 * (math.log(budget) - math.log(at_ceiling.epsilon)) - 1e-9
     if low < math.log(math.ulp(0.0)) + 40.0:
         raise ValueError(f"epsilon={epsilon!r} needs a step size too small for a float64")
-    step = math.exp(brentq(excess, low, high, xtol=1e-15, rtol=1e-14))
-    while (spent := guarantee_at(given, step, variant=variant)).epsilon > budget:
-        step *= 1.0 - 1e-14  # the root is known to a few units in the last place
-    return PrivateStep(step, "epsilon", spent)
+    step, _ = refined(lambda eta: guarantee_at(given, eta, variant=variant).epsilon,
+                      math.nextafter(budget, math.inf), math.exp(low), (ceiling, at_ceiling.epsilon), 0.0)
+    return PrivateStep(step, "epsilon", guarantee_at(given, step, variant=variant))
 
 
 def largest_shared_noise(given: PrivacySetting, step_size: float, epsilon: float, *,

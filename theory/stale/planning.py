@@ -127,7 +127,8 @@ def plan(constants: Constants, algorithm: Stale, eps: float, quantity: str = "ms
         refuse_off_target(constants, f"theory.stale.plan of the {quantity}")
     V = _time_constant(constants, algorithm, quantity) if time_constant is None else positive(
         "time_constant", time_constant)
-    tau = _age(algorithm)
+    ages = getattr(as_staleness(algorithm.staleness), "values", None)
+    tau = largest_age(algorithm, STRETCH) if ages is None else int(ages.max(initial=0))
     A = _step_constant(constants, algorithm, quantity, tau) if step_constant is None else positive(
         "step_constant", step_constant)
     slope = A * (1.0 if quantity == "variance" else max(tau, 1))
@@ -175,12 +176,6 @@ def optimal_constant(curvature: float, mean: float = 0.0) -> float:
         if cube == np.inf:
             raise OverflowError
     return float(np.cbrt(cube))
-
-
-def _age(algorithm: Stale) -> int:
-    staleness = as_staleness(algorithm.staleness)
-    values = getattr(staleness, "values", None)
-    return largest_age(algorithm, STRETCH) if values is None else int(values.max(initial=0))
 
 
 def _target(constants: Constants, algorithm: Stale, name: str) -> Gaussian:

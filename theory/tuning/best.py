@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,35 +12,17 @@ from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.validation import one_of, positive, whole
 
-from .searching import Search, searched, with_step
+from .searching import Search, Trial, TunedStep as TunedStep, with_step
 from .telling import Teller
 
+COSTS = {"rounds": "communications", "gradients": "gradient_evaluations", "floats": "floats_sent"}
+"""Names of costs in tables and plans, and those of one run."""
 
-@dataclass(frozen=True)
-class TunedStep:
-    """The step size with the fewest exact rounds to an accuracy, within which W2 stays.
 
-    Attributes
-    ----------
-    step_size : float
-    n_rounds : int
-    eps : float
-    step_sizes, rounds : tuple
-        Everything tried, with None where the accuracy is not reached.
-
-    Examples
-    --------
-    >>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
-    >>> best = theory.tuning.best_step_size(problem, fs.FALD(0.01, local_steps=5), 0.05)
-    >>> round(best.step_size, 3), best.n_rounds, len(best.step_sizes)
-    (0.036, 11, 92)
-    """
-
-    step_size: float
-    n_rounds: int
-    eps: float
-    step_sizes: tuple[float, ...] = field(repr=False)
-    rounds: tuple[int | None, ...] = field(repr=False)
+def spent(problem: Problem, algorithm: Algorithm, n_rounds: int | None) -> dict[str, Any]:
+    """What a run of so many rounds costs, by those names; None where there is no such run."""
+    costs = {} if n_rounds is None else algorithm.costs(problem, n_rounds)
+    return {name: round(costs[key]) if costs else None for name, key in COSTS.items()}
 
 
 def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any = None,
@@ -99,22 +80,19 @@ def best_step_sizes(problem: Problem, algorithm: Algorithm, accuracies: Sequence
     high = limit * (1.0 - 1e-9)
     if low >= high:
         raise ValueError(f"smallest={low:g} must be less than the stability limit {limit:g}")
-    count = whole("n_refine", n_refine)
-    teller = Teller(f"step sizes of {type(algorithm).__name__}", count + 1, False)
+    count = whole("n_refine", n_refine) + 1
+    teller = Teller(f"step sizes of {type(algorithm).__name__}", count, False)
     searches = [Search(eps, low, high, whole("max_rounds", max_rounds, 0, 2**53)) for eps in wanted]
-    searched(problem, algorithm, searches, start, n_grid, count, keep_momentum,
-             lambda done: teller.tell(done, "grids"))
-    return [_tuned(one) for one in searches]
-
-
-def _tuned(search: Search) -> TunedStep | None:
-    """What a search has found."""
-    best, tried = search.best, search.tried
-    rounds = None if best is None else tried[best]
-    if best is None or rounds is None:
-        return None
-    order = sorted(tried)
-    return TunedStep(best, rounds, search.eps, tuple(order), tuple(tried[step] for step in order))
+    trial = Trial(problem, algorithm, start, keep_momentum)
+    for number in range(1, count + 1):
+        live = [(search, search.steps(n_grid)) for search in searches if not search.done]
+        if not live:
+            break
+        found = trial.first_rounds([(search.eps, search.cutoff, steps) for search, steps in live])
+        for (search, steps), rounds in zip(live, found, strict=True):
+            search.take(dict(zip(steps, rounds, strict=True)))
+        teller.tell(number, "grids")
+    return [search.result for search in searches]
 
 
 def _limit(problem: Problem, algorithm: Algorithm, keep_momentum: bool) -> float:

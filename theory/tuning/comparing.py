@@ -133,13 +133,12 @@ def compare(problem: Problem, algorithm: Algorithm, eps: float, *, by: str = "pa
     """
     facts = constants(problem, algorithm, start)
     found = _planned(by, facts, algorithm, eps)
-    step = found.step_size
     try:
         planned = rounds_to(problem, found.algorithm, eps, start=start, max_rounds=max_rounds)
     except UnstableStepSize as error:
-        if not step < error.limit:
+        if not found.step_size < error.limit:
             raise
         planned = None  # its contraction rounds to 1
     best = best_step_size(problem, algorithm, eps, start=start, **search)
-    return Comparison(eps, step, found.n_rounds, planned, None if best is None else best.step_size,
+    return Comparison(eps, found.step_size, found.n_rounds, planned, None if best is None else best.step_size,
                       None if best is None else best.n_rounds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from fedsim.settings.limits import entries
 from fedsim.settings.validation import one_of, positive, shown
 
 from ..exact import stationary_law
-from .best import best_step_size, with_step
+from .best import COSTS, best_step_size, spent, with_step
 from .telling import Teller
 
 if TYPE_CHECKING:
@@ -79,15 +78,11 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
             raise ValueError(f"algorithms[{name!r}] has temperature={one.temperature:g}, another {target:g}: "
                              "all must sample the same target")
         target = one.temperature
-    rows, teller = list[dict[str, Any]](), Teller("compare_algorithms", len(listed), False)
+    rows, teller = list[dict[str, Any]](), Teller("compare_algorithms", len(listed), progress)
     for name, one in listed.items():
         rows.append({"algorithm": name, **_row(problem, one, goal, start, search)})
-        if not progress:
-            teller.tell(len(rows))
-        else:
-            print(f"{name}: {rows[-1]['rounds']} rounds", file=sys.stderr, flush=True)
-    table = pd.DataFrame(rows)
-    return table.astype({name: "Int64" for name in ("rounds", "gradients", "floats")})
+        teller.tell(len(rows), f"{name}: {rows[-1]['rounds']} rounds")
+    return pd.DataFrame(rows).astype(dict.fromkeys(COSTS, "Int64"))
 
 
 def _named(algorithms: Any) -> dict[str, Any]:
@@ -107,16 +102,14 @@ def _named(algorithms: Any) -> dict[str, Any]:
 def _name(algorithm: Any, alike: list[Any]) -> str:
     """The class, with the parameters in which those `alike` differ; all their step sizes are replaced."""
     known = [one.name for one in fields(algorithm)] if is_dataclass(algorithm) else []
-    told = [{name: shown(vars(one)[name]) for name in known if name != "step_size"} for one in alike]
-    own = {name: shown(vars(algorithm)[name]) for name in known}
-    words = ", ".join(f"{name}={own[name]}" for name in told[0] if len({one[name] for one in told}) > 1)
+    words = ", ".join(f"{name}={shown(vars(algorithm)[name])}" for name in known if name != "step_size"
+                      and len({shown(vars(one)[name]) for one in alike}) > 1)
     return type(algorithm).__name__ + (f"({words})" if words else "")
 
 
 def _row(problem: Problem, algorithm: Algorithm, eps: float, start: Any,
          search: Mapping[str, Any]) -> dict[str, Any]:
-    row: dict[str, Any] = {"step_size": np.nan, "rounds": None, "gradients": None, "floats": None,
-                           "w2": np.nan, "reason": ""}
+    row = {"step_size": np.nan, **spent(problem, algorithm, None), "w2": np.nan, "reason": ""}
     try:
         best = best_step_size(problem, algorithm, eps, start=start, **search)
     except ValueError as refusal:
@@ -127,8 +120,5 @@ def _row(problem: Problem, algorithm: Algorithm, eps: float, start: Any,
         within = f" within max_rounds={search['max_rounds']}" if "max_rounds" in search else ""
         return row | {"reason": f"no step size tried reaches eps={eps:g} and stays within it{within}"}
     chosen = with_step(algorithm, best.step_size, search.get("keep_momentum", False))
-    spent = chosen.costs(problem, best.n_rounds)
-    floor = float(stationary_law(problem, chosen).w2(chosen.target(problem)))
-    return row | {"step_size": best.step_size, "rounds": best.n_rounds,
-                  "gradients": round(spent["gradient_evaluations"]), "floats": round(spent["floats_sent"]),
-                  "w2": floor}
+    return row | spent(problem, chosen, best.n_rounds) | {
+        "step_size": best.step_size, "w2": float(stationary_law(problem, chosen).w2(chosen.target(problem)))}

@@ -188,7 +188,7 @@ def largest_below(promise: Promise, eps: float, high: float, low: float) -> tupl
         size, bad = high, (math.inf, math.inf)
         while size >= end:
             if (found := promise.limit(size)) < eps:
-                return _refined(promise, eps, size, bad)
+                return refined(promise.limit, eps, size, bad)
             least, bad, size = min(least, found), (size, found), size * stride
     if least == math.inf:
         assert promise.refusal is not None
@@ -197,15 +197,16 @@ def largest_below(promise: Promise, eps: float, high: float, low: float) -> tupl
                      f"the bound is at least {least:.4g} at every step size tried")
 
 
-def _refined(promise: Promise, eps: float, good: float, bad: tuple[float, float]) -> tuple[float, bool]:
-    """The same between a step size that does and a larger one that does not, with its limit."""
+def refined(limit: Callable[[float], float], eps: float, good: float, bad: tuple[float, float],
+            close: float = CLOSE) -> tuple[float, bool]:
+    """The same between a step size whose limit is below eps and a larger one that is not, with its limit."""
     if bad[0] == math.inf:
         return good, True
-    while good * (1.0 + CLOSE) < bad[0] or bad[1] == math.inf:
+    while good * (1.0 + close) < bad[0] or bad[1] == math.inf:
         middle = math.sqrt(good) * math.sqrt(bad[0])
-        if not good < middle < bad[0]:
-            return good / (1.0 + ROUNDING), True  # by which hypotheses may be overstepped
-        found = promise.limit(middle)
+        if not good < middle < bad[0]:  # neighbours; hypotheses may be overstepped by their rounding
+            return (good / (1.0 + ROUNDING), True) if bad[1] == math.inf else (good, False)
+        found = limit(middle)
         good, bad = (middle, bad) if found < eps else (good, (middle, found))
     return good, False
 

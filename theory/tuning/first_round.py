@@ -13,22 +13,38 @@ from fedsim.settings.validation import positive, whole
 
 from ..exact import exact_law, stationary_law
 from ..exact.families import keeps_apart
-
-DENSE = 1024
-"""Every round is looked at up to here; beyond it on a grid that is refined around the crossing."""
-GRID = 32
-"""Rounds looked at per doubling beyond `DENSE`, and per refinement."""
+from .first_rounds_together import DENSE, crossings
 
 
-def _distances(problem: Problem, algorithm: Algorithm, rounds: np.ndarray,
-               start: Any) -> tuple[np.ndarray, np.ndarray]:
-    """These rounds (the law has round 0 besides), and W2 there."""
-    diagonal = isinstance(problem, Quadratic) and keeps_apart(
-        problem, algorithm, start_of(problem, algorithm, start)[1])
-    law: Law = exact_law(problem, algorithm, int(rounds[-1]), start=start, record=rounds,
-                         covariance="diagonal" if diagonal else "full")
-    asked = law.rounds >= rounds[0]
-    return law.rounds[asked], law.w2()[asked]
+class _One:
+    """A setting by itself, read off its exact law; `crossings` asks the same of a `Goal`."""
+
+    mean = (None,)
+
+    def __init__(self, problem: Problem, algorithm: Algorithm, start: Any) -> None:
+        self.setting, self.start = (problem, algorithm), start
+        diagonal = isinstance(problem, Quadratic) and keeps_apart(
+            problem, algorithm, start_of(problem, algorithm, start)[1])
+        self.covariance = "diagonal" if diagonal else "full"
+
+    def of(self, index: Any) -> _One:
+        """It is the only one."""
+        return self
+
+    def first_within(self, rounds: np.ndarray, eps: Any) -> np.ndarray:
+        """As `first_rounds_together.first_within`, at rounds (1, R); the W2 there stay known."""
+        asked = np.unique(rounds)
+        law: Law = exact_law(*self.setting, int(asked[-1]), start=self.start, record=asked,
+                             covariance=self.covariance)
+        self.last, self.w2 = int(asked[-1]), law.w2()[law.rounds >= asked[0]]
+        inside = asked[self.w2 <= eps]
+        return np.searchsorted(rounds[0], inside[:1]) if len(inside) else np.array([-1])
+
+    def settles(self, floor: float, eps: float) -> bool:
+        """Whether the second half of what was read only moves towards a limit that is above eps."""
+        gaps = np.abs(self.w2[len(self.w2) // 2:] - floor)
+        return floor > eps and gaps[-1] <= 0.5 * (floor - eps) and bool(
+            (np.diff(gaps) <= 1e-12 * max(floor, float(gaps[0]))).all())
 
 
 def rounds_to(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any = None,
@@ -67,44 +83,14 @@ def rounds_to(problem: Problem, algorithm: Algorithm, eps: float, *, start: Any 
     eps = positive("eps", eps)
     limit = whole("max_rounds", max_rounds, 0, 2**53)
     validate_sizes(problem, algorithm, start)
-    low = 0
-    high = min(DENSE, limit)
-    grid = np.arange(high + 1)
-    floor: float | None = None
-    while True:
-        rounds, w2 = _distances(problem, algorithm, grid, start)
-        inside = np.flatnonzero(w2 <= eps)
-        if len(inside):
-            return _refine(problem, algorithm, eps, start, rounds, int(inside[0]))
-        if high >= limit:
-            return None
-        if floor is None:
-            floor = stationary_law(problem, algorithm).w2(algorithm.target(problem))
-        if floor > eps and abs(w2[-1] - floor) <= 0.5 * (floor - eps) and _settled(w2, floor):
-            return None
-        low, high = high, min(8 * high, limit)
-        spaced = np.geomspace(low, high, 1 + max(1, round(GRID * np.log2(high / low))))
-        grid = np.unique(np.rint(spaced).astype(np.int64))
+    one, floors = _One(problem, algorithm, start), list[float]()
 
+    def tighten(found: np.ndarray) -> np.ndarray:
+        if found[0] >= 0 or one.last >= limit:
+            return np.array([limit])
+        if not floors:
+            floors.append(stationary_law(problem, algorithm).w2(algorithm.target(problem)))
+        return np.array([-1 if one.settles(floors[0], eps) else limit])
 
-def _settled(w2: np.ndarray, floor: float) -> bool:
-    """The second half of these distances only moves towards the stationary one."""
-    gaps = np.abs(w2[len(w2) // 2:] - floor)
-    return bool((np.diff(gaps) <= 1e-12 * max(floor, float(gaps[0]))).all())
-
-
-def _refine(problem: Problem, algorithm: Algorithm, eps: float, start: Any, rounds: np.ndarray,
-            first: int) -> int:
-    """The first round within eps between the grid round before `first` and it."""
-    if first == 0:
-        return int(rounds[0])
-    before, inside = int(rounds[first - 1]), int(rounds[first])
-    while inside - before > 1:
-        grid = np.unique(np.linspace(before, inside, GRID + 1).astype(np.int64))
-        rounds, w2 = _distances(problem, algorithm, grid, start)
-        places = np.flatnonzero(w2 <= eps)  # the last one is, but for rounding that differs between laws
-        place = int(places[0]) if len(places) else len(rounds) - 1
-        if place == 0:
-            return before
-        before, inside = int(rounds[place - 1]), int(rounds[place])
-    return inside
+    found = int(crossings(one, eps, limit, tighten, (DENSE,)).rounds[0])
+    return None if found < 0 else found

@@ -13,6 +13,7 @@ eps.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +22,10 @@ from fedsim.laws.law import Gaussian
 from fedsim.laws.moments import roots, w2_of
 from fedsim.settings.validation import Array
 
-from .first_round import DENSE, GRID
-
+DENSE = 1024
+"""Every round is looked at up to here; beyond it on a grid that is refined around the crossing."""
+GRID = 32
+"""Rounds looked at per doubling beyond `DENSE`, and per refinement."""
 WINDOWS = (64, 256, DENSE)
 """Where the rounds that are all looked at are cut, so that settings which are done leave early."""
 FLATTEST = 1e-4
@@ -57,6 +60,10 @@ class Goal(NamedTuple):
         """Some of the settings."""
         return Goal(self.laws.of(index), self.mean[index], self.cov[index], self.root[index])
 
+    def first_within(self, rounds: np.ndarray, eps: Any) -> np.ndarray:
+        """Places of the first of rounds (S, R) with W2 <= eps, -1 where there is none, (S,)."""
+        return first_within(self, rounds, eps)
+
     def w2(self, rounds: np.ndarray) -> Array:
         """W2 to the target at rounds (S, R), (S, R)."""
         means, covs = self.laws.at(rounds)
@@ -76,7 +83,8 @@ def goal_of(laws: Any, target: Gaussian) -> Goal:
 Tighten = Callable[[np.ndarray], np.ndarray]
 
 
-def crossings(goal: Goal, eps: Any, max_rounds: Any, tighten: Tighten | None = None) -> Crossings:
+def crossings(goal: Any, eps: Any, max_rounds: Any, tighten: Tighten | None = None,
+              windows: tuple[int, ...] = WINDOWS) -> Crossings:
     """The rounds that `theory.tuning.rounds_to` gives, of stable settings that stay within eps.
 
     Parameters
@@ -84,16 +92,16 @@ def crossings(goal: Goal, eps: Any, max_rounds: Any, tighten: Tighten | None = N
     eps, max_rounds : numbers, or one for each setting
     tighten : given the rounds found so far, how far each setting is still to be followed, (S,)
     """
-    count = len(goal.mean)
-    eps, limits = np.broadcast_to(eps, count), np.broadcast_to(max_rounds, count)
-    found, active, low, asked = np.full(count, -1), np.arange(count), -1, limits.copy()
-    for high in (*WINDOWS, *_beyond(int(limits.max(initial=0)))):
+    size = len(goal.mean)
+    eps, limits = np.broadcast_to(eps, size), np.broadcast_to(max_rounds, size)
+    found, active, low, asked = np.full(size, -1), np.arange(size), -1, limits.copy()
+    for high in chain(windows, (DENSE * 8**k for k in count(1))):
         active = active[limits[active] > low]
         if not len(active):
             break
         asked[active] = limits[active]
         some, rounds = goal.of(active), _rounds(low, high, limits[active])
-        places = first_within(some, rounds, eps[active])
+        places = some.first_within(rounds, eps[active])
         hit = np.flatnonzero(places >= 0)
         inside = rounds[hit, places[hit]]
         if high > DENSE:
@@ -110,8 +118,8 @@ def crossings(goal: Goal, eps: Any, max_rounds: Any, tighten: Tighten | None = N
 def _rounds(low: int, high: int, limits: np.ndarray) -> np.ndarray:
     """Rounds after `low` that are looked at, up to `high` or each limit, (S, R); the last may come again."""
     if high <= DENSE:
-        return np.broadcast_to(np.arange(low + 1, min(high, int(limits.max())) + 1), (
-            len(limits), min(high, int(limits.max())) - low))
+        rounds = np.arange(low + 1, min(high, int(limits.max())) + 1)
+        return np.broadcast_to(rounds, (len(limits), len(rounds)))
     grids = {last: np.unique(np.rint(np.geomspace(low, last, 1 + max(1, round(GRID * np.log2(last / low))))
                                      ).astype(np.int64)) for last in set(np.minimum(high, limits).tolist())}
     longest = max(map(len, grids.values()))
@@ -119,16 +127,7 @@ def _rounds(low: int, high: int, limits: np.ndarray) -> np.ndarray:
     return np.stack([table[last] for last in np.minimum(high, limits).tolist()])
 
 
-def _beyond(max_rounds: int) -> list[int]:
-    """Ends of the grids beyond `DENSE`."""
-    ends, high = [], DENSE
-    while high < max_rounds:
-        high *= 8
-        ends.append(high)
-    return ends
-
-
-def _refined(goal: Goal, before: np.ndarray, inside: np.ndarray, eps: Array) -> np.ndarray:
+def _refined(goal: Any, before: np.ndarray, inside: np.ndarray, eps: Array) -> np.ndarray:
     """The first round within eps after `before`, which is not, up to `inside`, which is, (S,)."""
     before, inside = before.copy(), inside.copy()
     while True:
@@ -136,7 +135,7 @@ def _refined(goal: Goal, before: np.ndarray, inside: np.ndarray, eps: Array) -> 
         if not len(wide):
             return inside
         grid = np.linspace(before[wide], inside[wide], GRID + 1, axis=1).astype(np.int64)
-        places = first_within(goal.of(wide), grid, eps[wide])
+        places = goal.of(wide).first_within(grid, eps[wide])
         places[places < 0] = GRID  # known to be within
         rows = np.arange(len(wide))
         before[wide] = grid[rows, np.maximum(places - 1, 0)]

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from fedsim.interfaces import Algorithm, Problem
-from fedsim.settings.validation import instance, positive, whole
+from fedsim.settings.validation import positive, whole
 
-from ..declare.registry import TheoremLike, named
+from ..declare.registry import TheoremLike, about
 from ..facts import Constants, constants
 from .best import with_step
-from .fewest import SMALLEST, Promise, largest_step, refuse_unknown_bend
+from .fewest import SMALLEST, Promise, largest_step, refined, refuse_unknown_bend
 
-BISECTIONS = 40
+CLOSE = 1e-12
+"""To which the largest step size is found, relative to it."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,7 @@ def informative_steps(theorem: TheoremLike, problem: Problem | Constants, algori
     >>> theory.tuning.informative_steps("fa_ld.w2_bound", problem, fs.FALD(0.01)).largest < 1e-4
     True
     """
-    entry = named(theorem, algorithm)
-    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
+    entry = about(theorem, algorithm)
     facts = problem if isinstance(problem, Constants) else constants(problem, algorithm, start)
     n_grid = whole("n_grid", n_grid, 5, 10_000)
     entry.require(algorithm)
@@ -104,19 +103,14 @@ def informative_steps(theorem: TheoremLike, problem: Problem | Constants, algori
     limit = positive("below", below)
     tried: dict[float, float] = {}
 
-    def holds(size: float) -> bool:
-        tried[size] = promise.limit(size)
-        return tried[size] < limit
+    def floor_at(size: float) -> float:
+        return tried.setdefault(size, promise.limit(size))
 
     high = largest_step(facts, algorithm)
     grid = np.geomspace(SMALLEST * high, high, n_grid).tolist()
-    good = [place for place, size in enumerate(grid) if holds(size)]
-    largest = grid[good[-1]] if good else None
-    if good and good[-1] + 1 < n_grid:
-        low, high = grid[good[-1]], grid[good[-1] + 1]
-        for _ in range(BISECTIONS):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if holds(middle) else (low, middle)
-        largest = low
+    largest = max((size for size in grid if floor_at(size) < limit), default=None)
+    if largest is not None and largest < grid[-1]:
+        above = grid[grid.index(largest) + 1]
+        largest, _ = refined(floor_at, limit, largest, (above, tried[above]), CLOSE)
     order = sorted(tried)
     return InformativeSteps(largest, limit, tuple(order), tuple(tried[size] for size in order))

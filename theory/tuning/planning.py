@@ -13,12 +13,12 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Algorithm, Problem
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import instance, one_of, positive, whole, whole_numbers
+from fedsim.settings.validation import one_of, positive, whole, whole_numbers
 
-from ..declare.registry import TheoremLike, named, theorems
+from ..declare.registry import TheoremLike, about, named, theorems
 from ..facts import Constants, constants
 from ..recursions.catalogue import recursion
-from .best import best_step_size, with_step
+from .best import COSTS, best_step_size, with_step
 from .fewest import (
     BEYOND,
     SMALLEST,
@@ -31,8 +31,6 @@ from .fewest import (
     largest_step,
 )
 from .telling import Teller
-
-COSTS = {"rounds": "communications", "gradients": "gradient_evaluations", "floats": "floats_sent"}
 
 
 @dataclass(frozen=True)
@@ -165,8 +163,7 @@ def plan(theorem: TheoremLike, problem: Problem | Constants, algorithm: Algorith
     1.646e+07
     115
     """
-    eps, entry = positive("eps", eps), named(theorem, algorithm)
-    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
+    eps, entry = positive("eps", eps), about(theorem, algorithm)
     if (entry.kind, entry.quantity, entry.index) != ("upper", "w2", "round"):
         raise ValueError(f"theorem={entry.id!r} must be an upper bound on W2 by rounds to plan with; it is "
                          f"a bound of kind {entry.kind!r} on {entry.quantity!r} by {entry.index}")
@@ -249,7 +246,11 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Algorithm, eps: f
     recursion(facts, made, hessian_smoothness)  # what is wrong with the arguments is said here
     entry = next(one for one in theorems() if one.id.endswith(".w2_recursion") and isinstance(
         algorithm, one.algorithm))
-    counts = _counts(local_steps) if isinstance(algorithm, Federated) else [1]
+    counts = [1]
+    if isinstance(algorithm, Federated):
+        counts = [whole("local_steps", one, 1) for one in whole_numbers("local_steps", local_steps).tolist()]
+    if not counts:
+        raise ValueError(f"local_steps={local_steps!r} must have at least one number to try")
     teller = Teller("plan_by_recursion", len(counts), one_of("progress", progress, (True, False)))
     plans: dict[int, Plan] = {}
     for done, count in enumerate(counts):
@@ -272,14 +273,6 @@ def with_local_steps(algorithm: Algorithm, count: int) -> Any:
     """The algorithm with another number of local steps, where it has one."""
     changed: Any = algorithm
     return replace(changed, local_steps=count) if isinstance(algorithm, Federated) else algorithm
-
-
-def _counts(local_steps: Any) -> list[int]:
-    """Numbers of local steps to try, at least one."""
-    counts = [whole("local_steps", one, 1) for one in whole_numbers("local_steps", local_steps).tolist()]
-    if not counts:
-        raise ValueError(f"local_steps={local_steps!r} must have at least one number to try")
-    return counts
 
 
 def _least(problem: Problem, algorithm: Algorithm, counts: Sequence[int], eps: float, start: Any,

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fedsim.hints import meant
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.limits import entries
-from fedsim.settings.validation import instance, one_of, positive, shown, whole
+from fedsim.settings.validation import one_of, positive, shown, whole
 from fedsim.stability.federated import curvatures
 
-from ..declare.registry import Theorem, named
+from ..declare.registry import Theorem, about
 from ..exact import stationary_law
 from ..exact.federated.together import laws_together
 from ..facts.constants_of_problem import constants
+from .best import COSTS, spent
 from .first_round import rounds_to
 from .first_rounds_together import crossings, goal_of
+from .telling import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +32,6 @@ MOST = 100_000
 """Settings in a table."""
 TOGETHER = 200
 """Step sizes treated at a time."""
-COSTS = {"gradients": "gradient_evaluations", "floats": "floats_sent"}
 Row = dict[str, Any]
 
 
@@ -103,7 +103,9 @@ def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, s
     goal = None if eps is None else positive("eps", eps)
     limit = whole("max_rounds", max_rounds, 0, 2**53)
     one_of("progress", progress, (True, False))
-    entry = None if theorem is None else limited(named(theorem, algorithm), algorithm)
+    entry = None if theorem is None else about(theorem, algorithm)
+    if entry is not None and (entry.kind == "rate" or entry.inputs is not None):
+        raise ValueError(f"theorem={entry.id!r} must be a bound with a limit (floor), as those on W2 are")
     varied = {name: _values(algorithm, name, value) for name, value in settings.items()}
     count = int(np.prod([len(values) for values in varied.values()], dtype=float))
     if count > MOST:
@@ -111,19 +113,18 @@ def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, s
     made = [_made(algorithm, varied, labels) for labels in itertools.product(*varied.values())]
     _refuse_hopeless(varied, made)
     rows: dict[int, Row] = {}
-    begun = time.monotonic()
-    groups = _groups(list(varied), made)
+    groups, begun = _groups(list(varied), made), time.monotonic()
     try:
         for done, members in enumerate(groups, 1):
-            some = [(place, made[place][1]) for place in members]
-            for (place, one), row in zip(some, _rows(problem, [one for _, one in some], goal, start, limit),
-                                         strict=True):
+            some = [made[place][1] for place in members]
+            known = _together(problem, some, goal, start, limit)
+            for i, (place, one) in enumerate(zip(members, some, strict=True)):
+                row = _row(problem, one, goal, start, limit, known.get(i))
                 beside = {} if entry is None else _limit(entry, problem, one, start)
                 rows[place] = {**made[place][0], **row, **beside, "reason": "; ".join(
                     filter(None, (row["reason"], beside.get("reason", ""))))}
             if progress:
-                print(f"sweep: {done} of {len(groups)} combinations, {time.monotonic() - begun:.0f} s",
-                      file=sys.stderr, flush=True)
+                say(f"sweep: {done} of {len(groups)} combinations", begun)
     except KeyboardInterrupt:
         if not rows:
             raise
@@ -131,9 +132,7 @@ def sweep(problem: Problem, algorithm: Algorithm, *, eps: float | None = None, s
     for name, values in varied.items():
         if None in values:  # pandas would write NaN
             table[name] = pd.Series([rows[place][name] for place in sorted(rows)], dtype=object)
-    for name in ({"rounds", *COSTS} if goal is not None else ()):
-        table[name] = table[name].astype("Int64")
-    return table
+    return table.astype({} if goal is None else dict.fromkeys(COSTS, "Int64"))
 
 
 def _values(algorithm: Any, name: str, value: Any) -> dict[Any, Any]:
@@ -188,101 +187,69 @@ def _groups(names: list[str], made: list[tuple[Row, Any]]) -> list[list[int]]:
     return [members[i:i + TOGETHER] for members in groups.values() for i in range(0, len(members), TOGETHER)]
 
 
-def _rows(problem: Problem, algorithms: list[Any], eps: float | None, start: Any, limit: int) -> list[Row]:
-    """What is found of algorithms that differ in the step size alone; of a refusal its words."""
-    rows: list[Row] = [{} for _ in algorithms]
+class _Known(NamedTuple):
+    """Radius, W2 of the limit, and the first round within eps (or -1) of a setting treated with others."""
+
+    radius: float
+    floor: float = np.nan
+    first: int = -1
+
+
+def _together(problem: Problem, algorithms: list[Any], eps: float | None, start: Any, limit: int,
+              ) -> dict[int, _Known]:
+    """By place, of those with a constant step size that have such laws, or are not stable."""
     alike = [place for place, one in enumerate(algorithms)
              if not isinstance(one, ValueError) and one.schedule.is_constant]
-    if alike:
-        for place, row in zip(alike, _together(problem, [algorithms[i] for i in alike], eps, start, limit),
-                              strict=False):
-            rows[place] = row
-    for place, one in enumerate(algorithms):
-        if isinstance(one, ValueError):
-            rows[place] = _nothing(f"refused: {one}")
-        elif not rows[place]:
-            rows[place] = _alone(problem, one, eps, start, limit)
-        if eps is not None:
-            found = rows[place].pop("rounds")
-            spent = {} if found is None else one.costs(problem, found)
-            rows[place] |= {"eps": eps, "rounds": found,
-                            **{name: round(spent[key]) if spent else None for name, key in COSTS.items()}}
-        else:
-            rows[place].pop("rounds")
-    return rows
-
-
-def _together(problem: Problem, algorithms: list[Any], eps: float | None, start: Any,
-              limit: int) -> list[Row]:
-    """All in one go, or nothing where these algorithms have no such laws."""
-    sizes = np.array([one.schedule.largest for one in algorithms])
+    sizes = np.array([algorithms[place].schedule.largest for place in alike])
     try:
-        laws = laws_together(problem, algorithms[0], sizes, start)
+        laws = laws_together(problem, algorithms[alike[0]], sizes, start) if alike else None
         if laws is None:
-            return []
+            return {}
         judged = problem.curvature_problem()
         modes = curvatures(judged)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite: not stable
-            radii = [float(one._radius_at(judged, modes, one.schedule.largest)) for one in algorithms]
+            radii = np.array([algorithms[place]._radius_at(judged, modes, size)
+                              for place, size in zip(alike, sizes.tolist(), strict=True)])
     except ValueError:  # each has its own words for it
-        return []
-    contracts = laws.contracts & (np.array(radii) < 1.0)
-    good = np.flatnonzero(contracts & np.isfinite(laws.covs).reshape(len(sizes), -1).all(axis=1))
-    rows: list[Row] = [{} if radius < 1.0 else _unstable(radius) for radius in radii]
+        return {}
+    known = {alike[i]: _Known(float(radii[i])) for i in np.flatnonzero(~(radii < 1.0))}
+    finite = np.isfinite(laws.covs).reshape(len(sizes), -1).all(axis=1)
+    good = np.flatnonzero(laws.contracts & (radii < 1.0) & finite)
     if not len(good):
-        return rows
-    goal = goal_of(laws.of(good), algorithms[0].target(problem))
+        return known
+    goal = goal_of(laws.of(good), algorithms[alike[0]].target(problem))
     floors, found = goal.floor(), np.full(len(good), -1)
     if eps is not None and (stays := np.flatnonzero(floors <= eps)).size:
         found[stays] = crossings(goal.of(stays), eps, limit).rounds
-    for place, floor, number in zip(good.tolist(), floors.tolist(), found.tolist(), strict=True):
-        first = None if number < 0 else number
-        first, words = (None, "") if eps is None else _staying(floor, eps, limit, first)
-        rows[place] = _nothing(words) | {"stable": True, "radius": radii[place], "w2": floor, "rounds": first}
-    return rows
+    return known | {alike[i]: _Known(float(radii[i]), float(floor), int(first))
+                    for i, floor, first in zip(good, floors, found, strict=True)}
 
 
-def _alone(problem: Problem, algorithm: Algorithm, eps: float | None, start: Any, limit: int) -> Row:
-    """One by one, by the functions that a user would call."""
+def _row(problem: Problem, algorithm: Algorithm, eps: float | None, start: Any, limit: int,
+         known: _Known | None) -> Row:
+    """What is found of a setting, by the functions that a user would call where it is not `known`."""
+    row: Row = {"stable": None, "radius": np.nan, "w2": np.nan, "reason": ""}
+    first = None
     try:
-        radius = float(algorithm._radius(problem))
-        if not algorithm._is_stable(problem):
-            return _unstable(radius)
-    except ValueError as refusal:
-        return _nothing(str(refusal))
-    row = _nothing("") | {"stable": True, "radius": radius}
-    try:
-        row["w2"] = float(stationary_law(problem, algorithm).w2(algorithm.target(problem)))
+        if isinstance(algorithm, ValueError):
+            raise ValueError(f"refused: {algorithm}")
+        radius = float(algorithm._radius(problem)) if known is None else known.radius
+        stable = algorithm._is_stable(problem) if known is None else radius < 1.0
+        row |= {"stable": bool(stable), "radius": radius}
+        if not stable:
+            raise ValueError(f"unstable: the round map has radius {radius:.6g}")
+        row["w2"] = known.floor if known is not None else float(
+            stationary_law(problem, algorithm).w2(algorithm.target(problem)))
+        if eps is not None and row["w2"] > eps:
+            raise ValueError(f"W2 does not stay within eps: its limit is {row['w2']:.3g}")
         if eps is not None:
-            first = rounds_to(problem, algorithm, eps, start=start, max_rounds=limit)
-            row["rounds"], row["reason"] = _staying(row["w2"], eps, limit, first)
-    except ValueError as refusal:
-        row["reason"] = str(refusal)
-    return row
-
-
-def _nothing(reason: str) -> Row:
-    return {"stable": None, "radius": np.nan, "w2": np.nan, "rounds": None, "reason": reason}
-
-
-def _unstable(radius: float) -> Row:
-    words = f"unstable: the round map has radius {radius:.6g}"
-    return _nothing(words) | {"stable": False, "radius": radius}
-
-
-def _staying(floor: float, eps: float, limit: int, first: int | None) -> tuple[int | None, str]:
-    """The first round within eps if W2 stays there, and else why there is none."""
-    if floor > eps:
-        return None, f"W2 does not stay within eps: its limit is {floor:.3g}"
-    return first, "" if first is not None else f"W2 is above eps up to max_rounds={limit}"
-
-
-def limited(entry: Theorem, algorithm: Algorithm) -> Theorem:
-    """A theorem about this algorithm that may have a limit; a ValueError for others."""
-    instance("algorithm", algorithm, entry.algorithm, advice=f"theorem={entry.id!r} is about it")
-    if entry.kind == "rate" or entry.inputs is not None:
-        raise ValueError(f"theorem={entry.id!r} must be a bound with a limit (floor), as those on W2 are")
-    return entry
+            first = rounds_to(problem, algorithm, eps, start=start, max_rounds=limit) if known is None else (
+                known.first if known.first >= 0 else None)
+            if first is None:
+                raise ValueError(f"W2 is above eps up to max_rounds={limit}")
+    except ValueError as reason:
+        row["reason"] = str(reason)
+    return row if eps is None else row | {"eps": eps, **spent(problem, algorithm, first)}
 
 
 def _limit(entry: Theorem, problem: Problem, algorithm: Algorithm, start: Any) -> Row:

@@ -9,6 +9,11 @@ PATIENCE = 3.0
 """Seconds of silence."""
 
 
+def say(words: str, begun: float) -> None:
+    """A line of progress, with the seconds since something was begun."""
+    print(f"{words}, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+
+
 class Teller:
     """Says how far something has come: every time, or when there was nothing to be read for a while.
 
@@ -24,8 +29,6 @@ class Teller:
 
     def tell(self, done: int, words: str = "") -> None:
         """`done` of all, with further words."""
-        now = time.monotonic()
-        if self.always or now - self.last > PATIENCE:
-            self.last = now
-            print(f"{self.what}: {done} of {self.total}{words and ', ' + words}, {now - self.begun:.0f} s",
-                  file=sys.stderr, flush=True)
+        if self.always or time.monotonic() - self.last > PATIENCE:
+            self.last = time.monotonic()
+            say(f"{self.what}: {done} of {self.total}{words and ', ' + words}", self.begun)

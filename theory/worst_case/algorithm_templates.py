@@ -238,7 +238,26 @@ def form(name: str, algorithm: type) -> Callable[[Callable[[Cube, ProblemClass],
     return add
 
 
-def _ends(problem: Quadratic, cls: ProblemClass, scale: float, follows: float = 1.0) -> tuple[float, float]:
+Made = tuple[Callable[[float], Any], float | None]
+"""The algorithm as a function of its step size, and the largest of these; None where a schedule decides."""
+
+
+def on_clients(name: str, algorithm: type, begin: Callable[..., Any] = point, **kind: bool) -> Any:
+    """Decorator: the same of `quadratic` clients of a kind; the function is told which (m, L) they have."""
+    def add(body: Callable[[Cube, ProblemClass, tuple[float, float]], Made]) -> Any:
+        def draft(cube: Cube, cls: ProblemClass) -> Draft:
+            problem, scale = quadratic(cube, cls, **kind)
+            follows = cls.n_clients if "components" in kind else 1.0
+            make, largest = body(cube, cls, _ends(problem, cls, scale, follows))
+            return Draft(problem, make, largest or 1.0, begin(cube, cls, problem, scale), largest is not None)
+
+        form(name, algorithm)(draft)
+        return body
+
+    return add
+
+
+def _ends(problem: Quadratic, cls: ProblemClass, scale: float, follows: float) -> tuple[float, float]:
     """m and L that the step size answers to: of the instance, or of the class."""
     if cls.constants == "class":
         low, high = cls.curvatures
@@ -253,47 +272,35 @@ def _local(cube: Cube, cls: ProblemClass) -> tuple[int, float]:
     return cube.pick("local_steps", cls.local_steps), cube.with_ends("shared_noise", *cls.shared_noise)
 
 
-@form("fa_ld", FALD)
-def _fa_ld(cube: Cube, cls: ProblemClass) -> Draft:
-    problem, scale = quadratic(cube, cls)
+@on_clients("fa_ld", FALD)
+def _fa_ld(cube: Cube, cls: ProblemClass, ends: tuple[float, float]) -> Made:
     steps, shared = _local(cube, cls)
-    largest = 2.0 * NOT_QUITE / _ends(problem, cls, scale)[1]
-    return Draft(problem, lambda step: FALD(step, steps, 1.0, shared), largest,
-                 point(cube, cls, problem, scale))
+    return lambda step: FALD(step, steps, 1.0, shared), 2.0 * NOT_QUITE / ends[1]
 
 
-@form("fa_ld.decreasing", FALD)
-def _fa_ld_decreasing(cube: Cube, cls: ProblemClass) -> Draft:
-    problem, scale = quadratic(cube, cls)
+@on_clients("fa_ld.decreasing", FALD)
+def _fa_ld_decreasing(cube: Cube, cls: ProblemClass, ends: tuple[float, float]) -> Made:
     steps, shared = _local(cube, cls)
-    low, high = _ends(problem, cls, scale)
-    schedule = schedules.Harmonic.from_theorem(strong_convexity=low, smoothness=high)
-    return Draft(problem, lambda step: FALD(schedule, steps, 1.0, shared), 1.0,
-                 point(cube, cls, problem, scale), False)
+    schedule = schedules.Harmonic.from_theorem(strong_convexity=ends[0], smoothness=ends[1])
+    return lambda step: FALD(schedule, steps, 1.0, shared), None
 
 
-@form("fa_ld.scheme_i", FALD)
-def _fa_ld_drawn(cube: Cube, cls: ProblemClass, replace: bool = True) -> Draft:
-    problem, scale = quadratic(cube, cls, equal=not replace)
-    active = cube.pick("n_active", range(1, cls.n_clients + 1))
+def _fa_ld_drawn(cube: Cube, cls: ProblemClass, ends: tuple[float, float], replace: bool) -> Made:
+    drawn = Participation(cube.pick("n_active", range(1, cls.n_clients + 1)), replace)
     steps, shared = _local(cube, cls)
-    largest, drawn = 1.0 / _ends(problem, cls, scale)[1], Participation(active, replace)
-    return Draft(problem, lambda step: FALD(step, steps, 1.0, shared, drawn), largest,
-                 point(cube, cls, problem, scale))
+    return lambda step: FALD(step, steps, 1.0, shared, drawn), 1.0 / ends[1]
 
 
-form("fa_ld.scheme_ii", FALD)(partial(_fa_ld_drawn, replace=False))
+on_clients("fa_ld.scheme_i", FALD)(partial(_fa_ld_drawn, replace=True))
+on_clients("fa_ld.scheme_ii", FALD, equal=True)(partial(_fa_ld_drawn, replace=False))
 
 
-@form("fa_hmc", FAHMC)
-def _fa_hmc(cube: Cube, cls: ProblemClass) -> Draft:
+@on_clients("fa_hmc", FAHMC)
+def _fa_hmc(cube: Cube, cls: ProblemClass, ends: tuple[float, float]) -> Made:
     """The whole trajectory is at most a quarter of the shortest oscillation: longer ones turn back."""
-    problem, scale = quadratic(cube, cls)
     leapfrogs = cube.pick("leapfrog_steps", cls.leapfrog_steps)
     steps, shared = _local(cube, cls)
-    largest = 1.0 / (math.sqrt(_ends(problem, cls, scale)[1]) * leapfrogs)
-    return Draft(problem, lambda step: FAHMC(step, leapfrogs, steps, shared), largest,
-                 point(cube, cls, problem, scale))
+    return lambda step: FAHMC(step, leapfrogs, steps, shared), 1.0 / (math.sqrt(ends[1]) * leapfrogs)
 
 
 @form("fa_hmc.flow", FAHMCFlow)
@@ -331,36 +338,30 @@ def mixing_matrix(cube: Cube, cls: ProblemClass) -> Array:
     return 0.5 * (mixed + mixed.T) + np.diag(1.0 - mixed.sum(axis=1))
 
 
-@form("de_sgld", DESGLD)
-def _de_sgld(cube: Cube, cls: ProblemClass) -> Draft:
-    problem, scale = quadratic(cube, cls, components=True)
+@on_clients("de_sgld", DESGLD, points, components=True)
+def _de_sgld(cube: Cube, cls: ProblemClass, ends: tuple[float, float]) -> Made:
     mixing = mixing_matrix(cube, cls)
     smallest = float(np.linalg.eigvalsh(mixing)[0])
-    largest = (1.0 + smallest) * NOT_QUITE / _ends(problem, cls, scale, cls.n_clients)[1]
-    return Draft(problem, lambda step: DESGLD(step, mixing), largest, points(cube, cls, problem, scale))
+    return lambda step: DESGLD(step, mixing), (1.0 + smallest) * NOT_QUITE / ends[1]
 
 
-@form("de_sghmc", DESGHMC)
-def _de_sghmc(cube: Cube, cls: ProblemClass) -> Draft:
+@on_clients("de_sghmc", DESGHMC, points, components=True)
+def _de_sghmc(cube: Cube, cls: ProblemClass, ends: tuple[float, float]) -> Made:
     """The momentum is a share of the largest one that the paper allows at the step size."""
-    problem, scale = quadratic(cube, cls, components=True)
     mixing, share = mixing_matrix(cube, cls), cube.with_ends("momentum", 0.0, 1.0)
     fastest = 0.0 if isinstance(cls.start, tuple) else cls.start
     velocity = cube.signed("velocity", fastest, cls.n_clients, cls.dim)
-    low, high = _ends(problem, cls, scale, cls.n_clients)
-    limit = step_size_limit(low, high, mixing)
+    limit = step_size_limit(*ends, mixing)
 
     def make(step: float) -> DESGHMC:
-        beta = min(share * largest_momentum(low, high, mixing, min(step, limit)), 0.9)
+        beta = min(share * largest_momentum(*ends, mixing, min(step, limit)), 0.9)
         return DESGHMC(step, (1.0 - beta) / step, mixing, velocity)
 
-    return Draft(problem, make, limit, points(cube, cls, problem, scale))
+    return make, limit
 
 
-@form("stale", StaleSGLD)
-def _stale(cube: Cube, cls: ProblemClass) -> Draft:
+@on_clients("stale", StaleSGLD, one=True)
+def _stale(cube: Cube, cls: ProblemClass, ends: tuple[float, float]) -> Made:
     """One client: only the potential of all matters."""
-    problem, scale = quadratic(cube, cls, one=True)
     age = cube.pick("staleness", cls.staleness)
-    largest = stability_limit(age) * NOT_QUITE / _ends(problem, cls, scale)[1]
-    return Draft(problem, lambda step: StaleSGLD(step, age), largest, point(cube, cls, problem, scale))
+    return lambda step: StaleSGLD(step, age), stability_limit(age) * NOT_QUITE / ends[1]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ class Maximum:
         The largest value is at least the one and at most the other.
     at_point : float
         The value at `point` is at most this.
-    point : tuple of float
+    point : tuple of float, or dict name -> float
         Where the value is at least `lower`; exactly these doubles.
     boxes : int
         How many were evaluated.
@@ -62,28 +62,27 @@ class Maximum:
     lower: float
     upper: float
     at_point: float
-    point: tuple[float, ...]
+    point: Any
     boxes: int
     closed: bool
-    interrupted: bool = False
+    interrupted: bool = field(default=False, kw_only=True)
 
 
 class _State(NamedTuple):
-    """Boxes that are still open, (p, n), and what is known of all others. Replaced in one piece."""
+    """Boxes that are still open, and the numbers known of all others. Replaced in one piece."""
 
-    lo: Array
-    hi: Array
-    upper: Array
+    boxes: Array
+    """(2p + 1, n): lower ends, upper ends, and a number that no value in the box exceeds."""
     shut: float
     lower: float
     at_point: float
     point: tuple[float, ...]
-    boxes: int
+    judged: int
 
     @property
     def ceiling(self) -> float:
         """No value of the function is above."""
-        return max(self.shut, float(self.upper.max(initial=-np.inf)))
+        return max(self.shut, float(self.boxes[-1].max(initial=-np.inf)))
 
 
 def allowed(lower: float, tolerance: float) -> float:
@@ -127,38 +126,28 @@ def _judged(function: Callable[[list[Any]], Any], lo: Array, hi: Array, state: _
     if not point or at_middle.lo[best] > lower:
         lower, at_point = float(at_middle.lo[best]), float(at_middle.hi[best])
         point = tuple(float(x) for x in middle[:, best])
-    return _State(np.concatenate([state.lo, lo], axis=1), np.concatenate([state.hi, hi], axis=1),
-                  np.concatenate([state.upper, upper]), state.shut, lower, at_point, point,
-                  state.boxes + n)
+    return _State(np.hstack([state.boxes, np.vstack([lo, hi, upper])]), state.shut, lower, at_point, point,
+                  state.judged + n)
 
 
-def _without(state: _State, tolerance: float) -> _State:
-    """Boxes that cannot matter are shut: their upper bounds are allowed already."""
-    is_open = state.upper > allowed(state.lower, tolerance)
-    if is_open.all():
-        return state
-    shut = max(state.shut, float(state.upper[~is_open].max()))
-    return state._replace(lo=state.lo[:, is_open], hi=state.hi[:, is_open], upper=state.upper[is_open],
-                          shut=shut)
+def _without(state: _State, dropped: np.ndarray) -> _State:
+    """The state in which these of its boxes are shut."""
+    shut = max(state.shut, float(state.boxes[-1, dropped].max(initial=-np.inf)))
+    return state._replace(boxes=state.boxes[:, ~dropped], shut=shut) if dropped.any() else state
 
 
 def _halved(state: _State, widths: Array, most: int) -> tuple[_State, Array, Array]:
     """The state without its most promising boxes, and the halves of these; shut where there is no half."""
-    count = min(state.upper.size, most // 2)
-    first = np.argpartition(-state.upper, count - 1)[:count]
-    lo, hi, upper = state.lo[:, first], state.hi[:, first], state.upper[first]
-    side = np.argmax((hi - lo) / widths[:, None], axis=0)
-    each = np.arange(count)
+    p, count = len(widths), min(state.boxes.shape[1], most // 2)
+    first = np.argpartition(-state.boxes[-1], count - 1)[:count]
+    lo, hi = state.boxes[:p, first], state.boxes[p:-1, first]
+    side, each = np.argmax((hi - lo) / widths[:, None], axis=0), np.arange(count)
     middle = lo[side, each] + 0.5 * (hi[side, each] - lo[side, each])
     halves = (lo[side, each] < middle) & (middle < hi[side, each])
-    shut = max(state.shut, float(upper[~halves].max(initial=-np.inf)))
-    others = np.ones(state.upper.size, dtype=bool)
-    others[first] = False
-    rest = state._replace(lo=state.lo[:, others], hi=state.hi[:, others], upper=state.upper[others],
-                          shut=shut)
+    shut = max(state.shut, float(state.boxes[-1, first[~halves]].max(initial=-np.inf)))
+    rest = state._replace(boxes=np.delete(state.boxes, first, axis=1), shut=shut)
     lo, hi, side, middle = lo[:, halves], hi[:, halves], side[halves], middle[halves]
-    each = np.arange(middle.size)
-    left, right = hi.copy(), lo.copy()
+    each, left, right = np.arange(middle.size), hi.copy(), lo.copy()
     left[side, each], right[side, each] = middle, middle
     return rest, np.concatenate([lo, right], axis=1), np.concatenate([left, hi], axis=1)
 
@@ -223,21 +212,22 @@ def maximise(function: Callable[[list[Any]], Any], box: Any, *, tolerance: float
         instance("function", function, Callable)  # type: ignore[arg-type]
     lo, hi = _box(box, most)
     widths, said, interrupted = (hi - lo)[:, 0], time.monotonic(), False
-    empty = np.empty((len(lo), 0))
-    state = _judged(function, lo, hi, _State(empty, empty, np.empty(0), -np.inf, -np.inf, np.inf, (), 0))
+    nothing = _State(np.empty((2 * len(lo) + 1, 0)), -np.inf, -np.inf, np.inf, (), 0)
+    state = _judged(function, lo, hi, nothing)
     try:
         while True:
-            state = _without(state, tolerance)
-            room = min(BATCH, most - state.boxes)
-            if not state.upper.size or room < 2:
+            # boxes that cannot matter are shut: their upper bounds are allowed already
+            state = _without(state, ~(state.boxes[-1] > allowed(state.lower, tolerance)))
+            room = min(BATCH, most - state.judged)
+            if not state.boxes.size or room < 2:
                 break
             rest, lo, hi = _halved(state, widths, room)
             state = _judged(function, lo, hi, rest) if lo.size else rest
             if progress and time.monotonic() - said > SECONDS:
                 said = time.monotonic()
-                print(f"{state.boxes} boxes: [{state.lower:.8g}, {state.ceiling:.8g}], "
-                      f"{state.upper.size} open", flush=True)
+                print(f"{state.judged} boxes: [{state.lower:.8g}, {state.ceiling:.8g}], "
+                      f"{state.boxes.shape[1]} open", flush=True)
     except KeyboardInterrupt:  # the last whole state stands
         interrupted = True
-    return Maximum(state.lower, state.ceiling, state.at_point, state.point, state.boxes,
-                   state.ceiling <= allowed(state.lower, tolerance), interrupted)
+    return Maximum(state.lower, state.ceiling, state.at_point, state.point, state.judged,
+                   state.ceiling <= allowed(state.lower, tolerance), interrupted=interrupted)

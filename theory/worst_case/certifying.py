@@ -23,8 +23,8 @@ ROUNDING = 1e-12
 """And the same relative to the target's standard deviation: a W2 near 0 is known no better."""
 
 
-@dataclass(frozen=True)
-class Certified:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Certified(Instance, Maximum):
     """The worst value of a quantity over a class: at least `lower` and at most `upper`, as is proved.
 
     Attributes
@@ -56,17 +56,6 @@ class Certified:
 
     quantity: str
     family: str
-    lower: float
-    upper: float
-    at_point: float
-    point: dict[str, float]
-    boxes: int
-    closed: bool
-    interrupted: bool
-    problem: Any
-    algorithm: Any
-    start: float
-    n_rounds: int | None
     problem_class: ProblemClass
 
     @property
@@ -85,10 +74,9 @@ class Certified:
             Where the thread flushes subnormal numbers to zero.
         """
         refuse_flushing()
-        name, at = self.quantity.rpartition(".")[2], Instance(
-            self.problem, self.algorithm, self.start, self.n_rounds or 1)
-        found = of_quantity(name, at).value
-        unit = math.sqrt(at.algorithm.target(at.problem).variances.sum()) if QUANTITIES[name].squared else 1.0
+        name, target = self.quantity.rpartition(".")[2], self.algorithm.target(self.problem)
+        found = of_quantity(name, self).value
+        unit = math.sqrt(target.variances.sum()) if QUANTITIES[name].squared else 1.0
         slack = SAME * self.lower + ROUNDING * unit
         if not self.lower - slack <= found <= self.at_point + slack:
             raise ValueError(f"lower={self.lower!r} of {self.quantity} comes out as {found!r} at "
@@ -195,12 +183,15 @@ def certify(quantity: str, problem_class: ProblemClass | None = None, *, curvatu
     """
     given = {name: value for name, value in locals().items()
              if name not in ("quantity", "problem_class", "tolerance", "most_boxes", "progress")}
+    defaults: Any = certify.__kwdefaults__
+    told = {name: value for name, value in given.items() if not (value is defaults[name] or (
+        type(value) in (int, float, str) and value == defaults[name]))}
     refuse_flushing()
     if problem_class is None:
-        problem_class = class_of(quantity, given)
+        problem_class = class_of(quantity, given, told)
     else:
         instance("problem_class", problem_class, ProblemClass)
-        require_left_out(given, (), "the problem class says it")
+        require_left_out(told, (), "the problem class says it")
     cases = [case for part in parts_of(quantity, problem_class) for case in _cases(part)]
     tolerance, most = positive("tolerance", tolerance), whole("most_boxes", most_boxes, 1)
     one_of("progress", progress, (True, False))
@@ -222,9 +213,10 @@ def certify(quantity: str, problem_class: ProblemClass | None = None, *, curvatu
     if row.squared:
         lower = float(Interval(max(lower, 0.0), math.inf).sqrt().lo)
         upper, at_point = (float(Interval(0.0, max(end, 0.0)).sqrt().hi) for end in (upper, at_point))
-    at, point = case.form.instance(values), {name: values[name] for name in case.ranges}
-    return Certified(quantity, case.form.family, lower, upper, at_point, point, boxes, closed, interrupted,
-                     at.problem, at.algorithm, at.start, case.counts.get("n_rounds"), problem_class)
+    at: dict[str, Any] = vars(case.form.instance(values)) | {"n_rounds": case.counts.get("n_rounds")}
+    point = {name: values[name] for name in case.ranges}
+    return Certified(lower, upper, at_point, point, boxes, closed, **at, interrupted=interrupted,
+                     quantity=quantity, family=case.form.family, problem_class=problem_class)
 
 
 def _cases(cls: Part) -> Iterator[Part]:

@@ -38,6 +38,16 @@ class Instance:
     n_rounds: int = 1
     known: Constants | None = None
 
+    @property
+    def facts(self) -> Constants:
+        """The constants that bounds are told."""
+        return constants(self.problem, self.algorithm, self.start) if self.known is None else self.known
+
+    def sides(self, entry: Theorem, variant: str) -> tuple[Bound, Measured]:
+        """A theorem's bound here, and the exact quantity it is about."""
+        return both_sides(entry, self.problem, self.algorithm, self.n_rounds, self.facts, start=self.start,
+                          variant=variant)
+
 
 @dataclass(frozen=True)
 class Value:
@@ -63,19 +73,13 @@ class Value:
 
 def of_theorem(entry: Theorem, variant: str, objective: str, instance: Instance) -> Value:
     """Exact over bound: at its largest, beyond the start's term, or of the limits (see `search`)."""
-    problem, algorithm, start = instance.problem, instance.algorithm, instance.start
-    facts = constants(problem, algorithm, start) if instance.known is None else instance.known
     if objective == "stationary":
-        bound = entry.function(facts, algorithm, n_rounds=0, variant=variant)
-        limit, exact = bound.floor, stationary_w2(problem, algorithm)
-        told = limit is not None and limit > NEGLIGIBLE * exact
-        return Value(exact / limit if told and limit is not None else -np.inf, bound.hypotheses_hold)
-    bound, measured = both_sides(entry, problem, algorithm, instance.n_rounds, facts, start=start,
-                                 variant=variant)
-    return _largest(bound, measured, objective == "excess")
-
-
-def _largest(bound: Bound, measured: Measured, beyond_start: bool) -> Value:
+        problem, algorithm = instance.problem, instance.algorithm
+        bound = entry.function(instance.facts, algorithm, n_rounds=0, variant=variant)
+        floor, w2 = bound.floor, stationary_w2(problem, algorithm)
+        has_ratio = floor is not None and floor > NEGLIGIBLE * w2
+        return Value(w2 / floor if has_ratio and floor is not None else -np.inf, bound.hypotheses_hold)
+    (bound, measured), beyond_start = instance.sides(entry, variant), objective == "excess"
     _, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
     limit, exact = bound.value[mine], measured.value[theirs]
     if beyond_start:

@@ -78,6 +78,9 @@ class Exact:
     __array_ufunc__ = None  # so that NumPy's arrays leave the operators to us
     __hash__ = None  # type: ignore[assignment]
 
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other  # type: ignore[operator]
+
     def _refuse(self, *others: Any) -> NoReturn:
         raise TypeError(f"no {type(self).__name__} is a float, or has an order: what a float says of it is "
                         "no proof; read its ends, lo and hi")
@@ -221,9 +224,6 @@ class Interval(Exact):
 
     __radd__, __rmul__ = __add__, __mul__
 
-    def __rsub__(self, other: Any) -> Interval:
-        return self.beside(other) - self
-
     def __rtruediv__(self, other: Any) -> Interval:
         return self.beside(other) / self
 
@@ -307,9 +307,6 @@ class Dual(Exact):
         return Dual(root, self.gradient / (root * 2))
 
     __radd__, __rmul__ = __add__, __mul__
-
-    def __rsub__(self, other: Any) -> Dual:
-        return -self + other
 
     def __rtruediv__(self, other: Any) -> Dual:
         quotient = other / self.value

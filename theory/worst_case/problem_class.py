@@ -10,28 +10,31 @@ from typing import Any
 import numpy as np
 
 from fedsim.settings.limits import entries
-from fedsim.settings.validation import fraction, nonnegative, one_of, positive, real, set_fields, shown, whole
+from fedsim.settings.validation import (
+    fraction,
+    nonnegative,
+    one_of,
+    positive,
+    real,
+    set_fields,
+    shown,
+    such,
+    whole,
+)
 
 MOST_CLIENTS, MOST_DIM, MOST = 16, 8, 1000
 """The last: entries of a list of whole numbers."""
-WHERE_GIVEN = {"recorded": "where given"}
-"""Ranges that came later: records without them stay what they are."""
 
 
 def inside(name: str, value: Any) -> float:
     """A number strictly between 0 and 1."""
-    number = real(name, value)
-    if not 0.0 < number < 1.0:
-        raise ValueError(f"{name}={shown(value)} must lie strictly between 0 and 1")
-    return number
+    return such(name, value, lambda number: 0.0 < number < 1.0, "lie strictly between 0 and 1")
 
 
 def at_least_one(name: str, value: Any) -> float:
     """A number of at least 1."""
-    number = positive(name, value)
-    if number < 1.0:
-        raise ValueError(f"{name}={shown(value)} must be at least 1")
-    return number
+    positive(name, value)
+    return such(name, value, lambda number: number >= 1.0, "be at least 1")
 
 
 def _is_pair(value: Any) -> bool:
@@ -76,23 +79,13 @@ def _counts(name: str, value: Any, least: int = 1, most: int = 2**64 - 1) -> tup
 
 
 def _one_or_several(name: str, value: Any, most: int) -> Any:
-    several = _is_pair(value) or isinstance(value, range)
-    return _counts(name, value, 1, most) if several else whole(name, value, 1, most)
+    counts = _counts(name, value, 1, most)
+    return counts if _is_pair(value) or isinstance(value, range) else counts[0]
 
 
-OPTIONAL = ("heterogeneity", "step_size", "curvature_range", "distance", "mixing")
-CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "dim": partial(_one_or_several, most=MOST_DIM), "n_clients": partial(_one_or_several, most=MOST_CLIENTS),
-    "condition": at_least_one, "units": at_least_one, "minimizers": nonnegative,
-    "start_variance": nonnegative, "start": partial(_largest, of=real),
-    "gradient_noise": partial(_largest, of=nonnegative),
-    "heterogeneity": partial(_largest, of=nonnegative), "curvature_range": partial(span, of=positive),
-    "weights": _weights, "mixing": partial(span, of=inside), "distance": partial(span, of=nonnegative),
-    "constants": partial(one_of, choices=("instance", "class")), "step_size": partial(span, of=positive),
-    "spectra": partial(one_of, choices=("free", "ends")), "shared_noise": partial(span, of=fraction),
-    "local_steps": _counts, "leapfrog_steps": _counts, "n_rounds": _counts,
-    "staleness": partial(_counts, least=0)}
-"""The check of every field by itself."""
+def _by(check: Callable[[str, Any], Any], later: bool = False) -> dict[str, Any]:
+    """The check of a field by itself; records leave out a field that came later and has its default."""
+    return {"check": check, "later": later}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,34 +158,34 @@ class ProblemClass:
     ValueError: local_steps=() must name at least one number
     """
 
-    dim: Any = 1
-    n_clients: Any = 2
-    condition: float = 100.0
+    dim: Any = field(default=1, metadata=_by(partial(_one_or_several, most=MOST_DIM)))
+    n_clients: Any = field(default=2, metadata=_by(partial(_one_or_several, most=MOST_CLIENTS)))
+    condition: float = field(default=100.0, metadata=_by(at_least_one))
     rotated: bool | None = None
-    minimizers: float = 1e3
-    heterogeneity: Any = None
-    weights: Any = "free"
-    start: Any = 1e3
-    start_variance: float = 1e6
-    gradient_noise: Any = 1e3
-    step_size: Any = None
-    shared_noise: Any = (0.0, 1.0)
-    local_steps: Any = (1, 2, 5, 15)
-    leapfrog_steps: Any = (1, 2, 5, 15)
-    n_rounds: Any = (1, 3, 10)
-    staleness: Any = (0, 1, 2, 5)
-    constants: str = "instance"
-    units: float = 1.0
-    curvature_range: Any = field(default=None, metadata=WHERE_GIVEN)
-    spectra: str = field(default="free", metadata=WHERE_GIVEN)
-    distance: Any = field(default=None, metadata=WHERE_GIVEN)
-    mixing: Any = field(default=None, metadata=WHERE_GIVEN)
+    minimizers: float = field(default=1e3, metadata=_by(nonnegative))
+    heterogeneity: Any = field(default=None, metadata=_by(partial(_largest, of=nonnegative)))
+    weights: Any = field(default="free", metadata=_by(_weights))
+    start: Any = field(default=1e3, metadata=_by(partial(_largest, of=real)))
+    start_variance: float = field(default=1e6, metadata=_by(nonnegative))
+    gradient_noise: Any = field(default=1e3, metadata=_by(partial(_largest, of=nonnegative)))
+    step_size: Any = field(default=None, metadata=_by(partial(span, of=positive)))
+    shared_noise: Any = field(default=(0.0, 1.0), metadata=_by(partial(span, of=fraction)))
+    local_steps: Any = field(default=(1, 2, 5, 15), metadata=_by(_counts))
+    leapfrog_steps: Any = field(default=(1, 2, 5, 15), metadata=_by(_counts))
+    n_rounds: Any = field(default=(1, 3, 10), metadata=_by(_counts))
+    staleness: Any = field(default=(0, 1, 2, 5), metadata=_by(partial(_counts, least=0)))
+    constants: str = field(default="instance", metadata=_by(partial(one_of, choices=("instance", "class"))))
+    units: float = field(default=1.0, metadata=_by(at_least_one))
+    curvature_range: Any = field(default=None, metadata=_by(partial(span, of=positive), later=True))
+    spectra: str = field(default="free", metadata=_by(partial(one_of, choices=("free", "ends")), later=True))
+    distance: Any = field(default=None, metadata=_by(partial(span, of=nonnegative), later=True))
+    mixing: Any = field(default=None, metadata=_by(partial(span, of=inside), later=True))
 
     def __post_init__(self) -> None:
-        for name, check in CHECKS.items():
-            value = getattr(self, name)
-            if value is not None or name not in OPTIONAL:
-                set_fields(self, **{name: check(name, value)})
+        for one in fields(self):
+            value, check = getattr(self, one.name), one.metadata.get("check")
+            if check and not (value is None and one.default is None):
+                set_fields(self, **{one.name: check(one.name, value)})
         plane = self.dim == 2 or isinstance(self.dim, tuple)
         rotated = plane if self.rotated is None else one_of("rotated", self.rotated, (True, False))
         if rotated and not plane:

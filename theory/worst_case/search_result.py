@@ -20,13 +20,12 @@ from fedsim.settings.participation import Participation
 from fedsim.settings.schedules import Constant, Harmonic
 from fedsim.settings.validation import instance, read_only, set_fields, shown
 
-from ..declare.registry import theorems
-from ..facts import constants
-from ..judge.examining import both_sides, examine
+from ..declare.registry import named
+from ..judge.examining import examine
 from ..judge.verdict import Verdict
 from .algorithm_templates import FORMS
 from .exact_values import Instance, Value, of_quantity, of_theorem
-from .problem_class import WHERE_GIVEN, ProblemClass
+from .problem_class import ProblemClass
 from .targets import told
 
 AGREE = 0.01
@@ -37,8 +36,8 @@ SAME = 1e-9
 """Relative difference to which a value comes again."""
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Found(Instance):
     """The largest value that a search found, and the instance that attains it.
 
     Attributes
@@ -76,11 +75,6 @@ class Found:
     variant: str
     objective: str
     value: float
-    problem: Any
-    algorithm: Any
-    start: Any
-    n_rounds: int
-    known: Any
     round: int | None
     binding: str
     problem_class: ProblemClass
@@ -107,17 +101,6 @@ class Found:
         near = len(best) >= 3 and best[2] >= self.value - AGREE * abs(self.value)
         return near and self.evaluations >= ENOUGH * self.unknowns and not self.interrupted
 
-    def _rounding(self) -> float:
-        """What rounding may do to the exact quantity here, relative to it: it differs between processors."""
-        if not self.variant:
-            return 0.0
-        entry = next(one for one in theorems() if one.id == self.aim)
-        facts = constants(self.problem, self.algorithm, self.start) if self.known is None else self.known
-        _, measured = both_sides(entry, self.problem, self.algorithm, self.n_rounds, facts, start=self.start,
-                                 variant=self.variant)
-        size = float(np.abs(measured.value).max())
-        return measured.rounding * max(measured.scale, size) / size if size > 0.0 else 0.0
-
     def verify(self) -> Verdict | float:
         """The instance again: the verdict of `theory.examine` on it, or the quantity.
 
@@ -126,11 +109,14 @@ class Found:
         ValueError
             Where another value comes out than was found, or the instance is outside the hypotheses.
         """
-        again = evaluate(self.aim, self.variant, self.objective, Instance(
-            self.problem, self.algorithm, self.start, self.n_rounds, self.known))
+        again = evaluate(self.aim, self.variant, self.objective, self)
         if not again.inside:
             raise ValueError(f"aim={self.aim!r}: the instance is outside the hypotheses")
-        same = max(SAME, self._rounding())
+        same = SAME
+        if self.variant:  # what rounding may do to the exact quantity differs between processors
+            _, measured = self.sides(named(self.aim), self.variant)
+            size = float(np.abs(measured.value).max())
+            same = max(SAME, measured.rounding * max(measured.scale, size) / size if size > 0.0 else 0.0)
         if not abs(again.value - self.value) <= same * abs(self.value):
             raise ValueError(f"value={self.value!r} of {self.aim} comes out as {again.value!r}; it must be "
                              f"the same to {same:g}")
@@ -151,7 +137,7 @@ def evaluate(aim: str, variant: str, objective: str, at: Instance) -> Value:
     """What an instance comes to."""
     if not variant:
         return of_quantity(aim.rpartition(".")[2], at)
-    return of_theorem(next(entry for entry in theorems() if entry.id == aim), variant, objective, at)
+    return of_theorem(named(aim), variant, objective, at)
 
 
 CLASSES: dict[str, type] = {kind.__name__: kind for kind in (
@@ -176,7 +162,7 @@ def encoded(value: Any) -> Any:
         return {"class": "Gaussian", "mean": encoded(value.mean), "cov": encoded(value.variances)}
     if is_dataclass(value) and type(value).__name__ in CLASSES:
         kept = [one.name for one in fields(value) if one.init and not (
-            one.metadata == WHERE_GIVEN and getattr(value, one.name) == one.default)]
+            one.metadata.get("later") and getattr(value, one.name) == one.default)]
         return {"class": type(value).__name__, **{name: encoded(getattr(value, name)) for name in kept}}
     raise ValueError(f"value={shown(value)} must be a number, an array, or one of {', '.join(CLASSES)}")
 

@@ -8,7 +8,6 @@ optimisers have their own idea of it, and overrun what they are allowed.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import numpy as np
 
 from fedsim.settings.validation import Array, instance, one_of, whole
 
+from ..tuning.telling import say
 from .exact_values import Instance, Value
 from .problem_class import ProblemClass
 from .search_result import Found, evaluate
@@ -81,8 +81,8 @@ def search(aim: str, problem_class: ProblemClass | None = None, *, budget: int =
     def tell(counter: Counter) -> None:
         if progress:
             name, value, done = counter.parts[-1]
-            print(f"{aim}: {name} {value:.6g}, best {counter.best:.6g} after {done} of {budget} evaluations, "
-                  f"{time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+            say(f"{aim}: {name} {value:.6g}, best {counter.best:.6g} after {done} of {budget} evaluations",
+                began)
 
     try:
         spend(counter, work.maker.size, budget, seed, tell)
@@ -90,7 +90,14 @@ def search(aim: str, problem_class: ProblemClass | None = None, *, budget: int =
         if work.best is None:
             raise
         interrupted = True
-    return _found(work, counter, budget, seed, interrupted)
+    if work.best is None:
+        raise ValueError(f"problem_class={work.maker.cls!r} has no point with a value for {work.aim}: "
+                         f"{work.lost} of {counter.evaluations} evaluations were refused")
+    one, found = work.best
+    return Found(**vars(one), aim=work.aim, variant=work.variant, objective=work.objective, value=found.value,
+                 round=found.round, binding=found.binding, problem_class=work.maker.cls, budget=budget,
+                 evaluations=counter.evaluations, seed=seed, lost=work.lost, interrupted=interrupted,
+                 parts=tuple((name, value) for name, value, _ in counter.parts), unknowns=work.maker.size)
 
 
 @dataclass
@@ -106,17 +113,12 @@ class _Work:
 
     def at(self, point: Any) -> tuple[Instance, Value]:
         """Instance and value; where a hypothesis fails whose limit is not told, with a smaller step size."""
-        one = self.maker(point)
-        found = self._value(one)
-        for shrinks in range(1, SHRINKS):
+        for shrinks in range(SHRINKS):
+            one = self.maker(point, SHRUNK**shrinks)
+            found = evaluate(self.aim, self.variant, self.objective, one)
             if found.inside or self.maker.cls.step_size is not None:
                 break
-            one = self.maker(point, SHRUNK**shrinks)
-            found = self._value(one)
         return one, found
-
-    def _value(self, one: Instance) -> Value:
-        return evaluate(self.aim, self.variant, self.objective, one)
 
     def __call__(self, point: Any) -> float:
         try:
@@ -153,17 +155,6 @@ def _require_corners(work: _Work) -> None:
             raise ValueError(f"problem_class={work.maker.cls!r} has a corner outside the hypotheses of "
                              f"{work.aim}: {one.algorithm!r} on curvatures from "
                              f"{{:g}} to {{:g}}".format(*work.maker.cls.curvatures))
-
-
-def _found(work: _Work, counter: Counter, budget: int, seed: int, interrupted: bool) -> Found:
-    if work.best is None:
-        raise ValueError(f"problem_class={work.maker.cls!r} has no point with a value for {work.aim}: "
-                         f"{work.lost} of {counter.evaluations} evaluations were refused")
-    one, found = work.best
-    return Found(work.aim, work.variant, work.objective, found.value, one.problem, one.algorithm, one.start,
-                 one.n_rounds, one.known, found.round, found.binding, work.maker.cls, budget,
-                 counter.evaluations, seed, tuple((name, value) for name, value, _ in counter.parts),
-                 work.lost, interrupted, work.maker.size)
 
 
 def sample(aim: str, problem_class: ProblemClass | None = None, count: int = 60, *, seed: int = 0,
@@ -251,17 +242,6 @@ class Counter:
             self.best, self.at = value, at.copy()
         return -value if np.isfinite(value) else 0.0
 
-    def part(self, name: str, evaluations: int, work: Callable[[], None]) -> None:
-        """Spend a part of the budget; its best is noted also where it is interrupted."""
-        self.allowed = self.evaluations + evaluations
-        self.part_best, self.part_at = -np.inf, None
-        try:
-            work()
-        except Spent:
-            pass
-        finally:
-            self.parts.append((name, self.part_best, self.evaluations))
-
 
 def parts_of(budget: int) -> list[tuple[str, int]]:
     """Names and evaluations of the parts of a budget, which they use up."""
@@ -272,22 +252,27 @@ def parts_of(budget: int) -> list[tuple[str, int]]:
 
 
 def spend(counter: Counter, size: int, budget: int, seed: int, tell: Callable[[Counter], None]) -> None:
-    """Spend a budget on a function of `size` unknowns; `tell` hears of every part that ends."""
-    for number, (name, evaluations) in enumerate(parts_of(budget)):
-        if number == 0:
-            counter.part(name, evaluations, lambda: _direct(counter, size))
-        else:
-            rng = np.random.default_rng([seed, number])
-            counter.part(name, evaluations,
-                         lambda rng=rng, n=evaluations: _restart(counter, size, n, rng))  # type: ignore[misc]
-        tell(counter)
+    """Spend a budget on a function of `size` unknowns; `tell` hears of every part that ends.
 
-
-def _direct(counter: Counter, size: int) -> None:
+    The best of a part is noted also where it is interrupted.
+    """
     from scipy.optimize import Bounds, direct
 
-    direct(counter, Bounds(np.zeros(size), np.ones(size)), maxfun=counter.allowed + 10 * size,
-           maxiter=10**6, vol_tol=0.0, len_tol=0.0)
+    for number, (name, evaluations) in enumerate(parts_of(budget)):
+        counter.allowed = counter.evaluations + evaluations
+        counter.part_best, counter.part_at = -np.inf, None
+        try:
+            if number:
+                rng = np.random.default_rng([seed, number])
+                _restart(counter, size, evaluations, rng)
+            else:
+                direct(counter, Bounds(np.zeros(size), np.ones(size)), maxfun=evaluations + 10 * size,
+                       maxiter=10**6, vol_tol=0.0, len_tol=0.0)
+        except Spent:
+            pass
+        finally:
+            counter.parts.append((name, counter.part_best, counter.evaluations))
+        tell(counter)
 
 
 def _restart(counter: Counter, size: int, evaluations: int, rng: np.random.Generator) -> None:

@@ -15,7 +15,7 @@ from fedsim.settings.validation import Array, instance, one_of
 
 from ..declare.registry import Theorem, named, theorems
 from ..facts import Constants, constants
-from ..judge.examining import both_sides
+from ..judge.examining import bound_of
 from .algorithm_templates import FORMS, Cube, Draft, Form
 from .exact_values import OBJECTIVES, START, STATIONARY, Instance
 from .problem_class import ProblemClass
@@ -38,12 +38,12 @@ class StepLimits:
     variant: str
     powers: dict[str, float] = field(default_factory=dict)
 
-    def largest(self, draft: Draft, facts: Constants, n_rounds: int) -> float:
+    def largest(self, draft: Draft, facts: Constants) -> float:
         """For this problem, algorithm and start; at most `draft.largest`."""
         first = PROBED * draft.largest
-        shares = self._shares(draft, facts, first, n_rounds)
+        shares = self._shares(draft, facts, first)
         if set(shares) - set(self.powers):
-            for name, half in self._shares(draft, facts, 0.5 * first, n_rounds).items():
+            for name, half in self._shares(draft, facts, 0.5 * first).items():
                 told = shares.get(name, 0.0) > 0.0 and half > 0.0
                 self.powers[name] = round(math.log2(shares[name] / half), 6) if told else 0.0
         limits = [draft.largest]
@@ -53,13 +53,10 @@ class StepLimits:
                 limits.append(first * share ** (-1.0 / power) * (BELOW if " < " in name else AT_LIMIT))
         return min(limits)
 
-    def _shares(self, draft: Draft, facts: Constants, step: float, n_rounds: int) -> dict[str, float]:
+    def _shares(self, draft: Draft, facts: Constants, step: float) -> dict[str, float]:
         """value / limit of every hypothesis."""
-        algorithm = draft.make(step)
-        extra = {}
-        if self.entry.inputs is not None:
-            extra = self.entry.inputs(draft.problem, algorithm, facts, n_rounds, draft.start)
-        bound = self.entry.function(facts, algorithm, n_rounds=n_rounds, variant=self.variant, **extra)
+        bound = bound_of(self.entry, draft.problem, draft.make(step), 1, facts, start=draft.start,
+                         variant=self.variant)
         return {one.name: 1.0 - one.margin for one in bound.assumptions}
 
 
@@ -116,10 +113,10 @@ class Maker:
         rounds, size = self._read(cube, draft)
         known = None
         if self.limits is not None:
-            found = constants(draft.problem, draft.make(draft.largest), draft.start)
-            known = _of_class(self.cls, found)
+            given = draft.problem, draft.make(draft.largest), draft.start
+            known = told(self.cls, *given)
             if draft.has_step and self.cls.step_size is None:
-                size *= self.limits.largest(draft, found if known is None else known, 1)
+                size *= self.limits.largest(draft, constants(*given) if known is None else known)
         return Instance(draft.problem, draft.make(factor * size), draft.start, rounds, known)
 
     def corners(self) -> Iterator[Array]:
@@ -132,17 +129,12 @@ class Maker:
                 yield point
 
 
-def _of_class(cls: ProblemClass, found: Constants) -> Constants | None:
-    """Constants with the curvatures of the class, where bounds are told these; else None."""
+def told(cls: ProblemClass, problem: Problem, algorithm: Algorithm, start: Any) -> Constants | None:
+    """What a bound is told on an instance of a class, where it is not what `theory.constants` finds."""
     if cls.constants == "instance":
         return None
     low, high = cls.curvatures
-    return replace(found, strong_convexity=low, smoothness=high)
-
-
-def told(cls: ProblemClass, problem: Problem, algorithm: Algorithm, start: Any) -> Constants | None:
-    """What a bound is told on an instance of a class, where it is not what `theory.constants` finds."""
-    return None if cls.constants == "instance" else _of_class(cls, constants(problem, algorithm, start))
+    return replace(constants(problem, algorithm, start), strong_convexity=low, smoothness=high)
 
 
 FREE_OF_START: Any = {"start": 0.0, "start_variance": 0.0, "n_rounds": 1}
@@ -244,8 +236,7 @@ def _require_objective(entry: Theorem, objective: str, maker: Maker, variant: st
     if objective == "ratio":
         return
     one = maker(np.full(maker.size, 0.5))
-    facts = constants(one.problem, one.algorithm, one.start)
-    bound, _ = both_sides(entry, one.problem, one.algorithm, 1, facts, start=one.start, variant=variant)
+    bound, _ = replace(one, n_rounds=1, known=None).sides(entry, variant)
     if objective == "excess" and (START not in bound.terms or len(bound.terms) < 2):
         raise ValueError(f"objective='excess' of {entry.id} must have a term {START!r} beside others; its "
                          f"terms are {', '.join(bound.terms)}")

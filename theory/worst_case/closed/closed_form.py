@@ -149,11 +149,6 @@ COUNTS = {"local_steps": (1, 10_000), "leapfrog_steps": (1, 1_000), "staleness":
 FREE_WEIGHTS, FREE_MIXING = (1.0 / (1.0 + math.exp(6.0)), 1.0 / (1.0 + math.exp(-6.0))), (5e-5, 0.95)
 """Ranges that a search tries for two clients, where the class gives none."""
 
-DEFAULTS = {"family": "commuting", "curvatures": None, "step_size": None, "local_steps": 1,
-            "leapfrog_steps": 1, "shared_noise": 0.0, "weight": 0.5, "distance": None, "heterogeneity": None,
-            "gradient_noise": 0.0, "mixing": None, "staleness": 0, "start": None, "n_rounds": None}
-"""Values of `certify` for arguments that are not given."""
-
 
 ALLOWED: dict[str, Callable[[str, Any], float]] = {
     "curvatures": positive, "step_size": positive, "shared_noise": fraction, "weight": inside,
@@ -213,16 +208,14 @@ def chosen(quantity: Any, family: Any) -> tuple[ClosedForm, Quantity]:
     return known[one_of("quantity", quantity, tuple(known))]
 
 
-def require_left_out(given: Mapping[str, Any], own: Collection[str], why: str) -> None:
-    """Refuse arguments that are no one's own."""
-    for name, default in DEFAULTS.items():
-        value = given[name]
-        same = value is default or (type(value) in (int, float, str) and value == default)
-        if name not in own and not same:
+def require_left_out(told: Mapping[str, Any], own: Collection[str], why: str) -> None:
+    """Refuse arguments that are no one's own, of those that were given."""
+    for name, value in told.items():
+        if name not in own:
             raise ValueError(f"{name}={shown(value)} must be left out: {why}")
 
 
-def class_of(quantity: Any, given: Mapping[str, Any]) -> ProblemClass:
+def class_of(quantity: Any, given: Mapping[str, Any], told: Mapping[str, Any]) -> ProblemClass:
     """The class of problems of the arguments of `certify`, of which numbers are known and pairs are not.
 
     Raises
@@ -235,7 +228,7 @@ def class_of(quantity: Any, given: Mapping[str, Any]) -> ProblemClass:
     at_rounds = ("start", "n_rounds") if row.at_rounds else ()
     apart = form.apart if row.of_minimizers else ()
     own = {"family", "curvatures", *form.numbers, *form.counts, *apart, *at_rounds}
-    require_left_out(given, own, f"{quantity} of the {form.family} family has no such argument")
+    require_left_out(told, own, f"{quantity} of the {form.family} family has no such argument")
     for name in ("mixing", "n_rounds"):
         if name in own and given[name] is None:
             raise ValueError(f"{name}=None must be given: {quantity} depends on it")

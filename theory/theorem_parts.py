@@ -1,4 +1,4 @@
-"""What FA-LD's and FA-HMC's theorems share: entries of errata, refusals, sources of quantities, decay."""
+"""What FA-LD's and FA-HMC's theorems share: refusals, sources of quantities, decay."""
 
 from __future__ import annotations
 
@@ -15,30 +15,12 @@ from fedsim.settings.participation import Participation
 from fedsim.settings.validation import Array, positive, shown
 
 from .declare.bound import Assumption, Bound
-from .declare.corrections import Evidence, erratum
-from .declare.paper import Paper
 from .declare.statement import Hypothesis
 from .exact import joint_law
 from .exact.federated.joint import JointLaw
 from .facts.constants_of_problem import Constants
 from .judge.checking import Measured, quantity
 from .tuning.first_round import rounds_to
-
-
-def against(paper: Paper, name: str, where: str, grade: str, consequence: str, theorems: tuple[str, ...],
-            printed: str, corrected: str, derivation: str = "", *, kind: str = "numerical",
-            ) -> Callable[[Callable[[], Evidence]], Callable[[], Evidence]]:
-    """`erratum` of theory.declare, in the order in which it is read; names are those within the paper."""
-    return erratum(id=f"{paper.id}.{name}", paper=paper.name, where=where, printed=printed,
-                   corrected=corrected, grade=grade, derivation=derivation, consequence=consequence,
-                   theorems=tuple(f"{paper.id}.{theorem}" for theorem in theorems), kind=kind)
-
-
-def settled(paper: Paper, name: str, where: str, grade: str, theorems: tuple[str, ...], printed: str,
-            corrected: str, derivation: str, *, kind: str = "typographical") -> None:
-    """The same of an entry without numbers, by reading or derivation; nothing falls with any of them."""
-    against(paper, name, where, grade, "nothing", theorems, printed, corrected, derivation, kind=kind)(
-        lambda: Evidence(False, {}, derivation))
 
 
 def required(words: str, holds: Callable[[Any], bool], refusal: str,

@@ -58,6 +58,8 @@ _OF_CONSTANTS = replace(
     raises=_RAISES + "far outside (37), (38).",
     example=_PROBLEM + "fs.DESGHMC(0.1, 10.0, fs.network.complete(2))")
 
+sgld_erratum, sgld_reading = _SGLD.erratum, _SGLD.reading
+sghmc_erratum, sghmc_reading = _OF_CONSTANTS.erratum, _OF_CONSTANTS.reading
 sgld_theorem = partial(_SGLD.theorem, hypotheses=THEOREM_1)
 theorem_of_constants = partial(_OF_CONSTANTS.theorem, hypotheses=THEOREM_11)
 sghmc_theorem = partial(replace(_OF_CONSTANTS, setting=lambda constants, algorithm, begin=None: chain(

@@ -32,6 +32,7 @@ import fedsim
 from ..facts.constants_of_problem import Constants
 from .bibliography import cite
 from .bound import Bound
+from .corrections import Demonstration, Evidence, erratum
 from .registry import Theorem, enter
 from .statement import Statement, by_index
 
@@ -110,6 +111,21 @@ class Paper:
             return cast(TheoremFunction, theorem)
 
         return register
+
+    def erratum(self, name: str, where: str, grade: str, consequence: str, theorems: tuple[str, ...],
+                printed: str, corrected: str, derivation: str = "", *, kind: str = "numerical",
+                ) -> Callable[[Demonstration], Demonstration]:
+        """`erratum` of `corrections`, in the order in which it is read; names are those within the paper."""
+        touched = tuple(one if "." in one else f"{self.id}.{one}" for one in theorems)
+        return erratum(id=f"{self.id}.{name}", paper=self.name, where=where, printed=printed,
+                       corrected=corrected, grade=grade, derivation=derivation, consequence=consequence,
+                       theorems=touched, kind=kind)
+
+    def reading(self, name: str, where: str, grade: str, theorems: tuple[str, ...], printed: str,
+                corrected: str, derivation: str, *, kind: str = "typographical") -> None:
+        """Register an entry without numbers, settled by reading or derivation; nothing falls with any."""
+        self.erratum(name, where, grade, "nothing", theorems, printed, corrected, derivation, kind=kind)(
+            lambda: Evidence(False, {}, derivation))
 
 
 def described(statement: Statement) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ..declare.bound import Assumption
 from ..declare.paper import Paper
 from ..declare.statement import Hypothesis
 from ..facts.constants_of_problem import Constants
-from ..theorem_parts import against, required, settled
+from ..theorem_parts import required
 
 
 @dataclass(frozen=True)
@@ -197,5 +196,4 @@ _PAPER = Paper(
            "too early.",
     example=""">>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 >>> algorithm = fs.FALD(0.01, local_steps=2)""")
-theorem = _PAPER.theorem
-erratum, reading = partial(against, _PAPER), partial(settled, _PAPER)
+theorem, erratum, reading = _PAPER.theorem, _PAPER.erratum, _PAPER.reading

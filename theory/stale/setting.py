@@ -21,8 +21,6 @@ from ..declare.statement import Hypothesis
 from ..exact.delay import stability_limit
 from ..facts.constants_of_problem import Constants
 
-PAPER = "Stale gradients"
-
 
 @dataclass(frozen=True)
 class Setting:
@@ -105,7 +103,7 @@ BEST = (UNBIASED, *ASSUMPTIONS, Hypothesis("constant step size"), OLDEST)
 """Of what speaks about the best step size, whatever that of the algorithm is."""
 
 _PAPER = Paper(
-    id="stale", name=PAPER, key="chen2016", algorithm=Stale, convention="global", setting=Setting,
+    id="stale", name="Stale gradients", key="chen2016", algorithm=Stale, convention="global", setting=Setting,
     to_target=("average_bias", "average_mse"), recorded=iterations,
     arguments={"record": "sequence of int, optional: Iterations L, of each server where there are several; "
                          "see `fedsim.recorded_rounds`.",
@@ -115,7 +113,7 @@ _PAPER = Paper(
            "n_chains or operator_error below their least values.",
     example=""">>> problem = fs.Quadratic([1.0], [[0.0]])
 >>> algorithm = fs.StaleSGLD(0.1, staleness=5)""")
-theorem = _PAPER.theorem
+theorem, erratum, reading = _PAPER.theorem, _PAPER.erratum, _PAPER.reading
 last_iterate = replace(_PAPER, to_target=("w2", "stationary_w2"), arguments={}).theorem
 """For statements about the law of the last iterate."""
 rate = partial(theorem, kind="rate", hypotheses=HYPOTHESES)

@@ -22,6 +22,7 @@ from ..declare.statement import Hypothesis
 from ..facts.constants_of_problem import Constants
 from ..recursions.federated import gradients_at_minimizer, start_distance
 from ..recursions.langevin import Potential
+from ..recursions.rounds import Recursion
 from .setting import smallest_eigenvalue
 
 NAMES = ("initialization", "client_drift", "discretization", "gradient_noise")
@@ -109,6 +110,18 @@ class Clients:
     def scale(self) -> float:
         """A size that E has in the long run."""
         return max(self.d / self.mu, (self.gradients / self.mu) ** 2)
+
+
+class OfClients(Recursion):
+    """A recursion of `Clients`."""
+
+    clients: Clients
+    names = NAMES
+
+    @property
+    def scale(self) -> float:
+        """A size that the state has in the long run."""
+        return self.clients.scale
 
 
 def with_disagreement(average: dict[str, float], value: float, spread: float) -> dict[str, float]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..facts import Constants, refuse_off_target
-from .rounds import FIRST, LOOSE, Recursion, ahead, lifted, powers_of
+from .rounds import FIRST, LOOSE, Recursion, lifted, powers_of
 
 Maker = TypeVar("Maker", bound=Callable[..., Any])
 _MAKERS: dict[type, Callable[..., Any]] = {}
@@ -58,15 +58,15 @@ def first_within(one: Recursion, eps: float, most: int = 10**15, enough: float =
                     for_good and _leaves(one, state, number, eps))):
                 return number, _value(one, state, number)
             if number < singly:
-                number, state = number + 1, ahead(one, state, one.given(number))
+                number, state = number + 1, one.ahead(state, one.given(number))
             else:
                 number, state, tried = _leap(one, number, state, eps, most, tried, loose)
     return None
 
 
-def _fewest(one: Any, eps: float) -> int:
+def _fewest(one: Recursion, eps: float) -> int:
     """Rounds that are needed where nothing is ever added to E."""
-    share, kept = eps * eps / one.begin()[0], float(getattr(one, "kept", 1.0))
+    share, kept = eps * eps / one.begin()[0], one.kept
     return int(math.log(share) / math.log(kept)) if 0.0 < kept < 1.0 and share < 1.0 else 0
 
 
@@ -78,7 +78,7 @@ def _within(one: Recursion, state: list[float], number: int, eps: float) -> bool
 def _leaves(one: Recursion, state: list[float], number: int, eps: float) -> bool:
     """Whether the bound is above eps in the next rounds; once no part of the state rises it will not be."""
     for later in range(number, number + FIRST):
-        before, state = state, ahead(one, state, one.given(later))
+        before, state = state, one.ahead(state, one.given(later))
         if not _within(one, state, later + 1, eps):
             return True
         if all(new <= old for new, old in zip(state, before, strict=True)):

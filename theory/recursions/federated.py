@@ -23,12 +23,13 @@ from fedsim.settings.validation import instance
 
 from ..facts.constants_of_problem import Constants
 from .langevin import Moved, Potential, Step, least, root, surplus
+from .rounds import Recursion
 
 NAMES = ("initialization", "client_drift", "discretization", "gradient_noise", "participation")
 
 
 @dataclass(frozen=True)
-class Federated:
+class Federated(Recursion):
     """A recursion over communications; subclasses say what a local update does.
 
     Parameters
@@ -150,16 +151,6 @@ class Federated:
         return ([Moved(dE, E), Moved(begin - state[1] + least(dR + between, most.change, dQ),
                                      least(R + between, most.after, Q))],
                 [*steps, Step(between, 1.0, {"participation": between})])
-
-    def terms(self, state: Sequence[float], parts: dict[str, float], number: int) -> dict[str, float]:
-        """Parts of E over its root."""
-        return over_root(parts)
-
-
-def over_root(parts: dict[str, float]) -> dict[str, float]:
-    """Parts of a square as parts of its root."""
-    whole = sum(parts.values()) ** 0.5
-    return {name: part / whole if whole else 0.0 for name, part in parts.items()}
 
 
 def start_distance(constants: Constants, f: Potential) -> float:

@@ -55,15 +55,11 @@ def stationary_terms(f: Potential, h: float, noise: float | None) -> Terms:
                  start_distance=None)
 
 
-def below_two(smoothness: Any) -> Hypothesis:
-    """h < 2/L, of the average's step h and potential."""
-    def judge(constants: Any, algorithm: Any) -> Assumption:
-        h, L = smoothness(constants, algorithm)
-        return Assumption.at_most("step_size < 2/smoothness", h, 2.0 / L)
-
-    return Hypothesis("step_size < 2/smoothness", judge)
-
-
+BELOW_TWO = Hypothesis("step_size < 2/smoothness", lambda constants, algorithm: Assumption.at_most(
+    "step_size < 2/smoothness", algorithm.schedule.largest, 2.0 / constants.smoothness))
+UP_TO_TWO = Hypothesis("step_size <= 2/smoothness", lambda constants, algorithm: Assumption.at_most(
+    "step_size <= 2/smoothness (beyond it the bound is true but grows)", algorithm.schedule.largest,
+    2.0 / constants.smoothness))
 STATIONARY = Hypothesis("a stationary law with a second moment")
 
 

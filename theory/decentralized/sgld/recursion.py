@@ -15,10 +15,10 @@ from ...declare.statement import Terms
 from ...facts.constants_of_problem import Constants
 from ...recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ...recursions.catalogue import recursion_of
-from ...recursions.federated import over_root
 from ...recursions.langevin import Moved, Step, average_step, least, moved, root, surplus
+from ...recursions.rounds import over_root
 from ..paper import recursion_of_sgld as theorem
-from ..recursion import NAMES, Clients, stable, with_disagreement
+from ..recursion import NAMES, Clients, OfClients, stable, with_disagreement
 
 
 class Given(NamedTuple):
@@ -29,7 +29,7 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class Steps(OfClients):
     """The state are squares: of W2 of the average, of R, Q, of s where there are several clients, and of sp
     where all modes of their network shrink.
 
@@ -46,9 +46,6 @@ class Steps:
     of_clients: bool = False
     _variances: list[Any] = field(default_factory=list)
 
-    work = 1
-    names = NAMES
-
     @property
     def constant(self) -> bool:
         """Whether all step sizes are equal."""
@@ -59,11 +56,6 @@ class Steps:
         """Whether the spread is followed mode by mode too: not where a mode does not shrink."""
         return self.clients.N > 1 and (not self.constant
                                        or self.clients.mixing(self.schedule.largest) < 1.0)
-
-    @property
-    def scale(self) -> float:
-        """A size that the state has in the long run."""
-        return self.clients.scale
 
     @property
     def kept(self) -> float:

@@ -56,12 +56,16 @@ class Source:
     kind : type
     words : str
         What a law has to be; {meaning} stands for that of the quantity.
-    make : callable(problem, algorithm, n_rounds, start)
+    make : callable
+        What makes such a law: `exact` of a `theory.judge.checking.Quantity`.
+    of_run : bool
+        Whether it makes it from the run alone.
     """
 
     kind: type
     words: str
-    make: Callable[[Any, Any, int, Any], Any]
+    make: Callable[..., Any]
+    of_run: bool = True
 
     def enter(self, name: str, meaning: str, read: Callable[[Bound, Any], Measured]) -> None:
         """Register a quantity; any other law is a ValueError."""
@@ -70,20 +74,16 @@ class Source:
                 raise ValueError(f"law={shown(law)} must be {self.words.format(meaning=meaning)}")
             return read(bound, law)
 
-        quantity(name, meaning, measure, self._exact, of_run=True)
-
-    def _exact(self, problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any,
-               record: Any) -> Any:
-        return self.make(problem, algorithm, n_rounds, start)
+        quantity(name, meaning, measure, self.make, of_run=self.of_run)
 
 
 CLIENTS = Source(JointLaw, "a theory.exact.JointLaw: the bound is about {meaning}",
                  lambda problem, algorithm, n_rounds, start: joint_law(
                      problem, algorithm, n_rounds * algorithm.local_steps, start=start))
 PROBLEM = Source(Quadratic, "the fedsim.Quadratic that is meant: the bound is about {meaning}",
-                 lambda problem, algorithm, n_rounds, start: problem)
+                 lambda problem: problem)
 TARGET = Source(Gaussian, "the target, a fedsim.Gaussian, and minimizer known",
-                lambda problem, algorithm, n_rounds, start: algorithm.target(problem))
+                lambda problem, algorithm: algorithm.target(problem))
 
 
 def of_its_size(value: Any, rounds: Any) -> Measured:
@@ -106,7 +106,7 @@ def _rounds_needed(bound: Bound, law: Any, level: float) -> Measured:
 
 
 quantity("rounds_to_w2", "first communication at which W2 to the target is at most eps", _rounds_needed,
-         lambda problem, algorithm, bound, n_rounds, start, record: rounds_to(
+         lambda problem, algorithm, bound, start: rounds_to(
              problem, algorithm, bound.inputs["eps"], start=start))
 ORDER = 100.0
 """Factor up to which "of order" is taken to hold at a single problem."""

@@ -13,6 +13,7 @@ from fedsim.settings.validation import instance, one_of, whole
 from ..declare.bound import Bound
 from ..declare.privacy_numbers import CHECKS, NUMBERS
 from ..declare.registry import Theorem, named
+from ..declare.statement import called
 from ..facts.constants_of_problem import Constants, constants
 from ..float_range import float64_range
 from .checking import QUANTITIES, TOLERANCE, Measured, measure, verdict_on
@@ -130,7 +131,8 @@ def measured_of(bound: Bound, problem: Any, algorithm: Any, n_rounds: int, *, st
     row, kept = QUANTITIES[bound.quantity], {} if known is None else known
     law = kept.get((row.exact, last)) if row.of_run else None
     if law is None:
-        law = row.exact(problem, algorithm, bound, last, start, record)
+        law = called(row.exact, {"problem": problem, "algorithm": algorithm, "bound": bound, "n_rounds": last,
+                                 "start": start, "record": record})
     if row.of_run:
         kept[row.exact, last] = law
     # compared without its own provenance: some quantities are read from something derived from the problem

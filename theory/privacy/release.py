@@ -196,7 +196,7 @@ class Release:
         return counts
 
 
-def _release(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Release:
+def _release(algorithm: Any, bound: Bound) -> Release:
     return Release(bound.inputs["setting"], algorithm.schedule, bound.inputs["observed"])
 
 

@@ -74,6 +74,4 @@ def measure_stationary(bound: Bound, law: Any, level: float) -> Measured:
 
 
 quantity("stationary_w2", "W2 between the stationary law of the average iterate and the target",
-         measure_stationary,
-         lambda problem, algorithm, bound, n_rounds, start, record: stationary_law(problem, algorithm),
-         rounding)
+         measure_stationary, stationary_law, rounding)

@@ -28,6 +28,7 @@ from ..exact.delay import AverageLaw, average_law
 from ..exact.delay.family import StaleFamily, each_schedule
 from ..facts.constants_of_problem import Constants
 from ..judge.checking import Measured, quantity
+from ..theorem_parts import of_its_size
 from .setting import ONE_STEP_SIZE, STANDARD, Setting, each_age, rate, theorem
 
 
@@ -144,12 +145,9 @@ def fluctuation(problem: Any, algorithm: Any, n_rounds: int, *, start: Any = Non
 def _of_average(name: str, meaning: str, pick: Callable[[AverageLaw], Array]) -> None:
     """Register a quantity that is read from the law of the average."""
     def measure(bound: Bound, law: AverageLaw, level: float) -> Measured:
-        value = pick(law)[np.searchsorted(law.lengths, bound.rounds)]
-        return Measured(value, bound.rounds, float(np.abs(value).max()))
+        return of_its_size(pick(law)[np.searchsorted(law.lengths, bound.rounds)], bound.rounds)
 
-    quantity(name, f"{meaning} of the average of squares over L iterates", measure,
-             lambda problem, algorithm, bound, n_rounds, start, record: average_law(
-                 problem, algorithm, n_rounds, start=start))
+    quantity(name, f"{meaning} of the average of squares over L iterates", measure, average_law)
 
 
 _of_average("average_bias", "|E phi_L - phibar|", lambda law: np.abs(law.bias))
@@ -157,7 +155,7 @@ _of_average("average_mse", "E (phi_L - phibar)^2", lambda law: law.mse)
 _of_average("average_variance", "Var phi_L", lambda law: law.variance)
 
 
-def _exact_gaps(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> _Gaps:
+def _exact_gaps(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any) -> _Gaps:
     gaps = _gaps(problem, algorithm, n_rounds, start)
     return _Gaps(gaps.value[bound.rounds - 1], gaps.scale)
 
@@ -173,7 +171,7 @@ def _measure_plain(bound: Bound, law: Any, level: float) -> Measured:
 quantity("gradient_gap", "norm of the mean difference of old and fresh gradient at the L-th update",
          _measure_plain, _exact_gaps)
 quantity("average_fluctuation", "mean square of the martingale part of the average of L squares",
-         _measure_plain, lambda problem, algorithm, bound, n_rounds, start, record: fluctuation(
+         _measure_plain, lambda problem, algorithm, bound, n_rounds, start: fluctuation(
              problem, algorithm, n_rounds, start=start)[bound.rounds - 1])
 
 

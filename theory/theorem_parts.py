@@ -19,7 +19,7 @@ from .declare.statement import Hypothesis
 from .exact import joint_law
 from .exact.federated.joint import JointLaw
 from .facts.constants_of_problem import Constants
-from .judge.checking import Measured, quantity
+from .judge.checking import Measured, quantity, require_target
 from .tuning.first_round import rounds_to
 
 
@@ -97,6 +97,13 @@ def minimizer_of(bound: Bound, name: str) -> Array:
         raise ValueError("minimizer=None is not known: the bound speaks about moments around it; pass "
                          "minimizer=... to theory.Constants")
     return np.asarray(bound.inputs[name])
+
+
+def about_minimizer(bound: Bound, target: Gaussian) -> Measured:
+    """E||X - minimizer||^2 under the target."""
+    require_target(bound, target)
+    away = target.mean - minimizer_of(bound, "minimizer")
+    return of_its_size(target.variances.sum() + (away**2).sum(), 0)
 
 
 def _rounds_needed(bound: Bound, law: Any, level: float) -> Measured:

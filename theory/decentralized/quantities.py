@@ -21,9 +21,9 @@ from ..declare.bound import Bound
 from ..exact import exact_law, joint_law, stationary_law
 from ..exact.families import ExactFamily
 from ..exact.gossip import GossipJointLaw
-from ..judge.checking import AT_LEAST, Measured, is_distance, proved_of, quantity, require_target
+from ..judge.checking import AT_LEAST, Measured, is_distance, proved_of, quantity
 from ..recursions.stationary import measure_stationary
-from ..theorem_parts import Source, of_its_size
+from ..theorem_parts import TARGET, Source, about_minimizer, of_its_size
 from .schemes import Coupling, NoiseFree, Spread, coupling, fixed_point
 from .sghmc.setting import momentum
 
@@ -195,16 +195,8 @@ quantity("stationary_w2_of_euler", "W2 between the stationary law of the Euler s
          "follows and the target", measure_stationary, _stationary_euler)
 
 
-def _target_moment(bound: Bound, law: Any, level: float) -> Measured:
-    mode = bound.inputs.get("minimizer")
-    if not isinstance(law, Gaussian) or mode is None:
-        raise ValueError(f"law={law!r} must be the target, a fedsim.Gaussian, with a known minimizer")
-    require_target(bound, law)
-    return of_its_size(float(law.variances.sum() + ((law.mean - mode) ** 2).sum()), 0)
-
-
-quantity("target_moment", "E||X - minimizer||^2 under the target", _target_moment,
-         lambda problem, algorithm: algorithm.target(problem))
+replace(TARGET, words="the target, a fedsim.Gaussian, with a known minimizer").enter(
+    "target_moment", "E||X - minimizer||^2 under the target", about_minimizer)
 
 
 def _fixed_point_moment(bound: Bound, law: Spread) -> Measured:

@@ -20,9 +20,11 @@ from fedsim.settings.validation import Array
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis
 from ..facts.constants_of_problem import Constants
+from ..recursions.bounds import HESSIAN_SMOOTHNESS
 from ..recursions.federated import gradients_at_minimizer, start_distance
 from ..recursions.langevin import Potential
 from ..recursions.rounds import Recursion
+from .applicable import require_rows
 from .setting import smallest_eigenvalue
 
 NAMES = ("initialization", "client_drift", "discretization", "gradient_noise")
@@ -62,9 +64,7 @@ class Clients:
     def of(cls, constants: Constants, mixing: Array, hessian_smoothness: float | None) -> Clients:
         """From the constants of the components, and the mixing matrix."""
         N, mu, L = constants.need("n_clients"), constants.strong_convexity, constants.smoothness
-        if len(mixing) != N:
-            raise ValueError(f"mixing has shape {mixing.shape}; it must be one row for each of the "
-                             f"n_clients={N} of the constants")
+        require_rows(mixing, N)
         f = Potential(N * mu, N * L, constants.dim, 1.0, hessian_smoothness)
         traces = constants.gradient_noise_traces
         # 2 J sets the average apart from all other modes, also where a network is not connected
@@ -132,12 +132,13 @@ def with_disagreement(average: dict[str, float], value: float, spread: float) ->
     return {name: part * (value / whole) for name, part in average.items()} | {"disagreement": spread / whole}
 
 
-def stable(name: str, size: Callable[[Any], float]) -> Hypothesis:
-    """The step sizes for which the bound has a limit."""
+def derived(name: str, size: Callable[[Any], float]) -> dict[str, Any]:
+    """What the declarations of recursions share: that step sizes are such that the bound has a limit."""
     def judge(constants: Constants, algorithm: Any) -> Assumption:
         limit = (1.0 + smallest_eigenvalue(algorithm.mixing)) / constants.smoothness
         return Assumption.at_most(f"{name} <= (1 + lambda_N)/smoothness (beyond it the bound is true but "
                                   "grows)", size(algorithm), limit) if limit > 0.0 else Assumption.yes(
             "lambda_N > -1", False)
 
-    return Hypothesis(f"{name} <= (1 + lambda_N)/smoothness", judge)
+    return {"variants": ("proved",), "arguments": HESSIAN_SMOOTHNESS,
+            "hypotheses": (Hypothesis(f"{name} <= (1 + lambda_N)/smoothness", judge),)}

@@ -20,6 +20,7 @@ from ..declare.paper import Paper
 from ..declare.statement import Hypothesis
 from ..exact.delay import stability_limit
 from ..facts.constants_of_problem import Constants
+from ..theorem_parts import required
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,10 @@ def stable_step(constants: Constants, algorithm: Any) -> Assumption:
     return Assumption(f"stable step size (bounded moments): {name}", room > 0.0, room)
 
 
-def _moving(algorithm: Any, problem: Any) -> str:
-    return "" if algorithm.schedule.is_constant else (
-        f"step_size={algorithm.step_size!r} must be constant: the paper's theorems have one h")
-
-
 UNBIASED = Hypothesis("unbiased stochastic gradients of bounded variance, Lipschitz (Assumption 1)")
-ONE_STEP_SIZE = Hypothesis("constant step size", refuses=_moving)
+ONE_STEP_SIZE = required("constant step size", lambda algorithm: algorithm.schedule.is_constant,
+                         "step_size={algorithm.step_size!r} must be constant: the paper's theorems have one "
+                         "h")
 OLDEST = Hypothesis("age at most tau")
 ASSUMPTIONS = (
     Hypothesis("elliptic or hypoelliptic diffusion (Assumption 2)"),

@@ -17,12 +17,12 @@ from fedsim.settings.schedules import Constant
 from ...declare.bound import ROUNDING
 from ...declare.statement import Terms
 from ...facts.constants_of_problem import Constants
-from ...recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
+from ...recursions.bounds import recursion_terms
 from ...recursions.catalogue import recursion_of
 from ...recursions.langevin import Moved, Step, least, moved, root, surplus
 from ...recursions.rounds import over_root
 from ..paper import recursion_of_sghmc as theorem
-from ..recursion import NAMES, Clients, OfClients, stable, with_disagreement
+from ..recursion import NAMES, Clients, OfClients, derived, with_disagreement
 from ..sgld.recursion import Steps as WithoutMomentum
 from .modes import Given, Modes, around
 
@@ -158,9 +158,7 @@ class Steps(OfClients):
         return with_disagreement(average, sum(average.values()), apart)
 
 
-SHARED: dict[str, Any] = {
-    "variants": ("proved",), "arguments": HESSIAN_SMOOTHNESS,
-    "hypotheses": (stable("step_size^2", lambda algorithm: algorithm.schedule.largest**2),)}
+SHARED = derived("step_size^2", lambda algorithm: algorithm.schedule.largest**2)
 
 
 @recursion_of(DESGHMC)

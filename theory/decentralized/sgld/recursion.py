@@ -13,12 +13,12 @@ from fedsim.settings.validation import Array
 
 from ...declare.statement import Terms
 from ...facts.constants_of_problem import Constants
-from ...recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
+from ...recursions.bounds import recursion_terms
 from ...recursions.catalogue import recursion_of
 from ...recursions.langevin import Moved, Step, average_step, least, moved, root, surplus
 from ...recursions.rounds import over_root
 from ..paper import recursion_of_sgld as theorem
-from ..recursion import NAMES, Clients, OfClients, stable, with_disagreement
+from ..recursion import NAMES, Clients, OfClients, derived, with_disagreement
 
 
 class Given(NamedTuple):
@@ -133,9 +133,7 @@ def _steps(constants: Constants, algorithm: DESGLD, hessian_smoothness: float | 
     return Steps(Clients.of(constants, algorithm.mixing, hessian_smoothness), algorithm.schedule, of_clients)
 
 
-SHARED: dict[str, Any] = {
-    "variants": ("proved",), "arguments": HESSIAN_SMOOTHNESS,
-    "hypotheses": (stable("step_size", lambda algorithm: algorithm.schedule.largest),)}
+SHARED = derived("step_size", lambda algorithm: algorithm.schedule.largest)
 
 
 @theorem("derived here (average)", quantity="w2", terms=NAMES,

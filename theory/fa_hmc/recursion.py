@@ -17,7 +17,7 @@ from .contraction import Contraction
 from .coupling_recursion import Rounds
 from .notation import theorem
 
-recursion_of(FAHMC)(Rounds.of)
+recursion_of.register(FAHMC, Rounds.of)
 
 
 BIASED = required("not debiased", lambda algorithm: algorithm.debias is None,

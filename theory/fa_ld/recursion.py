@@ -26,15 +26,6 @@ from .notation import CONSTANT, FULL, theorem
 class Rounds(Federated):
     """See `w2_recursion`."""
 
-    @property
-    def work(self) -> int:
-        """Local steps of a round."""
-        return int(self.algorithm.local_steps)
-
-    def update(self, size: float) -> float:
-        """Its step size."""
-        return size
-
     def local(self, h: float, E: Any, S: Any, near: Any, beyond: Any, far: Any,
               ) -> tuple[Step, Moved, Moved, Any]:
         """One local step."""
@@ -146,7 +137,7 @@ class Rounds(Federated):
             least(R + between, (e + B) ** 2, Q))]
 
 
-recursion_of(FALD)(Rounds.of)
+recursion_of.register(FALD, Rounds.of)
 
 
 @theorem("derived here", quantity="w2", terms=NAMES, arguments=HESSIAN_SMOOTHNESS,

@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
 from ..facts import Constants, refuse_off_target
 from .rounds import FIRST, LOOSE, Recursion, lifted, powers_of
 
-Maker = TypeVar("Maker", bound=Callable[..., Any])
-_MAKERS: dict[type, Callable[..., Any]] = {}
 
-
-def recursion_of(algorithm: type) -> Callable[[Maker], Maker]:
-    """Decorator: this function makes the recursion of W2 for algorithms of this class."""
-    def register(make: Maker) -> Maker:
-        _MAKERS[algorithm] = make
-        return make
-
-    return register
-
-
-def maker_of(algorithm: Any) -> Callable[..., Any]:
-    """What makes its recursion, or a ValueError where there is none by rounds."""
-    for cls in type(algorithm).__mro__:
-        if cls in _MAKERS:
-            return _MAKERS[cls]
+@singledispatch
+def recursion_of(algorithm: Any, constants: Constants, hessian_smoothness: float | None) -> Any:
+    """Make the recursion of W2 that is registered for the algorithm's class."""
+    known = sorted(cls.__name__ for cls in recursion_of.registry if cls is not object)
     raise ValueError(f"algorithm={algorithm!r} has no recursion by rounds to plan with; there is one for "
-                     f"{', '.join(sorted(c.__name__ for c in _MAKERS))}")
+                     f"{', '.join(known)}")
 
 
 def recursion(constants: Constants, algorithm: Any, hessian_smoothness: float | None = None) -> Any:
     """The recursion of W2 of the average; refused where the gradients are not those of the target."""
     refuse_off_target(constants, "the recursion of W2")
-    return maker_of(algorithm)(constants, algorithm, hessian_smoothness)
+    return recursion_of(algorithm, constants, hessian_smoothness)
 
 
 def first_within(one: Recursion, eps: float, most: int = 10**15, enough: float = math.inf,

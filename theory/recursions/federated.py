@@ -60,7 +60,7 @@ class Federated(Recursion):
     names = NAMES
 
     @classmethod
-    def of(cls, constants: Constants, algorithm: Any, hessian_smoothness: float | None = None) -> Any:
+    def of(cls, algorithm: Any, constants: Constants, hessian_smoothness: float | None) -> Any:
         """From what is known of the problem; its theorem's `hessian_smoothness` is M."""
         f = Potential(constants.strong_convexity, constants.smoothness, constants.dim,
                       algorithm.temperature, hessian_smoothness)
@@ -76,11 +76,11 @@ class Federated(Recursion):
     @property
     def work(self) -> int:
         """Steps of a round that take time."""
-        raise NotImplementedError
+        return int(self.algorithm.local_steps)
 
     def update(self, size: float) -> Any:
         """What a local update of this step size is to `local`."""
-        raise NotImplementedError
+        return size
 
     def local(self, update: Any, E: Any, S: Any, near: Any, beyond: Any, far: Any,
               ) -> tuple[Step, Moved, Moved, Any]:
@@ -88,7 +88,6 @@ class Federated(Recursion):
 
         Given E, S, near = sqrt(R), beyond with sqrt(min(R + S, Q)) = near + beyond, and far = sqrt(Q).
         """
-        raise NotImplementedError
 
     @property
     def constant(self) -> bool:

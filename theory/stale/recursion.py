@@ -207,8 +207,8 @@ def _updates(kind: type[Updates], constants: Constants, algorithm: StaleSGLD, ol
                 start_distance(constants, f))
 
 
-@recursion_of(StaleSGLD)
-def _window(constants: Constants, algorithm: StaleSGLD, hessian_smoothness: float | None) -> Updates:
+@recursion_of.register(StaleSGLD)
+def _window(algorithm: StaleSGLD, constants: Constants, hessian_smoothness: float | None) -> Updates:
     limit = as_staleness(algorithm.staleness).limit
     if limit is None:
         raise ValueError(f"staleness={algorithm.staleness!r} must settle at an age, to plan with")

@@ -161,8 +161,8 @@ class Steps(OfClients):
 SHARED = derived("step_size^2", lambda algorithm: algorithm.schedule.largest**2)
 
 
-@recursion_of(DESGHMC)
-def _steps(constants: Constants, algorithm: DESGHMC, hessian_smoothness: float | None,
+@recursion_of.register(DESGHMC)
+def _steps(algorithm: DESGHMC, constants: Constants, hessian_smoothness: float | None,
            of_clients: bool = False) -> Any:
     """The recursion; without momentum it is DE-SGLD's."""
     clients = Clients.of(constants, algorithm.mixing, hessian_smoothness)
@@ -219,7 +219,7 @@ def w2_recursion(constants: Constants, algorithm: DESGHMC, rounds: np.ndarray, *
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.249, 0.081, False)
     """
-    return recursion_terms(_steps(constants, algorithm, hessian_smoothness, False), rounds)
+    return recursion_terms(_steps(algorithm, constants, hessian_smoothness), rounds)
 
 
 @theorem("derived here (clients)", quantity="w2_clients", terms=(*NAMES, "momentum", "disagreement"),
@@ -241,4 +241,4 @@ def w2_clients_recursion(constants: Constants, algorithm: DESGHMC, rounds: np.nd
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.268, 0.13, False)
     """
-    return recursion_terms(_steps(constants, algorithm, hessian_smoothness, True), rounds)
+    return recursion_terms(_steps(algorithm, constants, hessian_smoothness, of_clients=True), rounds)

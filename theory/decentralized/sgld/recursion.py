@@ -127,8 +127,8 @@ class Steps(OfClients):
         return with_disagreement(average, sum(average.values()), min(state[2:4]) if len(state) > 3 else 0.0)
 
 
-@recursion_of(DESGLD)
-def _steps(constants: Constants, algorithm: DESGLD, hessian_smoothness: float | None,
+@recursion_of.register(DESGLD)
+def _steps(algorithm: DESGLD, constants: Constants, hessian_smoothness: float | None,
            of_clients: bool = False) -> Steps:
     return Steps(Clients.of(constants, algorithm.mixing, hessian_smoothness), algorithm.schedule, of_clients)
 
@@ -175,7 +175,7 @@ def w2_recursion(constants: Constants, algorithm: DESGLD, rounds: np.ndarray, *,
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.249, 0.081, False)
     """
-    return recursion_terms(_steps(constants, algorithm, hessian_smoothness), rounds)
+    return recursion_terms(_steps(algorithm, constants, hessian_smoothness), rounds)
 
 
 @theorem("derived here (clients)", quantity="w2_clients", terms=(*NAMES, "disagreement"),
@@ -198,4 +198,4 @@ def w2_clients_recursion(constants: Constants, algorithm: DESGLD, rounds: np.nda
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.268, 0.13, False)
     """
-    return recursion_terms(_steps(constants, algorithm, hessian_smoothness, of_clients=True), rounds)
+    return recursion_terms(_steps(algorithm, constants, hessian_smoothness, of_clients=True), rounds)

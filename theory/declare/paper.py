@@ -93,7 +93,7 @@ class Paper:
     to_target: tuple[str, ...] = ("w2",)
     start_distances: Mapping[str, Callable[..., float | None]] = field(default_factory=dict)
     recorded: Callable[[Any, int, Any, str], np.ndarray] = by_index
-    require: Callable[[Any], None] | None = None
+    require: Callable[[Any], object] | None = None
     arguments: Mapping[str, str] = field(default_factory=dict)
     raises: str = ""
     example: str = ""

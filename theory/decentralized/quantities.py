@@ -162,7 +162,7 @@ def _pooled(problem: Any) -> Quadratic:
     return Quadratic(solved.mean_hessian[None], solved.minimizer[None])
 
 
-def euler_law(problem: Any, algorithm: Any, n_rounds: int, start: Any, record: Any) -> Law:
+def euler_law(problem: Any, algorithm: Any, bound: Bound, n_rounds: int, start: Any, record: Any) -> Law:
     """The Euler scheme of step eta/N on f, as a federated algorithm of one client."""
     whole = _pooled(problem)
     point, cov = start_of(problem, algorithm, start)

@@ -30,6 +30,12 @@ def required(words: str, holds: Callable[[Any], bool], refusal: str,
         "" if holds(algorithm) else refusal.format(algorithm=algorithm)))
 
 
+def constant_step(why: str, words: str = "constant step size") -> Hypothesis:
+    """A hypothesis that refuses schedules, and says why or what to use for them."""
+    return required(words, lambda algorithm: algorithm.schedule.is_constant,
+                    "step_size={algorithm.step_size!r} must be constant" + why)
+
+
 def _equal(constants: Constants, algorithm: Any) -> Assumption:
     drawn, ratios = algorithm.participation, constants.weights * constants.n_clients
     return Assumption.yes("equal weights or scheme I", drawn is None or drawn.replace

@@ -15,7 +15,7 @@ from ..declare.bound import Assumption
 from ..declare.paper import Paper
 from ..declare.statement import Hypothesis
 from ..facts.constants_of_problem import Constants
-from ..theorem_parts import required
+from ..theorem_parts import constant_step, required
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,8 @@ LIMITS: dict[str, tuple[str, Callable[[Setting], float]]] = {
 FULL = required("full participation", lambda algorithm: algorithm.participation is None,
                 "participation={algorithm.participation!r} must be None for this theorem; use "
                 "theory.fa_ld.w2_bound_partial (Theorem 4.10)")
-CONSTANT = required("constant step_size", lambda algorithm: algorithm.schedule.is_constant,
-                    "step_size={algorithm.step_size!r} must be constant for this theorem; for the harmonic "
-                    "schedule use theory.fa_ld.w2_bound_decreasing (Theorem 4.8)")
+CONSTANT = constant_step(" for this theorem; for the harmonic schedule use theory.fa_ld.w2_bound_decreasing "
+                         "(Theorem 4.8)", "constant step_size")
 DRAWN = required("participation by scheme I or II",
                  lambda algorithm: isinstance(algorithm.participation, Participation),
                  "participation={algorithm.participation!r} must be a fedsim.Participation for this "

@@ -87,12 +87,6 @@ class Moving(NamedTuple):
     state: list[float]
     parts: dict[str, float]
 
-    def finite(self) -> Moving:
-        """Itself, or an OverflowError: a bound that grows has left the range."""
-        if not np.isfinite(self.state).all():
-            raise OverflowError(f"the recursion leaves the range of float64 by round {self.number}")
-        return self
-
 
 def evaluate(recursion: Recursion, rounds: np.ndarray) -> dict[str, Array]:
     """The bound's terms at increasing recorded rounds, each (n,)."""
@@ -109,8 +103,9 @@ def evaluate(recursion: Recursion, rounds: np.ndarray) -> dict[str, Array]:
     found = [recursion.terms(now.state, now.parts, 0)] if rounds[0] == 0 else []
     for goal in (int(number) for number in rounds if number > 0):
         while now.number < goal:
-            one = _band(recursion, now, goal) if many and now.number >= FIRST else step(recursion, now)
-            now = one.finite()
+            now = _band(recursion, now, goal) if many and now.number >= FIRST else step(recursion, now)
+            if not np.isfinite(now.state).all():  # a bound that grows
+                raise OverflowError(f"the recursion leaves the range of float64 by round {now.number}")
         found.append(recursion.terms(now.state, now.parts, goal))
     return {name: np.array([terms[name] for terms in found]) for name in found[0]}
 

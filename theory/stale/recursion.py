@@ -22,7 +22,7 @@ from ..recursions.federated import start_distance
 from ..recursions.langevin import Moved, Potential, Step, average_step, coupled_step, root
 from ..recursions.rounds import Recursion, evaluate
 from ..recursions.stationary import BELOW_TWO, STATIONARY, UP_TO_TWO, stationary_terms
-from ..theorem_parts import required
+from ..theorem_parts import constant_step, required
 from .setting import each_age, last_iterate
 
 NAMES = ("initialization", "staleness", "discretization", "gradient_noise")
@@ -140,8 +140,7 @@ LARGEST_WORK = 1_000_000
 """Most updates that are gone through one by one, over all schedules of ages."""
 
 
-ONE_SIZE = required("constant step size", lambda algorithm: algorithm.schedule.is_constant,
-                    "step_size={algorithm.step_size!r} must be constant: ages are counted in equal steps")
+ONE_SIZE = constant_step(": ages are counted in equal steps")
 
 
 @last_iterate("derived here", quantity="w2", terms=NAMES, variants=("proved",), arguments=HESSIAN_SMOOTHNESS,

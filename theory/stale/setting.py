@@ -20,7 +20,7 @@ from ..declare.paper import Paper
 from ..declare.statement import Hypothesis
 from ..exact.delay import stability_limit
 from ..facts.constants_of_problem import Constants
-from ..theorem_parts import required
+from ..theorem_parts import constant_step
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,7 @@ def stable_step(constants: Constants, algorithm: Any) -> Assumption:
 
 
 UNBIASED = Hypothesis("unbiased stochastic gradients of bounded variance, Lipschitz (Assumption 1)")
-ONE_STEP_SIZE = required("constant step size", lambda algorithm: algorithm.schedule.is_constant,
-                         "step_size={algorithm.step_size!r} must be constant: the paper's theorems have one "
-                         "h")
+ONE_STEP_SIZE = constant_step(": the paper's theorems have one h")
 OLDEST = Hypothesis("age at most tau")
 ASSUMPTIONS = (
     Hypothesis("elliptic or hypoelliptic diffusion (Assumption 2)"),

@@ -196,19 +196,15 @@ def gradient_gap_rate(s: Setting, rounds: np.ndarray) -> Terms:
     return Terms({"staleness": s.tau * s.h}, inputs={"tau": s.tau})
 
 
-def _normal(constants: Constants) -> Assumption:
-    return Assumption.yes("f is quadratic (its target is known to be normal)", constants.target is not None)
-
-
-def _small(constants: Constants, s: Setting) -> Assumption:
-    value = (s.tau + 1.0) * s.h * constants.smoothness
-    return Assumption.at_most("(tau + 1) step_size smoothness <= 1", value, 1.0)
+QUADRATIC = Hypothesis("quadratic f", lambda constants: Assumption.yes(
+    "f is quadratic (its target is known to be normal)", constants.target is not None))
+SMALL = Hypothesis("(tau + 1) step_size smoothness <= 1", lambda constants, s: Assumption.at_most(
+    "(tau + 1) step_size smoothness <= 1", (s.tau + 1.0) * s.h * constants.smoothness, 1.0))
 
 
 @theorem("Lemma 8 (quadratic f)", source="Stale gradients Lemma 8", quantity="gradient_gap",
          terms=("staleness",), algorithm=StaleSGLD, variants=("quadratic",),
-         hypotheses=(Hypothesis("quadratic f", _normal), Hypothesis("unbiased stochastic gradients"),
-                     ONE_STEP_SIZE, Hypothesis("(tau + 1) step_size smoothness <= 1", _small)))
+         hypotheses=(QUADRATIC, Hypothesis("unbiased stochastic gradients"), ONE_STEP_SIZE, SMALL))
 def gradient_gap_bound(s: Setting, constants: Constants, algorithm: StaleSGLD, n_rounds: int,
                        rounds: np.ndarray) -> Terms:
     """Lemma 8 with an explicit constant, for quadratic f of smoothness Ls.

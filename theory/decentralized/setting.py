@@ -8,7 +8,7 @@ DE-SGLD, eta^2 for DE-SGHMC.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.settings.network import second_eigenvalue, smallest_eigenvalue
-from fedsim.settings.validation import Array, instance, positive, set_fields
+from fedsim.settings.validation import Array, instance, positive
 
 from ..facts.constants_of_problem import Constants
 from .applicable import NotApplicable, require_connected, require_constant_step, require_rows
@@ -52,8 +52,6 @@ class Setting:
         lambda_N, smallest eigenvalue of the mixing matrix.
     second : float
         gamma-bar, second largest magnitude of its eigenvalues; 0 for one client.
-    mu, L, d, N : float and int
-        Strong convexity and smoothness of the components, dimension, number of clients.
 
     Examples
     --------
@@ -66,19 +64,31 @@ class Setting:
     alpha: float
     smallest: float
     second: float
-    mu: float = field(init=False, repr=False)
-    L: float = field(init=False, repr=False)
-    d: int = field(init=False, repr=False)
-    N: int = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        of = self.constants
-        set_fields(self, mu=of.strong_convexity, L=of.smoothness, d=of.dim, N=of.need("n_clients"))
 
     @property
     def base(self) -> Setting:
         """Itself; of DE-SGHMC's `Chain`, what it rests on."""
         return self
+
+    @property
+    def mu(self) -> float:
+        """Strong convexity of the components."""
+        return self.constants.strong_convexity
+
+    @property
+    def L(self) -> float:
+        """Smoothness of the components."""
+        return self.constants.smoothness
+
+    @property
+    def d(self) -> int:
+        """Dimension."""
+        return self.constants.dim
+
+    @property
+    def N(self) -> int:
+        """Number of clients."""
+        return int(self.constants.need("n_clients"))
 
     @property
     def gap(self) -> float:

@@ -12,7 +12,7 @@ import pytest
 import fedsim as fs
 import theory
 from theory.recursions import langevin, rounds as rounds_room
-from theory.recursions.catalogue import maker_of
+from theory.recursions.catalogue import recursion
 from theory.stale import recursion as stale_room
 
 README = fs.Quadratic([[1.0, 4.0], [2.0, 3.0]], [[0.0, 1.0], [1.0, 0.0]])
@@ -225,7 +225,7 @@ def test_updates_of_one_age_are_a_recursion_of_a_window():
     for age, slack in ((0, 1e-12), (1, 0.01), (4, 0.03)):
         algorithm = fs.StaleSGLD(1e-3, age)
         known = theory.constants(README, algorithm, [30.0, 0.0])
-        window = maker_of(algorithm)(known, algorithm, None)
+        window = recursion(known, algorithm)
         every = np.arange(3000)
         plain = theory.stale.w2_recursion(known, algorithm, n_rounds=2999, record=every)
         found = sum(rounds_room.evaluate(window, every).values())

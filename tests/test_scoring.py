@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -256,11 +258,15 @@ def test_an_interruption_stays(side, about, monkeypatch):
 def test_rounds_compared_and_laws_shared(record, monkeypatch):
     from theory.judge import checking, scoring
 
-    asked, made, plain, exact = [], [], scoring.measured_of, checking.exact_law
+    asked, made, plain, of_w2 = [], [], scoring.measured_of, checking.QUANTITIES["w2"]
+
+    def counted(problem, algorithm, n_rounds, start, record):
+        made.append(n_rounds)
+        return of_w2.exact(problem, algorithm, n_rounds, start=start, record=record)
+
     monkeypatch.setattr(scoring, "measured_of", lambda bound, **options: (
         asked.append((bound.index, bound.rounds[-1], options["record"])), plain(bound, **options))[1])
-    monkeypatch.setattr(checking, "exact_law",
-                        lambda *given, **rest: (made.append(given[2]), exact(*given, **rest))[1])
+    monkeypatch.setitem(checking.QUANTITIES, "w2", replace(of_w2, exact=counted))
     table = theory.scoreboard(PAIR, ALGORITHMS["FALD"], 60, record=record, everything=False, variants="all")
     expected = [0, 3, 10, 60] if record else EVENLY
     for index, last, rounds in asked:

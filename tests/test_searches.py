@@ -11,7 +11,6 @@ import fedsim as fs
 import theory
 from theory.exact.families import family_of
 from theory.recursions.catalogue import first_within, recursion
-from theory.recursions.rounds import ahead, moves
 from theory.tuning import searching, telling
 from theory.tuning.best import best_step_sizes
 from theory.tuning.first_rounds_together import Crossings, goal_of
@@ -209,10 +208,10 @@ def test_a_round_in_one_piece_is_the_round():
             for place in (0, 1, None) * 5:
                 state = (10.0 ** draws.uniform(-4.0, 2.0, 2)).tolist()
                 expected = [move.after for move in one.round(state, given)[0]]
-                np.testing.assert_allclose(ahead(one, state, given), expected, rtol=1e-12)
+                np.testing.assert_allclose(one.ahead(state, given), expected, rtol=1e-12)
                 if place is not None:
                     state[place] = complex(state[place], 1e-30 * state[place])
-                for move, same in zip(moves(one, state, given), one.round(state, given)[0], strict=True):
+                for move, same in zip(one.moves(state, given), one.round(state, given)[0], strict=True):
                     assert [complex(x) for x in move] == [complex(x) for x in same]
 
 
@@ -233,7 +232,7 @@ def test_a_round_leaves_what_it_is_said_to_leave(algorithm):
     draws, one = np.random.default_rng(6), recursion(theory.constants(UNLIKE, algorithm), algorithm)
     for _ in range(50):
         state = (10.0 ** draws.uniform(-6.0, 3.0, len(one.begin()))).tolist()
-        assert ahead(one, state, one.given(0))[0] >= one.kept * state[0] * (1.0 - 1e-12)
+        assert one.ahead(state, one.given(0))[0] >= one.kept * state[0] * (1.0 - 1e-12)
     assert 0.5 < one.kept < 1.0
 
 

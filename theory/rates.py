@@ -21,7 +21,8 @@ student = lazy("scipy.stats", "t")
 __all__ = ["Line", "RateFit", "Slope", "fit_affine", "fit_rate", "fit_root_log", "loglog_slope"]
 
 
-def _above_zero(name: str, value: Any) -> Array:
+def above_zero(name: str, value: Any) -> Array:
+    """Numbers (n,) that are all greater than 0."""
     checked = array(name, value, 1)
     if (checked <= 0.0).any():
         raise ValueError(f"{name} has an entry {checked.min():g}; all must be greater than 0")
@@ -30,8 +31,8 @@ def _above_zero(name: str, value: Any) -> Array:
 
 def _pairs(x: Any, y: Any, least: int, second_name: str = "y") -> tuple[Array, Array]:
     x, y = together(0, **{"x": x, second_name: y})
-    first = _above_zero("x", x)
-    second = shape(second_name, _above_zero(second_name, y), first.shape, " (one per x)")
+    first = above_zero("x", x)
+    second = shape(second_name, above_zero(second_name, y), first.shape, " (one per x)")
     if len(np.unique(first)) < least:
         raise ValueError(f"x has {len(np.unique(first))} different entries; {least} are needed")
     return first, second
@@ -196,7 +197,7 @@ def fit_rate(x: Any, rate: Any, measured: Any, *, side: str = "upper", level: fl
     one_of("side", side, ("upper", "lower"))
     x, rate, measured = together(0, x=x, rate=rate, measured=measured)
     first, second = _pairs(x, measured, 1, "measured")
-    form = shape("rate", _above_zero("rate", rate), first.shape, " (one per x)")
+    form = shape("rate", above_zero("rate", rate), first.shape, " (one per x)")
     ratio = second / form
     constant = float(ratio.max() if side == "upper" else ratio.min())
     drift = loglog_slope(first, ratio, level=level) if len(np.unique(first)) >= 3 else None

@@ -1,4 +1,4 @@
-"""What FA-LD's and FA-HMC's theorems share: entries of errata, refusals, sources of quantities, decay."""
+"""What FA-LD's and FA-HMC's theorems share: refusals, sources of quantities, decay."""
 
 from __future__ import annotations
 
@@ -17,30 +17,12 @@ from fedsim.settings.participation import Participation
 from fedsim.settings.validation import Array, positive, shown
 
 from .declare.bound import Assumption, Bound
-from .declare.corrections import Evidence, erratum
-from .declare.paper import Paper
 from .declare.statement import Hypothesis
 from .exact import joint_law
 from .exact.federated.joint import JointLaw
 from .facts.constants_of_problem import Constants
-from .judge.checking import Measured, quantity
+from .judge.checking import Measured, quantity, require_target
 from .tuning.first_round import rounds_to
-
-
-def against(paper: Paper, name: str, where: str, grade: str, consequence: str, theorems: tuple[str, ...],
-            printed: str, corrected: str, derivation: str = "", *, kind: str = "numerical",
-            ) -> Callable[[Callable[[], Evidence]], Callable[[], Evidence]]:
-    """`erratum` of theory.declare, in the order in which it is read; names are those within the paper."""
-    return erratum(id=f"{paper.id}.{name}", paper=paper.name, where=where, printed=printed,
-                   corrected=corrected, grade=grade, derivation=derivation, consequence=consequence,
-                   theorems=tuple(f"{paper.id}.{theorem}" for theorem in theorems), kind=kind)
-
-
-def settled(paper: Paper, name: str, where: str, grade: str, theorems: tuple[str, ...], printed: str,
-            corrected: str, derivation: str, *, kind: str = "typographical") -> None:
-    """The same of an entry without numbers, by reading or derivation; nothing falls with any of them."""
-    against(paper, name, where, grade, "nothing", theorems, printed, corrected, derivation, kind=kind)(
-        lambda: Evidence(False, {}, derivation))
 
 
 def required(words: str, holds: Callable[[Any], bool], refusal: str,
@@ -48,6 +30,12 @@ def required(words: str, holds: Callable[[Any], bool], refusal: str,
     """A hypothesis that refuses an algorithm which does not meet it; `refusal` shows parts of {algorithm}."""
     return Hypothesis(words, judge, lambda algorithm, problem: (
         "" if holds(algorithm) else refusal.format(algorithm=algorithm)))
+
+
+def constant_step(why: str, words: str = "constant step size") -> Hypothesis:
+    """A hypothesis that refuses schedules, and says why or what to use for them."""
+    return required(words, lambda algorithm: algorithm.schedule.is_constant,
+                    "step_size={algorithm.step_size!r} must be constant" + why)
 
 
 def _equal(constants: Constants, algorithm: Federated) -> Assumption:
@@ -76,12 +64,16 @@ class Source:
     kind : type
     words : str
         What a law has to be; {meaning} stands for that of the quantity.
-    make : callable(problem, algorithm, n_rounds, start)
+    make : callable
+        What makes such a law: `exact` of a `theory.judge.checking.Quantity`.
+    of_run : bool
+        Whether it makes it from the run alone.
     """
 
     kind: type
     words: str
-    make: Callable[[Any, Any, int, Any], Any]
+    make: Callable[..., Any]
+    of_run: bool = True
 
     def enter(self, name: str, meaning: str, read: Callable[[Bound, Any], Measured]) -> None:
         """Register a quantity; any other law is a ValueError."""
@@ -90,20 +82,16 @@ class Source:
                 raise ValueError(f"law={shown(law)} must be {self.words.format(meaning=meaning)}")
             return read(bound, law)
 
-        quantity(name, meaning, measure, self._exact, of_run=True)
-
-    def _exact(self, problem: Problem, algorithm: Algorithm, bound: Bound, n_rounds: int, start: Any,
-               record: Any) -> Any:
-        return self.make(problem, algorithm, n_rounds, start)
+        quantity(name, meaning, measure, self.make, of_run=self.of_run)
 
 
 CLIENTS = Source(JointLaw, "a theory.exact.JointLaw: the bound is about {meaning}",
                  lambda problem, algorithm, n_rounds, start: joint_law(
                      problem, algorithm, n_rounds * algorithm.local_steps, start=start))
 PROBLEM = Source(Quadratic, "the fedsim.Quadratic that is meant: the bound is about {meaning}",
-                 lambda problem, algorithm, n_rounds, start: problem)
+                 lambda problem: problem)
 TARGET = Source(Gaussian, "the target, a fedsim.Gaussian, and minimizer known",
-                lambda problem, algorithm, n_rounds, start: algorithm.target(problem))
+                lambda problem, algorithm: algorithm.target(problem))
 
 
 def of_its_size(value: Any, rounds: Any) -> Measured:
@@ -119,6 +107,13 @@ def minimizer_of(bound: Bound, name: str) -> Array:
     return np.asarray(bound.inputs[name])
 
 
+def about_minimizer(bound: Bound, target: Gaussian) -> Measured:
+    """E||X - minimizer||^2 under the target."""
+    require_target(bound, target)
+    away = target.mean - minimizer_of(bound, "minimizer")
+    return of_its_size(target.variances.sum() + (away**2).sum(), 0)
+
+
 def _rounds_needed(bound: Bound, law: Any, level: float) -> Measured:
     if law is None:
         raise ValueError("law=None: the accuracy of the bound is never reached")
@@ -126,7 +121,7 @@ def _rounds_needed(bound: Bound, law: Any, level: float) -> Measured:
 
 
 quantity("rounds_to_w2", "first communication at which W2 to the target is at most eps", _rounds_needed,
-         lambda problem, algorithm, bound, n_rounds, start, record: rounds_to(
+         lambda problem, algorithm, bound, start: rounds_to(
              problem, algorithm, bound.inputs["eps"], start=start))
 ORDER = 100.0
 """Factor up to which "of order" is taken to hold at a single problem."""

@@ -27,6 +27,13 @@ def require_constant_step(algorithm: Decentralized) -> float:
     return float(algorithm.schedule.largest)
 
 
+def require_rows(mixing: Array, n_clients: int) -> None:
+    """Refuse a network of another size than that of the constants."""
+    if len(mixing) != n_clients:
+        raise ValueError(f"mixing has shape {mixing.shape}; it must be one row for each of the "
+                         f"n_clients={n_clients} of the constants")
+
+
 def require_connected(mixing: Array) -> None:
     """Raise `NotApplicable` for a network that is not connected."""
     if not is_connected(mixing):

@@ -10,7 +10,8 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from .quantities import one_number, read_from
+from ..judge.checking import Measured
+from ..theorem_parts import Source
 from .setting import Setting
 
 N_VALUES = 60
@@ -51,7 +52,7 @@ def along_gamma_bar(s: Setting, terms: Callable[[Setting], Mapping[str, Any]]) -
     return Connectivity(second, np.array(value, dtype=np.float64))
 
 
-read_from(Connectivity, "a theory.de_sgld.Connectivity: the statement is about a bound",
-          "connectivity_decrease", "largest relative fall of a clients' bound as gamma-bar grows",
-          lambda bound, law: one_number(law.decrease, 1.0),
-          lambda problem, algorithm, bound, n_rounds, start, record: bound.inputs["connectivity"])
+Source(Connectivity, "a theory.de_sgld.Connectivity: the statement is about a bound",
+       lambda bound: bound.inputs["connectivity"], False).enter(
+    "connectivity_decrease", "largest relative fall of a clients' bound as gamma-bar grows",
+    lambda bound, law: Measured(np.array([law.decrease]), np.array([0]), 1.0))

@@ -17,9 +17,10 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.network import complete, ring
 from fedsim.settings.validation import Array
 
-from ..declare.corrections import Evidence, erratum
+from ..declare.corrections import Evidence
 from ..exact import exact_law
 from ..facts.constants_of_problem import Constants, constants
+from .paper import sgld_erratum as erratum
 from .schemes import coupling
 from .setting import Setting, setting
 
@@ -117,14 +118,12 @@ INSTANCES = (
 )
 
 
-@erratum(id="de_sgld.transient", paper="DE-SGLD", where="proof of Lemma 8 (and so Lemma 16)", grade="proof",
-         consequence="nothing",
-         theorems=("de_sgld.coupling_bound", "de_sgld.w2_bound", "de_sgld.w2_clients_bound",
-                   "de_sghmc.coupling_bound", "de_sghmc.w2_bound", "de_sghmc.w2_clients_bound"),
-         printed="sum_i rho^i eta (eta + (1+eta L)^2/mu') (4 L^2 g^(2(k-i))/N) E|x^(0)|^2 = ... (g^(2k) - "
-                 "rho^k)/(1 - rho g^-2) (4 L^2/N) E|x^(0)|^2",
-         corrected="eta (eta + (1+eta L)^2/mu') (rho^k - g^(2k))/(rho - g^2) (4 L^2/N) E|x^(0)|^2; or no "
-                   "term at all")
+@erratum("transient", "proof of Lemma 8 (and so Lemma 16)", "proof", "nothing",
+         ("coupling_bound", "w2_bound", "w2_clients_bound", "de_sghmc.coupling_bound", "de_sghmc.w2_bound",
+          "de_sghmc.w2_clients_bound"),
+         "sum_i rho^i eta (eta + (1+eta L)^2/mu') (4 L^2 g^(2(k-i))/N) E|x^(0)|^2 = ... (g^(2k) - rho^k)/(1 "
+         "- rho g^-2) (4 L^2/N) E|x^(0)|^2",
+         "eta (eta + (1+eta L)^2/mu') (rho^k - g^(2k))/(rho - g^2) (4 L^2/N) E|x^(0)|^2; or no term at all")
 def transient(stepped: Instance = INSTANCES[0], instances: tuple[Instance, ...] = INSTANCES) -> Evidence:
     """mu' = mu (1 - eta L/2), rho = 1 - eta mu', g = gamma-bar. e <- rho e + c g^(2k) X adds up to c X
     (rho^k - g^(2k))/(rho - g^2): the display has g^(2(k-i)) for g^(2(k-1-i)), then loses c. Yet Lemma 8,

@@ -58,19 +58,15 @@ _OF_CONSTANTS = replace(
     raises=_RAISES + "far outside (37), (38).",
     example=_PROBLEM + "fs.DESGHMC(0.1, 10.0, fs.network.complete(2))")
 
+sgld_erratum, sgld_reading = _SGLD.erratum, _SGLD.reading
+sghmc_erratum, sghmc_reading = _OF_CONSTANTS.erratum, _OF_CONSTANTS.reading
 sgld_theorem = partial(_SGLD.theorem, hypotheses=THEOREM_1)
 theorem_of_constants = partial(_OF_CONSTANTS.theorem, hypotheses=THEOREM_11)
 sghmc_theorem = partial(replace(_OF_CONSTANTS, setting=lambda constants, algorithm, begin=None: chain(
     constants, algorithm, begin=begin)).theorem, hypotheses=THEOREM_11, inputs=of_problem)
-
-
-def _of_one_size(algorithm: DESGHMC) -> None:
-    require_constant_step(algorithm)
-
-
 recursion_of_sgld = replace(_SGLD, require=lambda algorithm: None, to_target=("w2", "w2_clients"),
                             start_distances={}).theorem
 """Statements for any network and schedule, which find their own start."""
 euler_scheme = replace(_SGLD, to_target=("stationary_w2_of_euler",), start_distances={}).theorem
-recursion_of_sghmc = replace(_OF_CONSTANTS, require=_of_one_size, to_target=("w2", "w2_clients"),
+recursion_of_sghmc = replace(_OF_CONSTANTS, require=require_constant_step, to_target=("w2", "w2_clients"),
                              start_distances={}, arguments={}).theorem

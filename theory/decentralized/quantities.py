@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,26 +22,11 @@ from ..declare.bound import Bound
 from ..exact import exact_law, joint_law, stationary_law
 from ..exact.families import ExactFamily
 from ..exact.gossip import GossipJointLaw
-from ..judge.checking import AT_LEAST, Measured, is_distance, law_of_run, proved_of, quantity, require_target
+from ..judge.checking import AT_LEAST, Measured, is_distance, proved_of, quantity
 from ..recursions.stationary import measure_stationary
+from ..theorem_parts import TARGET, Source, about_minimizer, of_its_size
 from .schemes import Coupling, NoiseFree, Spread, coupling, fixed_point
 from .sghmc.setting import momentum
-
-
-def read_from(kind: type, must_be: str, name: str, meaning: str, read: Callable[[Bound, Any], Measured],
-              exact: Callable[..., Any], of_run: bool = False) -> None:
-    """Register a quantity that is read, of (bound, law), from laws of one kind alone; see `Quantity`."""
-    def measure(bound: Bound, law: Any, level: float) -> Measured:
-        if not isinstance(law, kind):
-            raise ValueError(f"law={shown(law)} must be {must_be}")
-        return read(bound, law)
-
-    quantity(name, meaning, measure, exact, of_run=of_run)
-
-
-def one_number(value: float, scale: float | None = None) -> Measured:
-    """A quantity without iterations, at round 0."""
-    return Measured(np.array([value]), np.array([0]), abs(value) if scale is None else scale)
 
 
 def _same_goal(bound: Bound, law: Law) -> Gaussian:
@@ -116,23 +102,17 @@ def _measure_clients(bound: Bound, law: Any, level: float) -> Measured:
 
 
 quantity("w2_clients", "mean over clients of W2 between a client's law and the target", _measure_clients,
-         law_of_run, of_run=True)
+         exact_law, of_run=True)
 
 
-def along(rounds: np.ndarray, value: Array) -> Measured:
-    """A quantity at these rounds, whose rounding errors are those of its largest value."""
-    return Measured(value, rounds, float(value.max()))
-
-
-def _joint(problem: Problem, algorithm: Decentralized, bound: Bound, n_rounds: int, start: Any,
-           record: Any) -> Any:
-    return joint_law(problem, algorithm, n_rounds, start=start)
+CLIENTS = Source(GossipJointLaw, "the theory.exact.joint_law of a decentralized algorithm: the bound is "
+                 "about {meaning}", lambda problem, algorithm, n_rounds, start: joint_law(
+                     problem, algorithm, n_rounds, start=start))
 
 
 def _from_joint(name: str, meaning: str, read: Callable[[Any], Array]) -> None:
     """Register a quantity that is read from the joint law of the clients."""
-    read_from(GossipJointLaw, "the theory.exact.joint_law of a decentralized algorithm: the bound is about "
-              + meaning, name, meaning, lambda bound, law: along(law.steps, read(law)), _joint, of_run=True)
+    CLIENTS.enter(name, meaning, lambda bound, law: of_its_size(read(law), law.steps))
 
 
 _from_joint("component_gradients", "sum_i E||grad f_i(x_i)||^2, exact gradients of the components",
@@ -158,25 +138,23 @@ def arguments(problem: Problem, algorithm: Decentralized) -> dict[str, Any]:
     return {"alpha": step**2, "beta": momentum(algorithm), "velocities": algorithm.start_velocities(problem)}
 
 
-def _coupled(problem: Quadratic, algorithm: Decentralized, bound: Bound, n_rounds: int, start: Any,
-             record: Any) -> Coupling:
-    return coupling(problem, algorithm, n_rounds, start, **arguments(problem, algorithm))
+COUPLED = Source(Coupling, "a theory.de_sgld.Coupling: the bound is about {meaning}",
+                 lambda problem, algorithm, n_rounds, start: coupling(
+                     problem, algorithm, n_rounds, start, **arguments(problem, algorithm)))
 
 
 def _from_coupling(name: str, meaning: str) -> None:
     """Register the field `name` of `Coupling`."""
-    read_from(Coupling, f"a theory.de_sgld.Coupling: the bound is about {meaning}", name, meaning,
-              lambda bound, law: along(law.rounds, getattr(law, name)), _coupled, of_run=True)
+    COUPLED.enter(name, meaning, lambda bound, law: of_its_size(getattr(law, name), law.rounds))
 
 
 _from_coupling("average_to_euler", "E||average - Euler scheme with the same noise||^2")
 _from_coupling("extrapolated", "E||x + beta/(1-beta) (x - x_before)||^2 of all clients")
 _from_coupling("average_to_damped", "E||average - Euler scheme with the same noise, damped||^2")
 _from_coupling("damped_to_euler", "E||damped Euler scheme - full Euler scheme||^2")
-read_from(Coupling, "a theory.de_sgld.Coupling: the bound is on V_k of (88)", "lyapunov",
-          "V_k of the heavy-ball recursion: b E[Fbar(x_before) - min] + E||extrapolated - x_a||^2",
-          lambda bound, law: along(law.rounds, bound.inputs["weight"] * law.energy + law.distance), _coupled,
-          of_run=True)
+replace(COUPLED, words="a theory.de_sgld.Coupling: the bound is on V_k of (88)").enter(
+    "lyapunov", "V_k of the heavy-ball recursion: b E[Fbar(x_before) - min] + E||extrapolated - x_a||^2",
+    lambda bound, law: of_its_size(bound.inputs["weight"] * law.energy + law.distance, law.rounds))
 
 
 def _pooled(problem: Problem) -> Quadratic:
@@ -205,11 +183,11 @@ def _of_euler(bound: Bound, law: Law) -> Measured:
     return Measured(value, law.rounds, max(float(value.max()), float(np.sqrt(goal.variances.sum()))))
 
 
-read_from(Law, "the fedsim.Law of the Euler scheme", "w2_of_euler",
-          "W2 between the Euler scheme that the average follows and the target", _of_euler, euler_law)
+Source(Law, "the fedsim.Law of the Euler scheme", euler_law, False).enter(
+    "w2_of_euler", "W2 between the Euler scheme that the average follows and the target", _of_euler)
 
 
-def _stationary_euler(problem: Problem, algorithm: Decentralized, *rest: Any) -> Any:
+def _stationary_euler(problem: Problem, algorithm: Decentralized) -> Any:
     """The stationary law of `euler_law`."""
     whole = _pooled(problem)
     return stationary_law(whole, FALD(float(algorithm.schedule.largest) / problem.n_clients))
@@ -219,16 +197,8 @@ quantity("stationary_w2_of_euler", "W2 between the stationary law of the Euler s
          "follows and the target", measure_stationary, _stationary_euler)
 
 
-def _target_moment(bound: Bound, law: Any, level: float) -> Measured:
-    mode = bound.inputs.get("minimizer")
-    if not isinstance(law, Gaussian) or mode is None:
-        raise ValueError(f"law={law!r} must be the target, a fedsim.Gaussian, with a known minimizer")
-    require_target(bound, law)
-    return one_number(float(law.variances.sum() + ((law.mean - mode) ** 2).sum()))
-
-
-quantity("target_moment", "E||X - minimizer||^2 under the target", _target_moment,
-         lambda problem, algorithm, bound, n_rounds, start, record: algorithm.target(problem))
+replace(TARGET, words="the target, a fedsim.Gaussian, with a known minimizer").enter(
+    "target_moment", "E||X - minimizer||^2 under the target", about_minimizer)
 
 
 def _fixed_point_moment(bound: Bound, law: Spread) -> Measured:
@@ -241,19 +211,20 @@ def _fixed_point_moment(bound: Bound, law: Spread) -> Measured:
     return Measured(value, joint.steps, float(value.max() + np.square(law.fixed).sum()))
 
 
-read_from(Spread, "a theory.de_sgld.Spread: the bound is about a fixed point", "fixed_point_moment",
-          "sum_i E||x_i - x_alpha,i||^2 to the fixed point of the noise-free iteration", _fixed_point_moment,
-          lambda problem, algorithm, bound, n_rounds, start, record: Spread(
-              joint_law(problem, algorithm, n_rounds, start=start),
-              fixed_point(problem, algorithm, bound.inputs["alpha"])))
+Source(Spread, "a theory.de_sgld.Spread: the bound is about a fixed point",
+       lambda problem, algorithm, bound, n_rounds, start: Spread(
+           joint_law(problem, algorithm, n_rounds, start=start),
+           fixed_point(problem, algorithm, bound.inputs["alpha"])), False).enter(
+    "fixed_point_moment", "sum_i E||x_i - x_alpha,i||^2 to the fixed point of the noise-free iteration",
+    _fixed_point_moment)
 
 
 def _fixed_point_distance(bound: Bound, law: NoiseFree) -> Measured:
     fixed = fixed_point(law.problem, law.algorithm, bound.inputs["alpha"])
     distance = float(np.linalg.norm(fixed - law.problem.curvature_problem().minimizer))
-    return one_number(distance, max(distance, float(np.linalg.norm(fixed))))
+    return Measured(np.array([distance]), np.array([0]), max(distance, float(np.linalg.norm(fixed))))
 
 
-read_from(NoiseFree, "a theory.de_sgld.NoiseFree: the bound is on its fixed point", "fixed_point_distance",
-          "||x_alpha - x^*|| of the fixed point of the noise-free iteration", _fixed_point_distance,
-          lambda problem, algorithm, bound, n_rounds, start, record: NoiseFree(problem, algorithm))
+Source(NoiseFree, "a theory.de_sgld.NoiseFree: the bound is on its fixed point", NoiseFree, False).enter(
+    "fixed_point_distance", "||x_alpha - x^*|| of the fixed point of the noise-free iteration",
+    _fixed_point_distance)

@@ -21,8 +21,11 @@ from fedsim.settings.validation import Array
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis
 from ..facts.constants_of_problem import Constants
+from ..recursions.bounds import HESSIAN_SMOOTHNESS
 from ..recursions.federated import gradients_at_minimizer, start_distance
 from ..recursions.langevin import Potential
+from ..recursions.rounds import Recursion
+from .applicable import require_rows
 from .setting import smallest_eigenvalue
 
 NAMES = ("initialization", "client_drift", "discretization", "gradient_noise")
@@ -62,9 +65,7 @@ class Clients:
     def of(cls, constants: Constants, mixing: Array, hessian_smoothness: float | None) -> Clients:
         """From the constants of the components, and the mixing matrix."""
         N, mu, L = constants.need("n_clients"), constants.strong_convexity, constants.smoothness
-        if len(mixing) != N:
-            raise ValueError(f"mixing has shape {mixing.shape}; it must be one row for each of the "
-                             f"n_clients={N} of the constants")
+        require_rows(mixing, N)
         f = Potential(N * mu, N * L, constants.dim, 1.0, hessian_smoothness)
         traces = constants.gradient_noise_traces
         # 2 J sets the average apart from all other modes, also where a network is not connected
@@ -112,6 +113,18 @@ class Clients:
         return max(self.d / self.mu, (self.gradients / self.mu) ** 2)
 
 
+class OfClients(Recursion):
+    """A recursion of `Clients`."""
+
+    clients: Clients
+    names = NAMES
+
+    @property
+    def scale(self) -> float:
+        """A size that the state has in the long run."""
+        return self.clients.scale
+
+
 def with_disagreement(average: dict[str, float], value: float, spread: float) -> dict[str, float]:
     """Terms of sqrt(value^2 + spread), from those of value."""
     whole = (value**2 + spread) ** 0.5
@@ -120,12 +133,13 @@ def with_disagreement(average: dict[str, float], value: float, spread: float) ->
     return {name: part * (value / whole) for name, part in average.items()} | {"disagreement": spread / whole}
 
 
-def stable(name: str, size: Callable[[Any], float]) -> Hypothesis:
-    """The step sizes for which the bound has a limit."""
+def derived(name: str, size: Callable[[Any], float]) -> dict[str, Any]:
+    """What the declarations of recursions share: that step sizes are such that the bound has a limit."""
     def judge(constants: Constants, algorithm: Decentralized) -> Assumption:
         limit = (1.0 + smallest_eigenvalue(algorithm.mixing)) / constants.smoothness
         return Assumption.at_most(f"{name} <= (1 + lambda_N)/smoothness (beyond it the bound is true but "
                                   "grows)", size(algorithm), limit) if limit > 0.0 else Assumption.yes(
             "lambda_N > -1", False)
 
-    return Hypothesis(f"{name} <= (1 + lambda_N)/smoothness", judge)
+    return {"variants": ("proved",), "arguments": HESSIAN_SMOOTHNESS,
+            "hypotheses": (Hypothesis(f"{name} <= (1 + lambda_N)/smoothness", judge),)}

@@ -21,7 +21,7 @@ from fedsim.settings.network import second_eigenvalue, smallest_eigenvalue
 from fedsim.settings.validation import Array, instance, positive
 
 from ..facts.constants_of_problem import Constants
-from .applicable import NotApplicable, require_connected, require_constant_step
+from .applicable import NotApplicable, require_connected, require_constant_step, require_rows
 
 
 def power(log_base: float, exponent: Any) -> Array:
@@ -298,9 +298,7 @@ def setting(constants: Constants, algorithm: Decentralized, alpha: float | None 
     instance("constants", constants, Constants)
     eta = require_constant_step(instance("algorithm", algorithm, DESGLD, DESGHMC))
     matrix = algorithm.mixing
-    if len(matrix) != constants.n_clients:
-        raise ValueError(f"mixing has shape {matrix.shape}; it must be one row for each of the "
-                         f"n_clients={constants.n_clients} of the constants")
+    require_rows(matrix, constants.need("n_clients"))
     require_connected(matrix)
     return Setting(constants, eta if alpha is None else positive("alpha", alpha), smallest_eigenvalue(matrix),
                    second_eigenvalue(matrix))

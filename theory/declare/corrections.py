@@ -12,8 +12,7 @@ the reading kindest to the authors that the text allows:
 Only the first two are errata; the others are `remarks`. An entry lives beside its paper's theorems as a
 function that computes the evidence, or that says in words why none is computed:
 
-    @erratum(id="...", paper="FA-LD", where="Lemma E.1", printed="...", corrected="...", grade="error",
-             consequence="range", theorems=("fa_ld.second_moment_bound",))
+    @PAPER.erratum("...", "Lemma E.1", "error", "range", ("second_moment_bound",), "<printed>", "<corrected>")
     def _range():
         '''The derivation.'''
         return Evidence(demonstrated=ratio > 1.0, numbers={"exact / printed": ratio}, text="...")
@@ -171,11 +170,6 @@ def erratum(*, id: str, grade: str, consequence: str = "", theorems: tuple[str, 
         return function
 
     return register
-
-
-def reading(*, derivation: str, kind: str = "typographical", **entry: Any) -> None:
-    """Register an entry that is settled by reading or derivation, without numbers."""
-    erratum(derivation=derivation, kind=kind, **entry)(lambda: Evidence(False, {}, derivation))
 
 
 def _entries(paper: str | None, theorem: str | None, grades: Iterable[str]) -> list[Erratum]:

@@ -33,6 +33,7 @@ from fedsim.interfaces import Algorithm
 from ..facts.constants_of_problem import Constants
 from .bibliography import cite
 from .bound import Bound
+from .corrections import Demonstration, Evidence, erratum
 from .registry import Theorem, enter
 from .statement import Statement, by_index
 
@@ -93,7 +94,7 @@ class Paper:
     to_target: tuple[str, ...] = ("w2",)
     start_distances: Mapping[str, Callable[..., float | None]] = field(default_factory=dict)
     recorded: Callable[[Any, int, Any, str], np.ndarray] = by_index
-    require: Callable[[Any], None] | None = None
+    require: Callable[[Any], object] | None = None
     arguments: Mapping[str, str] = field(default_factory=dict)
     raises: str = ""
     example: str = ""
@@ -111,6 +112,21 @@ class Paper:
             return cast(TheoremFunction, theorem)
 
         return register
+
+    def erratum(self, name: str, where: str, grade: str, consequence: str, theorems: tuple[str, ...],
+                printed: str, corrected: str, derivation: str = "", *, kind: str = "numerical",
+                ) -> Callable[[Demonstration], Demonstration]:
+        """`erratum` of `corrections`, in the order in which it is read; names are those within the paper."""
+        touched = tuple(one if "." in one else f"{self.id}.{one}" for one in theorems)
+        return erratum(id=f"{self.id}.{name}", paper=self.name, where=where, printed=printed,
+                       corrected=corrected, grade=grade, derivation=derivation, consequence=consequence,
+                       theorems=touched, kind=kind)
+
+    def reading(self, name: str, where: str, grade: str, theorems: tuple[str, ...], printed: str,
+                corrected: str, derivation: str, *, kind: str = "typographical") -> None:
+        """Register an entry without numbers, settled by reading or derivation; nothing falls with any."""
+        self.erratum(name, where, grade, "nothing", theorems, printed, corrected, derivation, kind=kind)(
+            lambda: Evidence(False, {}, derivation))
 
 
 def described(statement: Statement) -> str:

@@ -278,6 +278,11 @@ def _arguments(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
+def called(function: Callable[..., Any], known: Mapping[str, Any]) -> Any:
+    """The function, called by the names of its arguments; those not known have their defaults."""
+    return function(**{name: known[name] for name in _arguments(function) if name in known})
+
+
 class Known(dict[str, Any]):
     """Arguments by name; `s` and `rounds` are made when they are first asked for."""
 

@@ -46,28 +46,6 @@ class Trajectory:
     noise: float
     rest: float
 
-    @classmethod
-    def of(cls, f: Potential, step_size: float, leapfrog_steps: int) -> Trajectory:
-        """Collect them; `NotCertified` beyond what is proved."""
-        K, L, d, M = leapfrog_steps, f.smoothness, f.dim, f.hessian_smoothness
-        one = Contraction(f.strong_convexity, L, step_size, K)
-        if not one.certified:
-            raise NotCertified(f"step_size={step_size:g} with leapfrog_steps={K}: the contraction of "
-                               f"trajectories of length {K * step_size:g} {one.reason} at smoothness="
-                               f"{L:g}; they must be shorter, at most about {1.4 / math.sqrt(L):.3g}")
-        jump = math.sqrt(d) * L * step_size**3 / 6.0
-        later = 2.0 * jump
-        if M is not None:
-            later = min(later, step_size**4 / 12.0 * (M * math.sqrt(d * (d + 2.0)) + L * math.sqrt(L * d)))
-        pull = step_size**2 * L
-        errors = _accumulated([jump] + [later] * (K - 1), pull)
-        ks = np.arange(1, K + 1)
-        noises = step_size**4 * (ks**2 / 4.0 + (ks - 1) * ks * (2 * ks - 1) / 12.0)
-        reached = np.sqrt(noises).tolist()
-        return cls(one, (0.5 * (np.arange(K + 1) * step_size) ** 2).tolist(),
-                   (f.radius * one.factor * one.reach / one.cosines).tolist(), errors, float(noises[-1]),
-                   _beyond(reached, pull))
-
 
 def _accumulated(kicks: Sequence[float], pull: float) -> float:
     """eps_K of eps_k = sum_{j<k} (k-j) (kicks_j + pull eps_j), eps_0 = 0."""
@@ -78,15 +56,27 @@ def _accumulated(kicks: Sequence[float], pull: float) -> float:
     return value
 
 
-def _beyond(reached: Sequence[float], pull: float) -> float:
-    """pull sum_{1<=i<K} (K-i) d_i of d_k = reached_k + pull sum_{1<=i<k} (k-i) d_i, over k = 1, ..., K."""
-    value = slope = 0.0
-    for k, one in enumerate(reached, start=1):
-        if k == len(reached):
-            break
-        slope += pull * (one + value)
-        value += slope
-    return value
+@lru_cache(maxsize=1024)
+def trajectory(f: Potential, step_size: float, leapfrog_steps: int) -> Trajectory:
+    """The trajectories of one step size; `NotCertified` beyond what is proved."""
+    K, L, d, M = leapfrog_steps, f.smoothness, f.dim, f.hessian_smoothness
+    one = Contraction(f.strong_convexity, L, step_size, K)
+    if not one.certified:
+        raise NotCertified(f"step_size={step_size:g} with leapfrog_steps={K}: the contraction of "
+                           f"trajectories of length {K * step_size:g} {one.reason} at smoothness="
+                           f"{L:g}; they must be shorter, at most about {1.4 / math.sqrt(L):.3g}")
+    jump = math.sqrt(d) * L * step_size**3 / 6.0
+    later = 2.0 * jump
+    if M is not None:
+        later = min(later, step_size**4 / 12.0 * (M * math.sqrt(d * (d + 2.0)) + L * math.sqrt(L * d)))
+    pull = step_size**2 * L
+    errors = _accumulated([jump] + [later] * (K - 1), pull)
+    ks = np.arange(1, K + 1)
+    noises = step_size**4 * (ks**2 / 4.0 + (ks - 1) * ks * (2 * ks - 1) / 12.0)
+    reached = np.sqrt(noises).tolist()
+    return Trajectory(one, (0.5 * (np.arange(K + 1) * step_size) ** 2).tolist(),
+                      (f.radius * one.factor * one.reach / one.cosines).tolist(), errors, float(noises[-1]),
+                      _accumulated([pull * one for one in reached[:-1]], pull))
 
 
 class Rounds(Federated):
@@ -99,7 +89,7 @@ class Rounds(Federated):
 
     def update(self, size: float) -> Trajectory:
         """Its trajectory."""
-        return _trajectory(self.potential, size, self.algorithm.leapfrog_steps)
+        return trajectory(self.potential, size, self.algorithm.leapfrog_steps)
 
     @property
     def kept(self) -> float:
@@ -165,8 +155,3 @@ def _after(near: Any, less: Any, noise: float, extra: Any) -> Moved:
     first = moved(near, less, noise)
     beyond = extra * (2.0 * root(first.after) + extra)
     return Moved(first.change + beyond, first.after + beyond)
-
-
-@lru_cache(maxsize=1024)
-def _trajectory(f: Potential, step_size: float, leapfrog_steps: int) -> Trajectory:
-    return Trajectory.of(f, step_size, leapfrog_steps)

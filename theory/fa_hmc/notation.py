@@ -13,7 +13,6 @@ Two conventions need a word, because the paper is not of one mind about them:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from ..declare.bound import Assumption
 from ..declare.paper import Paper
 from ..declare.statement import Hypothesis
 from ..facts.constants_of_problem import NO_BEND, Constants
-from ..theorem_parts import against, settled
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,4 +249,4 @@ _PAPER = Paper(
 hessian_theorem = replace(_PAPER, setting=_as_quadratic).theorem
 """For statements that depend on hessian_smoothness; SMOOTH is a hypothesis of each."""
 theorem = replace(_PAPER, setting=lambda constants, algorithm: setting(constants, algorithm)).theorem
-erratum, reading = partial(against, _PAPER), partial(settled, _PAPER)
+erratum, reading = _PAPER.erratum, _PAPER.reading

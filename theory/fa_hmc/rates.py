@@ -26,7 +26,7 @@ import numpy as np
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis, Terms
 from ..facts.constants_of_problem import Constants
-from ..theorem_parts import accuracy, half_start, of_order, required
+from ..theorem_parts import accuracy, constant_step, half_start, of_order
 from .hypotheses import FULL_TURN, MOMENTS, within
 from .notation import FULL, Setting, known_moments, theorem
 from .theorem_44 import contraction, initial_error
@@ -170,9 +170,8 @@ def lower_rate(constants: Constants, *, eps: float) -> Terms:
     return _root_of_dimension(constants, eps, 1)
 
 
-CONSTANT = required("constant step size", lambda algorithm: algorithm.schedule.is_constant,
-                    "step_size={algorithm.step_size!r} must be constant: with decreasing steps the theorem's "
-                    "display is false; use theory.fa_hmc.coupling_bound")
+CONSTANT = constant_step(": with decreasing steps the theorem's display is false; use "
+                         "theory.fa_hmc.coupling_bound")
 
 
 @theorem("Theorem 4.4 (O-form)", quantity="coupling_sq", kind="rate", source="FA-HMC Theorem 4.4",

@@ -12,18 +12,17 @@ from ..facts.constants_of_problem import Constants
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ..recursions.catalogue import recursion, recursion_of
 from ..recursions.federated import NAMES
-from ..theorem_parts import EQUAL_WEIGHTS
+from ..theorem_parts import EQUAL_WEIGHTS, required
 from .contraction import Contraction
 from .coupling_recursion import Rounds
 from .notation import theorem
 
-recursion_of(FAHMC)(Rounds.of)
+recursion_of.register(FAHMC, Rounds.of)
 
 
-def _debiased(algorithm: FAHMC, problem: object) -> str:
-    return "" if algorithm.debias is None else (
-        f"debias={algorithm.debias!r} must be None: the debiased update's anchor is correlated with what it "
-        "is compared with, and no recursion is derived for it")
+BIASED = required("not debiased", lambda algorithm: algorithm.debias is None,
+                  "debias={algorithm.debias!r} must be None: the debiased update's anchor is correlated with "
+                  "what it is compared with, and no recursion is derived for it")
 
 
 def _certified(constants: Constants, algorithm: FAHMC) -> Assumption:
@@ -34,9 +33,8 @@ def _certified(constants: Constants, algorithm: FAHMC) -> Assumption:
 
 @theorem("derived here", quantity="w2", terms=NAMES, arguments=HESSIAN_SMOOTHNESS, variants=("proved",),
          source="derived here, from the coupling of FA-HMC's appendix D",
-         hypotheses=(Hypothesis("not debiased", refuses=_debiased),
-                     Hypothesis("certified contraction of K leapfrogs (beyond it there is no value)",
-                                _certified), EQUAL_WEIGHTS))
+         hypotheses=(BIASED, Hypothesis("certified contraction of K leapfrogs (beyond it there is no value)",
+                                        _certified), EQUAL_WEIGHTS))
 def w2_recursion(constants: Constants, algorithm: FAHMC, rounds: np.ndarray, *,
                  hessian_smoothness: float | None = None) -> Terms:
     """W2 bound by FA-HMC's own coupling, evaluated at every update, with the sharp contraction of leapfrogs.

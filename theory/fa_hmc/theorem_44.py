@@ -31,7 +31,7 @@ import numpy as np
 
 from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import Array, array, instance, nonnegative, one_of
+from fedsim.settings.validation import Array, array, nonnegative, one_of
 
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis, Terms
@@ -149,15 +149,13 @@ def steady_state(constants: Constants, algorithm: FAHMC, *, gradient_moments: An
     >>> round(theory.fa_hmc.steady_state(known, algorithm), 4)
     0.0002
     """
-    instance("constants", constants, Constants)
-    instance("algorithm", algorithm, FAHMC)
+    s = setting(constants, algorithm, hessian_smoothness)
     if not algorithm.schedule.is_constant:
         raise ValueError(f"step_size={algorithm.step_size!r} must be constant: a schedule has no steady "
                          "state")
     one_of("variant", variant, tuple(VARIANTS))
     one_of("convention", constants.convention, ("federated",))
     refuse_off_target(constants, "theory.fa_hmc.steady_state")
-    s = setting(constants, algorithm, hessian_smoothness)
     sums, once = _one_round(s, known_moments(s, gradient_moments, variant), variant)
     return float(sums[:, -1].sum()) / once
 

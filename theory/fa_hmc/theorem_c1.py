@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,17 @@ import numpy as np
 from fedsim.interfaces import start_moments
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import Array, array, fraction, instance, nonnegative, positive, real, whole
+from fedsim.settings.validation import (
+    Array,
+    array,
+    fraction,
+    instance,
+    nonnegative,
+    positive,
+    real,
+    set_fields,
+    whole,
+)
 
 from ..declare.bound import Assumption
 from ..declare.statement import Hypothesis, Terms
@@ -60,11 +71,10 @@ class TwoGroups:
     start_variance: float = 0.0
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        for name, check in {"L": positive, "mu": positive, "theta_L": real, "theta_mu": real,
-                            "start_mean": real, "start_variance": nonnegative}.items():
-            put(self, name, check(name, getattr(self, name)))
-        put(self, "dim", whole("dim", self.dim, 1))
+        checks: dict[str, Callable[[str, Any], Any]] = {
+            "L": positive, "mu": positive, "theta_L": real, "theta_mu": real, "start_mean": real,
+            "start_variance": nonnegative, "dim": partial(whole, at_least=1)}
+        set_fields(self, **{name: check(name, getattr(self, name)) for name, check in checks.items()})
         if self.L < self.mu:
             raise ValueError(f"L={self.L!r} must be at least mu={self.mu!r}")
 

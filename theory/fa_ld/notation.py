@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ..declare.bound import Assumption
 from ..declare.paper import Paper
 from ..declare.statement import Hypothesis
 from ..facts.constants_of_problem import Constants
-from ..theorem_parts import against, required, settled
+from ..theorem_parts import constant_step, required
 
 
 @dataclass(frozen=True)
@@ -167,9 +166,8 @@ LIMITS: dict[str, tuple[str, Callable[[Setting], float]]] = {
 FULL = required("full participation", lambda algorithm: algorithm.participation is None,
                 "participation={algorithm.participation!r} must be None for this theorem; use "
                 "theory.fa_ld.w2_bound_partial (Theorem 4.10)")
-CONSTANT = required("constant step_size", lambda algorithm: algorithm.schedule.is_constant,
-                    "step_size={algorithm.step_size!r} must be constant for this theorem; for the harmonic "
-                    "schedule use theory.fa_ld.w2_bound_decreasing (Theorem 4.8)")
+CONSTANT = constant_step(" for this theorem; for the harmonic schedule use theory.fa_ld.w2_bound_decreasing "
+                         "(Theorem 4.8)", "constant step_size")
 DRAWN = required("participation by scheme I or II",
                  lambda algorithm: isinstance(algorithm.participation, Participation),
                  "participation={algorithm.participation!r} must be a fedsim.Participation for this "
@@ -197,5 +195,4 @@ _PAPER = Paper(
            "too early.",
     example=""">>> problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 >>> algorithm = fs.FALD(0.01, local_steps=2)""")
-theorem = _PAPER.theorem
-erratum, reading = partial(against, _PAPER), partial(settled, _PAPER)
+theorem, erratum, reading = _PAPER.theorem, _PAPER.erratum, _PAPER.reading

@@ -12,29 +12,19 @@ import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
 
-from ..declare.bound import Assumption
-from ..declare.statement import Hypothesis, Terms
+from ..declare.statement import Terms
 from ..facts.constants_of_problem import Constants
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
 from ..recursions.catalogue import recursion, recursion_of
 from ..recursions.federated import NAMES, Federated
 from ..recursions.langevin import Moved, Potential, Step, average_step, least, moved, root
-from ..recursions.stationary import STATIONARY, below_two, stationary_terms
+from ..recursions.stationary import BELOW_TWO, STATIONARY, UP_TO_TWO, stationary_terms
 from ..theorem_parts import EQUAL_WEIGHTS, required
 from .notation import CONSTANT, FULL, theorem
 
 
 class Rounds(Federated):
     """See `w2_recursion`."""
-
-    @property
-    def work(self) -> int:
-        """Local steps of a round."""
-        return int(self.algorithm.local_steps)
-
-    def update(self, size: float) -> float:
-        """Its step size."""
-        return size
 
     def local(self, h: float, E: Any, S: Any, near: Any, beyond: Any, far: Any,
               ) -> tuple[Step, Moved, Moved, Any]:
@@ -147,17 +137,12 @@ class Rounds(Federated):
             least(R + between, (e + B) ** 2, Q))]
 
 
-recursion_of(FALD)(Rounds.of)
-
-
-def _stable(constants: Constants, algorithm: FALD) -> Assumption:
-    return Assumption.at_most("step_size <= 2/smoothness (beyond it the bound is true but grows)",
-                              algorithm.schedule.largest, 2.0 / constants.smoothness)
+recursion_of.register(FALD, Rounds.of)
 
 
 @theorem("derived here", quantity="w2", terms=NAMES, arguments=HESSIAN_SMOOTHNESS,
          source="derived here, from the coupling of FA-LD's section 4", variants=("proved",),
-         hypotheses=(Hypothesis("step_size <= 2/smoothness", _stable), EQUAL_WEIGHTS))
+         hypotheses=(UP_TO_TWO, EQUAL_WEIGHTS))
 def w2_recursion(constants: Constants, algorithm: FALD, rounds: np.ndarray, *,
                  hessian_smoothness: float | None = None) -> Terms:
     """W2 bound by FA-LD's own coupling, evaluated at every local step instead of closed in one line.
@@ -213,8 +198,7 @@ ONE_STEP = required("local_steps = 1", lambda algorithm: algorithm.local_steps =
 
 @theorem("derived here (stationary)", quantity="stationary_w2", terms=("discretization", "gradient_noise"),
          source="derived here, from one local step as gradient flow", variants=("proved",),
-         hypotheses=(CONSTANT, FULL, ONE_STEP, STATIONARY, below_two(
-             lambda constants, algorithm: (algorithm.schedule.largest, constants.smoothness))))
+         hypotheses=(CONSTANT, FULL, ONE_STEP, STATIONARY, BELOW_TWO))
 def stationary_bound(constants: Constants, algorithm: FALD) -> Terms:
     """W2 of the stationary law with one local step, all clients and a constant step size.
 

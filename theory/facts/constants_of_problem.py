@@ -140,16 +140,14 @@ class Constants:
     of: Provenance = field(init=False, default=Provenance())
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "dim", whole("dim", self.dim, 1))
-        for name in ("strong_convexity", "smoothness"):
-            put(self, name, positive(name, getattr(self, name)))
+        set_fields(self, dim=whole("dim", self.dim, 1), **{
+            name: positive(name, getattr(self, name)) for name in ("strong_convexity", "smoothness")})
         if self.strong_convexity > self.smoothness * (1.0 + 1e-12):
             raise ValueError(f"strong_convexity={self.strong_convexity:g} must be at most "
                              f"smoothness={self.smoothness:g}")
         for name in ("heterogeneity", "hessian_smoothness", "noise_growth", *INITIAL):
             if getattr(self, name) is not None:
-                put(self, name, nonnegative(name, getattr(self, name)))
+                set_fields(self, **{name: nonnegative(name, getattr(self, name))})
         one_of("convention", self.convention, CONVENTIONS)
         instance("target", self.target, Gaussian, type(None))
         instance("off_target", self.off_target, str)
@@ -163,13 +161,11 @@ class Constants:
 
     def _per_client(self) -> None:
         """Normalise what there is one of per client."""
-        put = object.__setattr__
         sizes = [len(value) for value in (self.weights, self.gradient_at_minimizer,
                                           self.gradient_noise_traces) if _are_several(value)]
         n_clients = self.n_clients if self.n_clients is not None else next(iter(sizes), 1) or 1
         n_clients = whole("n_clients", n_clients, 1)
-        put(self, "n_clients", n_clients)
-        put(self, "weights", client_weights(self.weights, n_clients))
+        set_fields(self, n_clients=n_clients, weights=client_weights(self.weights, n_clients))
         traces = self.gradient_noise_traces
         if not _are_several(traces):
             traces = np.full(n_clients, nonnegative("gradient_noise_traces", traces))
@@ -178,15 +174,15 @@ class Constants:
                 each = shape(name, array(name, values, 1), (n_clients,))
                 if (each < 0.0).any():
                     raise ValueError(f"{name} has a negative entry {each.min():g}; it must be at least 0")
-                put(self, name, each)
+                set_fields(self, **{name: each})
         if self.gradient_at_minimizer is None:
             return
         gradients = array("gradient_at_minimizer", self.gradient_at_minimizer, 1, 2)
         shape("gradient_at_minimizer", gradients, (n_clients, self.dim)[: gradients.ndim])
-        put(self, "gradient_at_minimizer", gradients)
+        set_fields(self, gradient_at_minimizer=gradients)
         largest = nonnegative("norm of gradient_at_minimizer", float(self.gradient_norms.max()))
         if self.heterogeneity is None:
-            put(self, "heterogeneity", largest)
+            set_fields(self, heterogeneity=largest)
         elif self.heterogeneity < largest * (1.0 - 1e-9):
             raise ValueError(f"heterogeneity={self.heterogeneity:g} must be at least {largest:g}, the "
                              "largest norm in gradient_at_minimizer")

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedsim.interfaces import Algorithm, Problem
 from fedsim.laws.law import Gaussian, Law
 from fedsim.provenance import compared, differing, of_source
 from fedsim.settings.validation import Array, array, instance, one_of, positive, shape, shown
@@ -56,7 +55,8 @@ class Quantity:
     ----------
     name, meaning : str
     measure : callable(bound, law, level) -> Measured
-    exact : callable(problem, algorithm, bound, n_rounds, start, record) -> what `measure` reads
+    exact : callable -> what `measure` reads
+        Called by the names of its arguments, among problem, algorithm, bound, n_rounds, start and record.
     rounding : callable(problem, algorithm) -> relative rounding, where it may be more than `TOLERANCE`
     of_run : bool
         What `exact` makes depends on the run alone, so that bounds on the same run may share it.
@@ -273,11 +273,5 @@ def proved_of(law: Any, n_comparisons: int) -> Array:
     return np.tile([0.0, np.inf], (len(law.rounds), 1))
 
 
-def law_of_run(problem: Problem, algorithm: Algorithm, bound: Bound, n_rounds: int, start: Any,
-               record: Any) -> Law:
-    """Its exact law."""
-    return exact_law(problem, algorithm, n_rounds, start=start, record=record)
-
-
 quantity("w2", "W2 between the law of the average iterate at communications and the target",
-         _measure_w2, law_of_run, of_run=True)
+         _measure_w2, exact_law, of_run=True)

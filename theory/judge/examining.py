@@ -13,6 +13,7 @@ from fedsim.settings.validation import instance, one_of, whole
 from ..declare.bound import Bound
 from ..declare.privacy_numbers import CHECKS, NUMBERS
 from ..declare.registry import Theorem, TheoremLike, about
+from ..declare.statement import called
 from ..facts.constants_of_problem import Constants, constants
 from ..float_range import float64_range
 from .checking import QUANTITIES, TOLERANCE, Measured, measure, verdict_on
@@ -126,10 +127,13 @@ def measured_of(bound: Bound, problem: Problem, algorithm: Algorithm, n_rounds: 
                 record: Any = None, known: dict[Any, Any] | None = None) -> Measured:
     """The exact quantity that a bound is about; `known` keeps what other bounds on the same run need too."""
     last = int(bound.rounds[-1]) if bound.index == "round" else n_rounds
-    row = QUANTITIES[bound.quantity]
-    kept: dict[Any, Any] = known if known is not None and row.of_run else {}
-    if (law := kept.get((row.exact, last))) is None:
-        law = kept[row.exact, last] = row.exact(problem, algorithm, bound, last, start, record)
+    row, kept = QUANTITIES[bound.quantity], {} if known is None else known
+    law = kept.get((row.exact, last)) if row.of_run else None
+    if law is None:
+        law = called(row.exact, {"problem": problem, "algorithm": algorithm, "bound": bound, "n_rounds": last,
+                                 "start": start, "record": record})
+    if row.of_run:
+        kept[row.exact, last] = law
     # compared without its own provenance: some quantities are read from something derived from the problem
     measured = measure(bound, law, 0.999)
     if row.rounding is not None:

@@ -27,22 +27,16 @@ from fedsim.settings.validation import whole
 from ..declare.paper import Paper
 from ..declare.statement import Hypothesis, Terms
 from ..facts.constants_of_problem import Constants
-from ..theorem_parts import other_kinds
+from ..theorem_parts import other_kinds, required
 from .hypotheses import amplification, validity, validity_ceiling
 from .setting import PrivacySetting, setting_of
 from .terms import compose
 from .theorem import guarantee_at
 
-
-def _all_shared(algorithm: FALD, problem: Problem) -> str:
-    return "" if algorithm.shared_noise < 1.0 else (
-        f"shared_noise={algorithm.shared_noise:g} must be less than 1: without private noise (57) leaves no "
-        "step size")
-
-
-IN_FORCE = Hypothesis("step_size <= tau (1-shared_noise) batch_fraction^2 min p / (sensitivity^2 "
-                      "log(1.25/delta0)), (57)",
-                      lambda s, algorithm: validity(s, algorithm.schedule.largest), _all_shared)
+IN_FORCE = required("step_size <= tau (1-shared_noise) batch_fraction^2 min p / (sensitivity^2 "
+                    "log(1.25/delta0)), (57)", lambda algorithm: algorithm.shared_noise < 1.0,
+                    "shared_noise={algorithm.shared_noise:g} must be less than 1: without private noise (57) "
+                    "leaves no step size", lambda s, algorithm: validity(s, algorithm.schedule.largest))
 DATA = Hypothesis("bounded sensitivity (G.1), minibatches without replacement (G.2)", refuses=other_kinds)
 EXCHANGEABLE = Hypothesis("printed: one record per client, equal weights, one draw in scheme I, nobody sees "
                           "who was drawn (or everyone is)",

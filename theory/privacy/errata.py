@@ -9,7 +9,8 @@ import numpy as np
 
 from fedsim.settings.participation import Participation
 
-from ..declare.corrections import Evidence, erratum, reading
+from ..declare.corrections import Evidence
+from ..fa_ld.notation import erratum, reading
 from .hypotheses import validity_ceiling
 from .profiles import Component, drawn_client_delta, mixture_delta, record_shift
 from .setting import PrivacySetting
@@ -57,13 +58,12 @@ def weighted_upload_delta(given: PrivacySetting, step_size: float, epsilon: floa
     return mixture_delta(epsilon, [(first, -half, 1.0), *others], [(first, half, 1.0), *others])
 
 
-@erratum(id="fa_ld.privacy.client_sampling", paper="FA-LD", where="Theorems 5.1 and G.3, (62)", grade="error",
-         consequence="conclusion",
-         theorems=("privacy.round_bound", "privacy.run_bound", "privacy.simplified_run_bound",
-                   "privacy.epsilon_rate_bound"),
-         printed='eps~_K = log(1 + (S/N)(e^eps_K - 1)) "w.r.t." the replacement of one data point',
-         corrected="eps~_K = eps_K; only delta_K is multiplied by the chance to be drawn. The proof covers "
-                   "the printed form for one record per client, and for S = N")
+@erratum("privacy.client_sampling", "Theorems 5.1 and G.3, (62)", "error", "conclusion",
+         ("privacy.round_bound", "privacy.run_bound", "privacy.simplified_run_bound",
+          "privacy.epsilon_rate_bound"),
+         'eps~_K = log(1 + (S/N)(e^eps_K - 1)) "w.r.t." the replacement of one data point',
+         "eps~_K = eps_K; only delta_K is multiplied by the chance to be drawn. The proof covers the "
+         "printed form for one record per client, and for S = N")
 def _client_sampling() -> Evidence:
     """Amplification by sampling compares the law P_1 given that the client is drawn with the law P_0
     given that it is not, so that neighbours must turn a drawn client into any other. "S ~ S'" of (13)
@@ -106,12 +106,12 @@ def _numbers(claims: dict[str, dict[str, float]]) -> dict[str, float]:
     return {f"{name}_{what}": value for name, claim in claims.items() for what, value in claim.items()}
 
 
-@erratum(id="fa_ld.privacy.scheme_i_chance", paper="FA-LD", where="Theorem G.3, (62) and (63), scheme I",
-         grade="error", consequence="range", theorems=("privacy.round_bound", "privacy.run_bound"),
-         printed='1 - (1 - 1/N)^S under scheme I, beside min_c p_c; scheme I "takes a value of c with a '
-                 'probability p_c"',
-         corrected="not contested for one record per client (then p_c = 1/N; computed here at S = 1 only); "
-                   "else eps~_K = eps_K and delta_K times 1 - (1 - max_c p_c)^S")
+@erratum("privacy.scheme_i_chance", "Theorem G.3, (62) and (63), scheme I", "error", "range",
+         ("privacy.round_bound", "privacy.run_bound"),
+         '1 - (1 - 1/N)^S under scheme I, beside min_c p_c; scheme I "takes a value of c with a probability '
+         'p_c"',
+         "not contested for one record per client (then p_c = 1/N; computed here at S = 1 only); else "
+         "eps~_K = eps_K and delta_K times 1 - (1 - max_c p_c)^S")
 def _scheme_i_chance() -> Evidence:
     """With one record a client p_c = 1/N: where the condition of `client_sampling` holds nothing further is
     lost here. Beyond it, 1/N is the chance of a uniform draw, scheme I draws client c with p_c. With
@@ -146,9 +146,9 @@ def _scheme_i_chance() -> Evidence:
         f"{level['delta']:.0e}.")
 
 
-reading(id="fa_ld.privacy.grouping", paper="FA-LD", where="Theorem 5.1, epsilon^(3)", grade="transcription",
-        theorems=("privacy.run_bound",), printed="sqrt{ (2T/K) log(1/delta2) + TS(e^eps_K - 1)/(KN), T/K }",
-        corrected="sqrt{ (2T/K) log(1/delta2) } + TS(e^eps_K - 1)/(KN), as in Theorem G.3 and (64)",
-        derivation="In our text the root runs on over the comma to the minimum's other argument, so that its "
-                   "end is lost. Theorem G.3, of which 5.1 is a part, and the proof's (64) and last line "
-                   "have it end after its first term, as advanced composition needs.")
+reading("privacy.grouping", "Theorem 5.1, epsilon^(3)", "transcription", ("privacy.run_bound",),
+        "sqrt{ (2T/K) log(1/delta2) + TS(e^eps_K - 1)/(KN), T/K }",
+        "sqrt{ (2T/K) log(1/delta2) } + TS(e^eps_K - 1)/(KN), as in Theorem G.3 and (64)",
+        "In our text the root runs on over the comma to the minimum's other argument, so that its end is "
+        "lost. Theorem G.3, of which 5.1 is a part, and the proof's (64) and last line have it end after its "
+        "first term, as advanced composition needs.")

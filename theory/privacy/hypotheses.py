@@ -126,7 +126,7 @@ def log_unit(given: PrivacySetting) -> float:
     return -given.log_noise_scale(1.0) - 2.0 * math.log(given.sensitivity) - math.log(4.0)
 
 
-def _local(given: PrivacySetting) -> float:
+def local_limit(given: PrivacySetting) -> float:
     """(60) by itself."""
     first, = needed(given, "(60)", "delta1")
     return exp(log_unit(given) + 2.0 * math.log(math.log1p(math.sqrt(2.0 * first / given.local_steps))))
@@ -137,7 +137,7 @@ def run_limit(given: PrivacySetting, variant: str) -> float:
     first, second = needed(given, "(69)", "delta1", "delta2")
     inside = math.log1p(math.sqrt(2.0 * second / given.n_rounds) / share(given, variant))
     total = exp(log_unit(given) + 2.0 * math.log(inside) - math.log(8.0 * given.local_steps * first))
-    return min(_local(given), total)
+    return min(local_limit(given), total)
 
 
 def local_ceiling(given: PrivacySetting) -> float:
@@ -162,7 +162,7 @@ def local_ceiling(given: PrivacySetting) -> float:
     >>> theory.privacy.local_ceiling(given) == theory.privacy.validity_ceiling(given)
     True
     """
-    return min(_local(given), validity_ceiling(given))
+    return min(local_limit(given), validity_ceiling(given))
 
 
 def round_ceiling(given: PrivacySetting, *, variant: str = "record_level") -> float:
@@ -220,11 +220,6 @@ def round_epsilon_ceiling(given: PrivacySetting) -> float:
     """
     second, = needed(given, "(66)", "delta2")
     return math.log1p(math.sqrt(2.0 * second / given.n_rounds))
-
-
-def small_in_round(given: PrivacySetting, step_size: float) -> Assumption:
-    """Condition (60) at this step size."""
-    return at_most(_local(given), step_size, "(60)")
 
 
 def small_in_run(given: PrivacySetting, step_size: float, variant: str) -> Assumption:

@@ -15,7 +15,6 @@ import numpy as np
 
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.fingerprints import fingerprint
-from fedsim.interfaces import Problem
 from fedsim.settings.lazy_import import lazy
 from fedsim.settings.schedules import Schedule
 from fedsim.settings.validation import Array, instance, nonnegative, one_of, whole
@@ -198,8 +197,7 @@ class Release:
         return counts
 
 
-def _release(problem: Problem, algorithm: FALD, bound: Bound, n_rounds: int, start: Any,
-             record: Any) -> Release:
+def _release(algorithm: FALD, bound: Bound) -> Release:
     return Release(bound.inputs["setting"], algorithm.schedule, bound.inputs["observed"])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from fedsim.algorithms.fa_ld import FALD
 from fedsim.settings.alignment import align_fields
 from fedsim.settings.participation import Participation
-from fedsim.settings.validation import Array, array, client_weights, instance, shape, whole
+from fedsim.settings.validation import Array, array, client_weights, instance, set_fields, shape, whole
 
 from ..declare.privacy_numbers import CHECKS, counted
 
@@ -80,21 +80,16 @@ class PrivacySetting:
     client_sizes: Any = None
 
     def __post_init__(self) -> None:
-        for name, check in CHECKS.items():
-            self._put(name, check(name, getattr(self, name)))
+        set_fields(self, **{name: check(name, getattr(self, name)) for name, check in CHECKS.items()})
         if self.n_clients is None and self.weights is None:
             raise ValueError("n_clients=None must be given when weights is None")
         align_fields(self, "weights", "client_sizes")
         n_clients = len(array("weights", self.weights, 1)) if self.n_clients is None else whole(
             "n_clients", self.n_clients, 1)
-        self._put("weights", client_weights(self.weights, n_clients))
-        self._put("n_clients", n_clients)
+        set_fields(self, weights=client_weights(self.weights, n_clients), n_clients=n_clients)
         if self.participation is not None:
             instance("participation", self.participation, Participation, type(None)).check(self)
-        self._put("client_sizes", self._checked_sizes(n_clients))
-
-    def _put(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
+        set_fields(self, client_sizes=self._checked_sizes(n_clients))
 
     def _checked_sizes(self, n_clients: int) -> Array | None:
         if self.client_sizes is None:

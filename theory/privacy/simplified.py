@@ -28,8 +28,8 @@ from .theorem import guarantee_at
 LOWEST = -6.0  # log10; unless minibatches are small, (60) and (69) are far below (57)
 of_client = statements(*OF_CLIENT, lowest=LOWEST)
 of_run = statements(*OF_RUN, rounds=True, lowest=LOWEST)
-SMALL_IN_ROUND = Hypothesis("step_size at most (60)", lambda s, algorithm: hypotheses.small_in_round(
-    s, algorithm.schedule.largest))
+SMALL_IN_ROUND = Hypothesis("step_size at most (60)", lambda s, algorithm: hypotheses.at_most(
+    hypotheses.local_limit(s), algorithm.schedule.largest, "(60)"))
 SMALL_IN_RUN = Hypothesis("step_size at most (69)", lambda s, algorithm, variant: hypotheses.small_in_run(
     s, algorithm.schedule.largest, variant))
 OF_ORDER = replace(SMALL_IN_RUN, words="step_size at most (69), of which (74) is the rate")

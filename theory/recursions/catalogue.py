@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
 from fedsim.interfaces import Algorithm
 
 from ..facts import Constants, refuse_off_target
-from .rounds import FIRST, LOOSE, Recursion, ahead, lifted, powers_of
-
-Maker = TypeVar("Maker", bound=Callable[..., Any])
-_MAKERS: dict[type, Callable[..., Any]] = {}
+from .rounds import FIRST, LOOSE, Recursion, lifted, powers_of
 
 
-def recursion_of(algorithm: type) -> Callable[[Maker], Maker]:
-    """Decorator: this function makes the recursion of W2 for algorithms of this class."""
-    def register(make: Maker) -> Maker:
-        _MAKERS[algorithm] = make
-        return make
-
-    return register
-
-
-def maker_of(algorithm: Algorithm) -> Callable[..., Any]:
-    """What makes its recursion, or a ValueError where there is none by rounds."""
-    for cls in type(algorithm).__mro__:
-        if cls in _MAKERS:
-            return _MAKERS[cls]
+@singledispatch
+def recursion_of(algorithm: Algorithm, constants: Constants, hessian_smoothness: float | None) -> Any:
+    """Make the recursion of W2 that is registered for the algorithm's class."""
+    known = sorted(cls.__name__ for cls in recursion_of.registry if cls is not object)
     raise ValueError(f"algorithm={algorithm!r} has no recursion by rounds to plan with; there is one for "
-                     f"{', '.join(sorted(c.__name__ for c in _MAKERS))}")
+                     f"{', '.join(known)}")
 
 
 def recursion(constants: Constants, algorithm: Algorithm, hessian_smoothness: float | None = None) -> Any:
     """The recursion of W2 of the average; refused where the gradients are not those of the target."""
     refuse_off_target(constants, "the recursion of W2")
-    return maker_of(algorithm)(constants, algorithm, hessian_smoothness)
+    return recursion_of(algorithm, constants, hessian_smoothness)
 
 
 def first_within(one: Recursion, eps: float, most: int = 10**15, enough: float = math.inf,
@@ -60,15 +47,15 @@ def first_within(one: Recursion, eps: float, most: int = 10**15, enough: float =
                     for_good and _leaves(one, state, number, eps))):
                 return number, _value(one, state, number)
             if number < singly:
-                number, state = number + 1, ahead(one, state, one.given(number))
+                number, state = number + 1, one.ahead(state, one.given(number))
             else:
                 number, state, tried = _leap(one, number, state, eps, most, tried, loose)
     return None
 
 
-def _fewest(one: Any, eps: float) -> int:
+def _fewest(one: Recursion, eps: float) -> int:
     """Rounds that are needed where nothing is ever added to E."""
-    share, kept = eps * eps / one.begin()[0], float(getattr(one, "kept", 1.0))
+    share, kept = eps * eps / one.begin()[0], one.kept
     return int(math.log(share) / math.log(kept)) if 0.0 < kept < 1.0 and share < 1.0 else 0
 
 
@@ -80,7 +67,7 @@ def _within(one: Recursion, state: list[float], number: int, eps: float) -> bool
 def _leaves(one: Recursion, state: list[float], number: int, eps: float) -> bool:
     """Whether the bound is above eps in the next rounds; once no part of the state rises it will not be."""
     for later in range(number, number + FIRST):
-        before, state = state, ahead(one, state, one.given(later))
+        before, state = state, one.ahead(state, one.given(later))
         if not _within(one, state, later + 1, eps):
             return True
         if all(new <= old for new, old in zip(state, before, strict=True)):

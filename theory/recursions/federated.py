@@ -23,12 +23,13 @@ from fedsim.settings.validation import instance
 
 from ..facts.constants_of_problem import Constants
 from .langevin import Moved, Potential, Step, least, root, surplus
+from .rounds import Recursion
 
 NAMES = ("initialization", "client_drift", "discretization", "gradient_noise", "participation")
 
 
 @dataclass(frozen=True)
-class Federated:
+class Federated(Recursion):
     """A recursion over communications; subclasses say what a local update does.
 
     Parameters
@@ -59,7 +60,7 @@ class Federated:
     names = NAMES
 
     @classmethod
-    def of(cls, constants: Constants, algorithm: Any, hessian_smoothness: float | None = None) -> Any:
+    def of(cls, algorithm: Any, constants: Constants, hessian_smoothness: float | None) -> Any:
         """From what is known of the problem; its theorem's `hessian_smoothness` is M."""
         f = Potential(constants.strong_convexity, constants.smoothness, constants.dim,
                       algorithm.temperature, hessian_smoothness)
@@ -75,11 +76,11 @@ class Federated:
     @property
     def work(self) -> int:
         """Steps of a round that take time."""
-        raise NotImplementedError
+        return int(self.algorithm.local_steps)
 
     def update(self, size: float) -> Any:
         """What a local update of this step size is to `local`."""
-        raise NotImplementedError
+        return size
 
     def local(self, update: Any, E: Any, S: Any, near: Any, beyond: Any, far: Any,
               ) -> tuple[Step, Moved, Moved, Any]:
@@ -87,7 +88,6 @@ class Federated:
 
         Given E, S, near = sqrt(R), beyond with sqrt(min(R + S, Q)) = near + beyond, and far = sqrt(Q).
         """
-        raise NotImplementedError
 
     @property
     def constant(self) -> bool:
@@ -150,16 +150,6 @@ class Federated:
         return ([Moved(dE, E), Moved(begin - state[1] + least(dR + between, most.change, dQ),
                                      least(R + between, most.after, Q))],
                 [*steps, Step(between, 1.0, {"participation": between})])
-
-    def terms(self, state: Sequence[float], parts: dict[str, float], number: int) -> dict[str, float]:
-        """Parts of E over its root."""
-        return over_root(parts)
-
-
-def over_root(parts: dict[str, float]) -> dict[str, float]:
-    """Parts of a square as parts of its root."""
-    whole = sum(parts.values()) ** 0.5
-    return {name: part / whole if whole else 0.0 for name, part in parts.items()}
 
 
 def start_distance(constants: Constants, f: Potential) -> float:

@@ -9,7 +9,7 @@ of the affine T bound many rounds at once. A new tangent is taken wherever the o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,20 +31,26 @@ TINY = 1e-30
 """Imaginary part by which derivatives are taken, without loss of digits."""
 
 
-class Recursion(Protocol):
-    """What the functions of this room ask for."""
+class Recursion:
+    """What the functions of this room ask for; a recursion says how it begins and what a round does."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Parts of E, "initialization" first."""
+    names: tuple[str, ...] = ()
+    """Parts of E, "initialization" first."""
 
     @property
     def work(self) -> int:
         """Local steps of a round."""
+        return 1
 
     @property
     def constant(self) -> bool:
         """Whether all rounds are the same but for what `given` says."""
+        return True
+
+    @property
+    def kept(self) -> float:
+        """The least share of E that a round leaves."""
+        return 1.0
 
     def begin(self) -> list[float]:
         """The state before round 0."""
@@ -55,8 +61,23 @@ class Recursion(Protocol):
     def round(self, state: Sequence[Any], given: Any) -> tuple[list[Moved], list[Step]]:
         """What becomes of the state in a round, and the steps that E has made."""
 
+    def moves(self, state: Sequence[Any], given: Any) -> list[Moved]:
+        """What becomes of the state in a round; there may be a quicker way than by `round`."""
+        return self.round(state, given)[0]
+
+    def ahead(self, state: list[float], given: Any) -> list[float]:
+        """The state one round later; there may be a quicker way than by `round`."""
+        return [one.after for one in self.round(state, given)[0]]
+
     def terms(self, state: Sequence[float], parts: dict[str, float], number: int) -> dict[str, float]:
-        """The bound's terms at communication `number`."""
+        """The bound's terms at communication `number`: parts of E over its root."""
+        return over_root(parts)
+
+
+def over_root(parts: dict[str, float]) -> dict[str, float]:
+    """Each part over the root of their sum, to which the results add up."""
+    whole = sum(parts.values()) ** 0.5
+    return {name: part / whole if whole else 0.0 for name, part in parts.items()}
 
 
 class Moving(NamedTuple):
@@ -65,12 +86,6 @@ class Moving(NamedTuple):
     number: int
     state: list[float]
     parts: dict[str, float]
-
-    def finite(self) -> Moving:
-        """Itself, or an OverflowError: a bound that grows has left the range."""
-        if not np.isfinite(self.state).all():
-            raise OverflowError(f"the recursion leaves the range of float64 by round {self.number}")
-        return self
 
 
 def evaluate(recursion: Recursion, rounds: np.ndarray) -> dict[str, Array]:
@@ -88,8 +103,9 @@ def evaluate(recursion: Recursion, rounds: np.ndarray) -> dict[str, Array]:
     found = [recursion.terms(now.state, now.parts, 0)] if rounds[0] == 0 else []
     for goal in (int(number) for number in rounds if number > 0):
         while now.number < goal:
-            one = _band(recursion, now, goal) if many and now.number >= FIRST else step(recursion, now)
-            now = one.finite()
+            now = _band(recursion, now, goal) if many and now.number >= FIRST else step(recursion, now)
+            if not np.isfinite(now.state).all():  # a bound that grows
+                raise OverflowError(f"the recursion leaves the range of float64 by round {now.number}")
         found.append(recursion.terms(now.state, now.parts, goal))
     return {name: np.array([terms[name] for terms in found]) for name in found[0]}
 
@@ -101,20 +117,6 @@ def step(recursion: Recursion, now: Moving) -> Moving:
     for one in steps:
         parts = {name: one.factor * part + one.added.get(name, 0.0) for name, part in parts.items()}
     return Moving(now.number + 1, [one.after for one in moved], parts)
-
-
-def ahead(recursion: Any, state: list[float], given: Any) -> list[float]:
-    """The state one round later; a recursion may have a quicker way of its own."""
-    if hasattr(recursion, "ahead"):
-        return list(recursion.ahead(state, given))
-    return [one.after for one in recursion.round(state, given)[0]]
-
-
-def moves(recursion: Any, state: Sequence[Any], given: Any) -> list[Moved]:
-    """What becomes of the state in a round; a recursion may have a quicker way of its own."""
-    own = getattr(recursion, "moves", None)
-    found: list[Moved] = own(state, given) if own else recursion.round(state, given)[0]
-    return found
 
 
 class Tangent(NamedTuple):
@@ -136,7 +138,7 @@ class Tangent(NamedTuple):
 
 def changes(recursion: Recursion, state: Array, given: Any) -> Array:
     """What a round adds to a state."""
-    return np.array([one.change for one in moves(recursion, state.tolist(), given)])
+    return np.array([one.change for one in recursion.moves(state.tolist(), given)])
 
 
 def tangent(recursion: Recursion, state: Array, given: Any) -> Tangent:
@@ -145,7 +147,7 @@ def tangent(recursion: Recursion, state: Array, given: Any) -> Tangent:
     for i, x in enumerate(state.tolist()):
         moved: list[Any] = state.tolist()
         moved[i] = complex(x, TINY * x)
-        columns.append([complex(one.change).imag / (TINY * x) for one in moves(recursion, moved, given)])
+        columns.append([complex(one.change).imag / (TINY * x) for one in recursion.moves(moved, given)])
     return Tangent(state, np.array(columns).T, changes(recursion, state, given))
 
 

@@ -29,7 +29,6 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.interfaces import Algorithm
 from fedsim.laws.law import Gaussian
 
 from ..declare.bound import Assumption, Bound
@@ -56,15 +55,11 @@ def stationary_terms(f: Potential, h: float, noise: float | None) -> Terms:
                  start_distance=None)
 
 
-def below_two(smoothness: Any) -> Hypothesis:
-    """h < 2/L, of the average's step h and potential."""
-    def judge(constants: Any, algorithm: Algorithm) -> Assumption:
-        h, L = smoothness(constants, algorithm)
-        return Assumption.at_most("step_size < 2/smoothness", h, 2.0 / L)
-
-    return Hypothesis("step_size < 2/smoothness", judge)
-
-
+BELOW_TWO = Hypothesis("step_size < 2/smoothness", lambda constants, algorithm: Assumption.at_most(
+    "step_size < 2/smoothness", algorithm.schedule.largest, 2.0 / constants.smoothness))
+UP_TO_TWO = Hypothesis("step_size <= 2/smoothness", lambda constants, algorithm: Assumption.at_most(
+    "step_size <= 2/smoothness (beyond it the bound is true but grows)", algorithm.schedule.largest,
+    2.0 / constants.smoothness))
 STATIONARY = Hypothesis("a stationary law with a second moment")
 
 
@@ -79,6 +74,4 @@ def measure_stationary(bound: Bound, law: Any, level: float) -> Measured:
 
 
 quantity("stationary_w2", "W2 between the stationary law of the average iterate and the target",
-         measure_stationary,
-         lambda problem, algorithm, bound, n_rounds, start, record: stationary_law(problem, algorithm),
-         rounding)
+         measure_stationary, stationary_law, rounding)

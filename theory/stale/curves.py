@@ -24,6 +24,7 @@ from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import Array, array, instance, positive, shape, whole
 
 from ..exact.delay import AverageLaw
+from ..rates import above_zero
 
 nnls = lazy("scipy.optimize", "nnls")
 
@@ -92,9 +93,7 @@ def fit_constants(terms: Mapping[str, Any], measured: Any) -> TermFit:
     measured, *parts = aligned(("measured", measured, 0), *(
         (f"terms[{name!r}]", part, 0) for name, part in terms.items()))
     terms = dict(zip(terms, parts, strict=True))
-    values = array("measured", measured, 1)
-    if (values <= 0.0).any():
-        raise ValueError(f"measured has an entry {values.min():g}; all must be greater than 0")
+    values = above_zero("measured", measured)
     table = np.stack([shape(f"terms[{name!r}]", array(f"terms[{name!r}]", part, 1), values.shape,
                             " (one per measured value)") for name, part in terms.items()], axis=1)
     constants = nnls(table / values[:, None], np.ones(len(values)))[0]

@@ -14,12 +14,12 @@ from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import Workers
 from fedsim.settings.validation import Array
 
-from ..declare.corrections import Evidence, erratum, reading
+from ..declare.corrections import Evidence
 from ..exact.delay import average_law
 from .curves import first_reaching
 from .rules import mse_step_size
 from .servers import chain_terms
-from .setting import PAPER
+from .setting import erratum, reading
 
 N_DATA, BATCH_SIZE, CONSTANT, ITERATIONS = 1000, 10, 1.0 / 30.0, 500
 AGES = (1, 2, 5, 10, 15, 20)
@@ -77,14 +77,12 @@ def growth_of_uniform_ages(has: Sequence[float], largest: Sequence[int], updates
     return each.mean(axis=1), each.std(axis=1) / np.sqrt(paths)
 
 
-@erratum(id="stale.figure_1_step_size", paper=PAPER, where="section 5.1 and Figure 1", grade="error",
-         consequence="constant",
-         printed="h = C tau^(-2/3) L^(-1/3) with C = 1/30, L = 500 tau, 1000 data and minibatches of 10 "
-                 "(scaled by N/J = 100, equation (2)); approximately the same MSE's for all tau",
-         corrected="C < 500^(1/3)/1001 = 0.0079 is stable at constant ages. C = 1/30 would be stable if the "
-                   "minibatch's sum were not scaled by N/J, which is not the gradient (2) and has a "
-                   "posterior of precision 11, not 1001. The text does not tell whether C or the scale is "
-                   "misdescribed")
+@erratum("figure_1_step_size", "section 5.1 and Figure 1", "error", "constant", (),
+         "h = C tau^(-2/3) L^(-1/3) with C = 1/30, L = 500 tau, 1000 data and minibatches of 10 (scaled by "
+         "N/J = 100, equation (2)); approximately the same MSE's for all tau",
+         "C < 500^(1/3)/1001 = 0.0079 is stable at constant ages. C = 1/30 would be stable if the "
+         "minibatch's sum were not scaled by N/J, which is not the gradient (2) and has a posterior of "
+         "precision 11, not 1001. The text does not tell whether C or the scale is misdescribed")
 def _figure_1_step_size() -> Evidence:
     """Each minibatch's gradient has the slope 1 + N = 1001, so that, noise aside, theta - theta_* follows
     x <- x - c x_old with c = h a = 4.20/tau. At a constant age it is stable for c < 2 sin(pi/(2 (2 tau +
@@ -126,11 +124,11 @@ def _figure_1_step_size() -> Evidence:
                     f"With gradients scaled as in equation (2) paths grow {said}. At tau = 1 {at_1}.")
 
 
-@erratum(id="stale.workers_ratio", paper=PAPER, where="section 5.1, convergence speedup of the variance",
-         grade="error", consequence="nothing", theorems=("stale.optimal_variance_rate",),
-         printed="L_1/L_2 = W_1/W_2, the number of workers and iterations at the same variance",
-         corrected="L_1/L_2 = W_2/W_1 for iterations per worker: a misprint (the ratio is inverted); the "
-                   "sentence's conclusion, a linear speedup, is right")
+@erratum("workers_ratio", "section 5.1, convergence speedup of the variance", "error", "nothing",
+         ("optimal_variance_rate",),
+         "L_1/L_2 = W_1/W_2, the number of workers and iterations at the same variance",
+         "L_1/L_2 = W_2/W_1 for iterations per worker: a misprint (the ratio is inverted); the sentence's "
+         "conclusion, a linear speedup, is right")
 def _workers_ratio() -> Evidence:
     """Corollary 5 is in the iterations of the server, W L for L iterations per worker: equal variance
     means W_1 L_1 = W_2 L_2. (If L counts those of the server, L_1 = L_2.) The iteration speedup, the
@@ -157,13 +155,13 @@ def _workers_ratio() -> Evidence:
                     f"ratio {ratios[0]:.2f} at h = 0.02 and {ratios[1]:.2f} at h = 0.01, nearer to {nearer}.")
 
 
-@erratum(id="stale.factor_of_servers", paper=PAPER, where="section 4, multiple-chain systems", grade="loose",
-         theorems=("stale.chains_bias_rate", "stale.chains_mse_rate"),
-         printed="while the variance bound is the same, the single-server architecture improves the bias and "
-                 "MSE bounds by a factor of S",
-         corrected="by a factor of S in the terms in time at one step size, while Tbar <= 1 for the MSE; "
-                   "with tau about W = S and the best step size of each the bias is of the same order, and "
-                   "the MSE of S servers is smaller by S^(2/3)")
+@erratum("factor_of_servers", "section 4, multiple-chain systems", "loose", "nothing",
+         ("chains_bias_rate", "chains_mse_rate"),
+         "while the variance bound is the same, the single-server architecture improves the bias and MSE "
+         "bounds by a factor of S",
+         "by a factor of S in the terms in time at one step size, while Tbar <= 1 for the MSE; with tau "
+         "about W = S and the best step size of each the bias is of the same order, and the MSE of S servers "
+         "is smaller by S^(2/3)")
 def _factor_of_servers() -> Evidence:
     """S servers with a worker each: bias 1/(Lbar h) + h, least of order Lbar^(-1/2); MSE 1/(S Lbar h) +
     h^2 + ..., least of order (S Lbar)^(-2/3). One server with S workers, L = S Lbar and tau about S: 1/(S
@@ -187,18 +185,16 @@ def _factor_of_servers() -> Evidence:
                     "at the best step sizes.")
 
 
-reading(id="stale.assumption_1", paper=PAPER, where="Assumption 1, part 2", grade="transcription",
-        printed="E ||U - U~||^2 <= sigma^2", corrected="E ||grad U - grad U~||^2 <= sigma^2",
-        derivation="A nabla: the sentence says that the variance of the stochastic gradient is bounded.")
-reading(id="stale.chains_mse", paper=PAPER, where="Theorem 6 (MSE)", grade="transcription",
-        theorems=("stale.chains_mse_rate",), kind="derivation",
-        printed="(1 - 1/Tbar)/T + 1/T^2 + (T_m^2/T^2) (M1^2 tau^2 h_s^2 + M2^2 h_s^(2K))",
-        corrected="(1 - 1/Tbar)/T + 1/Tbar^2 + (T_m^2/Tbar^2) (M1^2 tau^2 h_m^2 + M2^2 h_m^(2K))",
-        derivation="Bars over T: with them the theorem is the last line of its proof, as 1/T - 1/(T Tbar) + "
-                   "1/Tbar^2 = 1/T + (S^2 - S)/T^2; and the next sentence, that the last two terms are "
-                   "independent of S, is true with them alone. The same display has h_s for the proof's h_m.")
-reading(id="stale.chains_variance", paper=PAPER, where="Theorem 7", grade="transcription",
-        theorems=("stale.chains_variance_rate",), kind="derivation",
-        printed="D (1/Tbar + sum_s (T_s/T)^2 h_s^(2K))", corrected="D (1/T + sum_s (T_s/T)^2 h_s^(2K))",
-        derivation="A bar over T: the proof ends with 1/T, and the optimum and the speedup in S of the next "
-                   "sentence need it. With the bar the statement is true, too, because 1/Tbar >= 1/T.")
+reading("assumption_1", "Assumption 1, part 2", "transcription", (), "E ||U - U~||^2 <= sigma^2",
+        "E ||grad U - grad U~||^2 <= sigma^2",
+        "A nabla: the sentence says that the variance of the stochastic gradient is bounded.")
+reading("chains_mse", "Theorem 6 (MSE)", "transcription", ("chains_mse_rate",),
+        "(1 - 1/Tbar)/T + 1/T^2 + (T_m^2/T^2) (M1^2 tau^2 h_s^2 + M2^2 h_s^(2K))",
+        "(1 - 1/Tbar)/T + 1/Tbar^2 + (T_m^2/Tbar^2) (M1^2 tau^2 h_m^2 + M2^2 h_m^(2K))",
+        "Bars over T: with them the theorem is the last line of its proof, as 1/T - 1/(T Tbar) + 1/Tbar^2 = "
+        "1/T + (S^2 - S)/T^2; and the next sentence, that the last two terms are independent of S, is true "
+        "with them alone. The same display has h_s for the proof's h_m.", kind="derivation")
+reading("chains_variance", "Theorem 7", "transcription", ("chains_variance_rate",),
+        "D (1/Tbar + sum_s (T_s/T)^2 h_s^(2K))", "D (1/T + sum_s (T_s/T)^2 h_s^(2K))",
+        "A bar over T: the proof ends with 1/T, and the optimum and the speedup in S of the next sentence "
+        "need it. With the bar the statement is true, too, because 1/Tbar >= 1/T.", kind="derivation")

@@ -8,11 +8,11 @@ from fedsim.algorithms.stale import StaleSGLD
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.lazy_import import lazy
 
-from ..declare.corrections import Evidence, erratum, reading
+from ..declare.corrections import Evidence
 from ..exact import exact_law
 from ..exact.delay import long_run_variance, stability_limit, stationary_autocovariance, stationary_variance
 from .quantities import gradient_gap
-from .setting import PAPER
+from .setting import erratum, reading
 
 brentq = lazy("scipy.optimize", "brentq")
 
@@ -20,14 +20,14 @@ UNIT = Quadratic(np.eye(1), np.zeros((1, 1)))
 """f = theta^2/2."""
 
 
-@erratum(id="stale.brownian_step", paper=PAPER, grade="proof", consequence="constant", kind="numerical",
-         where="proof of Lemma 8, (8) to (10), and its constant, a factor of M_1 in Theorems 2 and 3",
-         printed="E f(x_ih) <= e^(L_i h) f(x_(i-1)h) + O(h^(K+1)) <= |L_i f_ih| h + O(h^2), with f the "
-                 "length of a step",
-         corrected="in Lemma 8, max ||E L~_i grad U|| in place of C max |L_i f_ih|, with L~_i the local "
-                   "generator of the gradient in use. This is no M_1: in the stationary law it is O(h), "
-                   "and the bias is of order tau h (stale.expectations_of_products)",
-         theorems=("stale.gradient_gap_rate", "stale.bias_rate", "stale.mse_rate"))
+@erratum("brownian_step",
+         "proof of Lemma 8, (8) to (10), and its constant, a factor of M_1 in Theorems 2 and 3", "proof",
+         "constant", ("gradient_gap_rate", "bias_rate", "mse_rate"),
+         "E f(x_ih) <= e^(L_i h) f(x_(i-1)h) + O(h^(K+1)) <= |L_i f_ih| h + O(h^2), with f the length of a "
+         "step",
+         "in Lemma 8, max ||E L~_i grad U|| in place of C max |L_i f_ih|, with L~_i the local generator of "
+         "the gradient in use. This is no M_1: in the stationary law it is O(h), and the bias is of order "
+         "tau h (stale.expectations_of_products)")
 def _brownian_step() -> Evidence:
     """A step of SGLD is Brownian: E|step| is about (2 h)^(1/2) E|z|, so that E|step|/h is unbounded as h
     -> 0. At the start x_0 of the step, where (9) and (10) take it, L f of f(x) = |x - x_0| is infinite
@@ -57,13 +57,12 @@ def _brownian_step() -> Evidence:
                     f"{'not at all' if abs(factor - 1.0) < 5e-3 else f'by a factor {factor:.2g}'}.")
 
 
-@erratum(id="stale.expectations_of_products", paper=PAPER,
-         where="M_1 and M~_1 of Theorems 2 and 3; C_2 in section D, A_3 in section E", grade="proof",
-         consequence="constant", theorems=("stale.bias_rate", "stale.mse_rate"),
-         printed="|C_2| = (1/L) |sum_l E(G~_old - G) . E grad psi|; ||E grad psi|| in M_1 and M~_1",
-         corrected="(1/L) |sum_l E[(G~_old - G) . grad psi]|, which is O(tau h) as well. The rates stand, "
-                   "with M_1 and M~_1 any positive constants; M_1 and M~_1 as printed do not bound: ||E grad "
-                   "psi|| can be 0 where the bias is of order tau h")
+@erratum("expectations_of_products", "M_1 and M~_1 of Theorems 2 and 3; C_2 in section D, A_3 in section E",
+         "proof", "constant", ("bias_rate", "mse_rate"),
+         "|C_2| = (1/L) |sum_l E(G~_old - G) . E grad psi|; ||E grad psi|| in M_1 and M~_1",
+         "(1/L) |sum_l E[(G~_old - G) . grad psi]|, which is O(tau h) as well. The rates stand, with M_1 "
+         "and M~_1 any positive constants; M_1 and M~_1 as printed do not bound: ||E grad psi|| can be 0 "
+         "where the bias is of order tau h")
 def _expectations_of_products() -> Evidence:
     """M_1 and M~_1 stand in the statements of Theorems 2 and 3, so that this is at the border of an error of
     the statements. The kind reading takes them for constants, as the rates do: M_1 is not defined (see
@@ -114,13 +113,13 @@ def _expectations_of_products() -> Evidence:
                     f"is {slope:.1g}, and the bias at tau h = 0.5 is {biases[-1]:.2g} at h = 0.001.")
 
 
-@erratum(id="stale.variance_free_of_staleness", paper=PAPER,
-         where="section F, proof of Theorem 4; the theorem says 'for some constant D', the sentence before "
-               "it that the variance is independent of tau", grade="proof", consequence="nothing",
-         theorems=("stale.variance_rate", "stale.optimal_variance_rate"),
-         printed="all (A_i - E A_i) are martingale; a constant D independent of (L, h, tau)",
-         corrected="the A_1 are correlated over tau updates; D is free of tau as long as tau h and the "
-                   "moments of Assumption 3 are bounded; on the Gaussian model those moments bound tau h")
+@erratum("variance_free_of_staleness",
+         "section F, proof of Theorem 4; the theorem says 'for some constant D', the sentence before it "
+         "that the variance is independent of tau", "proof", "nothing",
+         ("variance_rate", "optimal_variance_rate"),
+         "all (A_i - E A_i) are martingale; a constant D independent of (L, h, tau)",
+         "the A_1 are correlated over tau updates; D is free of tau as long as tau h and the moments of "
+         "Assumption 3 are bounded; on the Gaussian model those moments bound tau h")
 def _variance_free_of_staleness() -> Evidence:
     """Neighbouring A_1 = (G_old - G) . grad psi share all but one of their tau steps. Their sum is still
     of the order claimed: A_1 has size (tau h)^(1/2) and is correlated over tau updates, so that the mean
@@ -149,9 +148,8 @@ def _variance_free_of_staleness() -> Evidence:
                     f"lies in {min(bounded):.2f} to {max(bounded):.2f} over tau = 1, 5, 20, 100.")
 
 
-reading(id="stale.fourth_term", paper=PAPER, where="proof of Theorem 3, equations (16) and (17)",
-        grade="proof", consequence="nothing", theorems=("stale.mse_rate",),
-        printed="h^(k-1)/(2 L) in the sum over k = 2, ..., K", corrected="h^(k-1)/(k! L), a misprint",
-        derivation="The expansion of e^(L h) has k!, as in (12). The misprint is without effect for K <= 2: "
-                   "the sum is empty for K = 1, and 2! = 2 for K = 2. (17) goes on with k! L^2, where the "
-                   "square of h^(k-1)/(k! L) gives (k!)^2 L^2: a larger upper bound, harmless.")
+reading("fourth_term", "proof of Theorem 3, equations (16) and (17)", "proof", ("mse_rate",),
+        "h^(k-1)/(2 L) in the sum over k = 2, ..., K", "h^(k-1)/(k! L), a misprint",
+        "The expansion of e^(L h) has k!, as in (12). The misprint is without effect for K <= 2: the sum is "
+        "empty for K = 1, and 2! = 2 for K = 2. (17) goes on with k! L^2, where the square of h^(k-1)/(k! L) "
+        "gives (k!)^2 L^2: a larger upper bound, harmless.")

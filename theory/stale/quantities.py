@@ -28,6 +28,7 @@ from ..exact.delay import AverageLaw, average_law
 from ..exact.delay.family import StaleFamily, each_schedule
 from ..facts.constants_of_problem import Constants
 from ..judge.checking import Measured, quantity
+from ..theorem_parts import of_its_size
 from .setting import ONE_STEP_SIZE, STANDARD, Setting, each_age, rate, theorem
 
 
@@ -144,12 +145,9 @@ def fluctuation(problem: Problem, algorithm: Stale, n_rounds: int, *, start: Any
 def _of_average(name: str, meaning: str, pick: Callable[[AverageLaw], Array]) -> None:
     """Register a quantity that is read from the law of the average."""
     def measure(bound: Bound, law: AverageLaw, level: float) -> Measured:
-        value = pick(law)[np.searchsorted(law.lengths, bound.rounds)]
-        return Measured(value, bound.rounds, float(np.abs(value).max()))
+        return of_its_size(pick(law)[np.searchsorted(law.lengths, bound.rounds)], bound.rounds)
 
-    quantity(name, f"{meaning} of the average of squares over L iterates", measure,
-             lambda problem, algorithm, bound, n_rounds, start, record: average_law(
-                 problem, algorithm, n_rounds, start=start))
+    quantity(name, f"{meaning} of the average of squares over L iterates", measure, average_law)
 
 
 _of_average("average_bias", "|E phi_L - phibar|", lambda law: np.abs(law.bias))
@@ -157,8 +155,7 @@ _of_average("average_mse", "E (phi_L - phibar)^2", lambda law: law.mse)
 _of_average("average_variance", "Var phi_L", lambda law: law.variance)
 
 
-def _exact_gaps(problem: Problem, algorithm: Stale, bound: Bound, n_rounds: int, start: Any,
-                record: Any) -> _Gaps:
+def _exact_gaps(problem: Problem, algorithm: Stale, bound: Bound, n_rounds: int, start: Any) -> _Gaps:
     gaps = _gaps(problem, algorithm, n_rounds, start)
     return _Gaps(gaps.value[bound.rounds - 1], gaps.scale)
 
@@ -174,7 +171,7 @@ def _measure_plain(bound: Bound, law: Any, level: float) -> Measured:
 quantity("gradient_gap", "norm of the mean difference of old and fresh gradient at the L-th update",
          _measure_plain, _exact_gaps)
 quantity("average_fluctuation", "mean square of the martingale part of the average of L squares",
-         _measure_plain, lambda problem, algorithm, bound, n_rounds, start, record: fluctuation(
+         _measure_plain, lambda problem, algorithm, bound, n_rounds, start: fluctuation(
              problem, algorithm, n_rounds, start=start)[bound.rounds - 1])
 
 
@@ -199,19 +196,15 @@ def gradient_gap_rate(s: Setting, rounds: np.ndarray) -> Terms:
     return Terms({"staleness": s.tau * s.h}, inputs={"tau": s.tau})
 
 
-def _normal(constants: Constants) -> Assumption:
-    return Assumption.yes("f is quadratic (its target is known to be normal)", constants.target is not None)
-
-
-def _small(constants: Constants, s: Setting) -> Assumption:
-    value = (s.tau + 1.0) * s.h * constants.smoothness
-    return Assumption.at_most("(tau + 1) step_size smoothness <= 1", value, 1.0)
+QUADRATIC = Hypothesis("quadratic f", lambda constants: Assumption.yes(
+    "f is quadratic (its target is known to be normal)", constants.target is not None))
+SMALL = Hypothesis("(tau + 1) step_size smoothness <= 1", lambda constants, s: Assumption.at_most(
+    "(tau + 1) step_size smoothness <= 1", (s.tau + 1.0) * s.h * constants.smoothness, 1.0))
 
 
 @theorem("Lemma 8 (quadratic f)", source="Stale gradients Lemma 8", quantity="gradient_gap",
          terms=("staleness",), algorithm=StaleSGLD, variants=("quadratic",),
-         hypotheses=(Hypothesis("quadratic f", _normal), Hypothesis("unbiased stochastic gradients"),
-                     ONE_STEP_SIZE, Hypothesis("(tau + 1) step_size smoothness <= 1", _small)))
+         hypotheses=(QUADRATIC, Hypothesis("unbiased stochastic gradients"), ONE_STEP_SIZE, SMALL))
 def gradient_gap_bound(s: Setting, constants: Constants, algorithm: StaleSGLD, n_rounds: int,
                        rounds: np.ndarray) -> Terms:
     """Lemma 8 with an explicit constant, for quadratic f of smoothness Ls.

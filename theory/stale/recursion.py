@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,23 +14,22 @@ from fedsim.algorithms.stale import StaleSGLD
 from fedsim.laws.law import recorded_rounds
 from fedsim.settings.staleness import as_staleness
 
-from ..declare.bound import Assumption
-from ..declare.statement import Hypothesis, Terms
+from ..declare.statement import Terms
 from ..facts.constants_of_problem import Constants
 from ..recursions.bounds import HESSIAN_SMOOTHNESS, floor
 from ..recursions.catalogue import recursion_of
-from ..recursions.federated import over_root, start_distance
+from ..recursions.federated import start_distance
 from ..recursions.langevin import Moved, Potential, Step, average_step, coupled_step, root
-from ..recursions.rounds import evaluate
-from ..recursions.stationary import STATIONARY, below_two, stationary_terms
-from ..theorem_parts import required
+from ..recursions.rounds import Recursion, evaluate
+from ..recursions.stationary import BELOW_TWO, STATIONARY, UP_TO_TWO, stationary_terms
+from ..theorem_parts import constant_step, required
 from .setting import each_age, last_iterate
 
 NAMES = ("initialization", "staleness", "discretization", "gradient_noise")
 
 
 @dataclass(frozen=True)
-class Updates:
+class Updates(Recursion):
     """One update of size h; the state is the square of e >= ||theta - Y||.
 
     As a recursion of `theory.recursions` its rounds are updates of the oldest age, which settle.
@@ -43,8 +41,8 @@ class Updates:
     oldest: int
     start: float
 
-    constant = True
-    work = 1
+    _wandering: dict[int, float] = field(init=False, default_factory=dict, compare=False, repr=False)
+
     names = NAMES
 
     def wandering(self, age: int) -> float:
@@ -56,10 +54,6 @@ class Updates:
             known = self._wandering[age] = min(math.sqrt(2.0 * slope_sq * h**3 * (age + 1.0 / 3.0)),
                                                h * math.sqrt(2.0 * f.smoothness * f.dim))
         return known
-
-    @cached_property
-    def _wandering(self) -> dict[int, float]:
-        return {}
 
     def after(self, e: Any, lag: Any, age: int) -> Step:
         """What an update makes of e^2; `lag` >= ||(theta - Y) now - (theta - Y) of the age||."""
@@ -99,18 +93,11 @@ class Updates:
         """The state before the first update."""
         return [self.start**2]
 
-    def given(self, number: int, since: int = 0) -> None:
-        """Nothing."""
-
     def round(self, state: Sequence[Any], given: None) -> tuple[list[Moved], list[Step]]:
         """An update after many of the same age, all with this e."""
         e = root(state[0])
         step = self.after(e, self.behind(self.oldest * self.move(e, self.oldest), self.oldest), self.oldest)
         return [step.of(state[0])], [step]
-
-    def terms(self, state: Sequence[float], parts: dict[str, float], number: int) -> dict[str, float]:
-        """Parts of e^2 over their root."""
-        return over_root(parts)
 
 
 @dataclass(frozen=True)
@@ -153,18 +140,12 @@ LARGEST_WORK = 1_000_000
 """Most updates that are gone through one by one, over all schedules of ages."""
 
 
-def _small(constants: Constants, algorithm: StaleSGLD) -> Assumption:
-    return Assumption.at_most("step_size <= 2/smoothness (beyond it the bound is true but grows)",
-                              algorithm.schedule.largest, 2.0 / constants.smoothness)
-
-
-ONE_SIZE = required("constant step size", lambda algorithm: algorithm.schedule.is_constant,
-                    "step_size={algorithm.step_size!r} must be constant: ages are counted in equal steps")
+ONE_SIZE = constant_step(": ages are counted in equal steps")
 
 
 @last_iterate("derived here", quantity="w2", terms=NAMES, variants=("proved",), arguments=HESSIAN_SMOOTHNESS,
               source="derived here, for the last iterate; the paper speaks about time averages",
-              algorithm=StaleSGLD, hypotheses=(ONE_SIZE, Hypothesis("step_size <= 2/smoothness", _small)))
+              algorithm=StaleSGLD, hypotheses=(ONE_SIZE, UP_TO_TWO))
 def w2_recursion(constants: Constants, algorithm: StaleSGLD, n_rounds: int, record: Any, *,
                  hessian_smoothness: float | None = None) -> Terms:
     """W2 bound of the last iterate of SGLD with stale gradients, evaluated at every update.
@@ -225,8 +206,8 @@ def _updates(kind: type[Updates], constants: Constants, algorithm: StaleSGLD, ol
                 start_distance(constants, f))
 
 
-@recursion_of(StaleSGLD)
-def _window(constants: Constants, algorithm: StaleSGLD, hessian_smoothness: float | None) -> Updates:
+@recursion_of.register(StaleSGLD)
+def _window(algorithm: StaleSGLD, constants: Constants, hessian_smoothness: float | None) -> Updates:
     limit = as_staleness(algorithm.staleness).limit
     if limit is None:
         raise ValueError(f"staleness={algorithm.staleness!r} must settle at an age, to plan with")
@@ -242,8 +223,7 @@ FRESH = required("staleness = 0",
 @last_iterate("derived here (stationary)", quantity="stationary_w2", variants=("proved",),
               terms=("discretization", "gradient_noise"), algorithm=StaleSGLD,
               source="derived here, from one update as gradient flow",
-              hypotheses=(ONE_SIZE, FRESH, STATIONARY, below_two(
-                  lambda constants, algorithm: (algorithm.schedule.largest, constants.smoothness))))
+              hypotheses=(ONE_SIZE, FRESH, STATIONARY, BELOW_TWO))
 def stationary_bound(constants: Constants, algorithm: StaleSGLD) -> Terms:
     """W2 of the stationary law of SGLD with fresh gradients and a constant step size.
 

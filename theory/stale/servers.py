@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 
 from fedsim.settings.alignment import together
-from fedsim.settings.validation import array, nonnegative, one_of, shape, whole
+from fedsim.settings.validation import nonnegative, one_of, shape, whole
 
 from ..declare.bound import Assumption
 from ..declare.registry import named_variant
 from ..declare.statement import Hypothesis, Terms
 from ..facts.constants_of_problem import Constants
+from ..rates import above_zero
 from .setting import HYPOTHESES, Setting, rate, stable_step
 
 OF_SERVERS = {"n_chains": "int, optional: S, the number of servers; 2, or as many as the next two say.",
@@ -87,10 +88,7 @@ def chain_terms(quantity: str, lengths: Any, step_sizes: Any, tau: float, *, ord
     one_of("quantity", quantity, ("bias", "mse", "variance"))
     weighted = named_variant(variant, ("weighted", "proof"), "chain_terms") == "weighted"
     lengths, step_sizes = together(0, lengths=lengths, step_sizes=step_sizes)
-    counts, steps = array("lengths", lengths, 1), array("step_sizes", step_sizes, 1)
-    for name, entries in (("lengths", counts), ("step_sizes", steps)):
-        if entries.min() <= 0.0:
-            raise ValueError(f"{name} has an entry {entries.min():g}; all must be greater than 0")
+    counts, steps = above_zero("lengths", lengths), above_zero("step_sizes", step_sizes)
     shape("step_sizes", steps, counts.shape, " (one per server)")
     age, K = nonnegative("tau", tau), whole("order", order, 1)
     times, servers = counts * steps, len(counts)
@@ -116,14 +114,12 @@ MOST_SERVERS = 10**6
 def _servers(n_chains: int | None, step_sizes: Any, speeds: Any, h: float) -> tuple[np.ndarray, np.ndarray]:
     """h_s and L_s/L of every server, each (S,); two equal ones where nothing else is said."""
     paired = together(0, step_sizes=step_sizes, speeds=speeds)
-    given = {name: array(name, value, 1) for name, value in zip(("step_sizes", "speeds"), paired, strict=True)
-             if value is not None}
+    named = zip(("step_sizes", "speeds"), paired, strict=True)
+    given = {name: above_zero(name, value) for name, value in named if value is not None}
     count = 2 if n_chains is None else whole("n_chains", n_chains, 1, MOST_SERVERS)
     servers = count if n_chains is not None or not given else len(next(iter(given.values())))
     for name, entries in given.items():
         shape(name, entries, (servers,), " (one per server)")
-        if entries.min() <= 0.0:
-            raise ValueError(f"{name} has an entry {entries.min():g}; all must be greater than 0")
     return given.get("step_sizes", np.full(servers, h)), given.get("speeds", np.ones(servers))
 
 

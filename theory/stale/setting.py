@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.stale import Stale, StaleSGLD
-from fedsim.interfaces import Problem
 from fedsim.laws.law import recorded_rounds
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import Workers, as_staleness
@@ -21,8 +20,7 @@ from ..declare.paper import Paper
 from ..declare.statement import Hypothesis
 from ..exact.delay import stability_limit
 from ..facts.constants_of_problem import Constants
-
-PAPER = "Stale gradients"
+from ..theorem_parts import constant_step
 
 
 @dataclass(frozen=True)
@@ -83,13 +81,8 @@ def stable_step(constants: Constants, algorithm: Stale) -> Assumption:
     return Assumption(f"stable step size (bounded moments): {name}", room > 0.0, room)
 
 
-def _moving(algorithm: Stale, problem: Problem) -> str:
-    return "" if algorithm.schedule.is_constant else (
-        f"step_size={algorithm.step_size!r} must be constant: the paper's theorems have one h")
-
-
 UNBIASED = Hypothesis("unbiased stochastic gradients of bounded variance, Lipschitz (Assumption 1)")
-ONE_STEP_SIZE = Hypothesis("constant step size", refuses=_moving)
+ONE_STEP_SIZE = constant_step(": the paper's theorems have one h")
 OLDEST = Hypothesis("age at most tau")
 ASSUMPTIONS = (
     Hypothesis("elliptic or hypoelliptic diffusion (Assumption 2)"),
@@ -106,7 +99,7 @@ BEST = (UNBIASED, *ASSUMPTIONS, Hypothesis("constant step size"), OLDEST)
 """Of what speaks about the best step size, whatever that of the algorithm is."""
 
 _PAPER = Paper(
-    id="stale", name=PAPER, key="chen2016", algorithm=Stale, convention="global", setting=Setting,
+    id="stale", name="Stale gradients", key="chen2016", algorithm=Stale, convention="global", setting=Setting,
     to_target=("average_bias", "average_mse"), recorded=iterations,
     arguments={"record": "sequence of int, optional: Iterations L, of each server where there are several; "
                          "see `fedsim.recorded_rounds`.",
@@ -116,7 +109,7 @@ _PAPER = Paper(
            "n_chains or operator_error below their least values.",
     example=""">>> problem = fs.Quadratic([1.0], [[0.0]])
 >>> algorithm = fs.StaleSGLD(0.1, staleness=5)""")
-theorem = _PAPER.theorem
+theorem, erratum, reading = _PAPER.theorem, _PAPER.erratum, _PAPER.reading
 last_iterate = replace(_PAPER, to_target=("w2", "stationary_w2"), arguments={}).theorem
 """For statements about the law of the last iterate."""
 rate = partial(theorem, kind="rate", hypotheses=HYPOTHESES)

@@ -12,21 +12,20 @@ import numpy as np
 
 from fedsim.settings.validation import Array
 
-from ...declare.corrections import Evidence, erratum, reading
+from ...declare.corrections import Evidence
 from ...exact import joint_law
 from ..errata_transient import pair
+from ..paper import sghmc_erratum as erratum, sghmc_reading as reading
 from .bounds import average_terms
 from .errata_constants import Case, moments
 from .momentum import first_constant, largest_beta
 
-PAPER = "DE-SGHMC"
 Settings = Sequence[tuple[float, float, float, float, float]]
 
 
-@erratum(id="de_sghmc.strong_convexity_factor", paper=PAPER, where="proof of Lemma 13, equation (102)",
-         grade="proof", consequence="nothing", theorems=("de_sghmc.velocity_bound",),
-         printed="E|x^(k) - x_a|^2 <= (1/mu) E[Fbar(x^(k)) - Fbar^*] <= c_3/(mu b)",
-         corrected="(2/mu) E[Fbar(x^(k)) - Fbar^*] <= 2 c_3/(mu b), as (83) has it")
+@erratum("strong_convexity_factor", "proof of Lemma 13, equation (102)", "proof", "nothing",
+         ("velocity_bound",), "E|x^(k) - x_a|^2 <= (1/mu) E[Fbar(x^(k)) - Fbar^*] <= c_3/(mu b)",
+         "(2/mu) E[Fbar(x^(k)) - Fbar^*] <= 2 c_3/(mu b), as (83) has it")
 def strong_convexity(factor: float = 1.0, curvatures: Sequence[float] = (0.5, 3.0)) -> Evidence:
     """mu-strong convexity gives Fbar(x) - Fbar^* >= (mu/2)|x - x_a|^2, equation (83), with equality for a
     quadratic of curvature mu. So the step gives 2 c_3/(mu b) here and 4 c_3/(mu b) for 2 c_3/(mu b) in
@@ -94,12 +93,10 @@ def lemma_20(cases: Settings) -> Evidence:
                     "the printed c_2 and the momentum given.")
 
 
-@erratum(id="de_sghmc.lemma_20", paper=PAPER, where="proof of Lemma 20, first display", grade="proof",
-         consequence="nothing", theorems=("de_sghmc.ratio_bound",),
-         printed="q_1 = a/b = (2 alpha beta + 4 beta^2 (1 - lambda_N)^2 (1 + 1/c_1)/mu)/(...)",
-         corrected="8 beta^2 here, in (116) and (117); after (117) c_1 + 1 < 2 is replaced by c_1 < (1 + "
-                   "lambda_N)/8, that is 8 beta^2 (1 - lambda_N)^2 (1 + c_1) on the left; c_2 and the 64 "
-                   "stay")
+@erratum("lemma_20", "proof of Lemma 20, first display", "proof", "nothing", ("ratio_bound",),
+         "q_1 = a/b = (2 alpha beta + 4 beta^2 (1 - lambda_N)^2 (1 + 1/c_1)/mu)/(...)",
+         "8 beta^2 here, in (116) and (117); after (117) c_1 + 1 < 2 is replaced by c_1 < (1 + lambda_N)/8, "
+         "that is 8 beta^2 (1 - lambda_N)^2 (1 + c_1) on the left; c_2 and the 64 stay")
 def _lemma_20() -> Evidence:
     """a (1-beta)^2 = 2 alpha beta + 2 c_2 (1-beta)^2/mu by (85), and c_2 (1-beta)^2 = 4 beta^2 (1-l)^2
     (1+1/c_1), l = lambda_N: (117) has 8 beta^2 (1-l)^2 (1+c_1) on the left. The chain needs at most 2 c_1
@@ -113,10 +110,10 @@ def _lemma_20() -> Evidence:
     return lemma_20(settings(2000, 0))
 
 
-@erratum(id="de_sghmc.first_lyapunov_value", paper=PAPER, where="proof of Lemma 13, equations (94) and (95)",
-         grade="proof", consequence="nothing", theorems=("de_sghmc.extrapolation_bound",),
-         printed="V_1 = b E[Fbar(x^(0)) - Fbar^*] + E|x^(0) + beta/(1-beta) (x^(1) - x^(0)) - x_a|^2",
-         corrected="x^(1) in place of the first x^(0) of the last term")
+@erratum("first_lyapunov_value", "proof of Lemma 13, equations (94) and (95)", "proof", "nothing",
+         ("extrapolation_bound",),
+         "V_1 = b E[Fbar(x^(0)) - Fbar^*] + E|x^(0) + beta/(1-beta) (x^(1) - x^(0)) - x_a|^2",
+         "x^(1) in place of the first x^(0) of the last term")
 def first_value(apart: float = 0.0) -> Evidence:
     """V_(k+1) has |x^(k+1) + p^(k+1) - x_a|^2 with p^(k+1) = beta/(1-beta) (x^(k+1) - x^(k)); at k = 0
     that is x^(1) + beta/(1-beta) (x^(1) - x^(0)), and V_1 can be larger. From x^(0) = x_a the printed
@@ -141,10 +138,9 @@ def first_value(apart: float = 0.0) -> Evidence:
         + ("With V_1 by its definition c_3 bounds the iterates." if stands else "c_3 is violated."))
 
 
-@erratum(id="de_sghmc.order_of_remainder", paper=PAPER, where="proof of Lemma 13, after equation (101)",
-         grade="proof", consequence="nothing",
-         printed="(1/(1-q)) (2/(1-beta)^2 (eta^4 sigma^2 N + eta^3 2 gamma N d) + c_2 |x_a|^2) = "
-                 "O(eta^3)/Theta(eta^2) = O(eta)", corrected="O(eta^2)/Theta(eta^2) = O(1)")
+@erratum("order_of_remainder", "proof of Lemma 13, after equation (101)", "proof", "nothing", (),
+         "(1/(1-q)) (2/(1-beta)^2 (eta^4 sigma^2 N + eta^3 2 gamma N d) + c_2 |x_a|^2) = "
+         "O(eta^3)/Theta(eta^2) = O(eta)", "O(eta^2)/Theta(eta^2) = O(1)")
 def order_of_remainder(noise: float = 0.0, heat: float = 1.0) -> Evidence:
     """gamma eta = Theta(1) by (92), so 2 gamma eta^3 N d is of order eta^2, and 1 - q of order eta^2 by
     (100). The quotient is O(1), which is all that c_3 = O(1) needs.
@@ -169,12 +165,12 @@ def mixing_of(values: tuple[float, float, float]) -> Array:
     return basis.T @ np.diag((1.0, *values)) @ basis
 
 
-@erratum(id="de_sghmc.monotone", paper=PAPER, where="footnote 5 (section 5.1), against Remark 12",
-         grade="loose", theorems=("de_sghmc.w2_bound", "de_sghmc.w2_clients_bound"),
-         printed="our upper bounds ... in Theorem 1 and Theorem 11 are both monotonically increasing in "
-                 "gamma-bar (see Remark 3 and Remark 12)",
-         corrected="Theorem 11's apart from c_5, \"whose dependency to gamma-bar is more complicated to "
-                   'determine" (Remark 12)')
+@erratum("monotone", "footnote 5 (section 5.1), against Remark 12", "loose", "nothing",
+         ("w2_bound", "w2_clients_bound"),
+         "our upper bounds ... in Theorem 1 and Theorem 11 are both monotonically increasing in gamma-bar "
+         "(see Remark 3 and Remark 12)",
+         "Theorem 11's apart from c_5, \"whose dependency to gamma-bar is more complicated to determine\" "
+         "(Remark 12)")
 def monotone(first: tuple[float, float, float] = (0.0, 0.3, 0.0),
              second: tuple[float, float, float] = (0.31, 0.0, 0.0)) -> Evidence:
     """Footnote 5 omits the reservation that Remark 12, which it cites, makes for c_5. With c_5 held fixed
@@ -207,17 +203,13 @@ def monotone(first: tuple[float, float, float] = (0.0, 0.3, 0.0),
                     f"with one c_5 for both it is {'larger' if grow else 'smaller'} there.")
 
 
-reading(id="de_sghmc.matrix_q", paper=PAPER, where="proof of Lemma 13, equation (87)", grade="transcription",
-        theorems=("de_sghmc.factor_bound",), printed="2 alpha mu L_a/((1-beta)(L + mu)) in Q",
-        corrected="2 alpha mu L_a/((1-beta)(L_a + mu))",
-        derivation="The inequality before it, and S_s = sM - Q in the proof of Lemma 21, have L_a + mu: the "
-                   "subscript may be lost in our text.")
-reading(id="de_sghmc.symbols_of_the_proofs", paper=PAPER,
-        where="section 4.1 (the SDE, and before (51)) and the proof of Lemma 17", grade="proof",
-        consequence="nothing", theorems=("de_sghmc.damping_bound",),
-        printed="dX_t = -(1/N) grad f(x_k) dt + ...; By (47), we get v = (x^(k) - x^(k-1))/eta; |x^(k+1) - "
-                "x~_(k+1)|^2 in Lemma 17's proof (x^(k) the average)",
-        corrected="grad f(X_t); (48); |x~_(k+1) - x_(k+1)|^2",
-        derivation="The SDE is (25); (48) is the line that has x and v; Lemma 17's first display is about x~ "
-                   "- x, and the two after it have the letters of Lemma 16. The arguments are right with the "
-                   "symbols exchanged.")
+reading("matrix_q", "proof of Lemma 13, equation (87)", "transcription", ("factor_bound",),
+        "2 alpha mu L_a/((1-beta)(L + mu)) in Q", "2 alpha mu L_a/((1-beta)(L_a + mu))",
+        "The inequality before it, and S_s = sM - Q in the proof of Lemma 21, have L_a + mu: the subscript "
+        "may be lost in our text.")
+reading("symbols_of_the_proofs", "section 4.1 (the SDE, and before (51)) and the proof of Lemma 17", "proof",
+        ("damping_bound",),
+        "dX_t = -(1/N) grad f(x_k) dt + ...; By (47), we get v = (x^(k) - x^(k-1))/eta; |x^(k+1) - "
+        "x~_(k+1)|^2 in Lemma 17's proof (x^(k) the average)", "grad f(X_t); (48); |x~_(k+1) - x_(k+1)|^2",
+        "The SDE is (25); (48) is the line that has x and v; Lemma 17's first display is about x~ - x, and "
+        "the two after it have the letters of Lemma 16. The arguments are right with the symbols exchanged.")

@@ -20,10 +20,11 @@ from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.validation import Array
 
-from ...declare.corrections import Evidence, erratum
+from ...declare.corrections import Evidence
 from ...exact import joint_law
 from ...exact.gossip import GossipJointLaw
 from ..errata_transient import Undamped, pair
+from ..paper import sghmc_erratum as erratum
 from ..schemes import fixed_point
 from .bounds import average_terms, clients_terms
 from .setting import Chain, chain
@@ -137,13 +138,13 @@ def pulled(curvature: float) -> Case:
     return replace(case, start=tuple(case.fixed.ravel()))
 
 
-@erratum(id="de_sghmc.gradient_constant", paper="DE-SGHMC",
-         where="the explicit constant (105): definition of c~_4 before (103), proof of Lemma 13",
-         grade="proof", consequence="constant",
-         theorems=("de_sghmc.velocity_bound", "de_sghmc.disagreement_bound", "de_sghmc.gradient_error_bound",
-                   "de_sghmc.coupling_bound", "de_sghmc.w2_bound", "de_sghmc.w2_clients_bound"),
-         printed="E|grad F(x^(k))|^2 <= c~_4 := L (|grad F(x^*)|^2 + sup E|x^(k) - x^*|^2), where we used "
-                 "L-smoothness of F", corrected="2 |grad F(x^*)|^2 + 2 L^2 sup E|x^(k) - x^*|^2")
+@erratum("gradient_constant",
+         "the explicit constant (105): definition of c~_4 before (103), proof of Lemma 13", "proof",
+         "constant",
+         ("velocity_bound", "disagreement_bound", "gradient_error_bound", "coupling_bound", "w2_bound",
+          "w2_clients_bound"),
+         "E|grad F(x^(k))|^2 <= c~_4 := L (|grad F(x^*)|^2 + sup E|x^(k) - x^*|^2), where we used "
+         "L-smoothness of F", "2 |grad F(x^*)|^2 + 2 L^2 sup E|x^(k) - x^*|^2")
 def gradient_constant(large: tuple[float, ...] = (1.0, 1e3, 1e6),
                       small: tuple[float, ...] = (1.0, 1e-3, 1e-6)) -> Evidence:
     """L-smoothness gives |grad F(x)| <= |grad F(x^*)| + L |x - x^*|. For F = L x^2/2 the left side is L^2
@@ -185,11 +186,10 @@ def gradient_constant(large: tuple[float, ...] = (1.0, 1e3, 1e6),
                     f"corrected, at most {right:.2g}.")
 
 
-@erratum(id="de_sghmc.position_bound", paper="DE-SGHMC", where="proof of Lemma 13, (105) as the c_5 of (46)",
-         grade="proof", consequence="nothing", theorems=("de_sghmc.velocity_bound",),
-         printed="sup max(E|v^(k)|^2, E|x^(k)|^2) <= c_5 (46); E|v^(k+1)|^2 <= c_5 := ... (105)",
-         corrected="c_5 of (105), with its c~_4 corrected (de_sghmc.gradient_constant), bounds E|v|^2, and "
-                   "the displays after (102) bound E|x|^2; the larger of both meets (46)")
+@erratum("position_bound", "proof of Lemma 13, (105) as the c_5 of (46)", "proof", "nothing",
+         ("velocity_bound",), "sup max(E|v^(k)|^2, E|x^(k)|^2) <= c_5 (46); E|v^(k+1)|^2 <= c_5 := ... (105)",
+         "c_5 of (105), with its c~_4 corrected (de_sghmc.gradient_constant), bounds E|v|^2, and the "
+         "displays after (102) bound E|x|^2; the larger of both meets (46)")
 def position(minimizer: float = 1e3, curvature: float = 1.0) -> Evidence:
     """The proof bounds E|x|^2 separately (the displays after (102)) and then gives the name c_5 to the
     bound of v alone; (46) needs the larger of the two. (105) does not change when the problem and its

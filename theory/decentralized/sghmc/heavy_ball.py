@@ -17,8 +17,8 @@ from fedsim.provenance import Part, Provenance, attach
 from fedsim.settings.validation import instance, whole
 
 from ...declare.statement import Terms
+from ...theorem_parts import Source, of_its_size
 from ..paper import sghmc_theorem as theorem, theorem_of_constants
-from ..quantities import one_number, read_from
 from ..setting import power
 from .setting import Chain
 
@@ -191,17 +191,14 @@ def recursion(c: Chain) -> Recursion:
     return Recursion(c.k, c.q1, max(0.0, 1.0 + 2.0 * c.c1 - 1.0 / resistance))
 
 
-def _register(name: str, field: str, meaning: str) -> None:
-    """Register a field of `Recursion` as a quantity."""
-    read_from(Recursion, f"a theory.de_sghmc.Recursion: the bound is about {meaning}", name, meaning,
-              lambda bound, law: one_number(getattr(law, field)),
-              lambda problem, algorithm, bound, n_rounds, start, record: bound.inputs["recursion"])
-
-
-_register("gradient_coefficient", "gradient_coefficient", "k_{alpha,beta} of the heavy-ball recursion")
-_register("lyapunov_ratio", "ratio", "q_1 = a/b of the heavy-ball recursion")
-_register("least_factor", "least_factor",
-          "least s with s M - Q positive semidefinite in the heavy-ball recursion")
+_RECURSION = Source(Recursion, "a theory.de_sghmc.Recursion: the bound is about {meaning}",
+                    lambda bound: bound.inputs["recursion"], False)
+_RECURSION.enter("gradient_coefficient", "k_{alpha,beta} of the heavy-ball recursion",
+                 lambda bound, law: of_its_size(law.gradient_coefficient, 0))
+_RECURSION.enter("lyapunov_ratio", "q_1 = a/b of the heavy-ball recursion",
+                 lambda bound, law: of_its_size(law.ratio, 0))
+_RECURSION.enter("least_factor", "least s with s M - Q positive semidefinite in the heavy-ball recursion",
+                 lambda bound, law: of_its_size(law.least_factor, 0))
 
 
 def _number(s: Chain, algorithm: DESGHMC, name: str, value: float) -> Terms:

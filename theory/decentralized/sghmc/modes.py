@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -39,6 +39,7 @@ class Modes:
     size: float
     beta: float
     velocity_spread: float
+    _settled: dict[int, Array] = field(init=False, default_factory=dict)
 
     @cached_property
     def matrices(self) -> Array:
@@ -104,10 +105,6 @@ class Modes:
         if steps not in self._settled:
             self._settled[steps] = self.after(steps)[0]
         return self._settled[steps]
-
-    @cached_property
-    def _settled(self) -> dict[int, Array]:
-        return {}
 
     def given(self, state: Array, moved: Array, since: float = 0.0) -> Given:
         """What steps depend on; `since`: whatever is left of the start later on, too."""

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,12 @@ from fedsim.settings.schedules import Constant
 from ...declare.bound import ROUNDING
 from ...declare.statement import Terms
 from ...facts.constants_of_problem import Constants
-from ...recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
+from ...recursions.bounds import recursion_terms
 from ...recursions.catalogue import recursion_of
-from ...recursions.federated import over_root
 from ...recursions.langevin import Moved, Step, least, moved, root, surplus
+from ...recursions.rounds import over_root
 from ..paper import recursion_of_sghmc as theorem
-from ..recursion import NAMES, Clients, stable, with_disagreement
+from ..recursion import NAMES, Clients, OfClients, derived, with_disagreement
 from ..sgld.recursion import Steps as WithoutMomentum
 from .modes import Given, Modes, around
 
@@ -29,32 +30,8 @@ LISTED = 20_000
 """Steps up to which moments of the modes are kept one by one."""
 
 
-class Numbers(NamedTuple):
-    """Products of sizes and constants that a round asks for, see `Steps.round`."""
-
-    al: float
-    lost: float
-    total: float
-    predicted: float
-    loss: float
-    factor: float
-    noise: float
-    late: float
-    al_r: float
-    late_q: float
-    steep: float
-    closer: float
-    loss_Q: float
-    push: float
-    carry: float
-    heat: float
-    heat_V: float
-    heat_R: float
-    heat_Q: float
-
-
 @dataclass(frozen=True, eq=False)
-class Steps:
+class Steps(OfClients):
     """The state are squares: e of xt, and of V, R, Q, Vp, and y and sp where there are several clients.
 
     Parameters
@@ -75,20 +52,11 @@ class Steps:
     of_clients: bool = False
     _known: list[Any] = field(default_factory=list)
 
-    work = 1
-    constant = True
-    names = NAMES
-
     @cached_property
     def modes(self) -> Modes:
         """See `Modes`."""
         average, every = self.velocities
         return Modes(self.clients, self.size, self.beta, max(every**2 - average**2, 0.0))
-
-    @property
-    def scale(self) -> float:
-        """A size that the state has in the long run."""
-        return self.clients.scale
 
     @cached_property
     def lag(self) -> float:
@@ -136,14 +104,14 @@ class Steps:
         return least((given.variance**0.5 + given.start + root(state[6])) ** 2, state[3])
 
     @cached_property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> SimpleNamespace:
         """What all rounds share."""
         c, f, eta, beta, k = self.clients, self.clients.f, self.size, self.beta, self.lag
         al, lost = eta * eta / (1.0 - beta), 1.0 - beta
         h = al / c.N
         (total, predicted), loss, noise = f.wandering(h), f.loss(h), h * h * c.noise
         heat = 2.0 * lost * c.d + eta * eta * c.noise / c.N
-        return Numbers(
+        return SimpleNamespace(
             al=al, lost=lost, total=total, predicted=predicted, loss=loss, factor=(1.0 + loss) ** 2,
             noise=noise, late=al * c.L * k, al_r=al * c.r, late_q=c.q * k, steep=math.sqrt(c.L * c.d / c.N),
             closer=-al * c.q if al * c.q <= 1.0 else al * c.q - 2.0, loss_Q=c.loss(eta * eta),
@@ -190,13 +158,11 @@ class Steps:
         return with_disagreement(average, sum(average.values()), apart)
 
 
-SHARED: dict[str, Any] = {
-    "variants": ("proved",), "arguments": HESSIAN_SMOOTHNESS,
-    "hypotheses": (stable("step_size^2", lambda algorithm: algorithm.schedule.largest**2),)}
+SHARED = derived("step_size^2", lambda algorithm: algorithm.schedule.largest**2)
 
 
-@recursion_of(DESGHMC)
-def _steps(constants: Constants, algorithm: DESGHMC, hessian_smoothness: float | None,
+@recursion_of.register(DESGHMC)
+def _steps(algorithm: DESGHMC, constants: Constants, hessian_smoothness: float | None,
            of_clients: bool = False) -> Any:
     """The recursion; without momentum it is DE-SGLD's."""
     clients = Clients.of(constants, algorithm.mixing, hessian_smoothness)
@@ -253,7 +219,7 @@ def w2_recursion(constants: Constants, algorithm: DESGHMC, rounds: np.ndarray, *
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.249, 0.081, False)
     """
-    return recursion_terms(_steps(constants, algorithm, hessian_smoothness, False), rounds)
+    return recursion_terms(_steps(algorithm, constants, hessian_smoothness), rounds)
 
 
 @theorem("derived here (clients)", quantity="w2_clients", terms=(*NAMES, "momentum", "disagreement"),
@@ -275,4 +241,4 @@ def w2_clients_recursion(constants: Constants, algorithm: DESGHMC, rounds: np.nd
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.268, 0.13, False)
     """
-    return recursion_terms(_steps(constants, algorithm, hessian_smoothness, True), rounds)
+    return recursion_terms(_steps(algorithm, constants, hessian_smoothness, of_clients=True), rounds)

@@ -19,10 +19,10 @@ from fedsim.settings.network import complete, ring, second_eigenvalue
 from fedsim.settings.validation import Array
 from fedsim.stability.search import stability_radius
 
-from ...declare.corrections import Evidence, erratum, reading
+from ...declare.corrections import Evidence
 from ...exact import stationary_law
+from ..paper import sgld_erratum as erratum, sgld_reading as reading
 
-PAPER = "DE-SGLD"
 PRIOR_VARIANCE, CLIENTS = 10.0, 100
 
 
@@ -32,10 +32,9 @@ def section_5_grams(seed: int) -> Array:
     return np.swapaxes(features, -1, -2) @ features
 
 
-@erratum(id="de_sgld.missing_half", paper=PAPER, where="section 5.1 (f_i), equation (126) and appendix D",
-         grade="error", consequence="nothing",
-         printed="f_i(x) := -sum log p(y_j|x, X_j) - (1/N) log p(x) = sum (y_j - x^T X_j)^2 + |x|^2/(2 "
-                 "lambda N)", corrected="sum (y_j - x^T X_j)^2/(2 xi^2) + |x|^2/(2 lambda N)")
+@erratum("missing_half", "section 5.1 (f_i), equation (126) and appendix D", "error", "nothing", (),
+         "f_i(x) := -sum log p(y_j|x, X_j) - (1/N) log p(x) = sum (y_j - x^T X_j)^2 + |x|^2/(2 lambda N)",
+         "sum (y_j - x^T X_j)^2/(2 xi^2) + |x|^2/(2 lambda N)")
 def missing_half(factor: float = 2.0, seeds: range = range(3)) -> Evidence:
     """The density printed below it is exp(-(y - x'X)^2/(2 xi^2)) with xi = 1, so minus its logarithm has
     the factor 1/2, as V = (X'X/xi^2 + I/lambda)^-1 needs. The Hessian after (126) and the minibatch
@@ -85,9 +84,9 @@ def labels_against(features: Array, labels: Array) -> Evidence:
                     "The mode of the printed components predicts these labels as well as the posterior's.")
 
 
-@erratum(id="de_sgld.labels", paper=PAPER, where="equation (55)", grade="error", consequence="nothing",
-         printed="-sum log p(y_j = 1|X_j, x) - (1/N) log p(x) = sum log(1 + exp(-x^T X_j)) + ...",
-         corrected="sum log(1 + exp(-(2 y_j - 1) x^T X_j)) + ...")
+@erratum("labels", "equation (55)", "error", "nothing", (),
+         "-sum log p(y_j = 1|X_j, x) - (1/N) log p(x) = sum log(1 + exp(-x^T X_j)) + ...",
+         "sum log(1 + exp(-(2 y_j - 1) x^T X_j)) + ...")
 def _labels() -> Evidence:
     """Labels are in {0, 1} by the line before (54), and P(y=0) = 1/(1 + exp(x'X)): the likelihood of a
     datum with y = 0 has the other sign. As it stands f_i does not contain the labels. Convexity and
@@ -132,10 +131,9 @@ def lemma_9(curvatures: Array, n_clients: int, step_size: float, n_rounds: int =
                              "the lemma's bound holds, or the step size is outside the printed range."))
 
 
-@erratum(id="de_sgld.convexity_of_average", paper=PAPER, where="section 3.1.3 and Lemma 9", grade="error",
-         consequence="range", theorems=("de_sgld.euler_bound",),
-         printed="(1/N) f is (mu/N)-strongly convex and (L/N)-smooth; for any eta in (0, 2N/(L+mu)]",
-         corrected="f/N is mu-strongly convex and L-smooth; eta in (0, 2/(L+mu)]")
+@erratum("convexity_of_average", "section 3.1.3 and Lemma 9", "error", "range", ("euler_bound",),
+         "(1/N) f is (mu/N)-strongly convex and (L/N)-smooth; for any eta in (0, 2N/(L+mu)]",
+         "f/N is mu-strongly convex and L-smooth; eta in (0, 2/(L+mu)]")
 def _convexity_of_average() -> Evidence:
     """f is a sum of N components of S_{mu,L}, so f/N is in S_{mu,L}; (L/N)-smooth is false in general for
     N > 1 (whenever f/N has a curvature above L/N). x' = x - eta grad f/N can diverge for eta > 2/L
@@ -148,10 +146,10 @@ def _convexity_of_average() -> Evidence:
     return lemma_9(np.array([0.1, 1.0]), 5, 1.9, 30, 1e3)
 
 
-@erratum(id="de_sgld.least_iterations", paper=PAPER, where="Remark 2", grade="error", consequence="range",
-         printed="K >= max(e, a^2/e) ... satisfies the assumptions of Theorem 1 (this follows simply from "
-                 "log(K) <= 1 + (K-e)/sqrt(eK) for K >= e)",
-         corrected="K >= max(34, a^2/e), with min(1, 1 + lambda_N) for 1 + lambda in a")
+@erratum("least_iterations", "Remark 2", "error", "range", (),
+         "K >= max(e, a^2/e) ... satisfies the assumptions of Theorem 1 (this follows simply from log(K) <= "
+         "1 + (K-e)/sqrt(eK) for K >= e)",
+         "K >= max(34, a^2/e), with min(1, 1 + lambda_N) for 1 + lambda in a")
 def remark_2(budgets: Any = range(3, 201)) -> Evidence:
     """The step size is within the range where log K <= K/a. At K = a^2/e that is log K <= sqrt(K/e),
     false for K = 3, ..., 33: log 8 = 2.08, sqrt(8/e) = 1.72. The inequality used is true, but leaves 1 -
@@ -175,9 +173,8 @@ def remark_2(budgets: Any = range(3, 201)) -> Evidence:
                     f"beyond Theorem 1's limit for {len(fails)} of them.")
 
 
-@erratum(id="de_sgld.target_moment", paper=PAPER, where="Lemma 10", grade="loose",
-         theorems=("de_sgld.target_moment_bound",), printed="E||X - x_*||^2 <= 2 d N^-1/mu",
-         corrected="d/(N mu)")
+@erratum("target_moment", "Lemma 10", "loose", "nothing", ("target_moment_bound",),
+         "E||X - x_*||^2 <= 2 d N^-1/mu", "d/(N mu)")
 def _target_moment() -> Evidence:
     """f is (N mu)-strongly convex: E<X - x_*, grad f(X)> = d by parts, and the left side is at least N mu
     E|X - x_*|^2. The proof's Ito term has room for the factor 2.
@@ -193,9 +190,8 @@ def _target_moment() -> Evidence:
                     "Over quadratics, isotropic ones among them; the sharper constant allows 1/2.")
 
 
-@erratum(id="de_sgld.circle_gap", paper=PAPER, where="after equation (19)", grade="loose",
-         printed="gamma-bar = 1/3 + (2/3) cos(2 pi/N) = 1 - O(1/N)",
-         corrected="1 - gamma-bar = 4 pi^2/(3 N^2) + O(N^-4)")
+@erratum("circle_gap", "after equation (19)", "loose", "nothing", (),
+         "gamma-bar = 1/3 + (2/3) cos(2 pi/N) = 1 - O(1/N)", "1 - gamma-bar = 4 pi^2/(3 N^2) + O(N^-4)")
 def _circle_gap() -> Evidence:
     """1 - cos(2 pi/N) = 2 pi^2/N^2 + O(N^-4), and O(1/N^2) is O(1/N): true, not sharp."""
     # N^2 (1 - gamma-bar) settles, N (1 - gamma-bar) falls.
@@ -207,11 +203,9 @@ def _circle_gap() -> Evidence:
                                       f"{gaps[20] / gaps[200]:.1f}; 4 pi^2/3 = {4 * np.pi**2 / 3:.2f}.")
 
 
-@erratum(id="de_sgld.order_of_error", paper=PAPER, where="Remark 2", grade="loose",
-         theorems=("de_sgld.w2_bound", "de_sgld.w2_clients_bound"),
-         printed="limsup W_2(L(average), pi) = O(sqrt(eta))",
-         corrected="O(eta) on quadratic components; the clients' too, once eta is far below the target's "
-                   "variance")
+@erratum("order_of_error", "Remark 2", "loose", "nothing", ("w2_bound", "w2_clients_bound"),
+         "limsup W_2(L(average), pi) = O(sqrt(eta))",
+         "O(eta) on quadratic components; the clients' too, once eta is far below the target's variance")
 def _order_of_error() -> Evidence:
     """O is an upper bound, and it is proved. On quadratics the stationary mean and covariance of the
     average are smooth functions of eta that are right at eta = 0, so W2 is O(eta).
@@ -233,10 +227,9 @@ def _order_of_error() -> Evidence:
                     "Slopes of log W2 in log eta; the printed order allows 1/2 and more.")
 
 
-@erratum(id="de_sgld.lipschitz", paper=PAPER, where="appendix E", grade="loose",
-         printed="L = 2 max_i (sum_j |X_j|^2) + 1/(lambda N)",
-         corrected="2 max_i lmax(X_i'X_i) + 1/(lambda N) for the f_i of (126); half the first term for those "
-                   "of the density")
+@erratum("lipschitz", "appendix E", "loose", "nothing", (), "L = 2 max_i (sum_j |X_j|^2) + 1/(lambda N)",
+         "2 max_i lmax(X_i'X_i) + 1/(lambda N) for the f_i of (126); half the first term for those of the "
+         "density")
 def _lipschitz() -> Evidence:
     """A trace is at least the largest eigenvalue: the printed L is a Lipschitz constant of the gradient
     of (126), and a fortiori of the f_i with 1/2. It shortens the step size that Theorem 1 allows.
@@ -249,23 +242,19 @@ def _lipschitz() -> Evidence:
                     f"Their ratio is {printed / sharp:.2f}.")
 
 
-reading(id="de_sgld.stochastic_gradient", paper=PAPER, where="appendix D, the minibatch gradient",
-        grade="error", consequence="nothing",
-        printed="(2 n_i/b) sum_k (y_{j_k} - x^T X_{j_k}) + x/(lambda N)",
-        corrected="-(2 n_i/b) sum_k (y_{j_k} - x^T X_{j_k}) X_{j_k} + x/(lambda N) for the f_i of (126); "
-                  "-(n_i/(b xi^2)) for -(2 n_i/b) for those of the density",
-        derivation="Within appendix D, with the f_i of (126): the gradient of (y - x'X)^2 is -2 (y - x'X) X, "
-                   "so that sign and factor X are missing, and a number is added to a vector. (The 2 is that "
-                   "of `de_sgld.missing_half`.) Nothing uses the display: (121) holds for the estimator that "
-                   "is meant.")
-reading(id="de_sgld.monotone", paper=PAPER, where="Remark 3", grade="proof", consequence="nothing",
-        printed="Therefore H is monotonically decreasing in y", corrected="monotonically increasing",
-        derivation="The sentence before shows that the derivative of H in y is positive, and the sentence "
-                   "after uses that H increases. A slip of the pen in one word of the argument; what the "
-                   "remark states, that the bound increases in gamma-bar, is true.")
-reading(id="de_sgld.lemma_7_display", paper=PAPER, where="proof of Lemma 7, last line", grade="transcription",
-        theorems=("de_sgld.gradient_error_bound",),
-        printed="E|x_i^(0)|^2 and 8 L^2 d eta/(1 - gamma-bar^2)^2",
-        corrected="E|x^(0)|^2 and 8 L^2 d eta/(1 - gamma-bar^2)",
-        derivation="The statement, and Lemma 6 that the line inserts, have both without the subscript and "
-                   "the exponent, which our text may have added.")
+reading("stochastic_gradient", "appendix D, the minibatch gradient", "error", (),
+        "(2 n_i/b) sum_k (y_{j_k} - x^T X_{j_k}) + x/(lambda N)",
+        "-(2 n_i/b) sum_k (y_{j_k} - x^T X_{j_k}) X_{j_k} + x/(lambda N) for the f_i of (126); -(n_i/(b "
+        "xi^2)) for -(2 n_i/b) for those of the density",
+        "Within appendix D, with the f_i of (126): the gradient of (y - x'X)^2 is -2 (y - x'X) X, so that "
+        "sign and factor X are missing, and a number is added to a vector. (The 2 is that of "
+        "`de_sgld.missing_half`.) Nothing uses the display: (121) holds for the estimator that is meant.")
+reading("monotone", "Remark 3", "proof", (), "Therefore H is monotonically decreasing in y",
+        "monotonically increasing",
+        "The sentence before shows that the derivative of H in y is positive, and the sentence after uses "
+        "that H increases. A slip of the pen in one word of the argument; what the remark states, that the "
+        "bound increases in gamma-bar, is true.")
+reading("lemma_7_display", "proof of Lemma 7, last line", "transcription", ("gradient_error_bound",),
+        "E|x_i^(0)|^2 and 8 L^2 d eta/(1 - gamma-bar^2)^2", "E|x^(0)|^2 and 8 L^2 d eta/(1 - gamma-bar^2)",
+        "The statement, and Lemma 6 that the line inserts, have both without the subscript and the "
+        "exponent, which our text may have added.")

@@ -13,12 +13,12 @@ from fedsim.settings.validation import Array
 
 from ...declare.statement import Terms
 from ...facts.constants_of_problem import Constants
-from ...recursions.bounds import HESSIAN_SMOOTHNESS, recursion_terms
+from ...recursions.bounds import recursion_terms
 from ...recursions.catalogue import recursion_of
-from ...recursions.federated import over_root
 from ...recursions.langevin import Moved, Step, average_step, least, moved, root, surplus
+from ...recursions.rounds import over_root
 from ..paper import recursion_of_sgld as theorem
-from ..recursion import NAMES, Clients, stable, with_disagreement
+from ..recursion import NAMES, Clients, OfClients, derived, with_disagreement
 
 
 class Given(NamedTuple):
@@ -29,7 +29,7 @@ class Given(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class Steps(OfClients):
     """The state are squares: of W2 of the average, of R, Q, of s where there are several clients, and of sp
     where all modes of their network shrink.
 
@@ -46,9 +46,6 @@ class Steps:
     of_clients: bool = False
     _variances: list[Any] = field(default_factory=list)
 
-    work = 1
-    names = NAMES
-
     @property
     def constant(self) -> bool:
         """Whether all step sizes are equal."""
@@ -59,11 +56,6 @@ class Steps:
         """Whether the spread is followed mode by mode too: not where a mode does not shrink."""
         return self.clients.N > 1 and (not self.constant
                                        or self.clients.mixing(self.schedule.largest) < 1.0)
-
-    @property
-    def scale(self) -> float:
-        """A size that the state has in the long run."""
-        return self.clients.scale
 
     @property
     def kept(self) -> float:
@@ -135,15 +127,13 @@ class Steps:
         return with_disagreement(average, sum(average.values()), min(state[2:4]) if len(state) > 3 else 0.0)
 
 
-@recursion_of(DESGLD)
-def _steps(constants: Constants, algorithm: DESGLD, hessian_smoothness: float | None,
+@recursion_of.register(DESGLD)
+def _steps(algorithm: DESGLD, constants: Constants, hessian_smoothness: float | None,
            of_clients: bool = False) -> Steps:
     return Steps(Clients.of(constants, algorithm.mixing, hessian_smoothness), algorithm.schedule, of_clients)
 
 
-SHARED: dict[str, Any] = {
-    "variants": ("proved",), "arguments": HESSIAN_SMOOTHNESS,
-    "hypotheses": (stable("step_size", lambda algorithm: algorithm.schedule.largest),)}
+SHARED = derived("step_size", lambda algorithm: algorithm.schedule.largest)
 
 
 @theorem("derived here (average)", quantity="w2", terms=NAMES,
@@ -185,7 +175,7 @@ def w2_recursion(constants: Constants, algorithm: DESGLD, rounds: np.ndarray, *,
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.249, 0.081, False)
     """
-    return recursion_terms(_steps(constants, algorithm, hessian_smoothness), rounds)
+    return recursion_terms(_steps(algorithm, constants, hessian_smoothness), rounds)
 
 
 @theorem("derived here (clients)", quantity="w2_clients", terms=(*NAMES, "disagreement"),
@@ -208,4 +198,4 @@ def w2_clients_recursion(constants: Constants, algorithm: DESGLD, rounds: np.nda
     >>> round(float(bound.value[-1]), 3), round(bound.floor, 3), bound.is_vacuous
     (0.268, 0.13, False)
     """
-    return recursion_terms(_steps(constants, algorithm, hessian_smoothness, of_clients=True), rounds)
+    return recursion_terms(_steps(algorithm, constants, hessian_smoothness, of_clients=True), rounds)

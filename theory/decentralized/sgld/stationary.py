@@ -7,14 +7,13 @@ from fedsim.algorithms.de_sgld import DESGLD
 from ...declare.statement import Terms
 from ...facts.constants_of_problem import Constants
 from ...recursions.langevin import Potential
-from ...recursions.stationary import STATIONARY, below_two, stationary_terms
+from ...recursions.stationary import BELOW_TWO, STATIONARY, stationary_terms
 from ..paper import euler_scheme as theorem
 
 
 @theorem("derived here (Lemma 9, stationary)", quantity="stationary_w2_of_euler", terms=("discretization",),
          source="derived here, in place of DE-SGLD's Lemma 9", variants=("proved",),
-         hypotheses=(STATIONARY, below_two(lambda constants, algorithm: (algorithm.schedule.largest,
-                                                                         constants.smoothness))))
+         hypotheses=(STATIONARY, BELOW_TWO))
 def euler_stationary_bound(constants: Constants, algorithm: DESGLD) -> Terms:
     """W2 of the stationary law of the Euler scheme y' = y - (eta/N) grad f(y) + sqrt(2 eta/N) z.
 

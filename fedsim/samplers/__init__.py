@@ -11,5 +11,6 @@ Examples
 """
 
 from .notation import NotationError, exp, grad, mean, noise, past, sqrt, weights
+from .words import SamplerWarning
 
-__all__ = ["NotationError", "exp", "grad", "mean", "noise", "past", "sqrt", "weights"]
+__all__ = ["NotationError", "SamplerWarning", "exp", "grad", "mean", "noise", "past", "sqrt", "weights"]

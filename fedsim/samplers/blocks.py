@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -221,9 +222,11 @@ class Blocks:
         made.base = dict(of.base)
         change = W - np.eye(self.N)
         for source, factor in of.base.items():
-            table = Table(SHARED, factor * change.sum(axis=1)[None, :, None, None] * self._unit(self.N)) if (
-                self.kinds[source]) else Table(ALL, np.einsum("ij,gab->giajb", factor * change, self._unit(1)[:, 0]))
-            self._add(made.tables, source, table)
+            if self.kinds[source]:
+                moved = Table(SHARED, factor * change.sum(axis=1)[None, :, None, None] * self._unit(self.N))
+            else:
+                moved = Table(ALL, np.einsum("ij,gab->giajb", factor * change, self._unit(1)[:, 0]))
+            self._add(made.tables, source, moved)
         return made
 
     def mean(self, shares: Any, of: Value) -> Value:
@@ -244,13 +247,9 @@ class Blocks:
         """Powers of a turn's map on the values that are carried."""
         k = body.n_inputs
         turn = Blocks(self.clients, self.weights, {("turn", i): False for i in range(k)}, self.number)
-        made = evaluate(body.nodes, body.outputs, turn, [turn.state(("turn", i)) for i in range(k)])  # type: ignore[arg-type]
         names = [("turn", i) for i in range(k)]
-        own = all(table.form == OWN for value in made for table in map(turn.opened(value).tables.get, names)
-                  if table is not None) and not any(
-            table.form == ALL for value in made for table in value.tables.values())
-        common = any(table.form == SHARED for value in made for table in value.tables.values())
-        if own and not common:
+        made = evaluate(body.nodes, body.outputs, turn, [turn.state(one) for one in names])
+        if all(table.form == OWN for value in made for table in value.tables.values()):
             return self._by_client(number, turn, made, names, body.count, begin)
         after = turn.assembled(names, made).power(body.count)
         return self._together(number, after, k, begin)
@@ -284,7 +283,8 @@ class Blocks:
                 for p, other in used.items():
                     Q[:, :, o, :, p] += one @ np.swapaxes(other, -1, -2)
         size = k * e
-        after = Round(D.reshape(G, N, size, size), v.reshape(G, N, size), Q.reshape(G, N, size, size)).power(count)
+        turned = Round(D.reshape(G, N, size, size), v.reshape(G, N, size), Q.reshape(G, N, size, size))
+        after = turned.power(count)
         change, shift = after.deviation.reshape(G, N, k, e, k, e), after.shift.reshape(G, N, k, e)
         source = ("loop", number)
         self.metrics[source] = Table(OWN, after.noise)
@@ -292,9 +292,9 @@ class Blocks:
         values = []
         for o in range(k):
             first = self._begun(begin, o)
-            terms = [(first, 1.0)] + [(self.applied(change[:, :, o, :, j], self.opened(self._begun(begin, j))), 1.0)
-                                      for j in range(k) if change[:, :, o, :, j].any()]
-            value = self.lin(terms)
+            value = self.lin([(first, 1.0), *(
+                (self.applied(change[:, :, o, :, j], self.opened(self._begun(begin, j))), 1.0)
+                for j in range(k) if change[:, :, o, :, j].any())])
             value.tables = {**value.tables, source: Table(OWN, np.broadcast_to(pick[o], (G, N, e, size)))}
             value.shift, value.n = value.shift + shift[:, :, o], N
             values.append(value)
@@ -342,7 +342,7 @@ class Blocks:
         """The round as matrices of the stacked parts."""
         sizes = [self.size(part) for part in names]
         first = np.concatenate([[0], np.cumsum(sizes)])
-        here = [slice(a, b) for a, b in zip(first[:-1], first[1:], strict=True)]
+        here = [slice(a, b) for a, b in pairwise(first.tolist())]
         n = int(first[-1])
         D, v, Q = np.zeros((self.G, n, n)), np.zeros((self.G, n)), np.zeros((self.G, n, n))
         sources: dict[Any, list[tuple[int, Table]]] = {}

@@ -138,9 +138,10 @@ class Refusing:
         plain = {np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul,
                  np.true_divide: operator.truediv}.get(ufunc)
         if plain is not None and method == "__call__" and len(inputs) == 2 and not options:
-            one, other = (np.asarray(each)[()] if isinstance(each, np.generic) else each for each in inputs)
+            one, other = inputs
             if not any(isinstance(each, np.ndarray) for each in (one, other)):
-                return plain(*(float(each) if isinstance(each, np.generic) else each for each in (one, other)))
+                return plain(*(float(each) if isinstance(each, np.generic) else each
+                               for each in (one, other)))
             refuse(f"an array of shape {next(np.shape(e) for e in inputs if isinstance(e, np.ndarray))}: a "
                    "factor is a number, a parameter, or weights(); matrices act by W @ x")
         if ufunc is np.matmul and method == "__call__" and isinstance(inputs[0], np.ndarray):
@@ -250,7 +251,8 @@ class Vector(Refusing):
         if isinstance(factor, Coefficient):
             return self.tape.add("lin", None, (self._term(factor.table),))
         if not _number(factor):
-            refuse(f"* {shown(factor)}: a factor is a number, a parameter, or weights(); matrices act by W @ x")
+            refuse(f"* {shown(factor)}: a factor is a number, a parameter, or weights(); matrices act by "
+                   "W @ x")
         if not np.isfinite(factor):
             refuse(f"* {factor}: a factor must be finite")
         return self.tape.add("lin", None, (self._term(float(factor)),))
@@ -331,8 +333,7 @@ def grad(x: Vector) -> Vector:
     >>> theory.exact_law(fs.Quadratic([1.0], [[1.0]]), descent(step_size=0.5), 3).mean[:, 0].tolist()
     [0.0, 0.5, 0.75, 0.875]
     """
-    _tape("grad()")
-    return x.tape.add("grad", None, (_vector("grad", x)._term(),)) if isinstance(x, Vector) else _vector("grad", x)
+    return _tape("grad()").add("grad", None, (_vector("grad", x)._term(),))
 
 
 def noise(*, common: bool = False) -> Vector:

@@ -1,22 +1,24 @@
 """`fs.sampler`: an algorithm from one function of the notation.
 
-What it makes are frozen dataclasses of the function's keyword arguments, like the shipped algorithms. All that
-is exact follows from the trace of the function; see `fedsim.samplers.notation` for what it may say.
+What it makes are frozen dataclasses of the function's keyword arguments, like the shipped algorithms. All
+that is exact follows from the trace of the function; `fedsim.samplers.notation` has what it may say.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Sequence
+import sys
+import warnings
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..equality import ByValue
+from ..fingerprints import fingerprint
 from ..interfaces import AlgorithmParts, Problem, offers
-from ..problems.quadratic import Quadratic
 from ..settings.limits import refuse_bytes
 from ..settings.schedules import Schedule
 from ..settings.validation import one_of, shown, whole
@@ -24,9 +26,11 @@ from ..stability.search import Stability, gaps_to_one, largest_stable, radius_of
 from . import notation
 from .blocks import Clients, Rounds, coefficient_table, kept
 from .trace import Trace, shared_parts, trace
+from .words import SamplerWarning, aim_of, complaints, conserved_words, latex_of, words_of
 
 FOLLOWS = {"clients": "federated", "components": "components", "global": "global"}
 """Whose gradients `grad` has: f_(c), w_c f_(c), or f; and the shipped algorithms' name of it."""
+HOUSE = ("fedsim", "theory")
 SMALLEST_SHARE = 1e-9
 """Of a step size: below it no stable one is looked for."""
 
@@ -40,38 +44,38 @@ class Sampled(ByValue, AlgorithmParts):
 
     def __post_init__(self) -> None:
         self._normalise_step()
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if isinstance(value, (list, np.ndarray)) and field.name != "step_size":
-                object.__setattr__(self, field.name, _plain(value))
+        for name, value in self._fields().items():
+            if isinstance(value, (list, np.ndarray)) and name != "step_size":
+                object.__setattr__(self, name, _plain(value))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{f.name}={_short(getattr(self, f.name))}' for f in dataclasses.fields(self))})"  # type: ignore[arg-type]  # noqa: E501
+        told = ", ".join(f"{name}={_short(value)}" for name, value in self._fields().items())
+        return f"{type(self).__name__}({told})"
+
+    def _fields(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name)
+                for field in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     def _definition(self) -> dict[str, Any]:
         """The fields, and the function by what it does: two of one name are two samplers."""
         code = type(self)._function.__code__
-        return {**{f.name: getattr(self, f.name) for f in dataclasses.fields(self)},  # type: ignore[arg-type]
-                "function": (code.co_code, repr(code.co_consts), code.co_names), "follows": self._follows}
+        return {**self._fields(), "function": (code.co_code, repr(code.co_consts), code.co_names), "follows": self._follows}
 
     @property
     def convention(self) -> str:
         """Whose gradients are followed, as `AlgorithmParts.convention`."""
         return FOLLOWS[self._follows]
 
-    @property
-    def _clients_differ(self) -> bool:  # type: ignore[override]
+    def _clients_differ(self, problem: Problem) -> bool:
         """True where every client has a first part of its own."""
-        arrays = [getattr(self, field.name) for field in dataclasses.fields(self)]  # type: ignore[arg-type]
-        sizes = [one.shape[-1] for one in arrays if isinstance(one, np.ndarray)]
-        N = 1 if self._follows == "global" else sizes[0] if sizes else 2
-        found = _traced(self, N, np.full(N, 1.0 / N).tobytes(), True, 1)
-        return not shared_parts(found)[found.names[0]] and self._follows != "global"
+        found = self.trace(problem)
+        return self._follows != "global" and not shared_parts(found)[found.names[0]]
 
     def check(self, problem: Problem) -> None:
         """Raise ValueError, or `NotationError`, unless this sampler can run on this problem."""
         offers("problem", problem, Problem)
-        self.trace(problem)
+        for told in _complaints(self, self.trace(problem)):
+            warnings.warn(told, SamplerWarning, stacklevel=_outside())
 
     def trace(self, problem: Problem, n_rounds: int | None = None) -> Trace:
         """The nodes of a round on this problem.
@@ -101,27 +105,72 @@ class Sampled(ByValue, AlgorithmParts):
                        not problem.has_minibatches and problem.gradient_noise is None,
                        None if self.schedule.is_constant else n_rounds or 1)
 
+    @property
+    def temperature(self) -> float:  # type: ignore[override]
+        """That of the target: the parameter of this name, or 1."""
+        return 1.0
+
+    def words(self, problem: Problem) -> str:
+        """The round as it was traced, line by line: to be compared with the paper's.
+
+        Examples
+        --------
+        >>> from fedsim.samplers import grad, noise, sqrt
+        >>> @fs.sampler
+        ... def langevin(x, *, step_size):
+        ...     return x - step_size * grad(x) + sqrt(2 * step_size) * noise()
+        >>> print(langevin(step_size=0.5).words(fs.Quadratic([1.0], [[0.0]])))
+        g1 = grad(x)
+        u1 = x - 0.5 g1 + xi1
+        new x = u1
+        """
+        return words_of(self.trace(problem))
+
+    def latex(self, problem: Problem) -> str:
+        """The same as LaTeX."""
+        return latex_of(self.trace(problem))
+
+    def explained(self, problem: Problem) -> list[tuple[str, str]]:
+        """What `fedsim.explain` says of it: round, costs, what is conserved, temperature, stability."""
+        found, costs = self.trace(problem), self.costs(problem, 1)
+        parts = [("a round", "\n".join(["", *(f"    {line}" for line in words_of(found).splitlines())])),
+                 ("costs", f"a round has {found.count('grad')} gradients a client, {found.count('mix')} mixings, "
+                           f"{found.count('mean')} averages, {found.count('noise')} noises, and sends "
+                           f"{costs['floats_sent']:g} floats"),
+                 ("shared by all", ", ".join(str(part) for part, shared in shared_parts(found).items() if shared)
+                  or "no part of the state")]
+        if problem.is_judged and found.period == 1:
+            parts.append(("conserved", conserved_words(
+                self.rounds(problem.curvature_problem(), None)) or "nothing"))
+            aim = aim_of(found, self._follows == "components")
+            parts.append(("temperature", aim.why or f"{aim.temperature:.6g}, by noise and gradients"))
+        return [*parts, ("certified", "replicas and exact law come from this one formula: that they agree "
+                         "certifies the program, not the formula. Compare the round with its source")]
+
     def _given(self, n_clients: int, n_rounds: int | None) -> dict[str, Any]:
         """The parameters as the notation knows them."""
         given: dict[str, Any] = {}
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        for name, value in self._fields().items():
             if isinstance(value, Schedule):
                 value = float(value.largest) if value.is_constant else coefficient_table(
                     value.at(np.arange(n_rounds or 1)), True)
             elif isinstance(value, np.ndarray) and value.ndim == 1:
                 if len(value) != n_clients:
-                    raise ValueError(f"{field.name} has {len(value)} numbers; it must have one a client, "
+                    raise ValueError(f"{name} has {len(value)} numbers; it must have one a client, "
                                      f"{n_clients}")
                 value = coefficient_table(value, False)
             elif isinstance(value, np.ndarray) and value.ndim == 3:
                 value = notation.Turns(value)
-            given[field.name] = value
+            given[name] = value
         return given
 
     def rounds(self, problem: Problem, n_rounds: int | None, dense: bool | None = None) -> Rounds:
         """The rounds on quadratic clients, as matrices."""
         found = self.trace(problem, n_rounds)
+        for node, _ in found.every():
+            if node.kind == "mean" and not isinstance(node.payload, np.ndarray):
+                raise ValueError(f"mean(x, drawn={node.payload!r}): clients drawn at random make rounds that are "
+                                 "no matrices, so that stability is not known; pass allow_unstable=True")
         followed: Any = problem.pooled() if self._follows == "global" else problem
         dense = followed.structure == "dense" if dense is None else dense
         groups, size = (1, followed.dim) if dense else (followed.dim, 1)
@@ -195,6 +244,27 @@ class Sampled(ByValue, AlgorithmParts):
         return {"communications": float(n_rounds * talks),
                 "gradient_evaluations": float(n_rounds * found.count("grad") * problem.n_clients),
                 "floats_sent": n_rounds * sent * problem.dim}
+
+
+_TOLD: set[tuple[str | None, int]] = set()
+"""Samplers, by fingerprint and number of clients, that have been complained about."""
+
+
+def _complaints(one: Sampled, found: Trace) -> list[str]:
+    """Said once for each sampler and number of clients."""
+    key = fingerprint(one), found.n_clients
+    if key in _TOLD:
+        return []
+    _TOLD.add(key)
+    return list(dict.fromkeys(complaints(type(one).__name__, found, one._follows, one.temperature)))
+
+
+def _outside() -> int:
+    """How far up the first caller stands that is not of this house."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in HOUSE:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @lru_cache(maxsize=64)
@@ -277,16 +347,16 @@ def sampler(function: Callable[..., Any] | None = None, *, follows: str = "clien
         raise ValueError(f"{name} must have a state: positional arguments, the first of which is recorded")
     if "step_size" not in [field[0] for field in fields]:
         raise ValueError(f"{name} must have the parameter step_size after a *: it is what searches vary")
-    taken = {field[0] for field in fields} & set(dir(Sampled)) - {"step_size"}
+    taken = {field[0] for field in fields} & set(dir(Sampled)) - {"step_size", "temperature"}
     if taken:
         raise ValueError(f"{name} must call its parameter {sorted(taken)[0]!r} otherwise: every algorithm has "
                          "something of this name")
-    made = dataclasses.make_dataclass(name, _ordered(fields), bases=(Sampled,), frozen=True, eq=False, repr=False,
-                                      namespace={"_function": staticmethod(function), "_state": tuple(state),
-                                                 "_follows": follows, "__doc__": function.__doc__})
+    made = dataclasses.make_dataclass(
+        name, fields, bases=(Sampled,), frozen=True, eq=False, repr=False, namespace={
+            "_function": staticmethod(function), "_state": tuple(state), "_follows": follows,
+            "__doc__": function.__doc__})
+    if "temperature" in [field[0] for field in fields] and isinstance(made.temperature, property):
+        made.temperature = 1.0  # type: ignore[attr-defined]  # a property would refuse the field's value
     made.__module__, made.__qualname__ = function.__module__, function.__qualname__
     return made
 
-
-def _ordered(fields: Sequence[Any]) -> list[Any]:
-    return list(fields)

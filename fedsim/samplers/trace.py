@@ -136,13 +136,15 @@ def trace(name: str, function: Callable[..., Any], state: Sequence[str], paramet
     lengths = {len(c) for node, _ in _every(nodes, 1) for _, c in node.terms
                if isinstance(c, np.ndarray) and len(c) > 1}
     if len(lengths) > 1:
-        raise NotationError(f"{name}: schedules of {' and '.join(map(str, sorted(lengths)))} rounds do not fit")
+        told = " and ".join(map(str, sorted(lengths)))
+        raise NotationError(f"{name}: schedules of {told} rounds do not fit")
     turns = [len(node.payload) for node, _ in _every(nodes, 1) if isinstance(node.payload, np.ndarray)]
     return Trace(tuple(names), tuple(nodes), tuple(out), n_clients, tape.weights,
                  int(np.lcm.reduce(turns or [1])), next(iter(lengths), None))
 
 
-def _with_past(names: list[Any], nodes: list[Node], out: list[int]) -> tuple[list[Any], list[Node], list[int]]:
+def _with_past(names: list[Any], nodes: list[Node],
+               out: list[int]) -> tuple[list[Any], list[Node], list[int]]:
     """The state with its past: (name, 1) becomes what `name` was, (name, k) what (name, k - 1) was."""
     oldest: dict[str, int] = {}
     for node in nodes:
@@ -242,7 +244,7 @@ def _repetition(nodes: list[Node]) -> tuple[int, int, int] | None:
         if often < FEWEST_TURNS - 1:
             continue
         same = np.array([keys[n] == keys[n + period] and all(
-            b in (a, a + period) for (a, _), (b, _) in zip(nodes[n].terms, nodes[n + period].terms, strict=True))
+            b in (a, a + period) for a, b in _pairs(nodes, n, period))
             for n in range(len(nodes) - period)] + [False])
         ends = np.flatnonzero(~same)
         starts = np.concatenate([[0], ends[:-1] + 1])
@@ -253,25 +255,38 @@ def _repetition(nodes: list[Node]) -> tuple[int, int, int] | None:
     return best
 
 
-def _roll(nodes: list[Node], out: list[int], start: int, period: int,
-          turns: int) -> tuple[list[Node], list[int]] | None:
-    """Nodes from `start` on, `period` of them `turns` times, as a loop; None where a turn reaches too far."""
+def _pairs(nodes: Sequence[Node], n: int, period: int) -> list[tuple[int, int]]:
+    """Where the terms of a node come from, and those of the node a period later."""
+    return [(a, b) for (a, _), (b, _) in zip(nodes[n].terms, nodes[n + period].terms, strict=True)]
+
+
+def _inputs(nodes: list[Node], start: int, period: int, turns: int) -> tuple[list[int], list[int]] | None:
+    """Offsets within a turn of what is carried to the next, and nodes that every turn reads; None where a turn
+    reaches further back than to the one before."""
     fixed: list[int] = []
     carried: list[int] = []
     for n in range(start, start + period):
-        for (a, _), (b, _) in zip(nodes[n].terms, nodes[n + period].terms, strict=True):
+        for a, b in _pairs(nodes, n, period):
+            if (a == b and a >= start) or (a != b and a < start - period):
+                return None
             if a == b:
-                if a >= start:
-                    return None
                 fixed += [a] if a not in fixed else []
             elif a < start:
-                if a < start - period:
-                    return None
                 carried += [a - start + period] if a - start + period not in carried else []
-    for n in range(start + period, start + (turns - 1) * period):  # terms are fixed or carried in every turn
-        if any((a == b) != (c == d) for (a, _), (b, _), (c, _), (d, _) in zip(
-                nodes[n - period].terms, nodes[n].terms, nodes[n].terms, nodes[n + period].terms, strict=True)):
+    for n in range(start + period, start + (turns - 1) * period):  # it is one or the other in every turn
+        if any((a == b) != (c == d) for (a, b), (c, d) in zip(
+                _pairs(nodes, n - period, period), _pairs(nodes, n, period), strict=True)):
             return None
+    return carried, fixed
+
+
+def _roll(nodes: list[Node], out: list[int], start: int, period: int,
+          turns: int) -> tuple[list[Node], list[int]] | None:
+    """Nodes from `start` on, `period` of them `turns` times, as a loop; None where a turn reaches too far."""
+    found = _inputs(nodes, start, period, turns)
+    if found is None:
+        return None
+    carried, fixed = found
     later = {m for node in nodes[start + turns * period:] for m, _ in node.terms} | set(out)
     read = sorted(m for m in later if start <= m < start + turns * period)
     while read and read[0] < start + (turns - 1) * period:  # the last turns stay as they are

@@ -1,14 +1,15 @@
 """Exact laws of samplers of one's own, from the trace of their function.
 
-The round is z' = M z + v + N(0, Q) for the stacked state z, whose blocks `fedsim.samplers.blocks` has; here it
-is raised to powers, or stepped through where coefficients or networks change. What a round conserves (in
-EXTRA the sum of s) stays what it is at the start, and is left out of the stationary law.
+The round is z' = M z + v + N(0, Q) for the stacked state z, with blocks of `fedsim.samplers.blocks`; here it is
+raised to powers, or stepped through where coefficients or networks change. What a round conserves (in EXTRA
+the sum of s) stays what it is at the start, and is left out of the stationary law.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,11 @@ from .families import ExactFamily, exact, keeps_apart, require_constant, require
 class TracedFamily(ExactFamily):
     """Laws of any sampler on quadratic clients."""
 
-    def rounds(self, problem: Any, algorithm: Any, n_rounds: int | None, dense: bool) -> Rounds:
-        """The rounds as matrices; NoExactLaw where one is random."""
-        for node, _ in algorithm.trace(problem, n_rounds).every():
+    def require_known(self, problem: Any, algorithm: Any) -> None:
+        for node, _ in algorithm.trace(problem).every():
             if node.kind == "mean" and not isinstance(node.payload, np.ndarray):
-                raise NoExactLaw(f"mean(x, drawn={node.payload!r}): clients drawn at random have no exact law in "
-                                 "a sampler of one's own; fs.FALD and fs.FAHMC have")
-        found: Rounds = algorithm.rounds(problem, n_rounds, dense)
-        return found
+                raise NoExactLaw(f"mean(x, drawn={node.payload!r}): clients drawn at random have no exact law "
+                                 "in a sampler of one's own; fs.FALD and fs.FAHMC have")
 
     def _dense(self, problem: Any, algorithm: Any, cov: Array | None, full: bool) -> bool:
         return problem.structure == "dense" or (full and not keeps_apart(problem, algorithm, cov))
@@ -41,12 +39,12 @@ class TracedFamily(ExactFamily):
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
                 full: bool) -> Iterable[Moments]:
         require_steps(algorithm, int(rounds[-1]))
-        found = self.rounds(problem, algorithm, int(rounds[-1]), self._dense(problem, algorithm, cov, full))
+        found = algorithm.rounds(problem, int(rounds[-1]), self._dense(problem, algorithm, cov, full))
         maps, begin = self._maps(algorithm, found), self._begin(found, mean, cov)
         path = (cycled(rounds, *begin, maps, found.trace.period) if algorithm.schedule.is_constant
                 and found.trace.period > 1 else
                 evolve(rounds, *begin, maps(0) if algorithm.schedule.is_constant else maps))
-        return itertools.starmap(lambda state, spread: self._views(found, algorithm._clients_differ, state, spread), path)
+        return itertools.starmap(partial(self._views, found, algorithm._clients_differ(problem)), path)
 
     def _maps(self, algorithm: Any, found: Rounds) -> Callable[[int], AffineMap]:
         made: dict[int, AffineMap] = {}
@@ -96,13 +94,14 @@ class TracedFamily(ExactFamily):
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         require_constant(algorithm)
-        found = self.rounds(problem, algorithm, None, self._dense(problem, algorithm, None, True))
+        found = algorithm.rounds(problem, None, self._dense(problem, algorithm, None, True))
         if found.trace.period > 1:
             raise NoExactLaw("networks or sets of clients take turns, so that no law is left unchanged by a "
                              "round; use exact_law")
         whole, basis = kept(found.round())
         mean, cov = AffineMap(*whole).stationary()
-        means, covs = self._views(found, algorithm._clients_differ, mean @ basis.T, basis @ cov @ basis.T)
+        means, covs = self._views(found, algorithm._clients_differ(problem), mean @ basis.T,
+                                  basis @ cov @ basis.T)
         if means.ndim == 1:
             return means, covs  # type: ignore[return-value]
         view = 0 if client is None else client + 1
@@ -110,7 +109,7 @@ class TracedFamily(ExactFamily):
 
     def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                generator: np.random.Generator) -> Array:
-        found = self.rounds(problem, algorithm, int(rounds[-1]), problem.structure == "dense"
+        found = algorithm.rounds(problem, int(rounds[-1]), problem.structure == "dense"
                             or not keeps_apart(problem, algorithm, None))
         if found.trace.period > 1:
             raise NoExactLaw("rounds of networks that take turns cannot be drawn; use fedsim.simulate")

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.samplers import notation
+from fedsim.samplers import tape as tapes
 
 
 def tape_of(algorithm, n_clients, weights, n_rounds=None):
     """The raw nodes, the names of the state, and the nodes of its new values."""
-    tape = notation.Tape(n_clients, np.asarray(weights))
-    with notation.recording(tape):
+    tape = tapes.Tape(n_clients, np.asarray(weights))
+    with tapes.recording(tape):
         given = [tape.add("state", part) for part in algorithm._state]
         made = type(algorithm)._function(*given, **algorithm._given(n_clients, n_rounds))
     made = made if isinstance(made, tuple) else (made,)
@@ -32,8 +32,10 @@ def one_round(algorithm, problem, history, normals, number=0, exact=True, n_roun
     scale = weights if algorithm._follows == "components" else np.ones(N)
     values: list[Any] = []
     for n, (kind, payload, terms) in enumerate(nodes):
-        total = sum(((np.broadcast_to(c, (len(c), c.shape[1]))[number if len(c) > 1 else 0][:, None]
-                      if isinstance(c, np.ndarray) else c) * values[m] for m, c in terms), np.zeros((N, problem.dim)))
+        total = np.zeros((N, problem.dim))
+        for m, c in terms:
+            factor = c[number if len(c) > 1 else 0][:, None] if isinstance(c, np.ndarray) else c
+            total = total + factor * values[m]
         if kind == "state":
             values.append(history[0][payload])
         elif kind == "past":
@@ -42,7 +44,7 @@ def one_round(algorithm, problem, history, normals, number=0, exact=True, n_roun
             values.append(normals(n, payload))
         elif kind == "grad":
             if one:
-                rows = [sum(problem.weights[c] * problem.gradient(c, total[0]) for c in range(problem.n_clients))]
+                rows = [sum(w * problem.gradient(c, total[0]) for c, w in enumerate(problem.weights))]
             else:
                 rows = [scale[c] * problem.gradient(c, total[c]) for c in range(N)]
             values.append(np.stack(rows) + (0.0 if exact else normals(("gradient", n), False)))

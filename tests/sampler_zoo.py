@@ -43,7 +43,8 @@ def stale_sgld(x, *, step_size, age):
 
 @fs.sampler(follows="global")
 def stale_sghmc(x, q, *, step_size, friction, age):
-    q = (1 - friction * step_size) * q - step_size * grad(past(x, age)) + sqrt(2 * friction * step_size) * noise()
+    q = (1 - friction * step_size) * q - step_size * grad(past(x, age))
+    q = q + sqrt(2 * friction * step_size) * noise()
     return x + step_size * q, q
 
 

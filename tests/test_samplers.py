@@ -13,7 +13,7 @@ from sampler_brute import law_of
 
 import fedsim as fs
 import theory
-from fedsim.samplers import NotationError, SamplerWarning, grad, mean, noise, past, sqrt, trace, weights
+from fedsim.samplers import SamplerWarning, grad, loops, mean, noise, past, sqrt, weights
 
 NOT_SYMMETRIC = 0.6 * np.roll(np.eye(3), 1, axis=0) + 0.4 * np.eye(3)
 
@@ -110,7 +110,8 @@ def two_steps_back(x, v, *, step_size, W):
 
 
 BRUTE = {
-    "everything": (everything(step_size=0.05, W=NOT_SYMMETRIC, rates=[0.1, 0.2, 0.4], sets=((0, 1), (2,))), 3),
+    "everything": (everything(step_size=0.05, W=NOT_SYMMETRIC, rates=[0.1, 0.2, 0.4],
+                              sets=((0, 1), (2,))), 3),
     "two_steps_back": (two_steps_back(step_size=0.05, W=NOT_SYMMETRIC), 2),
     "de_baoab": (zoo.de_baoab(step_size=0.2, friction=1.0, W=fs.network.ring(3)), 4),
     "scaffold": (zoo.scaffold_ld(step_size=0.05, local_steps=5), 3),
@@ -132,7 +133,7 @@ def brute_differences(algorithm, rounds):
         law = theory.exact_law(problem, algorithm, rounds, start=start, record=[], allow_unstable=True)
     found = [np.abs(law.mean[-1] - mean_).max(), np.abs(law.cov[-1] - cov).max()]
     if law.clients:
-        found.append(max(np.abs(one.mean[-1] - row).max() for one, row in zip(law.clients, clients, strict=True)))
+        found += [np.abs(one.mean[-1] - row).max() for one, row in zip(law.clients, clients, strict=True)]
     return max(found)
 
 
@@ -147,7 +148,7 @@ def test_loops_are_rolled_and_change_nothing(name, monkeypatch):
     problem = problem_of(np.random.default_rng(4), 3, 2)
     kinds = [node.kind for node in algorithm.trace(problem).nodes]
     rolled = algorithm.rounds(problem, None).round()
-    monkeypatch.setattr(trace, "FEWEST_TURNS", 10**9)
+    monkeypatch.setattr(loops, "FEWEST_TURNS", 10**9)
     again = dataclasses.replace(algorithm, step_size=algorithm.step_size * (1.0 + 1e-15))
     flat = again.rounds(problem, None)
     assert "loop" in kinds and "loop" not in [node.kind for node in flat.trace.nodes]
@@ -166,18 +167,19 @@ def _equal_weights(monkeypatch):
     from fedsim.samplers.blocks import Blocks
 
     right = Blocks.mean
-    monkeypatch.setattr(Blocks, "mean", lambda self, w, of: right(self, np.full_like(w, 1.0 / w.shape[1]), of))
+    monkeypatch.setattr(Blocks, "mean", lambda self, w, of: right(
+        self, np.full_like(w, 1.0 / w.shape[1]), of))
 
 
 def _one_turn_less(monkeypatch):
-    from fedsim.samplers.blocks import Round
+    from fedsim.samplers.clients import Round
 
     right = Round.power
     monkeypatch.setattr(Round, "power", lambda self, count: right(self, count - 1))
 
 
 def _gradient_unscaled(monkeypatch):
-    from fedsim.samplers.blocks import Clients
+    from fedsim.samplers.clients import Clients
 
     right = Clients.of.__func__
     monkeypatch.setattr(Clients, "of", classmethod(
@@ -290,7 +292,8 @@ def test_what_is_hardly_meant_is_said(algorithm, words):
     zoo.de_sgld(step_size=0.02, W=NOT_SYMMETRIC), zoo.extra_sgld(step_size=0.02, W=fs.network.ring(3)),
     zoo.diging_sgld(step_size=0.02, W=fs.network.ring(3)), zoo.de_baoab(step_size=0.1, friction=3.0,
                                                                        W=fs.network.ring(3)),
-    zoo.de_sghmc(step_size=0.1, friction=4.0, W=fs.network.ring(3)), zoo.scaffold_ld(step_size=0.02, local_steps=5),
+    zoo.de_sghmc(step_size=0.1, friction=4.0, W=fs.network.ring(3)),
+    zoo.scaffold_ld(step_size=0.02, local_steps=5),
     zoo.fa_ld(step_size=0.02, local_steps=3, shared_noise=0.2, temperature=2.0),
     zoo.fa_hmc(step_size=0.02, leapfrog_steps=3, local_steps=4, shared_noise=0.3),
     zoo.stale_sgld(step_size=0.02, age=3), zoo.stale_sghmc(step_size=0.02, friction=2.0, age=2),

@@ -10,7 +10,8 @@ Examples
 [[1.333333]]
 """
 
-from .notation import NotationError, exp, grad, mean, noise, past, sqrt, weights
+from .notation import exp, grad, mean, noise, past, sqrt, weights
+from .tape import NotationError
 from .words import SamplerWarning
 
 __all__ = ["NotationError", "SamplerWarning", "exp", "grad", "mean", "noise", "past", "sqrt", "weights"]

@@ -1,4 +1,4 @@
-"""What a round of a sampler is on quadratic clients: z' = M z + v + N(0, Q) for the stacked state z.
+"""A round of a sampler on quadratic clients: z' = M z + v + N(0, Q) for the stacked state z.
 
 A value is linear in its sources: the parts of the state and the noises. Multiples of the identity are kept
 apart, so that M - I keeps its digits for small step sizes. Tables have G groups of e coordinates that do not
@@ -15,18 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..problems.quadratic import Quadratic
 from ..settings.validation import Array
-from .notation import Coefficient
-from .trace import Body, Past, Trace, evaluate, shared_parts
+from .clients import Clients, Round
+from .loops import Body
+from .trace import Past, evaluate
 
 OWN, ALL, SHARED = "own", "all", "shared"
-CONSERVED = 1e-10
-"""Relative size below which a change counts as none."""
 
 
 class Table(NamedTuple):
-    """What a value takes from a source, in one of the three forms."""
+    """The part of a value that comes from one source, in one of the three forms."""
 
     form: str
     array: Array
@@ -40,64 +38,6 @@ class Value:
     tables: dict[Any, Table]
     shift: Array
     n: int
-
-
-class Clients(NamedTuple):
-    """Quadratic clients as a sampler follows them: hessians (G, N, e, e), pulls (G, N, e), and roots of the
-    covariances of gradient noise (G, N, e, e) or None."""
-
-    hessians: Array
-    pulls: Array
-    roots: Array | None
-
-    @classmethod
-    def of(cls, problem: Quadratic, components: bool, dense: bool) -> Clients:
-        """Of a problem; `components` are w_c f_(c)."""
-        scale = problem.weights if components else np.ones(problem.n_clients)
-        if dense:
-            A = (scale[:, None, None] * problem.dense_hessians)[None]
-            b = (A @ problem.minimizers[None, :, :, None])[..., 0]
-        else:
-            values = scale[:, None] * problem.diagonal_hessians
-            A, b = values.T[:, :, None, None], (values * problem.minimizers).T[:, :, None]
-        covs = problem.noise_covariances
-        if covs is None:
-            return cls(A, b, None)
-        if dense:
-            size, vectors = np.linalg.eigh(covs)
-            roots = (vectors * np.sqrt(np.clip(size, 0.0, None))[:, None, :])[None]
-        else:
-            roots = np.sqrt(np.diagonal(covs, axis1=1, axis2=2)).T[:, :, None, None]
-        return cls(A, b, scale[:, None, None] * roots)
-
-
-class Round(NamedTuple):
-    """deviation M - I (G, n, n), shift v (G, n) and noise Q (G, n, n) of a round."""
-
-    deviation: Array
-    shift: Array
-    noise: Array
-
-    def then(self, after: Round) -> Round:
-        """This followed by another."""
-        first, second = self.deviation, after.deviation
-        M = np.eye(second.shape[-1]) + second
-        return Round(first + second + second @ first,
-                     self.shift + after.shift + (second @ self.shift[..., None])[..., 0],
-                     M @ self.noise @ np.swapaxes(M, -1, -2) + after.noise)
-
-    def power(self, count: int) -> Round:
-        """So many of it."""
-        total: Round | None = None
-        square = self
-        while True:
-            if count & 1:
-                total = square if total is None else total.then(square)
-            count >>= 1
-            if not count:
-                assert total is not None
-                return total
-            square = square.then(square)
 
 
 class Blocks:
@@ -130,10 +70,11 @@ class Blocks:
     def noise(self, number: int, common: bool) -> Value:
         """Fresh normals."""
         n = 1 if common else self.N
-        return Value({}, {("noise", number): Table(SHARED if common else OWN, self._unit(n))}, self._zero(), n)
+        table = Table(SHARED if common else OWN, self._unit(n))
+        return Value({}, {("noise", number): table}, self._zero(), n)
 
     def _full(self, table: Table) -> Array:
-        """Of all clients (G, n, e, N, k), or as it is of a shared source."""
+        """The table of all clients (G, n, e, N, k), or that of a shared source."""
         if table.form != OWN:
             return table.array
         out = np.zeros((self.G, self.N, self.e, self.N, table.array.shape[-1]))
@@ -230,7 +171,7 @@ class Blocks:
         return made
 
     def mean(self, shares: Any, of: Value) -> Value:
-        """What all clients get."""
+        """One average for all clients."""
         row = shares[self.number % len(shares)]
         keeps = {source: k for source, k in of.base.items() if self.kinds[source]}
         if of.n == 1 and len(shares) == 1:
@@ -250,8 +191,8 @@ class Blocks:
         names = [("turn", i) for i in range(k)]
         made = evaluate(body.nodes, body.outputs, turn, [turn.state(one) for one in names])
         if all(table.form == OWN for value in made for table in value.tables.values()):
-            return self._by_client(number, turn, made, names, body.count, begin)
-        after = turn.assembled(names, made).power(body.count)
+            return self._by_client(number, turn, made, names, body.turns, begin)
+        after = turn.assembled(names, made).power(body.turns)
         return self._together(number, after, k, begin)
 
     def _begun(self, begin: Sequence[Value | None], j: int) -> Value:
@@ -265,7 +206,8 @@ class Blocks:
         """Clients that do not meet in a turn: matrices (G, N, k e, k e)."""
         k, e, G, N = len(names), self.e, self.G, self.N
         D, Q = np.zeros((G, N, k, e, k, e)), np.zeros((G, N, k, e, k, e))
-        v, noises = np.zeros((G, N, k, e)), {}
+        v = np.zeros((G, N, k, e))
+        noises: dict[Any, dict[int, Array]] = {}
         for o, value in enumerate(made):
             v[:, :, o] = value.shift
             for source, (_, a) in value.tables.items():
@@ -385,70 +327,3 @@ class Blocks:
         elif metric is not None:
             left = left @ metric.array
         return left @ np.swapaxes(right, 1, 2)
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """The rounds of a trace on quadratic clients.
-
-    Attributes
-    ----------
-    trace : Trace
-    clients : Clients
-    kinds : part of the state -> True where all clients share it
-    """
-
-    trace: Trace
-    clients: Clients
-    kinds: dict[Any, bool]
-
-    @classmethod
-    def of(cls, trace: Trace, clients: Clients) -> Rounds:
-        """Of a trace on these clients."""
-        return cls(trace, clients, shared_parts(trace))
-
-    def _values(self, number: int) -> tuple[Blocks, list[Value]]:
-        blocks = Blocks(self.clients, self.trace.weights, self.kinds, number)
-        return blocks, evaluate(self.trace.nodes, self.trace.out, blocks)
-
-    def round(self, number: int = 0) -> Round:
-        """The round of this number."""
-        blocks, values = self._values(number)
-        return blocks.assembled(self.trace.names, values)
-
-    def sizes(self) -> list[int]:
-        """Numbers of a group, of each part."""
-        e, N = self.clients.hessians.shape[-1], self.trace.n_clients
-        return [(1 if self.kinds[part] else N) * e for part in self.trace.names]
-
-
-def conserved(whole: Round) -> Array:
-    """Orthonormal columns (n, k) whose products with the state no round changes, in any group."""
-    def flat(table: Array) -> Array:
-        return table.transpose(1, 0, 2).reshape(table.shape[1], -1)
-
-    def unmoved(rows: Array, size: float) -> Array:
-        """Orthonormal columns u of u'rows = 0."""
-        U, values, _ = np.linalg.svd(rows)
-        return U[:, np.concatenate([values, np.zeros(len(U) - len(values))]) <= CONSERVED * size]
-
-    changes = flat(whole.deviation)
-    found = unmoved(changes, max(1.0, float(np.abs(changes).max(initial=0.0))))
-    moved = np.concatenate([flat(whole.noise), whole.shift.T], axis=1)
-    return found @ unmoved(found.T @ moved, max(1e-300, float(np.abs(moved).max(initial=0.0)))) if (
-        found.shape[1]) else found
-
-
-def kept(whole: Round) -> tuple[Round, Array]:
-    """The round on the complement of what it conserves, and an orthonormal basis (n, m) of that."""
-    fixed = conserved(whole)
-    if not fixed.shape[1]:
-        return whole, np.eye(whole.deviation.shape[-1])
-    T = np.linalg.svd(fixed, full_matrices=True)[0][:, fixed.shape[1]:]
-    return Round(T.T @ whole.deviation @ T, whole.shift @ T, T.T @ whole.noise @ T), T
-
-
-def coefficient_table(values: Any, rounds: bool) -> Coefficient:
-    """A parameter of several numbers: over rounds, or one a client."""
-    row = np.asarray(values, dtype=np.float64)
-    return Coefficient(row[:, None] if rounds else row[None])

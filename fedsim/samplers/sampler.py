@@ -1,7 +1,6 @@
 """`fs.sampler`: an algorithm from one function of the notation.
 
-What it makes are frozen dataclasses of the function's keyword arguments, like the shipped algorithms. All
-that is exact follows from the trace of the function; `fedsim.samplers.notation` has what it may say.
+It makes frozen dataclasses of the function's keyword arguments, like the shipped algorithms. All that is exact follows from the trace of the function; `fedsim.samplers.notation` has what it may say.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
+from types import CodeType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,8 +23,9 @@ from ..settings.limits import refuse_bytes
 from ..settings.schedules import Schedule
 from ..settings.validation import one_of, shown, whole
 from ..stability.search import Stability, gaps_to_one, largest_stable, radius_of
-from . import notation
-from .blocks import Clients, Rounds, coefficient_table, kept
+from .clients import Clients
+from .rounds import Rounds, kept
+from .tape import Coefficient, Turns
 from .trace import Trace, shared_parts, trace
 from .words import SamplerWarning, aim_of, complaints, conserved_words, latex_of, words_of
 
@@ -32,7 +33,7 @@ FOLLOWS = {"clients": "federated", "components": "components", "global": "global
 """Whose gradients `grad` has: f_(c), w_c f_(c), or f; and the shipped algorithms' name of it."""
 HOUSE = ("fedsim", "theory")
 SMALLEST_SHARE = 1e-9
-"""Of a step size: below it no stable one is looked for."""
+"""Share of a step size below which no stable one is looked for."""
 
 
 class Sampled(ByValue, AlgorithmParts):
@@ -58,8 +59,7 @@ class Sampled(ByValue, AlgorithmParts):
 
     def _definition(self) -> dict[str, Any]:
         """The fields, and the function by what it does: two of one name are two samplers."""
-        code = type(self)._function.__code__
-        return {**self._fields(), "function": (code.co_code, repr(code.co_consts), code.co_names), "follows": self._follows}
+        return {**self._fields(), "function": _code(type(self)._function.__code__), "follows": self._follows}
 
     @property
     def convention(self) -> str:
@@ -96,7 +96,7 @@ class Sampled(ByValue, AlgorithmParts):
         >>> @fs.sampler
         ... def langevin(x, *, step_size):
         ...     return x - step_size * grad(x) + sqrt(2 * step_size) * noise()
-        >>> langevin(step_size=0.1).trace(fs.Quadratic([1.0], [[0.0]])).count("grad")
+        >>> langevin(step_size=0.1).trace(fs.Quadratic([1.0], [[0.0]])).how_many("grad")
         1
         """
         one = self._follows == "global"
@@ -131,13 +131,13 @@ class Sampled(ByValue, AlgorithmParts):
         return latex_of(self.trace(problem))
 
     def explained(self, problem: Problem) -> list[tuple[str, str]]:
-        """What `fedsim.explain` says of it: round, costs, what is conserved, temperature, stability."""
+        """The parts of `fedsim.explain`: round, costs, conserved sums, temperature."""
         found, costs = self.trace(problem), self.costs(problem, 1)
         parts = [("a round", "\n".join(["", *(f"    {line}" for line in words_of(found).splitlines())])),
-                 ("costs", f"a round has {found.count('grad')} gradients a client, {found.count('mix')} mixings, "
-                           f"{found.count('mean')} averages, {found.count('noise')} noises, and sends "
-                           f"{costs['floats_sent']:g} floats"),
-                 ("shared by all", ", ".join(str(part) for part, shared in shared_parts(found).items() if shared)
+                 ("costs", f"a round has {found.how_many('grad')} gradients a client, "
+                           f"{found.how_many('mix')} mixings, {found.how_many('mean')} averages, "
+                           f"{found.how_many('noise')} noises, and sends {costs['floats_sent']:g} floats"),
+                 ("shared by all", ", ".join(str(part) for part, one in shared_parts(found).items() if one)
                   or "no part of the state")]
         if problem.is_judged and found.period == 1:
             parts.append(("conserved", conserved_words(
@@ -152,15 +152,15 @@ class Sampled(ByValue, AlgorithmParts):
         given: dict[str, Any] = {}
         for name, value in self._fields().items():
             if isinstance(value, Schedule):
-                value = float(value.largest) if value.is_constant else coefficient_table(
-                    value.at(np.arange(n_rounds or 1)), True)
+                value = float(value.largest) if value.is_constant else Coefficient(
+                    np.asarray(value.at(np.arange(n_rounds or 1)), dtype=np.float64)[:, None])
             elif isinstance(value, np.ndarray) and value.ndim == 1:
                 if len(value) != n_clients:
                     raise ValueError(f"{name} has {len(value)} numbers; it must have one a client, "
                                      f"{n_clients}")
-                value = coefficient_table(value, False)
+                value = Coefficient(value[None])
             elif isinstance(value, np.ndarray) and value.ndim == 3:
-                value = notation.Turns(value)
+                value = Turns(value)
             given[name] = value
         return given
 
@@ -169,8 +169,8 @@ class Sampled(ByValue, AlgorithmParts):
         found = self.trace(problem, n_rounds)
         for node, _ in found.every():
             if node.kind == "mean" and not isinstance(node.payload, np.ndarray):
-                raise ValueError(f"mean(x, drawn={node.payload!r}): clients drawn at random make rounds that are "
-                                 "no matrices, so that stability is not known; pass allow_unstable=True")
+                raise ValueError(f"mean(x, drawn={node.payload!r}): clients drawn at random make rounds that "
+                                 "are no matrices, so that stability is not known; pass allow_unstable=True")
         followed: Any = problem.pooled() if self._follows == "global" else problem
         dense = followed.structure == "dense" if dense is None else dense
         groups, size = (1, followed.dim) if dense else (followed.dim, 1)
@@ -228,7 +228,7 @@ class Sampled(ByValue, AlgorithmParts):
         return Stability(own, own < 1.0, limit, size, "radius of a round, without what it conserves")
 
     def costs(self, problem: Problem, n_rounds: int) -> dict[str, float]:
-        """What one replica of `n_rounds` costs: a mixing sends a vector along every link in both directions,
+        """The price of one replica of `n_rounds`: a mixing sends a vector along every link in both directions,
         an average one from and one to every client."""
         offers("problem", problem, Problem)
         n_rounds, found = whole("n_rounds", n_rounds), self.trace(problem)
@@ -240,9 +240,9 @@ class Sampled(ByValue, AlgorithmParts):
                 sent += times * float(links.mean())
             elif node.kind == "mean":
                 sent += times * 2.0 * found.n_clients
-        talks = found.count("mix") + found.count("mean")
+        talks = found.how_many("mix") + found.how_many("mean")
         return {"communications": float(n_rounds * talks),
-                "gradient_evaluations": float(n_rounds * found.count("grad") * problem.n_clients),
+                "gradient_evaluations": float(n_rounds * found.how_many("grad") * problem.n_clients),
                 "floats_sent": n_rounds * sent * problem.dim}
 
 
@@ -271,6 +271,12 @@ def _outside() -> int:
 def _traced(one: Sampled, n_clients: int, weights: bytes, exact: bool, n_rounds: int | None) -> Trace:
     return trace(type(one).__name__, type(one)._function, one._state, one._given(n_clients, n_rounds),
                  n_clients, np.frombuffer(weights), exact)
+
+
+def _code(code: CodeType) -> tuple[Any, ...]:
+    """The code of a function, for its fingerprint."""
+    return code.co_code, code.co_names, tuple(_code(one) if isinstance(one, CodeType) else repr(one)
+                                              for one in code.co_consts)
 
 
 def _plain(value: Any) -> Any:
@@ -349,14 +355,14 @@ def sampler(function: Callable[..., Any] | None = None, *, follows: str = "clien
         raise ValueError(f"{name} must have the parameter step_size after a *: it is what searches vary")
     taken = {field[0] for field in fields} & set(dir(Sampled)) - {"step_size", "temperature"}
     if taken:
-        raise ValueError(f"{name} must call its parameter {sorted(taken)[0]!r} otherwise: every algorithm has "
-                         "something of this name")
-    made = dataclasses.make_dataclass(
+        raise ValueError(f"{name} must call its parameter {sorted(taken)[0]!r} otherwise: every algorithm "
+                         "has something of this name")
+    made: Any = dataclasses.make_dataclass(
         name, fields, bases=(Sampled,), frozen=True, eq=False, repr=False, namespace={
             "_function": staticmethod(function), "_state": tuple(state), "_follows": follows,
             "__doc__": function.__doc__})
     if "temperature" in [field[0] for field in fields] and isinstance(made.temperature, property):
-        made.temperature = 1.0  # type: ignore[attr-defined]  # a property would refuse the field's value
+        made.temperature = 1.0  # a property would refuse the field's value
     made.__module__, made.__qualname__ = function.__module__, function.__qualname__
     return made
 

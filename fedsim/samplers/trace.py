@@ -6,47 +6,18 @@ carried from turn to turn, and a count; nodes of kind "out" read what a loop giv
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from .notation import Node, NotationError, Tape, Vector, recording, refuse
+from .loops import Body, rolled, whole_key
+from .tape import Node, NotationError, Tape, Vector, recording
 
 Past = tuple[str, int]
-FEWEST_TURNS = 4
-"""Turns from which on a repetition is a loop."""
 V = TypeVar("V")
-
-
-class Body(NamedTuple):
-    """A loop: `n_inputs` values, then nodes; after a turn input i is `outputs[i]`; `count` turns."""
-
-    n_inputs: int
-    nodes: tuple[Node, ...]
-    outputs: tuple[int, ...]
-    count: int
-
-
-def key_of(value: Any) -> Any:
-    """What equal payloads and coefficients have in common."""
-    if isinstance(value, np.ndarray):
-        return value.shape, hashlib.sha1(np.ascontiguousarray(value).tobytes()).digest()
-    if isinstance(value, Body):
-        return value.n_inputs, tuple(map(_whole_key, value.nodes)), value.outputs, value.count
-    return value
-
-
-def _key(node: Node) -> Any:
-    """Kind, payload and coefficients: what nodes share that differ in where their terms come from."""
-    return node.kind, key_of(node.payload), tuple(key_of(c) for _, c in node.terms)
-
-
-def _whole_key(node: Node) -> Any:
-    return *_key(node), tuple(m for m, _ in node.terms)
 
 
 @dataclass(frozen=True)
@@ -80,7 +51,7 @@ class Trace:
         """Every node, in loops too, with how often it is computed in a round."""
         yield from _every(self.nodes, 1)
 
-    def count(self, kind: str) -> int:
+    def how_many(self, kind: str) -> int:
         """How often a round computes nodes of a kind."""
         return sum(times for node, times in self.every() if node.kind == kind)
 
@@ -88,7 +59,7 @@ class Trace:
 def _every(nodes: Sequence[Node], times: int) -> Iterator[tuple[Node, int]]:
     for node in nodes:
         if node.kind == "loop":
-            yield from _every(node.payload.nodes, times * node.payload.count)
+            yield from _every(node.payload.nodes, times * node.payload.turns)
         else:
             yield node, times
 
@@ -129,10 +100,10 @@ def trace(name: str, function: Callable[..., Any], state: Sequence[str], paramet
                 f"{'a vector' if len(state) == 1 else f'{len(state)} vectors'} of clients; it returns "
                 f"{', '.join('a vector' if isinstance(one, Vector) else repr(one) for one in made)}")
         if any(one.tape is not tape for one in made):
-            refuse(f"{name} returns a vector of another call; each call has its own")
+            raise NotationError(f"{name} returns a vector of another call; each call has its own")
     names, nodes, out = _with_past(list(state), list(tape.nodes), [one.node for one in made])
     nodes, out = _merged(nodes, out, exact_gradients)
-    nodes, out = _rolled(nodes, out)
+    nodes, out = rolled(nodes, out)
     lengths = {len(c) for node, _ in _every(nodes, 1) for _, c in node.terms
                if isinstance(c, np.ndarray) and len(c) > 1}
     if len(lengths) > 1:
@@ -173,8 +144,8 @@ def _sum(terms: Sequence[tuple[int, Any]]) -> tuple[tuple[int, Any], ...]:
 def _merged(nodes: list[Node], out: list[int], exact: bool) -> tuple[list[Node], list[int]]:
     """Used nodes alone; a sum that one other sum uses is part of it; equal nodes are one."""
     uses: Counter[int] = Counter()
-    for node in out:
-        uses[node] += 2  # what is returned is kept
+    for returned in out:
+        uses[returned] += 2  # it is kept
     seen, stack = set(), list(out)
     while stack:
         n = stack.pop()
@@ -207,7 +178,7 @@ def _merged(nodes: list[Node], out: list[int], exact: bool) -> tuple[list[Node],
                 continue
         fresh = node.kind == "noise" or (node.kind == "grad" and not exact) or _is_drawn(node)
         whole = Node(node.kind, node.payload, terms)
-        new[n] = written(whole, n if fresh else _whole_key(whole))
+        new[n] = written(whole, n if fresh else whole_key(whole))
     return made, [new[n] for n in out]
 
 
@@ -215,123 +186,8 @@ def _is_drawn(node: Node) -> bool:
     return node.kind == "mean" and not isinstance(node.payload, np.ndarray)
 
 
-# ------------------------------------------------------------------------------------------ loops
-
-def _rolled(nodes: list[Node], out: list[int]) -> tuple[list[Node], list[int]]:
-    """The same with its repetitions as loops, the inner ones first."""
-    while True:
-        found = _repetition(nodes)
-        if found is None:
-            return nodes, out
-        rolled = _roll(nodes, out, *found)
-        if rolled is None:
-            return nodes, out
-        nodes, out = rolled
-
-
-def _repetition(nodes: list[Node]) -> tuple[int, int, int] | None:
-    """First node, length and number of turns of the repetition that covers most nodes."""
-    keys = [hash(_key(node)) for node in nodes]
-    last: dict[int, int] = {}
-    periods: Counter[int] = Counter()
-    for n, (node, key) in enumerate(zip(nodes, keys, strict=True)):
-        if node.kind in ("grad", "noise", "loop", "mix"):
-            if key in last:
-                periods[n - last[key]] += 1
-            last[key] = n
-    best = None
-    for period, often in periods.most_common(4):
-        if often < FEWEST_TURNS - 1:
-            continue
-        same = np.array([keys[n] == keys[n + period] and all(
-            b in (a, a + period) for a, b in _pairs(nodes, n, period))
-            for n in range(len(nodes) - period)] + [False])
-        ends = np.flatnonzero(~same)
-        starts = np.concatenate([[0], ends[:-1] + 1])
-        longest = int(np.argmax(ends - starts))
-        turns = int(ends[longest] - starts[longest]) // period + 1
-        if turns >= FEWEST_TURNS and (best is None or turns * period > best[1] * best[2]):
-            best = int(starts[longest]), period, turns
-    return best
-
-
-def _pairs(nodes: Sequence[Node], n: int, period: int) -> list[tuple[int, int]]:
-    """Where the terms of a node come from, and those of the node a period later."""
-    return [(a, b) for (a, _), (b, _) in zip(nodes[n].terms, nodes[n + period].terms, strict=True)]
-
-
-def _inputs(nodes: list[Node], start: int, period: int, turns: int) -> tuple[list[int], list[int]] | None:
-    """Offsets within a turn of what is carried to the next, and nodes that every turn reads; None where a turn
-    reaches further back than to the one before."""
-    fixed: list[int] = []
-    carried: list[int] = []
-    for n in range(start, start + period):
-        for a, b in _pairs(nodes, n, period):
-            if (a == b and a >= start) or (a != b and a < start - period):
-                return None
-            if a == b:
-                fixed += [a] if a not in fixed else []
-            elif a < start:
-                carried += [a - start + period] if a - start + period not in carried else []
-    for n in range(start + period, start + (turns - 1) * period):  # it is one or the other in every turn
-        if any((a == b) != (c == d) for (a, b), (c, d) in zip(
-                _pairs(nodes, n - period, period), _pairs(nodes, n, period), strict=True)):
-            return None
-    return carried, fixed
-
-
-def _roll(nodes: list[Node], out: list[int], start: int, period: int,
-          turns: int) -> tuple[list[Node], list[int]] | None:
-    """Nodes from `start` on, `period` of them `turns` times, as a loop; None where a turn reaches too far."""
-    found = _inputs(nodes, start, period, turns)
-    if found is None:
-        return None
-    carried, fixed = found
-    later = {m for node in nodes[start + turns * period:] for m, _ in node.terms} | set(out)
-    read = sorted(m for m in later if start <= m < start + turns * period)
-    while read and read[0] < start + (turns - 1) * period:  # the last turns stay as they are
-        turns -= 1
-        later |= {m for node in nodes[start + turns * period:start + (turns + 1) * period]
-                  for m, _ in node.terms}
-        read = sorted(m for m in later if start <= m < start + turns * period)
-    if turns < FEWEST_TURNS:
-        return None
-    first_of_last = start + (turns - 1) * period
-    carried += [m - first_of_last for m in read if m - first_of_last not in carried]
-    inputs = {("carried", offset): i for i, offset in enumerate(carried)} | {
-        ("fixed", a): len(carried) + i for i, a in enumerate(fixed)}
-    k = len(inputs)
-
-    def local(n: int, m: int, again: int) -> int:
-        if m == again:
-            return inputs["fixed", m]
-        return inputs["carried", m - start + period] if m < start else k + m - start
-
-    body = [Node(nodes[n].kind, nodes[n].payload, tuple(
-        (local(n, m, again), c) for (m, c), (again, _) in zip(nodes[n].terms, nodes[n + period].terms,
-                                                             strict=True)))
-            for n in range(start, start + period)]
-    outputs = [k + offset for offset in carried] + list(range(len(carried), k))
-    begin = [start - period + offset for offset in carried] + fixed
-    used = {start - period + offset for offset in carried if any(
-        inputs["carried", offset] in {m for m, _ in node.terms} for node in body)} | set(fixed)
-    loop = Node("loop", Body(k, tuple(body), tuple(outputs), turns),
-                tuple((m if m in used else -1, 1.0) for m in begin))
-    made = [*nodes[:start], loop]
-    moved = {n: n for n in range(start)}
-    for m in read:
-        moved[m] = len(made)
-        made.append(Node("out", inputs["carried", m - first_of_last], ((start, 1.0),)))
-    for n in range(start + turns * period, len(nodes)):
-        moved[n] = len(made)
-        made.append(nodes[n]._replace(terms=tuple((moved[m], c) for m, c in nodes[n].terms)))
-    return made, [moved[n] for n in out]
-
-
-# ------------------------------------------------------------------------------------------ meaning
-
 class Domain(Protocol[V]):
-    """What the nodes of a trace mean."""
+    """A meaning of the nodes of a trace."""
 
     def state(self, part: str | Past) -> V:
         """A part of the state, or of its past."""
@@ -352,7 +208,7 @@ class Domain(Protocol[V]):
         """An average with the shares of this round."""
 
     def loop(self, number: int, body: Body, begin: Sequence[V | None]) -> Sequence[V]:
-        """What the inputs of a body are after its turns."""
+        """The inputs of a body after all its turns."""
 
 
 def evaluate(nodes: Sequence[Node], wanted: Sequence[int], domain: Any, given: Sequence[V] = ()) -> list[V]:
@@ -406,7 +262,7 @@ def shared_parts(found: Trace) -> dict[Any, bool]:
     """Which parts of the state all clients share: assumed of all, until the round contradicts."""
     parts: dict[Any, bool] = dict.fromkeys(found.names, True)
     while True:
-        after = evaluate(found.nodes, found.out, _Sharing(parts))
+        after: list[bool] = evaluate(found.nodes, found.out, _Sharing(parts))
         new = {part: parts[part] and shared for part, shared in zip(found.names, after, strict=True)}
         if new == parts:
             return parts

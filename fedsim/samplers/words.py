@@ -1,4 +1,4 @@
-"""What a sampler says about itself: its round in words and as LaTeX, and the temperature that it aims at."""
+"""A sampler about itself: its round in words and as LaTeX, and the temperature that it aims at."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..settings.validation import Array
-from .blocks import Clients, Rounds, conserved, kept
-from .trace import Body, Past, Trace
+from .clients import Clients
+from .loops import Body
+from .rounds import Rounds, conserved, kept
+from .trace import Past, Trace
 
 CLOSE = 1e-8
 """Relative differences below this are rounding."""
@@ -34,7 +36,7 @@ class SamplerWarning(UserWarning):
 
 
 class Aim(NamedTuple):
-    """What small steps of a sampler follow: exp(-f / temperature), for f of the clients' own weights unless
+    """The law that small steps of a sampler follow: exp(-f / temperature), for f of the clients' own weights unless
     `other_weights`; `why` says what there is instead, where there is no such law."""
 
     temperature: float
@@ -77,7 +79,7 @@ def _null(matrix: Array) -> Array:
 
 
 def complaints(name: str, trace: Trace, follows: str, temperature: float) -> Iterator[str]:
-    """What is hardly meant, a sentence each."""
+    """A sentence for each thing that is hardly meant."""
     for node, _ in trace.every():
         if node.kind != "mix":
             continue
@@ -114,8 +116,6 @@ def conserved_words(rounds: Rounds) -> str:
         first += size
     return f"{found.shape[1]} of {sum(sizes)} numbers, made of {', '.join(parts)}"
 
-
-# ------------------------------------------------------------------------------------------ the round in words
 
 def _named(part: str | Past) -> str:
     return part if isinstance(part, str) else f"past({part[0]}, {part[1]})"
@@ -157,7 +157,7 @@ def lines_of(nodes: Any, out: Sequence[int], news: Sequence[str], given: Sequenc
             inputs = [f"y{i + 1}" for i in range(body.n_inputs)]
             begins = [names[m] if m >= 0 else "0" for m, _ in terms]
             begun = ", ".join(map(" = ".join, zip(inputs, begins, strict=True)))
-            lines.append(f"{indent}{body.count} times, from {begun}:")
+            lines.append(f"{indent}{body.turns} times, from {begun}:")
             lines += lines_of(body.nodes, body.outputs, inputs, inputs, indent + "    ")
             names.append("y")
             continue

@@ -1,8 +1,8 @@
 """Exact laws of samplers of one's own, from the trace of their function.
 
-The round is z' = M z + v + N(0, Q) for the stacked state z, with blocks of `fedsim.samplers.blocks`; here it is
-raised to powers, or stepped through where coefficients or networks change. What a round conserves (in EXTRA
-the sum of s) stays what it is at the start, and is left out of the stationary law.
+The round is z' = M z + v + N(0, Q) for the stacked state z, as `fedsim.samplers.rounds` has it; here it is
+raised to powers, or stepped through where coefficients or networks change. Sums that a round conserves
+(in EXTRA that of s) stay as they are at the start, and are left out of the stationary law.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.samplers.blocks import Rounds, kept
+from fedsim.samplers.rounds import Rounds, kept
 from fedsim.samplers.sampler import Sampled
 from fedsim.settings.validation import Array
 
@@ -30,8 +30,8 @@ class TracedFamily(ExactFamily):
     def require_known(self, problem: Any, algorithm: Any) -> None:
         for node, _ in algorithm.trace(problem).every():
             if node.kind == "mean" and not isinstance(node.payload, np.ndarray):
-                raise NoExactLaw(f"mean(x, drawn={node.payload!r}): clients drawn at random have no exact law "
-                                 "in a sampler of one's own; fs.FALD and fs.FAHMC have")
+                raise NoExactLaw(f"mean(x, drawn={node.payload!r}): clients drawn at random have no exact "
+                                 "law in a sampler of one's own; fs.FALD and fs.FAHMC have")
 
     def _dense(self, problem: Any, algorithm: Any, cov: Array | None, full: bool) -> bool:
         return problem.structure == "dense" or (full and not keeps_apart(problem, algorithm, cov))
@@ -88,7 +88,8 @@ class TracedFamily(ExactFamily):
             return means if differ else means[0], None
         table = spread[:, :size, :size].reshape(G, rows, e, rows, e)
         own = np.einsum("giaib->igab", table)
-        covs = np.concatenate([table.mean(axis=(1, 3))[None], own]) if differ else table.mean(axis=(1, 3))[None]
+        average = table.mean(axis=(1, 3))[None]
+        covs = np.concatenate([average, own]) if differ else average
         covs = covs[:, 0] if G == 1 else covs[:, :, 0, 0]
         return (means, covs) if differ else (means[0], covs[0])
 

@@ -1,6 +1,7 @@
 """`fs.sampler`: an algorithm from one function of the notation.
 
-It makes frozen dataclasses of the function's keyword arguments, like the shipped algorithms. All that is exact follows from the trace of the function; `fedsim.samplers.notation` has what it may say.
+It makes frozen dataclasses of the function's keyword arguments, like the shipped algorithms. All that is
+exact follows from the trace of the function, whose notation is in `fedsim.samplers.notation`.
 """
 
 from __future__ import annotations
@@ -228,8 +229,10 @@ class Sampled(ByValue, AlgorithmParts):
         return Stability(own, own < 1.0, limit, size, "radius of a round, without what it conserves")
 
     def costs(self, problem: Problem, n_rounds: int) -> dict[str, float]:
-        """The price of one replica of `n_rounds`: a mixing sends a vector along every link in both directions,
-        an average one from and one to every client."""
+        """The price of one replica of `n_rounds`.
+
+        A mixing sends a vector along every link in both directions, an average one from and to every client.
+        """
         offers("problem", problem, Problem)
         n_rounds, found = whole("n_rounds", n_rounds), self.trace(problem)
         sent = 0.0

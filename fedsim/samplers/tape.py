@@ -55,7 +55,7 @@ def refuse(what: str) -> NoReturn:
 
 
 class Node(NamedTuple):
-    """The result of one operation: its kind, its payload, and the terms (node, coefficient) of its argument."""
+    """The result of one operation: kind, payload, and the terms (node, coefficient) of its argument."""
 
     kind: str
     payload: Any = None

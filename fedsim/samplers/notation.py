@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ..settings.participation import TakesPart
-from ..settings.validation import shown
-from .tape import KNOWN, Coefficient, Vector, is_number, open_tape, refuse
+from ..settings.participation import Participation, TakesPart
+from ..settings.participation_independent import IndependentParticipation
+from ..settings.validation import Array, shown
+from .tape import KNOWN, Chance, Coefficient, Vector, is_number, open_tape, refuse
 
 
 def _vector(what: str, x: Any) -> Vector:
@@ -74,7 +76,7 @@ def mean(x: Vector, *, of: Sequence[Sequence[int]] | None = None, drawn: TakesPa
     of : sequence of sets of clients, optional
         One for each round, over and over: the average, by their weights, over those of its turn.
     drawn : fedsim.Participation and the like, optional
-        The average over clients drawn at random. Only replicas know it.
+        The average over clients drawn at random, by their shares. Laws are known by two moments then.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def mean(x: Vector, *, of: Sequence[Sequence[int]] | None = None, drawn: TakesPa
         if of is not None or not isinstance(drawn, TakesPart):
             refuse(f"mean(drawn={shown(drawn)}): it must be a participation, as fs.Participation, and no "
                    "`of` beside it")
-        return tape.add("mean", drawn, (x.term(),))
+        return tape.add("random", _chance(drawn, tape.weights), (x.term(),))
     if of is None:
         return tape.add("mean", tape.weights[None], (x.term(),))
     shares = np.zeros((len(of), tape.n_clients))
@@ -102,6 +104,24 @@ def mean(x: Vector, *, of: Sequence[Sequence[int]] | None = None, drawn: TakesPa
     if not len(shares):
         refuse("mean(of=[]): there must be a set at least")
     return tape.add("mean", shares, (x.term(),))
+
+
+def _chance(drawn: TakesPart, weights: Array) -> Chance:
+    """The shares of clients that are drawn, by their mean and roots of their covariance."""
+    N = len(weights)
+    if isinstance(drawn, Participation):
+        drawn.check(SimpleNamespace(n_clients=N, weights=weights))
+        centre, cov = weights, drawn.variance_factor(N) * (np.diag(weights) - np.outer(weights, weights))
+    elif isinstance(drawn, IndependentParticipation):
+        centre, cov = drawn.shares(weights)
+    else:
+        refuse(f"mean(drawn={shown(drawn)}): known sets of clients are mean(x, of=sets)")
+    if abs(centre.sum() - 1.0) > 1e-12 or np.abs(cov.sum(axis=0)).max() > 1e-12:
+        refuse(f"mean(drawn={shown(drawn)}): the shares of its clients do not sum to one, so that it is no "
+               "average; fs.FALD(participation=...) says what the server does then")
+    values, vectors = np.linalg.eigh(cov)
+    roots = (vectors * np.sqrt(np.clip(values, 0.0, None))).T[values > 1e-18 * max(values[-1], 1e-300)]
+    return Chance(centre[None], roots[:, None, :], drawn)
 
 
 def past(x: Vector, age: int) -> Vector:

@@ -43,12 +43,41 @@ class Rounds:
     def round(self, number: int = 0) -> Round:
         """The round of this number."""
         blocks, values = self._values(number)
-        return blocks.assembled(self.trace.names, values)
+        whole, names = blocks.assembled(self.trace.names, values), self.trace.names
+        parts = []
+        for node, (chance, of) in blocks.met.items():
+            for root in chance.roots:
+                apart = _Apart(blocks, node, blocks.across(root, blocks.opened(of), len(root)))
+                parts.append(apart.assembled(names, evaluate(self.trace.nodes, self.trace.out, apart), 0.0))
+        if not parts:
+            return whole
+        return Round(whole.deviation, whole.shift, whole.noise + np.sum([one.noise for one in parts], axis=0),
+                     np.stack([one.deviation for one in parts]), np.stack([one.shift for one in parts]))
 
     def sizes(self) -> list[int]:
         """Numbers of a group, of each part."""
         e, N = self.clients.hessians.shape[-1], self.trace.n_clients
         return [(1 if self.kinds[part] else N) * e for part in self.trace.names]
+
+
+class _Apart(Blocks):
+    """What one random node adds to the new state, for one value of its own, and nothing else."""
+
+    def __init__(self, blocks: Blocks, node: int, value: Value) -> None:
+        super().__init__(blocks.clients, blocks.weights, blocks.kinds, blocks.number, True)
+        self.node, self.value, self.metrics = node, value, blocks.metrics
+
+    def state(self, part: Any) -> Value:
+        one = super().state(part)
+        return Value({}, {}, one.shift, one.n)
+
+    def random(self, number: int, chance: Any, of: Value) -> Value:
+        if number == self.node:
+            return self.value
+        if of.tables:
+            raise ValueError(f"{chance.of!r}: what is drawn at random is drawn from again in the same round, "
+                             "and moments are not known there; draw once in a round")
+        return super().random(number, chance, of)
 
 
 def conserved(whole: Round) -> Array:
@@ -64,6 +93,8 @@ def conserved(whole: Round) -> Array:
     changes = flat(whole.deviation)
     found = unmoved(changes, max(1.0, float(np.abs(changes).max(initial=0.0))))
     moved = np.concatenate([flat(whole.noise), whole.shift.T], axis=1)
+    if whole.spread is not None and whole.spread_shift is not None:
+        moved = np.concatenate([moved, *map(flat, whole.spread), *(u.T for u in whole.spread_shift)], axis=1)
     return found @ unmoved(found.T @ moved, max(1e-300, float(np.abs(moved).max(initial=0.0)))) if (
         found.shape[1]) else found
 
@@ -74,4 +105,6 @@ def kept(whole: Round) -> tuple[Round, Array]:
     if not fixed.shape[1]:
         return whole, np.eye(whole.deviation.shape[-1])
     T = np.linalg.svd(fixed, full_matrices=True)[0][:, fixed.shape[1]:]
-    return Round(T.T @ whole.deviation @ T, whole.shift @ T, T.T @ whole.noise @ T), T
+    spread, shift = whole.spread, whole.spread_shift
+    return Round(T.T @ whole.deviation @ T, whole.shift @ T, T.T @ whole.noise @ T,
+                 None if spread is None else T.T @ spread @ T, None if shift is None else shift @ T), T

@@ -23,7 +23,7 @@ from ..interfaces import AlgorithmParts, Problem, offers
 from ..settings.limits import refuse_bytes
 from ..settings.schedules import Schedule
 from ..settings.validation import one_of, shown, whole
-from ..stability.search import Stability, gaps_to_one, largest_stable, radius_of
+from ..stability.search import Stability, gaps_to_one, largest_stable, radius_of, random_radius
 from .clients import Clients
 from .rounds import Rounds, kept
 from .tape import Coefficient, Turns
@@ -168,10 +168,6 @@ class Sampled(ByValue, AlgorithmParts):
     def rounds(self, problem: Problem, n_rounds: int | None, dense: bool | None = None) -> Rounds:
         """The rounds on quadratic clients, as matrices."""
         found = self.trace(problem, n_rounds)
-        for node, _ in found.every():
-            if node.kind == "mean" and not isinstance(node.payload, np.ndarray):
-                raise ValueError(f"mean(x, drawn={node.payload!r}): clients drawn at random make rounds that "
-                                 "are no matrices, so that stability is not known; pass allow_unstable=True")
         followed: Any = problem.pooled() if self._follows == "global" else problem
         dense = followed.structure == "dense" if dense is None else dense
         groups, size = (1, followed.dim) if dense else (followed.dim, 1)
@@ -187,10 +183,17 @@ class Sampled(ByValue, AlgorithmParts):
         largest = dataclasses.replace(self, step_size=self.schedule.largest)  # type: ignore[type-var]
         rounds = largest.rounds(problem.curvature_problem(), None)
         whole = rounds.round()
+        if whole.spread is not None and rounds.trace.period > 1:
+            raise ValueError(f"{self!r} draws at random in rounds that take turns, so that stability is not "
+                             "known; pass allow_unstable=True")
         for number in range(1, rounds.trace.period):
             whole = whole.then(rounds.round(number))
-        if not all(np.isfinite(table).all() for table in whole):
+        if not all(np.isfinite(table).all() for table in whole if table is not None):
             return float("inf")
+        if whole.spread is not None:
+            alone = kept(whole)[0]
+            parts: Any = alone.deviation, alone.spread
+            return random_radius(*((parts[0][0], parts[1][:, 0]) if len(parts[0]) == 1 else parts))
         values = np.linalg.eigvals(kept(whole)[0].deviation)
         gap = float(gaps_to_one(values).min()) if values.size else 1.0
         return radius_of(gap) ** (1.0 / rounds.trace.period)
@@ -241,9 +244,14 @@ class Sampled(ByValue, AlgorithmParts):
                 links = np.count_nonzero(node.payload, axis=(1, 2)) - np.count_nonzero(
                     np.diagonal(node.payload, axis1=1, axis2=2), axis=1)
                 sent += times * float(links.mean())
-            elif node.kind == "mean":
-                sent += times * 2.0 * found.n_clients
-        talks = found.how_many("mix") + found.how_many("mean")
+            elif node.kind == "mean" or (node.kind == "random" and len(node.payload.mean) == 1):
+                sent += times * 2.0 * (found.n_clients if node.kind == "mean"
+                                       else node.payload.of._total_active(found.n_clients, 1))
+            elif node.kind == "random":
+                W = node.payload.of
+                links = np.count_nonzero(W.matrices, axis=(1, 2)) - found.n_clients
+                sent += times * float(W.chances @ links)
+        talks = sum(map(found.how_many, ("mix", "mean", "random")))
         return {"communications": float(n_rounds * talks),
                 "gradient_evaluations": float(n_rounds * found.how_many("grad") * problem.n_clients),
                 "floats_sent": n_rounds * sent * problem.dim}

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..hints import shown
+from ..settings.network import RandomMixing
 from ..settings.validation import Array
 
 HERE = str(Path(__file__).parent)
@@ -60,6 +61,17 @@ class Node(NamedTuple):
     kind: str
     payload: Any = None
     terms: tuple[tuple[int, Any], ...] = ()
+
+
+class Chance(NamedTuple):
+    """A matrix (n, N) that is drawn anew for each round: its mean, and roots (k, n, N) of what it varies by.
+
+    It is mean + sum_k z_k roots_k for uncorrelated z_k, as far as second moments see; `of` names it.
+    """
+
+    mean: Array
+    roots: Array
+    of: Any
 
 
 @dataclass
@@ -273,6 +285,13 @@ class Vector(Refusing):
     def __rmatmul__(self, matrix: Any) -> Vector:
         if isinstance(matrix, (list, tuple)) and matrix and all(np.ndim(one) == 2 for one in matrix):
             refuse("a list of matrices takes turns as mix parameters do: pass it as a parameter")
+        if isinstance(matrix, RandomMixing):
+            if matrix.matrices.shape[1] != self.tape.n_clients:
+                refuse(f"W @: W has shape {matrix.matrices.shape[1:]}; for {self.tape.n_clients} clients it "
+                       f"must be {(self.tape.n_clients,) * 2}")
+            centre = np.tensordot(matrix.chances, matrix.matrices, axes=1)
+            roots = np.sqrt(matrix.chances)[:, None, None] * (matrix.matrices - centre)
+            return self.tape.add("random", Chance(centre, roots, matrix), (self.term(),))
         try:
             given = np.ascontiguousarray(matrix, dtype=np.float64)
         except (TypeError, ValueError):

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from .loops import Body, rolled, whole_key
-from .tape import Node, NotationError, Tape, Vector, recording
+from .tape import Chance, Node, NotationError, Tape, Vector, recording
 
 Past = tuple[str, int]
 V = TypeVar("V")
@@ -176,14 +176,10 @@ def _merged(nodes: list[Node], out: list[int], exact: bool) -> tuple[list[Node],
             if uses[n] < 2:
                 inside[n] = terms
                 continue
-        fresh = node.kind == "noise" or (node.kind == "grad" and not exact) or _is_drawn(node)
+        fresh = node.kind in ("noise", "random") or (node.kind == "grad" and not exact)
         whole = Node(node.kind, node.payload, terms)
         new[n] = written(whole, n if fresh else whole_key(whole))
     return made, [new[n] for n in out]
-
-
-def _is_drawn(node: Node) -> bool:
-    return node.kind == "mean" and not isinstance(node.payload, np.ndarray)
 
 
 class Domain(Protocol[V]):
@@ -207,6 +203,9 @@ class Domain(Protocol[V]):
     def mean(self, shares: Any, of: V) -> V:
         """An average with the shares of this round."""
 
+    def random(self, number: int, chance: Chance, of: V) -> V:
+        """An average or a product whose matrix is drawn at random."""
+
     def loop(self, number: int, body: Body, begin: Sequence[V | None]) -> Sequence[V]:
         """The inputs of a body after all its turns."""
 
@@ -226,7 +225,9 @@ def evaluate(nodes: Sequence[Node], wanted: Sequence[int], domain: Any, given: S
         else:
             at = domain.lin([(values[m], c) for m, c in terms])
             values.append(at if kind == "lin" else domain.grad(number, at) if kind == "grad"
-                          else domain.mix(payload, at) if kind == "mix" else domain.mean(payload, at))
+                          else domain.mix(payload, at) if kind == "mix"
+                          else domain.mean(payload, at) if kind == "mean"
+                          else domain.random(number, payload, at))
     return [values[m] for m in wanted]
 
 
@@ -253,6 +254,9 @@ class _Sharing:
 
     def mean(self, shares: Any, of: bool) -> bool:
         return True
+
+    def random(self, number: int, chance: Chance, of: bool) -> bool:
+        return len(chance.mean) == 1
 
     def loop(self, number: int, body: Body, begin: Sequence[Any]) -> list[bool]:
         return [False] * body.n_inputs

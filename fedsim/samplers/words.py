@@ -92,8 +92,7 @@ def complaints(name: str, trace: Trace, follows: str, temperature: float) -> Ite
         elif columns > CLOSE:
             yield (f"{name} mixes by a matrix whose columns do not sum to one (by {columns:.2g}): mixing "
                    "moves the average, and clients count differently")
-    if trace.period > 1 or any(node.kind == "mean" and not isinstance(node.payload, np.ndarray)
-                               for node, _ in trace.every()):
+    if trace.period > 1:
         return  # no single round
     aim = aim_of(trace, follows == "components")
     if aim.why:
@@ -143,8 +142,9 @@ def _sum(terms: Sequence[tuple[int, Any]], names: Sequence[str]) -> str:
 def lines_of(nodes: Any, out: Sequence[int], news: Sequence[str], given: Sequence[str] = (),
              indent: str = "") -> list[str]:
     """A line for each thing that is computed, then one for each new value."""
-    names, lines, count = list(given), [], dict.fromkeys(("noise", "grad", "mix", "mean", "lin", "loop"), 0)
-    letters = {"noise": "xi", "grad": "g", "mix": "m", "mean": "a", "lin": "u"}
+    names, lines = list(given), []
+    letters = {"noise": "xi", "grad": "g", "mix": "m", "mean": "a", "random": "r", "lin": "u", "loop": ""}
+    count = dict.fromkeys(letters, 0)
     for node in nodes:
         kind, payload, terms = node
         if kind in ("state", "past"):
@@ -167,10 +167,10 @@ def lines_of(nodes: Any, out: Sequence[int], news: Sequence[str], given: Sequenc
         if kind == "noise":
             names.append(f"{name}{' (common)' if payload else ''}")
             continue
-        what = {"grad": "grad({})", "mix": "W @ ({})", "mean": "mean({})", "lin": "{}"}[kind].format(
-            _sum(terms, names))
-        if kind == "mean" and not isinstance(payload, np.ndarray):
-            what = what[:-1] + f", drawn={payload!r})"
+        shape = f"mean({{}}, drawn={payload.of!r})" if kind == "random" and len(payload.mean) == 1 else {
+            "grad": "grad({})", "mix": "W @ ({})", "mean": "mean({})", "random": "(random W) @ ({})",
+            "lin": "{}"}[kind]
+        what = shape.format(_sum(terms, names))
         lines.append(f"{indent}{name} = {what}")
         names.append(name)
     return lines + [f"{indent}new {new} = {names[o]}" for new, o in zip(news, out, strict=True)]

@@ -25,7 +25,6 @@ def _family(problem: Problem, algorithm: Algorithm, start: object,
     validate_sizes(problem, algorithm, start)
     family = family_of(algorithm)
     solvable = family.solvable(problem)
-    family.require_known(problem, algorithm)
     if not one_of("allow_unstable", allow_unstable, (True, False)):
         with _range(algorithm):
             validate(problem, algorithm, start)

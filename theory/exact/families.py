@@ -38,9 +38,6 @@ class ExactFamily:
                              "fs.simulate draws replicas of any problem")
         return problem
 
-    def require_known(self, problem: Any, algorithm: Any) -> None:
-        """Raise `NoExactLaw` for options of the algorithm that no law is known for."""
-
     def require_stable(self, problem: Any, algorithm: Any) -> None:
         """Raise `UnstableStepSize` for what the algorithm's own `stability` does not see."""
 

@@ -27,11 +27,8 @@ from .families import ExactFamily, exact, keeps_apart, require_constant, require
 class TracedFamily(ExactFamily):
     """Laws of any sampler on quadratic clients."""
 
-    def require_known(self, problem: Any, algorithm: Any) -> None:
-        for node, _ in algorithm.trace(problem).every():
-            if node.kind == "mean" and not isinstance(node.payload, np.ndarray):
-                raise NoExactLaw(f"mean(x, drawn={node.payload!r}): clients drawn at random have no exact "
-                                 "law in a sampler of one's own; fs.FALD and fs.FAHMC have")
+    def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
+        return bool(algorithm.trace(problem).how_many("random") == 0)
 
     def _dense(self, problem: Any, algorithm: Any, cov: Array | None, full: bool) -> bool:
         return problem.structure == "dense" or (full and not keeps_apart(problem, algorithm, cov))
@@ -41,9 +38,12 @@ class TracedFamily(ExactFamily):
         require_steps(algorithm, int(rounds[-1]))
         found = algorithm.rounds(problem, int(rounds[-1]), self._dense(problem, algorithm, cov, full))
         maps, begin = self._maps(algorithm, found), self._begin(found, mean, cov)
+        if found.trace.period > 1 and not self.is_gaussian(problem, algorithm):
+            raise NoExactLaw("networks or sets of clients take turns in rounds that are drawn at random")
         path = (cycled(rounds, *begin, maps, found.trace.period) if algorithm.schedule.is_constant
                 and found.trace.period > 1 else
-                evolve(rounds, *begin, maps(0) if algorithm.schedule.is_constant else maps))
+                evolve(rounds, *begin, maps(0).power(rounds) if algorithm.schedule.is_constant
+                       else maps))
         return itertools.starmap(partial(self._views, found, algorithm._clients_differ(problem)), path)
 
     def _maps(self, algorithm: Any, found: Rounds) -> Callable[[int], AffineMap]:
@@ -112,6 +112,8 @@ class TracedFamily(ExactFamily):
                generator: np.random.Generator) -> Array:
         found = algorithm.rounds(problem, int(rounds[-1]), problem.structure == "dense"
                             or not keeps_apart(problem, algorithm, None))
+        if not self.is_gaussian(problem, algorithm):
+            raise NoExactLaw("where rounds are drawn at random, only moments are known; use fedsim.simulate")
         if found.trace.period > 1:
             raise NoExactLaw("rounds of networks that take turns cannot be drawn; use fedsim.simulate")
         begun = np.stack([self._begin(found, one, None)[0] for one in points])

@@ -3,7 +3,7 @@
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import provenance as _provenance
+from . import provenance as _provenance, samplers
 from .algorithms.de_sghmc import DESGHMC
 from .algorithms.de_sgld import DESGLD
 from .algorithms.fa_hmc import FAHMC
@@ -28,6 +28,7 @@ from .problems.failing import GradientError
 from .problems.gaussian_mean import GaussianMean
 from .problems.quadratic import Quadratic
 from .problems.regression import LinearRegression, LogisticRegression, SoftmaxRegression
+from .samplers.sampler import sampler
 from .settings import network, schedules
 from .settings.participation import Participation
 from .settings.participation_fixed import FixedParticipation
@@ -44,8 +45,8 @@ __all__ = [
     "LinearRegression", "LogisticRegression", "OutsideWarning", "Participation", "Quadratic", "Run",
     "SoftmaxRegression",
     "StaleSGHMC", "StaleSGLD", "UnstableStepSize", "Workers", "animate", "estimators", "explain", "load",
-    "math", "network", "papers", "plot", "recorded_rounds", "sample_path", "schedules", "shards", "simulate",
-    "validate", "warm_up",
+    "math", "network", "papers", "plot", "recorded_rounds", "sample_path", "sampler", "samplers", "schedules",
+    "shards", "simulate", "validate", "warm_up",
 ]
 
 _sys.modules.setdefault(f"{__name__}.plot", _drawing)  # `from fedsim.plot import exact`; `fs.plot` draws all

@@ -14,9 +14,10 @@ import numpy as np
 
 from .engine.rounds import LEAF
 from .engine.state import FEW_REPLICAS, by_coordinate
-from .interfaces import EXPLAINERS, Problem, SimulatedAlgorithm, offers, validate_sizes
+from .interfaces import EXPLAINERS, Algorithm, Problem, SimulatedAlgorithm, offers, validate_sizes
 from .random.slots import NormalRoom
 from .random.streams import lane_set
+from .samplers.sampler import Sampled
 from .vector.compile import STUBS, body_of
 from .vector.memory import TILE
 
@@ -47,7 +48,7 @@ class Explanation:
     __repr__ = __str__
 
 
-def explain(problem: Problem, algorithm: SimulatedAlgorithm) -> Explanation:
+def explain(problem: Problem, algorithm: Algorithm) -> Explanation:
     """What would run, before anything runs: compiled bodies, lanes, random numbers, stability, exact law.
 
     Parameters
@@ -77,21 +78,23 @@ def explain(problem: Problem, algorithm: SimulatedAlgorithm) -> Explanation:
     'fedsim.random.normals:_normals_double'
     """
     validate_sizes(problem, algorithm)
-    offers("algorithm", algorithm, SimulatedAlgorithm)
+    if not isinstance(algorithm, Sampled):
+        offers("algorithm", algorithm, SimulatedAlgorithm)
     clients = "1 client" if problem.n_clients == 1 else f"{problem.n_clients} clients"
     title = (f"{type(algorithm).__name__} on {type(problem).__name__}: {clients}, "
              f"{algorithm._who(problem)} in a round, dimension {problem.dim}")
     followed, bound = algorithm._bind(problem, None)
+    first = algorithm.explained(problem) if isinstance(algorithm, Sampled) else [*_compiled(followed, bound)]
     laws = [("exact law", words(problem, algorithm)) for words in EXPLAINERS]
     return Explanation(title, (
-        *_compiled(followed, bound),
+        *first,
         ("minibatches", "drawn for every gradient" if followed.has_minibatches else "none: all data"),
         ("gradient noise", "none" if followed.gradient_noise is None else "normal, in every gradient"),
         ("stability", _judgement(problem, algorithm)),
         *(laws or [("exact law", "import theory: it says which exact law answers")])))
 
 
-def _judgement(problem: Problem, algorithm: SimulatedAlgorithm) -> str:
+def _judgement(problem: Problem, algorithm: Algorithm) -> str:
     if not problem.is_judged:
         return "not judged: nothing bounds the Hessians"
     stability = algorithm.stability(problem)

@@ -178,8 +178,7 @@ class AlgorithmParts(Protocol):
         """tau of the target exp(-f/tau)."""
         return 1.0
 
-    @property
-    def _clients_differ(self) -> bool:
+    def _clients_differ(self, problem: Problem) -> bool:
         """True where every client keeps a state of its own, with a start and a law of its own."""
         return False
 

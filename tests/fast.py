@@ -26,6 +26,7 @@ FAST = {
         "provenance": ("provenance",),
         "random": ("noise::test_known_answers", "noise::test_philox_is_its_slow_twin",
                    "noise::test_draws_are_their_slow_twins"),
+        "samplers": ("sampler_refusals",),
         "settings": ("alignment::test_labels_that_occur_twice",
                      "schedules_participation", "sets_and_answers::test_bad_sets", "network", "staleness"),
         "stability": ("stability_limits",),

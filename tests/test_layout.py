@@ -21,9 +21,10 @@ TEXT = {".py", ".toml", ".txt", ".md", ".json", ".csv", ".html", ".j2", ".mplsty
 THEORY_MAY_IMPORT = {
     "fedsim", "fedsim.algorithms", "fedsim.distance", "fedsim.estimators", "fedsim.fingerprints",
     "fedsim.hints", "fedsim.interfaces", "fedsim.laws", "fedsim.network", "fedsim.problems",
-    "fedsim.pickles", "fedsim.provenance", "fedsim.schedules", "fedsim.settings", "fedsim.stability",
+    "fedsim.pickles", "fedsim.provenance", "fedsim.samplers", "fedsim.schedules", "fedsim.settings",
+    "fedsim.stability",
 }
-ROOMS = (["problems"], ["algorithms"], ["laws"], ["settings"], ["stability"])
+ROOMS = (["problems"], ["algorithms"], ["laws"], ["samplers"], ["settings"], ["stability"])
 SIMULATES = {"simulate", "sample_path", "warm_up", "engine", "vector", "random", "Run", "load", "_kernel",
              "_workspace", "draw_clients", "step_size", "compiled", "inlined", "dispatched",
              "stochastic_gradient"}

@@ -111,7 +111,6 @@ class Decentralized(ByValue, Judged):
     """Base of the decentralized algorithms' parameter classes."""
 
     convention = "components"
-    _clients_differ = True
     mixing: Array
     friction: float | None
     n_clients: int
@@ -128,6 +127,10 @@ class Decentralized(ByValue, Judged):
         if problem.n_clients != self.n_clients:
             raise ValueError(f"mixing has shape {self.mixing.shape}; it must be "
                              f"{(problem.n_clients, problem.n_clients)} for the problem's clients")
+
+    def _clients_differ(self, problem: Problem) -> bool:
+        """True: each has a state, a start and a law of its own."""
+        return True
 
     def _separates(self, problem: Problem) -> bool:
         """True: a step treats each coordinate alone, given a problem that does."""

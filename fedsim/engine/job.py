@@ -61,7 +61,7 @@ class Job:
     @property
     def n_views(self) -> int:
         """Laws recorded: the average, and the clients where they differ."""
-        return 1 + self.problem.n_clients if self.algorithm._clients_differ else 1
+        return 1 + self.problem.n_clients if self.algorithm._clients_differ(self.problem) else 1
 
     @property
     def dtype(self) -> Any:

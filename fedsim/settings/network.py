@@ -8,47 +8,38 @@ Source: Decentralized SGLD and SGHMC, section 2 and footnote 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ..hints import meant, shown
+from ..equality import ByValue
+from ..hints import shown
 from .alignment import square
 from .lazy_import import lazy
-from .limits import refuse_bytes
-from .validation import Array, array, nonnegative, shape, symmetric, whole
+from .mixing import (
+    Graph,
+    Matrix,
+    adjacency,
+    check_mixing as check_mixing,
+    dense,
+    is_graph,
+    refuse_negative,
+    refuse_nodes,
+)
+from .validation import Array, array, set_fields, shape, symmetric, whole
 
 csr_array = lazy("scipy.sparse", "csr_array")
 connected_components = lazy("scipy.sparse.csgraph", "connected_components")
 
 
 
-class Graph(Protocol):
-    """A graph as networkx has it."""
-
-    @property
-    def nodes(self) -> Any:
-        """The nodes, in the order of rows."""
-
-    def adjacency(self) -> Any:
-        """Each node with its neighbours."""
-
-
-class Sparse(Protocol):
-    """A sparse matrix of SciPy."""
-
-    def toarray(self) -> Any:
-        """The same, dense."""
-
-
-Matrix = ArrayLike | Sparse
 
 __all__ = [
-    "check_mixing", "complete", "disconnected", "grid", "is_connected", "metropolis", "path",
-    "ring", "second_eigenvalue", "smallest_eigenvalue", "spectral_gap", "star",
+    "check_mixing", "complete", "disconnected", "grid", "is_connected", "metropolis", "path", "random",
+    "random_pairs", "ring", "second_eigenvalue", "smallest_eigenvalue", "spectral_gap", "star",
 ]
 
 
@@ -96,18 +87,13 @@ def metropolis(graph: Graph | Matrix) -> Array:
                          "matrix: pass networkx.Graph(edges)")
     given = array("graph", adjacency(graph) if is_graph(graph) else dense("graph", square("graph", graph)), 2)
     weighted = symmetric("graph", shape("graph", given, (len(given), len(given)), " (an adjacency matrix)"))
-    _refuse_negative("graph", weighted, ": a link has a positive weight, and 0 is no link")
+    refuse_negative("graph", weighted, ": a link has a positive weight, and 0 is no link")
     links = weighted != 0.0
     np.fill_diagonal(links, False)
     degree = links.sum(axis=1) + 1
     weights = np.where(links, 1.0 / np.maximum.outer(degree, degree), 0.0)
     np.fill_diagonal(weights, 1.0 - weights.sum(axis=1))
     return weights
-
-
-def _refuse_negative(name: str, matrix: Array, why: str = "") -> None:
-    for i, j in np.argwhere(matrix < 0.0):
-        raise ValueError(f"{name}[{i}, {j}]={matrix[i, j]:g} must be at least 0{why}")
 
 
 def _nodes(n: object) -> int:
@@ -203,35 +189,6 @@ def disconnected(n: int) -> Array:
     return np.eye(size)
 
 
-def check_mixing(mixing: Matrix, n_clients: int | None = None) -> Array:
-    """A mixing matrix that gossip and the theorems allow, or a ValueError saying what is wrong.
-
-    Examples
-    --------
-    >>> fs.network.check_mixing([[0.5, 0.5], [0.5, 0.5]], n_clients=2).shape
-    (2, 2)
-    """
-    given = array("mixing", square("mixing", matrix_of(mixing)), 2,
-                  advice="(N, N), as fs.network.ring(n) makes it")
-    size = len(given) if n_clients is None else whole("n_clients", n_clients, 1)
-    matrix = symmetric("mixing", shape("mixing", given, (size, size), " (one row per client)"))
-    _refuse_negative("mixing", matrix)
-    sums = matrix.sum(axis=1)
-    worst = int(np.argmax(np.abs(sums - 1.0)))
-    if abs(sums[worst] - 1.0) > 1e-9:
-        raise ValueError(f"mixing: row {worst} sums to {sums[worst]:.12g}; rows must sum to 1"
-                         f"{made_of(matrix)}")
-    diagonal = np.diagonal(matrix)
-    if (diagonal <= 0.0).any():
-        worst = int(np.argmin(diagonal))
-        raise ValueError(f"mixing[{worst}, {worst}]={diagonal[worst]:g} must be greater than 0"
-                         f"{made_of(matrix)}")
-    smallest = float(np.linalg.eigvalsh(matrix)[0])
-    if smallest <= -1.0 + 1e-12:
-        raise ValueError(f"mixing has smallest eigenvalue {smallest:g}; it must be greater than -1")
-    return matrix
-
-
 REMEMBERED = 2**15
 """Entries of the largest matrix of which answers are kept: statements ask again and again."""
 
@@ -302,59 +259,84 @@ def spectral_gap(mixing: Matrix) -> float:
     return 1.0 - second_eigenvalue(mixing)
 
 
-BY_NAME = ("complete", "disconnected", "grid", "path", "ring", "star")
-"""Networks that `fedsim.network` makes of a number of clients."""
+@dataclass(frozen=True, eq=False)
+class RandomMixing(ByValue):
+    """One of several mixing matrices (m, N, N), drawn with these chances (m,) for each round."""
+
+    matrices: Array
+    chances: Array
+
+    def __post_init__(self) -> None:
+        try:
+            listed = list(self.matrices)
+        except TypeError:
+            raise ValueError(f"matrices={shown(self.matrices)} must be a sequence of mixing matrices"
+                             ) from None
+        if not listed:
+            raise ValueError("matrices=[] must have a mixing matrix at least")
+        first = check_mixing(listed[0])
+        matrices = np.stack([check_mixing(one, len(first)) for one in listed])
+        equal = np.full(len(listed), 1.0 / len(listed))
+        given: Any = equal if self.chances is None else self.chances
+        chances = shape("chances", array("chances", given, 1), (len(listed),), " (one for each matrix)")
+        if (chances < 0.0).any() or abs(chances.sum() - 1.0) > 1e-12:
+            raise ValueError(f"chances={shown(chances.tolist())} must be at least 0 and sum to one")
+        set_fields(self, matrices=matrices, chances=chances)
 
 
-def refuse_nodes(name: str, value: object, n_nodes: int, matrices: int = 6) -> None:
-    """Refuse so many dense matrices; Metropolis weights take 6 while they are made."""
-    refuse_bytes(8.0 * matrices * n_nodes**2, f"{name}={value!r}: a dense mixing matrix of {n_nodes} nodes",
-                 "use fewer nodes")
+def random(matrices: Sequence[Array], chances: Sequence[float] | None = None) -> RandomMixing:
+    """A mixing matrix drawn anew for each round, for samplers of one's own.
+
+    Parameters
+    ----------
+    matrices : sequence of (N, N)
+        Each as `fedsim.network.check_mixing` wants it.
+    chances : sequence of float, optional
+        Their probabilities; equal by default.
+
+    Returns
+    -------
+    RandomMixing
+        For ``W @ x`` in a function of `fedsim.sampler`.
+
+    Raises
+    ------
+    ValueError
+        Naming the matrix or the chances that are none.
+
+    Examples
+    --------
+    >>> fs.network.random([fs.network.ring(4), fs.network.complete(4)], [0.9, 0.1]).chances
+    array([0.9, 0.1])
+    """
+    return RandomMixing(matrices, chances)  # type: ignore[arg-type]
 
 
-def is_graph(value: Any) -> bool:
-    """A networkx graph, told by what it can do: networkx itself is not needed."""
-    return hasattr(value, "adjacency") and hasattr(value, "nodes")
+def random_pairs(mixing: Array) -> RandomMixing:
+    """Asynchronous gossip: in each round the two ends of one link, drawn at random, take their average.
 
+    Parameters
+    ----------
+    mixing : (N, N)
+        A mixing matrix, whose links are drawn alike.
 
-def adjacency(graph: Any) -> Array:
-    """Weights of the edges, rows in the order of the nodes; parallel edges add up."""
-    refuse_nodes("graph", str(graph), len(graph.nodes))
-    if graph.is_directed():
-        raise ValueError(f"graph={graph!s} is directed; it must be undirected: pass graph.to_undirected()")
-    place = {node: i for i, node in enumerate(graph.nodes)}
-    matrix = np.zeros((len(place), len(place)))
-    for one, other, given in graph.edges(data="weight", default=1):
-        weight = nonnegative(f"graph: weight of the edge {(one, other)!r}", given)
-        matrix[place[one], place[other]] += weight
-        if one != other:
-            matrix[place[other], place[one]] += weight
-    return matrix
+    Raises
+    ------
+    ValueError
+        As `check_mixing`, and for a network without a link.
 
+    Source: randomized gossip by pairs, as the literature on decentralized optimization has it.
 
-def dense(name: str, value: Any) -> Any:
-    """A sparse matrix of SciPy as an array; anything else as it is."""
-    if not (hasattr(value, "toarray") and hasattr(value, "nnz")):
-        return value
-    refuse_nodes(name, shown(value), max(value.shape), 1)
-    return value.toarray()
-
-
-def matrix_of(mixing: Any) -> Any:
-    """What `mixing` holds, where that may be a matrix; a ValueError that says how to make one otherwise."""
-    if is_graph(mixing):
-        raise ValueError(f"mixing={mixing!s} is a graph; it must be a matrix: pass network.metropolis(graph)")
-    if isinstance(mixing, str):
-        remedy = (f"pass fs.network.{mixing}(n) of n clients" if mixing in BY_NAME else
-                  f"as fs.network.ring(n) makes it{meant(mixing, BY_NAME)}")
-        raise ValueError(f"mixing={mixing!r} must be a matrix (N, N): {remedy}")
-    if callable(mixing):
-        raise ValueError(f"mixing={shown(mixing)} must be a matrix (N, N), not a function: call it with the "
-                         "number of clients, as fs.network.ring(n)")
-    return dense("mixing", mixing)
-
-
-def made_of(matrix: Array) -> str:
-    """The end of a message about rows or diagonal, where a matrix looks like an adjacency matrix."""
-    links = bool(((matrix == 0.0) | (matrix == 1.0)).all()) or not np.diagonal(matrix).any()
-    return ": of an adjacency matrix, network.metropolis(mixing) makes one" if links else ""
+    Examples
+    --------
+    >>> fs.network.random_pairs(fs.network.ring(3)).matrices.shape
+    (3, 3, 3)
+    """
+    W = check_mixing(mixing)
+    links = [(i, j) for i in range(len(W)) for j in range(i) if W[i, j] != 0.0]
+    if not links:
+        raise ValueError(f"mixing={shown(W.tolist())} must have a link")
+    matrices = np.repeat(np.eye(len(W))[None], len(links), axis=0)
+    for one, (i, j) in zip(matrices, links, strict=True):
+        one[np.ix_((i, j), (i, j))] = 0.5
+    return RandomMixing(matrices, None)  # type: ignore[arg-type]

@@ -34,7 +34,8 @@ def start_of(problem: Any, algorithm: Any, start: Any) -> tuple[Array, Array | N
     ValueError
         Also for a start outside the support, or at its edge where a gradient is not finite.
     """
-    mean, cov = start_moments(start, problem.dim, problem.n_clients if algorithm._clients_differ else None)
+    differ = algorithm._clients_differ(problem)
+    mean, cov = start_moments(start, problem.dim, problem.n_clients if differ else None)
     if problem.support is not None:
         _require_within(problem, start, mean)
     return mean, cov

@@ -102,7 +102,7 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     one_of("covariance", covariance, ("full", "diagonal", "none"))
     dim, n_kept = problem.dim, n_recorded(n_rounds, record)
     refuse_steps(algorithm, n_rounds, n_kept, record)
-    views = 1 + problem.n_clients if family.clients_differ else 1
+    views = 1 + problem.n_clients if algorithm._clients_differ(problem) else 1
     entries = {"full": dim * dim, "diagonal": dim, "none": 0}[covariance]
     laws = "" if views == 1 else f" of {views} laws"
     refuse_numbers(views * n_kept * (dim + entries), f"{n_kept} recorded rounds{laws} of "

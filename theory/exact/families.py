@@ -21,7 +21,6 @@ _FAMILIES: dict[type, ExactFamily] = {}
 class ExactFamily:
     """What a file of this package provides for its algorithm; a missing part raises `NoExactLaw`."""
 
-    clients_differ = False
     takes_minibatches = False
 
     def solvable(self, problem: Any) -> Any:
@@ -47,7 +46,7 @@ class ExactFamily:
         """Moments of the average iterate at `rounds`, from those of the start.
 
         Where `cov` is None so are the others. They are (d, d), or (d,) variances unless `full`, or where
-        coordinates are uncorrelated. Where `clients_differ`: stacked, the average first.
+        coordinates are uncorrelated. Where clients differ after a round: stacked, the average first.
         """
         raise NoExactLaw(f"{type(algorithm).__name__} has no exact law here")
 

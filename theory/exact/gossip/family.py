@@ -31,7 +31,6 @@ from .white import WhiteLaw
 class DecentralizedFamily(ExactFamily):
     """Laws of any algorithm that says what its steps are, as a `Move`."""
 
-    clients_differ = True
     takes_minibatches = True
 
     def move(self, algorithm: Any, size: float) -> Move:

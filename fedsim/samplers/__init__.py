@@ -1,0 +1,17 @@
+"""Samplers of one's own: what a function of `fs.sampler` is written with.
+
+Examples
+--------
+>>> from fedsim.samplers import grad, noise, sqrt
+>>> @fs.sampler
+... def langevin(x, *, step_size):
+...     return x - step_size * grad(x) + sqrt(2 * step_size) * noise()
+>>> theory.stationary_law(fs.Quadratic([1.0], [[0.0]]), langevin(step_size=0.5)).cov.round(6).tolist()
+[[1.333333]]
+"""
+
+from .notation import exp, grad, mean, noise, past, sqrt, weights
+from .tape import NotationError
+from .words import SamplerWarning
+
+__all__ = ["NotationError", "SamplerWarning", "exp", "grad", "mean", "noise", "past", "sqrt", "weights"]

@@ -1,0 +1,110 @@
+"""Rounds of a trace on quadratic clients as matrices, and what they conserve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..settings.validation import Array
+from .blocks import Blocks, Value
+from .clients import Clients, Round
+from .trace import Trace, evaluate, shared_parts
+
+CONSERVED = 1e-10
+"""Relative size below which a change counts as none."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The rounds of a trace on quadratic clients.
+
+    Attributes
+    ----------
+    trace : Trace
+    clients : Clients
+    kinds : part of the state -> True where all clients share it
+    """
+
+    trace: Trace
+    clients: Clients
+    kinds: dict[Any, bool]
+
+    @classmethod
+    def of(cls, trace: Trace, clients: Clients) -> Rounds:
+        """The rounds of a trace on these clients."""
+        return cls(trace, clients, shared_parts(trace))
+
+    def _values(self, number: int) -> tuple[Blocks, list[Value]]:
+        blocks = Blocks(self.clients, self.trace.weights, self.kinds, number)
+        return blocks, evaluate(self.trace.nodes, self.trace.out, blocks)
+
+    def round(self, number: int = 0) -> Round:
+        """The round of this number."""
+        blocks, values = self._values(number)
+        whole, names = blocks.assembled(self.trace.names, values), self.trace.names
+        parts = []
+        for node, (chance, of) in blocks.met.items():
+            for root in chance.roots:
+                apart = _Apart(blocks, node, blocks.across(root, blocks.opened(of), len(root)))
+                parts.append(apart.assembled(names, evaluate(self.trace.nodes, self.trace.out, apart), 0.0))
+        if not parts:
+            return whole
+        return Round(whole.deviation, whole.shift, whole.noise + np.sum([one.noise for one in parts], axis=0),
+                     np.stack([one.deviation for one in parts]), np.stack([one.shift for one in parts]))
+
+    def sizes(self) -> list[int]:
+        """Numbers of a group, of each part."""
+        e, N = self.clients.hessians.shape[-1], self.trace.n_clients
+        return [(1 if self.kinds[part] else N) * e for part in self.trace.names]
+
+
+class _Apart(Blocks):
+    """What one random node adds to the new state, for one value of its own, and nothing else."""
+
+    def __init__(self, blocks: Blocks, node: int, value: Value) -> None:
+        super().__init__(blocks.clients, blocks.weights, blocks.kinds, blocks.number, True)
+        self.node, self.value, self.metrics = node, value, blocks.metrics
+
+    def state(self, part: Any) -> Value:
+        one = super().state(part)
+        return Value({}, {}, one.shift, one.n)
+
+    def random(self, number: int, chance: Any, of: Value) -> Value:
+        if number == self.node:
+            return self.value
+        if of.tables:
+            raise ValueError(f"{chance.of!r}: what is drawn at random is drawn from again in the same round, "
+                             "and moments are not known there; draw once in a round")
+        return super().random(number, chance, of)
+
+
+def conserved(whole: Round) -> Array:
+    """Orthonormal columns (n, k) whose products with the state no round changes, in any group."""
+    def flat(table: Array) -> Array:
+        return table.transpose(1, 0, 2).reshape(table.shape[1], -1)
+
+    def unmoved(rows: Array, size: float) -> Array:
+        """Orthonormal columns u of u'rows = 0."""
+        U, values, _ = np.linalg.svd(rows)
+        return U[:, np.concatenate([values, np.zeros(len(U) - len(values))]) <= CONSERVED * size]
+
+    changes = flat(whole.deviation)
+    found = unmoved(changes, max(1.0, float(np.abs(changes).max(initial=0.0))))
+    moved = np.concatenate([flat(whole.noise), whole.shift.T], axis=1)
+    if whole.spread is not None and whole.spread_shift is not None:
+        moved = np.concatenate([moved, *map(flat, whole.spread), *(u.T for u in whole.spread_shift)], axis=1)
+    return found @ unmoved(found.T @ moved, max(1e-300, float(np.abs(moved).max(initial=0.0)))) if (
+        found.shape[1]) else found
+
+
+def kept(whole: Round) -> tuple[Round, Array]:
+    """The round on the complement of what it conserves, and an orthonormal basis (n, m) of that."""
+    fixed = conserved(whole)
+    if not fixed.shape[1]:
+        return whole, np.eye(whole.deviation.shape[-1])
+    T = np.linalg.svd(fixed, full_matrices=True)[0][:, fixed.shape[1]:]
+    spread, shift = whole.spread, whole.spread_shift
+    return Round(T.T @ whole.deviation @ T, whole.shift @ T, T.T @ whole.noise @ T,
+                 None if spread is None else T.T @ spread @ T, None if shift is None else shift @ T), T

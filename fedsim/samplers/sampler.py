@@ -1,0 +1,379 @@
+"""`fs.sampler`: an algorithm from one function of the notation.
+
+It makes frozen dataclasses of the function's keyword arguments, like the shipped algorithms. All that is
+exact follows from the trace of the function, whose notation is in `fedsim.samplers.notation`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from types import CodeType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..equality import ByValue
+from ..fingerprints import fingerprint
+from ..interfaces import AlgorithmParts, Problem, offers
+from ..settings.limits import refuse_bytes
+from ..settings.schedules import Schedule
+from ..settings.validation import one_of, shown, whole
+from ..stability.search import Stability, gaps_to_one, largest_stable, radius_of, random_radius
+from .clients import Clients
+from .rounds import Rounds, kept
+from .tape import Coefficient, Turns
+from .trace import Trace, shared_parts, trace
+from .words import SamplerWarning, aim_of, complaints, conserved_words, latex_of, words_of
+
+FOLLOWS = {"clients": "federated", "components": "components", "global": "global"}
+"""Whose gradients `grad` has: f_(c), w_c f_(c), or f; and the shipped algorithms' name of it."""
+HOUSE = ("fedsim", "theory")
+SMALLEST_SHARE = 1e-9
+"""Share of a step size below which no stable one is looked for."""
+
+
+class Sampled(ByValue, AlgorithmParts):
+    """Base of the classes that `fs.sampler` makes."""
+
+    _function: ClassVar[Callable[..., Any]]
+    _state: ClassVar[tuple[str, ...]]
+    _follows: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        self._normalise_step()
+        for name, value in self._fields().items():
+            if isinstance(value, (list, np.ndarray)) and name != "step_size":
+                object.__setattr__(self, name, _plain(value))
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={_short(value)}" for name, value in self._fields().items())
+        return f"{type(self).__name__}({told})"
+
+    def _fields(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name)
+                for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def _definition(self) -> dict[str, Any]:
+        """The fields, and the function by what it does: two of one name are two samplers."""
+        return {**self._fields(), "function": _code(type(self)._function.__code__), "follows": self._follows}
+
+    @property
+    def convention(self) -> str:
+        """Whose gradients are followed, as `AlgorithmParts.convention`."""
+        return FOLLOWS[self._follows]
+
+    def _clients_differ(self, problem: Problem) -> bool:
+        """True where every client has a first part of its own."""
+        found = self.trace(problem)
+        return self._follows != "global" and not shared_parts(found)[found.names[0]]
+
+    def check(self, problem: Problem) -> None:
+        """Raise ValueError, or `NotationError`, unless this sampler can run on this problem."""
+        offers("problem", problem, Problem)
+        for told in _complaints(self, self.trace(problem)):
+            warnings.warn(told, SamplerWarning, stacklevel=_outside())
+
+    def trace(self, problem: Problem, n_rounds: int | None = None) -> Trace:
+        """The nodes of a round on this problem.
+
+        Parameters
+        ----------
+        problem : e.g. fedsim.Quadratic
+        n_rounds : int, optional
+            For schedules: the rounds whose coefficients are known.
+
+        Raises
+        ------
+        NotationError
+
+        Examples
+        --------
+        >>> from fedsim.samplers import grad, noise, sqrt
+        >>> @fs.sampler
+        ... def langevin(x, *, step_size):
+        ...     return x - step_size * grad(x) + sqrt(2 * step_size) * noise()
+        >>> langevin(step_size=0.1).trace(fs.Quadratic([1.0], [[0.0]])).how_many("grad")
+        1
+        """
+        one = self._follows == "global"
+        weights = np.ones(1) if one else problem.weights
+        return _traced(self, 1 if one else problem.n_clients, weights.tobytes(),
+                       not problem.has_minibatches and problem.gradient_noise is None,
+                       None if self.schedule.is_constant else n_rounds or 1)
+
+    @property
+    def temperature(self) -> float:  # type: ignore[override]
+        """That of the target: the parameter of this name, or 1."""
+        return 1.0
+
+    def words(self, problem: Problem) -> str:
+        """The round as it was traced, line by line: to be compared with the paper's.
+
+        Examples
+        --------
+        >>> from fedsim.samplers import grad, noise, sqrt
+        >>> @fs.sampler
+        ... def langevin(x, *, step_size):
+        ...     return x - step_size * grad(x) + sqrt(2 * step_size) * noise()
+        >>> print(langevin(step_size=0.5).words(fs.Quadratic([1.0], [[0.0]])))
+        g1 = grad(x)
+        u1 = x - 0.5 g1 + xi1
+        new x = u1
+        """
+        return words_of(self.trace(problem))
+
+    def latex(self, problem: Problem) -> str:
+        """The same as LaTeX."""
+        return latex_of(self.trace(problem))
+
+    def explained(self, problem: Problem) -> list[tuple[str, str]]:
+        """The parts of `fedsim.explain`: round, costs, conserved sums, temperature."""
+        found, costs = self.trace(problem), self.costs(problem, 1)
+        parts = [("a round", "\n".join(["", *(f"    {line}" for line in words_of(found).splitlines())])),
+                 ("costs", f"a round has {found.how_many('grad')} gradients a client, "
+                           f"{found.how_many('mix')} mixings, {found.how_many('mean')} averages, "
+                           f"{found.how_many('noise')} noises, and sends {costs['floats_sent']:g} floats"),
+                 ("shared by all", ", ".join(str(part) for part, one in shared_parts(found).items() if one)
+                  or "no part of the state")]
+        if problem.is_judged and found.period == 1:
+            parts.append(("conserved", conserved_words(
+                self.rounds(problem.curvature_problem(), None)) or "nothing"))
+            aim = aim_of(found, self._follows == "components")
+            parts.append(("temperature", aim.why or f"{aim.temperature:.6g}, by noise and gradients"))
+        return [*parts, ("certified", "replicas and exact law come from this one formula: that they agree "
+                         "certifies the program, not the formula. Compare the round with its source")]
+
+    def _given(self, n_clients: int, n_rounds: int | None) -> dict[str, Any]:
+        """The parameters as the notation knows them."""
+        given: dict[str, Any] = {}
+        for name, value in self._fields().items():
+            if isinstance(value, Schedule):
+                value = float(value.largest) if value.is_constant else Coefficient(
+                    np.asarray(value.at(np.arange(n_rounds or 1)), dtype=np.float64)[:, None])
+            elif isinstance(value, np.ndarray) and value.ndim == 1:
+                if len(value) != n_clients:
+                    raise ValueError(f"{name} has {len(value)} numbers; it must have one a client, "
+                                     f"{n_clients}")
+                value = Coefficient(value[None])
+            elif isinstance(value, np.ndarray) and value.ndim == 3:
+                value = Turns(value)
+            given[name] = value
+        return given
+
+    def rounds(self, problem: Problem, n_rounds: int | None, dense: bool | None = None) -> Rounds:
+        """The rounds on quadratic clients, as matrices."""
+        found = self.trace(problem, n_rounds)
+        followed: Any = problem.pooled() if self._follows == "global" else problem
+        dense = followed.structure == "dense" if dense is None else dense
+        groups, size = (1, followed.dim) if dense else (followed.dim, 1)
+        n = len(found.names) * found.n_clients * size
+        refuse_bytes(8.0 * 4 * groups * n * n, f"a round of {type(self).__name__} with {n} numbers",
+                     "use fewer clients or dimensions")
+        return Rounds.of(found, Clients.of(followed, self._follows == "components", dense))
+
+    def _radius(self, problem: Problem) -> float:
+        """`Stability.radius`: of a round, or of all rounds until networks come again; without what is
+        conserved."""
+        offers("problem", problem, Problem)
+        largest = dataclasses.replace(self, step_size=self.schedule.largest)  # type: ignore[type-var]
+        rounds = largest.rounds(problem.curvature_problem(), None)
+        whole = rounds.round()
+        if whole.spread is not None and rounds.trace.period > 1:
+            raise ValueError(f"{self!r} draws at random in rounds that take turns, so that stability is not "
+                             "known; pass allow_unstable=True")
+        for number in range(1, rounds.trace.period):
+            whole = whole.then(rounds.round(number))
+        if not all(np.isfinite(table).all() for table in whole if table is not None):
+            return float("inf")
+        if whole.spread is not None:
+            alone = kept(whole)[0]
+            parts: Any = alone.deviation, alone.spread
+            return random_radius(*((parts[0][0], parts[1][:, 0]) if len(parts[0]) == 1 else parts))
+        values = np.linalg.eigvals(kept(whole)[0].deviation)
+        gap = float(gaps_to_one(values).min()) if values.size else 1.0
+        return radius_of(gap) ** (1.0 / rounds.trace.period)
+
+    def stability(self, problem: Problem) -> Stability:
+        """Spectral radius of a round on the complement of what it conserves, and the step-size limit.
+
+        Parameters
+        ----------
+        problem : e.g. fedsim.Quadratic
+
+        Returns
+        -------
+        fedsim.stability.search.Stability
+            The limit is looked for upwards, and NaN where no smaller step size is stable.
+
+        Examples
+        --------
+        >>> from fedsim.samplers import grad, noise, sqrt
+        >>> @fs.sampler
+        ... def langevin(x, *, step_size):
+        ...     return x - step_size * grad(x) + sqrt(2 * step_size) * noise()
+        >>> round(langevin(step_size=0.1).stability(fs.Quadratic([4.0], [[0.0]])).max_step_size, 9)
+        0.5
+        """
+        size = float(self.schedule.largest)
+
+        def radius(step: float) -> float:
+            return dataclasses.replace(self, step_size=step)._radius(problem)  # type: ignore[type-var]
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            own, below = radius(size), size
+            while not radius(below) < 1.0 and below > SMALLEST_SHARE * size:
+                below *= 0.5
+            limit = largest_stable(radius, below) if radius(below) < 1.0 else float("nan")
+        return Stability(own, own < 1.0, limit, size, "radius of a round, without what it conserves")
+
+    def costs(self, problem: Problem, n_rounds: int) -> dict[str, float]:
+        """The price of one replica of `n_rounds`.
+
+        A mixing sends a vector along every link in both directions, an average one from and to every client.
+        """
+        offers("problem", problem, Problem)
+        n_rounds, found = whole("n_rounds", n_rounds), self.trace(problem)
+        sent = 0.0
+        for node, times in found.every():
+            if node.kind == "mix":
+                links = np.count_nonzero(node.payload, axis=(1, 2)) - np.count_nonzero(
+                    np.diagonal(node.payload, axis1=1, axis2=2), axis=1)
+                sent += times * float(links.mean())
+            elif node.kind == "mean" or (node.kind == "random" and len(node.payload.mean) == 1):
+                sent += times * 2.0 * (found.n_clients if node.kind == "mean"
+                                       else node.payload.of._total_active(found.n_clients, 1))
+            elif node.kind == "random":
+                W = node.payload.of
+                links = np.count_nonzero(W.matrices, axis=(1, 2)) - found.n_clients
+                sent += times * float(W.chances @ links)
+        talks = sum(map(found.how_many, ("mix", "mean", "random")))
+        return {"communications": float(n_rounds * talks),
+                "gradient_evaluations": float(n_rounds * found.how_many("grad") * problem.n_clients),
+                "floats_sent": n_rounds * sent * problem.dim}
+
+
+_TOLD: set[tuple[str | None, int]] = set()
+"""Samplers, by fingerprint and number of clients, that have been complained about."""
+
+
+def _complaints(one: Sampled, found: Trace) -> list[str]:
+    """Said once for each sampler and number of clients."""
+    key = fingerprint(one), found.n_clients
+    if key in _TOLD:
+        return []
+    _TOLD.add(key)
+    return list(dict.fromkeys(complaints(type(one).__name__, found, one._follows, one.temperature)))
+
+
+def _outside() -> int:
+    """How far up the first caller stands that is not of this house."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in HOUSE:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+@lru_cache(maxsize=64)
+def _traced(one: Sampled, n_clients: int, weights: bytes, exact: bool, n_rounds: int | None) -> Trace:
+    return trace(type(one).__name__, type(one)._function, one._state, one._given(n_clients, n_rounds),
+                 n_clients, np.frombuffer(weights), exact)
+
+
+def _code(code: CodeType) -> tuple[Any, ...]:
+    """The code of a function, for its fingerprint."""
+    return code.co_code, code.co_names, tuple(_code(one) if isinstance(one, CodeType) else repr(one)
+                                              for one in code.co_consts)
+
+
+def _plain(value: Any) -> Any:
+    """An array that nobody can change, where the value is one of numbers."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return tuple(value)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{shown(value)} must be finite")
+    array.setflags(write=False)
+    return array
+
+
+def _short(value: Any) -> str:
+    return f"<{' x '.join(map(str, value.shape))} numbers>" if isinstance(value, np.ndarray) else repr(value)
+
+
+def sampler(function: Callable[..., Any] | None = None, *, follows: str = "clients") -> Any:
+    """Decorator: the algorithm that a function describes, round by round.
+
+    Parameters
+    ----------
+    function : callable
+        Its positional arguments are the state, a vector for each client; the first is what is recorded. It
+        begins at the start, and the others at zero. Keyword arguments are parameters, and one of them is
+        `step_size`. It returns the new state in the same order.
+    follows : "clients", "components" or "global"
+        Whether ``grad`` is of f_(c), of w_c f_(c), or of f, which is one client then.
+
+    Returns
+    -------
+    class
+        A frozen dataclass of the keyword arguments: an algorithm for all that takes one.
+
+    Raises
+    ------
+    ValueError
+        Naming an argument that the function must have, or must not have.
+
+    Source: a declaration of this project's own; see docs/guide.
+
+    Examples
+    --------
+    >>> from fedsim.samplers import grad, noise, sqrt
+    >>> @fs.sampler(follows="components")
+    ... def extra_sgld(x, s, *, step_size, W):
+    ...     return W @ x - s - step_size * grad(x) + sqrt(2 * step_size) * noise(), s + (x - W @ x) / 2
+    >>> problem = fs.Quadratic.from_components([1.0, 2.0, 3.0], [[0.5], [-0.5], [1.0]])
+    >>> algorithm = extra_sgld(step_size=0.01, W=fs.network.ring(3))
+    >>> law = theory.exact_law(problem, algorithm, n_rounds=1000)
+    >>> round(float(law.w2()[-1]), 6)
+    0.005098
+    """
+    one_of("follows", follows, tuple(FOLLOWS))
+    if function is None:
+        return lambda given: sampler(given, follows=follows)
+    if not inspect.isfunction(function):
+        raise ValueError(f"function={shown(function)} must be a function")
+    name, state, fields = function.__name__, [], []
+    for part in inspect.signature(function).parameters.values():
+        if part.kind in (part.POSITIONAL_ONLY, part.POSITIONAL_OR_KEYWORD):
+            if part.default is not part.empty:
+                raise ValueError(f"{part.name}={part.default!r} of {name} must have no default: positional "
+                                 "arguments are the state; parameters stand after a *")
+            state.append(part.name)
+        elif part.kind == part.KEYWORD_ONLY:
+            fields.append((part.name, Any, dataclasses.field(kw_only=True, **(
+                {} if part.default is part.empty else {"default": part.default}))))
+        else:
+            raise ValueError(f"{name} must take neither *{part.name} nor **{part.name}: every part of the "
+                             "state and every parameter has a name")
+    if not state:
+        raise ValueError(f"{name} must have a state: positional arguments, the first of which is recorded")
+    if "step_size" not in [field[0] for field in fields]:
+        raise ValueError(f"{name} must have the parameter step_size after a *: it is what searches vary")
+    taken = {field[0] for field in fields} & set(dir(Sampled)) - {"step_size", "temperature"}
+    if taken:
+        raise ValueError(f"{name} must call its parameter {sorted(taken)[0]!r} otherwise: every algorithm "
+                         "has something of this name")
+    made: Any = dataclasses.make_dataclass(
+        name, fields, bases=(Sampled,), frozen=True, eq=False, repr=False, namespace={
+            "_function": staticmethod(function), "_state": tuple(state), "_follows": follows,
+            "__doc__": function.__doc__})
+    if "temperature" in [field[0] for field in fields] and isinstance(made.temperature, property):
+        made.temperature = 1.0  # a property would refuse the field's value
+    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+    return made
+

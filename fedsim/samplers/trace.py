@@ -1,0 +1,273 @@
+"""A round of a sampler in few nodes: sums are merged, equal nodes are one, and loops are rolled.
+
+Nodes stand in the order in which they are computed. `Trace.nodes` may hold loops: a body with inputs that are
+carried from turn to turn, and a count; nodes of kind "out" read what a loop gives.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from .loops import Body, rolled, whole_key
+from .tape import Chance, Node, NotationError, Tape, Vector, recording
+
+Past = tuple[str, int]
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A round.
+
+    Attributes
+    ----------
+    names : tuple of str or (str, int)
+        The parts of the state; past values of a part are (name, age).
+    nodes : tuple of Node
+    out : tuple of int
+        The node of each part's new value.
+    n_clients : int
+    weights : (N,)
+    period : int
+        Rounds after which mixing matrices and sets of clients come again.
+    n_rounds : int or None
+        Rounds of the schedules in the coefficients; None where no coefficient changes.
+    """
+
+    names: tuple[str | Past, ...]
+    nodes: tuple[Node, ...]
+    out: tuple[int, ...]
+    n_clients: int
+    weights: np.ndarray
+    period: int
+    n_rounds: int | None
+
+    def every(self) -> Iterator[tuple[Node, int]]:
+        """Every node, in loops too, with how often it is computed in a round."""
+        yield from _every(self.nodes, 1)
+
+    def how_many(self, kind: str) -> int:
+        """How often a round computes nodes of a kind."""
+        return sum(times for node, times in self.every() if node.kind == kind)
+
+
+def _every(nodes: Sequence[Node], times: int) -> Iterator[tuple[Node, int]]:
+    for node in nodes:
+        if node.kind == "loop":
+            yield from _every(node.payload.nodes, times * node.payload.turns)
+        else:
+            yield node, times
+
+
+def trace(name: str, function: Callable[..., Any], state: Sequence[str], parameters: Mapping[str, Any],
+          n_clients: int, weights: np.ndarray, exact_gradients: bool = True) -> Trace:
+    """The round that a function of the notation describes.
+
+    Parameters
+    ----------
+    name : str
+        The sampler's, for messages.
+    function : callable
+    state : names of its state
+    parameters : its keyword arguments, as the notation knows them
+    n_clients : int
+    weights : (N,)
+    exact_gradients : bool
+        Equal points have equal gradients.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    NotationError
+        For anything that the notation does not have.
+    """
+    tape = Tape(n_clients, np.asarray(weights, dtype=np.float64))
+    with recording(tape):
+        given = [tape.add("state", part) for part in state]
+        made = function(*given, **parameters)
+        made = made if isinstance(made, tuple) else (made,)
+        if len(made) != len(given) or not all(isinstance(one, Vector) for one in made):
+            raise NotationError(
+                f"{name} must return the new value of {', '.join(state)}, as "
+                f"{'a vector' if len(state) == 1 else f'{len(state)} vectors'} of clients; it returns "
+                f"{', '.join('a vector' if isinstance(one, Vector) else repr(one) for one in made)}")
+        if any(one.tape is not tape for one in made):
+            raise NotationError(f"{name} returns a vector of another call; each call has its own")
+    names, nodes, out = _with_past(list(state), list(tape.nodes), [one.node for one in made])
+    nodes, out = _merged(nodes, out, exact_gradients)
+    nodes, out = rolled(nodes, out)
+    lengths = {len(c) for node, _ in _every(nodes, 1) for _, c in node.terms
+               if isinstance(c, np.ndarray) and len(c) > 1}
+    if len(lengths) > 1:
+        told = " and ".join(map(str, sorted(lengths)))
+        raise NotationError(f"{name}: schedules of {told} rounds do not fit")
+    turns = [len(node.payload) for node, _ in _every(nodes, 1) if isinstance(node.payload, np.ndarray)]
+    return Trace(tuple(names), tuple(nodes), tuple(out), n_clients, tape.weights,
+                 int(np.lcm.reduce(turns or [1])), next(iter(lengths), None))
+
+
+def _with_past(names: list[Any], nodes: list[Node],
+               out: list[int]) -> tuple[list[Any], list[Node], list[int]]:
+    """The state with its past: (name, 1) becomes what `name` was, (name, k) what (name, k - 1) was."""
+    oldest: dict[str, int] = {}
+    for node in nodes:
+        if node.kind == "past":
+            oldest[node.payload[0]] = max(oldest.get(node.payload[0], 0), node.payload[1])
+    place = {part: number for number, part in enumerate(names)}
+    for part, age in oldest.items():
+        for k in range(1, age + 1):
+            names.append((part, k))
+            if k == 1:
+                out.append(place[part])
+            else:
+                nodes.append(Node("past", (part, k - 1)))
+                out.append(len(nodes) - 1)
+    return names, nodes, out
+
+
+def _sum(terms: Sequence[tuple[int, Any]]) -> tuple[tuple[int, Any], ...]:
+    """Terms with one coefficient for each node, without zeros."""
+    total: dict[int, Any] = {}
+    for node, c in terms:
+        total[node] = total[node] + c if node in total else c
+    return tuple((node, c) for node, c in total.items() if np.any(c != 0.0))
+
+
+def _merged(nodes: list[Node], out: list[int], exact: bool) -> tuple[list[Node], list[int]]:
+    """Used nodes alone; a sum that one other sum uses is part of it; equal nodes are one."""
+    uses: Counter[int] = Counter()
+    for returned in out:
+        uses[returned] += 2  # it is kept
+    seen, stack = set(), list(out)
+    while stack:
+        n = stack.pop()
+        if n not in seen:
+            seen.add(n)
+            for m, _ in nodes[n].terms:
+                uses[m] += 1 if nodes[n].kind == "lin" else 2
+                stack.append(m)
+    made: list[Node] = []
+    new: dict[int, int] = {}
+    known: dict[Any, int] = {}
+    inside: dict[int, tuple[tuple[int, Any], ...]] = {}
+
+    def written(node: Node, key: Any) -> int:
+        if key not in known:
+            known[key] = len(made)
+            made.append(node)
+        return known[key]
+
+    for n, node in enumerate(nodes):
+        if n not in seen and node.kind != "state":
+            continue
+        terms = _sum([(k, c * e) for m, c in node.terms for k, e in inside.get(m, ((new.get(m, -1), 1.0),))])
+        if node.kind == "lin":
+            if len(terms) == 1 and isinstance(terms[0][1], float) and terms[0][1] == 1.0:
+                inside[n], new[n] = terms, terms[0][0]
+                continue
+            if uses[n] < 2:
+                inside[n] = terms
+                continue
+        fresh = node.kind in ("noise", "random") or (node.kind == "grad" and not exact)
+        whole = Node(node.kind, node.payload, terms)
+        new[n] = written(whole, n if fresh else whole_key(whole))
+    return made, [new[n] for n in out]
+
+
+class Domain(Protocol[V]):
+    """A meaning of the nodes of a trace."""
+
+    def state(self, part: str | Past) -> V:
+        """A part of the state, or of its past."""
+
+    def noise(self, number: int, common: bool) -> V:
+        """Fresh normals; `number` tells the noises of a round apart."""
+
+    def lin(self, terms: Sequence[tuple[V, Any]]) -> V:
+        """A sum with coefficients."""
+
+    def grad(self, number: int, at: V) -> V:
+        """Gradients."""
+
+    def mix(self, matrices: np.ndarray, of: V) -> V:
+        """A product with the matrix of this round."""
+
+    def mean(self, shares: Any, of: V) -> V:
+        """An average with the shares of this round."""
+
+    def random(self, number: int, chance: Chance, of: V) -> V:
+        """An average or a product whose matrix is drawn at random."""
+
+    def loop(self, number: int, body: Body, begin: Sequence[V | None]) -> Sequence[V]:
+        """The inputs of a body after all its turns."""
+
+
+def evaluate(nodes: Sequence[Node], wanted: Sequence[int], domain: Any, given: Sequence[V] = ()) -> list[V]:
+    """Values of the wanted nodes in a domain; the first ones are given."""
+    values: list[Any] = list(given)
+    for number, (kind, payload, terms) in enumerate(nodes, len(values)):
+        if kind in ("state", "past"):
+            values.append(domain.state(payload))
+        elif kind == "noise":
+            values.append(domain.noise(number, payload))
+        elif kind == "loop":
+            values.append(domain.loop(number, payload, [values[m] if m >= 0 else None for m, _ in terms]))
+        elif kind == "out":
+            values.append(values[terms[0][0]][payload])
+        else:
+            at = domain.lin([(values[m], c) for m, c in terms])
+            values.append(at if kind == "lin" else domain.grad(number, at) if kind == "grad"
+                          else domain.mix(payload, at) if kind == "mix"
+                          else domain.mean(payload, at) if kind == "mean"
+                          else domain.random(number, payload, at))
+    return [values[m] for m in wanted]
+
+
+class _Sharing:
+    """The domain of what all clients share: True or False."""
+
+    def __init__(self, parts: Mapping[Any, bool]) -> None:
+        self.parts = parts
+
+    def state(self, part: Any) -> bool:
+        return self.parts[part]
+
+    def noise(self, number: int, common: bool) -> bool:
+        return common
+
+    def lin(self, terms: Sequence[tuple[bool, Any]]) -> bool:
+        return all(shared and not (isinstance(c, np.ndarray) and c.shape[1] > 1) for shared, c in terms)
+
+    def grad(self, number: int, at: bool) -> bool:
+        return False
+
+    def mix(self, matrices: np.ndarray, of: bool) -> bool:
+        return False
+
+    def mean(self, shares: Any, of: bool) -> bool:
+        return True
+
+    def random(self, number: int, chance: Chance, of: bool) -> bool:
+        return len(chance.mean) == 1
+
+    def loop(self, number: int, body: Body, begin: Sequence[Any]) -> list[bool]:
+        return [False] * body.n_inputs
+
+
+def shared_parts(found: Trace) -> dict[Any, bool]:
+    """Which parts of the state all clients share: assumed of all, until the round contradicts."""
+    parts: dict[Any, bool] = dict.fromkeys(found.names, True)
+    while True:
+        after: list[bool] = evaluate(found.nodes, found.out, _Sharing(parts))
+        new = {part: parts[part] and shared for part, shared in zip(found.names, after, strict=True)}
+        if new == parts:
+            return parts
+        parts = new

@@ -1,0 +1,123 @@
+"""Exact laws of samplers of one's own, from the trace of their function.
+
+The round is z' = M z + v + N(0, Q) for the stacked state z, as `fedsim.samplers.rounds` has it; here it is
+raised to powers, or stepped through where coefficients or networks change. Sums that a round conserves
+(in EXTRA that of s) stay as they are at the start, and are left out of the stationary law.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fedsim.samplers.rounds import Rounds, kept
+from fedsim.samplers.sampler import Sampled
+from fedsim.settings.validation import Array
+
+from .affine import AffineMap, Moments, NoExactLaw
+from .evolution import cycled, drawn, evolve, matrix_of, variances_of
+from .families import ExactFamily, exact, keeps_apart, require_constant, require_steps
+
+
+@exact(Sampled)
+class TracedFamily(ExactFamily):
+    """Laws of any sampler on quadratic clients."""
+
+    def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
+        return bool(algorithm.trace(problem).how_many("random") == 0)
+
+    def _dense(self, problem: Any, algorithm: Any, cov: Array | None, full: bool) -> bool:
+        return problem.structure == "dense" or (full and not keeps_apart(problem, algorithm, cov))
+
+    def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
+                full: bool) -> Iterable[Moments]:
+        require_steps(algorithm, int(rounds[-1]))
+        found = algorithm.rounds(problem, int(rounds[-1]), self._dense(problem, algorithm, cov, full))
+        maps, begin = self._maps(algorithm, found), self._begin(found, mean, cov)
+        if found.trace.period > 1 and not self.is_gaussian(problem, algorithm):
+            raise NoExactLaw("networks or sets of clients take turns in rounds that are drawn at random")
+        path = (cycled(rounds, *begin, maps, found.trace.period) if algorithm.schedule.is_constant
+                and found.trace.period > 1 else
+                evolve(rounds, *begin, maps(0).power(rounds) if algorithm.schedule.is_constant
+                       else maps))
+        return itertools.starmap(partial(self._views, found, algorithm._clients_differ(problem)), path)
+
+    def _maps(self, algorithm: Any, found: Rounds) -> Callable[[int], AffineMap]:
+        made: dict[int, AffineMap] = {}
+
+        def maps(number: int) -> AffineMap:
+            place = number % found.trace.period if algorithm.schedule.is_constant else number
+            if place not in made:
+                if len(made) > found.trace.period:
+                    made.clear()
+                made[place] = AffineMap(*found.round(place))
+            return made[place]
+
+        return maps
+
+    def _begin(self, found: Rounds, mean: Array, cov: Array | None) -> Moments:
+        """The stacked state: the first part, and its past, at the start, all others zero."""
+        trace, (G, _, e, _) = found.trace, found.clients.hessians.shape
+        first, N = trace.names[0], trace.n_clients
+        means, marks = [], []
+        for part, size in zip(trace.names, found.sizes(), strict=True):
+            rows, root = size // e, part[0] if isinstance(part, tuple) else part
+            points = np.broadcast_to(np.atleast_2d(mean), (N, G * e))[:rows] if root == first else np.zeros(
+                (rows, G * e))
+            means.append(points.reshape(rows, G, e).transpose(1, 0, 2).reshape(G, -1))
+            marks.append(np.full(rows, float(root == first)))
+        mark = np.concatenate(marks)
+        if cov is None:
+            return np.concatenate(means, axis=1), None
+        blocks = matrix_of(cov)[None] if G == 1 else variances_of(cov)[:, None, None]
+        spread = np.einsum("i,j,gab->giajb", mark, mark, blocks)
+        return np.concatenate(means, axis=1), spread.reshape(G, len(mark) * e, -1)
+
+    def _views(self, found: Rounds, differ: bool, state: Array, spread: Array | None) -> Moments:
+        """Moments of the average of the first part, and of each client where they differ."""
+        (G, _, e, _), size = found.clients.hessians.shape, found.sizes()[0]
+        rows = size // e
+        points = state[:, :size].reshape(G, rows, e)
+        means = points.transpose(1, 0, 2).reshape(rows, G * e)
+        means = np.concatenate([means.mean(axis=0)[None], means]) if differ else means.mean(axis=0)[None]
+        if spread is None:
+            return means if differ else means[0], None
+        table = spread[:, :size, :size].reshape(G, rows, e, rows, e)
+        own = np.einsum("giaib->igab", table)
+        average = table.mean(axis=(1, 3))[None]
+        covs = np.concatenate([average, own]) if differ else average
+        covs = covs[:, 0] if G == 1 else covs[:, :, 0, 0]
+        return (means, covs) if differ else (means[0], covs[0])
+
+    def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
+        require_constant(algorithm)
+        found = algorithm.rounds(problem, None, self._dense(problem, algorithm, None, True))
+        if found.trace.period > 1:
+            raise NoExactLaw("networks or sets of clients take turns, so that no law is left unchanged by a "
+                             "round; use exact_law")
+        whole, basis = kept(found.round())
+        mean, cov = AffineMap(*whole).stationary()
+        means, covs = self._views(found, algorithm._clients_differ(problem), mean @ basis.T,
+                                  basis @ cov @ basis.T)
+        if means.ndim == 1:
+            return means, covs  # type: ignore[return-value]
+        view = 0 if client is None else client + 1
+        return means[view], covs[view]  # type: ignore[index]
+
+    def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
+               generator: np.random.Generator) -> Array:
+        found = algorithm.rounds(problem, int(rounds[-1]), problem.structure == "dense"
+                            or not keeps_apart(problem, algorithm, None))
+        if not self.is_gaussian(problem, algorithm):
+            raise NoExactLaw("where rounds are drawn at random, only moments are known; use fedsim.simulate")
+        if found.trace.period > 1:
+            raise NoExactLaw("rounds of networks that take turns cannot be drawn; use fedsim.simulate")
+        begun = np.stack([self._begin(found, one, None)[0] for one in points])
+        steps = drawn(rounds, begun, self._maps(algorithm, found), algorithm.schedule.is_constant, generator)
+        firsts = [np.stack([self._views(found, False, one, None)[0] for one in states])
+                  for states in steps]
+        return np.stack(firsts, axis=1)

@@ -40,11 +40,6 @@ PER_UNKNOWN = 100
 """Evaluations: with fewer a search has not looked everywhere."""
 SHAPES = ((2, 1), (3, 1), (2, 2))
 """Clients and dimensions."""
-OF_ONE = {"stale.": ((1, 1), (1, 2)), "fa_hmc.lower_bound": ((2, 1), (2, 2))}
-"""Shapes of theorems about one potential, and about two groups of clients."""
-ONLY: dict[str, Any] = {"fa_ld.stationary_bound": {"local_steps": 1},
-                        "stale.stationary_bound": {"staleness": 0}}
-"""What theorems are restricted to."""
 NO_RATIO = ("de_sghmc.connectivity_bound", "de_sghmc.gradient_coefficient_bound",
             "de_sgld.connectivity_bound")
 """Statements that something is at most 0: there is no ratio."""
@@ -59,7 +54,8 @@ def jobs(only: str, seed: int, per_unknown: int) -> dict[str, Job]:
     for aim in worst_case.aims():
         if aim not in theorems or not aim.startswith(only) or aim in NO_RATIO:
             continue
-        shapes = next((own for begin, own in OF_ONE.items() if aim.startswith(begin)), SHAPES)
+        clients = theorems[aim].only.get("n_clients")
+        shapes = SHAPES if clients is None else ((clients, 1), (clients, 2))
         further = worst_case.objectives(aim)[1:] if theorems[aim].quantity == "w2" else ()
         todo = [("ratio", *shape) for shape in shapes]
         todo += [(objective, *shape) for objective in further for shape in shapes if shape != (3, 1)]
@@ -73,7 +69,8 @@ def searched(item: tuple[str, Job]) -> tuple[str, Record, float]:
     """One search: its name, its record, and the seconds it took."""
     name, (aim, objective, clients, dim, seed, per_unknown) = item
     begin = time.perf_counter()
-    cls = ProblemClass(n_clients=clients, dim=dim, **ONLY.get(aim, {}))
+    only, = (entry.only for entry in theory.theorems() if entry.id == aim)
+    cls = ProblemClass(**{**only, "n_clients": clients, "dim": dim})
     budget = per_unknown * worst_case.unknowns(aim, cls, objective=objective)
     found = worst_case.search(aim, cls, budget=budget, seed=seed, objective=objective)
     return name, worst_case.to_record(found), time.perf_counter() - begin

@@ -86,6 +86,11 @@ def flow_of_two_groups(seed=1):
     return setting.problem, setting.algorithm, setting.start
 
 
+def one_client():
+    """The setting of bounds on one chain: one client, one local step, exact gradients."""
+    return fs.Quadratic([[1.0, 2.0]], [[1.0, -0.5]]), fs.FALD(0.1), None
+
+
 def test_the_lower_bound():
     found = list(affine.judge(*flow_of_two_groups()))
     assert_right(found)
@@ -96,7 +101,8 @@ def test_every_bound_is_compared_within_its_hypotheses():
     """On quadratic clients, some by some; and no ratio is so small that only its sign is looked at."""
     bounds = [entry for entry in theory.theorems() if entry.kind != "rate"]
     assert {entry.algorithm for entry in bounds} == {row.kind for row in FAMILIES.values()} | {FAHMCFlow}
-    met = {one.theorem for one in affine.judge(*flow_of_two_groups()) if one.within}
+    met = {one.theorem for setting in (flow_of_two_groups(), one_client()) for one in affine.judge(*setting)
+           if one.within}
     for cell in cells(cover):
         if cell.values[0] == "Quadratic":
             met |= {one.theorem for one in judged(*cell.values) if one.within}

@@ -15,11 +15,10 @@ from theory.worst_case.targets import Maker, StepLimits, maker_of
 
 ENTRIES = {entry.id: entry for entry in theory.theorems()}
 BOUNDS = [aim for aim in worst_case.aims() if aim in ENTRIES]
-RESTRICTED = {"fa_ld.stationary_bound": {"local_steps": 1}, "stale.stationary_bound": {"staleness": 0}}
 
 
 def class_of(aim, **ranges):
-    return ProblemClass(**{**RESTRICTED.get(aim, {}), **ranges})
+    return ProblemClass(**{**ENTRIES[aim].only, **ranges})
 
 
 def require_inside(aim, cls, points):

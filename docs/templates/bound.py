@@ -18,6 +18,7 @@ from .declare.bound import Assumption
 from .declare.paper import Paper
 from .declare.statement import Hypothesis
 from .facts import Constants
+from .theorem_parts import decay
 
 
 # The paper's letters: what its statements are functions of. Every argument `s` below is one of these.
@@ -49,13 +50,15 @@ def _plain(algorithm: FALD, problem: Any) -> str:
 
 
 def _exact(constants: Constants) -> Assumption:
-    return Assumption.yes("exact gradients", not np.any(constants.gradient_noise_traces))
+    return Assumption.yes("exact gradients", not np.any(constants.gradient_noise_traces)
+                          and not constants.noise_growth)
 
 
 # Once for each paper: the first part of the ids, its name, its key in theory/declare/papers.bib ("" without).
 theorem = Paper(
     id="new_paper", name="New", key="", algorithm=FALD, convention="federated", setting=Letters,
     start_distances={"w2": lambda s: s.start}, raises="An unknown distance at the start.",
+    only={"n_clients": 1, "local_steps": 1, "gradient_noise": 0.0},  # where searches find it within
     example=""">>> problem, algorithm = fs.Quadratic([1.0], [[3.0]]), fs.FALD(0.01)""").theorem
 
 
@@ -77,5 +80,5 @@ def w2_bound(s: Letters, rounds: np.ndarray) -> dict[str, Any]:
     >>> float(bound.terms["discretization"][-1].round(3))
     0.165
     """
-    return {"initialization": (1.0 - s.m * s.h) ** rounds * s.start,
+    return {"initialization": decay(s.m * s.h, rounds) * s.start,
             "discretization": np.full(len(rounds), 1.65 * s.M / s.m * np.sqrt(s.h * s.tau * s.d))}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..settings.alignment import aligned, together
-from ..settings.validation import Array, array, entry_of, flag, shape, unmasked, whole
+from ..settings.validation import Array, array, as_array, entry_of, flag, shape, unmasked, whole
 
 N_BINS = 15
 """Of `calibration_error`, as in Guo et al. (2017)."""
@@ -72,7 +72,7 @@ def _checked(probabilities: Any, labels: Any) -> tuple[Array, np.ndarray]:
     probabilities, labels = together(0, probabilities=probabilities, labels=labels)
     chances = _chances(probabilities)
     try:
-        numbers = np.asarray(unmasked("labels", labels))
+        numbers = as_array(unmasked("labels", labels))
     except ValueError as error:  # ragged or masked
         raise ValueError(f"labels must be an array of integers ({error})") from None
     if numbers.dtype.kind not in "iu":

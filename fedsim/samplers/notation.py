@@ -38,11 +38,11 @@ def grad(x: Vector) -> Vector:
 
     Examples
     --------
-    >>> from fedsim.samplers import grad
+    >>> from fedsim.samplers import grad, noise, sqrt
     >>> @fs.sampler
-    ... def descent(x, *, step_size):
-    ...     return x - step_size * grad(x)
-    >>> theory.exact_law(fs.Quadratic([1.0], [[1.0]]), descent(step_size=0.5), 3).mean[:, 0].tolist()
+    ... def langevin(x, *, step_size):
+    ...     return x - step_size * grad(x) + sqrt(2 * step_size) * noise()
+    >>> theory.exact_law(fs.Quadratic([1.0], [[1.0]]), langevin(step_size=0.5), 3).mean[:, 0].tolist()
     [0.0, 0.5, 0.75, 0.875]
     """
     return open_tape("grad()").add("grad", None, (_vector("grad", x).term(),))
@@ -53,12 +53,11 @@ def noise(*, common: bool = False) -> Vector:
 
     Examples
     --------
-    >>> from fedsim.samplers import noise
+    >>> from fedsim.samplers import grad, noise, sqrt
     >>> @fs.sampler
-    ... def walk(x, *, step_size):
-    ...     return x + step_size * noise(common=True)
-    >>> law = theory.exact_law(fs.Quadratic([1.0], [[1.0]]), walk(step_size=0.5), 4, allow_unstable=True)
-    >>> float(law.cov[-1, 0, 0])
+    ... def together(x, *, step_size):
+    ...     return x - step_size * grad(x) + sqrt(2 * step_size) * noise(common=True)
+    >>> float(theory.exact_law(fs.Quadratic([1.0], [[1.0]]), together(step_size=0.5), 1).cov[-1, 0, 0])
     1.0
     """
     tape = open_tape("noise()")
@@ -129,10 +128,10 @@ def past(x: Vector, age: int) -> Vector:
 
     Examples
     --------
-    >>> from fedsim.samplers import grad, past
+    >>> from fedsim.samplers import grad, noise, past, sqrt
     >>> @fs.sampler
     ... def stale(x, *, step_size, age):
-    ...     return x - step_size * grad(past(x, age))
+    ...     return x - step_size * grad(past(x, age)) + sqrt(2 * step_size) * noise()
     >>> theory.exact_law(fs.Quadratic([1.0], [[1.0]]), stale(step_size=0.5, age=1), 3).mean[:, 0].tolist()
     [0.0, 0.5, 1.0, 1.25]
     """

@@ -61,7 +61,7 @@ class Rounds:
 
 
 class _Apart(Blocks):
-    """What one random node adds to the new state, for one value of its own, and nothing else."""
+    """The linear part of a round that follows one value of one random node, and nothing else."""
 
     def __init__(self, blocks: Blocks, node: int, value: Value) -> None:
         super().__init__(blocks.clients, blocks.weights, blocks.kinds, blocks.number, True)

@@ -29,6 +29,7 @@ class SamplerWarning(UserWarning):
     ... def cold(x, *, step_size):
     ...     return x - step_size * grad(x) + sqrt(step_size) * noise()
     >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
     ...     law = theory.exact_law(fs.Quadratic([1.0], [[0.0]]), cold(step_size=0.1), 3)
     >>> print(str(told[0].message)[:72])
     cold aims at exp(-f/0.5): noise and gradients fit temperature 0.5, not 1

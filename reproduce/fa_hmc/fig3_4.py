@@ -23,7 +23,7 @@ PAPER = "FA-HMC figures 3 and 4, with the bands of S1 and S2"
 REPRODUCES = ("FA-HMC 3", "FA-HMC 4", "FA-HMC S1", "FA-HMC S2")
 SHOWS = ("Accuracy, Brier score, calibration error and log likelihood of averaged predictions of a softmax "
          "regression against communication rounds, mean and standard deviation of runs.")
-COST = {"tiny": "10 s", "quick": "40 s; 15 min (estimate) with --data", "paper": "1 h (estimate), reduced"}
+COST = {"tiny": "10 s", "quick": "40 s; 15 min (estimate) with --data", "paper": "1 h of one core, reduced"}
 TOGETHER = "images"
 FASHION = "fashion"
 DATA = usual_names(FASHION)
@@ -77,7 +77,7 @@ def draw(tables: Tables) -> Drawing:
     sets, height = judging.by_set(tables), len(SCORES) + 1
     drawing, axes = plot.panels(4, 3.2, 2.4, n_rows=height * len(sets))
     for number, (data, one) in enumerate(sets.items()):
-        begins = f"{data.split(' ')[0]}: " if len(sets) > 1 else ""
+        begins = f"{data.split(' ')[0].rstrip(',')}: " if len(sets) > 1 else ""
         for place, (part, reading) in enumerate(product(PARTS, READINGS)):
             name, figure = PARTS[part]
             own, title = images.part_of(part, reading), f"{begins}figure {figure}, {reading}"

@@ -25,7 +25,7 @@ REPRODUCES = ("FA-LD 2", "FA-LD 4")
 SHOWS = ("Accuracy, Brier score and expected calibration error of averaged predictions of a softmax "
          "regression against communication rounds, with and without a warm-up.")
 COST = {"tiny": "10 s", "quick": "40 s; 10 min (estimate) for each data set of --data",
-        "paper": "1 h (estimate), reduced"}
+        "paper": "1 h of one core, reduced"}
 MNIST, FASHION = "mnist", "fashion"
 DATA = (*usual_names(MNIST), *usual_names(FASHION))
 PARTS = ("all samples", "after warm-up")

@@ -83,6 +83,8 @@ class Paper:
         For the docstrings: what `setting` refuses.
     example : str
         For the docstrings: lines that make `problem` and `algorithm`.
+    only : mapping
+        Values of a `theory.worst_case.ProblemClass` outside of which no hypotheses hold.
     """
 
     id: str
@@ -98,6 +100,7 @@ class Paper:
     arguments: Mapping[str, str] = field(default_factory=dict)
     raises: str = ""
     example: str = ""
+    only: Mapping[str, Any] = field(default_factory=dict)
 
     def theorem(self, number: str, **declaration: Any) -> Callable[[Callable[..., Any]], TheoremFunction]:
         """Decorator: the public function of a `Statement`, entered in the catalogue."""
@@ -108,7 +111,7 @@ class Paper:
             enter(Theorem(statement.id, self.name, number, statement.kind, statement.quantity,
                           tuple(h.words for h in statement.hypotheses), tuple(statement.variants), theorem,
                           statement.algorithm, statement.index, statement.applies, statement.inputs, self.key,
-                          statement.require))
+                          statement.require, statement.only))
             return cast(TheoremFunction, theorem)
 
         return register

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fedsim.hints import meant, shown
@@ -52,6 +52,8 @@ class Theorem:
         Of the paper in ``papers.bib``, see `theory.cite`; "" for what no paper says.
     require : callable(algorithm, problem=None)
         Raises ValueError with the reason where a hypothesis excludes them.
+    only : mapping
+        Values of a `theory.worst_case.ProblemClass` outside of which no hypotheses hold.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class Theorem:
     inputs: Callable[..., dict[str, Any]] | None = None
     key: str = ""
     require: Callable[..., None] = lambda algorithm, problem=None: None
+    only: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return made, ("theory.theorem", self.id)

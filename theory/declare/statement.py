@@ -109,6 +109,8 @@ class Statement:
         Names that variants had before -> what they mean now.
     arguments : mapping name -> str, optional
         For the docstring: arguments of this statement besides the paper's.
+    only : mapping, optional
+        Values of a `theory.worst_case.ProblemClass` outside of which no hypotheses hold, besides the paper's.
     """
 
     paper: Paper
@@ -125,6 +127,7 @@ class Statement:
     inputs: Callable[..., dict[str, Any]] | None = None
     formerly: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, str] = field(default_factory=dict)
+    only: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         one_of("kind", self.kind, KINDS)
@@ -136,7 +139,8 @@ class Statement:
                 raise ValueError(f"{name}={value!r} of {self.id} must name at least one")
         named = self.variants if isinstance(self.variants, Mapping) else dict.fromkeys(self.variants, "")
         set_fields(self, variants=named, algorithm=self.algorithm or self.paper.algorithm,
-                   arguments={**self.paper.arguments, **self.arguments})
+                   arguments={**self.paper.arguments, **self.arguments},
+                   only={**self.paper.only, **self.only})
         self._require_consistent()
 
     @property

@@ -156,7 +156,7 @@ LENGTH, SIDES, CENTRED = ("trajectory_length <= 1/sqrt(L)", "0 < theta_mu <= the
 
 
 @theorem("Theorem C.1 (I.1)", quantity="w2", kind="lower", terms=("bias", "contraction"),
-         source="FA-HMC Theorem C.1/I.1", algorithm=FAHMCFlow,
+         source="FA-HMC Theorem C.1/I.1", algorithm=FAHMCFlow, only={"n_clients": 2},
          inputs=lambda problem, algorithm, constants, n_rounds, start: {
              "groups": TwoGroups.of(problem, start)},
          hypotheses=(

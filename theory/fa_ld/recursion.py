@@ -196,7 +196,8 @@ ONE_STEP = required("local_steps = 1", lambda algorithm: algorithm.local_steps =
                     "theory.fa_ld.w2_recursion has a floor for them")
 
 
-@theorem("derived here (stationary)", quantity="stationary_w2", terms=("discretization", "gradient_noise"),
+@theorem("derived here (stationary)", quantity="stationary_w2", only={"local_steps": 1},
+         terms=("discretization", "gradient_noise"),
          source="derived here, from one local step as gradient flow", variants=("proved",),
          hypotheses=(CONSTANT, FULL, ONE_STEP, STATIONARY, BELOW_TWO))
 def stationary_bound(constants: Constants, algorithm: FALD) -> Terms:

@@ -223,7 +223,7 @@ FRESH = required("staleness = 0",
 @last_iterate("derived here (stationary)", quantity="stationary_w2", variants=("proved",),
               terms=("discretization", "gradient_noise"), algorithm=StaleSGLD,
               source="derived here, from one update as gradient flow",
-              hypotheses=(ONE_SIZE, FRESH, STATIONARY, BELOW_TWO))
+              hypotheses=(ONE_SIZE, FRESH, STATIONARY, BELOW_TWO), only={"staleness": 0})
 def stationary_bound(constants: Constants, algorithm: StaleSGLD) -> Terms:
     """W2 of the stationary law of SGLD with fresh gradients and a constant step size.
 

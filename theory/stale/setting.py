@@ -100,6 +100,7 @@ BEST = (UNBIASED, *ASSUMPTIONS, Hypothesis("constant step size"), OLDEST)
 
 _PAPER = Paper(
     id="stale", name="Stale gradients", key="chen2016", algorithm=Stale, convention="global", setting=Setting,
+    only={"n_clients": 1},
     to_target=("average_bias", "average_mse"), recorded=iterations,
     arguments={"record": "sequence of int, optional: Iterations L, of each server where there are several; "
                          "see `fedsim.recorded_rounds`.",

@@ -9,7 +9,7 @@ import numpy as np
 from ...equality import ByValue
 from ...interfaces import ProblemParts
 from ...settings.alignment import align_fields, numbered
-from ...settings.validation import Array, array, flag, locked, one_of, set_fields, unmasked, whole
+from ...settings.validation import Array, array, as_array, flag, locked, one_of, set_fields, unmasked, whole
 
 
 def in_order(problem: Any) -> Any:
@@ -22,7 +22,10 @@ def in_order(problem: Any) -> Any:
 
 def client_numbers(value: object, n_data: int) -> np.ndarray:
     """Integers 0, ..., N-1 (n,), each of which occurs."""
-    numbers = np.asarray(unmasked("clients", value))
+    if isinstance(value, range) and len(value) != n_data:  # it may be longer than the memory
+        raise ValueError(f"clients={value} has {len(value)} numbers; it must have {n_data}, one per row of "
+                         "features")
+    numbers = as_array(unmasked("clients", value))
     if numbers.dtype.kind not in "iu":
         raise ValueError(f"clients must be an array of integers, got dtype {numbers.dtype}")
     if numbers.shape != (n_data,):
@@ -39,7 +42,7 @@ def client_numbers(value: object, n_data: int) -> np.ndarray:
 
 def class_numbers(value: object, n_classes: int | None) -> tuple[np.ndarray, int]:
     """Labels 0, ..., C-1 (n,), each of which occurs, and C."""
-    numbers = np.asarray(unmasked("labels", value))
+    numbers = as_array(unmasked("labels", value))
     if numbers.dtype.kind not in "iub" or numbers.ndim != 1 or not len(numbers):
         raise ValueError(f"labels has dtype {numbers.dtype} and shape {numbers.shape}; it must be a list of "
                          "integers 0, ..., C-1, one per row of features")

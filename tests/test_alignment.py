@@ -96,6 +96,7 @@ CASES = {
     "fedsim.estimators.combine": Case(lambda averages: fs.estimators.combine(averages, [1.0, 2.0]), {
         "averages": (X.T[:2], ".n")}),
     "fedsim.network.metropolis": Case(fs.network.metropolis, {"graph": (LINKS, "NN")}),
+    "fedsim.network.random_pairs": Case(fs.network.random_pairs, {"mixing": (MIXING, "NN")}),
     "fedsim.network.check_mixing": Case(fs.network.check_mixing, {"mixing": (MIXING, "NN")}),
     "fedsim.papers.fa_ld_simulation": Case(lambda covariance: fs.papers.fa_ld_simulation(
         n_clients=2, covariance=covariance), {"covariance": (SPD, "dd")}),

@@ -28,7 +28,7 @@ WRONG = [
     ("return abs(x)", "abs()"),
     ("return x[0]", "[0]: a vector of clients has no parts"),
     ("return x if x else x", "neither true nor false"),
-    ("return x if x > 0 else x", "'>' not supported"),
+    ("return x if x > 0 else x", "a comparison: a vector of clients is neither larger nor smaller"),
     ("return sum(v for v in x)", "no parts to run over"),
     ("return len(x) * x", "no length"),
     ("return float(x) * x", "no single number"),
@@ -144,3 +144,15 @@ def test_other_arguments_are_checked():
         fs.network.random([np.eye(3), np.eye(3)], [0.5, 0.6])
     with pytest.raises(NotationError, match=r"W has shape \(4, 4\)"):
         made("return W @ x")(step_size=0.1, W=fs.network.random_pairs(fs.network.ring(4))).trace(PROBLEM)
+
+
+def test_what_cannot_be_simulated_is_said():
+    with pytest.raises(ValueError, match=r"has exact laws and no replicas"):
+        kind = made("return mean(x - step_size * grad(x)) + sqrt(2 * step_size) * noise(common=True)")
+        fs.simulate(PROBLEM, kind(step_size=0.1), n_rounds=3, n_replicas=2, seed=1)
+
+
+def test_a_schedule_is_no_number_a_client():
+    kind = made("return mean(x - step_size * grad(x)) + sqrt(2 * step_size) * noise(common=True)")
+    assert "(one a round: -0.3, ...)" in kind(step_size=[0.3, 0.2, 0.1]).words(PROBLEM)
+    assert "one a round" not in kind(step_size=0.3).words(PROBLEM)

@@ -80,6 +80,7 @@ UNSEEN = {
     ("theory.check", 1): "whatever a quantity is read from: laws, runs, arrays, problems",
     ("theory.sweep", "local_steps="): "any parameter of any algorithm",
     ("theory.sweep", "unknown"): "any parameter of any algorithm",
+    ("fs.sampler", "result"): "a class that is made of the function",
     ("theory.sweep", "result"): "pandas tells checkers nothing",
     ("theory.catalogue", "result"): "pandas tells checkers nothing",
     ("theory.fa_ld.w2_bound", "unknown"): "theorems take further numbers, each its own",

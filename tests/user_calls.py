@@ -11,6 +11,8 @@ SETUP = """\
 import fedsim as fs
 import theory
 import numpy as np
+from fedsim.samplers import grad
+from typing import Any
 
 problem = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
 algorithm = fs.FALD(0.02, local_steps=5)
@@ -25,6 +27,10 @@ features, labels, clients = np.ones((6, 1)), np.zeros(6), [0, 0, 0, 1, 1, 1]
 
 def gradient(client: int, x: np.ndarray) -> np.ndarray:
     return x
+
+
+def descent(x: Any, *, step_size: float) -> Any:
+    return x - step_size * grad(x)
 
 
 class Wrong:
@@ -57,6 +63,8 @@ CALLS = (
     "fs.plot(law, run)",
     "fs.sample_path(problem, algorithm, n_rounds=10, seed=1)",
     "fs.warm_up(problem, algorithm)",
+    "fs.explain(problem, algorithm)",
+    "fs.sampler(descent, follows='clients')",
     "theory.constants(problem, algorithm)",
     "theory.exact_law(problem, algorithm, n_rounds=10)",
     "theory.stationary_law(problem, algorithm)",

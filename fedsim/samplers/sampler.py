@@ -145,8 +145,17 @@ class Sampled(ByValue, AlgorithmParts):
                 self.rounds(problem.curvature_problem(), None)) or "nothing"))
             aim = aim_of(found, self._follows == "components")
             parts.append(("temperature", aim.why or f"{aim.temperature:.6g}, by noise and gradients"))
-        return [*parts, ("certified", "replicas and exact law come from this one formula: that they agree "
-                         "certifies the program, not the formula. Compare the round with its source")]
+        return [*parts, ("certified", "the exact law follows from this formula, and cannot tell that it is "
+                         "the one that was meant: compare the round with its source")]
+
+    def _kernel(self, problem: Problem) -> Any:
+        """Refused: there are exact laws and no replicas."""
+        raise ValueError(f"algorithm={self!r} has exact laws and no replicas: only the algorithms that come "
+                         "with a kernel are simulated; CONTRIBUTING says how to add one")
+
+    def _workspace(self, problem: Problem, start: Any, dtype: Any) -> Any:
+        """Refused as `_kernel`."""
+        return self._kernel(problem)
 
     def _given(self, n_clients: int, n_rounds: int | None) -> dict[str, Any]:
         """The parameters as the notation knows them."""

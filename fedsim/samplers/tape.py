@@ -130,6 +130,10 @@ class Refusing:
     def __pow__(self, other: object) -> Any:
         refuse(f"**: {KNOWN}")
 
+    def __lt__(self, other: object) -> bool:
+        refuse(f"a comparison: {self.what} is neither larger nor smaller, and a round may not depend on it")
+
+    __gt__ = __le__ = __ge__ = __lt__
     __rpow__ = __mod__ = __floordiv__ = __rtruediv__ = __pow__
 
     def __abs__(self) -> Any:

@@ -126,7 +126,7 @@ def _named(part: str | Past) -> str:
 def _factor(c: Any) -> str:
     if not isinstance(c, np.ndarray):
         return f"{c:.6g}"
-    return f"({'one a client' if len(c) == 1 else 'by round'}: {c.ravel()[0]:.4g}, ...)"
+    return f"({'one a client' if c.shape[1] > 1 else 'one a round'}: {c.ravel()[0]:.4g}, ...)"
 
 
 def _sum(terms: Sequence[tuple[int, Any]], names: Sequence[str]) -> str:

@@ -289,8 +289,8 @@ def random(matrices: Sequence[Array], chances: Sequence[float] | None = None) ->
 
     Parameters
     ----------
-    matrices : sequence of (N, N)
-        Each as `fedsim.network.check_mixing` wants it.
+    matrices : sequence of mixing matrices
+        Each (N, N), as `fedsim.network.check_mixing` wants it.
     chances : sequence of float, optional
         Their probabilities; equal by default.
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import theory
+from theory.declare.statement import called
 from theory.judge.checking import QUANTITIES, TOLERANCE, measure
 from theory.judge.examining import drawn_numbers
 
@@ -129,8 +130,9 @@ def _ratios(verdict: Any, entry: Any, setting: Setting, rounds: int, record: Any
     """Rounds compared, the side that must be smaller, the greater one, and the check's slack and scale."""
     bound = verdict.bound
     last = int(bound.rounds[-1]) if bound.index == "round" else rounds
-    source = QUANTITIES[bound.quantity].exact(setting.problem, setting.algorithm, bound, last, setting.start,
-                                               record)
+    source = called(QUANTITIES[bound.quantity].exact, {
+        "problem": setting.problem, "algorithm": setting.algorithm, "bound": bound, "n_rounds": last,
+        "start": setting.start, "record": record})
     measured = measure(bound, source, 0.999)
     at, mine, theirs = np.intersect1d(bound.rounds, measured.rounds, return_indices=True)
     limit, value, ends = bound.value[mine], measured.value[theirs], (measured.low, measured.high)

@@ -217,8 +217,12 @@ class AlgorithmParts(Protocol):
         return "all active"
 
     def _steps(self, n_rounds: int) -> int:
-        """Steps in `n_rounds` rounds: what schedules and streams count."""
+        """Steps in `n_rounds` rounds: what schedules count."""
         return n_rounds
+
+    def _numbered(self, problem: Problem, n_rounds: int) -> int:
+        """Steps that have random numbers of their own: what the streams count."""
+        return self._steps(n_rounds)
 
     def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
         """Variance per coordinate, about, that all noise of so many rounds would have without a gradient."""

@@ -146,12 +146,6 @@ def test_other_arguments_are_checked():
         made("return W @ x")(step_size=0.1, W=fs.network.random_pairs(fs.network.ring(4))).trace(PROBLEM)
 
 
-def test_what_cannot_be_simulated_is_said():
-    with pytest.raises(ValueError, match=r"has exact laws and no replicas"):
-        kind = made("return mean(x - step_size * grad(x)) + sqrt(2 * step_size) * noise(common=True)")
-        fs.simulate(PROBLEM, kind(step_size=0.1), n_rounds=3, n_replicas=2, seed=1)
-
-
 def test_a_schedule_is_no_number_a_client():
     kind = made("return mean(x - step_size * grad(x)) + sqrt(2 * step_size) * noise(common=True)")
     assert "(one a round: -0.3, ...)" in kind(step_size=[0.3, 0.2, 0.1]).words(PROBLEM)

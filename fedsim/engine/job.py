@@ -201,8 +201,9 @@ def _check_fields(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int
     """Sizes that the counters of the random streams can hold."""
     active = algorithm.n_active(problem)
     steps = algorithm._steps(n_rounds)
-    if steps > MAX_STEPS:
-        raise ValueError(f"n_rounds={n_rounds} makes {steps} steps; the random streams number {MAX_STEPS}")
+    numbered = algorithm._numbered(problem, n_rounds)
+    if numbered > MAX_STEPS:
+        raise ValueError(f"n_rounds={n_rounds} makes {numbered} steps; the random streams number {MAX_STEPS}")
     for name, value, limit in (("n_active", active, MAX_CLIENTS), ("n_replicas", n_replicas, MAX_REPLICAS),
                                ("n_clients", problem.n_clients, MAX_CLIENTS),
                                ("dim", problem.dim, MAX_PAIRS // 2)):

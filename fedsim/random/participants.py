@@ -10,7 +10,7 @@ from .streams import PARTICIPATION
 
 
 @inlined
-def _uniform(lane_set, lane, position, draw):
+def uniform(lane_set, lane, position, draw):
     """A uniform number in [0, 1) with 53 bits, of this lane, position and draw."""
     high, low, _, _ = philox(np.uint64(draw) << np.uint64(16), np.uint64(position),
                              lane_set.replicas[lane], np.uint64(PARTICIPATION),
@@ -30,7 +30,7 @@ def draw_clients(lane_set, round, replace, cumulative_weights, drawn, pool):
     for b in range(n_lanes):
         if replace:
             for slot in range(n_active):
-                u = _uniform(lane_set, b, round, slot)
+                u = uniform(lane_set, b, round, slot)
                 first, last = 0, n_clients - 1  # bisection: compiled eight times faster than a library's
                 while first < last:
                     middle = (first + last) // 2
@@ -43,7 +43,7 @@ def draw_clients(lane_set, round, replace, cumulative_weights, drawn, pool):
             for client in range(n_clients):
                 pool[client, b] = client
             for slot in range(n_active):
-                u = _uniform(lane_set, b, round, slot)
+                u = uniform(lane_set, b, round, slot)
                 other = slot + int(u * (n_clients - slot))
                 chosen = pool[other, b]
                 pool[other, b] = pool[slot, b]
@@ -61,7 +61,7 @@ def draw_answers(lane_set, round, weights, probabilities, unbiased, drawn, share
     for b in range(drawn.shape[1]):
         count, total = 0, 0.0
         for client in range(weights.shape[0]):
-            if _uniform(lane_set, b, round, client) < probabilities[client]:
+            if uniform(lane_set, b, round, client) < probabilities[client]:
                 drawn[count, b] = client
                 total += weights[client]
                 count += 1

@@ -24,6 +24,7 @@ from ..settings.limits import refuse_bytes
 from ..settings.schedules import Schedule
 from ..settings.validation import one_of, shown, whole
 from ..stability.search import Stability, gaps_to_one, largest_stable, radius_of, random_radius
+from .bound import Bound
 from .clients import Clients
 from .rounds import Rounds, kept
 from .tape import Coefficient, Turns
@@ -148,14 +149,36 @@ class Sampled(ByValue, AlgorithmParts):
         return [*parts, ("certified", "the exact law follows from this formula, and cannot tell that it is "
                          "the one that was meant: compare the round with its source")]
 
+    def _bind(self, problem: Problem, n_rounds: int | None,
+              n_replicas: int | None = None) -> tuple[Problem, Any]:
+        """The problem that is followed, and the program of a round."""
+        trace = self.trace(problem, n_rounds)
+        return (problem.pooled() if self._follows == "global" else problem,
+                Bound.of(self, trace, problem, self._follows == "components"))
+
     def _kernel(self, problem: Problem) -> Any:
-        """Refused: there are exact laws and no replicas."""
-        raise ValueError(f"algorithm={self!r} has exact laws and no replicas: only the algorithms that come "
-                         "with a kernel are simulated; CONTRIBUTING says how to add one")
+        """Of the program; see `fedsim.samplers.machine`."""
+        return self._bind(problem, None)[1]._kernel(problem)
 
     def _workspace(self, problem: Problem, start: Any, dtype: Any) -> Any:
-        """Refused as `_kernel`."""
-        return self._kernel(problem)
+        """Of the program."""
+        return self._bind(problem, None)[1]._workspace(problem, start, dtype)
+
+    def _numbered(self, problem: Problem, n_rounds: int) -> int:
+        """Steps that have random numbers of their own: noises, of the clients or shared."""
+        noises = [0, 0]
+        for node, times in self.trace(problem).every():
+            if node.kind == "noise":
+                noises[bool(node.payload)] += times
+        return n_rounds * max(*noises, 1)
+
+    def _gradients_per_step(self, problem: Problem) -> int:
+        """Gradients of a round, at most so many of which are evaluated in a step."""
+        return self.trace(problem).how_many("grad")
+
+    def _is_gaussian(self, problem: Problem) -> bool:
+        """False where clients or matrices are drawn at random, too."""
+        return problem.keeps_gaussian and not self.trace(problem).how_many("random")
 
     def _given(self, n_clients: int, n_rounds: int | None) -> dict[str, Any]:
         """The parameters as the notation knows them."""

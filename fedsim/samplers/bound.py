@@ -1,0 +1,111 @@
+"""A sampler made ready for a run: plain arrays, which travel to processes without the user's function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..interfaces import AlgorithmParts, Problem, largest_noise
+from ..settings.validation import Array
+from ..stability.search import Stability
+from .clients import Clients
+from .machine import MachineKernel, MachineWork, kernel_of, workspace_of
+from .program import Program, program_of
+from .rounds import Rounds
+from .trace import Trace
+
+DOUBLINGS = 64
+"""Numbers of rounds, as powers of two, that fit the engine's counters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bound(AlgorithmParts):
+    """A sampler as the engine runs it, for one problem and number of rounds.
+
+    Parameters
+    ----------
+    trace : Trace
+    program : Program
+    clients_differ : bool
+        Whether clients have first parts of their own.
+    asked : optional
+        The sampler itself, for what the calling process asks; it stays behind where this is pickled.
+    """
+
+    trace: Trace
+    program: Program
+    clients_differ: bool
+    asked: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, asked: Any, trace: Trace, problem: Problem, components: bool) -> Bound:
+        """Of a sampler whose round on this problem is `trace`."""
+        return cls(trace, program_of(trace, problem.weights if components else np.ones(trace.n_clients)),
+                   asked._clients_differ(problem), asked)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "asked": None}
+
+    def target(self, problem: Problem) -> Any:
+        """As the sampler has it."""
+        return self.asked.target(problem)
+
+    def costs(self, problem: Problem, n_rounds: int) -> Mapping[str, float]:
+        """As the sampler has them."""
+        costs: Mapping[str, float] = self.asked.costs(problem, n_rounds)
+        return costs
+
+    def stability(self, problem: Problem) -> Stability:
+        """As the sampler has it."""
+        found: Stability = self.asked.stability(problem)
+        return found
+
+    def _radius(self, problem: Problem) -> float:
+        return float(self.asked._radius(problem))
+
+    def _is_gaussian(self, problem: Problem) -> bool:
+        return not len(self.program.draws) and problem.keeps_gaussian
+
+    def _clients_differ(self, problem: Problem) -> bool:
+        return self.clients_differ
+
+    def _separates(self, problem: Problem) -> bool:
+        """True where nobody is drawn at random, as lanes that are coordinates draw apart."""
+        return not len(self.program.draws)
+
+    def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
+        largest = largest_noise(problem)
+        if largest not in self._growth:
+            self._growth[largest] = noise_growth(self.trace, largest)
+        doublings = np.ceil(np.log2(np.maximum(n_rounds, 1.0))).astype(np.int64)
+        return self._growth[largest][np.minimum(doublings, DOUBLINGS - 1)]
+
+    @cached_property
+    def _growth(self) -> dict[float, Array]:
+        return {}
+
+    def _kernel(self, problem: Problem) -> MachineKernel:
+        return kernel_of(self.program, self.trace.n_clients)
+
+    def _workspace(self, problem: Problem, start: Array, dtype: Any) -> MachineWork:
+        first = self.trace.names[0]
+        starts = [register for register, part in enumerate(self.trace.names)
+                  if first in (part, part[0] if isinstance(part, tuple) else part)]
+        return workspace_of(self.program, starts, problem, start, dtype)
+
+
+def noise_growth(trace: Trace, gradient_noise: float) -> Array:
+    """Variance of a coordinate of the average after 2^k rounds without gradients, (DOUBLINGS,)."""
+    shape = 1, trace.n_clients, 1, 1
+    clients = Clients(np.zeros(shape), np.zeros(shape[:3]), np.full(shape, gradient_noise))
+    rounds = Rounds.of(trace, clients)
+    size, whole, found = rounds.sizes()[0], rounds.round()._replace(spread=None, spread_shift=None), []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(DOUBLINGS):
+            found.append(float(whole.noise[0, :size, :size].mean()))
+            whole = whole.then(whole)
+    return np.maximum.accumulate(np.nan_to_num(found, nan=np.inf))

@@ -1,0 +1,58 @@
+"""What a machine can do, and what a program for it is: plain arrays, whatever the sampler."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..settings.validation import Array
+
+(FILL, SCALE, PAIR, ADD, ADD_PAIR, GRAD, MIX, MEAN, RANDOM, NOISE, SHARED_NOISE, KICK, SHARED_KICK,
+ STEP) = range(14)
+"""Row operations. With normals n of the client and s of all: out = k; k a; k a + l b; out += k a;
+out += k a + l b; gradient at a; a mixed; a averaged; either at random; out += k n; out += k s;
+out += l n - k a; out += l n + m s - k a; out += l n + m s - k gradient at out."""
+CLIENTS, LOOP, END, EXCHANGE, DRAW = range(5)
+"""Steps: operations for some clients; begin and end of a loop; two registers change places; who is drawn."""
+REPLACED, UNREPLACED, ANSWERS, UNBIASED, MATRICES = range(5)
+"""What is drawn at random: clients in three ways, answers weighed in two ways, one of several matrices."""
+
+
+class Program(NamedTuple):
+    """Plain arrays.
+
+    Attributes
+    ----------
+    code : (n, 9) int
+        Operation, registers out, a and b, coefficients k, l and m, matrix or draw, number of the gradient.
+    steps : (n, 6) int
+        Kind; of CLIENTS: first and last operation, for all at once, own noise, shared noise; of LOOP: turns;
+        of END: where to; of EXCHANGE: two registers; of DRAW: its number.
+    coefficients : (k, 4) int
+        First number in `numbers`, rounds, and strides of rounds and clients.
+    numbers : (n,)
+    matrices : (m, 3) int
+        Of matrices that take turns: their first row in `first`, clients and turns.
+    first, columns, entries
+        Sparse rows.
+    draws : (k, 4) int
+        Kind, clients drawn, first number of cumulative weights, probabilities or chances, first matrix.
+    widths : (registers,) int
+        1 where a register has a slot for each client.
+    marks : (4,) int
+        Own noises and shared noises of a round, whether gradients are numbered by shared noises, and whether
+        clients differ.
+    """
+
+    code: np.ndarray
+    steps: np.ndarray
+    coefficients: np.ndarray
+    numbers: Array
+    matrices: np.ndarray
+    first: np.ndarray
+    columns: np.ndarray
+    entries: Array
+    draws: np.ndarray
+    widths: np.ndarray
+    marks: np.ndarray

@@ -1,0 +1,305 @@
+"""A round of a sampler as a program for the machine: plain arrays, whatever the sampler.
+
+Values live in registers, of one slot for each client or of one alone. A register that is read for the last
+time is written over; what a loop or the round hands on changes places with what it replaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..settings.network import RandomMixing
+from ..settings.participation import Participation
+from ..settings.validation import Array
+from . import operations as ops
+from .operations import Program
+from .stages import Layout, Loop, Part, Values, scaled, unit
+from .tape import Chance
+from .trace import Trace
+
+
+def program_of(trace: Trace, scale: Array) -> Program:
+    """The program of a trace.
+
+    Parameters
+    ----------
+    trace : Trace
+    scale : (N,)
+        Factors of the clients' gradients: their weights, for components.
+    """
+    return _Writer(trace, scale).program
+
+
+class _Tables:
+    """Numbers, matrices and draws of a program, each once."""
+
+    def __init__(self, n_clients: int) -> None:
+        self.n_clients = n_clients
+        self.numbers: list[Array] = []
+        self.coefficients: list[tuple[int, int, int, int]] = []
+        self.matrices: list[tuple[int, int, int]] = []
+        self.rows: list[tuple[np.ndarray, Array]] = []
+        self.draws: list[tuple[int, int, int, int]] = []
+        self._known: dict[Any, int] = {}
+
+    def number(self, values: Array) -> int:
+        """Where these numbers begin."""
+        self.numbers.append(np.ravel(values))
+        return sum(map(len, self.numbers[:-1]))
+
+    def coefficient(self, c: Any) -> int:
+        """The place of a coefficient: (rounds, clients) numbers, or one for either."""
+        table = np.atleast_2d(np.asarray(c, dtype=np.float64))
+        key = table.shape, table.tobytes()
+        if key not in self._known:
+            rounds, clients = table.shape
+            self._known[key] = len(self.coefficients)
+            self.coefficients.append((self.number(table), rounds, clients, int(clients > 1)))
+        return self._known[key]
+
+    def matrix(self, matrices: Array) -> int:
+        """The number of matrices (m, n, N) that take turns."""
+        key = "matrix", matrices.shape, matrices.tobytes()
+        if key not in self._known:
+            self._known[key] = len(self.matrices)
+            self.matrices.append((len(self.rows), matrices.shape[1], len(matrices)))
+            for row in matrices.reshape(-1, self.n_clients):
+                places = np.flatnonzero(row)
+                self.rows.append((places, row[places]))
+        return self._known[key]
+
+    def draw(self, of: Any, weights: Array) -> int:
+        """The number of what is drawn at random in a round."""
+        N = self.n_clients
+        if isinstance(of, RandomMixing):
+            kind, active, first = ops.MATRICES, len(of.chances), self.number(np.cumsum(of.chances))
+        elif isinstance(of, Participation):
+            kind, active = ops.REPLACED if of.replace else ops.UNREPLACED, of._most_active(N)
+            first = self.number(np.cumsum(weights))
+        else:
+            kind, active = ops.UNBIASED if of.unbiased else ops.ANSWERS, N
+            first = self.number(np.concatenate([weights, of.of_clients(N)]))
+        matrix = self.matrix(of.matrices) if kind == ops.MATRICES else 0
+        self.draws.append((kind, active, first, matrix))
+        return len(self.draws) - 1
+
+
+class _Writer:
+    """Writes the program, place by place of the layout."""
+
+    def __init__(self, trace: Trace, scale: Array) -> None:
+        self.scale, self.N, self.weights = scale, trace.n_clients, trace.weights
+        self.values = Values(trace)
+        self.layout = Layout(self.values)
+        self.tables = _Tables(self.N)
+        self.code: list[list[int]] = []
+        self.steps: list[list[int]] = []
+        self.widths: list[int] = []
+        self.where: dict[int, int] = {}
+        """Registers of the values that are still read."""
+        self.held: set[int] = set()
+        """Registers that loops need at their ends."""
+        nodes = self.values.nodes
+        self.stored = {n for n, node in enumerate(nodes) if node.kind == "grad" and any(
+            user < 0 or nodes[user].kind != "lin" for user in self.values.users[n])}
+        """Gradients that are read by other things than sums, where they are multiplied by their factor."""
+        self._write()
+        own, shared = (sum(times for node, times in trace.every()
+                           if node.kind == "noise" and bool(node.payload) == common)
+                       for common in (False, True))
+        rows = self.tables.rows
+        self.program = Program(
+            _table(self.code, 9), _table(self.steps, 6), _table(self.tables.coefficients, 4),
+            np.concatenate([np.zeros(0), *self.tables.numbers]), _table(self.tables.matrices, 3),
+            np.cumsum([0, *(len(places) for places, _ in rows)]).astype(np.int64),
+            np.concatenate([np.zeros(0), *(places for places, _ in rows)]).astype(np.int64),
+            np.concatenate([np.zeros(0), *(weights for _, weights in rows)]),
+            _table(self.tables.draws, 4), np.array(self.widths, dtype=np.int64),
+            np.array([own, shared, self.layout.marks, not self.values.shared[0]], dtype=np.int64))
+
+    def _write(self) -> None:
+        values, layout = self.values, self.layout
+        for state in values.states:
+            self.where[state] = self._new(not values.shared[state])
+        homes = [self.where[state] for state in values.states]
+        self._drawn = {n: self._draw(node.payload) for n, node in enumerate(values.nodes)
+                       if node.kind == "random"}
+        loops: list[tuple[int, Loop, list[int]]] = []
+        for one, end in zip(layout.line, layout.ends, strict=True):
+            if isinstance(one, Part):
+                self._part(one, end)
+            elif one is not None:
+                loops.append(self._begin(one, end))
+            else:
+                self._end(*loops.pop(), end)
+        self._hand_on(homes, values.out)
+
+    def _draw(self, chance: Chance) -> int:
+        number = self.tables.draw(chance.of, self.weights)
+        self.steps.append([ops.DRAW, number, 0, 0, 0, 0])
+        return number
+
+    def _new(self, wide: bool) -> int:
+        """A register that holds nothing."""
+        used = {*self.where.values(), *self.held}
+        for register, width in enumerate(self.widths):
+            if width == wide and register not in used:
+                return register
+        self.widths.append(int(wide))
+        return len(self.widths) - 1
+
+    def _forget(self, place: int) -> None:
+        """What is read last at a place."""
+        for n in [n for n in self.where if self.layout.last.get(n, 0) <= place]:
+            del self.where[n]
+
+    def _emit(self, op: int, out: int, *sources: int, factors: Sequence[Any] = (), extra: int = 0,
+              number: int = 0) -> None:
+        k, l, m = (self.tables.coefficient(c) for c in (*factors, 0.0, 0.0, 0.0)[:3])  # noqa: E741
+        self.code.append([op, out, *(*sources, 0, 0)[:2], k, l, m, extra, number])
+
+    def _copy(self, register: int, source: int) -> None:
+        begin = len(self.code)
+        self._emit(ops.SCALE, register, source, factors=(1.0,))
+        self.steps.append([ops.CLIENTS, begin, begin + 1, 1 - self.widths[register], 0, 0])
+
+    def _begin(self, loop: Loop, place: int) -> tuple[int, Loop, list[int]]:
+        homes = []
+        for value, begin in zip(loop.inputs, loop.begins, strict=True):
+            home = self._new(True)
+            homes.append(home)
+            self.held.add(home)
+            self.where[value] = home
+            if begin is not None:
+                self._copy(home, self.where[begin])
+        self._forget(place)
+        self.steps.append([ops.LOOP, loop.turns, 0, 0, 0, 0])
+        return len(self.steps), loop, homes
+
+    def _end(self, begin: int, loop: Loop, homes: list[int], place: int) -> None:
+        self._hand_on(homes, loop.outputs)
+        self.steps.append([ops.END, begin, 0, 0, 0, 0])
+        self.held -= set(homes)
+        self._forget(place)
+        for value, home in zip(loop.results, homes, strict=True):
+            if value in self.layout.last:
+                self.where[value] = home
+
+    def _hand_on(self, homes: list[int], outputs: Sequence[int]) -> None:
+        """Make each register hold its value, by exchanges, and copies of what two of them want."""
+        holds: list[int] = []
+        self.held |= set(homes)
+        for home, value in zip(homes, outputs, strict=True):
+            place = self.where[value]
+            if place in holds or self.widths[place] != self.widths[home]:
+                place = self._new(bool(self.widths[home]))
+                self._copy(place, self.where[value])
+                self.held.add(place)
+            holds.append(place)
+        for i, home in enumerate(homes):
+            place = holds[i]
+            if place != home:
+                self.steps.append([ops.EXCHANGE, home, place, 0, 0, 0])
+                holds = [place if one == home else one for one in holds]
+        self.held -= set(holds) - set(homes)
+
+    def _part(self, part: Part, end: int) -> None:
+        begin = len(self.code)
+        for n in part.values:
+            self._value(n, part, end)
+        own, shared = part.draws
+        self.steps.append([ops.CLIENTS, begin, len(self.code), int(part.once), int(own), int(shared)])
+        self._forget(end)
+
+    def _value(self, n: int, part: Part, end: int) -> None:
+        layout, (kind, payload, terms) = self.layout, self.values.nodes[n]
+        place, number = layout.place[n], layout.numbers.get(n, 0)
+        if n in layout.fused.values() or (kind == "noise" and n not in layout.stored):
+            return
+        wide = not part.once and layout.last.get(n, place) > end
+        if kind == "lin":
+            self._sum(n, wide, part)
+        elif kind == "noise":
+            out = self._new(wide)
+            self._emit(ops.FILL, out)
+            self._emit(ops.SHARED_NOISE if payload else ops.NOISE, out, factors=(1.0,))
+            self.where[n] = out
+        else:
+            source = self.where[terms[0][0]]
+            out = self._new(wide)
+            if kind == "grad":
+                self._emit(ops.GRAD, out, source, number=number)
+                if n in self.stored:
+                    self._emit(ops.SCALE, out, out, factors=(scaled(self.scale, 1.0),))
+            elif kind == "mix":
+                self._emit(ops.MIX, out, source, extra=self.tables.matrix(payload))
+            elif kind == "mean":
+                self._emit(ops.MEAN, out, source, factors=(payload,))
+            else:
+                self._emit(ops.RANDOM, out, source, extra=self._drawn[n])
+            self.where[n] = out
+        self._forget(place)
+
+    def _factor(self, m: int, c: Any) -> Any:
+        """The factor of a value as its register has it."""
+        return scaled(self.scale, c) if self.values.nodes[m].kind == "grad" and m not in self.stored else c
+
+    def _sum(self, n: int, wide: bool, part: Part) -> None:
+        """out = the sum: what is there, mixed values first, then noise and gradient together."""
+        values, layout, terms = self.values, self.layout, self.values.nodes[n].terms
+        kinds = {m: values.nodes[m].kind for m, _ in terms}
+        noises = [(m, c) for m, c in terms if m in part.noises]
+        own, shared = ([(m, c) for m, c in noises if values.shared[m] == common] for common in (False, True))
+        gradient = layout.fused.get(n)
+        rest = [(m, self._factor(m, c)) for m, c in terms if m not in part.noises and m != gradient]
+        rest.sort(key=lambda term: kinds[term[0]] != "mix")
+        last = [term for term in rest if kinds[term[0]] == "grad"]
+        kicked = len(last) == 1 and len(own) == 1 and len(rest) > 1
+        if kicked:
+            rest.remove(last[0])
+        over = self._overwritten(rest, wide, part, layout.place[n])
+        if over is None:
+            out = self._new(wide)
+            first, rest = rest[:2], rest[2:]
+            sources = [self.where[m] for m, _ in first]
+            op = (ops.FILL, ops.SCALE, ops.PAIR)[len(first)]
+            self._emit(op, out, *sources, factors=[c for _, c in first])
+        else:
+            out = self.where[over[0]]
+            if not unit(over[1]):
+                self._emit(ops.SCALE, out, out, factors=(over[1],))
+            rest.remove(over)
+        for i in range(0, len(rest), 2):
+            some = rest[i:i + 2]
+            self._emit(ops.ADD_PAIR if len(some) == 2 else ops.ADD, out, *(self.where[m] for m, _ in some),
+                       factors=[c for _, c in some])
+        if gradient is not None:
+            pull = self._factor(gradient, next(c for m, c in terms if m == gradient))
+            self._emit(ops.STEP, out, factors=(-pull, own[0][1], shared[0][1] if shared else 0.0))
+        elif kicked:
+            m, pull = last[0]
+            self._emit(ops.SHARED_KICK if shared else ops.KICK, out, self.where[m],
+                       factors=(-pull, own[0][1], shared[0][1] if shared else 0.0))
+        else:
+            for op, some in ((ops.NOISE, own), (ops.SHARED_NOISE, shared)):
+                for _, c in some:
+                    self._emit(op, out, factors=(c,))
+        self.where[n] = out
+
+    def _overwritten(self, rest: list[tuple[int, Any]], wide: bool, part: Part,
+                     place: int) -> tuple[int, Any] | None:
+        """The term whose register the sum may take: it is read for the last time here."""
+        for exact in (True, False):
+            for m, c in rest:
+                if (self.layout.last[m] == place and self.widths[self.where[m]] == wide
+                        and self.values.shared[m] == part.once and unit(c) >= exact
+                        and list(self.where.values()).count(self.where[m]) == 1):
+                    return m, c
+        return None
+
+
+def _table(rows: Sequence[Sequence[int]], width: int) -> np.ndarray:
+    return np.array(rows, dtype=np.int64).reshape(-1, width)

@@ -101,7 +101,7 @@ class _Writer:
         self.where: dict[int, int] = {}
         """Registers of the values that are still read."""
         self.held: set[int] = set()
-        """Registers that loops need at their ends."""
+        """Registers that change places."""
         nodes = self.values.nodes
         self.stored = {n for n, node in enumerate(nodes) if node.kind == "grad" and any(
             user < 0 or nodes[user].kind != "lin" for user in self.values.users[n])}
@@ -169,10 +169,8 @@ class _Writer:
     def _begin(self, loop: Loop, place: int) -> tuple[int, Loop, list[int]]:
         homes = []
         for value, begin in zip(loop.inputs, loop.begins, strict=True):
-            home = self._new(True)
+            self.where[value] = home = self._new(True)
             homes.append(home)
-            self.held.add(home)
-            self.where[value] = home
             if begin is not None:
                 self._copy(home, self.where[begin])
         self._forget(place)
@@ -182,7 +180,6 @@ class _Writer:
     def _end(self, begin: int, loop: Loop, homes: list[int], place: int) -> None:
         self._hand_on(homes, loop.outputs)
         self.steps.append([ops.END, begin, 0, 0, 0, 0])
-        self.held -= set(homes)
         self._forget(place)
         for value, home in zip(loop.results, homes, strict=True):
             if value in self.layout.last:
@@ -204,7 +201,7 @@ class _Writer:
             if place != home:
                 self.steps.append([ops.EXCHANGE, home, place, 0, 0, 0])
                 holds = [place if one == home else one for one in holds]
-        self.held -= set(holds) - set(homes)
+        self.held = set()
 
     def _part(self, part: Part, end: int) -> None:
         begin = len(self.code)

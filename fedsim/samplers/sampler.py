@@ -406,6 +406,6 @@ def sampler(function: Callable[..., Any] | None = None, *, follows: str = "clien
             "__doc__": function.__doc__})
     if "temperature" in [field[0] for field in fields] and isinstance(made.temperature, property):
         made.temperature = 1.0  # a property would refuse the field's value
-    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+    made.__module__, made.__qualname__ = function.__module__ or "__main__", function.__qualname__
     return made
 

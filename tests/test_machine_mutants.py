@@ -48,11 +48,11 @@ SOURCES = {
     return mean(y), b + 0.1 * a
 """,
     "a loop around others": """
-    y = a
+    y = 0.5 * a + 0.5 * b
     for _ in range(8):
         u = V @ y + 0.1 * b
         y = W @ (V @ u) - 0.1 * u
-    return y + 0.2 * noise(), 0.5 * a
+    return mean(y) + 0.2 * noise(), 0.5 * a
 """,
     "loops in loops": """
     y = a + b

@@ -51,6 +51,7 @@ class FederatedWork(NamedTuple):
     """State of a block of B lanes: rows are (d, B). `extra` belongs to the algorithm.
 
     `drawn` (slots, B) are the clients of a round where lanes have their own, `lane_shares` what they count.
+    A round ends early once ``stop[0]`` is not zero.
     """
 
     server: Array
@@ -63,6 +64,7 @@ class FederatedWork(NamedTuple):
     pool: Any
     lane_shares: Array
     extra: Any
+    stop: Any
 
 
 class NoExtra(Nothing):
@@ -105,6 +107,8 @@ def federated_round(kernel, problem, lane_set, work, round):
     dim, first = work.server.shape[0], round * kernel.local_steps
     per_draw = work.shared.rows.shape[1] // dim
     for step in range(first, first + kernel.local_steps):
+        if work.stop[0] != 0:
+            return
         fresh = step % per_draw == 0 or step == first
         shared = draw(lane_set, work.shared, SHARED_NOISE, step // per_draw, Numbers(0), 0, step, dim,
                       fresh and kernel.shared_noise > 0.0)
@@ -252,4 +256,4 @@ class Federated(ByValue, FederatedStability):
             gradient=aligned((dim, n_lanes)), scratch=problem._scratch(dim, n_lanes, dtype),
             drawn=aligned((active, n_lanes), np.int64), pool=aligned((pool, n_lanes), np.int64),
             lane_shares=aligned((shares, n_lanes)),
-            extra=self._extra(active, dim, n_lanes))
+            extra=self._extra(active, dim, n_lanes), stop=np.zeros(1, np.int64))

@@ -44,14 +44,24 @@ class BlockResult:
                 for begin, mean, square in zip(begins, self.mean, self.square, strict=True)]
 
 
-class BlockPart:
-    """The state of a block, or of some coordinates of it; with `n_kept`, `every` and `view` as in `Path`."""
+class Stopped(Exception):
+    """A block was told to stop within a round; its state is of no use."""
 
-    def __init__(self, job: Job, first: int, last: int, n_kept: int = 0, every: int = 1,
-                 view: int = 0) -> None:
+
+class BlockPart:
+    """The state of a block, or of some coordinates of it; with `n_kept`, `every` and `view` as in `Path`.
+
+    Long rounds end early once `stop` (1,) is not zero.
+    """
+
+    def __init__(self, job: Job, first: int, last: int, n_kept: int = 0, every: int = 1, view: int = 0,
+                 stop: np.ndarray | None = None) -> None:
         self.job, self.first, self.last, self.done = job, first, last, 0
         self.fault: Fault | None = None
-        self.state = lane_state(job, first, last)
+        self.stop = np.zeros(1, np.int64) if stop is None else stop
+        state = lane_state(job, first, last)
+        stops = "stop" in state.work._fields
+        self.state = state._replace(work=state.work._replace(stop=self.stop)) if stops else state
         shape = -(-(last - first) // LEAF), job.n_views, len(job.rounds)
         self.record = Record(job.rounds, np.zeros((*shape, job.problem.dim)), np.zeros((*shape, job.width)),
                              np.zeros(last - first), job.function,
@@ -70,14 +80,18 @@ class BlockPart:
         ------
         GradientError
             Where a gradient of one's own fails.
+        Stopped
         """
         try:
-            return self.run_plainly(last, every)
+            bad = self.run_plainly(last, every)
         except Exception as error:
             located = failed_gradient(self, last)
             if located is None:
                 raise
             raise located from error
+        if self.stop[0]:
+            raise Stopped
+        return bad
 
     def run_plainly(self, last: int, every: int) -> int:
         """The same, with what compiled code raises."""
@@ -101,9 +115,9 @@ class BlockPart:
 class BlockRunner:
     """A block between segments; its parts, of `Job.parts`, run side by side."""
 
-    def __init__(self, job: Job, first: int, last: int) -> None:
+    def __init__(self, job: Job, first: int, last: int, stop: np.ndarray | None = None) -> None:
         self.job, self.first, self.last = job, first, last
-        self._parts = [BlockPart(part, first, last) for part in job.parts()]
+        self._parts = [BlockPart(part, first, last, stop=stop) for part in job.parts()]
         self._chunk = 1
 
     @property

@@ -69,12 +69,12 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
                  f"n_rounds={n_rounds} with every={every}, n_chains={n_chains} and dimension {dim}",
                  "use a larger every")
     paths = np.empty((n_chains, n_rounds // every, dim))
-    stop: list[bool] = []
+    stop = np.zeros(1, np.int64)
 
     def trace(block: tuple[int, int]) -> None:
-        runner = BlockPart(job, *block, paths.shape[1], every, view)
+        runner = BlockPart(job, *block, paths.shape[1], every, view, stop)
         while runner.done < n_rounds:
-            if stop:
+            if stop[0]:
                 return
             bad = runner.run_to(min(runner.done + SEGMENT, n_rounds), 1)
             if bad >= 0:
@@ -85,10 +85,10 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
         try:
             list(pool.map(trace, job.blocks()))
         except DivergedError as error:
-            stop.append(True)
+            stop[0] = 1
             raise first_of_all(job, None, n_threads, error.round) from None
         except BaseException:
-            stop.append(True)  # Ctrl-C: the threads end after their segment
+            stop[0] = 1  # Ctrl-C: the threads end after their segment
             raise
     if job.problem.support is not None:
         counts = outside(job.problem.support, paths).sum(axis=0)

@@ -20,6 +20,8 @@ from contextlib import nullcontext, suppress
 from itertools import islice
 from typing import Any, cast
 
+import numpy as np
+
 from ..fingerprints import source_hash
 from ..interfaces import Problem
 from ..settings.validation import shown, whole
@@ -31,6 +33,8 @@ Block = tuple[int, int]
 Take = Callable[[BlockResult], None]
 Tick = Callable[[int], None]
 Pending = set[Future[Any]]
+PATIENCE = 1.0
+"""Seconds after Ctrl-C in which a block may end its segment, before it is told to stop within a round."""
 
 
 def thread_count(threads: int | None) -> int:
@@ -128,16 +132,20 @@ def completed(pool: Executor, next_task: Callable[[int], tuple[Any, ...] | None]
             yield _result(pool, future)
 
 
-def give_up(pending: Pending, keep: Callable[[Any], None], *, patiently: bool) -> None:
+def give_up(pending: Pending, keep: Callable[[Any], None], *, patiently: bool,
+            stop: np.ndarray | None = None) -> None:
     """Cancel the pending tasks and keep what is finished of them; `patiently`: wait for those that run.
 
     However often Ctrl-C is pressed meanwhile, it goes on; an error that comes now is not the one to tell.
+    What runs for longer than `PATIENCE` is told to `stop`.
     """
     while pending:
         with suppress(KeyboardInterrupt, Exception):
             for future in pending:
                 with suppress(Exception):
                     future.cancel()
+            if patiently and wait(pending, PATIENCE).not_done and stop is not None:
+                stop[0] = 1
             if patiently:
                 wait(pending)
             while pending:
@@ -146,9 +154,10 @@ def give_up(pending: Pending, keep: Callable[[Any], None], *, patiently: bool) -
                     keep(future.result())
 
 
-def _segment(job: Job, work: BlockRunner | Block) -> tuple[BlockRunner, int, BlockResult | None]:
+def _segment(job: Job, work: BlockRunner | Block,
+             stop: np.ndarray) -> tuple[BlockRunner, int, BlockResult | None]:
     """One segment of a block: the block, the rounds done, and its result when they were the last."""
-    runner = work if isinstance(work, BlockRunner) else BlockRunner(job, *work)
+    runner = work if isinstance(work, BlockRunner) else BlockRunner(job, *work, stop=stop)
     rounds = runner.advance()
     return runner, rounds, runner.result() if runner.finished else None
 
@@ -162,14 +171,15 @@ def run_on_threads(job: Job, blocks: Iterable[Block], threads: int, take: Take, 
     coming = iter(blocks)  # may be millions: only so many are looked at as balance needs
     waiting, begun = deque(islice(coming, 3 * threads)), deque[BlockRunner]()
     pending: Pending = set()
+    stop = np.zeros(1, np.int64)
 
     def next_task(running: int) -> tuple[Any, ...] | None:
         """Depth first, so that blocks finish early; near the end all blocks at once, for balance."""
         open_blocks = len(begun) + running
         if waiting and (open_blocks < threads or len(waiting) + open_blocks <= 3 * threads):
             waiting.extend(islice(coming, 1))
-            return _segment, job, waiting.popleft()
-        return (_segment, job, begun.popleft()) if begun else None
+            return _segment, job, waiting.popleft(), stop
+        return (_segment, job, begun.popleft(), stop) if begun else None
 
     def keep(done: tuple[BlockRunner, int, BlockResult | None]) -> None:
         if (result := done[2]) is not None:
@@ -184,7 +194,7 @@ def run_on_threads(job: Job, blocks: Iterable[Block], threads: int, take: Take, 
                 take(result)
             tick(rounds * (runner.last - runner.first))
     except BaseException:
-        give_up(pending, keep, patiently=True)
+        give_up(pending, keep, patiently=True, stop=stop)
         raise
     finally:
         pool.shutdown(cancel_futures=True)

@@ -47,7 +47,7 @@ class MachineWork(NamedTuple):
     """State of a block of B lanes: rows (slots, d, B). Register r of client c is at base[r] + c width[r].
 
     `shares` (draws N, B) are of clients drawn at random, `chosen` (draws, B) matrices; `turns` counts those
-    of the loops that have begun.
+    of the loops that have begun. A round ends early once ``stop[0]`` is not zero.
     """
 
     rows: Array
@@ -63,6 +63,7 @@ class MachineWork(NamedTuple):
     shares: Array
     chosen: Any
     n_clients: Any
+    stop: Any
 
 
 @inner
@@ -265,7 +266,7 @@ def _run(kernel, problem, lane_set, work, round):
     per_draw = work.own.rows.shape[1] // dim
     own_step, shared_step = round * max(marks[0], 1), round * max(marks[1], 1)
     n_own = n_shared = draws = depth = at = 0
-    while at < kernel.steps.shape[0]:
+    while at < kernel.steps.shape[0] and work.stop[0] == 0:
         step = kernel.steps[at]
         at += 1
         if step[0] == ops.DRAW:
@@ -331,4 +332,4 @@ def workspace_of(program: Program, starts: Sequence[int], problem: Any, start: A
         problem._scratch(dim, n_lanes, dtype),
         aligned((int(clients[:, 1].max(initial=0)), n_lanes), np.int64), aligned((some, n_lanes), np.int64),
         aligned((len(drawn) * some, n_lanes)),
-        aligned((len(drawn) if len(clients) < len(drawn) else 0, n_lanes), np.int64), np.array([N]))
+        aligned((len(drawn) if len(clients) < len(drawn) else 0, n_lanes), np.int64), np.array([N]), np.zeros(1, np.int64))

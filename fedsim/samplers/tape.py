@@ -23,6 +23,8 @@ from ..settings.validation import Array
 
 HERE = str(Path(__file__).parent)
 KNOWN = "only + - * / by numbers, W @ x, grad, noise, mean, past, weights, sqrt and exp are known"
+LONGEST = 2**18
+"""Operations of a round, at most: more take minutes to read."""
 _OPEN: list[Tape] = []
 
 
@@ -84,6 +86,8 @@ class Tape:
 
     def add(self, kind: str, payload: Any = None, terms: Sequence[tuple[int, Any]] = ()) -> Vector:
         """The vector of a new node."""
+        if len(self.nodes) >= LONGEST:
+            refuse(f"a round of more than {LONGEST} operations; local_steps of fs.FALD and fs.FAHMC may be any")
         self.nodes.append(Node(kind, payload, tuple(terms)))
         return Vector(self, len(self.nodes) - 1)
 

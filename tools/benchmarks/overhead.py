@@ -37,8 +37,8 @@ def one_segment() -> Any:
     """Blocks run in one call of the compiled loop."""
     begin = BlockRunner.__init__
 
-    def without(self: Any, job: Any, *ends: int) -> None:
-        begin(self, job, *ends)
+    def without(self: Any, job: Any, *ends: Any, **options: Any) -> None:
+        begin(self, job, *ends, **options)
         self._chunk = job.n_rounds
 
     BlockRunner.__init__ = without  # type: ignore[method-assign, assignment]

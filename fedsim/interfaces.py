@@ -245,6 +245,17 @@ class AlgorithmParts(Protocol):
         """False where the law is not Gaussian."""
         return problem.keeps_gaussian
 
+    def _twin(self, problem: Problem, streams: Any, start: Array) -> Any:
+        """Replicas in NumPy, from the random streams and a start (R, d), or (N, R, d).
+
+        Raises
+        ------
+        ValueError
+            Where there are none.
+        """
+        raise ValueError(f"algorithm={self!r} has no twin in NumPy: compiled=False is for samplers of one's "
+                         "own, as fs.sampler makes them")
+
     def _bind(self, problem: Problem, n_rounds: int | None,
               n_replicas: int | None = None) -> tuple[Problem, Any]:
         """The problem and the algorithm that are run, for so many rounds (None: only to be looked at) and at

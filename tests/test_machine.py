@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
+import sampler_zoo as zoo
 from hypothesis import given, settings, strategies as st
 from naive import Streams
 from random_samplers import sampler_of, sources
@@ -14,10 +17,15 @@ from scipy import stats
 import fedsim as fs
 import theory
 from fedsim.random.streams import OWN_NOISE, SHARED_NOISE
-from fedsim.samplers import SamplerWarning
+from fedsim.samplers import SamplerWarning, grad, mean, noise as fresh, sqrt
 
 ROUNDS, REPLICAS = 3, 192
 PROBLEM = fs.Quadratic([[1.0], [2.0], [0.5]], [[0.5], [-1.0], [2.0]], weights=[0.5, 0.2, 0.3])
+
+
+@fs.sampler
+def drawn(x, *, step_size, who):
+    return mean(x - step_size * grad(x) + sqrt(2 * step_size) * fresh(), drawn=who)
 
 
 def used(nodes, out):
@@ -83,3 +91,52 @@ def test_samplers_that_nobody_wrote(alarm, source, follows):
             ratio = (REPLICAS - 1) * seen.cov[1:, 0, 0][random] / sd[random]**2
             low = stats.chi2.cdf(ratio, REPLICAS - 1)
             alarm.assert_pvalue(np.minimum(1.0, 2.0 * np.minimum(low, 1.0 - low)), source)
+
+
+TWINS = {
+    "EXTRA": zoo.extra_sgld(step_size=0.1, W=fs.network.ring(3)),
+    "a schedule, and many local steps": zoo.fa_ld(step_size=[0.05, 0.02, 0.1], local_steps=5),
+    "all data in one place": zoo.stale_sgld(step_size=0.1, age=2),
+    "known sets": zoo.known_delays(step_size=0.1, sets=((0, 1), (2,))),
+    "pairs": zoo.random_pairs(step_size=0.1, W=fs.network.random_pairs(fs.network.ring(3))),
+    "scheme I": drawn(step_size=0.1, who=fs.Participation(2, replace=True)),
+    "scheme II": drawn(step_size=0.1, who=fs.Participation(2, replace=False)),
+    "who answers": drawn(step_size=0.1, who=fs.IndependentParticipation([1.0, 0.7, 0.4], unbiased=False)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::fedsim.samplers.SamplerWarning")
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("noise", [None, 0.3, "covariances"])
+@pytest.mark.parametrize("name", TWINS)
+def test_the_twin_in_numpy(name, noise, dim):
+    """The same replicas, and all that is kept of them, without a compiler."""
+    rng = np.random.default_rng(3)
+    if noise == "covariances":
+        roots = rng.normal(size=(3, dim, dim))
+        noise = roots @ roots.transpose(0, 2, 1)
+    problem = fs.Quadratic(rng.uniform(0.5, 2.0, (3, dim)), rng.normal(size=(3, dim)), gradient_noise=noise)
+    options = {"n_rounds": ROUNDS, "n_replicas": 140, "seed": 5, "average": "square", "keep_final": True,
+               "start": fs.Gaussian(np.ones(dim), np.eye(dim)), "record": [1], "allow_unstable": True}
+    run = fs.simulate(problem, TWINS[name], **options)
+    slow = fs.simulate(problem, TWINS[name], compiled=False, **options)
+    pairs = [(getattr(one, part), getattr(other, part)) for part in ("mean", "cov", "spread")
+             for one, other in zip([run, *run.clients], [slow, *slow.clients], strict=True)]
+    for one, other in [*pairs, (run.final, slow.final), (run.averages, slow.averages)]:
+        assert one.shape == other.shape and np.abs(one - other).max() < 1e-12
+
+
+def test_what_has_no_twin_is_said():
+    options = {"n_rounds": 2, "n_replicas": 2, "seed": 1, "compiled": False}
+    with pytest.raises(ValueError, match="has no twin in NumPy: compiled=False is for samplers"):
+        fs.simulate(PROBLEM, fs.FALD(0.1), **options)
+    for name, value in (("noise", "single"), ("checkpoint", "folder"), ("executor", ThreadPoolExecutor(1))):
+        with pytest.raises(ValueError, match=rf"{name}=.* must be .* with compiled=False"):
+            fs.simulate(PROBLEM, TWINS["EXTRA"], **{name: value}, **options)
+    data = fs.LinearRegression(np.arange(6.0)[:, None], np.ones(6), clients=np.arange(6) % 3, batch_size=1,
+                               noise_std=1.0, prior_variance=1.0)
+    with pytest.raises(ValueError, match="has minibatches, which only compiled replicas draw"):
+        fs.simulate(data, TWINS["EXTRA"], **options)
+    with pytest.raises(fs.DivergedError, match="diverged at round"):
+        fs.simulate(PROBLEM, zoo.de_sgld(step_size=30.0, W=np.eye(3)), 100, 2, seed=1, compiled=False,
+                    allow_unstable=True)

@@ -25,6 +25,7 @@ from .checkpoint import Checkpoint
 from .divergence import DivergedError
 from .job import Job, make_job
 from .moments import Moments, Tree
+from .plain import refuse_plain, run_plainly
 from .pool import (
     UnusableExecutor,
     check_executor,
@@ -43,7 +44,8 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
              keep_final: bool = False, noise: str = "double", allow_unstable: bool = False,
              replicas: tuple[int, int] | Literal["kept"] | None = None, block_size: int | None = None,
              threads: int | None = None, executor: Executor | None = None,
-             checkpoint: str | os.PathLike[str] | None = None, progress: bool = False) -> Run:
+             checkpoint: str | os.PathLike[str] | None = None, progress: bool = False,
+             compiled: bool = True) -> Run:
     """Run independent replicas of an algorithm and keep the moments of its average iterate.
 
     Every active client, every local step and every noise is simulated. The same seed gives the same
@@ -90,6 +92,9 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
         algorithm, sizes, seed, options that decide numbers, and sources of fedsim.
     progress : bool
         Show a progress bar.
+    compiled : bool
+        False runs the NumPy twin of a sampler of one's own (`fedsim.sampler`), in one thread: nothing is
+        compiled, it is slow, and its numbers are the same to rounding.
 
     Returns
     -------
@@ -121,6 +126,8 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
     one_of("progress", progress, (True, False))
     n_threads = thread_count(threads)
     check_executor(executor)
+    if not one_of("compiled", compiled, (True, False)):
+        refuse_plain(noise, executor, checkpoint)
     shard = to_run(replicas, checkpoint)
     with bars_shown(progress):
         job = make_job(problem, algorithm, n_rounds, n_replicas, seed=seed, start=start, record=record,
@@ -158,11 +165,15 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
             total=work, disable=not progress, unit="replica-round", unit_scale=True,
             desc=type(algorithm).__name__) as bar:
         try:
-            if executor is None:
+            if not compiled:
+                run_plainly(job, job.blocks(), take, bar.update)
+            elif executor is None:
                 run_on_threads(job, job.blocks(done), n_threads, take, bar.update)
             else:
                 run_on_executor(job, job.blocks(done), executor, take, bar.update, max(64, 2 * n_threads))
         except DivergedError as error:
+            if not compiled:
+                raise
             raise first_of_all(job, executor, n_threads, error.round) from None
     run = _finish(job, tree.root(), [parts for _, parts in sorted(replica_parts.items())], outside)
     warn_outside(outside.max(axis=0), job.rounds, run.n_replicas)  # of the average, or of any client

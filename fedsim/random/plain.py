@@ -1,4 +1,4 @@
-"""The random streams in NumPy: the numbers that compiled code draws, to rounding, for many replicas at once."""
+"""The random streams in NumPy: the numbers that compiled code draws, to rounding, for many replicas."""
 
 from __future__ import annotations
 

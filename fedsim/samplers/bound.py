@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..interfaces import AlgorithmParts, Problem, largest_noise
+from ..random.plain import PlainStreams
 from ..settings.validation import Array
 from ..stability.search import Stability
 from .clients import Clients
@@ -17,6 +18,7 @@ from .machine import MachineKernel, MachineWork, kernel_of, workspace_of
 from .program import Program, program_of
 from .rounds import Rounds
 from .trace import Trace
+from .twin import Twin
 
 DOUBLINGS = 64
 """Numbers of rounds, as powers of two, that fit the engine's counters."""
@@ -30,6 +32,8 @@ class Bound(AlgorithmParts):
     ----------
     trace : Trace
     program : Program
+    scale : (N,)
+        Factors of the clients' gradients.
     clients_differ : bool
         Whether clients have first parts of their own.
     asked : optional
@@ -38,14 +42,15 @@ class Bound(AlgorithmParts):
 
     trace: Trace
     program: Program
+    scale: Array
     clients_differ: bool
     asked: Any = field(repr=False)
 
     @classmethod
     def of(cls, asked: Any, trace: Trace, problem: Problem, components: bool) -> Bound:
         """Of a sampler whose round on this problem is `trace`."""
-        return cls(trace, program_of(trace, problem.weights if components else np.ones(trace.n_clients)),
-                   asked._clients_differ(problem), asked)
+        scale = problem.weights if components else np.ones(trace.n_clients)
+        return cls(trace, program_of(trace, scale), scale, asked._clients_differ(problem), asked)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "asked": None}
@@ -87,6 +92,9 @@ class Bound(AlgorithmParts):
     @cached_property
     def _growth(self) -> dict[float, Array]:
         return {}
+
+    def _twin(self, problem: Problem, streams: PlainStreams, start: Array) -> Twin:
+        return Twin(self.trace, problem, self.scale, streams, start)
 
     def _kernel(self, problem: Problem) -> MachineKernel:
         return kernel_of(self.program, self.trace.n_clients)

@@ -332,4 +332,5 @@ def workspace_of(program: Program, starts: Sequence[int], problem: Any, start: A
         problem._scratch(dim, n_lanes, dtype),
         aligned((int(clients[:, 1].max(initial=0)), n_lanes), np.int64), aligned((some, n_lanes), np.int64),
         aligned((len(drawn) * some, n_lanes)),
-        aligned((len(drawn) if len(clients) < len(drawn) else 0, n_lanes), np.int64), np.array([N]), np.zeros(1, np.int64))
+        aligned((len(drawn) if len(clients) < len(drawn) else 0, n_lanes), np.int64), np.array([N]),
+        np.zeros(1, np.int64))

@@ -87,7 +87,7 @@ class Tape:
     def add(self, kind: str, payload: Any = None, terms: Sequence[tuple[int, Any]] = ()) -> Vector:
         """The vector of a new node."""
         if len(self.nodes) >= LONGEST:
-            refuse(f"a round of more than {LONGEST} operations; local_steps of fs.FALD and fs.FAHMC may be any")
+            refuse(f"a round of more than {LONGEST} operations; fs.FALD and fs.FAHMC have no such limit")
         self.nodes.append(Node(kind, payload, tuple(terms)))
         return Vector(self, len(self.nodes) - 1)
 

@@ -5,8 +5,6 @@ It has no registers and no operations, and draws the numbers that the machine dr
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..interfaces import Problem
@@ -143,7 +141,7 @@ class Twin:
         drawn = self.streams.normals(tag, step, client, self.problem.dim).T
         if isinstance(noise, float):
             return exact + noise * drawn
-        return exact + drawn @ np.linalg.cholesky(noise[client]).T
+        return exact + drawn @ self.problem._arrays().factors[client].T
 
     def _shares(self, n: int, k: int) -> Array:
         """(R, n, N): what is drawn for each replica."""

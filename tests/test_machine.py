@@ -136,7 +136,7 @@ def test_what_has_no_twin_is_said():
     data = fs.LinearRegression(np.arange(6.0)[:, None], np.ones(6), clients=np.arange(6) % 3, batch_size=1,
                                noise_std=1.0, prior_variance=1.0)
     with pytest.raises(ValueError, match="has minibatches, which only compiled replicas draw"):
-        fs.simulate(data, TWINS["EXTRA"], **options)
+        fs.simulate(data, TWINS["EXTRA"], allow_unstable=True, **options)
     with pytest.raises(fs.DivergedError, match="diverged at round"):
         fs.simulate(PROBLEM, zoo.de_sgld(step_size=30.0, W=np.eye(3)), 100, 2, seed=1, compiled=False,
                     allow_unstable=True)

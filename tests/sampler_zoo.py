@@ -21,7 +21,7 @@ def de_sghmc(x, v, *, step_size, friction, W):
 def fa_ld(x, *, step_size, local_steps=1, temperature=1.0, shared_noise=0.0):
     for _ in range(local_steps):
         x = (x - step_size * grad(x) + sqrt(2 * step_size * temperature * shared_noise) * noise(common=True)
-             + sqrt(2 * step_size * temperature * (1 - shared_noise) / weights()) * noise())
+             + sqrt(2 * step_size * temperature * (1 - shared_noise)) * noise() / sqrt(weights()))
     return mean(x)
 
 

@@ -175,7 +175,8 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
             if not compiled:
                 raise
             raise first_of_all(job, executor, n_threads, error.round) from None
-    run = _finish(job, tree.root(), [parts for _, parts in sorted(replica_parts.items())], outside)
+    name = f"{type(algorithm).__name__} on {type(job.problem).__name__}"  # the job's may be another class
+    run = _finish(job, name, tree.root(), [parts for _, parts in sorted(replica_parts.items())], outside)
     warn_outside(outside.max(axis=0), job.rounds, run.n_replicas)  # of the average, or of any client
     for number, client in enumerate(run.clients):
         attach(client, of.client(number))
@@ -200,7 +201,8 @@ def _telling_what_is_kept(job: Job, n_done: Callable[[], int], checkpoint: objec
         raise
 
 
-def _finish(job: Job, moments: Moments, replica_parts: list[tuple[Array, Array]], outside: np.ndarray) -> Run:
+def _finish(job: Job, name: str, moments: Moments, replica_parts: list[tuple[Array, Array]],
+            outside: np.ndarray) -> Run:
     """The Run of merged moments, of each block's averages and last iterates of every replica, and of how many
     are outside the support."""
     gaussian = job.algorithm._is_gaussian(job.problem)
@@ -230,7 +232,7 @@ def _finish(job: Job, moments: Moments, replica_parts: list[tuple[Array, Array]]
     return Run(**view(0), clients=clients, averages=averages if job.average else None,
                final=final if job.keep_final else None,
                costs=dict(job.algorithm.costs(job.problem, job.n_rounds)),
-               label=f"{type(job.algorithm).__name__} on {type(job.problem).__name__}")
+               label=name)
 
 
 def warm_up(problem: Problem, algorithm: SimulatedAlgorithm, n_replicas: int = 1024, **options: Any) -> int:

@@ -100,10 +100,7 @@ class Bound(AlgorithmParts):
         return kernel_of(self.program, self.trace.n_clients)
 
     def _workspace(self, problem: Problem, start: Array, dtype: Any) -> MachineWork:
-        first = self.trace.names[0]
-        starts = [register for register, part in enumerate(self.trace.names)
-                  if first in (part, part[0] if isinstance(part, tuple) else part)]
-        return workspace_of(self.program, starts, problem, start, dtype)
+        return workspace_of(self.program, self.program.marks[4:].tolist(), problem, start, dtype)
 
 
 def noise_growth(trace: Trace, gradient_noise: float) -> Array:

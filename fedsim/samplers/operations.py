@@ -40,9 +40,9 @@ class Program(NamedTuple):
         Kind, clients drawn, first number of cumulative weights, probabilities or chances, first matrix.
     widths : (registers,) int
         1 where a register has a slot for each client.
-    marks : (4,) int
-        Own noises and shared noises of a round, whether gradients are numbered by shared noises, and whether
-        clients differ.
+    marks : (4 + n,) int
+        Own noises and shared noises of a round, whether gradients are numbered by own noises, whether
+        clients differ, and the registers that begin at the start.
     """
 
     code: np.ndarray

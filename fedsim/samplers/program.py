@@ -118,7 +118,14 @@ class _Writer:
             np.concatenate([np.zeros(0), *(places for places, _ in rows)]).astype(np.int64),
             np.concatenate([np.zeros(0), *(weights for _, weights in rows)]),
             _table(self.tables.draws, 4), np.array(self.widths, dtype=np.int64),
-            np.array([own, shared, self.layout.marks, not self.values.shared[0]], dtype=np.int64))
+            np.array([own, shared, self.layout.marks, not self.values.shared[0], *self._starts(trace)],
+                     dtype=np.int64))
+
+    def _starts(self, trace: Trace) -> list[int]:
+        """Registers of the first part and of its past; at first a part's number is its register's."""
+        first = trace.names[0]
+        return [number for number, part in enumerate(trace.names)
+                if first == (part if isinstance(part, str) else part[0])]
 
     def _write(self) -> None:
         values, layout = self.values, self.layout

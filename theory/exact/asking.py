@@ -200,7 +200,8 @@ def joint_law(problem: Problem, algorithm: Algorithm, n_steps: int, *, start: An
     ----------
     problem, algorithm, start, allow_unstable : as for `exact_law`
     n_steps : int
-        Local steps, not rounds.
+        Local steps, not rounds; of a sampler of one's own (`fedsim.sampler`) rounds, whose insides its law
+        does not show.
 
     Raises
     ------

@@ -21,6 +21,7 @@ from fedsim.settings.validation import Array
 from .affine import AffineMap, Moments, NoExactLaw
 from .evolution import cycled, drawn, evolve, matrix_of, variances_of
 from .families import ExactFamily, exact, keeps_apart, require_constant, require_steps
+from .traced_joint import RoundJointLaw, averaged_last, joint_of
 
 
 @exact(Sampled)
@@ -107,6 +108,22 @@ class TracedFamily(ExactFamily):
             return means, covs  # type: ignore[return-value]
         view = 0 if client is None else client + 1
         return means[view], covs[view]  # type: ignore[index]
+
+    def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array,
+              cov: Array | None) -> RoundJointLaw:
+        require_steps(algorithm, n_steps, f"n_steps={n_steps} asks")
+        if algorithm._follows == "global":
+            raise NoExactLaw(f"{type(algorithm).__name__} follows f, which makes one client of all: there is "
+                             "no joint law of clients; use exact_law")
+        found, factor = algorithm.rounds(problem, n_steps, True), 0.0
+        last = averaged_last(found.trace)
+        if last is not None:
+            found, factor = Rounds.of(last[0], found.clients), last[1]
+        maps = self._maps(algorithm, found)
+        start: Any = self._begin(found, mean, np.zeros((problem.dim,) * 2) if cov is None else cov)
+        return joint_of(problem, algorithm, found, factor, start, n_steps,
+                        lambda number, *moments: maps(number).step(*moments),
+                        self.is_gaussian(problem, algorithm), None)
 
     def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                generator: np.random.Generator) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sampler_zoo as zoo
 from examples_of import close, gaussian_start, make_problem
-from sampler_brute import noises_of, one_round
+from sampler_brute import stacked_law
 
 import fedsim as fs
 import theory
@@ -60,32 +60,6 @@ def differences(problem, start):
 def test_joint_laws_are_those_of_the_shipped_algorithms(structure, rough, diagonal):
     found = list(differences(make_problem(structure, noise=rough), gaussian_start(2, diagonal)))
     assert len(found) == 7 and max(found) < 1e-12
-
-
-def stacked_law(algorithm, problem, n_rounds, start):
-    """Mean and covariance of the first part of all clients at every round, by unit noises."""
-    N, d = problem.n_clients, problem.dim
-    first = algorithm._state[0]
-    begin = {name: np.broadcast_to(start if name == first else np.zeros(d), (N, d))
-             for name in algorithm._state}
-
-    def run(normals):
-        history = [begin]
-        for number in range(n_rounds):
-            history.insert(0, one_round(algorithm, problem, history, lambda n, common, number=number: normals(
-                number, n), number))
-        return np.stack([one[first].ravel() for one in history[::-1]])
-
-    centre, cov = run(lambda *_: np.zeros((N, d))), np.zeros((n_rounds + 1, N * d, N * d))
-    for key in ((number, node) for number in range(n_rounds) for node, _ in noises_of(algorithm, N,
-                                                                                     problem.weights)):
-        common = dict(noises_of(algorithm, N, problem.weights))[key[1]]
-        for c, i in np.ndindex(1 if common else N, d):
-            unit = np.zeros((N, d))
-            unit[slice(None) if common else c, i] = 1.0
-            moved = run(lambda r, n, key=key, unit=unit: unit if (r, n) == key else np.zeros((N, d))) - centre
-            cov += moved[:, :, None] * moved[:, None]
-    return centre, cov
 
 
 @fs.sampler

@@ -47,7 +47,7 @@ class Rounds:
         parts = []
         for node, (chance, of) in blocks.met.items():
             for root in chance.roots:
-                apart = _Apart(blocks, node, blocks.across(root, blocks.opened(of), len(root)))
+                apart = Apart(blocks, node, blocks.across(root, blocks.opened(of), len(root)))
                 parts.append(apart.assembled(names, evaluate(self.trace.nodes, self.trace.out, apart), 0.0))
         if not parts:
             return whole
@@ -60,7 +60,7 @@ class Rounds:
         return [(1 if self.kinds[part] else N) * e for part in self.trace.names]
 
 
-class _Apart(Blocks):
+class Apart(Blocks):
     """The linear part of a round that follows one value of one random node, and nothing else."""
 
     def __init__(self, blocks: Blocks, node: int, value: Value) -> None:

@@ -57,7 +57,8 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     Parameters
     ----------
     problem : fedsim.Quadratic, or fedsim.LinearRegression
-        Its minibatches have exact moments for decentralized algorithms.
+        Its minibatches have exact moments for federated and decentralized algorithms, and for samplers of
+        one's own.
     algorithm : e.g. fedsim.FALD
     n_rounds : int
         Number of communications. With a constant step size 10^9 cost no more than 10^3.

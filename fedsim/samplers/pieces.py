@@ -22,7 +22,7 @@ import numpy as np
 
 from ..settings.validation import Array
 from .blocks import Blocks, Value
-from .clients import Clients
+from .clients import Clients, Round
 from .loops import whole_key
 from .rounds import Apart
 from .tape import Node
@@ -47,6 +47,14 @@ class Piece(NamedTuple):
     points: tuple[tuple[Array, Array], ...]
     kicks: tuple[Array, ...]
     roots: tuple[tuple[Array, Array], ...]
+
+    @classmethod
+    def of(cls, one: Round, group: int) -> Piece:
+        """A whole round of a group."""
+        roots: Any = () if one.spread is None or one.spread_shift is None else zip(
+            one.spread[:, group], one.spread_shift[:, group], strict=True)
+        return cls(np.eye(one.shift.shape[1]) + one.deviation[group], one.shift[group], one.noise[group],
+                   (), (), tuple(roots))
 
     def after(self, mean: Array, cov: Array, noise: Noise, linear: bool) -> tuple[Array, Array]:
         """Moments (n',), (n', n') after those before; `linear` keeps what is linear in the covariance."""
@@ -157,15 +165,17 @@ class Pieces:
                 roots.append(_tables(apart, kinds, evaluate(nodes, wanted, apart), shared)[:2])
         return Piece(M, v, Q, tuple(points), tuple(kicks), tuple(roots))
 
-    def after(self, pieces: Sequence[Piece], mean: Array, cov: Array, noise: Noise,
-              linear: bool = False) -> tuple[Array, Array]:
-        """Moments (n,), (n, n) of the state after a round.
 
-        `noise` gives the clients' E[G] (N, d, d) for means (N, d) and covariances (N, d, d) of their points.
-        """
-        for piece in pieces:
-            mean, cov = piece.after(mean, cov, noise, linear)
-        return mean, 0.5 * (cov + cov.T)
+def after_all(pieces: Sequence[Piece], mean: Array, cov: Array, noise: Noise,
+              linear: bool = False) -> tuple[Array, Array]:
+    """Moments (n,), (n, n) of the state after these pieces.
+
+    `noise` gives the clients' E[G] (N, d, d) for means (N, d) and covariances (N, d, d) of their points;
+    `linear` keeps what is linear in the covariance.
+    """
+    for piece in pieces:
+        mean, cov = piece.after(mean, cov, noise, linear)
+    return mean, 0.5 * (cov + cov.T)
 
 
 class _Noted(Blocks):

@@ -15,7 +15,7 @@ from ..settings.validation import Array
 from ..stability.minibatch import batch_response
 from ..stability.search import SMALL_CONE, cone_radius, gaps_to_one, radius_of, random_radius
 from .clients import Clients, Round
-from .pieces import Noise, Piece, Pieces
+from .pieces import Noise, Piece, Pieces, after_all
 from .rounds import Rounds, kept
 from .trace import Trace
 
@@ -29,8 +29,7 @@ def radius_of_rounds(rounds: Rounds) -> float:
     """The radius of a round, or of all rounds until networks come again, per round."""
     whole, period = rounds.round(), rounds.trace.period
     if whole.spread is not None and period > 1:
-        raise ValueError("stability is not known of rounds that take turns and are drawn at random; pass "
-                         "allow_unstable=True")
+        return _radius_of_turns([rounds.round(number) for number in range(period)])
     for number in range(1, period):
         whole = whole.then(rounds.round(number))
     if not all(np.isfinite(table).all() for table in whole if table is not None):
@@ -39,9 +38,28 @@ def radius_of_rounds(rounds: Rounds) -> float:
     if alone.spread is not None:
         parts: Any = alone.deviation, alone.spread
         return random_radius(*((parts[0][0], parts[1][:, 0]) if len(parts[0]) == 1 else parts))
-    values = np.linalg.eigvals(alone.deviation)
+    changes = alone.deviation
+    symmetric = np.array_equal(changes, np.swapaxes(changes, 1, 2))
+    values = np.linalg.eigvalsh(changes) if symmetric else np.linalg.eigvals(changes)
     gap = float(gaps_to_one(values).min()) if values.size else 1.0
     return radius_of(gap) ** (1.0 / period)
+
+
+def _radius_of_turns(turns: Sequence[Round]) -> float:
+    """The same where rounds take turns and are drawn at random: of second moments."""
+    if not all(np.isfinite(table).all() for one in turns for table in one if table is not None):
+        return float("inf")
+    largest = 0.0
+    for group in range(len(turns[0].shift)):
+        pieces = [Piece.of(one, group) for one in turns]
+        basis = in_all(pieces)[1]
+        largest = max(largest, radius_of_cone(linear_map(pieces, basis, _unit), basis.shape[1]))
+    return float(largest ** (0.5 / len(turns)))
+
+
+def _unit(means: Array, covs: Array) -> Array:
+    """Noise that is the same everywhere."""
+    return np.broadcast_to(np.eye(covs.shape[-1]), covs.shape)
 
 
 def clients_scale(follows: str, weights: Array) -> Array:
@@ -54,31 +72,29 @@ def pieces_of(problem: Any, follows: str, trace: Trace) -> Pieces:
     return Pieces(trace, Clients.of(problem.curvature_problem(), follows == "components", True))
 
 
-def in_all(pieces: Pieces, turns: Sequence[Piece]) -> tuple[Round, Array]:
-    """Mean map of these pieces, one after the other, with all that moves the state as its noise, without what
-    they conserve; and the basis (n, m) of that."""
-    n = sum(pieces.sizes())
+def in_all(turns: Sequence[Piece]) -> tuple[Round, Array]:
+    """The mean map of these pieces, one after the other, with all that moves the state as its noise, without
+    what they conserve; and the basis (n, m) of that."""
+    n = turns[0].matrix.shape[1]
     still, none, unit = np.zeros(n), np.zeros((n, n)), np.eye(n)
-    noise: Noise = lambda means, covs: np.broadcast_to(np.eye(covs.shape[-1]), covs.shape)  # noqa: E731
     M = unit
     for piece in turns:
         M = piece.matrix @ M
-    shift = pieces.after(turns, still, none, noise)[0]
-    moved = pieces.after(turns, still, unit, noise)[1] - M @ M.T
+    shift = after_all(turns, still, none, _unit)[0]
+    moved = after_all(turns, still, unit, _unit)[1] - M @ M.T
     return kept(Round((M - unit)[None], shift[None], moved[None]))
 
 
-def linear_map(pieces: Pieces, turns: Sequence[Piece], basis: Array,
-               noise: Noise) -> Callable[[Array], Array]:
+def linear_map(turns: Sequence[Piece], basis: Array, noise: Noise) -> Callable[[Array], Array]:
     """What these pieces make of a covariance (m, m) on the basis, by the linear part of the noise."""
     still = np.zeros(len(basis))
-    return lambda cov: basis.T @ pieces.after(turns, still, basis @ cov @ basis.T, noise, True)[1] @ basis
+    return lambda cov: basis.T @ after_all(turns, still, basis @ cov @ basis.T, noise, True)[1] @ basis
 
 
 def radius_of_cone(apply: Callable[[Array], Array], dim: int) -> float:
     """`cone_radius` where several parts of the state last equally long: in a larger Krylov space."""
     if dim <= SMALL_CONE:
-        return cone_radius(apply, dim)
+        return cone_radius(apply, dim) if dim else 0.0
     operator = arpack.LinearOperator((dim * dim,) * 2, lambda v: apply(v.reshape(dim, dim)).ravel(),
                                      dtype=np.float64)
     return float(np.abs(arpack.eigs(operator, k=1, which="LM", v0=np.eye(dim).ravel(), ncv=60, tol=1e-12,
@@ -108,6 +124,6 @@ def batch_radius(problem: Any, follows: str, trace: Trace) -> float | None:
 
     if not all(np.isfinite(one).all() for piece in turns for one in (piece.matrix, *piece.kicks)):
         return float("inf")
-    basis = in_all(pieces, turns)[1]
-    square = radius_of_cone(linear_map(pieces, turns, basis, noise), basis.shape[1])
+    basis = in_all(turns)[1]
+    square = radius_of_cone(linear_map(turns, basis, noise), basis.shape[1])
     return float(square ** (0.5 / trace.period))

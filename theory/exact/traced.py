@@ -18,7 +18,7 @@ from fedsim.samplers.rounds import Rounds, kept
 from fedsim.samplers.sampler import Sampled
 from fedsim.settings.validation import Array
 
-from .affine import AffineMap, Moments, NoExactLaw
+from .affine import LARGEST_STEPS, AffineMap, Moments, NoExactLaw
 from .batches import has_minibatches
 from .delay.family import moment_matched
 from .evolution import cycled, drawn, evolve, matrix_of, variances_of
@@ -58,12 +58,14 @@ class TracedFamily(ExactFamily):
             problem = problem.curvature_problem()
         found = algorithm.rounds(problem, int(rounds[-1]), self._dense(problem, algorithm, cov, full))
         maps, begin = self._maps(algorithm, found), self._begin(found, mean, cov)
-        if found.trace.period > 1 and not self._is_fixed(problem, algorithm):
-            raise NoExactLaw("networks or sets of clients take turns in rounds that are drawn at random")
-        path = (cycled(rounds, *begin, maps, found.trace.period) if algorithm.schedule.is_constant
-                and found.trace.period > 1 else
-                evolve(rounds, *begin, maps(0).power(rounds) if algorithm.schedule.is_constant
-                       else maps))
+        turns, constant = found.trace.period > 1, algorithm.schedule.is_constant
+        if turns and constant and self._is_fixed(problem, algorithm):
+            path = cycled(rounds, *begin, maps, found.trace.period)
+        elif turns or not constant:
+            _refuse_steps(maps(0), rounds)
+            path = evolve(rounds, *begin, maps)
+        else:
+            path = evolve(rounds, *begin, maps(0).power(rounds))
         return self._seen(found, problem, algorithm, path)
 
     def _seen(self, found: Any, problem: Any, algorithm: Any, path: Iterable[Moments]) -> Iterable[Moments]:
@@ -175,3 +177,13 @@ class TracedFamily(ExactFamily):
         firsts = [np.stack([self._views(found, False, one, None)[0] for one in states])
                   for states in steps]
         return np.stack(firsts, axis=1)
+
+
+def _refuse_steps(first: AffineMap, rounds: np.ndarray) -> None:
+    """Raise `NoExactLaw` where rounds that are drawn at random would be stepped through for too long."""
+    if first.spread is None:
+        return
+    work = 4.0 * rounds[-1] * first.spread.size * first.width
+    if work > 1e13 or rounds[-1] > LARGEST_STEPS:
+        raise NoExactLaw(f"n_rounds={rounds[-1]} that take turns and are drawn at random would be stepped "
+                         f"through one by one ({work:.1g} operations); ask for fewer rounds")

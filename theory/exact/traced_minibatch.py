@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.samplers.pieces import Piece
+from fedsim.samplers.pieces import Piece, after_all
 from fedsim.samplers.radius import clients_scale, in_all, linear_map, pieces_of
 from fedsim.samplers.trace import Trace
 from fedsim.settings.validation import Array
@@ -57,7 +57,7 @@ class MinibatchRounds:
 
     def step(self, number: int, mean: Array, cov: Array) -> tuple[Array, Array]:
         """Moments after the round of this number."""
-        after, grown = self.pieces.after(self.round(number), mean[0], cov[0], self.noise)
+        after, grown = after_all(self.round(number), mean[0], cov[0], self.noise)
         return after[None], grown[None]
 
     def moments(self, rounds: np.ndarray, mean: Array, cov: Array) -> Iterator[Moments]:
@@ -80,12 +80,12 @@ class MinibatchRounds:
     def stationary(self) -> tuple[Array, Array]:
         """Fixed moments without what a round conserves; the caller has checked that they contract."""
         turns = self.round(0)
-        whole, basis = in_all(self.pieces, turns)
+        whole, basis = in_all(turns)
         mean = basis @ np.linalg.solve(-whole.deviation[0], whole.shift[0])
-        react = linear_map(self.pieces, turns, basis, self.linear)
+        react = linear_map(turns, basis, self.linear)
 
         def after(cov: Array) -> Array:
-            return basis.T @ self.pieces.after(turns, mean, basis @ cov @ basis.T, self.noise)[1] @ basis
+            return basis.T @ after_all(turns, mean, basis @ cov @ basis.T, self.noise)[1] @ basis
 
         cov = symmetrised(fixed_covariance(react, after(np.zeros(whole.noise[0].shape))))
         cov = require_fixed(cov, after(cov))

@@ -10,6 +10,7 @@ import sampler_zoo as zoo
 from brute_force_decentralized import batches
 from examples_of import close, gaussian_start, regression
 from sampler_brute import stacked_law
+from test_samplers import BRUTE
 
 import fedsim as fs
 import theory
@@ -169,6 +170,9 @@ def enumeration_difference(name):
         joint = joint_law(problem, algorithm, rounds, start=start, allow_unstable=True)
         assert (joint.sync_steps.size == 0) == differ
         found += [np.abs(joint.mean.reshape(centre.shape) - centre).max(), np.abs(joint.cov - cov).max()]
+        if not differ:  # what is averaged last, averaged
+            w = np.kron(problem.weights[None], np.eye(d))
+            found.append(np.abs(w @ joint.before_cov @ w.T - law.cov[1:]).max())
     return max(found)
 
 
@@ -236,6 +240,50 @@ def test_faults_are_seen(mutant, name, monkeypatch):
     assert enumeration_difference(name) > 1e-6
 
 
+def full_batch_difference(name):
+    """Rounds in pieces, loops turn by turn, against the same rounds as one matrix."""
+    algorithm, n_rounds = BRUTE[name]
+    problem = regression(9, False, sizes=(9,)) if name == "stale" else regression(3, False, sizes=(3, 3, 3))
+    slow = type(algorithm)(**algorithm._fields() | {"step_size": 0.1 * algorithm.schedule.at(np.arange(4))
+                                                    if name == "schedule" else 0.1 * algorithm.step_size})
+    start = fs.Gaussian([0.7, -0.4], np.diag([0.5, 0.2]))
+    law, plain = (theory.exact_law(one, slow, n_rounds, start=start, allow_unstable=True)
+                  for one in (problem, problem.as_quadratic()))
+    return max(max(worst(one.mean, other.mean), worst(one.cov, other.cov))
+               for one, other in zip((law, *law.clients), (plain, *plain.clients), strict=True))
+
+
+@pytest.mark.filterwarnings(AIM)
+@pytest.mark.parametrize("name", BRUTE)
+def test_full_batches_without_replacement_are_full_gradients(name):
+    assert full_batch_difference(name) < 1e-12
+
+
+def _one_turn_less(monkeypatch):
+    right = pieces.flat
+    monkeypatch.setattr(pieces, "flat", lambda nodes, out: right([
+        node._replace(payload=node.payload._replace(turns=node.payload.turns - 1)) if node.kind == "loop"
+        else node for node in nodes], out))
+
+
+def _half_the_noise(monkeypatch):
+    right = pieces.Pieces._piece
+
+    def piece(self, *given):
+        made = right(self, *given)
+        return made._replace(noise=0.5 * made.noise)
+
+    monkeypatch.setattr(pieces.Pieces, "_piece", piece)
+
+
+@pytest.mark.filterwarnings(AIM)
+@pytest.mark.parametrize("mutant", [_one_turn_less, _half_the_noise])
+@pytest.mark.parametrize("name", ["everything", "two_steps_back"])
+def test_faults_of_pieces_are_seen(mutant, name, monkeypatch):
+    mutant(monkeypatch)
+    assert full_batch_difference(name) > 1e-4
+
+
 # ------------------------------------------------------------------------------------------ the long run
 
 
@@ -276,9 +324,9 @@ def test_what_is_not_known(monkeypatch):
         theory.exact_law(problem, gossip, 10**12, record=())
     with pytest.raises(NoExactLaw, match="take turns"):
         theory.stationary_law(problem, zoo.random_pairs(step_size=0.02, W=[W, np.eye(2)]))
-    many = regression(2, sizes=(3,) * 90)
-    with pytest.raises(ValueError, match="a state of 180 numbers is not known with minibatches"):
-        theory.exact_law(many, zoo.de_sgld(step_size=1e-3, W=fs.network.ring(90)), 3)
+    many = regression(2, sizes=(3,) * 125)
+    with pytest.raises(ValueError, match="a state of 250 numbers is not known with minibatches"):
+        theory.exact_law(many, zoo.de_sgld(step_size=1e-3, W=fs.network.ring(125)), 3)
     means, full = (theory.exact_law(problem, gossip, 3, covariance=kept) for kept in ("none", "diagonal"))
     close(means.mean, full.mean)
     monkeypatch.setattr(pieces, "MOST_NODES", 20)

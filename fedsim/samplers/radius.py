@@ -21,7 +21,7 @@ from .trace import Trace
 
 arpack = lazy("scipy.sparse.linalg")
 
-MOST_NUMBERS = 160
+MOST_NUMBERS = 240
 """Numbers of a state up to which the radius is searched for: the map has their square as unknowns."""
 
 

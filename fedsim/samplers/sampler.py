@@ -226,8 +226,9 @@ class Sampled(ByValue, AlgorithmParts):
 
         with np.errstate(over="ignore", invalid="ignore"):
             own, below = radius(size), size
-            if problem.has_minibatches:  # up to the mean's limit
-                high = self.stability(problem.curvature_problem()).max_step_size
+            high = (self.stability(problem.curvature_problem()).max_step_size if problem.response_work
+                    else np.nan)
+            if np.isfinite(high):  # that of the mean
                 return Stability(own, own < 1.0, first_limit(radius, high), size,
                                  "radius of the second moment of a round, without what it conserves")
             while not radius(below) < 1.0 and below > SMALLEST_SHARE * size:

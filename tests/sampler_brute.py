@@ -5,6 +5,7 @@ No merging of sums, no loops, no blocks: matrix and noise are read off unit vect
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -92,3 +93,27 @@ def law_of(algorithm, problem, n_rounds, start):
                                 unit if (r, n) == key else np.zeros((N, d))) - centre
                     cov += np.outer(moved.mean(0), moved.mean(0))
     return centre.mean(0), cov, centre
+
+
+def stacked_law(algorithm, problem, n_rounds, start):
+    """Mean and covariance of the first part of all clients at every round, by unit noises."""
+    N, d, first = problem.n_clients, problem.dim, algorithm._state[0]
+    begin = {name: np.broadcast_to(start if name == first else np.zeros(d), (N, d))
+             for name in algorithm._state}
+
+    def run(normals):
+        history = [begin]
+        for number in range(n_rounds):
+            history.insert(0, one_round(algorithm, problem, history, lambda n, common, number=number: normals(
+                number, n), number))
+        return np.stack([one[first].ravel() for one in history[::-1]])
+
+    centre, cov = run(lambda *_: np.zeros((N, d))), np.zeros((n_rounds + 1, N * d, N * d))
+    none, noises = np.zeros((N, d)), noises_of(algorithm, N, problem.weights)
+    for number, (node, common) in itertools.product(range(n_rounds), noises):
+        for c, i in np.ndindex(1 if common else N, d):
+            unit = np.zeros((N, d))
+            unit[slice(None) if common else c, i] = 1.0
+            moved = run(lambda r, n, key=(number, node), unit=unit: unit if (r, n) == key else none) - centre
+            cov += moved[:, :, None] * moved[:, None]
+    return centre, cov

@@ -40,7 +40,8 @@ __all__ = [
 
 _papers = tuple(found.name for found in _pkgutil.iter_modules(__path__))
 _keep_names(__name__, {_name: globals()[_name] for _name in __all__})
-_keep_names("theory.exact", {"GossipJointLaw": exact.gossip.family.GossipJointLaw})
+_keep_names("theory.exact", {"GossipJointLaw": exact.gossip.family.GossipJointLaw,
+                             "RoundJointLaw": exact.traced_joint.RoundJointLaw})
 for _name in _papers:
     _keep_names(f"{__name__}.{_name}", vars(globals()[_name]))
 

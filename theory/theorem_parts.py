@@ -20,6 +20,7 @@ from .declare.bound import Assumption, Bound
 from .declare.statement import Hypothesis
 from .exact import joint_law
 from .exact.federated.joint import JointLaw
+from .exact.traced_joint import RoundJointLaw
 from .facts.constants_of_problem import Constants
 from .judge.checking import Measured, quantity, require_target
 from .tuning.first_round import rounds_to
@@ -76,16 +77,16 @@ class Source:
     of_run: bool = True
 
     def enter(self, name: str, meaning: str, read: Callable[[Bound, Any], Measured]) -> None:
-        """Register a quantity; any other law is a ValueError."""
+        """Register a quantity; any other law is a ValueError, at rounds in place of local steps too."""
         def measure(bound: Bound, law: Any, level: float) -> Measured:
-            if not isinstance(law, self.kind):
+            if not isinstance(law, self.kind) or isinstance(law, RoundJointLaw):
                 raise ValueError(f"law={shown(law)} must be {self.words.format(meaning=meaning)}")
             return read(bound, law)
 
         quantity(name, meaning, measure, self.make, of_run=self.of_run)
 
 
-CLIENTS = Source(JointLaw, "a theory.exact.JointLaw: the bound is about {meaning}",
+CLIENTS = Source(JointLaw, "a theory.exact.JointLaw at local steps: the bound is about {meaning}",
                  lambda problem, algorithm, n_rounds, start: joint_law(
                      problem, algorithm, n_rounds * algorithm.local_steps, start=start))
 PROBLEM = Source(Quadratic, "the fedsim.Quadratic that is meant: the bound is about {meaning}",

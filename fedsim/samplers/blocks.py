@@ -296,7 +296,8 @@ class Blocks:
         """Numbers of a group that a part of the state has."""
         return (1 if self.kinds[part] else self.N) * self.e
 
-    def _rows(self, table: Table, rows: int) -> Array:
+    def rows(self, table: Table, rows: int) -> Array:
+        """A table as matrices (G, rows e, k)."""
         a = self._full(table)
         return np.broadcast_to(a, (self.G, rows, *a.shape[2:])).reshape(self.G, rows * self.e, -1)
 
@@ -313,7 +314,7 @@ class Blocks:
             v[:, here[o]] = np.broadcast_to(value.shift, (self.G, rows, self.e)).reshape(self.G, -1)
             for source, table in value.tables.items():
                 if source in names:
-                    D[:, here[o], here[names.index(source)]] += self._rows(table, rows)
+                    D[:, here[o], here[names.index(source)]] += self.rows(table, rows)
                 else:
                     sources.setdefault(source, []).append((o, table))
             for source, factor in value.base.items():
@@ -340,7 +341,7 @@ class Blocks:
             k, out = np.arange(self.N), np.zeros((self.G, self.N, self.e, self.N, self.e))
             out[:, k, :, k, :] = (left @ np.swapaxes(other.array, -1, -2)).transpose(1, 0, 2, 3)
             return out.reshape(self.G, size, width)
-        left, right = self._rows(one, size // self.e), self._rows(other, width // self.e)
+        left, right = self.rows(one, size // self.e), self.rows(other, width // self.e)
         if metric is not None and metric.form == OWN:
             columns = left.reshape(self.G, size, self.N, -1)
             left = np.einsum("gacx,gcxy->gacy", columns, metric.array).reshape(left.shape)

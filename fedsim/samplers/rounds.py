@@ -47,7 +47,7 @@ class Rounds:
         parts = []
         for node, (chance, of) in blocks.met.items():
             for root in chance.roots:
-                apart = _Apart(blocks, node, blocks.across(root, blocks.opened(of), len(root)))
+                apart = Apart(blocks, node, blocks.across(root, blocks.opened(of), len(root)))
                 parts.append(apart.assembled(names, evaluate(self.trace.nodes, self.trace.out, apart), 0.0))
         if not parts:
             return whole
@@ -60,7 +60,7 @@ class Rounds:
         return [(1 if self.kinds[part] else N) * e for part in self.trace.names]
 
 
-class _Apart(Blocks):
+class Apart(Blocks):
     """The linear part of a round that follows one value of one random node, and nothing else."""
 
     def __init__(self, blocks: Blocks, node: int, value: Value) -> None:
@@ -85,18 +85,25 @@ def conserved(whole: Round) -> Array:
     def flat(table: Array) -> Array:
         return table.transpose(1, 0, 2).reshape(table.shape[1], -1)
 
-    def unmoved(rows: Array, size: float) -> Array:
-        """Orthonormal columns u of u'rows = 0."""
-        U, values, _ = np.linalg.svd(rows)
-        return U[:, np.concatenate([values, np.zeros(len(U) - len(values))]) <= CONSERVED * size]
-
-    changes = flat(whole.deviation)
-    found = unmoved(changes, max(1.0, float(np.abs(changes).max(initial=0.0))))
+    size = max(1.0, float(np.abs(whole.deviation).max(initial=0.0)))
+    found = np.eye(whole.deviation.shape[-1])
+    for number, changes in enumerate(whole.deviation):
+        found = found @ _unmoved(found.T @ changes if number else changes, size)
+        if not found.shape[1]:
+            return found
     moved = np.concatenate([flat(whole.noise), whole.shift.T], axis=1)
     if whole.spread is not None and whole.spread_shift is not None:
         moved = np.concatenate([moved, *map(flat, whole.spread), *(u.T for u in whole.spread_shift)], axis=1)
-    return found @ unmoved(found.T @ moved, max(1e-300, float(np.abs(moved).max(initial=0.0)))) if (
-        found.shape[1]) else found
+    return found @ _unmoved(found.T @ moved, max(1e-300, float(np.abs(moved).max(initial=0.0))))
+
+
+def _unmoved(rows: Array, size: float) -> Array:
+    """Orthonormal columns u of u'rows = 0, for no fewer columns than rows."""
+    squares = np.linalg.eigvalsh(rows @ rows.T)  # cheaper, and enough where there are none
+    if squares[0] > max(1e-12 * squares[-1], (10.0 * CONSERVED * size) ** 2):
+        return np.zeros((len(rows), 0))
+    U, values, _ = np.linalg.svd(rows, full_matrices=False)
+    return np.asarray(U[:, values <= CONSERVED * size])
 
 
 def kept(whole: Round) -> tuple[Round, Array]:

@@ -23,10 +23,12 @@ from ..interfaces import AlgorithmParts, Problem, offers
 from ..settings.limits import refuse_bytes
 from ..settings.schedules import Schedule
 from ..settings.validation import one_of, shown, whole
-from ..stability.search import Stability, gaps_to_one, largest_stable, radius_of, random_radius
+from ..stability.minibatch import first_limit
+from ..stability.search import Stability, largest_stable
 from .bound import Bound
 from .clients import Clients
-from .rounds import Rounds, kept
+from .radius import batch_radius, radius_of_rounds
+from .rounds import Rounds
 from .tape import Coefficient, Turns
 from .trace import Trace, shared_parts, trace
 from .words import SamplerWarning, aim_of, complaints, conserved_words, latex_of, words_of
@@ -213,22 +215,11 @@ class Sampled(ByValue, AlgorithmParts):
         conserved."""
         offers("problem", problem, Problem)
         largest = dataclasses.replace(self, step_size=self.schedule.largest)  # type: ignore[type-var]
-        rounds = largest.rounds(problem.curvature_problem(), None)
-        whole = rounds.round()
-        if whole.spread is not None and rounds.trace.period > 1:
-            raise ValueError(f"{self!r} draws at random in rounds that take turns, so that stability is not "
-                             "known; pass allow_unstable=True")
-        for number in range(1, rounds.trace.period):
-            whole = whole.then(rounds.round(number))
-        if not all(np.isfinite(table).all() for table in whole if table is not None):
-            return float("inf")
-        if whole.spread is not None:
-            alone = kept(whole)[0]
-            parts: Any = alone.deviation, alone.spread
-            return random_radius(*((parts[0][0], parts[1][:, 0]) if len(parts[0]) == 1 else parts))
-        values = np.linalg.eigvals(kept(whole)[0].deviation)
-        gap = float(gaps_to_one(values).min()) if values.size else 1.0
-        return radius_of(gap) ** (1.0 / rounds.trace.period)
+        second = (batch_radius(problem, self._follows, largest.trace(problem)) if problem.has_minibatches
+                  else None)
+        if second is not None:
+            return second
+        return radius_of_rounds(largest.rounds(problem.curvature_problem(), None))
 
     def stability(self, problem: Problem) -> Stability:
         """Spectral radius of a round on the complement of what it conserves, and the step-size limit.
@@ -258,6 +249,11 @@ class Sampled(ByValue, AlgorithmParts):
 
         with np.errstate(over="ignore", invalid="ignore"):
             own, below = radius(size), size
+            high = (self.stability(problem.curvature_problem()).max_step_size if problem.response_work
+                    else np.nan)
+            if np.isfinite(high):  # that of the mean
+                return Stability(own, own < 1.0, first_limit(radius, high), size,
+                                 "radius of the second moment of a round, without what it conserves")
             while not radius(below) < 1.0 and below > SMALLEST_SHARE * size:
                 below *= 0.5
             limit = largest_stable(radius, below) if radius(below) < 1.0 else float("nan")

@@ -262,6 +262,11 @@ class _Sharing:
         return [False] * body.n_inputs
 
 
+def shared_nodes(nodes: Sequence[Node], parts: Mapping[Any, bool]) -> list[bool]:
+    """Which nodes all clients share, where they share these parts of the state."""
+    return evaluate(nodes, range(len(nodes)), _Sharing(parts))
+
+
 def shared_parts(found: Trace) -> dict[Any, bool]:
     """Which parts of the state all clients share: assumed of all, until the round contradicts."""
     parts: dict[Any, bool] = dict.fromkeys(found.names, True)

@@ -59,7 +59,7 @@ def aim_of(trace: Trace, components: bool) -> Aim:
     pulls = -np.stack([np.ones(N), uneven])[:, :, None] / shares.sum()
     rounds = Rounds.of(trace, Clients(np.zeros((2, N, 1, 1)), pulls, None))
     whole, basis = kept(rounds.round())
-    left, right = _null(whole.deviation[0].T), _null(whole.deviation[0])
+    left, right = _null(whole.deviation[0])
     if left.shape[1] != 1 or right.shape[1] != 1:
         return Aim(np.nan, why="no single direction is left alone by a round without gradients, so that it "
                    "follows no f")
@@ -76,9 +76,11 @@ def aim_of(trace: Trace, components: bool) -> Aim:
     return Aim(float(slow @ whole.noise[0] @ slow) / (2.0 * float(even)), abs(other - meant) > CLOSE * meant)
 
 
-def _null(matrix: Array) -> Array:
-    _, size, V = np.linalg.svd(matrix)
-    return V.T[:, size <= CLOSE * max(1.0, float(size.max(initial=0.0)))]
+def _null(matrix: Array) -> tuple[Array, Array]:
+    """Columns u of u'M = 0, and v of M v = 0."""
+    U, size, V = np.linalg.svd(matrix)
+    none = size <= CLOSE * max(1.0, float(size.max(initial=0.0)))
+    return U[:, none], V.T[:, none]
 
 
 def complaints(name: str, trace: Trace, follows: str, temperature: float) -> Iterator[str]:

@@ -57,7 +57,8 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     Parameters
     ----------
     problem : fedsim.Quadratic, or fedsim.LinearRegression
-        Its minibatches have exact moments for decentralized algorithms.
+        Its minibatches have exact moments for federated and decentralized algorithms, and for samplers of
+        one's own.
     algorithm : e.g. fedsim.FALD
     n_rounds : int
         Number of communications. With a constant step size 10^9 cost no more than 10^3.
@@ -200,7 +201,8 @@ def joint_law(problem: Problem, algorithm: Algorithm, n_steps: int, *, start: An
     ----------
     problem, algorithm, start, allow_unstable : as for `exact_law`
     n_steps : int
-        Local steps, not rounds.
+        Local steps, not rounds; of a sampler of one's own (`fedsim.sampler`) rounds, whose insides its law
+        does not show.
 
     Raises
     ------

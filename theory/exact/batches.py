@@ -50,13 +50,13 @@ def require_second_moment(step: float, of_size: Callable[[float], Any]) -> None:
         "it all the same, or use larger batches", step, limit)
 
 
-def fixed_covariance(linear: Callable[[Array], Array], source: Array) -> Array:
-    """Solution of C = linear(C) + source, for C of any shape."""
+def fixed_covariance(linear: Callable[[Array], Array], source: Array, rtol: float = 1e-14) -> Array:
+    """Solution of C = linear(C) + source, for C of any shape, to a residual of `rtol`."""
     def remains(flat: Array) -> Array:
         return flat - linear(flat.reshape(source.shape)).ravel()
 
     operator = arpack.LinearOperator((source.size, source.size), remains, dtype=np.float64)
-    solved, _ = arpack.gmres(operator, source.ravel(), rtol=1e-14, atol=0.0, restart=60, maxiter=20)
+    solved, _ = arpack.gmres(operator, source.ravel(), rtol=rtol, atol=0.0, restart=60, maxiter=20)
     return solved.reshape(source.shape)
 
 

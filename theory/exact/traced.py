@@ -18,16 +18,30 @@ from fedsim.samplers.rounds import Rounds, kept
 from fedsim.samplers.sampler import Sampled
 from fedsim.settings.validation import Array
 
-from .affine import AffineMap, Moments, NoExactLaw
+from .affine import LARGEST_STEPS, AffineMap, Moments, NoExactLaw
+from .batches import has_minibatches
+from .delay.family import moment_matched
 from .evolution import cycled, drawn, evolve, matrix_of, variances_of
 from .families import ExactFamily, exact, keeps_apart, require_constant, require_steps
+from .traced_joint import RoundJointLaw, averaged_last, joint_of
+from .traced_minibatch import MinibatchRounds
 
 
 @exact(Sampled)
 class TracedFamily(ExactFamily):
     """Laws of any sampler on quadratic clients."""
 
+    takes_minibatches = True
+
+    def solvable(self, problem: Any) -> Any:
+        """Also minibatches of `GaussianMean`: their noise does not depend on the point."""
+        return moment_matched(problem) or super().solvable(problem)
+
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
+        return not problem.has_minibatches and self._is_fixed(problem, algorithm)
+
+    def _is_fixed(self, problem: Any, algorithm: Any) -> bool:
+        """Is nothing in a round drawn but noise?"""
         return bool(algorithm.trace(problem).how_many("random") == 0)
 
     def _dense(self, problem: Any, algorithm: Any, cov: Array | None, full: bool) -> bool:
@@ -36,14 +50,25 @@ class TracedFamily(ExactFamily):
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
                 full: bool) -> Iterable[Moments]:
         require_steps(algorithm, int(rounds[-1]))
+        if has_minibatches(problem):
+            if cov is not None:
+                batches = MinibatchRounds(problem, algorithm, algorithm.trace(problem, int(rounds[-1])))
+                begun: Any = self._begin(batches, mean, cov)
+                return self._seen(batches, problem, algorithm, batches.moments(rounds, *begun))
+            problem = problem.curvature_problem()
         found = algorithm.rounds(problem, int(rounds[-1]), self._dense(problem, algorithm, cov, full))
         maps, begin = self._maps(algorithm, found), self._begin(found, mean, cov)
-        if found.trace.period > 1 and not self.is_gaussian(problem, algorithm):
-            raise NoExactLaw("networks or sets of clients take turns in rounds that are drawn at random")
-        path = (cycled(rounds, *begin, maps, found.trace.period) if algorithm.schedule.is_constant
-                and found.trace.period > 1 else
-                evolve(rounds, *begin, maps(0).power(rounds) if algorithm.schedule.is_constant
-                       else maps))
+        turns, constant = found.trace.period > 1, algorithm.schedule.is_constant
+        if turns and constant and self._is_fixed(problem, algorithm):
+            path = cycled(rounds, *begin, maps, found.trace.period)
+        elif turns or not constant:
+            _refuse_steps(maps(0), rounds)
+            path = evolve(rounds, *begin, maps)
+        else:
+            path = evolve(rounds, *begin, maps(0).power(rounds))
+        return self._seen(found, problem, algorithm, path)
+
+    def _seen(self, found: Any, problem: Any, algorithm: Any, path: Iterable[Moments]) -> Iterable[Moments]:
         return itertools.starmap(partial(self._views, found, algorithm._clients_differ(problem)), path)
 
     def _maps(self, algorithm: Any, found: Rounds) -> Callable[[int], AffineMap]:
@@ -59,7 +84,7 @@ class TracedFamily(ExactFamily):
 
         return maps
 
-    def _begin(self, found: Rounds, mean: Array, cov: Array | None) -> Moments:
+    def _begin(self, found: Any, mean: Array, cov: Array | None) -> Moments:
         """The stacked state: the first part, and its past, at the start, all others zero."""
         trace, (G, _, e, _) = found.trace, found.clients.hessians.shape
         first, N = trace.names[0], trace.n_clients
@@ -77,7 +102,7 @@ class TracedFamily(ExactFamily):
         spread = np.einsum("i,j,gab->giajb", mark, mark, blocks)
         return np.concatenate(means, axis=1), spread.reshape(G, len(mark) * e, -1)
 
-    def _views(self, found: Rounds, differ: bool, state: Array, spread: Array | None) -> Moments:
+    def _views(self, found: Any, differ: bool, state: Array, spread: Array | None) -> Moments:
         """Moments of the average of the first part, and of each client where they differ."""
         (G, _, e, _), size = found.clients.hessians.shape, found.sizes()[0]
         rows = size // e
@@ -95,24 +120,55 @@ class TracedFamily(ExactFamily):
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         require_constant(algorithm)
-        found = algorithm.rounds(problem, None, self._dense(problem, algorithm, None, True))
-        if found.trace.period > 1:
+        trace = algorithm.trace(problem)
+        if trace.period > 1:
             raise NoExactLaw("networks or sets of clients take turns, so that no law is left unchanged by a "
                              "round; use exact_law")
-        whole, basis = kept(found.round())
-        mean, cov = AffineMap(*whole).stationary()
-        means, covs = self._views(found, algorithm._clients_differ(problem), mean @ basis.T,
-                                  basis @ cov @ basis.T)
+        if has_minibatches(problem):
+            found: Any = MinibatchRounds(problem, algorithm, trace)
+            mean, cov = found.stationary()
+        else:
+            found = algorithm.rounds(problem, None, self._dense(problem, algorithm, None, True))
+            whole, basis = kept(found.round())
+            mean, cov = AffineMap(*whole).stationary()
+            mean, cov = mean @ basis.T, basis @ cov @ basis.T
+        means, covs = self._views(found, algorithm._clients_differ(problem), mean, cov)
         if means.ndim == 1:
             return means, covs  # type: ignore[return-value]
         view = 0 if client is None else client + 1
         return means[view], covs[view]  # type: ignore[index]
 
+    def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array,
+              cov: Array | None) -> RoundJointLaw:
+        require_steps(algorithm, n_steps, f"n_steps={n_steps} asks")
+        if algorithm._follows == "global":
+            raise NoExactLaw(f"{type(algorithm).__name__} follows f, which makes one client of all: there is "
+                             "no joint law of clients; use exact_law")
+        trace = algorithm.trace(problem, n_steps)
+        trace, factor = averaged_last(trace) or (trace, 0.0)
+        start, batches = np.zeros((problem.dim,) * 2) if cov is None else cov, None
+        if has_minibatches(problem):
+            found: Any = MinibatchRounds(problem, algorithm, trace)
+            step, batches = found.step, found.noise
+        else:
+            found = Rounds.of(trace, algorithm.rounds(problem, n_steps, True).clients)
+            maps = self._maps(algorithm, found)
+
+            def step(number: int, mean: Array, cov: Array) -> Any:
+                return maps(number).step(mean, cov)
+
+        begun: Any = self._begin(found, mean, start)
+        return joint_of(problem, algorithm, found, factor, begun, n_steps, step,
+                        self.is_gaussian(problem, algorithm), batches)
+
     def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                generator: np.random.Generator) -> Array:
+        if problem.has_minibatches:
+            raise NoExactLaw("with minibatches only moments are known, and rounds cannot be drawn from them; "
+                             "use fedsim.simulate")
         found = algorithm.rounds(problem, int(rounds[-1]), problem.structure == "dense"
                             or not keeps_apart(problem, algorithm, None))
-        if not self.is_gaussian(problem, algorithm):
+        if not self._is_fixed(problem, algorithm):
             raise NoExactLaw("where rounds are drawn at random, only moments are known; use fedsim.simulate")
         if found.trace.period > 1:
             raise NoExactLaw("rounds of networks that take turns cannot be drawn; use fedsim.simulate")
@@ -121,3 +177,13 @@ class TracedFamily(ExactFamily):
         firsts = [np.stack([self._views(found, False, one, None)[0] for one in states])
                   for states in steps]
         return np.stack(firsts, axis=1)
+
+
+def _refuse_steps(first: AffineMap, rounds: np.ndarray) -> None:
+    """Raise `NoExactLaw` where rounds that are drawn at random would be stepped through for too long."""
+    if first.spread is None:
+        return
+    work = 4.0 * rounds[-1] * first.spread.size * first.width
+    if work > 1e13 or rounds[-1] > LARGEST_STEPS:
+        raise NoExactLaw(f"n_rounds={rounds[-1]} that take turns and are drawn at random would be stepped "
+                         f"through one by one ({work:.1g} operations); ask for fewer rounds")

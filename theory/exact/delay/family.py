@@ -116,16 +116,21 @@ class MomentMatched(Quadratic):
     has_minibatches = True
 
 
+def moment_matched(problem: Any) -> MomentMatched | None:
+    """What has the moments of a `GaussianMean` with minibatches; None for other problems."""
+    if not (isinstance(problem, GaussianMean) and problem.has_minibatches):
+        return None
+    same = problem.as_quadratic()
+    return MomentMatched(same.hessians, same.minimizers, same.weights, same.gradient_noise)
+
+
 @exact(StaleSGLD, StaleSGHMC)
 class StaleFamily(ExactFamily):
     """What both stale algorithms share."""
 
     def solvable(self, problem: Any) -> Any:
         """Also minibatches of `GaussianMean`: their noise does not depend on the point."""
-        if isinstance(problem, GaussianMean) and problem.has_minibatches:
-            same = problem.as_quadratic()
-            return MomentMatched(same.hessians, same.minimizers, same.weights, same.gradient_noise)
-        return super().solvable(problem)
+        return moment_matched(problem) or super().solvable(problem)
 
     def is_gaussian(self, problem: Any, algorithm: Any) -> bool:
         return not isinstance(problem, MomentMatched) and n_schedules(algorithm) == 1

@@ -44,7 +44,7 @@ def close(value: object, choices: Iterable[object], most: int = 5) -> list[str]:
     return [names[low] for low in dict.fromkeys(found)][:most]
 
 
-def meant(value: object, choices: Iterable[object]) -> str:
+def did_you_mean(value: object, choices: Iterable[object]) -> str:
     """The same as the end of a message: "; did you mean 'ring'?", or nothing."""
     found = close(value, choices)
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
@@ -62,12 +62,12 @@ def choice(value: object, choices: Iterable[object]) -> str:
     "one of 20 names; did you mean 'id70' or 'id71' or 'id72' or 'id73' or 'id74'?"
     """
     known = list(choices)
-    end = meant(value, known)
+    end = did_you_mean(value, known)
     return (f"one of {len(known)} names" if end and len(known) > MANY
             else f"one of {', '.join(map(repr, known))}") + end
 
 
-def lost(module: str, names: Iterable[str],
+def missing_attribute(module: str, names: Iterable[str],
          elsewhere: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """A module's ``__getattr__``, which says where a name lives that the module lacks.
 
@@ -85,7 +85,7 @@ def lost(module: str, names: Iterable[str],
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         told, known = (elsewhere or {}).get(name), list(names)
         few = f", which has {', '.join(known)}" if len(known) <= MANY else ""
-        end = f": it is {told}" if told else meant(name, known) or few
+        end = f": it is {told}" if told else did_you_mean(name, known) or few
         raise AttributeError(f"module {module!r} has no attribute {name!r}{end}")
 
     return __getattr__
@@ -103,7 +103,7 @@ def _parameters(made: Any) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
 class Named:
     """Base of classes whose construction says what to write in place of an argument they do not have.
 
-    `_called` has other names of arguments, as a paper's symbols, and what to write for each; and what to
+    `_aliases` has other names of arguments, as a paper's symbols, and what to write for each; and what to
     write for arguments that are easily forgotten.
 
     Examples
@@ -114,7 +114,7 @@ class Named:
     TypeError: eta=0.1 is no argument of FALD: write step_size=0.1, or FALD.from_paper(eta=0.1, ...)
     """
 
-    _called: ClassVar[Mapping[str, str]] = {}
+    _aliases: ClassVar[Mapping[str, str]] = {}
 
     if not TYPE_CHECKING:  # who reads signatures is to see that of __init__
 
@@ -134,17 +134,17 @@ def refuse_call(cls: Any, args: tuple[Any, ...], options: Mapping[str, Any]) -> 
             raise TypeError(f"{name}={shown(options[name])} is no argument of {cls.__name__}"
                             f"{_instead(cls, name, options[name], names)}")
     for name in needed[len(args):]:
-        if name not in options and name in cls._called:
-            raise TypeError(f"{cls.__name__} needs {name}: {cls._called[name]}")
+        if name not in options and name in cls._aliases:
+            raise TypeError(f"{cls.__name__} needs {name}: {cls._aliases[name]}")
 
 
 def _instead(cls: Any, name: str, value: object, names: tuple[str, ...]) -> str:
     """What to write in place of an argument that there is not."""
-    written = cls._called.get(name, "")
+    written = cls._aliases.get(name, "")
     if written.isidentifier():
         written = f"{written}={shown(value)}"
     paper = getattr(cls, "from_paper", None)
     if paper is not None and name in inspect.signature(paper).parameters:
         with_symbols = f"{cls.__name__}.from_paper({name}={shown(value)}, ...)"
         return f": write {written}, or {with_symbols}" if written else f": write {with_symbols}"
-    return f": write {written}" if written else meant(name, names) or f", which has {', '.join(names)}"
+    return f": write {written}" if written else did_you_mean(name, names) or f", which has {', '.join(names)}"

@@ -96,7 +96,7 @@ class FALD(Federated):
     shared_noise: float = 0.0
     participation: TakesPart | SetsOfClients | None = None
     _name = "FA-LD"
-    _called = COMMON | {"eta": "step_size", "K": "local_steps", "tau": "temperature",
+    _aliases = COMMON | {"eta": "step_size", "K": "local_steps", "tau": "temperature",
                         "rho": "shared_noise=rho**2", "S": SCHEMES, "scheme": SCHEMES}
 
     def __post_init__(self) -> None:

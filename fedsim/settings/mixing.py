@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..hints import meant, shown
+from ..hints import did_you_mean, shown
 from .alignment import square
 from .limits import refuse_bytes
 from .validation import Array, array, nonnegative, shape, symmetric, whole
@@ -116,7 +116,7 @@ def matrix_of(mixing: Any) -> Any:
         raise ValueError(f"mixing={mixing!s} is a graph; it must be a matrix: pass network.metropolis(graph)")
     if isinstance(mixing, str):
         remedy = (f"pass fs.network.{mixing}(n) of n clients" if mixing in BY_NAME else
-                  f"as fs.network.ring(n) makes it{meant(mixing, BY_NAME)}")
+                  f"as fs.network.ring(n) makes it{did_you_mean(mixing, BY_NAME)}")
         raise ValueError(f"mixing={mixing!r} must be a matrix (N, N): {remedy}")
     if callable(mixing):
         raise ValueError(f"mixing={shown(mixing)} must be a matrix (N, N), not a function: call it with the "

@@ -25,10 +25,10 @@ from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
 from fedsim.interfaces import start_of, validate, validate_sizes
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.alignment import align_fields
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array, array, instance, one_of, positive, real, shape, whole
 
 from ..affine import NoExactLaw
-from ..families import refuse_numbers
 from .family import StaleFamily, each_schedule, n_schedules, refuse_law
 from .recursion import Delays, Directions
 
@@ -151,9 +151,9 @@ def _on_schedule(problem: Any, pooled: Any, algorithm: Any, length: int, functio
     ages = algorithm.ages(length)
     steps = np.broadcast_to(algorithm.schedule.at(np.arange(length)), length)
     oldest = int(ages.max())
-    refuse_numbers(len(directions.left) * (oldest + 10) * (length + 1),  # nine rows to work with
-                   f"covariances of n_rounds={length} iterates at dimension {pooled.dim} with ages up to "
-                   f"{oldest}", "average over fewer, or use diagonal Hessians")
+    refuse_bytes(8.0 * len(directions.left) * (oldest + 10) * (length + 1),  # nine rows to work with
+                 f"covariances of n_rounds={length} iterates at dimension {pooled.dim} with ages up to "
+                 f"{oldest}", "average over fewer, or use diagonal Hessians")
     delays = Delays(directions, algorithm.friction, oldest, length + 1, *directions.enter(mean, cov))
     with np.errstate(over="ignore", invalid="ignore"):
         sums, squares = (_squares if function == "square" else _identity)(directions, delays, steps, ages)

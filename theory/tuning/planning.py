@@ -33,9 +33,11 @@ from .fewest import (
 from .telling import Teller
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """A step size and the rounds after which a theorem promises an accuracy.
+
+    It is made by keywords alone: the papers' own classes of plans had their fields in three other orders.
 
     Attributes
     ----------
@@ -190,8 +192,9 @@ def promised(theorem: str, facts: Constants, algorithm: Algorithm, eps: float, *
     if problem is None or isinstance(problem, Constants):  # one with as many clients and dimensions
         clients = facts.n_clients or 1
         problem = Quadratic(np.ones(clients), np.zeros((clients, facts.dim)), facts.weights)
-    return Plan(eps, size, rounds, made, promise.entry.id, limited_by, value, promise.limit(size),
-                made.costs(problem, rounds))
+    return Plan(eps=eps, step_size=size, n_rounds=rounds, algorithm=made, theorem=promise.entry.id,
+                limited_by=limited_by, value=value, floor=promise.limit(size),
+                costs=made.costs(problem, rounds))
 
 
 def plan_by_recursion(problem: Problem | Constants, algorithm: Algorithm, eps: float, *,

@@ -10,7 +10,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 MANY = 12
-"""More choices than that are not listed where some are close."""
+"""More choices than that are not listed where some are close, or the list is long."""
+LONG = 240
+"""Characters of a long list."""
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 60
 
@@ -21,6 +23,19 @@ def shown(value: object) -> str:
         return " ".join(_REPR.repr(value).split())
     except Exception:  # a message must not fail for what it shows
         return f"<{type(value).__name__}>"
+
+
+def listed(values: Any, what: str) -> str:
+    """An array (n,) as the list that makes it, or what a long one holds, from its first value to its last.
+
+    Examples
+    --------
+    >>> from fedsim.hints import listed
+    >>> listed(np.array([0.2, 0.1]), "step sizes"), listed(np.arange(60), "ages")
+    ('[0.2, 0.1]', '<60 ages, 0 to 59>')
+    """
+    return (str(values.tolist()) if len(values) <= MANY
+            else f"<{len(values)} {what}, {values[0]:g} to {values[-1]:g}>")
 
 
 def close(value: object, choices: Iterable[object], most: int = 5) -> list[str]:
@@ -62,13 +77,14 @@ def choice(value: object, choices: Iterable[object]) -> str:
     "one of 20 names; did you mean 'id70' or 'id71' or 'id72' or 'id73' or 'id74'?"
     """
     known = list(choices)
-    end = did_you_mean(value, known)
-    return (f"one of {len(known)} names" if end and len(known) > MANY
-            else f"one of {', '.join(map(repr, known))}") + end
+    end, words = did_you_mean(value, known), ", ".join(map(repr, known))
+    if len(known) > MANY and (end or len(words) > LONG):
+        return f"one of {len(known)} names{end or f', as {known[0]!r}'}"
+    return f"one of {words}{end}"
 
 
 def missing_attribute(module: str, names: Iterable[str],
-         elsewhere: Mapping[str, str] | None = None) -> Callable[[str], Any]:
+                      elsewhere: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """A module's ``__getattr__``, which says where a name lives that the module lacks.
 
     Parameters

@@ -95,7 +95,7 @@ def adjacency(graph: Any) -> Array:
     place = {node: i for i, node in enumerate(graph.nodes)}
     matrix = np.zeros((len(place), len(place)))
     for one, other, given in graph.edges(data="weight", default=1):
-        weight = nonnegative(f"graph: weight of the edge {(one, other)!r}", given)
+        weight = nonnegative(f"graph: weight of the edge {shown((one, other))}", given)
         matrix[place[one], place[other]] += weight
         if one != other:
             matrix[place[other], place[one]] += weight
@@ -117,7 +117,7 @@ def matrix_of(mixing: Any) -> Any:
     if isinstance(mixing, str):
         remedy = (f"pass fs.network.{mixing}(n) of n clients" if mixing in BY_NAME else
                   f"as fs.network.ring(n) makes it{did_you_mean(mixing, BY_NAME)}")
-        raise ValueError(f"mixing={mixing!r} must be a matrix (N, N): {remedy}")
+        raise ValueError(f"mixing={shown(mixing)} must be a matrix (N, N): {remedy}")
     if callable(mixing):
         raise ValueError(f"mixing={shown(mixing)} must be a matrix (N, N), not a function: call it with the "
                          "number of clients, as fs.network.ring(n)")

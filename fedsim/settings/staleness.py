@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
+from ..hints import listed
 from .limits import refuse_bytes
 from .progress import progress_bar
 from .server import SERVICES, History, history_bytes, history_of
@@ -101,6 +102,9 @@ class Sequence(ByValue, Staleness):
                              f"0 to {i}")
         set_fields(self, values=locked(ages))
 
+    def __repr__(self) -> str:
+        return f"Sequence({listed(self.values, 'ages')})"
+
     def ages(self, n_updates: int) -> np.ndarray:
         if n_updates != len(self.values):
             raise ValueError(f"staleness has {len(self.values)} entries; it must have one for each of the "
@@ -120,6 +124,9 @@ class Several(ByValue, Staleness):
     def __post_init__(self) -> None:
         table = np.array([Sequence(row).values for row in self.values], dtype=np.int64)
         set_fields(self, values=locked(table), schedules=len(table))
+
+    def __repr__(self) -> str:
+        return f"Several({len(self.values)} schedules of {len(self.values[0])} ages)"
 
     def ages(self, n_updates: int) -> np.ndarray:
         return self.one(0).ages(n_updates)

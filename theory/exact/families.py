@@ -86,7 +86,7 @@ def family_of(algorithm: Any) -> Any:
     for cls in type(algorithm).__mro__:
         if cls in _FAMILIES:
             return _FAMILIES[cls]
-    raise NoExactLaw(f"algorithm={algorithm!r}: no exact law is known for {type(algorithm).__name__}; "
+    raise NoExactLaw(f"algorithm={shown(algorithm)}: no exact law is known for {type(algorithm).__name__}; "
                      f"there is one for {', '.join(sorted(c.__name__ for c in _FAMILIES))}")
 
 

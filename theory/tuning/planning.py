@@ -13,7 +13,7 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Algorithm, Problem
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import one_of, positive, whole, whole_numbers
+from fedsim.settings.validation import one_of, positive, shown, whole, whole_numbers
 
 from ..declare.registry import TheoremLike, about, named, theorems
 from ..facts import Constants, constants
@@ -253,7 +253,7 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Algorithm, eps: f
     if isinstance(algorithm, Federated):
         counts = [whole("local_steps", one, 1) for one in whole_numbers("local_steps", local_steps).tolist()]
     if not counts:
-        raise ValueError(f"local_steps={local_steps!r} must have at least one number to try")
+        raise ValueError(f"local_steps={shown(local_steps)} must have at least one number to try")
     teller = Teller("plan_by_recursion", len(counts), one_of("progress", progress, (True, False)))
     plans: dict[int, Plan] = {}
     for done, count in enumerate(counts):

@@ -26,7 +26,7 @@ from fedsim.interfaces import start_of, validate, validate_sizes
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.alignment import align_fields
 from fedsim.settings.limits import refuse_bytes
-from fedsim.settings.validation import Array, array, instance, one_of, positive, real, shape, whole
+from fedsim.settings.validation import Array, array, instance, one_of, positive, real, shape, shown, whole
 
 from ..affine import NoExactLaw
 from .family import StaleFamily, each_schedule, n_schedules, refuse_law
@@ -79,7 +79,7 @@ class AverageLaw:
         """The same of one L alone."""
         index = int(np.searchsorted(self.lengths, whole("length", length)))
         if index == len(self.lengths) or self.lengths[index] != length:
-            raise ValueError(f"length={length!r} must be one of the lengths {self.lengths[0]} to "
+            raise ValueError(f"length={shown(length)} must be one of the lengths {self.lengths[0]} to "
                              f"{self.lengths[-1]}")
         keep = slice(index, index + 1)
         one = AverageLaw(self.lengths[keep], self.mean[keep], self.variance[keep], self.truth, self.label)
@@ -128,7 +128,7 @@ def average_law(problem: Any, algorithm: Any, n_rounds: int, *, function: str = 
     one_of("function", function, ("square", "identity"))
     validate_sizes(problem, algorithm, start)
     if not isinstance(algorithm, (StaleSGLD, StaleSGHMC)):
-        raise NoExactLaw(f"algorithm={algorithm!r}: time averages have an exact law here for stale SGLD "
+        raise NoExactLaw(f"algorithm={shown(algorithm)}: time averages have an exact law here for stale SGLD "
                          "and SGHMC")
     quadratic = StaleFamily().solvable(problem)
     if not one_of("allow_unstable", allow_unstable, (True, False)):
@@ -266,7 +266,7 @@ def combine_servers(laws: Sequence[AverageLaw], times: Any) -> AverageLaw:
     """
     instance("laws", laws, list, tuple, advice="of the laws of servers")
     if not laws:
-        raise ValueError(f"laws={laws!r} must hold at least one AverageLaw")
+        raise ValueError(f"laws={shown(laws)} must hold at least one AverageLaw")
     for i, law in enumerate(laws):
         instance(f"laws[{i}]", law, AverageLaw)
     lengths = shape("times", array("times", times, 1), (len(laws),), " (one per server)")

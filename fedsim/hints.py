@@ -66,7 +66,7 @@ def did_you_mean(value: object, choices: Iterable[object]) -> str:
 
 
 def choice(value: object, choices: Iterable[object]) -> str:
-    """What `value` must be, in words: one of the choices, of many only those that are close.
+    """What `value` must be, in words: the one choice, or one of several, of many only those that are close.
 
     Examples
     --------
@@ -75,8 +75,12 @@ def choice(value: object, choices: Iterable[object]) -> str:
     "one of 'full', 'none'; did you mean 'full'?"
     >>> choice("id7", [f"id{i}" for i in range(70, 90)])
     "one of 20 names; did you mean 'id70' or 'id71' or 'id72' or 'id73' or 'id74'?"
+    >>> choice("proof", ("printed",))
+    "'printed'"
     """
     known = list(choices)
+    if len(known) == 1:
+        return repr(known[0])
     end, words = did_you_mean(value, known), ", ".join(map(repr, known))
     if len(known) > MANY and (end or len(words) > LONG):
         return f"one of {len(known)} names{end or f', as {known[0]!r}'}"

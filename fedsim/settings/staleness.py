@@ -98,8 +98,9 @@ class Sequence(ByValue, Staleness):
     def __post_init__(self) -> None:
         ages = whole_numbers("staleness", self.values).astype(np.int64)
         for i in np.flatnonzero((ages < 0) | (ages > np.arange(len(ages)))):
-            raise ValueError(f"staleness[{i}]={ages[i]} must lie in [0, {i}]: update {i} can use iterates "
-                             f"0 to {i}")
+            raise ValueError(f"staleness[{i}]={ages[i]} must " + (
+                f"lie in [0, {i}]: update {i} can use iterates 0 to {i}" if i else
+                "be 0: the first update can use the start alone"))
         set_fields(self, values=locked(ages))
 
     def __repr__(self) -> str:

@@ -79,8 +79,8 @@ class AverageLaw:
         """The same of one L alone."""
         index = int(np.searchsorted(self.lengths, whole("length", length)))
         if index == len(self.lengths) or self.lengths[index] != length:
-            raise ValueError(f"length={shown(length)} must be one of the lengths {self.lengths[0]} to "
-                             f"{self.lengths[-1]}")
+            several = f"one of the lengths {self.lengths[0]} to " if len(self.lengths) > 1 else ""
+            raise ValueError(f"length={shown(length)} must be {several}{self.lengths[-1]}")
         keep = slice(index, index + 1)
         one = AverageLaw(self.lengths[keep], self.mean[keep], self.variance[keep], self.truth, self.label)
         return attach(one, self.of)

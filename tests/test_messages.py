@@ -1,4 +1,7 @@
-"""A message shows a long value shortly: schedules, tables and texts are given to every public callable."""
+"""Messages are short, whatever they show, and plain where there is no choice.
+
+Schedules, tables and texts are given to every public callable.
+"""
 
 import re
 import warnings
@@ -92,3 +95,27 @@ def test_parts_of_messages_are_short():
     assert len(choice("nothing like it", [f"{i} of many" for i in range(1000)])) < 80
     assert repr(fs.schedules.Listed([0.2, 0.1])) == "Listed([0.2, 0.1])"
     assert repr(fs.StaleSGLD(0.1, [0, 1, 1]).staleness) == "Sequence([0, 1, 1])"
+
+
+SINGLE = re.compile(r"one of '[^']*'(?! *,)|from (\S+) to \1\b|\[(\d+), \2\]")
+"""A choice or a range of one."""
+
+
+def unplain(refuse):
+    """Whether a refusal offers a choice of one."""
+    with pytest.raises(ValueError) as caught:
+        refuse()
+    return SINGLE.search(str(caught.value)) and str(caught.value)
+
+
+def test_where_one_value_is_allowed_the_message_is_that_it_must_be_it():
+    alone = [entry for entry in theory.theorems() if len(entry.variants) == 1 and entry.kind != "rate"]
+    assert len(alone) > 20
+    for entry in alone:
+        assert not unplain(lambda entry=entry: theory.declare.registry.named_variant(
+            "other", tuple(entry.variants), entry.id)), entry.id
+    one = fs.Quadratic([1.0], [[0.0]])
+    average = theory.stale.average_law(one, fs.StaleSGLD(0.1, 1), 5)
+    for refuse in (lambda: fs.Gaussian([0.0], [[1.0]]).marginal([1]), lambda: average.at(3).at(4),
+                   lambda: fs.StaleSGLD(0.1, [1, 0]), lambda: fs.settings.validation.one_of("x", 1, ("a",))):
+        assert not unplain(refuse)

@@ -12,9 +12,9 @@ from .algorithms.stale import StaleSGHMC, StaleSGLD
 from .engine import sample_path, shards, simulate, warm_up
 from .engine.divergence import DivergedError
 from .explaining import explain
-from .hints import lost as _lost
+from .hints import missing_attribute as _missing_attribute
 from .interfaces import validate
-from .laws import distance, estimators, lines as _lines, plots as _drawing
+from .laws import distance, estimators, lines as _lines, plots as _plots
 from .laws.density import Density
 from .laws.law import Gaussian, Law, recorded_rounds
 from .laws.loading import load
@@ -49,7 +49,7 @@ __all__ = [
     "shards", "simulate", "validate", "warm_up",
 ]
 
-_sys.modules.setdefault(f"{__name__}.plot", _drawing)  # `from fedsim.plot import exact`; `fs.plot` draws all
+_sys.modules.setdefault(f"{__name__}.plot", _plots)  # `from fedsim.plot import exact`; `fs.plot` draws all
 _ELSEWHERE = {name: f"theory.{name}" for name in (
     "Bound", "Constants", "NoExactLaw", "Verdict", "catalogue", "check", "constants", "errata", "exact_law",
     "examine", "privacy", "stationary_law", "theorems", "tuning", "worst_case")} | {
@@ -65,11 +65,12 @@ for _module in (distance, estimators, math, network, papers, schedules):
     _name = f"{__name__}.{_module.__name__.split('.')[-1]}"
     _sys.modules.setdefault(_name, _module)  # `import fedsim.network` and the like
     _known = vars(_module).get("__all__") or [_part for _part in vars(_module) if _part[0] != "_"]
-    setattr(_module, "__getattr__", _lost(_name, _known))  # noqa: B010
+    setattr(_module, "__getattr__", _missing_attribute(_name, _known))  # noqa: B010
     if _module is not math:
         _keep_names(_name, vars(_module))
-for _kind in (_provenance.Provenance, _provenance.Part, _lines.WholeLine, _lines.HalfLine, _lines.Interval):
-    _keep_names(__name__, {_kind.__name__: _kind})  # what public objects hold
+_keep_names(__name__, {  # what public objects hold, by the keys that stored pickles have
+    "Provenance": _provenance.Provenance, "Part": _provenance.Identity, "WholeLine": _lines.WholeLine,
+    "HalfLine": _lines.HalfLine, "Interval": _lines.Interval})
 
 
 def __dir__() -> list[str]:
@@ -78,7 +79,7 @@ def __dir__() -> list[str]:
 
 def _version(name: str) -> str:
     if name != "__version__":
-        return _lost(__name__, __all__, _ELSEWHERE)(name)
+        return _missing_attribute(__name__, __all__, _ELSEWHERE)(name)
     from importlib import metadata  # slow to import
 
     try:

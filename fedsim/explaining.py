@@ -82,7 +82,7 @@ def explain(problem: Problem, algorithm: Algorithm) -> Explanation:
         offers("algorithm", algorithm, SimulatedAlgorithm)
     clients = "1 client" if problem.n_clients == 1 else f"{problem.n_clients} clients"
     title = (f"{type(algorithm).__name__} on {type(problem).__name__}: {clients}, "
-             f"{algorithm._who(problem)} in a round, dimension {problem.dim}")
+             f"{algorithm._participation_words(problem)} in a round, dimension {problem.dim}")
     followed, bound = algorithm._bind(problem, None)
     first = algorithm.explained(problem) if isinstance(algorithm, Sampled) else [*_compiled(followed, bound)]
     laws = [("exact law", words(problem, algorithm)) for words in EXPLAINERS]

@@ -10,7 +10,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 MANY = 12
-"""More choices than that are not listed where some are close."""
+"""More choices than that are not listed where some are close, or the list is long."""
+LONG = 240
+"""Characters of a long list."""
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 60
 
@@ -21,6 +23,19 @@ def shown(value: object) -> str:
         return " ".join(_REPR.repr(value).split())
     except Exception:  # a message must not fail for what it shows
         return f"<{type(value).__name__}>"
+
+
+def listed(values: Any, what: str) -> str:
+    """An array (n,) as the list that makes it, or what a long one holds, from its first value to its last.
+
+    Examples
+    --------
+    >>> from fedsim.hints import listed
+    >>> listed(np.array([0.2, 0.1]), "step sizes"), listed(np.arange(60), "ages")
+    ('[0.2, 0.1]', '<60 ages, 0 to 59>')
+    """
+    return (str(values.tolist()) if len(values) <= MANY
+            else f"<{len(values)} {what}, {values[0]:g} to {values[-1]:g}>")
 
 
 def close(value: object, choices: Iterable[object], most: int = 5) -> list[str]:
@@ -44,14 +59,14 @@ def close(value: object, choices: Iterable[object], most: int = 5) -> list[str]:
     return [names[low] for low in dict.fromkeys(found)][:most]
 
 
-def meant(value: object, choices: Iterable[object]) -> str:
+def did_you_mean(value: object, choices: Iterable[object]) -> str:
     """The same as the end of a message: "; did you mean 'ring'?", or nothing."""
     found = close(value, choices)
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
 def choice(value: object, choices: Iterable[object]) -> str:
-    """What `value` must be, in words: one of the choices, of many only those that are close.
+    """What `value` must be, in words: the one choice, or one of several, of many only those that are close.
 
     Examples
     --------
@@ -60,15 +75,20 @@ def choice(value: object, choices: Iterable[object]) -> str:
     "one of 'full', 'none'; did you mean 'full'?"
     >>> choice("id7", [f"id{i}" for i in range(70, 90)])
     "one of 20 names; did you mean 'id70' or 'id71' or 'id72' or 'id73' or 'id74'?"
+    >>> choice("proof", ("printed",))
+    "'printed'"
     """
     known = list(choices)
-    end = meant(value, known)
-    return (f"one of {len(known)} names" if end and len(known) > MANY
-            else f"one of {', '.join(map(repr, known))}") + end
+    if len(known) == 1:
+        return repr(known[0])
+    end, words = did_you_mean(value, known), ", ".join(map(repr, known))
+    if len(known) > MANY and (end or len(words) > LONG):
+        return f"one of {len(known)} names{end or f', as {known[0]!r}'}"
+    return f"one of {words}{end}"
 
 
-def lost(module: str, names: Iterable[str],
-         elsewhere: Mapping[str, str] | None = None) -> Callable[[str], Any]:
+def missing_attribute(module: str, names: Iterable[str],
+                      elsewhere: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """A module's ``__getattr__``, which says where a name lives that the module lacks.
 
     Parameters
@@ -85,7 +105,7 @@ def lost(module: str, names: Iterable[str],
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         told, known = (elsewhere or {}).get(name), list(names)
         few = f", which has {', '.join(known)}" if len(known) <= MANY else ""
-        end = f": it is {told}" if told else meant(name, known) or few
+        end = f": it is {told}" if told else did_you_mean(name, known) or few
         raise AttributeError(f"module {module!r} has no attribute {name!r}{end}")
 
     return __getattr__
@@ -103,7 +123,7 @@ def _parameters(made: Any) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
 class Named:
     """Base of classes whose construction says what to write in place of an argument they do not have.
 
-    `_called` has other names of arguments, as a paper's symbols, and what to write for each; and what to
+    `_aliases` has other names of arguments, as a paper's symbols, and what to write for each; and what to
     write for arguments that are easily forgotten.
 
     Examples
@@ -114,7 +134,7 @@ class Named:
     TypeError: eta=0.1 is no argument of FALD: write step_size=0.1, or FALD.from_paper(eta=0.1, ...)
     """
 
-    _called: ClassVar[Mapping[str, str]] = {}
+    _aliases: ClassVar[Mapping[str, str]] = {}
 
     if not TYPE_CHECKING:  # who reads signatures is to see that of __init__
 
@@ -134,17 +154,17 @@ def refuse_call(cls: Any, args: tuple[Any, ...], options: Mapping[str, Any]) -> 
             raise TypeError(f"{name}={shown(options[name])} is no argument of {cls.__name__}"
                             f"{_instead(cls, name, options[name], names)}")
     for name in needed[len(args):]:
-        if name not in options and name in cls._called:
-            raise TypeError(f"{cls.__name__} needs {name}: {cls._called[name]}")
+        if name not in options and name in cls._aliases:
+            raise TypeError(f"{cls.__name__} needs {name}: {cls._aliases[name]}")
 
 
 def _instead(cls: Any, name: str, value: object, names: tuple[str, ...]) -> str:
     """What to write in place of an argument that there is not."""
-    written = cls._called.get(name, "")
+    written = cls._aliases.get(name, "")
     if written.isidentifier():
         written = f"{written}={shown(value)}"
     paper = getattr(cls, "from_paper", None)
     if paper is not None and name in inspect.signature(paper).parameters:
         with_symbols = f"{cls.__name__}.from_paper({name}={shown(value)}, ...)"
         return f": write {written}, or {with_symbols}" if written else f": write {with_symbols}"
-    return f": write {written}" if written else meant(name, names) or f", which has {', '.join(names)}"
+    return f": write {written}" if written else did_you_mean(name, names) or f", which has {', '.join(names)}"

@@ -212,7 +212,7 @@ class AlgorithmParts(Protocol):
         offers("problem", problem, Problem)
         return 0.0
 
-    def _who(self, problem: Problem) -> str:
+    def _participation_words(self, problem: Problem) -> str:
         """Who takes part in a round, in words."""
         return "all active"
 

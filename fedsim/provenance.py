@@ -20,14 +20,14 @@ _SHOWN = 6
 """Numbers of an array that a readable line spells out."""
 
 
-class Part(NamedTuple):
+class Identity(NamedTuple):
     """A problem, algorithm or start: its fingerprint, and a readable line."""
 
     fingerprint: str
     words: str
 
     @classmethod
-    def of(cls, value: Any) -> Part | None:
+    def of(cls, value: Any) -> Identity | None:
         """Of a problem or algorithm, a dataclass; None for one that has no fingerprint."""
         if not dataclasses.is_dataclass(value):
             return None
@@ -56,12 +56,12 @@ def _words(value: Any, digits: str) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _origin(dim: int) -> Part:
+def _origin(dim: int) -> Identity:
     """The part that stands for a start that was not given."""
-    return Part(str(fingerprint((np.zeros(dim), None))), "the origin")
+    return Identity(str(fingerprint((np.zeros(dim), None))), "the origin")
 
 
-def _of_start(problem: Problem, algorithm: Algorithm, start: Any) -> Part:
+def _of_start(problem: Problem, algorithm: Algorithm, start: Any) -> Identity:
     """The moments of a start, in the form that all equal ones share."""
     if start is None:
         return _origin(problem.dim)
@@ -74,13 +74,13 @@ def _of_start(problem: Problem, algorithm: Algorithm, start: Any) -> Part:
         cov = None
     digits = str(fingerprint((mean, None if cov is None else cov + 0.0)))
     if cov is None and not mean.any():
-        return Part(digits, "the origin")
+        return Identity(digits, "the origin")
     if mean.size > _SHOWN or (cov is not None and cov.ndim == 2):
         what = "a Gaussian" if cov is not None else "a point" if mean.ndim == 1 else "a point for each client"
-        return Part(digits, f"{what} in dimension {mean.shape[-1]} #{digits[:8]}")
+        return Identity(digits, f"{what} in dimension {mean.shape[-1]} #{digits[:8]}")
     if cov is None:
-        return Part(digits, f"{'point' if mean.ndim == 1 else 'points'} {mean.tolist()}")
-    return Part(digits, f"Gaussian(mean={mean.tolist()}, variances={cov.tolist()})")
+        return Identity(digits, f"{'point' if mean.ndim == 1 else 'points'} {mean.tolist()}")
+    return Identity(digits, f"Gaussian(mean={mean.tolist()}, variances={cov.tolist()})")
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -89,7 +89,7 @@ class Provenance:
 
     Attributes
     ----------
-    problem, algorithm, start : Part or None
+    problem, algorithm, start : Identity or None
 
     Examples
     --------
@@ -100,14 +100,14 @@ class Provenance:
     ('algorithm', None, 'the origin')
     """
 
-    problem: Part | None = None
-    algorithm: Part | None = None
-    start: Part | None = None
+    problem: Identity | None = None
+    algorithm: Identity | None = None
+    start: Identity | None = None
 
     @classmethod
     def of(cls, problem: Problem, algorithm: Algorithm, start: Any = None) -> Provenance:
         """Of what was made from these; `start` as in `fedsim.simulate`."""
-        return cls(Part.of(problem), Part.of(algorithm), _of_start(problem, algorithm, start))
+        return cls(Identity.of(problem), Identity.of(algorithm), _of_start(problem, algorithm, start))
 
     def client(self, number: int) -> Provenance:
         """Of the law of one client, which is not that of the average."""
@@ -118,7 +118,8 @@ class Provenance:
         if self.algorithm is None:
             return self
         digits, name = self.algorithm
-        return dataclasses.replace(self, algorithm=Part(f"{digits}/{mark or words}", f"{words} of {name}"))
+        made = Identity(f"{digits}/{mark or words}", f"{words} of {name}")
+        return dataclasses.replace(self, algorithm=made)
 
     def mismatch(self, other: Provenance) -> str | None:
         """The first of "problem", "algorithm", "start" that is known to differ; None where none is."""
@@ -140,7 +141,7 @@ class Provenance:
     @classmethod
     def from_json(cls, saved: Mapping[str, Any] | None) -> Provenance:
         """What `as_json` gave; nothing is known of what was saved without it."""
-        return cls(**{name: Part(*map(str, part)) for name, part in (saved or {}).items()})
+        return cls(**{name: Identity(*map(str, part)) for name, part in (saved or {}).items()})
 
     def __str__(self) -> str:
         problem, algorithm, start = (f"an unknown {name}" if getattr(self, name) is None
@@ -166,8 +167,8 @@ def of_source(source: Any) -> Provenance:
     if isinstance(known, Provenance):
         return known
     if isinstance(source, ProblemParts):  # a problem itself
-        return Provenance(Part.of(source))
-    return Provenance(*(Part.of(getattr(source, name, None)) for name in PARTS[:2]))
+        return Provenance(Identity.of(source))
+    return Provenance(*(Identity.of(getattr(source, name, None)) for name in PARTS[:2]))
 
 
 def differing(mine: Provenance, theirs: Provenance, names: tuple[str, str]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from fedsim.hints import shown
 
-from . import costs, gallery, parameter_overrides as changes, picture, run, store
+from . import costs, gallery, parameter_overrides, picture, run, store
 from .claims import Claim, Finding, Unjudged
 from .data_files import Files, chosen_files, listed
 from .discovery import chosen
@@ -83,8 +83,8 @@ def wished(arguments: argparse.Namespace, todo: Sequence[Figure]) -> run.Wish:
     if arguments.changes and arguments.draw:
         raise BadInput("--set changes what is computed: it must be given without --draw")
     if is_custom(arguments) and arguments.out is not None:
-        changes.refuse_folder(Path(arguments.out))
-    return run.Wish(changes.read(arguments.changes, todo, arguments.scale),
+        parameter_overrides.refuse_folder(Path(arguments.out))
+    return run.Wish(parameter_overrides.read(arguments.changes, todo, arguments.scale),
                     picture.formats_of(arguments.formats), picture.style_of(arguments.style))
 
 
@@ -144,7 +144,7 @@ def _figures(arguments: argparse.Namespace, running: list[str]) -> int:
         return 2
     tell = partial(print, file=sys.stderr if arguments.json else sys.stdout, flush=True)
     said: dict[str, dict[str, Any]] = {}
-    expected = changes.FAILURES if wish.changes else (store.MissingResult, BadInput)
+    expected = parameter_overrides.FAILURES if wish.changes else (store.MissingResult, BadInput)
     if arguments.scale == "quick" and not arguments.draw and arguments.executor is None and not files:
         tell(costs.told(todo, min(arguments.workers, len(todo))))
     figure = todo[0]
@@ -159,7 +159,7 @@ def _figures(arguments: argparse.Namespace, running: list[str]) -> int:
                 tell(text)
                 said[figure.id], running[0] = result, "the rest"
     except expected as error:
-        marked = f"{figure.id} {changes.said(figure, wish.changes, arguments.scale)}: "
+        marked = f"{figure.id} {parameter_overrides.said(figure, wish.changes, arguments.scale)}: "
         print(f"\nerror: {marked if wish.changes else ''}{error}", file=sys.stderr)
         return 2
     if arguments.json:

@@ -32,8 +32,8 @@ from theory.worst_case import ProblemClass
 
 from . import store
 from .figure import BadInput
-from .kept import Kept
 from .pool import HELP, results
+from .resume_file import ResumeFile
 
 FILE = "worst_cases.json"
 PER_UNKNOWN = 100
@@ -156,7 +156,7 @@ def _search(arguments: argparse.Namespace, folder: Path) -> dict[str, Record]:
     todo = jobs(arguments.only, arguments.seed, arguments.per_unknown)
     if not todo:
         raise BadInput(f"--only={arguments.only} must begin the id of a bound; see theory.worst_case.aims()")
-    kept = Kept(folder, "worst_cases", (sys.modules[__name__],), seed=arguments.seed,
+    kept = ResumeFile(folder, "worst_cases", (sys.modules[__name__],), seed=arguments.seed,
                 per_unknown=arguments.per_unknown)
     finished = {name: record for name, record in kept.load().items() if name in todo}
     if finished:

@@ -12,7 +12,7 @@ import pytest
 from a_figure import a_figure
 from matplotlib import image
 
-from reproduce import command, discovery, figure, parameter_overrides as changes, picture, run, store
+from reproduce import command, discovery, figure, parameter_overrides, picture, run, store
 from reproduce.figure import EXACT, FAIL, PASS, Claim, Finding, Parameter
 from reproduce.verdicts import DOES_NOT_HOLD, NOT_TESTABLE, OPEN
 
@@ -175,7 +175,7 @@ def test_a_mistake_is_named_before_anything_is_computed(words, one, tmp_path, ca
     (1.5, "1.5", 1.5), ([[1.0, 2]], "[[3, 4]]", [[3.0, 4]])])
 def test_values_get_the_type_of_the_parameter(own, written, value):
     one = a_figure(PARAMETERS=[Parameter("it", own, "ours", "x")])
-    found = changes.read([f"it={written}"], [one], "quick")["it"]
+    found = parameter_overrides.read([f"it={written}"], [one], "quick")["it"]
     assert found == value and type(found) is type(value)
     if isinstance(value, list) and value:
         assert [type(entry) for entry in found] == [type(entry) for entry in value]
@@ -190,7 +190,7 @@ def test_values_get_the_type_of_the_parameter(own, written, value):
 def test_values_of_another_type_or_shape_are_refused(own, written, condition):
     one = a_figure(PARAMETERS=[Parameter("it", own, "ours", "x")])
     with pytest.raises(figure.BadInput, match=re.escape(condition)):
-        changes.read([f"it={written}"], [one], "quick")
+        parameter_overrides.read([f"it={written}"], [one], "quick")
 
 
 def test_every_parameter_of_every_figure_can_be_set_to_what_it_is():
@@ -198,7 +198,7 @@ def test_every_parameter_of_every_figure_can_be_set_to_what_it_is():
         for scale in figure.SCALES:
             for row in one.parameters(scale):
                 text = f"{row['name']}={json.dumps(row['value'])}"
-                found = changes.read([text], [one], scale)[row["name"]]
+                found = parameter_overrides.read([text], [one], scale)[row["name"]]
                 assert json.dumps(found) == json.dumps(row["value"]), f"{one.id}: {text}"
 
 

@@ -95,7 +95,7 @@ def test_the_classes_that_choose_bodies_are_in_the_key():
         "data.idx.ImageSet", "data.idx.Images", "data.libsvm.Labelled",
         "engine.divergence.Fault", "engine.divergence.Scales",
         "laws.estimators.Estimated", "laws.scores.ZScores", "laws.scores._Scores",
-        "provenance.Part", "samplers.blocks.Table", "samplers.clients.Clients", "samplers.clients.Round",
+        "provenance.Identity", "samplers.blocks.Table", "samplers.clients.Clients", "samplers.clients.Round",
         "samplers.loops.Body", "samplers.pieces.Piece", "samplers.stages.Loop", "samplers.stages.Part",
         "samplers.stages.Stage", "samplers.tape.Chance", "samplers.tape.Node", "samplers.words.Aim",
         "settings.alignment._Part", "settings.participation.Shares",

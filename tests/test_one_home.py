@@ -15,7 +15,7 @@ from layout import imports_of, name_of, sources, statements, tree_of
 
 from reproduce import pool
 from reproduce.figure import BadInput
-from reproduce.kept import Kept
+from reproduce.resume_file import ResumeFile
 
 HOMES = {("fedsim.fingerprints", "reads all sources"), ("fedsim.engine.pool", "waits for futures"),
          ("fedsim.settings.limits", "asks for the machine's memory")}
@@ -113,7 +113,7 @@ def stopped(*arguments, **options):
 
 
 def test_no_moment_of_a_ctrl_c_loses_what_is_kept(tmp_path, monkeypatch):
-    kept = Kept(tmp_path, "work", (sys.modules[__name__],))
+    kept = ResumeFile(tmp_path, "work", (sys.modules[__name__],))
     kept.load()
     kept.add("a", 1.5)
     kept.add("b", [])

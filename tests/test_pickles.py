@@ -94,6 +94,12 @@ def test_a_class_that_moved_is_found_by_its_key(monkeypatch):
         pickle.loads(stored)
 
 
+def test_a_class_with_a_new_name_keeps_the_key_of_stored_pickles():
+    """`fedsim.Part` is what pickles of laws call `fedsim.provenance.Identity`."""
+    stored = pickle.dumps(fs.provenance.Identity.of(fs.FALD(0.1)))
+    assert b"fedsim.Part" in stored and type(pickle.loads(stored)) is fs.provenance.Identity
+
+
 @pytest.mark.parametrize(("old", "new"), MOVED.items())
 def test_a_module_works_under_its_old_name_and_warns_once(old, new, monkeypatch):
     monkeypatch.delitem(sys.modules, old, raising=False)

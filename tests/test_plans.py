@@ -197,6 +197,16 @@ def test_scheme_two_with_unequal_weights_is_not_planned():
         plan("fa_ld.w2_recursion", theory.constants(problem, fs.FALD(0.01)), algorithm, 1.0)
 
 
+@pytest.mark.parametrize("made", [theory.Plan, theory.fa_hmc.DynamicPlan])
+def test_a_plan_has_no_order_of_fields(made):
+    """The classes that `Plan` replaced had three orders: a value without its name may be any field's."""
+    algorithm = fs.DESGLD(0.01, fs.network.complete(2))
+    with pytest.raises(TypeError, match="positional"):
+        made(0.1, 0.01, 500, False, algorithm)  # as theory.de_sgld.Plan had them
+    named = made(eps=0.1, step_size=0.01, n_rounds=500, algorithm=algorithm, theorem="de_sgld.w2_bound")
+    assert named.n_steps == 500
+
+
 def test_names_of_before():
     papers = (theory.fa_ld.Plan, theory.fa_hmc.Plan, theory.de_sgld.Plan, theory.tuning.RecursionPlan)
     assert all(one is Plan for one in papers)

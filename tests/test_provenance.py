@@ -18,7 +18,7 @@ import fedsim as fs
 import theory
 from fedsim import fingerprints, network, provenance
 from fedsim.fingerprints import fingerprint
-from fedsim.provenance import Part, Provenance
+from fedsim.provenance import Identity, Provenance
 from fedsim.settings.staleness import Fixed
 
 HESSIANS, MINIMIZERS = np.array([[1.0, 2.0], [3.0, 1.5]]), np.array([[0.0, 1.0], [1.0, -1.0]])
@@ -79,7 +79,7 @@ def regression(**changes):
 def test_different_things_have_different_ones(things):
     found = [fingerprint(thing) for thing in things]
     assert None not in found and len(set(found)) == len(things)
-    words = [Part.of(thing).words for thing in things]
+    words = [Identity.of(thing).words for thing in things]
     assert len(set(words)) == len(things)  # and can be told apart by who reads the message
     assert max(map(len, words)) < 200
 
@@ -142,7 +142,8 @@ class ByHand:
 
 
 def test_what_has_no_fingerprint_is_not_known():
-    assert fingerprint(WithFunction(0.1)) is None and Part.of(ByHand()) is None and Part.of(None) is None
+    assert fingerprint(WithFunction(0.1)) is None
+    assert Identity.of(ByHand()) is None and Identity.of(None) is None
     found = Provenance.of(PROBLEM, WithFunction(0.1))
     assert found.unknown == ("algorithm",) and "unknown algorithm" in str(found)
     assert found.mismatch(Provenance.of(PROBLEM, fs.FALD(0.1))) is None
@@ -316,7 +317,7 @@ def test_the_unknown_is_compared_and_said():
     assert "problem and start of the bound are not known" in theory.check(bound, law).note
     with pytest.raises(ValueError, match=r"^algorithm of the law"):  # that much is known
         theory.check(bound, theory.exact_law(PROBLEM, fs.FALD(0.02, 4), 3))
-    assert provenance.of_source(PROBLEM).problem == Part.of(PROBLEM)
+    assert provenance.of_source(PROBLEM).problem == Identity.of(PROBLEM)
 
 
 def test_degenerate_cases_are_compared_on_purpose(alarm):

@@ -11,7 +11,7 @@ import pytest
 import fedsim as fs
 import theory
 from theory.exact.federated.together import gaps_of, laws_together, powers
-from theory.tuning import first_rounds_together as crossings
+from theory.tuning import first_rounds_together
 from theory.tuning.first_rounds_together import first_within, goal_of
 
 PAIR = fs.Quadratic([1.0, 3.0], [[0.0], [1.0]])
@@ -109,7 +109,7 @@ def test_first_rounds_are_those_of_each(problem, start, max_rounds):
     for algorithm in (fs.FALD(0.01, 5), fs.FAHMC(0.01, 3, 2)):
         goal = goal_of(laws_together(problem, algorithm, sizes, start), problem.target())
         for eps in (0.8, 0.1, 0.01):
-            found = crossings.crossings(goal, eps, max_rounds)
+            found = first_rounds_together.crossings(goal, eps, max_rounds)
             for size, first in zip(sizes.tolist(), found.rounds, strict=True):
                 one = replace(algorithm, step_size=size)
                 expected = theory.tuning.rounds_to(problem, one, eps, start=start, max_rounds=max_rounds)
@@ -199,13 +199,13 @@ def test_few_matrices_are_compared(monkeypatch):
     goal = goal_of(laws_together(PROBLEMS["dense"], fs.FALD(0.01, 5), np.array([1e-3, 1e-2])),
                    PROBLEMS["dense"].target())
     asked = []
-    plain = crossings.near_w2
-    monkeypatch.setattr(crossings, "near_w2", lambda mean, *rest: (asked.append(len(mean)),
-                                                                   plain(mean, *rest))[1])
+    plain = first_rounds_together.near_w2
+    monkeypatch.setattr(first_rounds_together, "near_w2",
+                        lambda mean, *rest: (asked.append(len(mean)), plain(mean, *rest))[1])
     rounds = np.tile(np.arange(1, 1025), (2, 1))
     few = first_within(goal, rounds, 0.2)
     n_few = sum(asked)
-    monkeypatch.setattr(crossings, "ROUNDING", 1e9)
+    monkeypatch.setattr(first_rounds_together, "ROUNDING", 1e9)
     all_of_them = first_within(goal, rounds, 0.2)
     assert few.tolist() == all_of_them.tolist() and few.min() > 10
     assert n_few < 8 and sum(asked) - n_few == few.sum() + 2

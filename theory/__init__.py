@@ -12,7 +12,7 @@ for _found in _pkgutil.walk_packages(__path__, f"{__name__}."):
     _importlib.import_module(_found.name)
 
 import fedsim as _fedsim
-from fedsim.hints import lost as _lost
+from fedsim.hints import missing_attribute as _missing_attribute
 from fedsim.pickles import keep_names as _keep_names
 
 from . import certificates as certificates, exact, privacy, tuning, worst_case
@@ -58,6 +58,7 @@ _ELSEWHERE = {name: f"fedsim.{name}" for name in _fedsim.__all__} | {
     "guarantee": "theory.privacy.guarantee"}
 
 if not _typing.TYPE_CHECKING:  # for checkers a name that is not there stays a mistake
-    __getattr__ = _lost(__name__, (*__all__, *_papers), _ELSEWHERE)
+    __getattr__ = _missing_attribute(__name__, (*__all__, *_papers), _ELSEWHERE)
     for _module in (exact, privacy, tuning, worst_case, de_sghmc, de_sgld, fa_hmc, fa_ld, stale):
-        _module.__getattr__ = _lost(_module.__name__, [one for one in vars(_module) if one[0] != "_"])
+        _known = [one for one in vars(_module) if one[0] != "_"]
+        _module.__getattr__ = _missing_attribute(_module.__name__, _known)

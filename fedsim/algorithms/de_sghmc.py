@@ -96,7 +96,7 @@ class DESGHMC(Decentralized):
     friction: float
     mixing: Array
     start_velocity: Any = None
-    _called = COMMON | NETWORK | {"gamma": "friction"}
+    _aliases = COMMON | NETWORK | {"gamma": "friction"}
 
     def __post_init__(self) -> None:
         align_fields(self, "mixing", "start_velocity")

@@ -81,7 +81,7 @@ class DESGLD(Decentralized):
     step_size: StepSizeLike
     mixing: Array
     friction = None
-    _called = COMMON | NETWORK | {"gamma": "fs.DESGHMC(step_size, friction, mixing), which has friction",
+    _aliases = COMMON | NETWORK | {"gamma": "fs.DESGHMC(step_size, friction, mixing), which has friction",
                                   "friction": "fs.DESGHMC(step_size, friction, mixing), which has friction"}
 
     @classmethod

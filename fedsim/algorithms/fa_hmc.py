@@ -78,7 +78,7 @@ class FAHMC(Federated):
     debias: str | None = None
     first_round: str = "none"
     participation: TakesPart | SetsOfClients | None = None
-    _called = COMMON | {"eta": "step_size", "K": "leapfrog_steps", "T": "local_steps", "rho": "shared_noise",
+    _aliases = COMMON | {"eta": "step_size", "K": "leapfrog_steps", "T": "local_steps", "rho": "shared_noise",
                         "S": SCHEMES, "scheme": SCHEMES,
                         "leapfrog_steps": "leapfrog_steps=1 makes Langevin steps of size step_size**2/2"}
 

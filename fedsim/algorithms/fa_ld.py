@@ -22,7 +22,7 @@ from ..interfaces import Problem
 from ..problems.gradients import langevin
 from ..settings.participation import Participation, SetsOfClients, TakesPart
 from ..settings.schedules import StepSizeLike
-from ..settings.validation import Array, fraction, positive, set_fields
+from ..settings.validation import Array, fraction, positive, set_fields, shown
 from ..stability.minibatch import Radius
 from .bodies import advance, step_size_at
 from .clients import local_update
@@ -96,7 +96,7 @@ class FALD(Federated):
     shared_noise: float = 0.0
     participation: TakesPart | SetsOfClients | None = None
     _name = "FA-LD"
-    _called = COMMON | {"eta": "step_size", "K": "local_steps", "tau": "temperature",
+    _aliases = COMMON | {"eta": "step_size", "K": "local_steps", "tau": "temperature",
                         "rho": "shared_noise=rho**2", "S": SCHEMES, "scheme": SCHEMES}
 
     def __post_init__(self) -> None:
@@ -108,7 +108,7 @@ class FALD(Federated):
                    S: int | None = None, scheme: str | None = None) -> FALD:
         """The paper's symbols: eta, K, tau, rho (squared into shared_noise), S and scheme I or II."""
         if (S is None) != (scheme is None):
-            raise ValueError(f"S={S!r} and scheme={scheme!r} must be given together")
+            raise ValueError(f"S={shown(S)} and scheme={shown(scheme)} must be given together")
         chosen = None if S is None else Participation.from_paper(S, str(scheme))
         return cls(eta, K, tau, fraction("rho", rho) ** 2, chosen)
 

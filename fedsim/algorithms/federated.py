@@ -182,10 +182,11 @@ class Federated(ByValue, FederatedStability):
         chosen = self.participation
         return np.unique(chosen.members) if isinstance(chosen, FixedParticipation) else super()._working()
 
-    def _who(self, problem: Problem) -> str:
+    def _participation_words(self, problem: Problem) -> str:
         """Who takes part, in words."""
         chosen = self.participation
-        return super()._who(problem) if chosen is None else str(chosen._words(problem.n_clients))
+        return (super()._participation_words(problem) if chosen is None
+                else str(chosen._words(problem.n_clients)))
 
     def _bind(self, problem: Problem, n_rounds: int | None,
               n_replicas: int | None = None) -> tuple[Problem, Any]:

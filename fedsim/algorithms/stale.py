@@ -254,7 +254,7 @@ class StaleSGLD(Stale):
     step_size: StepSizeLike
     staleness: Staleness | Ages = 0
     friction = None
-    _called = COMMON | {"friction": "fs.StaleSGHMC(step_size, friction, staleness), which has friction",
+    _aliases = COMMON | {"friction": "fs.StaleSGHMC(step_size, friction, staleness), which has friction",
                         "B": "fs.StaleSGHMC(step_size, friction, staleness), which has friction"}
 
     @classmethod
@@ -286,7 +286,7 @@ class StaleSGHMC(Stale):
     step_size: StepSizeLike
     friction: float
     staleness: Staleness | Ages = 0
-    _called = COMMON | {"B": "friction", "gamma": "friction"}
+    _aliases = COMMON | {"B": "friction", "gamma": "friction"}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..settings.validation import whole
+from ..settings.validation import shown, whole
 from .libsvm import Labelled, text_of
 
 N_TRAIN, N_TEST, N_FEATURES = 32_561, 16_281, 123
@@ -118,11 +118,12 @@ def read_adult(path: str | os.PathLike[str], *, long_hours: int = LONG_HOURS) ->
     lines, name = csv.reader(text_of(path, _FORM).splitlines()), Path(path).name
     header, *rows = [[cell.strip() for cell in row] for row in lines] or [[]]
     if header != [*QUESTIONS, LABEL]:
-        raise ValueError(f"{name}, line 1: {','.join(header)!r}; expected {','.join((*QUESTIONS, LABEL))!r}")
+        raise ValueError(f"{name}, line 1: {shown(','.join(header))}; expected "
+                         f"{','.join((*QUESTIONS, LABEL))!r}")
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header) or row[-1] not in LABELS:
-            raise ValueError(f"{name}, line {number}: {','.join(row)!r}; expected {len(QUESTIONS)} answers "
-                             f"and an income, {' or '.join(LABELS)}")
+            raise ValueError(f"{name}, line {number}: {shown(','.join(row))}; expected {len(QUESTIONS)} "
+                             f"answers and an income, {' or '.join(LABELS)}")
     if not rows:
         raise ValueError(f"{name} has no row below its header; expected rows {_FORM}")
     features, first = np.zeros((len(rows), N_FEATURES)), 0
@@ -130,7 +131,7 @@ def read_adult(path: str | os.PathLike[str], *, long_hours: int = LONG_HOURS) ->
         columns, width = _columns(question, answers, long_hours)
         for place in np.flatnonzero(columns == _WRONG):
             expected = "a category of UCI's" if question in CATEGORIES else "a whole number"
-            raise ValueError(f"{name}, line {place + 2}: {question} is {answers[place]!r}; expected "
+            raise ValueError(f"{name}, line {place + 2}: {question} is {shown(answers[place])}; expected "
                              f"{expected} or {MISSING}")
         answered = np.flatnonzero(columns >= 0)
         features[answered, first + columns[answered]] = 1.0

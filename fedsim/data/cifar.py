@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..settings.validation import instance, whole
+from ..settings.validation import instance, shown, whole
 from .files import Bytes, bytes_of, check_labels
 from .idx import Images
 
@@ -79,7 +79,7 @@ def load_cifar10(paths: Sequence[str | os.PathLike[str]], *, n_rows: int | None 
     if n_rows is not None:
         n_rows = whole("n_rows", n_rows, 1)
     if not instance("paths", paths, list, tuple):
-        raise ValueError(f"paths={paths!r} must name at least one file")
+        raise ValueError(f"paths={shown(paths)} must name at least one file")
     files = [Path(instance(f"paths[{number}]", path, str, os.PathLike)) for number, path in enumerate(paths)]
     for number, file in enumerate(files):
         if file in files[:number]:

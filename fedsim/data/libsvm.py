@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..settings.limits import refuse_bytes
-from ..settings.validation import Array, whole
+from ..settings.validation import Array, shown, whole
 from .files import bytes_of
 
 _INDEX = re.compile(r"[0-9]{1,12}")
@@ -40,7 +40,7 @@ def _number(text: str) -> float | None:
 def _label(text: str) -> float:
     value = _number(text)
     if value is None or value not in (-1.0, 0.0, 1.0):
-        raise ValueError(f"label {text!r}; expected -1 or +1 (or 0 or 1)")
+        raise ValueError(f"label {shown(text)}; expected -1 or +1 (or 0 or 1)")
     return value
 
 
@@ -48,7 +48,7 @@ def _entry(text: str, before: int, n_features: int | None) -> tuple[int, float]:
     """Index and value of one entry; the index before it is smaller."""
     index, colon, number = text.partition(":")
     if not colon or not _INDEX.fullmatch(index):
-        raise ValueError(f"entry {text!r}; expected index:value with a whole index from 1")
+        raise ValueError(f"entry {shown(text)}; expected index:value with a whole index from 1")
     place = int(index)
     if place <= before:
         raise ValueError(f"index {place} after {before}; expected " + (
@@ -57,7 +57,7 @@ def _entry(text: str, before: int, n_features: int | None) -> tuple[int, float]:
         raise ValueError(f"index {place}; expected at most n_features={n_features}")
     value = _number(number)
     if value is None:
-        raise ValueError(f"value {number!r} of index {place}; expected a finite number")
+        raise ValueError(f"value {shown(number)} of index {place}; expected a finite number")
     return place, value
 
 
@@ -137,7 +137,7 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None,
         label, entries = _label(first), [(0, 0.0)]
         if label != 1.0:
             if low not in (None, label):
-                raise ValueError(f"label {first!r} after {_LABELS[low]} labels; expected one kind")
+                raise ValueError(f"label {shown(first)} after {_LABELS[low]} labels; expected one kind")
             low = label
         for text in texts:
             entries.append(_entry(text, entries[-1][0], limit))

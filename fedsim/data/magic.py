@@ -10,7 +10,7 @@ import os
 
 import numpy as np
 
-from ..settings.validation import whole
+from ..settings.validation import shown, whole
 from .libsvm import Labelled, rows_of, text_of
 
 N_FEATURES = 10
@@ -32,10 +32,10 @@ def _row(line: str) -> tuple[list[float], float]:
         except ValueError:
             value = np.nan
         if not np.isfinite(value):
-            raise ValueError(f"entry {place} is {cell!r}; expected a finite number")
+            raise ValueError(f"entry {place} is {shown(cell)}; expected a finite number")
         values.append(value)
     if cells[-1] not in CLASSES:
-        raise ValueError(f"class {cells[-1]!r}; expected g or h")
+        raise ValueError(f"class {shown(cells[-1])}; expected g or h")
     return values, CLASSES[cells[-1]]
 
 

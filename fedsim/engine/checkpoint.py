@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..hints import shown
 from ..laws.storage import DAMAGED, read_arrays, sweep, write_atomically
 from .block import BlockResult
 from .job import Job
@@ -40,7 +41,7 @@ class Checkpoint:
 
     def __init__(self, folder: str | os.PathLike[str], job: Job) -> None:
         if not isinstance(folder, (str, os.PathLike)) or "\0" in str(folder) or not str(folder):
-            raise ValueError(f"checkpoint={folder!r} must be a folder")
+            raise ValueError(f"checkpoint={shown(folder)} must be a folder")
         self.folder, self.job, self.key = Path(folder), job, job.key()
         self._shown = f"checkpoint={str(folder)!r}"
         if str(folder).startswith("~"):  # a folder of that name here is not what was meant

@@ -211,8 +211,8 @@ def _check_fields(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int
             raise ValueError(f"{name}={value} must be at most {limit}, what the random streams can number")
     draws = algorithm._gradients_per_step(problem)
     if draws > MAX_EVALUATIONS and (problem.has_minibatches or problem.gradient_noise is not None):
-        raise ValueError(f"{algorithm!r} draws for {draws} gradients in a step; the random streams number "
-                         f"{MAX_EVALUATIONS}: let it evaluate fewer, or without noise and minibatches")
+        raise ValueError(f"{shown(algorithm)} draws for {draws} gradients in a step; the random streams "
+                         f"number {MAX_EVALUATIONS}: let it evaluate fewer, or without noise and minibatches")
     end = algorithm.schedule.n_steps
     if end is not None and steps > end:
         raise ValueError(f"step_size has {end} entries; n_rounds={n_rounds} needs {steps} local steps")
@@ -279,6 +279,6 @@ def _shard(replicas: object, n_replicas: int) -> tuple[int, int]:
                          "fedsim.shards lists")
     first, last = whole("replicas[0]", replicas[0], 0), whole("replicas[1]", replicas[1], 1, n_replicas)
     if first >= last or first % LEAF or (last % LEAF and last != n_replicas):
-        raise ValueError(f"replicas={replicas!r} must be a non-empty range whose ends are multiples of "
+        raise ValueError(f"replicas={shown(replicas)} must be a non-empty range whose ends are multiples of "
                          f"{LEAF} (or n_replicas={n_replicas}), as fedsim.shards gives them")
     return first, last

@@ -10,7 +10,7 @@ import numpy as np
 from ..interfaces import Problem, SimulatedAlgorithm
 from ..settings.limits import refuse_bytes
 from ..settings.support import outside, warn_outside
-from ..settings.validation import Array, whole
+from ..settings.validation import Array, shown, whole
 from ..vector.memory import TILE
 from .block import SEGMENT, BlockPart
 from .divergence import DivergedError
@@ -59,8 +59,8 @@ def sample_path(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, 
     view = 0
     if client is not None:
         if job.n_views == 1:
-            raise ValueError(f"client={client!r} must be None for {type(algorithm).__name__}: its clients "
-                             "share one iterate")
+            raise ValueError(f"client={shown(client)} must be None for {type(algorithm).__name__}: its "
+                             "clients share one iterate")
         view = 1 + whole("client", client, 0, job.n_views - 2)
     n_rounds, dim = job.n_rounds, job.problem.dim
     blocks = -(-n_chains // LEAF)

@@ -18,6 +18,7 @@ from ..settings.validation import (
     read_only,
     real,
     shape,
+    shown,
     whole,
     whole_numbers,
 )
@@ -117,8 +118,8 @@ class Gaussian:
         chosen = whole_numbers("coordinates", some[:self.dim + 1] if isinstance(some, range) else some)
         if chosen.ndim != 1 or not len(chosen) or len(set(chosen.tolist())) < len(chosen) or (
                 chosen < 0).any() or (chosen >= self.dim).any():
-            raise ValueError(f"coordinates={coordinates!r} must be different numbers from 0 to "
-                             f"{self.dim - 1}")
+            raise ValueError(f"coordinates={shown(coordinates)} must be " + (
+                f"different numbers from 0 to {self.dim - 1}" if self.dim > 1 else "[0]"))
         cov = self.variances[chosen] if self.is_diagonal else self.cov[np.ix_(chosen, chosen)]
         return Gaussian(self.mean[chosen], cov)
 

@@ -143,7 +143,7 @@ class Law:
         number = whole("round", round)
         index = int(np.searchsorted(self.rounds, number))
         if index == len(self.rounds) or self.rounds[index] != number:
-            raise ValueError(f"round={round!r} was not recorded; pass record=[{round}] when making it")
+            raise ValueError(f"round={shown(round)} was not recorded; pass record=[{round}] when making it")
         return Gaussian(self.mean[index], self._covariance()[index])
 
     if not TYPE_CHECKING:  # for checkers there is none

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..settings.validation import instance, one_of, whole, whole_numbers
+from ..settings.validation import instance, one_of, shown, whole, whole_numbers
 from .distance import check_quantile
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def animate(law: Any, *others: Any, coordinates: Any = None, level: float = 0.95
             raise ValueError(f"laws[{number}] has other rounds or another dimension; all must have the same")
     chosen = [0, 1][:law.dim] if coordinates is None else whole_numbers("coordinates", coordinates).tolist()
     if not 1 <= len(chosen) <= 2:
-        raise ValueError(f"coordinates={coordinates!r} must be one or two numbers")
+        raise ValueError(f"coordinates={shown(coordinates)} must be one or two numbers")
     interval = whole("interval", interval, 1)
     check_quantile(level)
     axes = new_axes(None)

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from ..settings.limits import refuse_bytes
-from ..settings.validation import whole
+from ..settings.validation import shown, whole
 
 DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, OSError, EOFError,
            SyntaxError, RuntimeError, MemoryError, struct.error, tokenize.TokenError, zipfile.BadZipFile,
@@ -159,9 +159,9 @@ def sweep(folder: Path) -> None:
 def file_path(path: object) -> Path:
     """A path that can name a file, or a ValueError with the argument `path`."""
     if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
-        raise ValueError(f"path={path!r} must be a file's path")
+        raise ValueError(f"path={shown(path)} must be a file's path")
     if "\0" in os.fspath(path):
-        raise ValueError(f"path={path!r} must be a file's path, without a null character")
+        raise ValueError(f"path={shown(path)} must be a file's path, without a null character")
     return Path(path)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..hints import meant, shown
+from ..hints import did_you_mean, shown
 from .alignment import square
 from .limits import refuse_bytes
 from .validation import Array, array, nonnegative, shape, symmetric, whole
@@ -95,7 +95,7 @@ def adjacency(graph: Any) -> Array:
     place = {node: i for i, node in enumerate(graph.nodes)}
     matrix = np.zeros((len(place), len(place)))
     for one, other, given in graph.edges(data="weight", default=1):
-        weight = nonnegative(f"graph: weight of the edge {(one, other)!r}", given)
+        weight = nonnegative(f"graph: weight of the edge {shown((one, other))}", given)
         matrix[place[one], place[other]] += weight
         if one != other:
             matrix[place[other], place[one]] += weight
@@ -116,8 +116,8 @@ def matrix_of(mixing: Any) -> Any:
         raise ValueError(f"mixing={mixing!s} is a graph; it must be a matrix: pass network.metropolis(graph)")
     if isinstance(mixing, str):
         remedy = (f"pass fs.network.{mixing}(n) of n clients" if mixing in BY_NAME else
-                  f"as fs.network.ring(n) makes it{meant(mixing, BY_NAME)}")
-        raise ValueError(f"mixing={mixing!r} must be a matrix (N, N): {remedy}")
+                  f"as fs.network.ring(n) makes it{did_you_mean(mixing, BY_NAME)}")
+        raise ValueError(f"mixing={shown(mixing)} must be a matrix (N, N): {remedy}")
     if callable(mixing):
         raise ValueError(f"mixing={shown(mixing)} must be a matrix (N, N), not a function: call it with the "
                          "number of clients, as fs.network.ring(n)")

@@ -15,7 +15,7 @@ import numpy as np
 from ..hints import Named
 from .validation import Array, array, client_weights, flag, one_of, set_fields, shown, whole
 
-CALLED = {"replace": "replace=True draws with replacement (scheme I), replace=False without (scheme II)",
+ALIASES = {"replace": "replace=True draws with replacement (scheme I), replace=False without (scheme II)",
           "S": "n_active", "scheme": "replace=True for scheme I, replace=False for scheme II"}
 """Other names of arguments, and what to write."""
 
@@ -94,7 +94,7 @@ class Participation(TakesPart):
 
     n_active: int
     replace: bool
-    _called = CALLED
+    _aliases = ALIASES
 
     def __post_init__(self) -> None:
         set_fields(self, n_active=whole("n_active", self.n_active, 1), replace=flag("replace", self.replace))

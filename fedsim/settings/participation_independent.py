@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..equality import ByValue
+from ..hints import listed
 from .limits import refuse_bytes
 from .participation import Shares, TakesPart, clients_of, weights_of_all
 from .validation import Array, array, entry_of, flag, locked, real, set_fields, shape, shown, whole
@@ -115,9 +116,8 @@ class IndependentParticipation(ByValue, TakesPart):
 
     def __repr__(self) -> str:
         chances = self.probabilities
-        if not isinstance(chances, float):
-            chances = chances.tolist() if len(chances) <= 8 else f"<{len(chances)} probabilities>"
-        return f"IndependentParticipation({chances}{', unbiased=True' * self.unbiased})"
+        what = chances if isinstance(chances, float) else listed(chances, "probabilities")
+        return f"IndependentParticipation({what}{', unbiased=True' * self.unbiased})"
 
 
 @lru_cache(maxsize=8)

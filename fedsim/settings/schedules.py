@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
+from ..hints import listed
 from .validation import (
     Array,
     all_positive,
@@ -171,6 +172,9 @@ class Listed(ByValue, Schedule):
     def __post_init__(self) -> None:
         values = all_positive("step_size", array("step_size", self.values, 1))
         set_fields(self, values=values, n_steps=len(values), largest=float(values.max()))
+
+    def __repr__(self) -> str:
+        return f"Listed({listed(self.values, 'step sizes')})"
 
     def at(self, k: Any) -> Array:
         return self.values[self._steps(k)]

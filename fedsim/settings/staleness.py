@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..equality import ByValue
+from ..hints import listed
 from .limits import refuse_bytes
 from .progress import progress_bar
 from .server import SERVICES, History, history_bytes, history_of
@@ -97,9 +98,13 @@ class Sequence(ByValue, Staleness):
     def __post_init__(self) -> None:
         ages = whole_numbers("staleness", self.values).astype(np.int64)
         for i in np.flatnonzero((ages < 0) | (ages > np.arange(len(ages)))):
-            raise ValueError(f"staleness[{i}]={ages[i]} must lie in [0, {i}]: update {i} can use iterates "
-                             f"0 to {i}")
+            raise ValueError(f"staleness[{i}]={ages[i]} must " + (
+                f"lie in [0, {i}]: update {i} can use iterates 0 to {i}" if i else
+                "be 0: the first update can use the start alone"))
         set_fields(self, values=locked(ages))
+
+    def __repr__(self) -> str:
+        return f"Sequence({listed(self.values, 'ages')})"
 
     def ages(self, n_updates: int) -> np.ndarray:
         if n_updates != len(self.values):
@@ -120,6 +125,9 @@ class Several(ByValue, Staleness):
     def __post_init__(self) -> None:
         table = np.array([Sequence(row).values for row in self.values], dtype=np.int64)
         set_fields(self, values=locked(table), schedules=len(table))
+
+    def __repr__(self) -> str:
+        return f"Several({len(self.values)} schedules of {len(self.values[0])} ages)"
 
     def ages(self, n_updates: int) -> np.ndarray:
         return self.one(0).ages(n_updates)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..hints import choice as choice, close as close, meant as meant, shown as shown
+from ..hints import choice, shown as shown
 from .limits import refuse_bytes
 
 Array = npt.NDArray[np.float64]

@@ -23,8 +23,8 @@ import theory
 
 from .. import gallery, random_settings, store, worst_cases
 from ..figure import BadInput
-from ..kept import Kept
 from ..pool import HELP, results
+from ..resume_file import ResumeFile
 from ..scoreboard_columns import COLUMNS
 from . import rows as of_rows
 from .rows import DIGITS, Row, ratio, rows
@@ -50,7 +50,7 @@ def _finished(ids: Sequence[str], n_problems: int, workers: int,
         yield from results(one, ids, workers, executor)
 
 
-def table(n_problems: int = PROBLEMS, workers: int = 1, kept: Kept | None = None,
+def table(n_problems: int = PROBLEMS, workers: int = 1, kept: ResumeFile | None = None,
           tell: Callable[[str], None] | None = None, executor: str | None = None) -> pd.DataFrame:
     """One row per theorem and variant, whatever the number of workers.
 
@@ -81,9 +81,9 @@ def table(n_problems: int = PROBLEMS, workers: int = 1, kept: Kept | None = None
                          for id in ids for row in finished[id]], columns=list(COLUMNS))
 
 
-def kept_rows(folder: Path, n_problems: int) -> Kept:
+def kept_rows(folder: Path, n_problems: int) -> ResumeFile:
     """The finished theorems of an interrupted run."""
-    return Kept(folder, "scoreboard", (of_rows, random_settings), problems=n_problems)
+    return ResumeFile(folder, "scoreboard", (of_rows, random_settings), problems=n_problems)
 
 
 def _words(rows_of: list[Row]) -> str:

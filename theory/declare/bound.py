@@ -78,7 +78,7 @@ class Assumption:
             raise ValueError(f"holds={shown(self.holds)} must be True or False")
         margin = real("margin", self.margin)
         if bool(self.holds) != (margin >= 0.0):
-            raise ValueError(f"holds={self.holds!r} contradicts margin={margin:g} in {self.name!r}; "
+            raise ValueError(f"holds={self.holds!r} contradicts margin={margin:g} in {shown(self.name)}; "
                              "an assumption holds exactly when its margin is at least 0")
         set_fields(self, margin=margin, holds=margin >= 0.0)
 
@@ -191,7 +191,7 @@ class Bound:
         for name in ("terms", "inputs"):
             instance(name, getattr(self, name), Mapping)
         total, numbers, *parts = aligned(("value", self.value, 0), ("rounds", self.rounds, 0), *(
-            (f"terms[{name!r}]", part, 0) for name, part in self.terms.items()))
+            (f"terms[{shown(name)}]", part, 0) for name, part in self.terms.items()))
         value = array("value", total, 1)
         rounds = read_only(whole_numbers("rounds", numbers).astype(np.int64))
         shape("rounds", rounds, value.shape, " (one per value)")
@@ -201,7 +201,7 @@ class Bound:
                  for name, part in zip(self.terms, parts, strict=True)}
         gap = np.abs(np.sum(list(terms.values()), axis=0) - value)
         if not (gap <= 1e-12 * np.abs(value)).all():
-            raise ValueError(f"terms {sorted(terms)} differ from value by up to {gap.max():g}; "
+            raise ValueError(f"terms {shown(sorted(terms))} differ from value by up to {gap.max():g}; "
                              "they must add up to it")
         if (value < 0.0).any():
             raise ValueError(f"value has a negative entry {value.min():g}; a bound must be at least 0")

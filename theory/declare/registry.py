@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fedsim.hints import meant, shown
+from fedsim.hints import did_you_mean, shown
 from fedsim.interfaces import Algorithm
 from fedsim.pickles import keep_function, made
 from fedsim.settings.validation import instance, one_of
@@ -208,7 +208,7 @@ def named(theorem: Any, algorithm: Algorithm | None = None, name: str = "theorem
         several = ", ".join(f"{one.id} ({one.paper} {one.number})" for one in found)
         raise ValueError(f"{name}={shown(theorem)} must be the number of one theorem, and here is of "
                          f"{several}; give an id")
-    end = meant(theorem, [entry.id for entry in entries])
+    end = did_you_mean(theorem, [entry.id for entry in entries])
     raise ValueError(f"{name}={shown(theorem)} must be one of {len(entries)} ids of theory.catalogue(), the "
                      f"number of a theorem as 'FA-LD Theorem 4.7', or its function{end}")
 

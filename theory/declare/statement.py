@@ -14,7 +14,7 @@ import numpy as np
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Algorithm, Problem
 from fedsim.laws.law import Gaussian, recorded_rounds
-from fedsim.provenance import Part, attach
+from fedsim.provenance import Identity, attach
 from fedsim.settings.validation import instance, one_of, set_fields, whole
 
 from ..facts.constants_of_problem import Constants, refuse_off_target
@@ -263,7 +263,7 @@ class Statement:
             is_root=result.is_root)
         object.__setattr__(bound, "given", tuple(
             name for name, value in options.items() if name not in COMMON and value is not None))
-        return attach(bound, dataclasses.replace(constants.of, algorithm=Part.of(algorithm)))
+        return attach(bound, dataclasses.replace(constants.of, algorithm=Identity.of(algorithm)))
 
     def _check(self, constants: Any, algorithm: Any) -> None:
         where = f"{self.paper.name} {self.number}"

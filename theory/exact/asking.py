@@ -10,11 +10,12 @@ from fedsim.interfaces import Algorithm, Problem, start_of, validate, validate_s
 from fedsim.laws.law import Gaussian, Law
 from fedsim.laws.recording import n_recorded, recorded_rounds
 from fedsim.provenance import Provenance, attach
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array, one_of, whole
 
 from ..float_range import float64_range
 from .evolution import correlated, matrix_of
-from .families import ExactFamily, family_of, refuse_numbers, refuse_steps
+from .families import ExactFamily, family_of, refuse_steps
 from .federated.joint import JointLaw
 from .precision import warn_of_lost_digits
 
@@ -106,9 +107,9 @@ def exact_law(problem: Problem, algorithm: Algorithm, n_rounds: int, *, start: A
     views = 1 + problem.n_clients if algorithm._clients_differ(problem) else 1
     entries = {"full": dim * dim, "diagonal": dim, "none": 0}[covariance]
     laws = "" if views == 1 else f" of {views} laws"
-    refuse_numbers(views * n_kept * (dim + entries), f"{n_kept} recorded rounds{laws} of "
-                  f"covariance={covariance!r} at dimension {dim}", "record fewer rounds or use "
-                  "covariance='diagonal'")
+    refuse_bytes(8.0 * views * n_kept * (dim + entries), f"{n_kept} recorded rounds{laws} of "
+                 f"covariance={covariance!r} at dimension {dim}", "record fewer rounds or use "
+                 "covariance='diagonal'")
     rounds = recorded_rounds(n_rounds, record)
     with _range(algorithm):  # an overflow is reported below, by its round
         mean, cov = start_of(problem, algorithm, start)
@@ -219,9 +220,9 @@ def joint_law(problem: Problem, algorithm: Algorithm, n_steps: int, *, start: An
     family, solved = _family(problem, algorithm, start, allow_unstable)
     steps = whole("n_steps", n_steps)
     size = problem.n_clients * problem.dim
-    refuse_numbers(((steps + 1) * 2 + 6) * size * size, f"n_steps={steps} joint laws of "
-                  f"{problem.n_clients} clients at dimension {problem.dim}", "ask for fewer steps "
-                  "or use exact_law")
+    refuse_bytes(8.0 * ((steps + 1) * 2 + 6) * size * size, f"n_steps={steps} joint laws of "
+                 f"{problem.n_clients} clients at dimension {problem.dim}", "ask for fewer steps "
+                 "or use exact_law")
     with _range(algorithm):
         mean, cov = start_of(problem, algorithm, start)
         law = family.joint(solved, algorithm, steps, mean, None if cov is None else matrix_of(cov))
@@ -260,8 +261,8 @@ def sample_rounds(problem: Problem, algorithm: Algorithm, n_rounds: int, n_repli
     kept, replicas = record if record is not None else (), whole("n_replicas", n_replicas, 1)
     generator = np.random.default_rng(whole("seed", seed))
     n_kept = 1 if record is None else n_recorded(n_rounds, kept)
-    refuse_numbers(replicas * n_kept * problem.dim, f"n_replicas={replicas} at {n_kept} rounds of dimension "
-                  f"{problem.dim}", "draw fewer at a time")
+    refuse_bytes(8.0 * replicas * n_kept * problem.dim, f"n_replicas={replicas} at {n_kept} rounds of "
+                 f"dimension {problem.dim}", "draw fewer at a time")
     rounds = recorded_rounds(n_rounds, kept)
     mean, cov = start_of(problem, algorithm, start)
     out = np.empty((replicas, n_kept, problem.dim))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array, shown
 
 from .affine import LARGEST_STEPS, Moments, NoExactLaw
@@ -87,7 +86,7 @@ def family_of(algorithm: Any) -> Any:
     for cls in type(algorithm).__mro__:
         if cls in _FAMILIES:
             return _FAMILIES[cls]
-    raise NoExactLaw(f"algorithm={algorithm!r}: no exact law is known for {type(algorithm).__name__}; "
+    raise NoExactLaw(f"algorithm={shown(algorithm)}: no exact law is known for {type(algorithm).__name__}; "
                      f"there is one for {', '.join(sorted(c.__name__ for c in _FAMILIES))}")
 
 
@@ -98,11 +97,6 @@ def keeps_apart(problem: Any, algorithm: Any, cov: Array | None) -> bool:
     tables: Any = (problem.gradient_noise, cov)
     return not any(np.ndim(one) > 1 and np.count_nonzero(one) > np.count_nonzero(
         np.diagonal(one, axis1=-2, axis2=-1)) for one in tables)
-
-
-def refuse_numbers(numbers: int, what: str, advice: str) -> None:
-    """`refuse_bytes` of that many float64 numbers."""
-    refuse_bytes(8.0 * numbers, what, advice)
 
 
 def refuse_steps(algorithm: Any, n_rounds: int, n_kept: int, record: Any) -> None:

@@ -16,11 +16,11 @@ import numpy as np
 from fedsim.samplers.pieces import Piece, after_all
 from fedsim.samplers.radius import clients_scale, in_all, linear_map, pieces_of
 from fedsim.samplers.trace import Trace
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array
 
 from .affine import Moments, NoExactLaw, doubling
 from .batches import MinibatchNoise, fixed_covariance, require_fixed
-from .families import refuse_numbers
 from .tables import symmetrised
 
 REFINEMENTS, COARSE = 3, 1e-6
@@ -35,8 +35,8 @@ class MinibatchRounds:
     def __init__(self, problem: Any, algorithm: Any, trace: Trace) -> None:
         followed = problem.pooled() if algorithm._follows == "global" else problem
         n = len(trace.names) * followed.n_clients * followed.dim
-        refuse_numbers(6 * n * n, f"covariances of {n} numbers, with room to work,", "use fewer clients, or "
-                       "covariance='none' with allow_unstable=True for means alone")
+        refuse_bytes(48.0 * n * n, f"covariances of {n} numbers, with room to work,", "use fewer clients, or "
+                     "covariance='none' with allow_unstable=True for means alone")
         self.pieces, self.trace = pieces_of(followed, algorithm._follows, trace), trace
         self.constant, self.clients = algorithm.schedule.is_constant, self.pieces.clients
         self.sizes = self.pieces.sizes

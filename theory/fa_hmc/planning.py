@@ -128,8 +128,8 @@ def paper_plan(constants: Constants, algorithm: FAHMC, eps: float) -> Plan:
     if g < cap:  # the largest X^2 with at most this error, which increases with X
         g, _ = refined(lambda g: kept_error(s, g), nextafter(0.5 * square, inf), g, (4.0 * g, 0.0), 0.0)
     step, n_rounds = sqrt(g) / s.K, rounds_to_decay(s, g, 2.0 * initial_error(constants, s) / square)
-    return Plan(eps, step, n_rounds, replace(algorithm, step_size=step), "fa_hmc.w2_bound",
-                "hypotheses" if g == cap else "accuracy")
+    return Plan(eps=eps, step_size=step, n_rounds=n_rounds, algorithm=replace(algorithm, step_size=step),
+                theorem="fa_hmc.w2_bound", limited_by="hypotheses" if g == cap else "accuracy")
 
 
 def theorem_step_size(constants: Constants, algorithm: FAHMC, eps: float, *, constant: float) -> float:

@@ -25,7 +25,7 @@ LONGEST = 10**7
 """Local updates a listed schedule may have."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DynamicPlan(Plan):
     """A `Plan` of stages, at whose ends the bound on E_t is below levels that fall by the same factor.
 
@@ -116,8 +116,9 @@ def dynamic_plan(constants: Constants, algorithm: FAHMC, eps: float, *, order: s
     lengths = tuple(sqrt(g / 2**i) for i in range(len(rounds)))
     targets = tuple(begin / shrink ** (i + 1) for i in range(stages)) or (begin,)
     schedule = Listed(np.repeat(np.array(lengths) / s.K, [max(n, 1) * s.T for n in rounds]))
-    return DynamicPlan(eps, schedule.largest, sum(rounds), replace(algorithm, step_size=schedule),
-                       "fa_hmc.w2_bound", "schedule", stage_rounds=rounds, trajectory_lengths=lengths,
+    return DynamicPlan(eps=eps, step_size=schedule.largest, n_rounds=sum(rounds),
+                       algorithm=replace(algorithm, step_size=schedule), theorem="fa_hmc.w2_bound",
+                       limited_by="schedule", stage_rounds=rounds, trajectory_lengths=lengths,
                        targets=targets)
 
 

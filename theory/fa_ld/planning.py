@@ -160,8 +160,9 @@ def _shares(constants: Constants, theorem: str, algorithm: FALD, eps: float) -> 
     chosen = replace(algorithm, step_size=rate / s.m)
     if parts == 3 and (violated := bound(constants, chosen, n_rounds=0).violated):
         raise ValueError(f"weights={constants.weights} must satisfy: {'; '.join(violated)}")
-    return Plan(eps, rate / s.m, ceil(max(steps, 0.0) / s.K), chosen, theorem,
-                "hypotheses" if cap <= accurate else "accuracy"), setting(constants, chosen)
+    found = Plan(eps=eps, step_size=rate / s.m, n_rounds=ceil(max(steps, 0.0) / s.K), algorithm=chosen,
+                 theorem=theorem, limited_by="hypotheses" if cap <= accurate else "accuracy")
+    return found, setting(constants, chosen)
 
 
 def fewest_active(constants: Constants, algorithm: FALD, eps: float) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedsim.interfaces import Algorithm, Problem, offers
 from fedsim.provenance import Provenance, compared
-from fedsim.settings.validation import instance, one_of, whole
+from fedsim.settings.validation import instance, one_of, shown, whole
 
 from ..declare.bound import Bound
 from ..declare.privacy_numbers import CHECKS, NUMBERS
@@ -92,7 +92,7 @@ def numbers_of(entry: Theorem, numbers: Mapping[str, Any]) -> dict[str, Any] | N
     names = asks_for(entry)
     missing = [name for name in names if name not in numbers and name != NUMBERS[-1]]
     if missing:
-        raise ValueError(f"privacy={dict(numbers) or None!r} must give {', '.join(missing)}: "
+        raise ValueError(f"privacy={shown(dict(numbers) or None)} must give {', '.join(missing)}: "
                          f"theorem={entry.id!r} is about them, and neither problem nor algorithm has them")
     return {name: numbers[name] for name in names if name in numbers} if names else None
 

@@ -43,10 +43,10 @@ class Verdict:
         What limits the comparison.
     same : bool
         False for a comparison, on purpose, with what is known to be of something else.
-    proved : bool
-        False where it failed by an estimate that does not prove it: replicas, by their band alone.
     compared : tuple of (n,) arrays
         Rounds, the bound there, and what it bounds.
+    proved : bool
+        False where it failed by an estimate that does not prove it: replicas, by their band alone.
 
     Examples
     --------
@@ -68,8 +68,8 @@ class Verdict:
     bound: Bound = field(repr=False)
     note: str = ""
     same: bool = True
-    proved: bool = True
     compared: tuple[np.ndarray, Array, Array] | None = field(default=None, repr=False)
+    proved: bool = True
 
     def __bool__(self) -> bool:
         return self.holds

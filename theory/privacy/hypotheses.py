@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from fedsim.settings.validation import instance
+from fedsim.settings.validation import instance, shown
 
 from ..declare.bound import Assumption
 from ..declare.registry import named_variant
@@ -106,8 +106,8 @@ def checked_variant(given: PrivacySetting, variant: str) -> str:
     instance("given", given, PrivacySetting)
     for one in amplification(given, variant):
         if not one.holds:
-            raise ValueError(f"variant={variant!r} needs {one.name}: client_sizes={given.client_sizes!r}, "
-                             f"n_active={given.n_active}; use variant='record_level'")
+            raise ValueError(f"variant={variant!r} needs {one.name}: client_sizes={shown(given.client_sizes)}"
+                             f", n_active={given.n_active}; use variant='record_level'")
     return variant
 
 

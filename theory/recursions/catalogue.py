@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.hints import shown
 from fedsim.interfaces import Algorithm
 
 from ..facts import Constants, refuse_off_target
@@ -18,8 +19,8 @@ from .rounds import FIRST, LOOSE, Recursion, lifted, powers_of
 def recursion_of(algorithm: Algorithm, constants: Constants, hessian_smoothness: float | None) -> Any:
     """Make the recursion of W2 that is registered for the algorithm's class."""
     known = sorted(cls.__name__ for cls in recursion_of.registry if cls is not object)
-    raise ValueError(f"algorithm={algorithm!r} has no recursion by rounds to plan with; there is one for "
-                     f"{', '.join(known)}")
+    raise ValueError(f"algorithm={shown(algorithm)} has no recursion by rounds to plan with; there is one "
+                     f"for {', '.join(known)}")
 
 
 def recursion(constants: Constants, algorithm: Algorithm, hessian_smoothness: float | None = None) -> Any:

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.hints import shown
 from fedsim.laws.law import Gaussian
 
 from ..declare.bound import Assumption, Bound
@@ -66,7 +67,7 @@ STATIONARY = Hypothesis("a stationary law with a second moment")
 def measure_stationary(bound: Bound, law: Any, level: float) -> Measured:
     """W2 of a stationary law, a Gaussian or the Gaussian of its moments."""
     if not isinstance(law, Gaussian):
-        raise ValueError(f"law={law!r} must be the stationary law, see theory.stationary_law")
+        raise ValueError(f"law={shown(law)} must be the stationary law, see theory.stationary_law")
     target = bound.target
     if target is None:
         raise ValueError("target=None of the bound must be known: use theory.constants(problem, algorithm)")

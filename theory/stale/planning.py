@@ -24,7 +24,7 @@ from fedsim.algorithms.stale import Stale, StaleSGHMC, StaleSGLD
 from fedsim.laws.law import Gaussian
 from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.staleness import as_staleness
-from fedsim.settings.validation import instance, one_of, positive, real
+from fedsim.settings.validation import instance, one_of, positive, real, shown
 
 from ..facts.constants_of_problem import Constants, refuse_off_target
 from ..float_range import float64_range
@@ -121,7 +121,7 @@ def plan(constants: Constants, algorithm: Stale, eps: float, quantity: str = "ms
     one_of("quantity", quantity, ("bias", "mse", "variance"))
     goal = positive("eps", eps)
     if not isinstance(constants, Constants) or constants.convention != "global":
-        raise ValueError(f"constants={constants!r} must be a theory.Constants of convention 'global'")
+        raise ValueError(f"constants={shown(constants)} must be a theory.Constants of convention 'global'")
     instance("algorithm", algorithm, StaleSGLD, StaleSGHMC)
     if quantity != "variance":
         refuse_off_target(constants, f"theory.stale.plan of the {quantity}")
@@ -181,7 +181,7 @@ def optimal_constant(curvature: float, mean: float = 0.0) -> float:
 def _target(constants: Constants, algorithm: Stale, name: str) -> Gaussian:
     if constants.target is None or not isinstance(algorithm, StaleSGLD):
         raise ValueError(f"{name}=None is known for stale SGLD on quadratic f alone, and algorithm="
-                         f"{algorithm!r} with target={constants.target!r} is not that; pass {name}=...")
+                         f"{shown(algorithm)} with target={constants.target!r} is not that; pass {name}=...")
     if constants.off_target:
         raise ValueError(f"{name}=None: {constants.off_target}; pass {name}=...")
     return constants.target

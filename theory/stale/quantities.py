@@ -18,7 +18,7 @@ import numpy as np
 from fedsim.algorithms.stale import Stale, StaleSGHMC, StaleSGLD
 from fedsim.interfaces import Problem, validate, validate_sizes
 from fedsim.settings.limits import refuse_bytes
-from fedsim.settings.validation import Array, instance, whole
+from fedsim.settings.validation import Array, instance, shown, whole
 
 from ..declare.bound import Assumption, Bound
 from ..declare.statement import Hypothesis, Terms
@@ -121,7 +121,7 @@ def fluctuation(problem: Problem, algorithm: Stale, n_rounds: int, *, start: Any
     [2.0]
     """
     if not isinstance(algorithm, StaleSGLD) or not algorithm.schedule.is_constant:
-        raise NoExactLaw(f"algorithm={algorithm!r}: psi is known here for StaleSGLD with one step size")
+        raise NoExactLaw(f"algorithm={shown(algorithm)}: psi is known here for StaleSGLD with one step size")
     validate_sizes(problem, algorithm, start)
     if not problem.keeps_gaussian:
         raise NoExactLaw(f"problem={problem!r}: the noise of minibatches is not normal")
@@ -164,8 +164,8 @@ def _measure_plain(bound: Bound, law: Any, level: float) -> Measured:
     """Values at the rounds of a bound, which `theory.check` takes as they are where they are an array."""
     if isinstance(law, _Gaps):
         return Measured(law.value, bound.rounds, law.scale)
-    raise ValueError(f"law={law!r} must be an array (n,) of the {bound.quantity} at the bound's rounds, e.g. "
-                     "from theory.stale.gradient_gap")
+    raise ValueError(f"law={shown(law)} must be an array (n,) of the {bound.quantity} at the bound's rounds, "
+                     "e.g. from theory.stale.gradient_gap")
 
 
 quantity("gradient_gap", "norm of the mean difference of old and fresh gradient at the L-th update",

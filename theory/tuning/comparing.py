@@ -10,7 +10,7 @@ import numpy as np
 
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Algorithm, Problem
-from fedsim.settings.validation import UnstableStepSize
+from fedsim.settings.validation import UnstableStepSize, shown
 
 from ..declare.registry import named
 from ..facts import Constants, constants
@@ -38,7 +38,7 @@ def _planned(by: Any, facts: Constants, algorithm: Algorithm, eps: float) -> Pla
         for cls in type(algorithm).__mro__:
             if cls in _PLANNERS:
                 return _PLANNERS[cls](facts, one, eps)
-        raise ValueError(f"algorithm={algorithm!r} has no planning rule; there is one for "
+        raise ValueError(f"algorithm={shown(algorithm)} has no planning rule; there is one for "
                          f"{', '.join(sorted(c.__name__ for c in _PLANNERS))}; by='recursion' plans for "
                          "others")
     if by != "recursion":

@@ -75,8 +75,8 @@ def compare_algorithms(problem: Problem, algorithms: Sequence[Algorithm] | Mappi
     for name, one in listed.items():
         validate_sizes(problem, one, start)
         if target is not None and one.temperature != target:
-            raise ValueError(f"algorithms[{name!r}] has temperature={one.temperature:g}, another {target:g}: "
-                             "all must sample the same target")
+            raise ValueError(f"algorithms[{shown(name)}] has temperature={one.temperature:g}, another "
+                             f"{target:g}: all must sample the same target")
         target = one.temperature
     rows, teller = list[dict[str, Any]](), Teller("compare_algorithms", len(listed), progress)
     for name, one in listed.items():

@@ -13,7 +13,7 @@ from fedsim.algorithms.fa_hmc import FAHMC
 from fedsim.algorithms.federated import Federated
 from fedsim.interfaces import Algorithm, Problem
 from fedsim.problems.quadratic import Quadratic
-from fedsim.settings.validation import one_of, positive, whole, whole_numbers
+from fedsim.settings.validation import one_of, positive, shown, whole, whole_numbers
 
 from ..declare.registry import TheoremLike, about, named, theorems
 from ..facts import Constants, constants
@@ -33,9 +33,11 @@ from .fewest import (
 from .telling import Teller
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """A step size and the rounds after which a theorem promises an accuracy.
+
+    It is made by keywords alone: the papers' own classes of plans had their fields in three other orders.
 
     Attributes
     ----------
@@ -190,8 +192,9 @@ def promised(theorem: str, facts: Constants, algorithm: Algorithm, eps: float, *
     if problem is None or isinstance(problem, Constants):  # one with as many clients and dimensions
         clients = facts.n_clients or 1
         problem = Quadratic(np.ones(clients), np.zeros((clients, facts.dim)), facts.weights)
-    return Plan(eps, size, rounds, made, promise.entry.id, limited_by, value, promise.limit(size),
-                made.costs(problem, rounds))
+    return Plan(eps=eps, step_size=size, n_rounds=rounds, algorithm=made, theorem=promise.entry.id,
+                limited_by=limited_by, value=value, floor=promise.limit(size),
+                costs=made.costs(problem, rounds))
 
 
 def plan_by_recursion(problem: Problem | Constants, algorithm: Algorithm, eps: float, *,
@@ -250,7 +253,7 @@ def plan_by_recursion(problem: Problem | Constants, algorithm: Algorithm, eps: f
     if isinstance(algorithm, Federated):
         counts = [whole("local_steps", one, 1) for one in whole_numbers("local_steps", local_steps).tolist()]
     if not counts:
-        raise ValueError(f"local_steps={local_steps!r} must have at least one number to try")
+        raise ValueError(f"local_steps={shown(local_steps)} must have at least one number to try")
     teller = Teller("plan_by_recursion", len(counts), one_of("progress", progress, (True, False)))
     plans: dict[int, Plan] = {}
     for done, count in enumerate(counts):

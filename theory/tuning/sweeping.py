@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fedsim.hints import meant
+from fedsim.hints import did_you_mean
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
 from fedsim.settings.limits import entries
 from fedsim.settings.validation import one_of, positive, shown, whole
@@ -140,8 +140,8 @@ def _values(algorithm: Any, name: str, value: Any) -> dict[Any, Any]:
     known = [one.name for one in fields(algorithm)] if is_dataclass(algorithm) else []
     kind = type(algorithm)
     if name not in known:
-        told = getattr(kind, "_called", {}).get(name, "")
-        end = f": write {told}" if told else meant(name, known) or f", which has {', '.join(known)}"
+        told = getattr(kind, "_aliases", {}).get(name, "")
+        end = f": write {told}" if told else did_you_mean(name, known) or f", which has {', '.join(known)}"
         raise TypeError(f"{name}={shown(value)} is no parameter of {kind.__name__}{end}")
     if isinstance(value, Mapping):
         found = dict(value)

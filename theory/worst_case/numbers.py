@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from fedsim.settings.validation import Array, array, whole
+from fedsim.settings.validation import Array, array, shown, whole
 
 from ..certificates import refuse_flushing
 
@@ -40,7 +40,7 @@ def doubles(name: str, value: Any) -> Array:
     whole_numbers = numbers.dtype.kind in "iu"  # compared as Python does, which is exact
     if not (numbers.dtype.kind in "fiu" and numbers.dtype.itemsize <= 8) or (whole_numbers and not all(
             int(x) == float(y) for x, y in zip(numbers.flat, result.flat, strict=True))):
-        raise ValueError(f"{name}={value!r} must be doubles; of other numbers say Interval.rational")
+        raise ValueError(f"{name}={shown(value)} must be doubles; of other numbers say Interval.rational")
     return result
 
 

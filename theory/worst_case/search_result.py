@@ -219,7 +219,7 @@ def to_record(found: Found) -> dict[str, Any]:
     ('Quadratic', True)
     """
     if instance("found", found, Found).interrupted:
-        raise ValueError(f"interrupted=True of {found!r}: only a search that ended can be made again")
+        raise ValueError(f"interrupted=True of {shown(found)}: only a search that ended can be made again")
     record = {name: encoded(getattr(found, name)) for name in KEPT}
     record["parts"] = [[name, encoded(value)] for name, value in found.parts]
     record["version"] = fedsim.__version__

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.interfaces import Algorithm, Problem
-from fedsim.settings.validation import Array, instance, one_of
+from fedsim.settings.validation import Array, instance, one_of, shown
 
 from ..declare.registry import Theorem, named, theorems
 from ..facts import Constants, constants
@@ -183,14 +183,15 @@ def maker_of(aim: str, cls: ProblemClass, objective: str, variant: str | None) -
     if entry is None:
         for argument, value, without in (("variant", variant, None), ("objective", objective, "ratio")):
             if value != without:
-                raise ValueError(f"{argument}={value!r} must be left out for a quantity without a theorem")
+                raise ValueError(f"{argument}={shown(value)} must be left out for a quantity without a "
+                                 "theorem")
         return Maker(cls if quantity == "w2" else replace(cls, **FREE_OF_START), FORMS[name]), ""
     if entry.kind == "rate":
-        raise ValueError(f"aim={aim!r} must be a bound, or a quantity: a rate holds up to an unknown "
+        raise ValueError(f"aim={shown(aim)} must be a bound, or a quantity: a rate holds up to an unknown "
                          "constant")
     found = _form_of(entry)
     if found is None:
-        raise ValueError(f"aim={aim!r} has no instances to search: they are made for {', '.join(FORMS)}")
+        raise ValueError(f"aim={shown(aim)} has no instances to search: they are made for {', '.join(FORMS)}")
     chosen = str(one_of("variant", entry.variants[0] if variant is None else variant, entry.variants))
     if objective == "stationary":
         cls = replace(cls, **FREE_OF_START)

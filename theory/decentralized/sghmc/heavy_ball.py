@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.de_sghmc import DESGHMC
-from fedsim.provenance import Part, Provenance, attach
+from fedsim.provenance import Identity, Provenance, attach
 from fedsim.settings.validation import instance, whole
 
 from ...declare.statement import Terms
@@ -202,7 +202,7 @@ _RECURSION.enter("least_factor", "least s with s M - Q positive semidefinite in 
 
 
 def _number(s: Chain, algorithm: DESGHMC, name: str, value: float) -> Terms:
-    of_run = attach(recursion(s), replace(s.base.constants.of, algorithm=Part.of(algorithm)))
+    of_run = attach(recursion(s), replace(s.base.constants.of, algorithm=Identity.of(algorithm)))
     return Terms({name: value}, rounds=np.array([0]), inputs={"recursion": of_run})
 
 

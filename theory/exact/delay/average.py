@@ -25,10 +25,10 @@ from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
 from fedsim.interfaces import start_of, validate, validate_sizes
 from fedsim.provenance import Provenance, attach
 from fedsim.settings.alignment import align_fields
-from fedsim.settings.validation import Array, array, instance, one_of, positive, real, shape, whole
+from fedsim.settings.limits import refuse_bytes
+from fedsim.settings.validation import Array, array, instance, one_of, positive, real, shape, shown, whole
 
 from ..affine import NoExactLaw
-from ..families import refuse_numbers
 from .family import StaleFamily, each_schedule, n_schedules, refuse_law
 from .recursion import Delays, Directions
 
@@ -79,8 +79,8 @@ class AverageLaw:
         """The same of one L alone."""
         index = int(np.searchsorted(self.lengths, whole("length", length)))
         if index == len(self.lengths) or self.lengths[index] != length:
-            raise ValueError(f"length={length!r} must be one of the lengths {self.lengths[0]} to "
-                             f"{self.lengths[-1]}")
+            several = f"one of the lengths {self.lengths[0]} to " if len(self.lengths) > 1 else ""
+            raise ValueError(f"length={shown(length)} must be {several}{self.lengths[-1]}")
         keep = slice(index, index + 1)
         one = AverageLaw(self.lengths[keep], self.mean[keep], self.variance[keep], self.truth, self.label)
         return attach(one, self.of)
@@ -128,7 +128,7 @@ def average_law(problem: Any, algorithm: Any, n_rounds: int, *, function: str = 
     one_of("function", function, ("square", "identity"))
     validate_sizes(problem, algorithm, start)
     if not isinstance(algorithm, (StaleSGLD, StaleSGHMC)):
-        raise NoExactLaw(f"algorithm={algorithm!r}: time averages have an exact law here for stale SGLD "
+        raise NoExactLaw(f"algorithm={shown(algorithm)}: time averages have an exact law here for stale SGLD "
                          "and SGHMC")
     quadratic = StaleFamily().solvable(problem)
     if not one_of("allow_unstable", allow_unstable, (True, False)):
@@ -151,9 +151,9 @@ def _on_schedule(problem: Any, pooled: Any, algorithm: Any, length: int, functio
     ages = algorithm.ages(length)
     steps = np.broadcast_to(algorithm.schedule.at(np.arange(length)), length)
     oldest = int(ages.max())
-    refuse_numbers(len(directions.left) * (oldest + 10) * (length + 1),  # nine rows to work with
-                   f"covariances of n_rounds={length} iterates at dimension {pooled.dim} with ages up to "
-                   f"{oldest}", "average over fewer, or use diagonal Hessians")
+    refuse_bytes(8.0 * len(directions.left) * (oldest + 10) * (length + 1),  # nine rows to work with
+                 f"covariances of n_rounds={length} iterates at dimension {pooled.dim} with ages up to "
+                 f"{oldest}", "average over fewer, or use diagonal Hessians")
     delays = Delays(directions, algorithm.friction, oldest, length + 1, *directions.enter(mean, cov))
     with np.errstate(over="ignore", invalid="ignore"):
         sums, squares = (_squares if function == "square" else _identity)(directions, delays, steps, ages)
@@ -266,7 +266,7 @@ def combine_servers(laws: Sequence[AverageLaw], times: Any) -> AverageLaw:
     """
     instance("laws", laws, list, tuple, advice="of the laws of servers")
     if not laws:
-        raise ValueError(f"laws={laws!r} must hold at least one AverageLaw")
+        raise ValueError(f"laws={shown(laws)} must hold at least one AverageLaw")
     for i, law in enumerate(laws):
         instance(f"laws[{i}]", law, AverageLaw)
     lengths = shape("times", array("times", times, 1), (len(laws),), " (one per server)")

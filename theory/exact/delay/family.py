@@ -19,13 +19,14 @@ import numpy as np
 from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
 from fedsim.problems.gaussian_mean import GaussianMean
 from fedsim.problems.quadratic import Quadratic
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.staleness import Several, Workers, as_staleness
 from fedsim.settings.starts import start_moments
 from fedsim.settings.validation import Array
 
 from ..affine import AffineMap, Moments, NoExactLaw
 from ..evolution import correlated, evolve, matrix_of, variances_of
-from ..families import ExactFamily, exact, keeps_apart, refuse_numbers
+from ..families import ExactFamily, exact, keeps_apart
 from ..viewed import ENTRIES, viewed
 from .recursion import Delays, Directions
 
@@ -38,8 +39,9 @@ LARGEST_WORK = 3e11
 def companion_map(directions: Directions, step: float, friction: float | None, tau: int) -> AffineMap:
     """One update of (y(l), ..., y(l - tau)), and q, as a `AffineMap` of deviations from the minimizer."""
     dim, width = len(directions.curvatures), tau + 1 + (friction is not None)
-    refuse_numbers(5 * len(directions.left) * width * width, f"powers of staleness={tau} at dimension {dim}, "
-                   "with room to work,", "use a smaller staleness, diagonal Hessians or fewer dimensions")
+    refuse_bytes(40.0 * len(directions.left) * width * width, f"powers of staleness={tau} at dimension "
+                 f"{dim}, with room to work,", "use a smaller staleness, diagonal Hessians or fewer "
+                 "dimensions")
     deviation = np.zeros((dim, width, width))
     places = np.arange(1, tau + 1)
     deviation[:, places, places - 1] = 1.0

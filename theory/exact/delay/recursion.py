@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array
 
 from ...float_range import times_squared
 from ..evolution import matrix_of
-from ..families import refuse_numbers
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,9 @@ class Delays:
                  mean: Array, cov: Array) -> None:
         self.directions, self.friction = directions, friction
         self.depth, self.width = oldest + 1, width
-        refuse_numbers(2 * len(cov) * self.depth * width, f"covariances of {len(cov)} pairs of directions "
-                       f"with ages up to {oldest}", "use a smaller staleness, diagonal Hessians or fewer "
-                       "dimensions")
+        refuse_bytes(16.0 * len(cov) * self.depth * width, f"covariances of {len(cov)} pairs of directions "
+                     f"with ages up to {oldest}", "use a smaller staleness, diagonal Hessians or fewer "
+                     "dimensions")
         self.cov = np.zeros((len(cov), self.depth, width))
         self.cov[:, 0, 0] = cov
         self.mean = np.zeros((len(mean), width))

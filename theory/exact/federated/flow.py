@@ -23,6 +23,7 @@ from fedsim.settings.validation import (
     positive,
     real,
     shape,
+    shown,
     unmasked,
 )
 from fedsim.stability.federated import curvatures, turned_back
@@ -171,7 +172,7 @@ def _counts(rounds: Any) -> Array:
         endless = np.zeros(1, bool)
     finite = array("rounds", np.where(endless, 0.0, rounds) if endless.any() else rounds)
     if (finite < 0.0).any():
-        raise ValueError(f"rounds={rounds!r} must be at least 0")
+        raise ValueError(f"rounds={shown(rounds)} must be at least 0")
     return np.where(endless, np.inf, finite)
 
 
@@ -218,7 +219,7 @@ def two_group_law(rounds: Any, *, curvatures: tuple[float, float], minimizers: t
     curvatures, minimizers = together(0, curvatures=curvatures, minimizers=minimizers)
     a = shape("curvatures", array("curvatures", curvatures, 1), (2,))
     if a.min() <= 0.0:
-        raise ValueError(f"curvatures={curvatures!r} must be greater than 0")
+        raise ValueError(f"curvatures={shown(curvatures)} must be greater than 0")
     centres = shape("minimizers", array("minimizers", minimizers, 1), (2,))
     phase = np.sqrt(a) * flow.trajectory_length
     lost, reach = 2.0 * np.sin(0.5 * phase) ** 2, np.sin(phase) / np.sqrt(a)  # 1 - c_a, s_a

@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array
 from fedsim.stability.search import cone_radius
 
 from ..affine import Moments, NoExactLaw
 from ..batches import MinibatchNoise, fixed_covariance, require_fixed
-from ..families import family_of, refuse_numbers
+from ..families import family_of
 from ..tables import symmetrised
 from .averaging import Averaging
 from .chain import Part, length, unrolled
@@ -71,9 +72,9 @@ class MinibatchRounds:
         self.parts = lru_cache(maxsize=1)(lambda eta: parts_of(algorithm, eta, problem.dim))
         first = self.parts(algorithm.schedule.largest)
         self.count, self.width = len(first), len(first[0][0])
-        refuse_numbers(4 * (problem.n_clients * self.width) ** 2, f"covariances of {problem.n_clients} "
-                      f"clients at dimension {problem.dim}", "use fewer clients, or covariance='none' with "
-                      "allow_unstable=True for means alone")
+        refuse_bytes(32.0 * (problem.n_clients * self.width) ** 2, f"covariances of {problem.n_clients} "
+                     f"clients at dimension {problem.dim}", "use fewer clients, or covariance='none' with "
+                     "allow_unstable=True for means alone")
         self.hessians, self.weights = followed.dense_hessians, followed.weights
         self.pulls = np.einsum("cij,cj->ci", self.hessians, followed.minimizers)
         self.data = MinibatchNoise(problem)

@@ -25,12 +25,13 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array
 
 from ..affine import Moments, NoExactLaw
 from ..batches import has_minibatches, require_second_moment
 from ..evolution import TOGETHER, Batches, batched, cycled, drawn, evolve, matrix_of, variances_of
-from ..families import ExactFamily, refuse_numbers, require_constant, require_rounds_to_draw, require_steps
+from ..families import ExactFamily, require_constant, require_rounds_to_draw, require_steps
 from ..stacked import ROOM
 from .averaging import Averaging
 from .chain import BATCH, Steps
@@ -143,8 +144,8 @@ class FederatedFamily(ExactFamily):
         if problem.structure == "dense" or variances:
             return
         width = 2 if self.memory(algorithm) == 2 else 1
-        refuse_numbers(
-            9 * (problem.dim * width) ** 2,
+        refuse_bytes(
+            8.0 * 9 * (problem.dim * width) ** 2,
             f"correlated coordinates at dimension {problem.dim}, with room to work,",
             "use covariance='diagonal' or 'none', all clients in a round, or fewer dimensions")
 

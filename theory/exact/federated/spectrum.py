@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array
 
-from ..families import refuse_numbers
 from ..tables import symmetrised
 from .chain import Motion, Round, spread
 from .joint import LocalStep
@@ -128,9 +128,9 @@ def round_clients(problem: Any, spectrum: Spectrum, steps: Round, shared_noise: 
         average = shared_noise * _shared_average(spectrum, steps)
     elif shared_noise > 0.0:
         if sampling:
-            refuse_numbers(4 * len(values) * alone.size, f"covariances of the common noise of {len(values)} "
-                           f"clients at dimension {problem.dim}", "use fewer clients, shared_noise=0, or "
-                           "fedsim.simulate")
+            refuse_bytes(32.0 * len(values) * alone.size, f"covariances of the common noise of {len(values)} "
+                         f"clients at dimension {problem.dim}", "use fewer clients, shared_noise=0, or "
+                         "fedsim.simulate")
         rows = max(1, BLOCK // (len(values) * alone[:, 0].size))
         for i in range(0, len(values), rows):
             block = shared_noise * spectrum.shared_rows(steps, i, i + rows)

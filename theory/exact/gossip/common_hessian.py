@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array
 
 from ...float_range import times_squared
 from ..affine import AffineMap, Moments
 from ..evolution import matrix_of, variances_of
-from ..families import refuse_numbers
 from .general import Move
 
 SAME = 1e-14
@@ -161,8 +161,8 @@ class ModeLaw:
         response = rows[-1]
         if self.start_cov.ndim == 1:
             return means, variances + response**2 * self.start_cov
-        refuse_numbers(4 * (clients + 1) * dim * dim, f"covariances of {clients} clients at dimension {dim}",
-                       "use covariance='none' for means, or fewer clients")
+        refuse_bytes(32.0 * (clients + 1) * dim * dim, f"covariances of {clients} clients at dimension {dim}",
+                     "use covariance='none' for means, or fewer clients")
         crossed = response[:, None] * self.start_cov * response
         if basis is None:
             return means, crossed + variances[:, :, None] * np.eye(dim)

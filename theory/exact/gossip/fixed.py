@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from fedsim.settings.lazy_import import lazy
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array
-
-from ..families import refuse_numbers
 
 block_diag, eye_array, kron = lazy("scipy.sparse", "block_diag", "eye_array", "kron")
 spsolve = lazy("scipy.sparse.linalg", "spsolve")
@@ -31,8 +30,8 @@ def fixed_positions(components: Any, rate: float, group: int) -> Array:
     mixing = components.mixing
     if isinstance(mixing, np.ndarray):
         size = clients * width
-        refuse_numbers(3 * size * size, f"a system of {clients} clients x {width} coordinates",
-                       "use fewer clients or a sparse network")
+        refuse_bytes(24.0 * size * size, f"a system of {clients} clients x {width} coordinates",
+                     "use fewer clients or a sparse network")
         matrix = np.kron(-mixing, np.eye(width))
         blocks = matrix.reshape(clients, width, clients, width)
         each = np.arange(clients)

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedsim.settings.lazy_import import lazy
+from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.validation import Array
 
 from ...float_range import times_squared
 from ..affine import AffineMap, Moments, NoExactLaw
 from ..evolution import matrix_of, variances_of
-from ..families import refuse_numbers
 from ..tables import symmetrised
 from .average_first import AverageFirst, TurnedMap
 from .fixed import fixed_positions
@@ -120,7 +120,7 @@ class Components:
         """Raise ValueError where covariances of a state of `size` numbers would not fit in memory."""
         what = f"{self.groups} covariances of {self.clients} clients x {self.width} coordinates"
         velocities = " with velocities" if size > self.clients * self.width else ""
-        refuse_numbers(5 * self.groups * size * size, f"{what}{velocities} and room to work", advice)
+        refuse_bytes(40.0 * self.groups * size * size, f"{what}{velocities} and room to work", advice)
 
     def begin(self, mean: Array, velocities: Array | None, cov: Array | None) -> Moments:
         """Moments of the state for a start (d,) or (N, d), with a covariance common to all clients."""

@@ -22,7 +22,7 @@ from fedsim.fingerprints import source_hash
 from fedsim.laws.storage import write_atomically
 
 
-class Kept:
+class ResumeFile:
     """The file of finished items in a folder; ignored by git.
 
     Parameters

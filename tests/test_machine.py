@@ -126,6 +126,7 @@ def test_the_twin_in_numpy(name, noise, dim):
         assert one.shape == other.shape and np.abs(one - other).max() < 1e-12
 
 
+@pytest.mark.filterwarnings("ignore::fedsim.samplers.SamplerWarning")
 def test_what_has_no_twin_is_said():
     options = {"n_rounds": 2, "n_replicas": 2, "seed": 1, "compiled": False}
     with pytest.raises(ValueError, match="has no twin in NumPy: compiled=False is for samplers"):

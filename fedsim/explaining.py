@@ -97,7 +97,10 @@ def explain(problem: Problem, algorithm: Algorithm) -> Explanation:
 def _judgement(problem: Problem, algorithm: Algorithm) -> str:
     if not problem.is_judged:
         return "not judged: nothing bounds the Hessians"
-    stability = algorithm.stability(problem)
+    try:
+        stability = algorithm.stability(problem)
+    except ValueError as error:  # a round that is no matrix
+        return f"not judged: {error}"
     return (f"{'stable' if stability.stable else 'not stable'}: radius {stability.radius:.6g} at "
             f"step_size={stability.step_size:g}, limit {stability.max_step_size:.6g} ({stability.source})")
 

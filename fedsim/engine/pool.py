@@ -23,7 +23,6 @@ from typing import Any, cast
 import numpy as np
 
 from ..fingerprints import source_hash
-from ..interfaces import Problem
 from ..settings.validation import shown, whole
 from .block import BlockResult, BlockRunner, first_fault, run_block
 from .divergence import DivergedError, Fault, diverged
@@ -61,16 +60,18 @@ def check_executor(executor: object) -> None:
                      f"{advice}")
 
 
-def check_travels(problem: Problem, executor: object) -> None:
-    """Raise ValueError where processes of this executor cannot be handed the problem.
+def check_travels(job: Job, executor: object) -> None:
+    """Raise ValueError where processes of this executor cannot be handed the problem or the algorithm.
 
     Others than the standard library's have their own ways to hand functions over.
     """
-    if isinstance(executor, ProcessPoolExecutor):
+    if not isinstance(executor, ProcessPoolExecutor):
+        return
+    for name in ("problem", "algorithm"):
         try:
-            pickle.dumps(problem)
+            pickle.dumps(getattr(job, name))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise ValueError(f"problem={shown(problem)} cannot be handed to a process of executor="
+            raise ValueError(f"{name}={shown(getattr(job, name))} cannot be handed to a process of executor="
                              f"{shown(executor)} ({error}); use threads, or define its functions by def "
                              "at the top of a module") from None
 

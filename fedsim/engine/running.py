@@ -134,7 +134,7 @@ def simulate(problem: Problem, algorithm: SimulatedAlgorithm, n_rounds: int, n_r
                        covariance=covariance, average=average, keep_final=keep_final, noise=noise,
                        allow_unstable=allow_unstable, replicas=shard, block_size=block_size,
                        threads=n_threads)
-    check_travels(problem, executor)
+    check_travels(job, executor)
     of = Provenance.of(problem, algorithm, start)  # the job's own are worked out for so many rounds
     tree = Tree(job.leaves.start, job.leaves.stop, covariance == "diagonal")
     store = None if checkpoint is None else Checkpoint(checkpoint, job)

@@ -48,7 +48,12 @@ class PlainStreams(NamedTuple):
 
     def uniform(self, position: int, number: int) -> Array:
         """Uniform numbers in [0, 1), (R,), that decide who is drawn."""
-        return (self._words(PARTICIPATION, position, number, 0)[0] >> np.uint64(11)) * 2.0**-53
+        return self.uniform_of(PARTICIPATION, position, number, 0)
+
+    def uniform_of(self, tag: int, position: int, client: int, place: int) -> Array:
+        """Uniform numbers in [0, 1), (R,)."""
+        numbers: Array = (self._words(tag, position, client, place)[0] >> np.uint64(11)) * 2.0**-53
+        return numbers
 
     def clients(self, position: int, n_active: int, cumulative: Array, replace: bool) -> np.ndarray:
         """Clients (n_active, R) that take part, as `draw_clients` draws them."""

@@ -27,6 +27,7 @@ class Tags(NamedTuple):
 
 
 TAGS = {"OWN_NOISE": Tags(0, 1), "SHARED_NOISE": Tags(1, 1), "START": Tags(2, 1), "PARTICIPATION": Tags(3, 1),
+        "EACH": Tags(4, 1),
         "MINIBATCH": Tags(1 << 16, (1 << 24) - (1 << 16)),
         "GRADIENT_NOISE": Tags(1 << 24, (1 << 32) - (1 << 24))}
 """All kinds of randomness, disjoint; evaluation j of a step has tag j of its minibatch's and its noise's."""
@@ -35,6 +36,7 @@ OWN_NOISE = TAGS["OWN_NOISE"].first
 SHARED_NOISE = TAGS["SHARED_NOISE"].first
 START = TAGS["START"].first
 PARTICIPATION = TAGS["PARTICIPATION"].first
+EACH = TAGS["EACH"].first
 MINIBATCH = TAGS["MINIBATCH"].first
 GRADIENT_NOISE = TAGS["GRADIENT_NOISE"].first
 

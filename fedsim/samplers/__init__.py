@@ -10,8 +10,10 @@ Examples
 [[1.333333]]
 """
 
+from .each import each
 from .notation import exp, grad, mean, noise, past, sqrt, weights
 from .tape import NotationError
 from .words import SamplerWarning
 
-__all__ = ["NotationError", "SamplerWarning", "exp", "grad", "mean", "noise", "past", "sqrt", "weights"]
+__all__ = ["NotationError", "SamplerWarning", "each", "exp", "grad", "mean", "noise", "past", "sqrt",
+           "weights"]

@@ -18,7 +18,7 @@ import numpy as np
 from ..settings.validation import Array
 from .clients import Clients, Round
 from .loops import Body
-from .tape import Chance
+from .tape import Chance, Each
 from .trace import Past, evaluate
 
 OWN, ALL, SHARED = "own", "all", "shared"
@@ -191,6 +191,10 @@ class Blocks:
         made = self.across(row[None], rest, 1)
         made.base = keeps
         return made
+
+    def each(self, number: int, function: Each, of: Sequence[Value]) -> Value:
+        """Refused: a function need not be linear."""
+        raise ValueError(f"each({function.name}, ...) is no matrix, so that a round is none")
 
     def random(self, number: int, chance: Chance, of: Value) -> Value:
         """The mean of an average or a product whose matrix is drawn at random."""

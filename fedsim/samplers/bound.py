@@ -15,8 +15,10 @@ from ..settings.validation import Array
 from ..stability.search import Stability
 from .clients import Clients
 from .machine import MachineKernel, MachineWork, kernel_of, workspace_of
-from .program import Program, program_of
+from .operations import Program
+from .program import functions_in, program_of
 from .rounds import Rounds
+from .tape import Each
 from .trace import Trace
 from .twin import Twin
 
@@ -73,21 +75,29 @@ class Bound(AlgorithmParts):
         return float(self.asked._radius(problem))
 
     def _is_gaussian(self, problem: Problem) -> bool:
-        return not len(self.program.draws) and problem.keeps_gaussian
+        return not len(self.program.draws) and not self.functions and problem.keeps_gaussian
 
     def _clients_differ(self, problem: Problem) -> bool:
         return self.clients_differ
 
     def _separates(self, problem: Problem) -> bool:
-        """True where nobody is drawn at random, as lanes that are coordinates draw apart."""
-        return not len(self.program.draws)
+        """True where nobody is drawn at random, as lanes that are coordinates draw apart, and no function
+        needs whole vectors."""
+        return not len(self.program.draws) and not self.functions
 
     def _noise_so_far(self, problem: Problem, n_rounds: Array) -> Array:
+        if self.functions:
+            return np.full(np.shape(n_rounds), np.inf)
         largest = largest_noise(problem)
         if largest not in self._growth:
             self._growth[largest] = noise_growth(self.trace, largest)
         doublings = np.ceil(np.log2(np.maximum(n_rounds, 1.0))).astype(np.int64)
         return self._growth[largest][np.minimum(doublings, DOUBLINGS - 1)]
+
+    @cached_property
+    def functions(self) -> list[Each]:
+        """Those of `each`."""
+        return functions_in(self.trace)
 
     @cached_property
     def _growth(self) -> dict[float, Array]:
@@ -97,10 +107,10 @@ class Bound(AlgorithmParts):
         return Twin(self.trace, problem, self.scale, streams, start)
 
     def _kernel(self, problem: Problem) -> MachineKernel:
-        return kernel_of(self.program, self.trace.n_clients)
+        return kernel_of(self.program, self.functions, self.trace.n_clients)
 
     def _workspace(self, problem: Problem, start: Array, dtype: Any) -> MachineWork:
-        return workspace_of(self.program, self.program.marks[4:].tolist(), problem, start, dtype)
+        return workspace_of(self.program, self.program.marks[5:].tolist(), problem, start, dtype)
 
 
 def noise_growth(trace: Trace, gradient_noise: float) -> Array:

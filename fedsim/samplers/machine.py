@@ -23,11 +23,13 @@ from ..vector import lanes
 from ..vector.compile import inner, spliced
 from ..vector.memory import aligned
 from . import operations as ops
+from .each_compiled import apply_each, draw_uniforms, functions_of
 from .operations import Program
+from .tape import Each
 
 
 class MachineKernel(NamedTuple):
-    """Compiled parameters: those of `Program`."""
+    """Compiled parameters: those of `Program`, and the functions of `each`."""
 
     code: Any
     steps: Any
@@ -39,7 +41,9 @@ class MachineKernel(NamedTuple):
     entries: Array
     draws: Any
     widths: Any
+    uniforms: Any
     marks: Any
+    functions: Any
     n_clients: int
 
 
@@ -62,6 +66,7 @@ class MachineWork(NamedTuple):
     pool: Any
     shares: Array
     chosen: Any
+    uniforms: Array
     n_clients: Any
     stop: Any
 
@@ -226,7 +231,8 @@ def _met(kernel, work, line, out, client, round):
 
 
 @spliced
-def _operated(kernel, problem, lane_set, work, line, client, round, number, draws, own, shared):
+def _operated(kernel, problem, lane_set, work, line, client, round, number, draws, calls, own,
+              shared):
     """One operation of one client; returns how many gradients the part has evaluated after it."""
     rows, op, count = work.rows, line[0], 0
     out = work.base[line[1]] + work.widths[line[1]] * client
@@ -244,6 +250,12 @@ def _operated(kernel, problem, lane_set, work, line, client, round, number, draw
         count = line[8] + 1
     elif ops.MIX <= op <= ops.RANDOM:
         _met(kernel, work, line, out, client, round)
+    elif op == ops.EACH:
+        uniforms = work.uniforms[:kernel.uniforms[line[7]]]
+        if uniforms.shape[0] > 0:
+            draw_uniforms(lane_set, round * kernel.marks[4] + calls + line[8], client, uniforms)
+        apply_each(kernel.functions, line[7], rows, a, work.base[line[3]] + work.widths[line[3]] * client,
+                   work.base[line[9]] + work.widths[line[9]] * client, uniforms, out)
     elif op >= ops.NOISE:
         for i in range(rows.shape[1]):
             if op == ops.KICK:
@@ -265,7 +277,7 @@ def _run(kernel, problem, lane_set, work, round):
     dim, marks = work.rows.shape[1], kernel.marks
     per_draw = work.own.rows.shape[1] // dim
     own_step, shared_step = round * max(marks[0], 1), round * max(marks[1], 1)
-    n_own = n_shared = draws = depth = at = 0
+    n_own = n_shared = draws = calls = depth = at = 0
     while at < kernel.steps.shape[0] and work.stop[0] == 0:
         step = kernel.steps[at]
         at += 1
@@ -288,8 +300,10 @@ def _run(kernel, problem, lane_set, work, round):
                            own_step, dim, step[4] == 1 and own_step % per_draw == 0)
                 for n in range(step[1], step[2]):
                     most = max(most, _operated(kernel, problem, lane_set, work, kernel.code[n], client, round,
-                                               number, draws, own, shared))
+                                               number, draws, calls, own, shared))
             draws += most
+            for n in range(step[1], step[2]):
+                calls += kernel.code[n, 0] == ops.EACH and kernel.uniforms[kernel.code[n, 7]] > 0
 
 
 @observe.register(MachineWork)
@@ -306,9 +320,9 @@ def _observe(work, view, out):
                 lanes.axpy(out[i], 1.0 / n_clients, rows[base + width * client, i])
 
 
-def kernel_of(program: Program, n_clients: int) -> MachineKernel:
+def kernel_of(program: Program, functions: Sequence[Each], n_clients: int) -> MachineKernel:
     """The program as compiled code sees it."""
-    return MachineKernel(*program, n_clients)
+    return MachineKernel(*program, functions_of(functions), n_clients)
 
 
 def workspace_of(program: Program, starts: Sequence[int], problem: Any, start: Array,
@@ -332,5 +346,6 @@ def workspace_of(program: Program, starts: Sequence[int], problem: Any, start: A
         problem._scratch(dim, n_lanes, dtype),
         aligned((int(clients[:, 1].max(initial=0)), n_lanes), np.int64), aligned((some, n_lanes), np.int64),
         aligned((len(drawn) * some, n_lanes)),
-        aligned((len(drawn) if len(clients) < len(drawn) else 0, n_lanes), np.int64), np.array([N]),
+        aligned((len(drawn) if len(clients) < len(drawn) else 0, n_lanes), np.int64),
+        aligned((int(program.uniforms.max(initial=0)), n_lanes)), np.array([N]),
         np.zeros(1, np.int64))

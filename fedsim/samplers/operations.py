@@ -9,10 +9,11 @@ import numpy as np
 from ..settings.validation import Array
 
 (FILL, SCALE, PAIR, ADD, ADD_PAIR, GRAD, MIX, MEAN, RANDOM, NOISE, SHARED_NOISE, KICK, SHARED_KICK,
- STEP) = range(14)
+ STEP, EACH) = range(15)
 """Row operations. With normals n of the client and s of all: out = k; k a; k a + l b; out += k a;
 out += k a + l b; gradient at a; a mixed; a averaged; either at random; out += k n; out += k s;
-out += l n - k a; out += l n + m s - k a; out += l n + m s - k gradient at out."""
+out += l n - k a; out += l n + m s - k a; out += l n + m s - k gradient at out; a function of a, b
+and c."""
 CLIENTS, LOOP, END, EXCHANGE, DRAW = range(5)
 """Steps: operations for some clients; begin and end of a loop; two registers change places; who is drawn."""
 REPLACED, UNREPLACED, ANSWERS, UNBIASED, MATRICES = range(5)
@@ -24,8 +25,9 @@ class Program(NamedTuple):
 
     Attributes
     ----------
-    code : (n, 9) int
-        Operation, registers out, a and b, coefficients k, l and m, matrix or draw, number of the gradient.
+    code : (n, 10) int
+        Operation, registers out, a and b, coefficients k, l and m, matrix, draw or function, number of the
+        gradient, and register c.
     steps : (n, 6) int
         Kind; of CLIENTS: first and last operation, for all at once, own noise, shared noise; of LOOP: turns;
         of END: where to; of EXCHANGE: two registers; of DRAW: its number.
@@ -40,9 +42,11 @@ class Program(NamedTuple):
         Kind, clients drawn, first number of cumulative weights, probabilities or chances, first matrix.
     widths : (registers,) int
         1 where a register has a slot for each client.
-    marks : (4 + n,) int
+    uniforms : (functions,) int
+        Uniform numbers that each function is given.
+    marks : (5 + n,) int
         Own noises and shared noises of a round, whether gradients are numbered by own noises, whether
-        clients differ, and the registers that begin at the start.
+        clients differ, calls with uniform numbers in a round, and the registers that begin at the start.
     """
 
     code: np.ndarray
@@ -55,4 +59,5 @@ class Program(NamedTuple):
     entries: Array
     draws: np.ndarray
     widths: np.ndarray
+    uniforms: np.ndarray
     marks: np.ndarray

@@ -17,7 +17,7 @@ from ..settings.validation import Array
 from . import operations as ops
 from .operations import Program
 from .stages import Layout, Loop, Part, Values, scaled, unit
-from .tape import Chance
+from .tape import Chance, Each
 from .trace import Trace
 
 
@@ -31,6 +31,11 @@ def program_of(trace: Trace, scale: Array) -> Program:
         Factors of the clients' gradients: their weights, for components.
     """
     return _Writer(trace, scale).program
+
+
+def functions_in(trace: Trace) -> list[Each]:
+    """The functions of `each`, in the order in which a program numbers them."""
+    return list(dict.fromkeys(node.payload for node, _ in trace.every() if node.kind == "each"))
 
 
 class _Tables:
@@ -97,6 +102,7 @@ class _Writer:
         self.tables = _Tables(self.N)
         self.code: list[list[int]] = []
         self.steps: list[list[int]] = []
+        self.functions: list[Each] = []
         self.widths: list[int] = []
         self.where: dict[int, int] = {}
         """Registers of the values that are still read."""
@@ -110,16 +116,19 @@ class _Writer:
         own, shared = (sum(times for node, times in trace.every()
                            if node.kind == "noise" and bool(node.payload) == common)
                        for common in (False, True))
+        by_chance = sum(times for node, times in trace.every()
+                        if node.kind == "each" and node.payload.uniforms)
         rows = self.tables.rows
         self.program = Program(
-            _table(self.code, 9), _table(self.steps, 6), _table(self.tables.coefficients, 4),
+            _table(self.code, 10), _table(self.steps, 6), _table(self.tables.coefficients, 4),
             np.concatenate([np.zeros(0), *self.tables.numbers]), _table(self.tables.matrices, 3),
             np.cumsum([0, *(len(places) for places, _ in rows)]).astype(np.int64),
             np.concatenate([np.zeros(0), *(places for places, _ in rows)]).astype(np.int64),
             np.concatenate([np.zeros(0), *(weights for _, weights in rows)]),
             _table(self.tables.draws, 4), np.array(self.widths, dtype=np.int64),
-            np.array([own, shared, self.layout.marks, not self.values.shared[0], *self._starts(trace)],
-                     dtype=np.int64))
+            np.array([one.uniforms for one in self.functions], dtype=np.int64),
+            np.array([own, shared, self.layout.marks, not self.values.shared[0], by_chance,
+                      *self._starts(trace)], dtype=np.int64))
 
     def _starts(self, trace: Trace) -> list[int]:
         """Registers of the first part and of its past; at first a part's number is its register's."""
@@ -166,7 +175,8 @@ class _Writer:
     def _emit(self, op: int, out: int, *sources: int, factors: Sequence[Any] = (), extra: int = 0,
               number: int = 0) -> None:
         k, l, m = (self.tables.coefficient(c) for c in (*factors, 0.0, 0.0, 0.0)[:3])  # noqa: E741
-        self.code.append([op, out, *(*sources, 0, 0)[:2], k, l, m, extra, number])
+        a, b, c = (*sources, 0, 0, 0)[:3]
+        self.code.append([op, out, a, b, k, l, m, extra, number, c])
 
     def _copy(self, register: int, source: int) -> None:
         begin = len(self.code)
@@ -240,6 +250,11 @@ class _Writer:
                     self._emit(ops.SCALE, out, out, factors=(scaled(self.scale, 1.0),))
             elif kind == "mix":
                 self._emit(ops.MIX, out, source, extra=self.tables.matrix(payload))
+            elif kind == "each":
+                if payload not in self.functions:
+                    self.functions.append(payload)
+                self._emit(ops.EACH, out, *(self.where[m] for m, _ in terms),
+                           extra=self.functions.index(payload), number=number)
             elif kind == "mean":
                 self._emit(ops.MEAN, out, source, factors=(payload,))
             else:

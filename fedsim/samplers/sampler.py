@@ -143,7 +143,7 @@ class Sampled(ByValue, AlgorithmParts):
                            f"{found.how_many('noise')} noises, and sends {costs['floats_sent']:g} floats"),
                  ("shared by all", ", ".join(str(part) for part, one in shared_parts(found).items() if one)
                   or "no part of the state")]
-        if problem.is_judged and found.period == 1:
+        if problem.is_judged and found.period == 1 and not found.how_many("each"):
             parts.append(("conserved", conserved_words(
                 self.rounds(problem.curvature_problem(), None)) or "nothing"))
             aim = aim_of(found, self._follows == "components")
@@ -180,7 +180,12 @@ class Sampled(ByValue, AlgorithmParts):
 
     def _is_gaussian(self, problem: Problem) -> bool:
         """False where clients or matrices are drawn at random, too."""
-        return problem.keeps_gaussian and not self.trace(problem).how_many("random")
+        found = self.trace(problem)
+        return problem.keeps_gaussian and not found.how_many("random") and not found.how_many("each")
+
+    def _is_stable(self, problem: Problem) -> bool:
+        """Whether `_radius` is below one; a function of `each` is not judged."""
+        return self.trace(problem).how_many("each") > 0 or self._radius(problem) < 1.0
 
     def _given(self, n_clients: int, n_rounds: int | None) -> dict[str, Any]:
         """The parameters as the notation knows them."""

@@ -93,6 +93,8 @@ class Values:
         if node.kind == "lin":
             shared = all(self.shared[m] and not (isinstance(c, np.ndarray) and c.shape[1] > 1)
                          for m, c in node.terms)
+        elif node.kind == "each":
+            shared = not node.payload.uniforms and all(self.shared[m] for m, _ in node.terms)
         else:
             shared = (bool(node.payload) if node.kind == "noise" else node.kind == "mean"
                       or (node.kind == "random" and len(node.payload.mean) == 1))
@@ -112,11 +114,20 @@ class Values:
                 known.append(known[read[0][0]][payload])
             else:
                 terms = tuple((known[m], c) for m, c in read)
+                if kind == "each":
+                    terms = tuple((self._kept(m, entries), c) for m, c in terms)
+                    known.append(self._computed(Node(kind, payload, terms), entries))
+                    continue
                 plain = len(terms) == 1 and isinstance(terms[0][1], float) and terms[0][1] == 1.0
                 if kind not in ("lin", "noise") and not (plain and self.nodes[terms[0][0]].kind != "noise"):
                     terms = ((self._computed(Node("lin", None, terms), entries), 1.0),)
                 known.append(self._computed(Node(kind, payload, terms), entries))
         return [known[m] for m in wanted]
+
+    def _kept(self, value: int, entries: list[Any]) -> int:
+        """The same value where it can be read; a noise is written down."""
+        return value if self.nodes[value].kind != "noise" else self._computed(
+            Node("lin", None, ((value, 1.0),)), entries)
 
     def _looped(self, body: Body, begin: list[int | None], entries: list[Any]) -> list[int | None]:
         """Append a loop; returns what its inputs are after it."""
@@ -186,7 +197,7 @@ class Layout:
     last : dict
         Value -> the last place where it is read.
     numbers : dict
-        Gradient -> its number among those of its part.
+        Gradient, or function with uniform numbers -> its number among those of its part.
     fused : dict
         Sum -> the gradient that is taken in it, at the point that the sum moves.
     stored : set
@@ -272,7 +283,7 @@ class Layout:
             self._part(Part(part, once, noises, draws), loops, mark is not None and self._clean)
 
     def _part(self, part: Part, loops: tuple[int, ...], may_fuse: bool) -> None:
-        values, count = self.values, 0
+        values, count, by_chance = self.values, 0, 0
         where = {n: self._now + 1 + i for i, n in enumerate(part.values)}
         end = self._now = self._now + len(part.values) + 1
         for n in part.values:
@@ -285,6 +296,9 @@ class Layout:
                     self.fused[mover] = n
                     where[n] = where[mover]
                 count += 1
+            elif kind == "each" and values.nodes[n].payload.uniforms:
+                self.numbers[n] = by_chance
+                by_chance += 1
             for m, _ in terms:  # others still read what is shared, or what is read of other clients
                 stays = not part.once and (values.shared[m] or kind in MEETING)
                 self._reads.append((m, end if stays else where[n], loops))

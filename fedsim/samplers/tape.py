@@ -76,6 +76,19 @@ class Chance(NamedTuple):
     of: Any
 
 
+class Each(NamedTuple):
+    """A function of vectors (d,), uniform numbers (n,) if there are any, and the vector that it writes.
+
+    `text` tells it from all others.
+    """
+
+    name: str
+    text: str
+    function: Callable[..., Any]
+    n_vectors: int
+    uniforms: int
+
+
 @dataclass
 class Tape:
     """Nodes in the order in which they were written, for so many clients."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from .loops import Body, rolled, whole_key
-from .tape import Chance, Node, NotationError, Tape, Vector, recording
+from .tape import Chance, Each, Node, NotationError, Tape, Vector, recording
 
 Past = tuple[str, int]
 V = TypeVar("V")
@@ -168,7 +168,9 @@ def _merged(nodes: list[Node], out: list[int], exact: bool) -> tuple[list[Node],
     for n, node in enumerate(nodes):
         if n not in seen and node.kind != "state":
             continue
-        terms = _sum([(k, c * e) for m, c in node.terms for k, e in inside.get(m, ((new.get(m, -1), 1.0),))])
+        found = [inside.get(m, ((new.get(m, -1), 1.0),)) for m, _ in node.terms]
+        terms = tuple(one[0] for one in found) if node.kind == "each" else _sum(
+            [(k, c * e) for (_, c), one in zip(node.terms, found, strict=True) for k, e in one])
         if node.kind == "lin":
             if len(terms) == 1 and isinstance(terms[0][1], float) and terms[0][1] == 1.0:
                 inside[n], new[n] = terms, terms[0][0]
@@ -176,7 +178,8 @@ def _merged(nodes: list[Node], out: list[int], exact: bool) -> tuple[list[Node],
             if uses[n] < 2:
                 inside[n] = terms
                 continue
-        fresh = node.kind in ("noise", "random") or (node.kind == "grad" and not exact)
+        fresh = (node.kind in ("noise", "random") or (node.kind == "grad" and not exact)
+                 or (node.kind == "each" and node.payload.uniforms > 0))
         whole = Node(node.kind, node.payload, terms)
         new[n] = written(whole, n if fresh else whole_key(whole))
     return made, [new[n] for n in out]
@@ -206,6 +209,9 @@ class Domain(Protocol[V]):
     def random(self, number: int, chance: Chance, of: V) -> V:
         """An average or a product whose matrix is drawn at random."""
 
+    def each(self, number: int, function: Each, of: Sequence[V]) -> V:
+        """What a function makes of vectors."""
+
     def loop(self, number: int, body: Body, begin: Sequence[V | None]) -> Sequence[V]:
         """The inputs of a body after all its turns."""
 
@@ -222,6 +228,8 @@ def evaluate(nodes: Sequence[Node], wanted: Sequence[int], domain: Any, given: S
             values.append(domain.loop(number, payload, [values[m] if m >= 0 else None for m, _ in terms]))
         elif kind == "out":
             values.append(values[terms[0][0]][payload])
+        elif kind == "each":
+            values.append(domain.each(number, payload, [values[m] for m, _ in terms]))
         else:
             at = domain.lin([(values[m], c) for m, c in terms])
             values.append(at if kind == "lin" else domain.grad(number, at) if kind == "grad"
@@ -257,6 +265,9 @@ class _Sharing:
 
     def random(self, number: int, chance: Chance, of: bool) -> bool:
         return len(chance.mean) == 1
+
+    def each(self, number: int, function: Each, of: Sequence[bool]) -> bool:
+        return all(of) and not function.uniforms
 
     def loop(self, number: int, body: Body, begin: Sequence[Any]) -> list[bool]:
         return [False] * body.n_inputs

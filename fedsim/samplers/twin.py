@@ -9,12 +9,12 @@ import numpy as np
 
 from ..interfaces import Problem
 from ..random.plain import PlainStreams
-from ..random.streams import GRADIENT_NOISE, OWN_NOISE, SHARED_NOISE
+from ..random.streams import EACH, GRADIENT_NOISE, OWN_NOISE, SHARED_NOISE
 from ..settings.network import RandomMixing
 from ..settings.participation import Participation
 from ..settings.validation import Array
 from .stages import Layout, Part, Values
-from .tape import Chance
+from .tape import Chance, Each
 from .trace import Trace
 
 
@@ -43,6 +43,8 @@ class Twin:
         own, shared = (sum(times for node, times in trace.every() if node.kind == "noise"
                            and bool(node.payload) == common) for common in (False, True))
         self.noises = max(own, 1), max(shared, 1)
+        self.chances = sum(times for node, times in trace.every()
+                           if node.kind == "each" and node.payload.uniforms)
         self.state: dict[int, Array] = {}
         for value, part in zip(self.values.states, trace.names, strict=True):
             root = part[0] if isinstance(part, tuple) else part
@@ -59,7 +61,7 @@ class Twin:
         self.now = dict(self.state)
         self.number = number
         self.own = self.shared = -1
-        self.evaluated = 0
+        self.evaluated = self.calls = 0
         self.drawn = [self._shares(n, k) for k, n in enumerate(
             n for n, node in enumerate(self.values.nodes) if node.kind == "random")]
         self._line(0, len(self.layout.line))
@@ -100,11 +102,14 @@ class Twin:
         self.evaluated = 0 if marked else self.evaluated
         self.own += own
         self.shared += shared
-        gradients = 0
+        gradients = calls = 0
         for n in part.values:
             self.now[n] = self._value(n)
-            gradients += self.values.nodes[n].kind == "grad"
+            node = self.values.nodes[n]
+            gradients += node.kind == "grad"
+            calls += node.kind == "each" and node.payload.uniforms > 0
         self.evaluated += gradients
+        self.calls += calls
 
     def _value(self, n: int) -> Array:
         (kind, payload, terms), d = self.values.nodes[n], self.problem.dim
@@ -113,6 +118,8 @@ class Twin:
             tag, done = (SHARED_NOISE, self.shared) if payload else (OWN_NOISE, self.own)
             step = self.number * self.noises[bool(payload)] + done
             return np.stack([self.streams.of_step(tag, step, c, d) for c in range(1 if payload else N)])
+        if kind == "each":
+            return self._applied(n, payload, [self.now[m] for m, _ in terms])
         total: Array = np.zeros((1, len(self.streams.replicas), d))
         for m, c in terms:
             factor = c[self.number % len(c)][:, None, None] if isinstance(c, np.ndarray) else c
@@ -126,6 +133,20 @@ class Twin:
             return np.einsum("rij,jrd->ird", self.drawn[self._place_of(n)], x)
         table = payload[self.number % len(payload)]
         return np.einsum("ij,jrd->ird", np.atleast_2d(table), x)
+
+    def _applied(self, n: int, function: Each, vectors: list[Array]) -> Array:
+        """What a function makes of vectors (N or 1, R, d)."""
+        R, d = vectors[0].shape[1:]
+        made = np.zeros((1 if self.values.shared[n] else self.trace.n_clients, R, d))
+        position = self.number * self.chances + self.calls + self.layout.numbers.get(n, 0)
+        for client in range(len(made)):
+            own = [np.ascontiguousarray(one[client if len(one) > 1 else 0]) for one in vectors]
+            drawn = np.array([self.streams.uniform_of(EACH, position, client, place)
+                              for place in range(function.uniforms)])
+            for replica in range(R):
+                extra = [drawn[:, replica]] if function.uniforms else []
+                function.function(*(one[replica] for one in own), *extra, made[client, replica])
+        return made
 
     def _place_of(self, n: int) -> int:
         return sum(node.kind == "random" for node in self.values.nodes[:n])

@@ -95,8 +95,8 @@ def complaints(name: str, trace: Trace, follows: str, temperature: float) -> Ite
         elif columns > CLOSE:
             yield (f"{name} mixes by a matrix whose columns do not sum to one (by {columns:.2g}): mixing "
                    "moves the average, and clients count differently")
-    if trace.period > 1:
-        return  # no single round
+    if trace.period > 1 or trace.how_many("each"):
+        return  # no single round, or none that is a matrix
     aim = aim_of(trace, follows == "components")
     if aim.why:
         yield f"{name} aims at no law exp(-f/T): {aim.why}"
@@ -146,7 +146,8 @@ def lines_of(nodes: Any, out: Sequence[int], news: Sequence[str], given: Sequenc
              indent: str = "") -> list[str]:
     """A line for each thing that is computed, then one for each new value."""
     names, lines = list(given), []
-    letters = {"noise": "xi", "grad": "g", "mix": "m", "mean": "a", "random": "r", "lin": "u", "loop": ""}
+    letters = {"noise": "xi", "grad": "g", "mix": "m", "mean": "a", "random": "r", "lin": "u", "each": "e",
+               "loop": ""}
     count = dict.fromkeys(letters, 0)
     for node in nodes:
         kind, payload, terms = node
@@ -169,6 +170,10 @@ def lines_of(nodes: Any, out: Sequence[int], news: Sequence[str], given: Sequenc
         name = f"{letters[kind]}{count[kind]}"
         if kind == "noise":
             names.append(f"{name}{' (common)' if payload else ''}")
+            continue
+        if kind == "each":
+            lines.append(f"{indent}{name} = {payload.name}({', '.join(names[m] for m, _ in terms)})")
+            names.append(name)
             continue
         shape = f"mean({{}}, drawn={payload.of!r})" if kind == "random" and len(payload.mean) == 1 else {
             "grad": "grad({})", "mix": "W @ ({})", "mean": "mean({})", "random": "(random W) @ ({})",

@@ -44,12 +44,18 @@ class TracedFamily(ExactFamily):
         """Is nothing in a round drawn but noise?"""
         return bool(algorithm.trace(problem).how_many("random") == 0)
 
+    def require_stable(self, problem: Any, algorithm: Any) -> None:
+        """Also that there is a law."""
+        _require_linear(problem, algorithm)
+        super().require_stable(problem, algorithm)
+
     def _dense(self, problem: Any, algorithm: Any, cov: Array | None, full: bool) -> bool:
         return problem.structure == "dense" or (full and not keeps_apart(problem, algorithm, cov))
 
     def moments(self, problem: Any, algorithm: Any, rounds: np.ndarray, mean: Array, cov: Array | None,
                 full: bool) -> Iterable[Moments]:
         require_steps(algorithm, int(rounds[-1]))
+        _require_linear(problem, algorithm)
         if has_minibatches(problem):
             if cov is not None:
                 batches = MinibatchRounds(problem, algorithm, algorithm.trace(problem, int(rounds[-1])))
@@ -120,6 +126,7 @@ class TracedFamily(ExactFamily):
 
     def stationary(self, problem: Any, algorithm: Any, client: int | None) -> tuple[Array, Array]:
         require_constant(algorithm)
+        _require_linear(problem, algorithm)
         trace = algorithm.trace(problem)
         if trace.period > 1:
             raise NoExactLaw("networks or sets of clients take turns, so that no law is left unchanged by a "
@@ -141,6 +148,7 @@ class TracedFamily(ExactFamily):
     def joint(self, problem: Any, algorithm: Any, n_steps: int, mean: Array,
               cov: Array | None) -> RoundJointLaw:
         require_steps(algorithm, n_steps, f"n_steps={n_steps} asks")
+        _require_linear(problem, algorithm)
         if algorithm._follows == "global":
             raise NoExactLaw(f"{type(algorithm).__name__} follows f, which makes one client of all: there is "
                              "no joint law of clients; use exact_law")
@@ -163,6 +171,7 @@ class TracedFamily(ExactFamily):
 
     def sample(self, problem: Any, algorithm: Any, rounds: np.ndarray, points: Array,
                generator: np.random.Generator) -> Array:
+        _require_linear(problem, algorithm)
         if problem.has_minibatches:
             raise NoExactLaw("with minibatches only moments are known, and rounds cannot be drawn from them; "
                              "use fedsim.simulate")
@@ -177,6 +186,14 @@ class TracedFamily(ExactFamily):
         firsts = [np.stack([self._views(found, False, one, None)[0] for one in states])
                   for states in steps]
         return np.stack(firsts, axis=1)
+
+
+def _require_linear(problem: Any, algorithm: Any) -> None:
+    """Raise `NoExactLaw` for a sampler with a function of its own."""
+    for node, _ in algorithm.trace(problem).every():
+        if node.kind == "each":
+            raise NoExactLaw(f"{type(algorithm).__name__} has each({node.payload.name}, ...), which need not "
+                             "be linear: it has no law here; use fedsim.simulate")
 
 
 def _refuse_steps(first: AffineMap, rounds: np.ndarray) -> None:

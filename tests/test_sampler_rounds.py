@@ -174,7 +174,8 @@ def test_conserved_sums_are_those_of_all_groups():
     one = np.stack([both_ @ rng.standard_normal((6, 6)), first @ rng.standard_normal((6, 6))])
     noise_ = np.stack([both_, first])
     for changes, columns in ((one, 1), (one[:1], 2), (one[::-1], 1), (1e-11 * one, 6),
-                             (rng.standard_normal((2, 6, 6)), 0), (1e-6 * rng.standard_normal((2, 6, 6)), 0)):
+                             (rng.standard_normal((2, 6, 6)), 0), (1e-6 * rng.standard_normal((2, 6, 6)), 0),
+                             (1e200 * rng.standard_normal((2, 6, 6)), 0), (0.0 * one, 6)):
         found = rounds.conserved(clients.Round(changes, np.zeros(changes.shape[:2]), 0.0 * changes))
         U, values, _ = np.linalg.svd(changes.transpose(1, 0, 2).reshape(6, -1))
         size = max(1.0, float(np.abs(changes).max()))

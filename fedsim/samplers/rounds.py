@@ -107,8 +107,11 @@ def conserved(whole: Round) -> Array:
 
 def _unmoved(rows: Array, size: float) -> Array:
     """Orthonormal columns u of u'rows = 0, for no fewer columns than rows."""
-    squares = np.linalg.eigvalsh(rows @ rows.T)  # cheaper, and enough where there are none
-    if squares[0] > max(1e-12 * squares[-1], (10.0 * CONSERVED * size) ** 2):
+    largest = float(np.abs(rows).max(initial=0.0)) or 1.0
+    scaled = rows / largest
+    squares = np.linalg.eigvalsh(scaled @ scaled.T)  # cheaper, and enough where there are none
+    low, high = np.sqrt(np.clip(squares[[0, -1]], 0.0, None))
+    if low > 1e-6 * high and low > 10.0 * CONSERVED * (size / largest):
         return np.zeros((len(rows), 0))
     U, values, _ = np.linalg.svd(rows, full_matrices=False)
     return np.asarray(U[:, values <= CONSERVED * size])

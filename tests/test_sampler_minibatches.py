@@ -134,6 +134,11 @@ def inner_noise(x, s, *, step_size, W):
     return x + 0.3 * (y - x) - step_size * grad(y) + 0.5 * s + 0.1 * n, 0.4 * step_size * (g - grad(y))
 
 
+@fs.sampler(follows="components")
+def around(x, *, step_size, W):
+    return W @ (x - step_size * grad(W @ x) + sqrt(2 * step_size) * noise())
+
+
 @fs.sampler(follows="global")
 def stale(x, *, step_size):
     return x - step_size * grad(past(x, 1)) + sqrt(2 * step_size) * noise()
@@ -150,6 +155,8 @@ CASES = {
     "stale": (stale(step_size=0.05), 4, regression(2, False, sizes=(4,), dim=1)),
     "random networks": (zoo.random_pairs(step_size=0.05, W=fs.network.random([EVEN, np.eye(2)], [0.3, 0.7])),
                         2, regression(1, **TINY)),
+    "random networks, used twice": (zoo.extra_sgld(step_size=0.05, W=fs.network.random(
+        [EVEN, np.eye(2)], [0.3, 0.7])), 2, regression(1, **TINY)),
 }
 
 
@@ -329,6 +336,9 @@ def test_what_is_not_known(monkeypatch):
         theory.exact_law(many, zoo.de_sgld(step_size=1e-3, W=fs.network.ring(125)), 3)
     means, full = (theory.exact_law(problem, gossip, 3, covariance=kept) for kept in ("none", "diagonal"))
     close(means.mean, full.mean)
+    with pytest.raises(ValueError, match="used before and after a gradient of the same round"):
+        twice = around(step_size=0.02, W=fs.network.random([W, np.eye(2)]))
+        radius.pieces_of(problem, "components", twice.trace(problem))
     monkeypatch.setattr(pieces, "MOST_NODES", 20)
     with pytest.raises(ValueError, match="a round of 22 operations has no moments with minibatches"):
         theory.exact_law(problem, zoo.fa_ld(step_size=1e-6, local_steps=7), 3)

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import sampler_zoo as zoo
 from examples_of import make_problem
 
 import fedsim as fs
@@ -30,19 +31,23 @@ def drawn_in_turns(x, s, *, step_size, W, clients):
     return mean(y, drawn=clients), 0.5 * s + (y - W @ y) / 2
 
 
-def enumerated(problem, algorithm, n_rounds, start):
-    """Moments of all clients at every round, over all sequences of drawn networks."""
-    size, first, second, total = problem.n_clients * problem.dim, 0.0, 0.0, 0.0
-    for path in itertools.product(range(len(CHOSEN.chances)), repeat=n_rounds):
-        chance = float(np.prod(CHOSEN.chances[list(path)]))
-        fixed = both(step_size=algorithm.step_size, W=[TURNS[k % 2] for k in range(n_rounds)],
-                     R=list(CHOSEN.matrices[list(path)]))
-        law = joint_law(problem, fixed, n_rounds, start=start, allow_unstable=True)
-        points = law.mean.reshape(-1, size)
+def over_paths(chances, n_rounds, law_of):
+    """Mean and covariance of all clients at every round, over the joint laws of all sequences of draws."""
+    first, second, total = 0.0, 0.0, 0.0
+    for path in itertools.product(range(len(chances)), repeat=n_rounds):
+        chance, law = float(np.prod([chances[k] for k in path])), law_of(list(path))
+        points = law.mean.reshape(len(law.mean), -1)
         first, total = first + chance * points, total + chance
         second = second + chance * (law.cov + points[:, :, None] * points[:, None])
     assert total == pytest.approx(1.0, abs=1e-14)
     return first, second - first[:, :, None] * first[:, None]
+
+
+def enumerated(problem, algorithm, n_rounds, start):
+    """`both` on all sequences of drawn networks."""
+    return over_paths(CHOSEN.chances, n_rounds, lambda path: joint_law(
+        problem, both(step_size=algorithm.step_size, W=[TURNS[k % 2] for k in range(n_rounds)],
+                      R=list(CHOSEN.matrices[path])), n_rounds, start=start, allow_unstable=True))
 
 
 def difference():
@@ -127,6 +132,40 @@ def test_stability_and_what_is_not_known():
             theory.exact_law(problem, algorithm, 10**8, record=())
 
 
+@fs.sampler
+def scaffold(x, c, m, *, step_size, clients=None, sets=None):
+    """The clients of a round send two things."""
+    y = x - step_size * (grad(x) - c + m) + sqrt(2 * step_size / weights()) * noise()
+    new = c - m + (x - y) / step_size
+    if sets is not None:
+        return mean(y, of=sets), 0.5 * new, mean(new, of=sets)
+    return mean(y, drawn=clients), 0.5 * new, mean(new, drawn=clients)
+
+
+def used_twice(name):
+    """Largest difference from all paths, of samplers that use what is drawn twice in a round."""
+    problem, options = make_problem(noise=0.2), {"start": [0.7, -0.4], "allow_unstable": True}
+    if name == "extra":
+        mine = zoo.extra_sgld(step_size=0.1, W=CHOSEN)
+        centre, cov = over_paths(CHOSEN.chances, 3, lambda path: joint_law(
+            problem, zoo.extra_sgld(step_size=0.1, W=list(CHOSEN.matrices[path])), 3, **options))
+    else:
+        mine = scaffold(step_size=0.05, clients=fs.Participation(1, True))
+        centre, cov = over_paths(problem.weights, 3, lambda path: joint_law(
+            problem, scaffold(step_size=0.05, sets=tuple((c,) for c in path)), 3, **options))
+    law = joint_law(problem, mine, 3, **options)
+    return max(np.abs(law.mean.reshape(centre.shape) - centre).max(), np.abs(law.cov - cov).max())
+
+
+@pytest.mark.filterwarnings("ignore::fedsim.samplers.SamplerWarning")
+@pytest.mark.parametrize("name", ["extra", "scaffold"])
+def test_one_draw_of_a_round_serves_all_uses(name, monkeypatch):
+    assert used_twice(name) < 1e-12
+    monkeypatch.setattr(rounds, "id", lambda of: next(fresh), raising=False)  # each use draws anew
+    fresh = itertools.count()
+    assert used_twice(name) > 1e-4
+
+
 def test_conserved_sums_are_those_of_all_groups():
     """Against a singular value decomposition of all groups at once."""
     rng = np.random.default_rng(2)
@@ -135,7 +174,8 @@ def test_conserved_sums_are_those_of_all_groups():
     one = np.stack([both_ @ rng.standard_normal((6, 6)), first @ rng.standard_normal((6, 6))])
     noise_ = np.stack([both_, first])
     for changes, columns in ((one, 1), (one[:1], 2), (one[::-1], 1), (1e-11 * one, 6),
-                             (rng.standard_normal((2, 6, 6)), 0), (1e-6 * rng.standard_normal((2, 6, 6)), 0)):
+                             (rng.standard_normal((2, 6, 6)), 0), (1e-6 * rng.standard_normal((2, 6, 6)), 0),
+                             (1e200 * rng.standard_normal((2, 6, 6)), 0), (0.0 * one, 6)):
         found = rounds.conserved(clients.Round(changes, np.zeros(changes.shape[:2]), 0.0 * changes))
         U, values, _ = np.linalg.svd(changes.transpose(1, 0, 2).reshape(6, -1))
         size = max(1.0, float(np.abs(changes).max()))

@@ -75,7 +75,8 @@ def mean(x: Vector, *, of: Sequence[Sequence[int]] | None = None, drawn: TakesPa
     of : sequence of sets of clients, optional
         One for each round, over and over: the average, by their weights, over those of its turn.
     drawn : fedsim.Participation and the like, optional
-        The average over clients drawn at random, by their shares. Laws are known by two moments then.
+        The average over clients drawn at random, by their shares: for each round, and all uses of this
+        object in it, one draw. Laws are known by two moments then.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from ..settings.validation import Array
 from .blocks import Blocks, Value
 from .clients import Clients, Round
 from .loops import whole_key
-from .rounds import Apart
+from .rounds import aparts
 from .tape import Node
 from .trace import Trace, evaluate, shared_nodes, shared_parts
 
@@ -94,6 +94,11 @@ class Pieces:
         self.kinds = shared_parts(trace)
         self.shared = shared_nodes(self.nodes, self.kinds)
         self.where = places(self.nodes)
+        met: dict[int, int] = {}
+        for node, where in zip(self.nodes, self.where, strict=True):
+            if node.kind == "random" and met.setdefault(id(node.payload.of), where) != where:
+                raise ValueError(f"{node.payload.of!r}: what is drawn is used before and after a gradient of "
+                                 "the same round, and moments are not known there with minibatches")
 
     def sizes(self) -> list[int]:
         """Numbers of each part of the state."""
@@ -158,11 +163,8 @@ class Pieces:
                            shift.reshape(self.trace.n_clients, -1)))
             table = others.get(("gradient noise", node), np.zeros((len(v), shift.size)))
             kicks.append(table.reshape(len(v), self.trace.n_clients, -1))
-        roots = []
-        for node, (chance, of) in blocks.met.items():
-            for root in chance.roots:
-                apart = Apart(blocks, node, blocks.across(root, blocks.opened(of), len(root)))
-                roots.append(_tables(apart, kinds, evaluate(nodes, wanted, apart), shared)[:2])
+        roots = [_tables(apart, kinds, evaluate(nodes, wanted, apart), shared)[:2]
+                 for apart in aparts(blocks)]
         return Piece(M, v, Q, tuple(points), tuple(kicks), tuple(roots))
 
 

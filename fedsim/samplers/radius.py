@@ -76,13 +76,13 @@ def in_all(turns: Sequence[Piece]) -> tuple[Round, Array]:
     """The mean map of these pieces, one after the other, with all that moves the state as its noise, without
     what they conserve; and the basis (n, m) of that."""
     n = turns[0].matrix.shape[1]
-    still, none, unit = np.zeros(n), np.zeros((n, n)), np.eye(n)
-    M = unit
+    M, shift, moved = np.eye(n), np.zeros(n), np.zeros((n, n))
     for piece in turns:
-        M = piece.matrix @ M
-    shift = after_all(turns, still, none, _unit)[0]
-    moved = after_all(turns, still, unit, _unit)[1] - M @ M.T
-    return kept(Round((M - unit)[None], shift[None], moved[None]))
+        M, shift = piece.matrix @ M, piece.matrix @ shift + piece.shift
+        moved = piece.after(np.zeros(len(moved)), moved, _unit, False)[1]
+        for root, _ in piece.roots:
+            moved += root @ root.T
+    return kept(Round((M - np.eye(n))[None], shift[None], moved[None]))
 
 
 def linear_map(turns: Sequence[Piece], basis: Array, noise: Noise) -> Callable[[Array], Array]:

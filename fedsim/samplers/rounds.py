@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,10 +46,8 @@ class Rounds:
         blocks, values = self._values(number)
         whole, names = blocks.assembled(self.trace.names, values), self.trace.names
         parts = []
-        for node, (chance, of) in blocks.met.items():
-            for root in chance.roots:
-                apart = Apart(blocks, node, blocks.across(root, blocks.opened(of), len(root)))
-                parts.append(apart.assembled(names, evaluate(self.trace.nodes, self.trace.out, apart), 0.0))
+        for apart in aparts(blocks):
+            parts.append(apart.assembled(names, evaluate(self.trace.nodes, self.trace.out, apart), 0.0))
         if not parts:
             return whole
         return Round(whole.deviation, whole.shift, whole.noise + np.sum([one.noise for one in parts], axis=0),
@@ -61,23 +60,32 @@ class Rounds:
 
 
 class Apart(Blocks):
-    """The linear part of a round that follows one value of one random node, and nothing else."""
+    """The linear part of a round that follows one value of each node of one draw, and nothing else."""
 
-    def __init__(self, blocks: Blocks, node: int, value: Value) -> None:
+    def __init__(self, blocks: Blocks, values: dict[int, Value]) -> None:
         super().__init__(blocks.clients, blocks.weights, blocks.kinds, blocks.number, True)
-        self.node, self.value, self.metrics = node, value, blocks.metrics
+        self.values, self.metrics = values, blocks.metrics
 
     def state(self, part: Any) -> Value:
         one = super().state(part)
         return Value({}, {}, one.shift, one.n)
 
     def random(self, number: int, chance: Any, of: Value) -> Value:
-        if number == self.node:
-            return self.value
         if of.tables:
             raise ValueError(f"{chance.of!r}: what is drawn at random is drawn from again in the same round, "
                              "and moments are not known there; draw once in a round")
-        return super().random(number, chance, of)
+        return self.values[number] if number in self.values else super().random(number, chance, of)
+
+
+def aparts(blocks: Blocks) -> Iterator[Apart]:
+    """One for each root of each draw: whatever is drawn by one object is drawn once in a round."""
+    draws: dict[int, dict[int, tuple[Any, Value]]] = {}
+    for node, (chance, of) in blocks.met.items():
+        draws.setdefault(id(chance.of), {})[node] = chance, blocks.opened(of)
+    for used in draws.values():
+        for k in range(len(next(iter(used.values()))[0].roots)):
+            yield Apart(blocks, {node: blocks.across(chance.roots[k], of, len(chance.roots[k]))
+                                 for node, (chance, of) in used.items()})
 
 
 def conserved(whole: Round) -> Array:
@@ -99,8 +107,11 @@ def conserved(whole: Round) -> Array:
 
 def _unmoved(rows: Array, size: float) -> Array:
     """Orthonormal columns u of u'rows = 0, for no fewer columns than rows."""
-    squares = np.linalg.eigvalsh(rows @ rows.T)  # cheaper, and enough where there are none
-    if squares[0] > max(1e-12 * squares[-1], (10.0 * CONSERVED * size) ** 2):
+    largest = float(np.abs(rows).max(initial=0.0)) or 1.0
+    scaled = rows / largest
+    squares = np.linalg.eigvalsh(scaled @ scaled.T)  # cheaper, and enough where there are none
+    low, high = np.sqrt(np.clip(squares[[0, -1]], 0.0, None))
+    if low > 1e-6 * high and low > 10.0 * CONSERVED * (size / largest):
         return np.zeros((len(rows), 0))
     U, values, _ = np.linalg.svd(rows, full_matrices=False)
     return np.asarray(U[:, values <= CONSERVED * size])

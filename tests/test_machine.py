@@ -21,11 +21,17 @@ from fedsim.samplers import SamplerWarning, grad, mean, noise as fresh, sqrt
 
 ROUNDS, REPLICAS = 3, 192
 PROBLEM = fs.Quadratic([[1.0], [2.0], [0.5]], [[0.5], [-1.0], [2.0]], weights=[0.5, 0.2, 0.3])
+PROBLEM_OF_EQUALS = fs.Quadratic([[1.0], [2.0], [0.5]], [[0.5], [-1.0], [2.0]])
 
 
 @fs.sampler
 def drawn(x, *, step_size, who):
     return mean(x - step_size * grad(x) + sqrt(2 * step_size) * fresh(), drawn=who)
+
+
+@fs.sampler(follows="components")
+def twice_drawn(x, s, *, step_size, W):
+    return W @ x - s - step_size * grad(x) + sqrt(2 * step_size) * fresh(), s + (x - W @ x) / 2
 
 
 def used(nodes, out):
@@ -99,6 +105,7 @@ TWINS = {
     "all data in one place": zoo.stale_sgld(step_size=0.1, age=2),
     "known sets": zoo.known_delays(step_size=0.1, sets=((0, 1), (2,))),
     "pairs": zoo.random_pairs(step_size=0.1, W=fs.network.random_pairs(fs.network.ring(3))),
+    "pairs, twice": twice_drawn(step_size=0.1, W=fs.network.random_pairs(fs.network.ring(3))),
     "scheme I": drawn(step_size=0.1, who=fs.Participation(2, replace=True)),
     "scheme II": drawn(step_size=0.1, who=fs.Participation(2, replace=False)),
     "who answers": drawn(step_size=0.1, who=fs.IndependentParticipation([1.0, 0.7, 0.4], unbiased=False)),
@@ -141,3 +148,16 @@ def test_what_has_no_twin_is_said():
     with pytest.raises(fs.DivergedError, match="diverged at round"):
         fs.simulate(PROBLEM, zoo.de_sgld(step_size=30.0, W=np.eye(3)), 100, 2, seed=1, compiled=False,
                     allow_unstable=True)
+
+
+@pytest.mark.filterwarnings("ignore::fedsim.samplers.SamplerWarning")
+@pytest.mark.parametrize("name", [name for name in TWINS if "pairs" in name or "scheme" in name])
+def test_what_is_drawn_at_random_has_the_moments_of_the_law(alarm, name):
+    """A network, or a set of clients, is one for all that a round does with it."""
+    R = 40_000
+    run = fs.simulate(PROBLEM_OF_EQUALS, TWINS[name], 5, R, seed=11, start=[1.0], allow_unstable=True)
+    law = theory.exact_law(PROBLEM_OF_EQUALS, TWINS[name], 5, start=[1.0], allow_unstable=True)
+    for seen, known in zip([run, *run.clients], [law, *law.clients], strict=True):
+        alarm.assert_normal((seen.mean[1:, 0] - known.mean[1:, 0]) / np.sqrt(known.cov[1:, 0, 0] / R))
+        alarm.assert_student((seen.cov[1:, 0, 0] - known.cov[1:, 0, 0]) / seen.spread[1:, 0, 0],
+                             seen.n_leaves - 1)

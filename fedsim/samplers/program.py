@@ -17,7 +17,7 @@ from ..settings.validation import Array
 from . import operations as ops
 from .operations import Program
 from .stages import Layout, Loop, Part, Values, scaled, unit
-from .tape import Chance, Each
+from .tape import Each
 from .trace import Trace
 
 
@@ -141,8 +141,8 @@ class _Writer:
         for state in values.states:
             self.where[state] = self._new(not values.shared[state])
         homes = [self.where[state] for state in values.states]
-        self._drawn = {n: self._draw(node.payload) for n, node in enumerate(values.nodes)
-                       if node.kind == "random"}
+        for chance in values.draws:
+            self.steps.append([ops.DRAW, self.tables.draw(chance.of, self.weights), 0, 0, 0, 0])
         loops: list[tuple[int, Loop, list[int]]] = []
         for one, end in zip(layout.line, layout.ends, strict=True):
             if isinstance(one, Part):
@@ -152,11 +152,6 @@ class _Writer:
             else:
                 self._end(*loops.pop(), end)
         self._hand_on(homes, values.out)
-
-    def _draw(self, chance: Chance) -> int:
-        number = self.tables.draw(chance.of, self.weights)
-        self.steps.append([ops.DRAW, number, 0, 0, 0, 0])
-        return number
 
     def _new(self, wide: bool) -> int:
         """A register that holds nothing."""
@@ -258,7 +253,7 @@ class _Writer:
             elif kind == "mean":
                 self._emit(ops.MEAN, out, source, factors=(payload,))
             else:
-                self._emit(ops.RANDOM, out, source, extra=self._drawn[n])
+                self._emit(ops.RANDOM, out, source, extra=self.values.drawn[n])
             self.where[n] = out
         self._forget(place)
 

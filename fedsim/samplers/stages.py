@@ -14,7 +14,7 @@ import numpy as np
 
 from ..settings.validation import Array
 from .loops import Body
-from .tape import Node
+from .tape import Chance, Node
 from .trace import Past, Trace, shared_parts
 
 MEETING = ("mix", "mean", "random")
@@ -58,6 +58,8 @@ class Values:
         Whether all clients have the same value.
     users : list of list
         Values that read a value; -1 for what the round or a loop hands on.
+    draws : list of Chance
+        What is drawn at random, each object once in a round; `drawn` has their numbers, by value.
     states : list of int
         The parts of the state.
     entries : list of int or Loop
@@ -69,6 +71,8 @@ class Values:
         self.nodes: list[Node] = []
         self.shared: list[bool] = []
         self.users: list[list[int]] = []
+        self.draws: list[Chance] = []
+        self.drawn: dict[int, int] = {}
         kinds = shared_parts(trace)
         self.states = [self._add(Node("state", part), kinds[part]) for part in trace.names]
         self._parts: dict[str | Past, int] = dict(zip(trace.names, self.states, strict=True))
@@ -98,6 +102,10 @@ class Values:
         else:
             shared = (bool(node.payload) if node.kind == "noise" else node.kind == "mean"
                       or (node.kind == "random" and len(node.payload.mean) == 1))
+        if node.kind == "random":
+            same = [k for k, chance in enumerate(self.draws) if chance.of is node.payload.of]
+            self.drawn[len(self.nodes)] = same[0] if same else len(self.draws)
+            self.draws += [] if same else [node.payload]
         entries.append(self._add(node, shared))
         return len(self.nodes) - 1
 

@@ -62,8 +62,8 @@ class Twin:
         self.number = number
         self.own = self.shared = -1
         self.evaluated = self.calls = 0
-        self.drawn = [self._shares(n, k) for k, n in enumerate(
-            n for n, node in enumerate(self.values.nodes) if node.kind == "random")]
+        draws = self.values.draws
+        self.drawn = [self._shares(chance, number * len(draws) + k) for k, chance in enumerate(draws)]
         self._line(0, len(self.layout.line))
         self.state = {state: self.now[value] for state, value in zip(
             self.values.states, self.values.out, strict=True)}
@@ -130,7 +130,7 @@ class Twin:
         if kind == "grad":
             return np.stack([self.scale[c] * self._gradient(n, c, x[c]) for c in range(N)])
         if kind == "random":
-            return np.einsum("rij,jrd->ird", self.drawn[self._place_of(n)], x)
+            return np.einsum("rij,jrd->ird", self.drawn[self.values.drawn[n]], x)
         table = payload[self.number % len(payload)]
         return np.einsum("ij,jrd->ird", np.atleast_2d(table), x)
 
@@ -148,9 +148,6 @@ class Twin:
                 function.function(*(one[replica] for one in own), *extra, made[client, replica])
         return made
 
-    def _place_of(self, n: int) -> int:
-        return sum(node.kind == "random" for node in self.values.nodes[:n])
-
     def _gradient(self, n: int, client: int, x: Array) -> Array:
         exact: Array = self.problem.gradient(client, x)
         noise = self.problem.gradient_noise
@@ -164,11 +161,9 @@ class Twin:
             return exact + noise * drawn
         return exact + drawn @ self.problem._arrays().factors[client].T
 
-    def _shares(self, n: int, k: int) -> Array:
+    def _shares(self, chance: Chance, position: int) -> Array:
         """(R, n, N): what is drawn for each replica."""
-        chance: Chance = self.values.nodes[n].payload
-        draws = sum(node.kind == "random" for node in self.values.nodes)
-        of, position, N = chance.of, self.number * draws + k, self.trace.n_clients
+        of, N = chance.of, self.trace.n_clients
         R = len(self.streams.replicas)
         if isinstance(of, RandomMixing):
             last = len(of.chances) - 1

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import distributed
 import pytest
+from a_notebook_of_samplers import SAMPLERS
 from joblib.externals.loky import get_reusable_executor
+from problems import quadratic
 
 import fedsim as fs
 from fedsim.engine import running
@@ -75,6 +77,16 @@ def press_ctrl_c():
 def test_a_dask_cluster_gives_the_same_bits(client, whole):
     assert bits(simulate(executor=client.get_executor())) == whole
     assert bits(simulate(executor=client.get_executor(), block_size=192, threads=2)) == whole
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_samplers_travel_to_dask_without_their_functions(client, name):
+    """Their module is one that no worker can import."""
+    problem = quadratic(4, 2)
+    base = fs.simulate(problem, SAMPLERS[name], 20, 256, seed=7, keep_final=True)
+    run = fs.simulate(problem, SAMPLERS[name], 20, 256, seed=7, keep_final=True, block_size=64,
+                      executor=client.get_executor())
+    assert bits(run) == bits(base)
 
 
 def test_a_dask_worker_is_killed(client, whole, monkeypatch):

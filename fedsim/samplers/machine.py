@@ -174,7 +174,10 @@ def _linear(op, rows, out, a, b, k, l):  # noqa: E741
 @inner
 def _factor(places, numbers, number, round, client):
     place = places[number]
-    return numbers[place[0] + (round % place[1]) * place[2] + client * place[3]]
+    at = place[0] + client * place[3]
+    if place[1] > 1:  # a division takes as long as a short row
+        at += (round % place[1]) * place[2]
+    return numbers[at]
 
 
 @spliced

@@ -228,7 +228,7 @@ class _Writer:
         place, number = layout.place[n], layout.numbers.get(n, 0)
         if n in layout.fused.values() or (kind == "noise" and n not in layout.stored):
             return
-        wide = not part.once and layout.last.get(n, place) > end
+        wide = self._is_wide(n, part, end) or (kind == "mix" and self._begins_a_wide_sum(n, part, end))
         if kind == "lin":
             self._sum(n, wide, part)
         elif kind == "noise":
@@ -256,6 +256,18 @@ class _Writer:
                 self._emit(ops.RANDOM, out, source, extra=self.values.drawn[n])
             self.where[n] = out
         self._forget(place)
+
+    def _is_wide(self, n: int, part: Part, end: int) -> bool:
+        """Whether a value of each client is kept beyond its part."""
+        return not part.once and self.layout.last.get(n, self.layout.place[n]) > end
+
+    def _begins_a_wide_sum(self, n: int, part: Part, end: int) -> bool:
+        """Whether one sum alone reads it, as its first mixed value: it is computed where the sum goes."""
+        users, nodes = self.values.users[n], self.values.nodes
+        if len(users) != 1 or users[0] not in part.values or nodes[users[0]].kind != "lin":
+            return False
+        first = next((m, c) for m, c in nodes[users[0]].terms if nodes[m].kind == "mix")
+        return first[0] == n and unit(first[1]) and self._is_wide(users[0], part, end)
 
     def _factor(self, m: int, c: Any) -> Any:
         """The factor of a value as its register has it."""
@@ -305,8 +317,11 @@ class _Writer:
 
     def _overwritten(self, rest: list[tuple[int, Any]], wide: bool, part: Part,
                      place: int) -> tuple[int, Any] | None:
-        """The term whose register the sum may take: it is read for the last time here."""
-        for exact in (True, False):
+        """The term whose register the sum may take: it is read for the last time here.
+
+        Two terms with factors are added in one pass where they are not.
+        """
+        for exact in (True, False)[:1 + (len(rest) != 2)]:
             for m, c in rest:
                 if (self.layout.last[m] == place and self.widths[self.where[m]] == wide
                         and self.values.shared[m] == part.once and unit(c) >= exact

@@ -36,6 +36,8 @@ from .words import SamplerWarning, aim_of, complaints, conserved_words, latex_of
 FOLLOWS = {"clients": "federated", "components": "components", "global": "global"}
 """Whose gradients `grad` has: f_(c), w_c f_(c), or f; and the shipped algorithms' name of it."""
 HOUSE = ("fedsim", "theory")
+_ROUND_BYTES = 200.0
+"""Of a round's coefficients where they change, with copies while a program is written."""
 SMALLEST_SHARE = 1e-9
 """Share of a step size below which no stable one is looked for."""
 
@@ -192,6 +194,9 @@ class Sampled(ByValue, AlgorithmParts):
         given: dict[str, Any] = {}
         for name, value in self._fields().items():
             if isinstance(value, Schedule):
+                if not value.is_constant:
+                    refuse_bytes(_ROUND_BYTES * (n_rounds or 1), f"n_rounds={n_rounds} with a schedule for "
+                                 f"{name}", "run fewer rounds, or a constant step size")
                 value = float(value.largest) if value.is_constant else Coefficient(
                     np.asarray(value.at(np.arange(n_rounds or 1)), dtype=np.float64)[:, None])
             elif isinstance(value, np.ndarray) and value.ndim == 1:

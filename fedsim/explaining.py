@@ -102,7 +102,7 @@ def _judgement(problem: Problem, algorithm: Algorithm) -> str:
     except ValueError as error:  # a round that is no matrix
         return f"not judged: {error}"
     return (f"{'stable' if stability.stable else 'not stable'}: radius {stability.radius:.6g} at "
-            f"step_size={stability.step_size:g}, limit {stability.max_step_size:.6g} ({stability.source})")
+            f"step_size={stability.step_size:g}, {stability.limit} ({stability.source})")
 
 
 def _compiled(problem: Problem, algorithm: SimulatedAlgorithm) -> Iterator[tuple[str, str]]:

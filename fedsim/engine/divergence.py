@@ -140,8 +140,9 @@ def diverged(job: Any, fault: Fault) -> DivergedError:
     limit = "" if problem.is_judged else "; nothing bounds the Hessians, so that no step size was judged"
     try:
         stability = algorithm.stability(problem)
-        if not np.isnan(stability.max_step_size):
-            limit = f"; step_size={stability.step_size:g}, stability limit {stability.max_step_size:.6g}"
+        if stability.has_limit or not stability.stable:
+            limit = (f"; step_size={stability.step_size:g}, {'stability ' * stability.has_limit}"
+                     f"{stability.limit}")
     except ValueError:  # too large to be judged
         pass
     return DivergedError(f"diverged at round {fault.round}: {fault.words}{limit}", fault.round)

@@ -22,7 +22,7 @@ class UnstableStepSize(ValueError):
     Attributes
     ----------
     step_size, limit : float
-        The refused value and the largest stable one (NaN where it is not known).
+        The refused value and the largest stable one (NaN where there is none, or it is not known).
 
     Examples
     --------

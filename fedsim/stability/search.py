@@ -28,7 +28,8 @@ class Stability:
     stable : bool
         radius < 1.
     max_step_size : float
-        Smallest step size at which the radius reaches one (NaN where it is not known).
+        Smallest step size at which the radius reaches one. NaN where none is stable, or none was found at
+        which the radius reaches one.
     step_size : float
         The (largest) step size that was judged.
     source : str
@@ -41,14 +42,26 @@ class Stability:
     step_size: float
     source: str = ""
 
+    @property
+    def has_limit(self) -> bool:
+        """Whether `max_step_size` is a number."""
+        return not np.isnan(self.max_step_size)
+
+    @property
+    def limit(self) -> str:
+        """The limit of the step size in words, or that there is none."""
+        if self.has_limit:
+            return f"limit {self.max_step_size:.6g}"
+        return "limit not found" if self.stable else "no step size is stable"
+
     def require(self) -> None:
         """Raise `UnstableStepSize` unless stable."""
         if not self.stable:
             reason = f" ({self.source})" if self.source else ""
+            condition = " must be less than the stability " if self.has_limit else ": "
             raise UnstableStepSize(
-                f"step_size={self.step_size:g} must be less than the stability limit "
-                f"{self.max_step_size:.6g}{reason}: the round map has radius {self.radius:.6g}; "
-                "pass allow_unstable=True to run it all the same",
+                f"step_size={self.step_size:g}{condition}{self.limit}{reason}: the round map has radius "
+                f"{self.radius:.6g}; pass allow_unstable=True to run it all the same",
                 self.step_size, self.max_step_size)
 
 

@@ -17,7 +17,6 @@ from .telescope_data import REAL
 SCALINGS = ("unbiased", "batch_sum")
 PARTS = ("training", "test")
 NAMES = {"unbiased": "sum times $n_i/b$", "batch_sum": "ours: minibatch sum"}
-LETTERS = "abcdefgh"
 
 
 def draw(tables: Tables) -> Drawing:

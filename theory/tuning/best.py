@@ -10,7 +10,7 @@ import numpy as np
 from fedsim.algorithms.de_sghmc import DESGHMC
 from fedsim.algorithms.de_sgld import DESGLD
 from fedsim.interfaces import Algorithm, Problem, validate_sizes
-from fedsim.settings.validation import one_of, positive, whole
+from fedsim.settings.validation import one_of, positive, shown, whole
 
 from .searching import Search, Trial, TunedStep as TunedStep, with_step
 from .telling import Teller
@@ -53,7 +53,7 @@ def best_step_size(problem: Problem, algorithm: Algorithm, eps: float, *, start:
     TunedStep, or None when no step size that was tried reaches `eps`.
 
     Source: none; the exact side of the papers' planned step sizes.
-    Raises: ValueError as for `rounds_to`, without a known stability limit, and for `smallest` beyond it.
+    Raises: ValueError as for `rounds_to`, without a stability limit, and for `smallest` beyond it.
 
     Examples
     --------
@@ -74,8 +74,6 @@ def best_step_sizes(problem: Problem, algorithm: Algorithm, accuracies: Sequence
     n_grid = whole("n_grid", n_grid, 5, 10**6)
     one_of("keep_momentum", keep_momentum, (False, True))
     limit = _limit(problem, algorithm, keep_momentum)
-    if not np.isfinite(limit):
-        raise ValueError("max_step_size of this problem is not known; give step sizes to rounds_to instead")
     low = limit * 1e-6 if smallest is None else positive("smallest", smallest)
     high = limit * (1.0 - 1e-9)
     if low >= high:
@@ -99,4 +97,8 @@ def _limit(problem: Problem, algorithm: Algorithm, keep_momentum: bool) -> float
     """The largest step size worth trying: the stability limit; with a momentum that is kept, from above."""
     if keep_momentum and isinstance(algorithm, DESGHMC):  # with equal curvatures momentum beta has (1 + beta)
         return float(np.sqrt(2.0 * DESGLD(1.0, algorithm.mixing).stability(problem).max_step_size))
-    return with_step(algorithm, algorithm.schedule.largest).stability(problem).max_step_size
+    stability = with_step(algorithm, algorithm.schedule.largest).stability(problem)
+    if not np.isfinite(stability.max_step_size):
+        advice = "; give step sizes to rounds_to instead" if stability.stable else ""
+        raise ValueError(f"algorithm={shown(algorithm)} on this problem: {stability.limit}{advice}")
+    return stability.max_step_size

@@ -303,18 +303,40 @@ def _fa_hmc(cube: Cube, cls: ProblemClass, ends: tuple[float, float]) -> Made:
     return lambda step: FAHMC(step, leapfrogs, steps, shared), 1.0 / (math.sqrt(ends[1]) * leapfrogs)
 
 
+def _two_minimizers(cube: Cube, cls: ProblemClass, share: float) -> tuple[float, float]:
+    """Minimizers of two groups, seen from the start; the global one is at `share` of the way to the first.
+
+    Both are on one side of the start, and the first is at most four times as far, as the proof of FA-HMC's
+    Theorem C.1 has it, unless the class says where the start is.
+    """
+    if cls.start == 0.0 or isinstance(cls.start, tuple):
+        middle = -cube.with_ends("start", *cls.start) if cls.start else 0.0
+        apart = cube.log("minimizer", 1e-6 * cls.minimizers, cls.minimizers)
+        return middle + (1.0 - share) * apart, middle - share * apart
+    gap = cube.log("gap", 1.0, 4.0) if cls.minimizers else 1.0
+    largest = cls.start / (1.0 + share * (gap - 1.0))
+    if gap > 1.0:
+        largest = min(largest, cls.minimizers / (gap - 1.0))
+    near = cube.log("minimizer", 1e-6 * min(cls.start, cls.minimizers or cls.start), largest)
+    return near * gap, near
+
+
 @form("fa_hmc.flow", FAHMCFlow)
 def _fa_hmc_flow(cube: Cube, cls: ProblemClass) -> Draft:
     """Two groups of clients along exact trajectories, from a start of mean zero."""
-    if cls.heterogeneity is not None or cls.distance is not None:
-        raise ValueError(f"heterogeneity={cls.heterogeneity} and distance={cls.distance} must be left out: "
-                         "`minimizers` says how far two groups of clients are apart")
+    weights, noise = (value if isinstance(value, tuple) else (0.0, 1.0)
+                      for value in (cls.weights, cls.gradient_noise))
+    for name, met in (("heterogeneity", cls.heterogeneity is None), ("distance", cls.distance is None),
+                      ("spectra", cls.spectra == "free"), ("gradient_noise", noise[0] <= 0.0 <= noise[1]),
+                      ("weights", weights[0] <= 0.5 <= weights[1])):
+        if not met:
+            raise ValueError(f"{name}={getattr(cls, name)} must be left out: two groups of clients of weight "
+                             "1/2 have isotropic Hessians and exact gradients, and `minimizers` apart")
     low, highest = cls.curvatures
     high = cube.log("curvature", low * min(DIFFERENT, cls.condition), highest)
     steps, shared = _local(cube, cls)
-    near, gap = cube.log("minimizer", 1e-3, max(cls.minimizers, 1e-3)), cube.log("gap", 1.0, 4.0)
     problem = fa_hmc_two_groups(cls.dim, curvatures=(high, low), n_clients=cls.n_clients,
-                                minimizers=(near * gap, near))
+                                minimizers=_two_minimizers(cube, cls, high / (high + low)))
     variance = cube.or_zero("start_variance", cls.start_variance, 0.3)
     start = Gaussian(np.zeros(cls.dim), np.full(cls.dim, variance))
     return Draft(problem, lambda length: FAHMCFlow(length, steps, shared), 1.0 / math.sqrt(high), start)

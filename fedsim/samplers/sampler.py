@@ -37,7 +37,7 @@ FOLLOWS = {"clients": "federated", "components": "components", "global": "global
 """Whose gradients `grad` has: f_(c), w_c f_(c), or f; and the shipped algorithms' name of it."""
 HOUSE = ("fedsim", "theory")
 _ROUND_BYTES = 200.0
-"""Of a round's coefficients where they change, with copies while a program is written."""
+"""A round's coefficients where they change, with copies while a program is written."""
 SMALLEST_SHARE = 1e-9
 """Share of a step size below which no stable one is looked for."""
 

@@ -13,7 +13,7 @@ from sampler_brute import law_of
 
 import fedsim as fs
 import theory
-from fedsim.samplers import SamplerWarning, grad, loops, mean, noise, past, sqrt, weights
+from fedsim.samplers import SamplerWarning, declared, grad, loops, mean, noise, past, sqrt, weights
 
 NOT_SYMMETRIC = 0.6 * np.roll(np.eye(3), 1, axis=0) + 0.4 * np.eye(3)
 
@@ -28,23 +28,17 @@ def problem_of(rng, n_clients, dim, structure="dense", noisy=False):
                         gradient_noise=0.3 if noisy else None)
 
 
-def pairs(rng, problem, rounds):
-    """Samplers of the zoo beside the shipped algorithms, at stable step sizes."""
+def shipped_algorithms(rng, problem):
+    """Each of the six, at stable step sizes."""
     N = problem.n_clients
     h = float(rng.uniform(0.2, 0.8)) / float(np.linalg.norm(problem.dense_hessians, 2, (1, 2)).max())
     W, K, age = fs.network.ring(N), int(rng.integers(1, 6)), int(rng.integers(0, 4))
     s, friction = float(rng.choice([0.0, 0.3, 1.0])), float(rng.uniform(0.5, 2.0)) / h**0.5
     schedule = fs.schedules.Harmonic(1.0 / h, 0.1) if rng.random() < 0.3 else h
     root = 0.5 * h**0.5
-    yield zoo.de_sgld(step_size=schedule, W=W), fs.DESGLD(schedule, W)
-    yield zoo.de_sghmc(step_size=0.3 * root, friction=friction, W=W), fs.DESGHMC(0.3 * root, friction, W)
-    yield (zoo.fa_ld(step_size=h / K, local_steps=K, shared_noise=s, temperature=1.5),
-           fs.FALD(h / K, K, 1.5, s))
-    yield (zoo.fa_hmc(step_size=root / 3, leapfrog_steps=3, local_steps=K, shared_noise=s),
-           fs.FAHMC(root / 3, 3, K, s))
-    yield zoo.stale_sgld(step_size=0.1 * h, age=age), fs.StaleSGLD(0.1 * h, age)
-    yield (zoo.stale_sghmc(step_size=0.1 * root, friction=friction, age=age),
-           fs.StaleSGHMC(0.1 * root, friction, age))
+    return (fs.DESGLD(schedule, W), fs.DESGHMC(0.3 * root, friction, W), fs.FALD(h / K, K, 1.5, s),
+            fs.FAHMC(root / 3, 3, K, s), fs.StaleSGLD(0.1 * h, age),
+            fs.StaleSGHMC(0.1 * root, friction, age))
 
 
 def agree(one, other, scale=None):
@@ -57,7 +51,8 @@ def compared(seed, sizes):
     for N, d, structure, noisy in sizes:
         problem, rounds = problem_of(rng, N, d, structure, noisy), 300
         start = fs.Gaussian(rng.normal(size=d), np.diag(rng.uniform(0.1, 1.0, d)))
-        for mine, shipped in pairs(rng, problem, rounds):
+        for shipped in shipped_algorithms(rng, problem):
+            mine = declared(shipped)
             options = {"n_rounds": rounds, "record": [1, 2, 7], "start": start}
             law, known = (theory.exact_law(problem, each, **options) for each in (mine, shipped))
             agree(law.mean, known.mean)
@@ -308,7 +303,8 @@ def test_right_samplers_are_not_warned_of(algorithm):
 def test_samplers_are_values():
     one = zoo.fa_ld(step_size=0.1, local_steps=2)
     assert one == zoo.fa_ld(step_size=0.1, local_steps=2) != zoo.fa_ld(step_size=0.1)
-    assert repr(one) == "fa_ld(step_size=0.1, local_steps=2, temperature=1.0, shared_noise=0.0)"
+    assert repr(one) == ("fa_ld(step_size=0.1, local_steps=2, temperature=1.0, shared_noise=0.0, sets=None, "
+                         "drawn=None)")
     assert len({one, pickle.loads(pickle.dumps(one))}) == 1
     assert dataclasses.replace(one, local_steps=3).local_steps == 3
     W = fs.network.ring(3)

@@ -10,8 +10,10 @@ Examples
 [[1.333333]]
 """
 
+from .declarations import declared
 from .notation import exp, grad, mean, noise, past, sqrt, weights
 from .tape import NotationError
 from .words import SamplerWarning
 
-__all__ = ["NotationError", "SamplerWarning", "exp", "grad", "mean", "noise", "past", "sqrt", "weights"]
+__all__ = ["NotationError", "SamplerWarning", "declared", "exp", "grad", "mean", "noise", "past", "sqrt",
+           "weights"]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import sys
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType
@@ -18,7 +16,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..equality import ByValue
-from ..fingerprints import fingerprint
 from ..interfaces import AlgorithmParts, Problem, offers
 from ..settings.limits import refuse_bytes
 from ..settings.schedules import Schedule
@@ -27,12 +24,12 @@ from ..stability.search import Stability, gaps_to_one, largest_stable, radius_of
 from .clients import Clients
 from .rounds import Rounds, kept
 from .tape import Coefficient, Turns
+from .telling import explained, warn_once
 from .trace import Trace, shared_parts, trace
-from .words import SamplerWarning, aim_of, complaints, conserved_words, latex_of, words_of
+from .words import latex_of, words_of
 
 FOLLOWS = {"clients": "federated", "components": "components", "global": "global"}
 """Whose gradients `grad` has: f_(c), w_c f_(c), or f; and the shipped algorithms' name of it."""
-HOUSE = ("fedsim", "theory")
 SMALLEST_SHARE = 1e-9
 """Share of a step size below which no stable one is looked for."""
 
@@ -43,6 +40,8 @@ class Sampled(ByValue, AlgorithmParts):
     _function: ClassVar[Callable[..., Any]]
     _state: ClassVar[tuple[str, ...]]
     _follows: ClassVar[str]
+    _exact_gradients: ClassVar[bool] = False
+    """Whether it means what it says only where gradients have no noise."""
 
     def __post_init__(self) -> None:
         self._normalise_step()
@@ -75,8 +74,7 @@ class Sampled(ByValue, AlgorithmParts):
     def check(self, problem: Problem) -> None:
         """Raise ValueError, or `NotationError`, unless this sampler can run on this problem."""
         offers("problem", problem, Problem)
-        for told in _complaints(self, self.trace(problem)):
-            warnings.warn(told, SamplerWarning, stacklevel=_outside())
+        warn_once(self, self.trace(problem))
 
     def trace(self, problem: Problem, n_rounds: int | None = None) -> Trace:
         """The nodes of a round on this problem.
@@ -89,7 +87,7 @@ class Sampled(ByValue, AlgorithmParts):
 
         Raises
         ------
-        NotationError
+        NotationError, and ValueError where it needs exact gradients and this problem has none
 
         Examples
         --------
@@ -100,10 +98,13 @@ class Sampled(ByValue, AlgorithmParts):
         >>> langevin(step_size=0.1).trace(fs.Quadratic([1.0], [[0.0]])).how_many("grad")
         1
         """
+        exact = not problem.has_minibatches and problem.gradient_noise is None
+        if self._exact_gradients and not exact:
+            raise ValueError(f"problem={shown(problem)} must have exact gradients for {type(self).__name__}: "
+                             "those of its anchors are, and each grad() of the notation has noise of its own")
         one = self._follows == "global"
         weights = np.ones(1) if one else problem.weights
-        return _traced(self, 1 if one else problem.n_clients, weights.tobytes(),
-                       not problem.has_minibatches and problem.gradient_noise is None,
+        return _traced(self, 1 if one else problem.n_clients, weights.tobytes(), exact,
                        None if self.schedule.is_constant else n_rounds or 1)
 
     @property
@@ -127,26 +128,30 @@ class Sampled(ByValue, AlgorithmParts):
         """
         return words_of(self.trace(problem))
 
+    @classmethod
+    def source(cls) -> str:
+        """The text of the function, with its decorator; "" where Python has not kept it.
+
+        Examples
+        --------
+        >>> print(type(fs.samplers.declared(fs.StaleSGLD(0.1, 2))).source().rstrip())
+        @sampler(follows="global")
+        def stale_sgld(x, *, step_size, age):
+            \"\"\"Stale SGLD: the gradient is taken where the chain was.\"\"\"
+            return x - step_size * grad(past(x, age)) + sqrt(2 * step_size) * noise()
+        """
+        try:
+            return inspect.getsource(cls._function)
+        except (OSError, TypeError):
+            return ""
+
     def latex(self, problem: Problem) -> str:
         """The same as LaTeX."""
         return latex_of(self.trace(problem))
 
     def explained(self, problem: Problem) -> list[tuple[str, str]]:
         """The parts of `fedsim.explain`: round, costs, conserved sums, temperature."""
-        found, costs = self.trace(problem), self.costs(problem, 1)
-        parts = [("a round", "\n".join(["", *(f"    {line}" for line in words_of(found).splitlines())])),
-                 ("costs", f"a round has {found.how_many('grad')} gradients a client, "
-                           f"{found.how_many('mix')} mixings, {found.how_many('mean')} averages, "
-                           f"{found.how_many('noise')} noises, and sends {costs['floats_sent']:g} floats"),
-                 ("shared by all", ", ".join(str(part) for part, one in shared_parts(found).items() if one)
-                  or "no part of the state")]
-        if problem.is_judged and found.period == 1:
-            parts.append(("conserved", conserved_words(
-                self.rounds(problem.curvature_problem(), None)) or "nothing"))
-            aim = aim_of(found, self._follows == "components")
-            parts.append(("temperature", aim.why or f"{aim.temperature:.6g}, by noise and gradients"))
-        return [*parts, ("certified", "the exact law follows from this formula, and cannot tell that it is "
-                         "the one that was meant: compare the round with its source")]
+        return explained(self, problem)
 
     def _kernel(self, problem: Problem) -> Any:
         """Refused: there are exact laws and no replicas."""
@@ -264,27 +269,6 @@ class Sampled(ByValue, AlgorithmParts):
         return {"communications": float(n_rounds * talks),
                 "gradient_evaluations": float(n_rounds * found.how_many("grad") * problem.n_clients),
                 "floats_sent": n_rounds * sent * problem.dim}
-
-
-_TOLD: set[tuple[str | None, int]] = set()
-"""Samplers, by fingerprint and number of clients, that have been complained about."""
-
-
-def _complaints(one: Sampled, found: Trace) -> list[str]:
-    """Said once for each sampler and number of clients."""
-    key = fingerprint(one), found.n_clients
-    if key in _TOLD:
-        return []
-    _TOLD.add(key)
-    return list(dict.fromkeys(complaints(type(one).__name__, found, one._follows, one.temperature)))
-
-
-def _outside() -> int:
-    """How far up the first caller stands that is not of this house."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in HOUSE:
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 @lru_cache(maxsize=64)

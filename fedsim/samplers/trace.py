@@ -151,9 +151,10 @@ def _merged(nodes: list[Node], out: list[int], exact: bool) -> tuple[list[Node],
         n = stack.pop()
         if n not in seen:
             seen.add(n)
-            for m, _ in nodes[n].terms:
-                uses[m] += 1 if nodes[n].kind == "lin" else 2
-                stack.append(m)
+            for m, c in nodes[n].terms:
+                if np.any(c != 0.0):
+                    uses[m] += 1 if nodes[n].kind == "lin" else 2
+                    stack.append(m)
     made: list[Node] = []
     new: dict[int, int] = {}
     known: dict[Any, int] = {}

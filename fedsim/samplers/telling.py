@@ -1,0 +1,52 @@
+"""What is said of a sampler: warnings, once each, and the parts of `fedsim.explain`."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+from ..fingerprints import fingerprint
+from ..interfaces import Problem
+from .trace import Trace, shared_parts
+from .words import SamplerWarning, aim_of, complaints, conserved_words, words_of
+
+HOUSE = ("fedsim", "theory")
+_TOLD: set[tuple[str | None, int]] = set()
+"""Samplers, by fingerprint and number of clients, that have been complained about."""
+
+
+def warn_once(one: Any, found: Trace) -> None:
+    """Warn of what is hardly meant, once for each sampler and number of clients."""
+    key = fingerprint(one), found.n_clients
+    if key in _TOLD:
+        return
+    _TOLD.add(key)
+    for told in dict.fromkeys(complaints(type(one).__name__, found, one._follows, one.temperature)):
+        warnings.warn(told, SamplerWarning, stacklevel=_outside())
+
+
+def _outside() -> int:
+    """How far up the first caller stands that is not of this house."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in HOUSE:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def explained(one: Any, problem: Problem) -> list[tuple[str, str]]:
+    """The parts of `fedsim.explain` for a sampler: round, costs, conserved sums, temperature."""
+    found, costs = one.trace(problem), one.costs(problem, 1)
+    parts = [("a round", "\n".join(["", *(f"    {line}" for line in words_of(found).splitlines())])),
+             ("costs", f"a round has {found.how_many('grad')} gradients a client, "
+                       f"{found.how_many('mix')} mixings, {found.how_many('mean')} averages, "
+                       f"{found.how_many('noise')} noises, and sends {costs['floats_sent']:g} floats"),
+             ("shared by all", ", ".join(str(part) for part, shared in shared_parts(found).items() if shared)
+              or "no part of the state")]
+    if problem.is_judged and found.period == 1:
+        parts.append(("conserved", conserved_words(
+            one.rounds(problem.curvature_problem(), None)) or "nothing"))
+        aim = aim_of(found, one._follows == "components")
+        parts.append(("temperature", aim.why or f"{aim.temperature:.6g}, by noise and gradients"))
+    return [*parts, ("certified", "the exact law follows from this formula, and cannot tell that it is "
+                     "the one that was meant: compare the round with its source")]

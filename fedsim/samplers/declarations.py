@@ -6,9 +6,13 @@ The declarations stand beside the kernels, in `fedsim.algorithms.declared`; here
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..settings.validation import shown
+
+if TYPE_CHECKING:
+    from ..interfaces import Algorithm
+    from .sampler import Sampled
 
 _SAYS: dict[type, Callable[[Any], Any]] = {}
 
@@ -22,7 +26,7 @@ def says(kind: type) -> Callable[[Any], Any]:
     return keep
 
 
-def declared(algorithm: Any) -> Any:
+def declared(algorithm: Algorithm) -> Sampled:
     """The sampler of the notation that says the same as a shipped algorithm.
 
     Parameters
@@ -56,4 +60,5 @@ def declared(algorithm: Any) -> Any:
         known = ", ".join(sorted(kind.__name__ for kind in _SAYS))
         raise ValueError(f"algorithm={shown(algorithm)} must be of a class that is declared in the notation: "
                          f"{known}")
-    return make(algorithm)
+    said: Sampled = make(algorithm)
+    return said

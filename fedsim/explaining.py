@@ -116,8 +116,12 @@ def _judgement(problem: Problem, algorithm: Algorithm) -> str:
     if not problem.is_judged:
         return "not judged: nothing bounds the Hessians"
     stability = algorithm.stability(problem)
+    limit = f"limit {stability.max_step_size:.6g}"
+    if np.isnan(stability.max_step_size):
+        none = isinstance(algorithm, Sampled) and not stability.stable
+        limit = "no step size is stable" if none else "no limit is known"
     return (f"{'stable' if stability.stable else 'not stable'}: radius {stability.radius:.6g} at "
-            f"step_size={stability.step_size:g}, limit {stability.max_step_size:.6g} ({stability.source})")
+            f"step_size={stability.step_size:g}, {limit} ({stability.source})")
 
 
 def _compiled(problem: Problem, algorithm: SimulatedAlgorithm) -> Iterator[tuple[str, str]]:

@@ -231,75 +231,6 @@ def test_what_is_conserved_is_left_out():
         assert dataclasses.replace(algorithm, step_size=0.999 * limit)._radius(problem) < 1.0
 
 
-@fs.sampler
-def leimkuhler_matthews(x, old, *, step_size):
-    new = noise()
-    return x - step_size * grad(x) + sqrt(step_size / 2) * (new + old), new
-
-
-@fs.sampler
-def cold(x, *, step_size):
-    return x - step_size * grad(x) + sqrt(step_size) * noise()
-
-
-@fs.sampler
-def pulled(x, *, step_size):
-    return 0.99 * x - step_size * grad(x) + sqrt(2 * step_size) * noise()
-
-
-@fs.sampler
-def uphill(x, *, step_size):
-    return x + step_size * grad(x) + sqrt(2 * step_size) * noise()
-
-
-@fs.sampler(follows="components")
-def no_tracker(x, y, g, *, step_size, W):
-    new = grad(x)
-    return W @ x - step_size * (W @ y + new) + sqrt(2 * step_size) * noise(), W @ y + new, new
-
-
-@fs.sampler
-def light(x, *, step_size, W):
-    return mean(x - step_size * weights() * grad(x)) + sqrt(2 * step_size) * noise(common=True)
-
-
-WARNED = [
-    (cold(step_size=0.01), "aims at exp(-f/0.5)"),
-    (pulled(step_size=0.01), "aims at no law"),
-    (uphill(step_size=0.01), "does not move against the gradient"),
-    (no_tracker(step_size=0.01, W=fs.network.ring(3)), "gradients add up in another part"),
-    (light(step_size=0.01, W=fs.network.ring(3)), "follows other weights"),
-    (zoo.de_sgld(step_size=0.01, W=0.99 * fs.network.ring(3)), "rows do not sum to one"),
-    (zoo.de_sgld(step_size=0.01, W=np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.3, 0.2]])),
-     "columns do not sum to one"),
-]
-
-
-@pytest.mark.parametrize(("algorithm", "words"), WARNED, ids=lambda one: getattr(one, "_state", one))
-def test_what_is_hardly_meant_is_said(algorithm, words):
-    N = 1 if algorithm._state == ("x",) and "W" not in algorithm._fields() else 3
-    with pytest.warns(SamplerWarning) as told:
-        algorithm.check(problem_of(np.random.default_rng(0), N, 1))
-    assert any(words in str(one.message) for one in told)
-
-
-@pytest.mark.parametrize("algorithm", [
-    zoo.de_sgld(step_size=0.02, W=NOT_SYMMETRIC), zoo.extra_sgld(step_size=0.02, W=fs.network.ring(3)),
-    zoo.diging_sgld(step_size=0.02, W=fs.network.ring(3)), zoo.de_baoab(step_size=0.1, friction=3.0,
-                                                                       W=fs.network.ring(3)),
-    zoo.de_sghmc(step_size=0.1, friction=4.0, W=fs.network.ring(3)),
-    zoo.scaffold_ld(step_size=0.02, local_steps=5),
-    zoo.fa_ld(step_size=0.02, local_steps=3, shared_noise=0.2, temperature=2.0),
-    zoo.fa_hmc(step_size=0.02, leapfrog_steps=3, local_steps=4, shared_noise=0.3),
-    zoo.stale_sgld(step_size=0.02, age=3), zoo.stale_sghmc(step_size=0.02, friction=2.0, age=2),
-    leimkuhler_matthews(step_size=0.1)], ids=lambda one: type(one).__name__)
-def test_right_samplers_are_not_warned_of(algorithm):
-    N = 1 if type(algorithm).__name__ == "leimkuhler_matthews" else 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        algorithm.check(problem_of(np.random.default_rng(1), N, 1))
-
-
 def test_samplers_are_values():
     one = zoo.fa_ld(step_size=0.1, local_steps=2)
     assert one == zoo.fa_ld(step_size=0.1, local_steps=2) != zoo.fa_ld(step_size=0.1)
@@ -357,6 +288,7 @@ def test_clients_drawn_at_random_have_the_shipped_moments(clients, structure, no
     agree(theory.stationary_law(problem, mine).cov, theory.stationary_law(problem, shipped).cov)
 
 
+@pytest.mark.filterwarnings("ignore:random_pairs has clients that never meet:fedsim.samplers.SamplerWarning")
 def test_random_networks_have_the_moments_of_all_their_paths():
     """Brute force: every sequence of matrices, each with its own exact law."""
     problem, rounds = problem_of(np.random.default_rng(6), 3, 1), 4

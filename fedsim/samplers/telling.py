@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import warnings
 from typing import Any
@@ -9,20 +10,29 @@ from typing import Any
 from ..fingerprints import fingerprint
 from ..interfaces import Problem
 from .trace import Trace, shared_parts
-from .words import SamplerWarning, aim_of, complaints, conserved_words, words_of
+from .words import SamplerWarning, aim_of, complaints, conserved_words, groups_of, words_of
 
 HOUSE = ("fedsim", "theory")
+_LOOKED_AT: set[tuple[str | None, int]] = set()
+"""Samplers, by fingerprint and number of clients, that have been looked at."""
 _TOLD: set[tuple[str | None, int]] = set()
-"""Samplers, by fingerprint and number of clients, that have been complained about."""
+"""Those that were complained about, whatever their step size."""
 
 
 def warn_once(one: Any, found: Trace) -> None:
-    """Warn of what is hardly meant, once for each sampler and number of clients."""
+    """Warn of what is hardly meant: once for each sampler, its parameters but the step size, and size."""
     key = fingerprint(one), found.n_clients
+    if key in _LOOKED_AT:
+        return
+    _LOOKED_AT.add(key)
+    said = dict.fromkeys(complaints(type(one).__name__, found, one._follows, one.temperature))
+    if not said:
+        return
+    key = fingerprint(dataclasses.replace(one, step_size=1.0)), found.n_clients
     if key in _TOLD:
         return
     _TOLD.add(key)
-    for told in dict.fromkeys(complaints(type(one).__name__, found, one._follows, one.temperature)):
+    for told in said:
         warnings.warn(told, SamplerWarning, stacklevel=_outside())
 
 
@@ -47,6 +57,8 @@ def explained(one: Any, problem: Problem) -> list[tuple[str, str]]:
         parts.append(("conserved", conserved_words(
             one.rounds(problem.curvature_problem(), None)) or "nothing"))
         aim = aim_of(found, one._follows == "components")
-        parts.append(("temperature", aim.why or f"{aim.temperature:.6g}, by noise and gradients"))
+        groups = groups_of(found)
+        parts.append(("temperature", f"none: there are {len(groups)} groups of clients that never meet"
+                      if len(groups) > 1 else aim.why or f"{aim.temperature:.6g}, by noise and gradients"))
     return [*parts, ("certified", "the exact law follows from this formula, and cannot tell that it is "
                      "the one that was meant: compare the round with its source")]

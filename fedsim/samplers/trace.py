@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from .loops import Body, rolled, whole_key
-from .tape import Chance, Node, NotationError, Tape, Vector, recording
+from .tape import Chance, Node, NotationError, Tape, Vector, Word, recording
 
 Past = tuple[str, int]
 V = TypeVar("V")
@@ -94,6 +94,9 @@ def trace(name: str, function: Callable[..., Any], state: Sequence[str], paramet
         given = [tape.add("state", part) for part in state]
         made = function(*given, **parameters)
         made = made if isinstance(made, tuple) else (made,)
+        for one in made:
+            if isinstance(one, Word):
+                raise NotationError(f"{name} returns what is no vector: {one.meant}")
         if len(made) != len(given) or not all(isinstance(one, Vector) for one in made):
             raise NotationError(
                 f"{name} must return the new value of {', '.join(state)}, as "

@@ -45,9 +45,11 @@ class Stability:
         """Raise `UnstableStepSize` unless stable."""
         if not self.stable:
             reason = f" ({self.source})" if self.source else ""
+            known = not np.isnan(self.max_step_size)
+            must = (f"must be less than the stability limit {self.max_step_size:.6g}" if known else
+                    "is not stable, and no smaller one is known to be")
             raise UnstableStepSize(
-                f"step_size={self.step_size:g} must be less than the stability limit "
-                f"{self.max_step_size:.6g}{reason}: the round map has radius {self.radius:.6g}; "
+                f"step_size={self.step_size:g} {must}{reason}: the round map has radius {self.radius:.6g}; "
                 "pass allow_unstable=True to run it all the same",
                 self.step_size, self.max_step_size)
 

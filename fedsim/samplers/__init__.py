@@ -10,6 +10,7 @@ Examples
 [[1.333333]]
 """
 
+from . import remaking as _remaking  # what pickles ask for
 from .declarations import declared
 from .notation import exp, grad, mean, noise, past, sqrt, weights
 from .tape import NotationError

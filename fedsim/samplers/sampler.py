@@ -10,21 +10,22 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from functools import lru_cache
-from types import CodeType
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..equality import ByValue
 from ..interfaces import AlgorithmParts, Problem, offers
+from ..pickles import made
 from ..settings.limits import refuse_bytes
 from ..settings.schedules import Schedule
 from ..settings.validation import one_of, shown, whole
 from ..stability.search import Stability, gaps_to_one, largest_stable, radius_of, random_radius
 from .clients import Clients
+from .identity import KINDS, digest_of, has_name, packed, text_of
 from .rounds import Rounds, kept
 from .tape import Coefficient, Turns
-from .telling import explained, warn_once
+from .telling import explained, prices, warn_once
 from .trace import Trace, shared_parts, trace
 from .words import latex_of, words_of
 
@@ -40,6 +41,8 @@ class Sampled(ByValue, AlgorithmParts):
     _function: ClassVar[Callable[..., Any]]
     _state: ClassVar[tuple[str, ...]]
     _follows: ClassVar[str]
+    _told: str | None
+    """Hash of its function, and of all that it read, when the sampler was made."""
     _exact_gradients: ClassVar[bool] = False
     """Whether it means what it says only where gradients have no noise."""
 
@@ -48,6 +51,7 @@ class Sampled(ByValue, AlgorithmParts):
         for name, value in self._fields().items():
             if isinstance(value, (list, np.ndarray)) and name != "step_size":
                 object.__setattr__(self, name, _plain(value))
+        object.__setattr__(self, "_told", digest_of(type(self)._function))
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name}={_short(value)}" for name, value in self._fields().items())
@@ -58,8 +62,17 @@ class Sampled(ByValue, AlgorithmParts):
                 for field in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     def _definition(self) -> dict[str, Any]:
-        """The fields, and the function by what it does: two of one name are two samplers."""
-        return {**self._fields(), "function": _code(type(self)._function.__code__), "follows": self._follows}
+        """The fields, and the function by what it says and reads: two of one name may be two samplers."""
+        return {**self._fields(), "function": self._told or type(self)._function, "follows": self._follows}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        kind = type(self)
+        if has_name(kind):
+            return super().__reduce_ex__(protocol)
+        key = f"{kind.__module__}.{kind.__qualname__}", self._told, self._follows, self._exact_gradients
+        if self._told is not None:
+            KINDS.setdefault(key, kind)
+        return made, ("fedsim.sampled", key, packed(kind._function), self.__getstate__())
 
     @property
     def convention(self) -> str:
@@ -98,6 +111,9 @@ class Sampled(ByValue, AlgorithmParts):
         >>> langevin(step_size=0.1).trace(fs.Quadratic([1.0], [[0.0]])).how_many("grad")
         1
         """
+        if digest_of(type(self)._function) != self._told:
+            raise ValueError(f"{type(self).__name__} reads something from outside its function that has "
+                             "changed since this sampler was made; make it anew, or make that a parameter")
         exact = not problem.has_minibatches and problem.gradient_noise is None
         if self._exact_gradients and not exact:
             raise ValueError(f"problem={shown(problem)} must have exact gradients for {type(self).__name__}: "
@@ -140,10 +156,7 @@ class Sampled(ByValue, AlgorithmParts):
             \"\"\"Stale SGLD: the gradient is taken where the chain was.\"\"\"
             return x - step_size * grad(past(x, age)) + sqrt(2 * step_size) * noise()
         """
-        try:
-            return inspect.getsource(cls._function)
-        except (OSError, TypeError):
-            return ""
+        return text_of(cls._function.__code__)
 
     def latex(self, problem: Problem) -> str:
         """The same as LaTeX."""
@@ -251,36 +264,14 @@ class Sampled(ByValue, AlgorithmParts):
         A mixing sends a vector along every link in both directions, an average one from and to every client.
         """
         offers("problem", problem, Problem)
-        n_rounds, found = whole("n_rounds", n_rounds), self.trace(problem)
-        sent = 0.0
-        for node, times in found.every():
-            if node.kind == "mix":
-                links = np.count_nonzero(node.payload, axis=(1, 2)) - np.count_nonzero(
-                    np.diagonal(node.payload, axis1=1, axis2=2), axis=1)
-                sent += times * float(links.mean())
-            elif node.kind == "mean" or (node.kind == "random" and len(node.payload.mean) == 1):
-                sent += times * 2.0 * (found.n_clients if node.kind == "mean"
-                                       else node.payload.of._total_active(found.n_clients, 1))
-            elif node.kind == "random":
-                W = node.payload.of
-                links = np.count_nonzero(W.matrices, axis=(1, 2)) - found.n_clients
-                sent += times * float(W.chances @ links)
-        talks = sum(map(found.how_many, ("mix", "mean", "random")))
-        return {"communications": float(n_rounds * talks),
-                "gradient_evaluations": float(n_rounds * found.how_many("grad") * problem.n_clients),
-                "floats_sent": n_rounds * sent * problem.dim}
+        n_rounds = whole("n_rounds", n_rounds)
+        return {name: n_rounds * price for name, price in prices(self.trace(problem), problem).items()}
 
 
 @lru_cache(maxsize=64)
 def _traced(one: Sampled, n_clients: int, weights: bytes, exact: bool, n_rounds: int | None) -> Trace:
     return trace(type(one).__name__, type(one)._function, one._state, one._given(n_clients, n_rounds),
                  n_clients, np.frombuffer(weights), exact)
-
-
-def _code(code: CodeType) -> tuple[Any, ...]:
-    """The code of a function, for its fingerprint."""
-    return code.co_code, code.co_names, tuple(_code(one) if isinstance(one, CodeType) else repr(one)
-                                              for one in code.co_consts)
 
 
 def _plain(value: Any) -> Any:
@@ -361,12 +352,13 @@ def sampler(function: Callable[..., Any] | None = None, *, follows: str = "clien
     if taken:
         raise ValueError(f"{name} must call its parameter {sorted(taken)[0]!r} otherwise: every algorithm "
                          "has something of this name")
-    made: Any = dataclasses.make_dataclass(
+    text_of(function.__code__)  # as it is now: the file may be written anew
+    kind: Any = dataclasses.make_dataclass(
         name, fields, bases=(Sampled,), frozen=True, eq=False, repr=False, namespace={
             "_function": staticmethod(function), "_state": tuple(state), "_follows": follows,
             "__doc__": function.__doc__})
-    if "temperature" in [field[0] for field in fields] and isinstance(made.temperature, property):
-        made.temperature = 1.0  # a property would refuse the field's value
-    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
-    return made
+    if "temperature" in [field[0] for field in fields] and isinstance(kind.temperature, property):
+        kind.temperature = 1.0  # a property would refuse the field's value
+    kind.__module__, kind.__qualname__ = function.__module__, function.__qualname__
+    return kind
 

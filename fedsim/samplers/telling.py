@@ -1,4 +1,4 @@
-"""What is said of a sampler: warnings, once each, and the parts of `fedsim.explain`."""
+"""A sampler in sentences: warnings, once each, and the parts of `fedsim.explain`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import dataclasses
 import sys
 import warnings
 from typing import Any
+
+import numpy as np
 
 from ..fingerprints import fingerprint
 from ..interfaces import Problem
@@ -62,3 +64,23 @@ def explained(one: Any, problem: Problem) -> list[tuple[str, str]]:
                       if len(groups) > 1 else aim.why or f"{aim.temperature:.6g}, by noise and gradients"))
     return [*parts, ("certified", "the exact law follows from this formula, and cannot tell that it is "
                      "the one that was meant: compare the round with its source")]
+
+
+def prices(found: Trace, problem: Problem) -> dict[str, float]:
+    """The price of a round for one replica, as `Algorithm.costs` names it."""
+    sent = 0.0
+    for node, times in found.every():
+        if node.kind == "mix":
+            links = np.count_nonzero(node.payload, axis=(1, 2)) - np.count_nonzero(
+                np.diagonal(node.payload, axis1=1, axis2=2), axis=1)
+            sent += times * float(links.mean())
+        elif node.kind == "mean" or (node.kind == "random" and len(node.payload.mean) == 1):
+            sent += times * 2.0 * (found.n_clients if node.kind == "mean"
+                                   else node.payload.of._total_active(found.n_clients, 1))
+        elif node.kind == "random":
+            W = node.payload.of
+            links = np.count_nonzero(W.matrices, axis=(1, 2)) - found.n_clients
+            sent += times * float(W.chances @ links)
+    return {"communications": float(sum(map(found.how_many, ("mix", "mean", "random")))),
+            "gradient_evaluations": float(found.how_many("grad") * problem.n_clients),
+            "floats_sent": sent * problem.dim}

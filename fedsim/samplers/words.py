@@ -126,7 +126,7 @@ def complaints(name: str, trace: Trace, follows: str, temperature: float) -> Ite
 
 
 def _misses(trace: Trace, aimed: float, wanted: float) -> str:
-    """What a round aims at instead of its target, and what would mend it."""
+    """The law that a round aims at instead of its target, and the mend."""
     if not aimed > CLOSE:
         why = "its noise does not reach the average" if trace.how_many("noise") else "has no noise"
         return f"{why}: it descends f, and samples no law"

@@ -1,8 +1,8 @@
 """The identity of a sampler's function, and how it is sent to other processes.
 
-Its identity is its text, without comments, decorators and documentation, and what it reads from outside: numbers and
-arrays by value, functions by what they say and read in turn. Where Python has kept no text, it is the
-bytecode, which is another one in another version of Python.
+It is made of its text, without comments, decorators and documentation, and of what it reads from outside:
+numbers and arrays by value, functions by what they say and read in turn. Where Python has kept no text, the
+bytecode takes its place, which is another one in another version of Python.
 
 A function of a module is sent by its name. One of a notebook, of `__main__`, or that was made inside another
 function has none that another process finds, so its code is sent with the values that it reads: to the same

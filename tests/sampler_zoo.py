@@ -11,7 +11,7 @@ from fedsim.algorithms.declared import (
     stale_sghmc as stale_sghmc,
     stale_sgld as stale_sgld,
 )
-from fedsim.samplers import exp, grad, mean, noise, sqrt, weights
+from fedsim.samplers import exp, grad, mean, noise, past, sqrt, weights
 
 
 @fs.sampler(follows="components")
@@ -53,10 +53,18 @@ def local_gossip(x, *, step_size, W, local_steps):
 
 
 @fs.sampler
-def known_delays(x, y, *, step_size, sets):
-    y = y - step_size * grad(y) + sqrt(2 * step_size / weights()) * noise()
-    x = mean(y, of=sets)
-    return x, x
+def known_delays(x, *, step_size, sets, local_steps=1, age=2):
+    y = old = past(x, age)
+    for _ in range(local_steps):
+        y = y - step_size * grad(y) + sqrt(2 * step_size / weights()) * noise()
+    return x + mean(y - old, of=sets)
+
+
+@fs.sampler
+def drawn_fa_ld(x, *, step_size, local_steps, clients):
+    for _ in range(local_steps):
+        x = x - step_size * grad(x) + sqrt(2 * step_size / weights()) * noise()
+    return mean(x, drawn=clients)
 
 
 @fs.sampler(follows="components")

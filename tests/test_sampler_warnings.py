@@ -90,7 +90,6 @@ WARNED = [
     (zoo.de_sgld(step_size=0.01, W=PAIRED), "never meet, {0, 2}, {1}:"),
     (zoo.extra_sgld(step_size=0.01, W=PAIRED), "never meet, {0, 2}, {1}:"),
     (zoo.de_sgld(step_size=0.01, W=[PAIRED, np.eye(3)]), "never meet, {0, 2}, {1}:"),
-    (zoo.known_delays(step_size=0.01, sets=((0, 1), (2,))), "never meet, {0, 1}, {2}:"),
     (zoo.random_pairs(step_size=0.01, W=fs.network.random([PAIRED, np.eye(3)])), "never meet, {0, 2}, {1}:"),
     (langevin(step_size=0.01), "never meet, {0}, {1}, {2}:"),
     (uphill(step_size=0.01), "does not move against the gradient"),
@@ -119,6 +118,7 @@ def test_what_is_hardly_meant_is_said(algorithm, words):
     zoo.fa_ld(step_size=0.02, local_steps=3, shared_noise=0.2, temperature=2.0),
     zoo.fa_hmc(step_size=0.02, leapfrog_steps=3, local_steps=4, shared_noise=0.3),
     zoo.stale_sgld(step_size=0.02, age=3), zoo.stale_sghmc(step_size=0.02, friction=2.0, age=2),
+    zoo.known_delays(step_size=0.02, sets=((0, 1), (2,))),
     leimkuhler_matthews(step_size=0.1)], ids=lambda one: type(one).__name__)
 def test_right_samplers_are_not_warned_of(algorithm):
     N = 1 if type(algorithm).__name__ == "leimkuhler_matthews" else 3

@@ -266,19 +266,12 @@ def test_other_doors_take_them():
         "gradient_evaluations"] == 3 * 6 == fs.FAHMC(0.1, 3, 2).costs(ring3(), 1)["gradient_evaluations"]
 
 
-@fs.sampler
-def drawn_fa_ld(x, *, step_size, local_steps, clients):
-    for _ in range(local_steps):
-        x = x - step_size * grad(x) + sqrt(2 * step_size / weights()) * noise()
-    return mean(x, drawn=clients)
-
-
 @pytest.mark.filterwarnings("ignore:drawn_fa_ld aims at:fedsim.samplers.SamplerWarning")  # as the shipped
 @pytest.mark.parametrize("clients", [fs.Participation(2, True), fs.Participation(1, True)], ids=repr)
 @pytest.mark.parametrize(("structure", "noisy"), [("dense", False), ("diagonal", True)])
 def test_clients_drawn_at_random_have_the_shipped_moments(clients, structure, noisy):
     problem = problem_of(np.random.default_rng(5), 4, 2, structure, noisy)
-    mine = drawn_fa_ld(step_size=0.03, local_steps=5, clients=clients)
+    mine = zoo.drawn_fa_ld(step_size=0.03, local_steps=5, clients=clients)
     shipped = fs.FALD(0.03, 5, participation=clients)
     law, known = (theory.exact_law(problem, one, 50, record=[1, 2]) for one in (mine, shipped))
     assert not law.is_gaussian

@@ -139,14 +139,12 @@ def groups_of(trace: Trace) -> list[list[int]]:
     """The clients that a round joins, in any of its turns, by products with matrices or by averages."""
     links = np.eye(trace.n_clients, dtype=bool)
     for node, _ in trace.every():
-        chance, tables = node.kind == "random", node.payload
-        if chance:
-            tables = np.stack([node.payload.mean, *node.payload.roots])
-        if node.kind == "mean" or (chance and len(node.payload.mean) == 1):
-            shares = tables.reshape(-1, trace.n_clients) != 0.0
-            links |= np.einsum("ti,tj->ij", shares, shares)
-        elif chance or node.kind == "mix":
-            links |= (tables != 0.0).any(axis=0)
+        if node.kind == "mean":
+            links[:] = True  # all get it
+        elif node.kind == "mix":
+            links |= (node.payload != 0.0).any(axis=0)
+        elif node.kind == "random":  # the row of an average is for all
+            links |= (np.stack([node.payload.mean, *node.payload.roots]) != 0.0).any(axis=0)
     groups: list[list[int]] = []
     left = set(range(trace.n_clients))
     while left:

@@ -9,6 +9,7 @@ import numpy as np
 import pages
 import pytest
 from algorithms import ROWS
+from sampler_zoo import diging_sgld
 from test_samplers import agree, problem_of
 
 import fedsim as fs
@@ -150,6 +151,25 @@ def test_explain_says_what_it_does_not_follow():
     long = fs.explain(problem, fs.FAHMC(1e-6, 10**6, 10**3))["a round"]
     assert long == "not said: its 1000000000 steps are more than the 1000 that are followed here"
     assert "must be one age" in fs.explain(problem, fs.StaleSGLD(0.01, fs.Workers(3)))["a round"]
+
+
+@pytest.mark.parametrize("algorithm", [*(one for one in BASE if not getattr(one, "debias", None)),
+                                       fs.FAHMC(0.1, 3, 2)], ids=lambda one: type(one).__name__)
+def test_it_costs_the_same(algorithm):
+    problem = fs.Quadratic([[1.0, 2.0]] * 3, [[0.0, 0.0]] * 3)
+    assert declared(algorithm).costs(problem, 7) == algorithm.costs(problem, 7)
+
+
+def test_rounds_are_counted_whatever_they_send():
+    """DIGing mixes twice in a round, and a chain of one client talks to nobody."""
+    problem = fs.Quadratic.from_components([1.0, 2.0, 4.0], [[0.0], [1.0], [3.0]])
+    algorithms = {"stale": declared(fs.StaleSGLD(0.01, 1)), "shipped": fs.StaleSGLD(0.01, 1),
+                  "diging": diging_sgld(step_size=0.01, W=fs.network.ring(3))}
+    table = theory.compare_algorithms(problem, algorithms, eps=0.1).set_index("algorithm")
+    best = theory.tuning.best_step_size(problem, algorithms["diging"], 0.1)
+    counts = table[["rounds", "gradients", "floats"]]
+    assert (counts.loc["stale"] == counts.loc["shipped"]).all() and (counts > 0).all(axis=None)
+    assert table.loc["diging", "rounds"] == best.n_rounds == table.loc["diging", "floats"] / 12
 
 
 def test_noise_of_size_zero_is_none():

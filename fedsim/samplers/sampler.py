@@ -265,7 +265,7 @@ class Sampled(ByValue, AlgorithmParts):
         """
         offers("problem", problem, Problem)
         n_rounds = whole("n_rounds", n_rounds)
-        return {name: n_rounds * price for name, price in prices(self.trace(problem), problem).items()}
+        return {name: n_rounds * price for name, price in prices(self, problem).items()}
 
 
 @lru_cache(maxsize=64)

@@ -66,9 +66,9 @@ def explained(one: Any, problem: Problem) -> list[tuple[str, str]]:
                      "the one that was meant: compare the round with its source")]
 
 
-def prices(found: Trace, problem: Problem) -> dict[str, float]:
+def prices(one: Any, problem: Problem) -> dict[str, float]:
     """The price of a round for one replica, as `Algorithm.costs` names it."""
-    sent = 0.0
+    found, sent = one.trace(problem), 0.0
     for node, times in found.every():
         if node.kind == "mix":
             links = np.count_nonzero(node.payload, axis=(1, 2)) - np.count_nonzero(
@@ -81,6 +81,10 @@ def prices(found: Trace, problem: Problem) -> dict[str, float]:
             W = node.payload.of
             links = np.count_nonzero(W.matrices, axis=(1, 2)) - found.n_clients
             sent += times * float(W.chances @ links)
+    gradients = found.how_many("grad")
+    if one._follows == "global":  # a server's: for each gradient a point is sent, and the gradient back
+        return {"communications": float(gradients), "gradient_evaluations": float(gradients),
+                "floats_sent": 2.0 * gradients * problem.dim}
     return {"communications": float(sum(map(found.how_many, ("mix", "mean", "random")))),
-            "gradient_evaluations": float(found.how_many("grad") * problem.n_clients),
+            "gradient_evaluations": float(gradients * problem.n_clients),
             "floats_sent": sent * problem.dim}

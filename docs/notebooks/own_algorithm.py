@@ -251,7 +251,7 @@ def _(algorithms, end_of, ends, kind, n_agents, problem, problem_of, spread, ste
 
     def answer_3():
         eps = ends["DE-SGLD"]
-        best = theory.tuning.best_step_size(problem, algorithms[kind.value], eps)
+        best = theory.tuning.best_step_size(problem, algorithms[kind.value], eps, n_grid=9, n_refine=1)
         found = f"{best.n_rounds} rounds at step {best.step_size:.3g}" if best else "no step that does"
         return mo.md(f"""
         To come to W2 = {eps:.3g}, {kind.value} has {found}. With the step above, DE-SGLD comes there in the

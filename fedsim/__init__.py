@@ -4,6 +4,7 @@ import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import provenance as _provenance, samplers
+from .algorithms import bound as _bound, declared as _declared  # what samplers are asked for
 from .algorithms.de_sghmc import DESGHMC
 from .algorithms.de_sgld import DESGLD
 from .algorithms.fa_hmc import FAHMC

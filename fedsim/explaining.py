@@ -17,9 +17,13 @@ from .engine.state import FEW_REPLICAS, by_coordinate
 from .interfaces import EXPLAINERS, Algorithm, Problem, SimulatedAlgorithm, offers, validate_sizes
 from .random.slots import NormalRoom
 from .random.streams import lane_set
+from .samplers.declarations import declared
 from .samplers.sampler import Sampled
 from .vector.compile import STUBS, body_of
 from .vector.memory import TILE
+
+MOST_STEPS = 1000
+"""Local and leapfrog steps of a round that are followed one by one."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +88,8 @@ def explain(problem: Problem, algorithm: Algorithm) -> Explanation:
     title = (f"{type(algorithm).__name__} on {type(problem).__name__}: {clients}, "
              f"{algorithm._participation_words(problem)} in a round, dimension {problem.dim}")
     followed, bound = algorithm._bind(problem, None)
-    first = algorithm.explained(problem) if isinstance(algorithm, Sampled) else [*_compiled(followed, bound)]
+    first = algorithm.explained(problem) if isinstance(algorithm, Sampled) else [
+        ("a round", _a_round(problem, algorithm)), *_compiled(followed, bound)]
     laws = [("exact law", words(problem, algorithm)) for words in EXPLAINERS]
     return Explanation(title, (
         *first,
@@ -92,6 +97,19 @@ def explain(problem: Problem, algorithm: Algorithm) -> Explanation:
         ("gradient noise", "none" if followed.gradient_noise is None else "normal, in every gradient"),
         ("stability", _judgement(problem, algorithm)),
         *(laws or [("exact law", "import theory: it says which exact law answers")])))
+
+
+def _a_round(problem: Problem, algorithm: Algorithm) -> str:
+    """The equation, from its declaration in the notation; or why there is none."""
+    try:
+        found = declared(algorithm)
+        steps = getattr(found, "local_steps", 1) * getattr(found, "leapfrog_steps", 1)
+        if steps > MOST_STEPS:
+            raise ValueError(f"its {steps} steps are more than the {MOST_STEPS} that are followed here")
+        lines = found.words(problem).splitlines()
+    except ValueError as error:
+        return f"not said: {error}"
+    return "\n".join(["", *(f"    {line}" for line in lines)])
 
 
 def _judgement(problem: Problem, algorithm: Algorithm) -> str:

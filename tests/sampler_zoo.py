@@ -3,49 +3,15 @@
 from __future__ import annotations
 
 import fedsim as fs
+from fedsim.algorithms.declared import (
+    de_sghmc as de_sghmc,
+    de_sgld as de_sgld,
+    fa_hmc as fa_hmc,
+    fa_ld as fa_ld,
+    stale_sghmc as stale_sghmc,
+    stale_sgld as stale_sgld,
+)
 from fedsim.samplers import exp, grad, mean, noise, past, sqrt, weights
-
-
-@fs.sampler(follows="components")
-def de_sgld(x, *, step_size, W):
-    return W @ x - step_size * grad(x) + sqrt(2 * step_size) * noise()
-
-
-@fs.sampler(follows="components")
-def de_sghmc(x, v, *, step_size, friction, W):
-    v = v - step_size * (friction * v + grad(x)) + sqrt(2 * friction * step_size) * noise()
-    return W @ x + step_size * v, v
-
-
-@fs.sampler
-def fa_ld(x, *, step_size, local_steps=1, temperature=1.0, shared_noise=0.0):
-    for _ in range(local_steps):
-        x = (x - step_size * grad(x) + sqrt(2 * step_size * temperature * shared_noise) * noise(common=True)
-             + sqrt(2 * step_size * temperature * (1 - shared_noise)) * noise() / sqrt(weights()))
-    return mean(x)
-
-
-@fs.sampler
-def fa_hmc(x, *, step_size, leapfrog_steps, local_steps=1, shared_noise=1.0):
-    for _ in range(local_steps):
-        p = sqrt(shared_noise) * noise(common=True) + sqrt((1 - shared_noise) / weights()) * noise()
-        for _ in range(leapfrog_steps):
-            p = p - step_size / 2 * grad(x)
-            x = x + step_size * p
-            p = p - step_size / 2 * grad(x)
-    return mean(x)
-
-
-@fs.sampler(follows="global")
-def stale_sgld(x, *, step_size, age):
-    return x - step_size * grad(past(x, age)) + sqrt(2 * step_size) * noise()
-
-
-@fs.sampler(follows="global")
-def stale_sghmc(x, q, *, step_size, friction, age):
-    q = (1 - friction * step_size) * q - step_size * grad(past(x, age))
-    q = q + sqrt(2 * friction * step_size) * noise()
-    return x + step_size * q, q
 
 
 @fs.sampler(follows="components")
@@ -87,10 +53,18 @@ def local_gossip(x, *, step_size, W, local_steps):
 
 
 @fs.sampler
-def known_delays(x, y, *, step_size, sets):
-    y = y - step_size * grad(y) + sqrt(2 * step_size / weights()) * noise()
-    x = mean(y, of=sets)
-    return x, x
+def known_delays(x, *, step_size, sets, local_steps=1, age=2):
+    y = old = past(x, age)
+    for _ in range(local_steps):
+        y = y - step_size * grad(y) + sqrt(2 * step_size / weights()) * noise()
+    return x + mean(y - old, of=sets)
+
+
+@fs.sampler
+def drawn_fa_ld(x, *, step_size, local_steps, clients):
+    for _ in range(local_steps):
+        x = x - step_size * grad(x) + sqrt(2 * step_size / weights()) * noise()
+    return mean(x, drawn=clients)
 
 
 @fs.sampler(follows="components")

@@ -96,8 +96,10 @@ def test_the_classes_that_choose_bodies_are_in_the_key():
         "engine.divergence.Fault", "engine.divergence.Scales",
         "laws.estimators.Estimated", "laws.scores.ZScores", "laws.scores._Scores",
         "provenance.Identity", "samplers.blocks.Table", "samplers.clients.Clients", "samplers.clients.Round",
+        "samplers.identity.Packed", "samplers.identity.PackedModule",
         "samplers.loops.Body", "samplers.pieces.Piece", "samplers.stages.Loop", "samplers.stages.Part",
-        "samplers.stages.Stage", "samplers.tape.Chance", "samplers.tape.Node", "samplers.words.Aim",
+        "samplers.stages.Stage", "samplers.tape.Chance", "samplers.tape.Each", "samplers.tape.Node",
+        "samplers.words.Aim",
         "settings.alignment._Part", "settings.participation.Shares",
         "settings.server.History")}
 

@@ -12,7 +12,8 @@ from random_samplers import sampler_of
 from test_machine import PROBLEM, differences
 
 import fedsim as fs
-from fedsim.samplers import bound, program, stages
+from fedsim.algorithms import bound
+from fedsim.samplers import program, stages
 
 SOURCES = {
     "a gradient that is stored, scaled and mixed": """

@@ -9,7 +9,7 @@ import pytest
 from layout import PACKAGES, ROOT, imports_of, name_of, rooms, shown, sources, top, violations
 
 FLOORS = ("old_names", "pickles", "hints", "fingerprints", "equality", "settings", "vector", "random",
-          "interfaces", "provenance", "laws", "data", "problems", "stability", "algorithms", "samplers",
+          "interfaces", "provenance", "laws", "data", "problems", "stability", "samplers", "algorithms",
           "engine", "explaining")
 THEORY = ("float_range", "exact", "facts", "declare", "judge", "certificates", "recursions", "tuning",
           "theorem_parts", "rates", "fa_ld", "fa_hmc", "stale", "decentralized", "de_sgld", "de_sghmc",

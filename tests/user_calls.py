@@ -65,6 +65,7 @@ CALLS = (
     "fs.warm_up(problem, algorithm)",
     "fs.explain(problem, algorithm)",
     "fs.sampler(descent, follows='clients')",
+    "fs.samplers.declared(algorithm)",
     "theory.constants(problem, algorithm)",
     "theory.exact_law(problem, algorithm, n_rounds=10)",
     "theory.stationary_law(problem, algorithm)",

@@ -10,10 +10,12 @@ Examples
 [[1.333333]]
 """
 
+from . import remaking as _remaking  # what pickles ask for
+from .declarations import declared
 from .each import each
 from .notation import exp, grad, mean, noise, past, sqrt, weights
 from .tape import NotationError
 from .words import SamplerWarning
 
-__all__ = ["NotationError", "SamplerWarning", "each", "exp", "grad", "mean", "noise", "past", "sqrt",
-           "weights"]
+__all__ = ["NotationError", "SamplerWarning", "declared", "each", "exp", "grad", "mean", "noise", "past",
+           "sqrt", "weights"]

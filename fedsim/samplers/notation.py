@@ -11,15 +11,18 @@ import numpy as np
 from ..settings.participation import Participation, TakesPart
 from ..settings.participation_independent import IndependentParticipation
 from ..settings.validation import Array, shown
-from .tape import KNOWN, Chance, Coefficient, Vector, is_number, open_tape, refuse
+from .tape import KNOWN, Chance, Coefficient, Vector, Word, is_number, open_tape, refuse, word
 
 
 def _vector(what: str, x: Any) -> Vector:
+    if isinstance(x, Word):
+        x.refused()
     if not isinstance(x, Vector):
         refuse(f"{what} of {shown(x)}: it takes a vector of clients")
     return x
 
 
+@word
 def grad(x: Vector) -> Vector:
     """Every client's gradient at its own point; each call draws anew where gradients are noisy.
 
@@ -48,6 +51,7 @@ def grad(x: Vector) -> Vector:
     return open_tape("grad()").add("grad", None, (_vector("grad", x).term(),))
 
 
+@word
 def noise(*, common: bool = False) -> Vector:
     """Standard normals drawn anew at each call, for each client its own or common to all.
 
@@ -66,6 +70,7 @@ def noise(*, common: bool = False) -> Vector:
     return tape.add("noise", common)
 
 
+@word
 def mean(x: Vector, *, of: Sequence[Sequence[int]] | None = None, drawn: TakesPart | None = None) -> Vector:
     """sum_c w_c x_c, which all clients get; or an average over some of them.
 
@@ -124,6 +129,7 @@ def _chance(drawn: TakesPart, weights: Array) -> Chance:
     return Chance(centre[None], roots[:, None, :], drawn)
 
 
+@word
 def past(x: Vector, age: int) -> Vector:
     """A vector of the state as it was `age` rounds ago; before the start, as it was at the start.
 
@@ -145,6 +151,7 @@ def past(x: Vector, age: int) -> Vector:
     return x if age == 0 else tape.add("past", (node.payload, int(age)))
 
 
+@word
 def weights() -> Coefficient:
     """The clients' weights w_c, one number a client.
 
@@ -161,6 +168,8 @@ def weights() -> Coefficient:
 
 
 def _of_coefficient(name: str, function: Callable[[Any], Any], value: Any) -> Any:
+    if isinstance(value, Word):
+        value.refused()
     if isinstance(value, Vector):
         refuse(f"{name} of a vector: {KNOWN}")
     with np.errstate(invalid="ignore", over="ignore"):
@@ -175,6 +184,7 @@ def _of_coefficient(name: str, function: Callable[[Any], Any], value: Any) -> An
     return Coefficient(result) if isinstance(value, Coefficient) else result
 
 
+@word
 def sqrt(value: Any) -> Any:
     """Root of a coefficient: a number, a schedule, or one number a client.
 
@@ -187,6 +197,7 @@ def sqrt(value: Any) -> Any:
     return _of_coefficient("sqrt", np.sqrt, value)
 
 
+@word
 def exp(value: Any) -> Any:
     """Exponential of a coefficient, as `sqrt`.
 

@@ -8,38 +8,45 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import sys
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from types import CodeType
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..equality import ByValue
-from ..fingerprints import fingerprint
 from ..interfaces import AlgorithmParts, Problem, offers
+from ..pickles import made
 from ..settings.limits import refuse_bytes
 from ..settings.schedules import Schedule
 from ..settings.validation import one_of, shown, whole
 from ..stability.minibatch import first_limit
 from ..stability.search import Stability, largest_stable
-from .bound import Bound
 from .clients import Clients
+from .identity import KINDS, digest_of, has_name, packed, text_of
 from .radius import batch_radius, radius_of_rounds
 from .rounds import Rounds
 from .tape import Coefficient, Turns
+from .telling import explained, prices, warn_once
 from .trace import Trace, shared_parts, trace
-from .words import SamplerWarning, aim_of, complaints, conserved_words, latex_of, words_of
+from .words import latex_of, words_of
 
 FOLLOWS = {"clients": "federated", "components": "components", "global": "global"}
 """Whose gradients `grad` has: f_(c), w_c f_(c), or f; and the shipped algorithms' name of it."""
-HOUSE = ("fedsim", "theory")
 _ROUND_BYTES = 200.0
 """A round's coefficients where they change, with copies while a program is written."""
 SMALLEST_SHARE = 1e-9
 """Share of a step size below which no stable one is looked for."""
+
+
+_BINDERS: list[Callable[[Any, Trace, Problem], Any]] = []
+"""Who makes a sampler ready for a run: compiled code stands above, with the kernels."""
+
+
+def binds(function: Callable[[Any, Trace, Problem], Any]) -> Callable[[Any, Trace, Problem], Any]:
+    """Decorator: the function makes samplers ready for a run, from their round on a problem."""
+    _BINDERS.append(function)
+    return function
 
 
 class Sampled(ByValue, AlgorithmParts):
@@ -48,12 +55,17 @@ class Sampled(ByValue, AlgorithmParts):
     _function: ClassVar[Callable[..., Any]]
     _state: ClassVar[tuple[str, ...]]
     _follows: ClassVar[str]
+    _told: str | None
+    """Hash of its function, and of all that it read, when the sampler was made."""
+    _exact_gradients: ClassVar[bool] = False
+    """Whether it means what it says only where gradients have no noise."""
 
     def __post_init__(self) -> None:
         self._normalise_step()
         for name, value in self._fields().items():
             if isinstance(value, (list, np.ndarray)) and name != "step_size":
                 object.__setattr__(self, name, _plain(value))
+        object.__setattr__(self, "_told", digest_of(type(self)._function))
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name}={_short(value)}" for name, value in self._fields().items())
@@ -64,8 +76,17 @@ class Sampled(ByValue, AlgorithmParts):
                 for field in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     def _definition(self) -> dict[str, Any]:
-        """The fields, and the function by what it does: two of one name are two samplers."""
-        return {**self._fields(), "function": _code(type(self)._function.__code__), "follows": self._follows}
+        """The fields, and the function by what it says and reads: two of one name may be two samplers."""
+        return {**self._fields(), "function": self._told or type(self)._function, "follows": self._follows}
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        kind = type(self)
+        if has_name(kind):
+            return super().__reduce_ex__(protocol)
+        key = f"{kind.__module__}.{kind.__qualname__}", self._told, self._follows, self._exact_gradients
+        if self._told is not None:
+            KINDS.setdefault(key, kind)
+        return made, ("fedsim.sampled", key, packed(kind._function), self.__getstate__())
 
     @property
     def convention(self) -> str:
@@ -80,8 +101,7 @@ class Sampled(ByValue, AlgorithmParts):
     def check(self, problem: Problem) -> None:
         """Raise ValueError, or `NotationError`, unless this sampler can run on this problem."""
         offers("problem", problem, Problem)
-        for told in _complaints(self, self.trace(problem)):
-            warnings.warn(told, SamplerWarning, stacklevel=_outside())
+        warn_once(self, self.trace(problem))
 
     def trace(self, problem: Problem, n_rounds: int | None = None) -> Trace:
         """The nodes of a round on this problem.
@@ -94,7 +114,7 @@ class Sampled(ByValue, AlgorithmParts):
 
         Raises
         ------
-        NotationError
+        NotationError, and ValueError where it needs exact gradients and this problem has none
 
         Examples
         --------
@@ -105,10 +125,16 @@ class Sampled(ByValue, AlgorithmParts):
         >>> langevin(step_size=0.1).trace(fs.Quadratic([1.0], [[0.0]])).how_many("grad")
         1
         """
+        if digest_of(type(self)._function) != self._told:
+            raise ValueError(f"{type(self).__name__} reads something from outside its function that has "
+                             "changed since this sampler was made; make it anew, or make that a parameter")
+        exact = not problem.has_minibatches and problem.gradient_noise is None
+        if self._exact_gradients and not exact:
+            raise ValueError(f"problem={shown(problem)} must have exact gradients for {type(self).__name__}: "
+                             "those of its anchors are, and each grad() of the notation has noise of its own")
         one = self._follows == "global"
         weights = np.ones(1) if one else problem.weights
-        return _traced(self, 1 if one else problem.n_clients, weights.tobytes(),
-                       not problem.has_minibatches and problem.gradient_noise is None,
+        return _traced(self, 1 if one else problem.n_clients, weights.tobytes(), exact,
                        None if self.schedule.is_constant else n_rounds or 1)
 
     @property
@@ -132,36 +158,37 @@ class Sampled(ByValue, AlgorithmParts):
         """
         return words_of(self.trace(problem))
 
+    @classmethod
+    def source(cls) -> str:
+        """The text of the function, with its decorator; "" where Python has not kept it.
+
+        Examples
+        --------
+        >>> print(type(fs.samplers.declared(fs.StaleSGLD(0.1, 2))).source().rstrip())
+        @sampler(follows="global")
+        def stale_sgld(x, *, step_size, age):
+            \"\"\"Stale SGLD: the gradient is taken where the chain was.\"\"\"
+            return x - step_size * grad(past(x, age)) + sqrt(2 * step_size) * noise()
+        """
+        return text_of(cls._function.__code__)
+
     def latex(self, problem: Problem) -> str:
         """The same as LaTeX."""
         return latex_of(self.trace(problem))
 
     def explained(self, problem: Problem) -> list[tuple[str, str]]:
         """The parts of `fedsim.explain`: round, costs, conserved sums, temperature."""
-        found, costs = self.trace(problem), self.costs(problem, 1)
-        parts = [("a round", "\n".join(["", *(f"    {line}" for line in words_of(found).splitlines())])),
-                 ("costs", f"a round has {found.how_many('grad')} gradients a client, "
-                           f"{found.how_many('mix')} mixings, {found.how_many('mean')} averages, "
-                           f"{found.how_many('noise')} noises, and sends {costs['floats_sent']:g} floats"),
-                 ("shared by all", ", ".join(str(part) for part, one in shared_parts(found).items() if one)
-                  or "no part of the state")]
-        if problem.is_judged and found.period == 1 and not found.how_many("each"):
-            parts.append(("conserved", conserved_words(
-                self.rounds(problem.curvature_problem(), None)) or "nothing"))
-            aim = aim_of(found, self._follows == "components")
-            parts.append(("temperature", aim.why or f"{aim.temperature:.6g}, by noise and gradients"))
-        return [*parts, ("certified", "the exact law follows from this formula, and cannot tell that it is "
-                         "the one that was meant: compare the round with its source")]
+        return explained(self, problem)
 
     def _bind(self, problem: Problem, n_rounds: int | None,
               n_replicas: int | None = None) -> tuple[Problem, Any]:
         """The problem that is followed, and the program of a round."""
         trace = self.trace(problem, n_rounds)
         return (problem.pooled() if self._follows == "global" else problem,
-                Bound.of(self, trace, problem, self._follows == "components"))
+                _BINDERS[0](self, trace, problem))
 
     def _kernel(self, problem: Problem) -> Any:
-        """Of the program; see `fedsim.samplers.machine`."""
+        """Of the program; see `fedsim.algorithms.machine`."""
         return self._bind(problem, None)[1]._kernel(problem)
 
     def _workspace(self, problem: Problem, start: Any, dtype: Any) -> Any:
@@ -275,57 +302,14 @@ class Sampled(ByValue, AlgorithmParts):
         A mixing sends a vector along every link in both directions, an average one from and to every client.
         """
         offers("problem", problem, Problem)
-        n_rounds, found = whole("n_rounds", n_rounds), self.trace(problem)
-        sent = 0.0
-        for node, times in found.every():
-            if node.kind == "mix":
-                links = np.count_nonzero(node.payload, axis=(1, 2)) - np.count_nonzero(
-                    np.diagonal(node.payload, axis1=1, axis2=2), axis=1)
-                sent += times * float(links.mean())
-            elif node.kind == "mean" or (node.kind == "random" and len(node.payload.mean) == 1):
-                sent += times * 2.0 * (found.n_clients if node.kind == "mean"
-                                       else node.payload.of._total_active(found.n_clients, 1))
-            elif node.kind == "random":
-                W = node.payload.of
-                links = np.count_nonzero(W.matrices, axis=(1, 2)) - found.n_clients
-                sent += times * float(W.chances @ links)
-        talks = sum(map(found.how_many, ("mix", "mean", "random")))
-        return {"communications": float(n_rounds * talks),
-                "gradient_evaluations": float(n_rounds * found.how_many("grad") * problem.n_clients),
-                "floats_sent": n_rounds * sent * problem.dim}
-
-
-_TOLD: set[tuple[str | None, int]] = set()
-"""Samplers, by fingerprint and number of clients, that have been complained about."""
-
-
-def _complaints(one: Sampled, found: Trace) -> list[str]:
-    """Said once for each sampler and number of clients."""
-    key = fingerprint(one), found.n_clients
-    if key in _TOLD:
-        return []
-    _TOLD.add(key)
-    return list(dict.fromkeys(complaints(type(one).__name__, found, one._follows, one.temperature)))
-
-
-def _outside() -> int:
-    """How far up the first caller stands that is not of this house."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in HOUSE:
-        frame, level = frame.f_back, level + 1
-    return level
+        n_rounds = whole("n_rounds", n_rounds)
+        return {name: n_rounds * price for name, price in prices(self, problem).items()}
 
 
 @lru_cache(maxsize=64)
 def _traced(one: Sampled, n_clients: int, weights: bytes, exact: bool, n_rounds: int | None) -> Trace:
     return trace(type(one).__name__, type(one)._function, one._state, one._given(n_clients, n_rounds),
                  n_clients, np.frombuffer(weights), exact)
-
-
-def _code(code: CodeType) -> tuple[Any, ...]:
-    """The code of a function, for its fingerprint."""
-    return code.co_code, code.co_names, tuple(_code(one) if isinstance(one, CodeType) else repr(one)
-                                              for one in code.co_consts)
 
 
 def _plain(value: Any) -> Any:
@@ -406,12 +390,13 @@ def sampler(function: Callable[..., Any] | None = None, *, follows: str = "clien
     if taken:
         raise ValueError(f"{name} must call its parameter {sorted(taken)[0]!r} otherwise: every algorithm "
                          "has something of this name")
-    made: Any = dataclasses.make_dataclass(
+    text_of(function.__code__)  # as it is now: the file may be written anew
+    kind: Any = dataclasses.make_dataclass(
         name, fields, bases=(Sampled,), frozen=True, eq=False, repr=False, namespace={
             "_function": staticmethod(function), "_state": tuple(state), "_follows": follows,
             "__doc__": function.__doc__})
-    if "temperature" in [field[0] for field in fields] and isinstance(made.temperature, property):
-        made.temperature = 1.0  # a property would refuse the field's value
-    made.__module__, made.__qualname__ = function.__module__ or "__main__", function.__qualname__
-    return made
+    if "temperature" in [field[0] for field in fields] and isinstance(kind.temperature, property):
+        kind.temperature = 1.0  # a property would refuse the field's value
+    kind.__module__, kind.__qualname__ = function.__module__ or "__main__", function.__qualname__
+    return kind
 

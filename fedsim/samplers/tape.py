@@ -6,6 +6,7 @@ on the open tape; what has no node is refused where it is written, with the line
 
 from __future__ import annotations
 
+import functools
 import linecache
 import operator
 import sys
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from ..hints import shown
 from ..settings.network import RandomMixing
 from ..settings.validation import Array
 
+F = TypeVar("F", bound=Callable[..., Any])
 HERE = str(Path(__file__).parent)
 KNOWN = "only + - * / by numbers, W @ x, grad, noise, mean, past, weights, sqrt and exp are known"
 LONGEST = 2**18
@@ -180,11 +182,13 @@ class Refusing:
         if ufunc is np.matmul and method == "__call__" and isinstance(inputs[0], np.ndarray):
             return self.__rmatmul__(inputs[0])
         name = ufunc.__name__
-        refuse(f"np.{name}: " + (f"write {name}(...) of fedsim.samplers" if name in ("sqrt", "exp")
+        whole = f"np.{name}" if getattr(np, name, None) is ufunc else name
+        refuse(f"{whole}: " + (f"write {name}(...) of fedsim.samplers" if name in ("sqrt", "exp")
                                  and isinstance(self, Coefficient) else KNOWN))
 
     def __array_function__(self, function: Any, *rest: Any) -> Any:
-        refuse(f"np.{function.__name__}: {KNOWN}")
+        place = function.__module__.replace("numpy", "np", 1)
+        refuse(f"{place}.{function.__name__}: {KNOWN}")
 
     def __rmatmul__(self, matrix: Any) -> Any:
         refuse(f"@: matrices act on vectors of clients, and {self.what} is none")
@@ -323,6 +327,56 @@ class Vector(Refusing):
         if not np.isfinite(given).all():
             refuse("W @: W must be finite")
         return self.tape.add("mix", given[None], (self.term(),))
+
+
+class Word(Vector):
+    """A function of the notation, which is refused where it stands without its parentheses.
+
+    It is a `Vector` for the sake of the operators: those of the right operand come first then.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.function(*args, **options)
+
+    @property
+    def meant(self) -> str:
+        """Why it is refused."""
+        name = self.function.__name__
+        given = "" if name in ("noise", "weights") else "x"
+        return f"{name} is a function: write {name}({given})"
+
+    def refused(self, *operands: object, **options: object) -> NoReturn:
+        """The refusal of all that is asked of it but to be called."""
+        refuse(self.meant)
+
+    def term(self, factor: Any = 1.0) -> tuple[int, Any]:
+        self.refused()
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{self.function.__name__} has no {name}")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<function {self.function.__qualname__}>"
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__
+
+
+for _name in ("add radd sub rsub mul rmul truediv rtruediv matmul rmatmul neg pow rpow mod floordiv abs "
+              "lt gt le ge getitem iter len float int index complex array_ufunc array_function").split():
+    setattr(Word, f"__{_name}__", Word.refused)
+
+
+def word(function: F) -> F:
+    """Decorator: a function of the notation, told apart from its value where the parentheses are missing."""
+    return Word(function)  # type: ignore[return-value]
 
 
 class Turns(Refusing):

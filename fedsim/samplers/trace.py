@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from .loops import Body, rolled, whole_key
-from .tape import Chance, Each, Node, NotationError, Tape, Vector, recording
+from .tape import Chance, Each, Node, NotationError, Tape, Vector, Word, recording
 
 Past = tuple[str, int]
 V = TypeVar("V")
@@ -94,6 +94,9 @@ def trace(name: str, function: Callable[..., Any], state: Sequence[str], paramet
         given = [tape.add("state", part) for part in state]
         made = function(*given, **parameters)
         made = made if isinstance(made, tuple) else (made,)
+        for one in made:
+            if isinstance(one, Word):
+                raise NotationError(f"{name} returns what is no vector: {one.meant}")
         if len(made) != len(given) or not all(isinstance(one, Vector) for one in made):
             raise NotationError(
                 f"{name} must return the new value of {', '.join(state)}, as "
@@ -151,9 +154,10 @@ def _merged(nodes: list[Node], out: list[int], exact: bool) -> tuple[list[Node],
         n = stack.pop()
         if n not in seen:
             seen.add(n)
-            for m, _ in nodes[n].terms:
-                uses[m] += 1 if nodes[n].kind == "lin" else 2
-                stack.append(m)
+            for m, c in nodes[n].terms:
+                if np.any(c != 0.0):
+                    uses[m] += 1 if nodes[n].kind == "lin" else 2
+                    stack.append(m)
     made: list[Node] = []
     new: dict[int, int] = {}
     known: dict[Any, int] = {}

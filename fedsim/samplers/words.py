@@ -60,20 +60,34 @@ def aim_of(trace: Trace, components: bool) -> Aim:
     rounds = Rounds.of(trace, Clients(np.zeros((2, N, 1, 1)), pulls, None))
     whole, basis = kept(rounds.round())
     left, right = _null(whole.deviation[0])
-    if left.shape[1] != 1 or right.shape[1] != 1:
-        return Aim(np.nan, why="no single direction is left alone by a round without gradients, so that it "
-                   "follows no f")
+    if not left.shape[1]:
+        return Aim(np.nan, why="without gradients a round moves clients that agree, as if something pulled "
+                   "them to the origin")
+    adding = left @ _null(right.T @ left)[1]  # it is kept for ever, and moves other parts
+    if adding.shape[1]:
+        return Aim(np.nan, why="gradients add up in another part of the state, "
+                   f"{_parts(rounds, basis @ adding)}, which is kept for ever: a momentum has to fade, and a "
+                   "tracker to give back what it took")
+    if left.shape[1] > 1:
+        return Aim(np.nan, why=f"without gradients a round leaves {left.shape[1]} directions alone, and not "
+                   "one, so that it follows no f")
     slow, p = left[:, 0], right[:, 0]
     moved = (basis @ p)[:rounds.sizes()[0]]
-    if np.ptp(moved) > CLOSE * np.abs(moved).max(initial=0.0) or not abs(slow @ p) > CLOSE:
-        return Aim(np.nan, why="moving all clients alike does not move the round alike: gradients add up in "
-                   "another part of the state, or something pulls towards the origin")
+    if np.ptp(moved) > CLOSE * np.abs(moved).max(initial=0.0):
+        return Aim(np.nan, why="a round without gradients keeps clients apart that agree")
     slow = slow / (slow @ p) * moved.mean()
     even, other = -(whole.shift @ slow)
     if not even > 0.0:
         return Aim(np.nan, why="it does not move against the gradient")
     meant = even * (shares @ uneven) / shares.sum()
     return Aim(float(slow @ whole.noise[0] @ slow) / (2.0 * float(even)), abs(other - meant) > CLOSE * meant)
+
+
+def _parts(rounds: Rounds, columns: Array) -> str:
+    """The parts of the state that these columns (n, k) have numbers in."""
+    ends = np.cumsum(rounds.sizes())[:-1]
+    split = zip(rounds.trace.names, np.split(columns, ends), strict=True)
+    return ", ".join(_named(part) for part, rows in split if np.abs(rows).max(initial=0.0) > CLOSE)
 
 
 def _null(matrix: Array) -> tuple[Array, Array]:
@@ -95,6 +109,12 @@ def complaints(name: str, trace: Trace, follows: str, temperature: float) -> Ite
         elif columns > CLOSE:
             yield (f"{name} mixes by a matrix whose columns do not sum to one (by {columns:.2g}): mixing "
                    "moves the average, and clients count differently")
+    groups = groups_of(trace)
+    if len(groups) > 1:
+        told = ", ".join(str(set(group)) for group in groups[:4]) + (", ..." if len(groups) > 4 else "")
+        yield (f"{name} has clients that never meet, {told}: no product with a matrix and no average joins "
+               "them, so that each group follows gradients of its own")
+        return
     if trace.period > 1 or trace.how_many("each"):
         return  # no single round, or none that is a matrix
     aim = aim_of(trace, follows == "components")
@@ -104,21 +124,49 @@ def complaints(name: str, trace: Trace, follows: str, temperature: float) -> Ite
     if aim.other_weights:
         yield f"{name} follows other weights than the clients': their gradients enter the average otherwise"
     if abs(aim.temperature - temperature) > CLOSE * max(1.0, temperature):
-        yield (f"{name} aims at exp(-f/{aim.temperature:.6g}): noise and gradients fit temperature "
-               f"{aim.temperature:.6g}, not {temperature:g}")
+        yield f"{name} {_misses(trace, aim.temperature, temperature)}"
+
+
+def _misses(trace: Trace, aimed: float, wanted: float) -> str:
+    """The law that a round aims at instead of its target, and the mend."""
+    if not aimed > CLOSE:
+        why = "its noise does not reach the average" if trace.how_many("noise") else "has no noise"
+        return f"{why}: it descends f, and samples no law"
+    ratio = wanted / aimed
+    return (f"aims at exp(-f/{aimed:.6g}): noise and gradients fit temperature {aimed:.6g}, not {wanted:g}; "
+            f"noise sqrt({ratio:.6g}) = {np.sqrt(ratio):.6g} times as large would aim at it")
+
+
+def groups_of(trace: Trace) -> list[list[int]]:
+    """The clients that a round joins, in any of its turns, by products with matrices or by averages."""
+    links = np.eye(trace.n_clients, dtype=bool)
+    for node, _ in trace.every():
+        if node.kind == "mean":
+            links[:] = True  # all get it
+        elif node.kind == "mix":
+            links |= (node.payload != 0.0).any(axis=0)
+        elif node.kind == "random":  # the row of an average is for all
+            links |= (np.stack([node.payload.mean, *node.payload.roots]) != 0.0).any(axis=0)
+    groups: list[list[int]] = []
+    left = set(range(trace.n_clients))
+    while left:
+        group, new = set(), {min(left)}
+        while new:
+            group |= new
+            members = sorted(new)
+            near = links[members].any(axis=0) | links[:, members].any(axis=1)
+            new = set(np.flatnonzero(near).tolist()) - group
+        groups.append(sorted(group))
+        left -= group
+    return groups
 
 
 def conserved_words(rounds: Rounds) -> str:
     """The sums that no round changes, by parts of the state; "" without."""
-    found, sizes = conserved(rounds.round()), rounds.sizes()
+    found = conserved(rounds.round())
     if not found.shape[1]:
         return ""
-    parts, first = [], 0
-    for part, size in zip(rounds.trace.names, sizes, strict=True):
-        if np.abs(found[first:first + size]).max() > CLOSE:
-            parts.append(_named(part))
-        first += size
-    return f"{found.shape[1]} of {sum(sizes)} numbers, made of {', '.join(parts)}"
+    return f"{found.shape[1]} of {len(found)} numbers, made of {_parts(rounds, found)}"
 
 
 def _named(part: str | Past) -> str:

@@ -27,8 +27,7 @@ from ..fingerprints import hash_of
 
 _ROOT = Path(__file__).resolve().parents[1]
 COMPILED = ("vector", "random", "algorithms", "problems", "engine/rounds.py", "engine/state.py",
-            "settings/schedules.py", "settings/staleness.py", "interfaces.py", "samplers/machine.py",
-            "samplers/operations.py")
+            "settings/schedules.py", "settings/staleness.py", "interfaces.py", "samplers/operations.py")
 """Where compiled bodies stand, and the classes and constants that they see."""
 _NAME = "fedsim"
 APART = "_of_"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from fedsim.settings.validation import Array, shown
 
 from .affine import LARGEST_STEPS, Moments, NoExactLaw
 from .batches import has_minibatches
-from .federated.joint import JointLaw
+
+if TYPE_CHECKING:
+    from .federated.joint import JointLaw
 
 _FAMILIES: dict[type, ExactFamily] = {}
 

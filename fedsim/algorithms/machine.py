@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.bodies import advance, observe
 from ..problems.gradients import langevin, stochastic_gradient
 from ..random.normals import draw, steps_per_draw
 from ..random.participants import draw_answers, draw_clients, uniform
 from ..random.slots import NormalRoom, Numbers, normal_room, normal_row
 from ..random.streams import OWN_NOISE, SHARED_NOISE
+from ..samplers import operations as ops
+from ..samplers.operations import Program
+from ..samplers.tape import Each
 from ..settings.validation import Array
 from ..vector import lanes
 from ..vector.compile import inner, spliced
 from ..vector.memory import aligned
-from . import operations as ops
-from .each_compiled import apply_each, draw_uniforms, functions_of
-from .operations import Program
-from .tape import Each
+from .bodies import advance, observe
+from .each_bodies import apply_each, draw_uniforms, functions_of
 
 
 class MachineKernel(NamedTuple):

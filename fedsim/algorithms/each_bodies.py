@@ -13,9 +13,9 @@ import numpy as np
 from ..problems.custom.functions import frozen
 from ..random.philox import philox
 from ..random.streams import EACH
+from ..samplers.tape import Each
 from ..vector.compile import Nothing, checked, dispatched, inner
 from ..vector.per_lane import read_only
-from .tape import Each
 
 _named_tuple: Any = collections.namedtuple
 _LOCK = threading.Lock()

@@ -11,16 +11,17 @@ import numpy as np
 
 from ..interfaces import AlgorithmParts, Problem, largest_noise
 from ..random.plain import PlainStreams
+from ..samplers.clients import Clients
+from ..samplers.operations import Program
+from ..samplers.program import functions_in, program_of
+from ..samplers.rounds import Rounds
+from ..samplers.sampler import binds
+from ..samplers.tape import Each
+from ..samplers.trace import Trace
+from ..samplers.twin import Twin
 from ..settings.validation import Array
 from ..stability.search import Stability
-from .clients import Clients
 from .machine import MachineKernel, MachineWork, kernel_of, workspace_of
-from .operations import Program
-from .program import functions_in, program_of
-from .rounds import Rounds
-from .tape import Each
-from .trace import Trace
-from .twin import Twin
 
 DOUBLINGS = 64
 """Numbers of rounds, as powers of two, that fit the engine's counters."""
@@ -48,14 +49,13 @@ class Bound(AlgorithmParts):
     clients_differ: bool
     asked: Any = field(repr=False)
 
-    @classmethod
-    def of(cls, asked: Any, trace: Trace, problem: Problem, components: bool) -> Bound:
-        """Of a sampler whose round on this problem is `trace`."""
-        scale = problem.weights if components else np.ones(trace.n_clients)
-        return cls(trace, program_of(trace, scale), scale, asked._clients_differ(problem), asked)
-
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "asked": None}
+
+    @property
+    def step_size(self) -> Any:  # type: ignore[override]
+        """As the sampler has it."""
+        return self.asked.step_size
 
     def target(self, problem: Problem) -> Any:
         """As the sampler has it."""
@@ -111,6 +111,13 @@ class Bound(AlgorithmParts):
 
     def _workspace(self, problem: Problem, start: Array, dtype: Any) -> MachineWork:
         return workspace_of(self.program, self.program.marks[5:].tolist(), problem, start, dtype)
+
+
+@binds
+def bound(asked: Any, trace: Trace, problem: Problem) -> Bound:
+    """A sampler whose round on this problem is `trace`."""
+    scale = problem.weights if asked._follows == "components" else np.ones(trace.n_clients)
+    return Bound(trace, program_of(trace, scale), scale, asked._clients_differ(problem), asked)
 
 
 def noise_growth(trace: Trace, gradient_noise: float) -> Array:

@@ -315,3 +315,10 @@ def test_drawing_twice_in_a_round_is_refused():
 
     with pytest.raises(ValueError, match=r"drawn from again in the same round"):
         theory.exact_law(ring3(), twice(step_size=0.1, clients=fs.Participation(1, True)), 3)
+
+
+@pytest.mark.parametrize("step", [1e-12, 1e-5, 0.1, 3.0, 1e6])
+def test_the_limit_is_found_from_any_step_size(step):
+    problem = fs.Quadratic([4.0], [[0.0]])
+    limit = zoo.stale_sgld(step_size=step, age=0).stability(problem).max_step_size
+    assert abs(limit - 0.5) < 1e-12

@@ -13,7 +13,7 @@ import numpy as np
 from ..settings.lazy_import import lazy
 from ..settings.validation import Array
 from ..stability.minibatch import batch_response
-from ..stability.search import SMALL_CONE, cone_radius, gaps_to_one, radius_of, random_radius
+from ..stability.search import SMALL_CONE, cone_radius, gaps_to_one, largest_stable, radius_of, random_radius
 from .clients import Clients, Round
 from .pieces import Noise, Piece, Pieces, after_all
 from .rounds import Rounds, kept
@@ -21,6 +21,10 @@ from .trace import Trace
 
 arpack = lazy("scipy.sparse.linalg")
 
+SMALLEST_SHARE = 1e-9
+"""Share of a step size below which no stable one is looked for."""
+DOUBLINGS = 60
+"""Of a step size, at most, before its limit is looked for more finely."""
 MOST_NUMBERS = 240
 """Numbers of a state up to which the radius is searched for: the map has their square as unknowns."""
 
@@ -127,3 +131,18 @@ def batch_radius(problem: Any, follows: str, trace: Trace) -> float | None:
     basis = in_all(turns)[1]
     square = radius_of_cone(linear_map(turns, basis, noise), basis.shape[1])
     return float(square ** (0.5 / trace.period))
+
+
+def step_limit(radius: Callable[[float], float], size: float) -> float:
+    """The largest stable step size, looked for downwards and upwards from `size`; NaN where none is found."""
+    below = size
+    while not radius(below) < 1.0 and below > SMALLEST_SHARE * size:
+        below *= 0.5
+    if not radius(below) < 1.0:
+        return float("nan")
+    above = 2.0 * below
+    for _ in range(DOUBLINGS):  # far below the limit, where every step contracts
+        if not radius(16.0 * above) < 1.0:
+            break
+        below, above = above, 2.0 * above
+    return largest_stable(radius, below)

@@ -21,10 +21,10 @@ from ..settings.limits import refuse_bytes
 from ..settings.schedules import Schedule
 from ..settings.validation import one_of, shown, whole
 from ..stability.minibatch import first_limit
-from ..stability.search import Stability, largest_stable
+from ..stability.search import Stability
 from .clients import Clients
 from .identity import KINDS, digest_of, has_name, packed, text_of
-from .radius import batch_radius, radius_of_rounds
+from .radius import batch_radius, radius_of_rounds, step_limit
 from .rounds import Rounds
 from .tape import Coefficient, Turns
 from .telling import explained, prices, warn_once
@@ -35,8 +35,6 @@ FOLLOWS = {"clients": "federated", "components": "components", "global": "global
 """Whose gradients `grad` has: f_(c), w_c f_(c), or f; and the shipped algorithms' name of it."""
 _ROUND_BYTES = 200.0
 """A round's coefficients where they change, with copies while a program is written."""
-SMALLEST_SHARE = 1e-9
-"""Share of a step size below which no stable one is looked for."""
 
 
 _BINDERS: list[Callable[[Any, Trace, Problem], Any]] = []
@@ -285,15 +283,13 @@ class Sampled(ByValue, AlgorithmParts):
             return dataclasses.replace(self, step_size=step)._radius(problem)  # type: ignore[type-var]
 
         with np.errstate(over="ignore", invalid="ignore"):
-            own, below = radius(size), size
+            own = radius(size)
             high = (self.stability(problem.curvature_problem()).max_step_size if problem.response_work
                     else np.nan)
             if np.isfinite(high):  # that of the mean
                 return Stability(own, own < 1.0, first_limit(radius, high), size,
                                  "radius of the second moment of a round, without what it conserves")
-            while not radius(below) < 1.0 and below > SMALLEST_SHARE * size:
-                below *= 0.5
-            limit = largest_stable(radius, below) if radius(below) < 1.0 else float("nan")
+            limit = step_limit(radius, size)
         return Stability(own, own < 1.0, limit, size, "radius of a round, without what it conserves")
 
     def costs(self, problem: Problem, n_rounds: int) -> dict[str, float]:

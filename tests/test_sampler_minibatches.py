@@ -340,5 +340,5 @@ def test_what_is_not_known(monkeypatch):
         twice = around(step_size=0.02, W=fs.network.random([W, np.eye(2)]))
         radius.pieces_of(problem, "components", twice.trace(problem))
     monkeypatch.setattr(pieces, "MOST_NODES", 20)
-    with pytest.raises(ValueError, match="a round of 22 operations has no moments with minibatches"):
+    with pytest.raises(ValueError, match="a round of 23 operations has no moments with minibatches"):
         theory.exact_law(problem, zoo.fa_ld(step_size=1e-6, local_steps=7), 3)

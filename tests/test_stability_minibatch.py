@@ -11,7 +11,7 @@ from examples_of import regression
 
 import fedsim as fs
 from fedsim.algorithms.federated import Federated
-from fedsim.stability import minibatch as minibatch_stability, own_blocks
+from fedsim.stability import batches, own_blocks
 from theory.exact.batches import MinibatchNoise
 from theory.exact.families import family_of
 from theory.exact.federated.minibatch import MinibatchRounds
@@ -168,7 +168,7 @@ def test_what_is_not_judged_says_so(monkeypatch):
     debiased = fs.FAHMC(0.05, 2, 2, debias="fresh")
     assert "with debiasing, of the mean alone" in debiased.stability(FEW).source
     assert debiased._radius(FEW) == debiased._radius(FEW.as_quadratic())
-    monkeypatch.setattr(minibatch_stability, "MAX_TABLE", 10)
+    monkeypatch.setattr(batches, "MAX_TABLE", 10)
     for algorithm in (*FEDERATED.values(), *DECENTRALIZED.values()):
         found, mean = algorithm.stability(FEW), algorithm.stability(FEW.as_quadratic())
         assert "of the mean alone: too large" in found.source

@@ -19,8 +19,9 @@ from theory.exact.families import family_of
 
 FLOOR = ("fedsim.equality", "fedsim.fingerprints", "fedsim.hints", "fedsim.interfaces", "fedsim.laws",
          "fedsim.problems", "fedsim.provenance", "fedsim.random", "fedsim.settings", "fedsim.vector",
-         "fedsim.stability.search", "theory.exact.affine", "theory.exact.batches", "theory.exact.evolution",
-         "theory.exact.families", "theory.exact.stacked", "theory.exact.tables")
+         "fedsim.stability.batches", "fedsim.stability.search", "theory.exact.affine", "theory.exact.batches",
+         "theory.exact.evolution",
+         "theory.exact.families", "theory.exact.joint_laws", "theory.exact.stacked", "theory.exact.tables")
 """Both stand on it: problems, settings, laws as results, and the powers of an affine map once it is known."""
 BY_HAND = ("theory.exact.federated", "theory.exact.gossip", "theory.exact.delay")
 BY_TRACE = ("theory.exact.traced", "fedsim.samplers")

@@ -19,7 +19,7 @@ from fedsim.settings.validation import Array, positive, shown
 from .declare.bound import Assumption, Bound
 from .declare.statement import Hypothesis
 from .exact import joint_law
-from .exact.federated.joint import JointLaw
+from .exact.joint_laws import JointLaw
 from .exact.traced_joint import RoundJointLaw
 from .facts.constants_of_problem import Constants
 from .judge.checking import Measured, quantity, require_target

@@ -1,4 +1,4 @@
-"""What compiled code sees of the functions of `each`: a class for each set of them, and its body."""
+"""The functions of `each` as compiled code sees them: a class for each set of them, and its body."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from ..settings.schedules import StepSizeLike
 from ..settings.validation import Array, fraction, one_of, set_fields, whole
 from ..stability.federated import Modes, powers_shift, turned_back
 from ..stability.leapfrog import leapfrog_shift, resonant
-from ..stability.minibatch import Radius
+from ..stability.search import Radius
 from ..vector.memory import TILE, aligned
 from ..vector.trajectories import modes_of
 from .fa_hmc_update import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel, NoModes

@@ -23,7 +23,7 @@ from ..problems.gradients import langevin
 from ..settings.participation import Participation, SetsOfClients, TakesPart
 from ..settings.schedules import StepSizeLike
 from ..settings.validation import Array, fraction, positive, set_fields, shown
-from ..stability.minibatch import Radius
+from ..stability.search import Radius
 from .bodies import advance, step_size_at
 from .clients import local_update
 from .federated import COMMON, SCHEMES, Federated, begin_round, federated_round

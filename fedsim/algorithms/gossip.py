@@ -19,9 +19,9 @@ from ..random.slots import NormalRoom, Normals, Numbers, normal_room
 from ..random.streams import OWN_NOISE
 from ..settings.network import check_mixing, smallest_eigenvalue
 from ..settings.validation import Array, set_fields, whole
-from ..stability.minibatch import Judged, Radius, first_limit, gossip_second_moment, only_limit
+from ..stability.minibatch import Judged, gossip_second_moment, only_limit
 from ..stability.own_blocks import SymmetricGossip
-from ..stability.search import symmetric_extremes
+from ..stability.search import Radius, first_limit, symmetric_extremes
 from ..vector import lanes
 from ..vector.compile import dispatched, inner
 from ..vector.memory import aligned

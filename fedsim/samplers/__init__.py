@@ -11,8 +11,8 @@ Examples
 """
 
 from . import remaking as _remaking  # what pickles ask for
+from .applied import each
 from .declarations import declared
-from .each import each
 from .notation import exp, grad, mean, noise, past, sqrt, weights
 from .tape import NotationError
 from .words import SamplerWarning

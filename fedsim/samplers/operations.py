@@ -1,4 +1,4 @@
-"""What a machine can do, and what a program for it is: plain arrays, whatever the sampler."""
+"""The operations of the machine, and a program for it: plain arrays, whatever the sampler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ and c."""
 CLIENTS, LOOP, END, EXCHANGE, DRAW = range(5)
 """Steps: operations for some clients; begin and end of a loop; two registers change places; who is drawn."""
 REPLACED, UNREPLACED, ANSWERS, UNBIASED, MATRICES = range(5)
-"""What is drawn at random: clients in three ways, answers weighed in two ways, one of several matrices."""
+"""Draws at random: clients in three ways, answers weighed in two ways, one of several matrices."""
 
 
 class Program(NamedTuple):

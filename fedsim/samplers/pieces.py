@@ -9,7 +9,7 @@ and the noises are uncorrelated with one another and with l, whatever the point.
 
     C' = M C M' + Q + sum_g B_g E[G(y_g)] B_g',      E[G_c(y)] by the moments of client c's own y alone.
 
-What is drawn at random in a round begins a piece of its own too, with H_k and u_k as a `Round` has them.
+A draw at random begins a piece of its own too, with H_k and u_k as a `Round` has them.
 Loops are as many pieces as they have turns, which are one piece where they are equal.
 """
 

@@ -163,7 +163,7 @@ class _Writer:
         return len(self.widths) - 1
 
     def _forget(self, place: int) -> None:
-        """What is read last at a place."""
+        """Let go of values that are read last at a place."""
         for n in [n for n in self.where if self.layout.last.get(n, 0) <= place]:
             del self.where[n]
 

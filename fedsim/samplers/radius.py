@@ -12,7 +12,7 @@ import numpy as np
 
 from ..settings.lazy_import import lazy
 from ..settings.validation import Array
-from ..stability.minibatch import batch_response
+from ..stability.batches import batch_response
 from ..stability.search import SMALL_CONE, cone_radius, gaps_to_one, largest_stable, radius_of, random_radius
 from .clients import Clients, Round
 from .pieces import Noise, Piece, Pieces, after_all
@@ -24,7 +24,7 @@ arpack = lazy("scipy.sparse.linalg")
 SMALLEST_SHARE = 1e-9
 """Share of a step size below which no stable one is looked for."""
 DOUBLINGS = 60
-"""Of a step size, at most, before its limit is looked for more finely."""
+"""A step size is doubled so often, at most, before its limit is looked for more finely."""
 MOST_NUMBERS = 240
 """Numbers of a state up to which the radius is searched for: the map has their square as unknowns."""
 
@@ -90,7 +90,7 @@ def in_all(turns: Sequence[Piece]) -> tuple[Round, Array]:
 
 
 def linear_map(turns: Sequence[Piece], basis: Array, noise: Noise) -> Callable[[Array], Array]:
-    """What these pieces make of a covariance (m, m) on the basis, by the linear part of the noise."""
+    """The image of a covariance (m, m) on the basis, by the linear part of the noise."""
     still = np.zeros(len(basis))
     return lambda cov: basis.T @ after_all(turns, still, basis @ cov @ basis.T, noise, True)[1] @ basis
 

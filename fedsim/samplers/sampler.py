@@ -20,8 +20,7 @@ from ..pickles import made
 from ..settings.limits import refuse_bytes
 from ..settings.schedules import Schedule
 from ..settings.validation import one_of, shown, whole
-from ..stability.minibatch import first_limit
-from ..stability.search import Stability
+from ..stability.search import Stability, first_limit
 from .clients import Clients
 from .identity import KINDS, digest_of, has_name, packed, text_of
 from .radius import batch_radius, radius_of_rounds, step_limit
@@ -38,7 +37,7 @@ _ROUND_BYTES = 200.0
 
 
 _BINDERS: list[Callable[[Any, Trace, Problem], Any]] = []
-"""Who makes a sampler ready for a run: compiled code stands above, with the kernels."""
+"""Functions that make a sampler ready for a run: compiled code stands above, with the kernels."""
 
 
 def binds(function: Callable[[Any, Trace, Problem], Any]) -> Callable[[Any, Trace, Problem], Any]:
@@ -186,11 +185,11 @@ class Sampled(ByValue, AlgorithmParts):
                 _BINDERS[0](self, trace, problem))
 
     def _kernel(self, problem: Problem) -> Any:
-        """Of the program; see `fedsim.algorithms.machine`."""
+        """Its program, as `fedsim.algorithms.machine` runs it."""
         return self._bind(problem, None)[1]._kernel(problem)
 
     def _workspace(self, problem: Problem, start: Any, dtype: Any) -> Any:
-        """Of the program."""
+        """Room for the program."""
         return self._bind(problem, None)[1]._workspace(problem, start, dtype)
 
     def _numbered(self, problem: Problem, n_rounds: int) -> int:

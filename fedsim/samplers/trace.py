@@ -214,7 +214,7 @@ class Domain(Protocol[V]):
         """An average or a product whose matrix is drawn at random."""
 
     def each(self, number: int, function: Each, of: Sequence[V]) -> V:
-        """What a function makes of vectors."""
+        """The image of vectors under a function."""
 
     def loop(self, number: int, body: Body, begin: Sequence[V | None]) -> Sequence[V]:
         """The inputs of a body after all its turns."""

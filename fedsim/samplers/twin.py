@@ -135,7 +135,7 @@ class Twin:
         return np.einsum("ij,jrd->ird", np.atleast_2d(table), x)
 
     def _applied(self, n: int, function: Each, vectors: list[Array]) -> Array:
-        """What a function makes of vectors (N or 1, R, d)."""
+        """The images of vectors (N or 1, R, d) under a function."""
         R, d = vectors[0].shape[1:]
         made = np.zeros((1 if self.values.shared[n] else self.trace.n_clients, R, d))
         position = self.number * self.chances + self.calls + self.layout.numbers.get(n, 0)

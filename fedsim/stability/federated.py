@@ -15,8 +15,9 @@ from ..interfaces import Problem
 from ..problems.quadratic import Quadratic
 from ..settings.validation import Array
 from .averaging import Averaging, ByScheme
-from .minibatch import Judged, Radius, batch_response, federated_radius, forgets, stable_below
-from .search import Stability, largest_stable, round_radius, scalar_round_radius
+from .batches import batch_response
+from .minibatch import Judged, federated_radius, forgets
+from .search import Radius, Stability, largest_stable, round_radius, scalar_round_radius, stable_below
 
 Modes = tuple[Array, Array | None]
 

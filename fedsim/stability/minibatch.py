@@ -23,37 +23,18 @@ from ..problems.quadratic import Quadratic
 from ..settings.lazy_import import lazy
 from ..settings.validation import Array
 from .averaging import Averaging, root_of
+from .batches import batch_response
 from .own_blocks import SymmetricGossip
-from .search import Stability, largest_stable
+from .search import Radius, Stability, first_limit, stable_below
 
 brentq = lazy("scipy.optimize", "brentq")
 arpack = lazy("scipy.sparse.linalg")
 
-MAX_TABLE = 1_000_000
-"""Entries of the largest table that is made: N d^4, and four times that for FA-HMC."""
 MAX_POSITIONS, MAX_STATE = 300, 80
 """Numbers N d that all clients of DE-SGLD hold, and 2 N d of DE-SGHMC, whose map is not symmetric: the
 radius is searched for more slowly."""
-MAX_WORK = 4_000_000_000
-"""n d^4 for n data, the operations that `batch_response` takes."""
 SMALL = 8
 """Numbers of a state up to which the radius is that of a dense table."""
-
-Radius = Callable[[float], float]
-
-
-def batch_response(problem: Problem, fits: bool = True, table: int = 1) -> tuple[Array | None, str]:
-    """`problem.batch_response()` where there is one and it is small enough, else None; and a remark.
-
-    `fits` is False for a decentralized state that is too large, `table` multiplies N d^4.
-    """
-    if problem.response_work is None:
-        return None, ""
-    if (not fits or table * problem.n_clients * problem.dim**4 > MAX_TABLE
-            or problem.response_work > MAX_WORK):
-        return None, "; of the mean alone: too large to judge the second moment under minibatches"
-    response = problem.batch_response()
-    return (response if response is not None and response.any() else None), ""  # 0: all data, each once
 
 
 class Judged(AlgorithmParts):
@@ -116,16 +97,6 @@ class Judged(AlgorithmParts):
                        source=f"{mean.source}; of the second moment, which decides under minibatches")
 
 
-def stable_below(radius: Radius, high: float) -> float:
-    """A step size of radius below one, by halving; 0.0 if there is none."""
-    low = 0.5 * high
-    for _ in range(60):
-        if radius(low) < 1.0:
-            return low
-        low *= 0.5
-    return 0.0
-
-
 def only_limit(radius: Radius, high: float) -> float:
     """Where `radius` is one if it is so at one positive step size; NaN where none is found."""
     low = stable_below(radius, high)
@@ -134,15 +105,6 @@ def only_limit(radius: Radius, high: float) -> float:
     if radius(high) < 1.0:  # the mean's own limit, up to rounding
         return high
     return float(brentq(lambda step: radius(step) - 1.0, low, min(2.0 * low, high), rtol=1e-10))
-
-
-def first_limit(radius: Radius, high: float) -> float:
-    """The first such step size above one that is stable; NaN where none is found."""
-    low = stable_below(radius, high)
-    if low == 0.0:
-        return float("nan")
-    limit = largest_stable(radius, low, growth=1.05, scan=16)
-    return high if np.isnan(limit) else min(limit, high)
 
 
 def momentum_radius(problem: Problem, response: Array, mixing: Array, friction: float) -> Radius:

@@ -70,6 +70,7 @@ def stability_radius(problem: Problem, algorithm: Algorithm) -> float:
     return float(algorithm._radius(problem))
 
 
+Radius = Callable[[float], float]
 FLAT = 1e-9
 """How far from one a radius may be rounded that hardly contracts."""
 
@@ -93,6 +94,25 @@ def largest_stable(radius: Callable[[float], float], below: float, growth: float
                                 xtol=max(1e-14 * high, 5e-324), rtol=1e-13))
         low = high
     return float("nan")
+
+
+def stable_below(radius: Radius, high: float) -> float:
+    """A step size of radius below one, by halving; 0.0 if there is none."""
+    low = 0.5 * high
+    for _ in range(60):
+        if radius(low) < 1.0:
+            return low
+        low *= 0.5
+    return 0.0
+
+
+def first_limit(radius: Radius, high: float) -> float:
+    """The first such step size above one that is stable; NaN where none is found."""
+    low = stable_below(radius, high)
+    if low == 0.0:
+        return float("nan")
+    limit = largest_stable(radius, low, growth=1.05, scan=16)
+    return high if np.isnan(limit) else min(limit, high)
 
 
 SMALL_CONE = 8

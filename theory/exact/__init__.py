@@ -11,7 +11,7 @@ from __future__ import annotations
 from .affine import NoExactLaw
 from .asking import exact_law, joint_law, sample_rounds, stationary_law
 from .federated.flow import FAHMCFlow, flow_law, two_group_law
-from .federated.joint import JointLaw
+from .joint_laws import JointLaw
 
 __all__ = [
     "FAHMCFlow", "JointLaw", "NoExactLaw", "exact_law", "flow_law", "joint_law", "sample_rounds",

@@ -16,7 +16,7 @@ from fedsim.settings.validation import Array, one_of, whole
 from ..float_range import float64_range
 from .evolution import correlated, matrix_of
 from .families import ExactFamily, family_of, refuse_steps
-from .federated.joint import JointLaw
+from .joint_laws import JointLaw
 from .precision import warn_of_lost_digits
 
 

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.problems.gaussian_mean import GaussianMean
+from fedsim.problems.quadratic import Quadratic
 from fedsim.problems.regression import LinearRegression
 from fedsim.settings.lazy_import import lazy
 from fedsim.settings.validation import Array, UnstableStepSize
@@ -102,3 +104,17 @@ class MinibatchNoise:
     def _weighted(self, weights: Array) -> Array:
         """sum_r weights_r X_r X_r' of each client."""
         return (self.features * weights[:, :, None]).swapaxes(1, 2) @ self.features
+
+
+class MomentMatched(Quadratic):
+    """A quadratic problem whose noise has the variance of minibatches, which are not normal."""
+
+    has_minibatches = True
+
+
+def moment_matched(problem: Any) -> MomentMatched | None:
+    """What has the moments of a `GaussianMean` with minibatches; None for other problems."""
+    if not (isinstance(problem, GaussianMean) and problem.has_minibatches):
+        return None
+    same = problem.as_quadratic()
+    return MomentMatched(same.hessians, same.minimizers, same.weights, same.gradient_noise)

@@ -14,7 +14,7 @@ from .affine import LARGEST_STEPS, Moments, NoExactLaw
 from .batches import has_minibatches
 
 if TYPE_CHECKING:
-    from .federated.joint import JointLaw
+    from .joint_laws import JointLaw
 
 _FAMILIES: dict[type, ExactFamily] = {}
 

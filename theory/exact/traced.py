@@ -19,8 +19,7 @@ from fedsim.samplers.sampler import Sampled
 from fedsim.settings.validation import Array
 
 from .affine import LARGEST_STEPS, AffineMap, Moments, NoExactLaw
-from .batches import has_minibatches
-from .delay.family import moment_matched
+from .batches import has_minibatches, moment_matched
 from .evolution import cycled, drawn, evolve, matrix_of, variances_of
 from .families import ExactFamily, exact, keeps_apart, require_constant, require_steps
 from .traced_joint import RoundJointLaw, averaged_last, joint_of

@@ -19,7 +19,7 @@ from fedsim.samplers.trace import Trace
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import Array
 
-from .federated.joint import JointLaw
+from .joint_laws import JointLaw
 from .tables import symmetrised
 
 BEFORE = ("", 0)

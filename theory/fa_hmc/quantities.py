@@ -14,7 +14,7 @@ from fedsim.settings.validation import Array
 from ..declare.bound import Bound
 from ..exact.federated.fa_hmc import leapfrog
 from ..exact.federated.flow import Flow
-from ..exact.federated.joint import JointLaw
+from ..exact.joint_laws import JointLaw
 from ..judge.checking import Measured
 from ..theorem_parts import CLIENTS, PROBLEM, TARGET, Source, about_minimizer, of_its_size
 from .coupling import CouplingLaw, coupling_law

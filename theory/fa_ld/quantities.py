@@ -11,7 +11,7 @@ from fedsim.laws.moments import w2_of
 from fedsim.problems.quadratic import Quadratic
 
 from ..declare.bound import Bound
-from ..exact.federated.joint import JointLaw
+from ..exact.joint_laws import JointLaw
 from ..judge.checking import Measured, require_target
 from ..theorem_parts import CLIENTS, PROBLEM, TARGET, minimizer_of, of_its_size
 

@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from fedsim.algorithms.stale import StaleSGHMC, StaleSGLD
-from fedsim.problems.gaussian_mean import GaussianMean
-from fedsim.problems.quadratic import Quadratic
 from fedsim.settings.limits import refuse_bytes
 from fedsim.settings.staleness import Several, Workers, as_staleness
 from fedsim.settings.starts import start_moments
 from fedsim.settings.validation import Array
 
 from ..affine import AffineMap, Moments, NoExactLaw
+from ..batches import MomentMatched, moment_matched
 from ..evolution import correlated, evolve, matrix_of, variances_of
 from ..families import ExactFamily, exact, keeps_apart
 from ..viewed import ENTRIES, viewed
@@ -110,20 +109,6 @@ def _tables(pooled: Any) -> tuple[Array, Array, Array]:
         return pooled.diagonal_hessians[0], np.ones(dim), np.full(dim, (noise or 0.0) ** 2)
     hessian, covariances = pooled.dense_hessians[0], pooled.noise_covariances
     return hessian, np.eye(dim), np.zeros_like(hessian) if covariances is None else covariances[0]
-
-
-class MomentMatched(Quadratic):
-    """A quadratic problem whose noise has the variance of minibatches, which are not normal."""
-
-    has_minibatches = True
-
-
-def moment_matched(problem: Any) -> MomentMatched | None:
-    """What has the moments of a `GaussianMean` with minibatches; None for other problems."""
-    if not (isinstance(problem, GaussianMean) and problem.has_minibatches):
-        return None
-    same = problem.as_quadratic()
-    return MomentMatched(same.hessians, same.minimizers, same.weights, same.gradient_noise)
 
 
 @exact(StaleSGLD, StaleSGHMC)

@@ -32,10 +32,11 @@ from ..affine import Moments, NoExactLaw
 from ..batches import has_minibatches, require_second_moment
 from ..evolution import TOGETHER, Batches, batched, cycled, drawn, evolve, matrix_of, variances_of
 from ..families import ExactFamily, require_constant, require_rounds_to_draw, require_steps
+from ..joint_laws import JointLaw
 from ..stacked import ROOM
 from .averaging import Averaging
 from .chain import BATCH, Steps
-from .joint import JointLaw, LocalStep, propagate
+from .joint import LocalStep, propagate
 from .minibatch import MinibatchRounds, parts_of
 from .server import DrawnRound, States, averaged_maps, server_maps
 from .spectrum import ClientMaps, Spectrum, local_steps, round_clients

@@ -17,7 +17,7 @@ from ..affine import Moments
 from ..batches import MinibatchNoise, has_minibatches, require_second_moment
 from ..evolution import drawn, evolve
 from ..families import ExactFamily, keeps_apart, require_constant, require_rounds_to_draw, require_steps
-from ..federated.joint import JointLaw
+from ..joint_laws import JointLaw
 from ..tables import symmetrised
 from ..viewed import ENTRIES, viewed
 from .average_first import AverageFirst

@@ -15,7 +15,7 @@ MOST_VECTORS = 3
 
 
 def each(function: Callable[..., Any], *vectors: Vector, uniforms: int = 0) -> Vector:
-    """What a function makes of a client's vectors, for each client alone.
+    """Apply a function to a client's vectors, for each client alone.
 
     It can be simulated, and has no exact law. It is compiled, once for each function and class of problems.
 

@@ -65,6 +65,13 @@ def unquantised(x, *, step_size, W):
     return W @ x - step_size * grad(x) + sqrt(2 * step_size) * noise()
 
 
+@fs.sampler
+def in_another_order(x, y, *, step_size):
+    a = each(clip, mean(x + noise()))  # is computed after the next line
+    b = each(chosen, x, y, uniforms=1)
+    return x - step_size * grad(x) + 0.5 * a, b + 0.1 * x
+
+
 W = fs.network.ring(3)
 
 
@@ -74,7 +81,8 @@ def problem_of(dim):
 
 
 @pytest.mark.parametrize("dim", [1, 3])
-@pytest.mark.parametrize("algorithm", [odd(step_size=0.1, W=W), looped(step_size=0.1)], ids=["odd", "looped"])
+@pytest.mark.parametrize("algorithm", [odd(step_size=0.1, W=W), looped(step_size=0.1),
+                                       in_another_order(step_size=0.1)], ids=["odd", "looped", "order"])
 def test_the_machine_and_the_twin_apply_the_same(algorithm, dim):
     problem = problem_of(dim)
     for replicas in (3, 70):

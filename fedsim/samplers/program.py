@@ -102,7 +102,7 @@ class _Writer:
         self.tables = _Tables(self.N)
         self.code: list[list[int]] = []
         self.steps: list[list[int]] = []
-        self.functions: list[Each] = []
+        self.functions = functions_in(trace)
         self.widths: list[int] = []
         self.where: dict[int, int] = {}
         """Registers of the values that are still read."""
@@ -246,8 +246,6 @@ class _Writer:
             elif kind == "mix":
                 self._emit(ops.MIX, out, source, extra=self.tables.matrix(payload))
             elif kind == "each":
-                if payload not in self.functions:
-                    self.functions.append(payload)
                 self._emit(ops.EACH, out, *(self.where[m] for m, _ in terms),
                            extra=self.functions.index(payload), number=number)
             elif kind == "mean":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import federated, gossip, stale
+from . import federated, gossip, own, stale
 from .case import Case
 
-CASES: tuple[Case, ...] = (*federated.CASES, *gossip.CASES, *stale.CASES)
+CASES: tuple[Case, ...] = (*federated.CASES, *gossip.CASES, *own.CASES, *stale.CASES)

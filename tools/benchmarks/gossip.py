@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -100,7 +101,8 @@ class GossipCase(Case):
     dim: int
     step_size: float
     batch_size: int | None = None
-    contestants = ("fedsim", "fedsim single", "NumPy", "JAX tuned", "JAX own normals", "desgld")
+    contestants: ClassVar[tuple[str, ...]] = ("fedsim", "fedsim single", "NumPy", "JAX tuned",
+                                              "JAX own normals", "desgld")
 
     def tables(self) -> GossipTables:
         """Data simulated as in the paper: x ~ N(0, 10 I), unit normal features and errors."""

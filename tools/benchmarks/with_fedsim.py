@@ -14,10 +14,26 @@ from fedsim.problems.regression.minibatch import draw_indices
 from fedsim.random.normals import normals
 from fedsim.random.slots import Numbers
 from fedsim.random.streams import OWN_NOISE, SHARED_NOISE
+from fedsim.samplers import grad, noise, sqrt
 from fedsim.vector.compile import compiled
 
 from .gossip import GossipTables
+from .own import OwnTables
 from .stale import StaleTables
+
+
+@fs.sampler(follows="components")
+def extra_sgld(x, s, *, step_size, W):
+    """EXTRA with noise: s adds up what mixing moves."""
+    return W @ x - s - step_size * grad(x) + sqrt(2 * step_size) * noise(), s + (x - W @ x) / 2
+
+
+@fs.sampler(follows="components")
+def diging_sgld(x, y, g, *, step_size, W):
+    """DIGing with noise: y tracks the mean gradient, g is the last one seen."""
+    new = grad(x)
+    y = W @ y + new - g
+    return W @ x - step_size * y + sqrt(2 * step_size) * noise(), y, new
 
 
 def problem_of(tables: Any) -> Any:
@@ -34,6 +50,9 @@ def problem_of(tables: Any) -> Any:
 
 def algorithm_of(tables: Any) -> Any:
     """The algorithm that the tables describe."""
+    if isinstance(tables, OwnTables):
+        return {"extra": extra_sgld, "diging": diging_sgld}[tables.method](
+            step_size=tables.step_size, W=tables.mixing())
     if isinstance(tables, GossipTables):
         return fs.DESGLD(tables.step_size, tables.mixing())
     if isinstance(tables, StaleTables):
@@ -122,7 +141,7 @@ class Floor(Fedsim):
             state = lane_state(job, first, last)
             own, together = np.zeros_like(state.work.own.rows[0]), state.work.own.slots.shape[2]
             room = getattr(state.work, "shared", None)
-            shared = (np.zeros_like(room.rows[0]) if room and self.algorithm.shared_noise > 0
+            shared = (np.zeros_like(room.rows[0]) if room and getattr(self.algorithm, "shared_noise", 0.0) > 0
                       else np.empty((0, 1), own.dtype))
             ahead = room is None and not hasattr(self.algorithm, "mixing")
             n_draws = -(-steps // (len(own) // self.problem.dim))

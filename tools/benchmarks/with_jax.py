@@ -26,6 +26,8 @@ from jax import lax
 from .federated import Tables
 from .gossip import GossipTables
 from .jax_others import gossip, stale
+from .jax_own import own
+from .own import OwnTables
 from .stale import StaleTables
 
 jax.config.update("jax_enable_x64", True)
@@ -144,10 +146,9 @@ def tuned(t: Any, n_rounds: int, n_replicas: int, normal: Callable[..., Any] = j
     `together` draws own and shared noise of a step at once; else shared noise comes a round at a time.
     `modes` makes trajectories of FA-HMC along the eigenvectors of every client's Hessian, as fedsim does.
     """
-    if isinstance(t, GossipTables):
-        return gossip(t, n_rounds, n_replicas, normal)
-    if isinstance(t, StaleTables):
-        return stale(t, n_rounds, n_replicas, normal)
+    others: dict[type, Callable[..., Any]] = {OwnTables: own, GossipTables: gossip, StaleTables: stale}
+    if type(t) in others:
+        return others[type(t)](t, n_rounds, n_replicas, normal)
     n_clients, dim = t.minimizers.shape
     matrix, offset = (jnp.asarray(array) for array in t.affine_step())
     own_sizes, weights = jnp.asarray(t.own_sizes)[:, None, None], jnp.asarray(t.weights)

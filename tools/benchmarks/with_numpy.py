@@ -16,7 +16,9 @@ import numpy as np
 from .federated import Tables
 from .gossip import GossipTables
 from .numpy_gossip import Gossip
+from .numpy_own import Own
 from .numpy_stale import StaleBlocks, StaleSteps
+from .own import OwnTables
 from .stale import StaleTables
 
 
@@ -137,6 +139,8 @@ class NumpyInModes(Numpy):
 
 def fastest(tables: Any, threads: int) -> Any:
     """The contestant for this family of algorithms."""
+    if isinstance(tables, OwnTables):
+        return Own(tables, threads)
     if isinstance(tables, GossipTables):
         return Gossip(tables, threads)
     if isinstance(tables, StaleTables):

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import POSTERIORS
 from examples_of import regression
 
 import fedsim as fs
 from fedsim.algorithms.federated import Federated
-from fedsim.stability import batches, own_blocks
+from fedsim.stability import batches, own_blocks, search
 from theory.exact.batches import MinibatchNoise
 from theory.exact.families import family_of
 from theory.exact.federated.minibatch import MinibatchRounds
@@ -216,3 +217,15 @@ def test_a_new_algorithm_has_stability_from_its_evaluations_alone(name, problem)
     fs.validate(problem, Declared(0.99 * wanted.max_step_size, known))
     with pytest.raises(fs.UnstableStepSize, match="Declared round map"):
         fs.validate(problem, Declared(1.01 * found.max_step_size, known))
+
+
+def test_radii_that_are_nearly_equal_are_told_apart(monkeypatch):
+    """Where narrow Krylov spaces see several of them at once."""
+    problem = POSTERIORS[9]
+    algorithm = fs.DESGHMC((0.05 / problem.smoothness) ** 0.5, 1.5, fs.network.ring(problem.n_clients))
+    assert 0.98 < algorithm._radius(problem) < 1.0
+    monkeypatch.setattr(search, "WIDER", (30,))
+    monkeypatch.setattr(search, "RESTARTS", 3)
+    values = 1.0 - 1e-12 * np.arange(900)
+    with pytest.raises(ValueError, match="a map of 900 numbers do not converge; use fewer clients"):
+        search.leading(lambda vector: values * vector, np.ones(900))

@@ -10,16 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from ..settings.lazy_import import lazy
 from ..settings.validation import Array
 from ..stability.batches import batch_response
-from ..stability.search import SMALL_CONE, cone_radius, gaps_to_one, largest_stable, radius_of, random_radius
+from ..stability.search import (
+    SMALL_CONE,
+    cone_radius,
+    gaps_to_one,
+    largest_stable,
+    leading,
+    radius_of,
+    random_radius,
+)
 from .clients import Clients, Round
 from .pieces import Noise, Piece, Pieces, after_all
 from .rounds import Rounds, kept
 from .trace import Trace
-
-arpack = lazy("scipy.sparse.linalg")
 
 SMALLEST_SHARE = 1e-9
 """Share of a step size below which no stable one is looked for."""
@@ -99,10 +104,7 @@ def radius_of_cone(apply: Callable[[Array], Array], dim: int) -> float:
     """`cone_radius` where several parts of the state last equally long: in a larger Krylov space."""
     if dim <= SMALL_CONE:
         return cone_radius(apply, dim) if dim else 0.0
-    operator = arpack.LinearOperator((dim * dim,) * 2, lambda v: apply(v.reshape(dim, dim)).ravel(),
-                                     dtype=np.float64)
-    return float(np.abs(arpack.eigs(operator, k=1, which="LM", v0=np.eye(dim).ravel(), ncv=60, tol=1e-12,
-                                    return_eigenvectors=False)).max())
+    return leading(lambda v: apply(v.reshape(dim, dim)).ravel(), np.eye(dim).ravel(), tol=1e-12, width=60)[0]
 
 
 def batch_radius(problem: Any, follows: str, trace: Trace) -> float | None:

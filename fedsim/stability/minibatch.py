@@ -25,10 +25,9 @@ from ..settings.validation import Array
 from .averaging import Averaging, root_of
 from .batches import batch_response
 from .own_blocks import SymmetricGossip
-from .search import Radius, Stability, first_limit, stable_below
+from .search import Radius, Stability, first_limit, leading, stable_below
 
 brentq = lazy("scipy.optimize", "brentq")
-arpack = lazy("scipy.sparse.linalg")
 
 MAX_POSITIONS, MAX_STATE = 300, 80
 """Numbers N d that all clients of DE-SGLD hold, and 2 N d of DE-SGHMC, whose map is not symmetric: the
@@ -142,13 +141,11 @@ def momentum_radius(problem: Problem, response: Array, mixing: Array, friction: 
         length = (2 * size) ** 2
         if 2 * size <= SMALL:
             return root_of(np.stack([apply(row) for row in np.eye(length)], axis=1))
-        operator = arpack.LinearOperator((length, length), apply, dtype=np.float64)
-        values, vectors = arpack.eigs(operator, k=1, v0=starts[0], which="LM", ncv=40, tol=1e-9)
+        value, vector = leading(apply, starts[0], tol=1e-9, width=40)
         # near what the next step size needs; the identity keeps it inside the cone
-        vector = vectors[:, 0].real
         vector = vector if vector[:: 2 * size + 1].sum() >= 0.0 else -vector  # its trace is positive
         starts[0] = vector + 1e-3 * np.abs(vector).max() * np.eye(2 * size).ravel()
-        return float(np.sqrt(np.abs(values[0])))
+        return float(np.sqrt(value))
 
     return radius
 

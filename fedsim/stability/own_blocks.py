@@ -19,10 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..interfaces import Problem
-from ..settings.lazy_import import lazy
 from ..settings.validation import Array
-
-arpack = lazy("scipy.sparse.linalg")
+from .search import leading
 
 SMALL = 8
 """Numbers of all blocks up to which the radius is that of a dense table."""
@@ -73,10 +71,9 @@ class Step:
                 np.stack([self.answer(unit, level).ravel() for unit in units], axis=1))
             place = int(np.abs(values).argmax())
             return float(np.abs(values[place])), vectors[:, place].real.reshape(shape)
-        operator = arpack.LinearOperator((blocks.size, blocks.size), dtype=np.float64, matvec=lambda flat: (
-            self.answer(flat.reshape(shape), level).ravel()))
-        values, vectors = arpack.eigs(operator, k=1, which="LM", v0=blocks.ravel(), tol=1e-12)
-        return float(np.abs(values[0])), vectors[:, 0].real.reshape(shape)
+        value, vector = leading(lambda flat: self.answer(flat.reshape(shape), level).ravel(), blocks.ravel(),
+                                tol=1e-12)
+        return value, vector.reshape(shape)
 
 
 def bounds(blocks: Array, answer: Array) -> tuple[float, float]:

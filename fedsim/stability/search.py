@@ -115,6 +115,8 @@ def first_limit(radius: Radius, high: float) -> float:
     return high if np.isnan(limit) else min(limit, high)
 
 
+WIDER, RESTARTS = (160, 400), 300
+"""Widths of Krylov spaces where a narrower one has not converged after so many restarts."""
 SMALL_CONE = 8
 """Up to this dimension the radius of a map of matrices is that of a dense table."""
 BELOW_ONE = float(np.nextafter(1.0, 0.0))
@@ -130,10 +132,31 @@ def cone_radius(apply: Callable[[np.ndarray], np.ndarray], dim: int) -> float:
         basis = np.eye(size).reshape(size, dim, dim)
         table = np.stack([apply(matrix).ravel() for matrix in basis], axis=1)
         return float(np.abs(np.linalg.eigvals(table)).max()) if np.isfinite(table).all() else float("inf")
-    operator = arpack.LinearOperator((size, size), lambda v: apply(v.reshape(dim, dim)).ravel(),
-                                     dtype=np.float64)
-    return float(np.abs(arpack.eigs(operator, k=1, which="LM", v0=np.eye(dim).ravel(),
-                                    return_eigenvectors=False)).max())
+    return leading(lambda v: apply(v.reshape(dim, dim)).ravel(), np.eye(dim).ravel())[0]
+
+
+def leading(apply: Callable[[np.ndarray], np.ndarray], start: np.ndarray, tol: float = 0.0,
+            width: int = 20) -> tuple[float, np.ndarray]:
+    """Size of the largest eigenvalue of a map of vectors, and the real part of its eigenvector.
+
+    Krylov spaces of this width are followed by wider ones where others are nearly as large.
+
+    Raises
+    ------
+    ValueError
+        Where none of them tells it apart.
+    """
+    size = len(start)
+    operator = arpack.LinearOperator((size, size), apply, dtype=np.float64)
+    for wide in (width, *WIDER):
+        try:
+            values, vectors = arpack.eigs(operator, k=1, which="LM", v0=start, ncv=min(wide, size - 1),
+                                          tol=tol, maxiter=RESTARTS)
+        except arpack.ArpackNoConvergence:
+            continue
+        return float(np.abs(values[0])), vectors[:, 0].real
+    raise ValueError(f"stability is not known: Krylov iterations for the radius of a map of {size} numbers "
+                     "do not converge; use fewer clients or dimensions, or pass allow_unstable=True")
 
 
 def radius_of(gap: float) -> float:

@@ -98,7 +98,7 @@ def test_the_classes_that_choose_bodies_are_in_the_key():
         "provenance.Identity", "samplers.blocks.Table", "samplers.clients.Clients", "samplers.clients.Round",
         "samplers.identity.Packed", "samplers.identity.PackedModule",
         "samplers.loops.Body", "samplers.pieces.Piece", "samplers.stages.Loop", "samplers.stages.Part",
-        "samplers.stages.Stage", "samplers.tape.Chance", "samplers.tape.Each", "samplers.tape.Node",
+        "samplers.stages.Stage", "samplers.nodes.Chance", "samplers.nodes.Each", "samplers.nodes.Node",
         "samplers.words.Aim",
         "settings.alignment._Part", "settings.participation.Shares",
         "settings.server.History")}

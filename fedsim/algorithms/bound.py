@@ -12,11 +12,11 @@ import numpy as np
 from ..interfaces import AlgorithmParts, Problem, largest_noise
 from ..random.plain import PlainStreams
 from ..samplers.clients import Clients
+from ..samplers.nodes import Each
 from ..samplers.operations import Program
 from ..samplers.program import functions_in, program_of
 from ..samplers.rounds import Rounds
 from ..samplers.sampler import binds
-from ..samplers.tape import Each
 from ..samplers.trace import Trace
 from ..samplers.twin import Twin
 from ..settings.validation import Array

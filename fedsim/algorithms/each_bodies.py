@@ -13,7 +13,7 @@ import numpy as np
 from ..problems.custom.functions import frozen
 from ..random.philox import philox
 from ..random.streams import EACH
-from ..samplers.tape import Each
+from ..samplers.nodes import Each
 from ..vector.compile import Nothing, checked, dispatched, inner
 from ..vector.per_lane import read_only
 

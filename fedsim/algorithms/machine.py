@@ -18,8 +18,8 @@ from ..random.participants import draw_answers, draw_clients, uniform
 from ..random.slots import NormalRoom, Numbers, normal_room, normal_row
 from ..random.streams import OWN_NOISE, SHARED_NOISE
 from ..samplers import operations as ops
+from ..samplers.nodes import Each
 from ..samplers.operations import Program
-from ..samplers.tape import Each
 from ..settings.validation import Array
 from ..vector import lanes
 from ..vector.compile import inner, spliced
@@ -257,6 +257,8 @@ def _operated(kernel, problem, lane_set, work, line, client, round, number, draw
         uniforms = work.uniforms[:kernel.uniforms[line[7]]]
         if uniforms.shape[0] > 0:
             draw_uniforms(lane_set, round * kernel.marks[4] + calls + line[8], client, uniforms)
+        for i in range(rows.shape[1]):
+            lanes.fill(rows[out, i], np.nan)
         apply_each(kernel.functions, line[7], rows, a, work.base[line[3]] + work.widths[line[3]] * client,
                    work.base[line[9]] + work.widths[line[9]] * client, uniforms, out)
     elif op >= ops.NOISE:

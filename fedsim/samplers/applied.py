@@ -8,7 +8,8 @@ from typing import Any
 
 from ..problems.custom.functions import frozen, plain_function
 from ..settings.validation import shown, whole
-from .tape import Each, Vector, open_tape, refuse
+from .nodes import Each
+from .tape import Vector, open_tape, refuse
 
 MOST_VECTORS = 3
 """Vectors that a function may be given."""
@@ -23,7 +24,8 @@ def each(function: Callable[..., Any], *vectors: Vector, uniforms: int = 0) -> V
     ----------
     function : callable
         ``function(x, ..., out)`` of as many vectors (d,) as are given, or ``function(x, ..., u, out)``. It
-        writes `out` (d,), in loops over entries, as a gradient of `fedsim.Custom` does.
+        writes every entry of `out` (d,), in loops over entries, as a gradient of `fedsim.Custom` does; what
+        is not written is NaN.
     *vectors : vectors of clients
         One to three.
     uniforms : int

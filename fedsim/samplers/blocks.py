@@ -18,7 +18,7 @@ import numpy as np
 from ..settings.validation import Array
 from .clients import Clients, Round
 from .loops import Body
-from .tape import Chance, Each
+from .nodes import Chance, Each
 from .trace import Past, evaluate
 
 OWN, ALL, SHARED = "own", "all", "shared"
@@ -79,7 +79,7 @@ class Blocks:
         if self.silent:
             return Value({}, {}, self._zero(), n)
         table = Table(SHARED if common else OWN, self._unit(n))
-        return Value({}, {("noise", number): table}, self._zero(), n)
+        return Value({}, {("a", "noise", number): table}, self._zero(), n)
 
     def _full(self, table: Table) -> Array:
         """The table of all clients (G, n, e, N, k), or that of a shared source."""
@@ -151,7 +151,7 @@ class Blocks:
             return made
         made.shift = made.shift - self.clients.pulls
         if self.clients.roots is not None:
-            made.tables["gradient noise", number] = Table(OWN, self.clients.roots)
+            made.tables["a", "gradient noise", number] = Table(OWN, self.clients.roots)
         return made
 
     def across(self, matrix: Array, value: Value, n: int) -> Value:
@@ -248,7 +248,7 @@ class Blocks:
         turned = Round(D.reshape(G, N, size, size), v.reshape(G, N, size), Q.reshape(G, N, size, size))
         after = turned.power(count)
         change, shift = after.deviation.reshape(G, N, k, e, k, e), after.shift.reshape(G, N, k, e)
-        source = ("loop", number)
+        source = ("a", "loop", number)
         if not self.silent:
             self.metrics[source] = Table(OWN, after.noise)
         pick = np.eye(size).reshape(k, e, size)
@@ -268,7 +268,7 @@ class Blocks:
         """Clients that meet, or share noise, in a turn: matrices of all of them."""
         e, G, N = self.e, self.G, self.N
         change, shift = after.deviation.reshape(G, k, N, e, k, N, e), after.shift.reshape(G, k, N, e)
-        source = ("loop", number)
+        source = ("a", "loop", number)
         if not self.silent:
             self.metrics[source] = Table(SHARED, after.noise)
         pick = np.eye(k * N * e).reshape(k, N, e, -1)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .tape import Node
+from .nodes import Node
 
 FEWEST_TURNS = 4
 """Turns from which on a repetition is a loop."""
@@ -57,7 +57,9 @@ def rolled(nodes: list[Node], out: list[int]) -> tuple[list[Node], list[int]]:
 
 def _repetition(nodes: list[Node]) -> tuple[int, int, int] | None:
     """First node, length and number of turns of the repetition that covers most nodes."""
-    keys = [n if node.kind == "random" else hash(_key(node)) for n, node in enumerate(nodes)]
+    numbers: dict[Any, int] = {}  # equal keys have one number; hashes of others may agree, as of -1 and -2
+    keys = [numbers.setdefault(n if node.kind == "random" else _key(node), len(numbers))
+            for n, node in enumerate(nodes)]
     last: dict[int, int] = {}
     periods: Counter[int] = Counter()
     for n, (node, key) in enumerate(zip(nodes, keys, strict=True)):

@@ -11,7 +11,8 @@ import numpy as np
 from ..settings.participation import Participation, TakesPart
 from ..settings.participation_independent import IndependentParticipation
 from ..settings.validation import Array, shown
-from .tape import KNOWN, Chance, Coefficient, Vector, Word, is_number, open_tape, refuse, word
+from .nodes import Chance
+from .tape import KNOWN, Coefficient, Vector, Word, is_number, open_tape, refuse, word
 
 
 def _vector(what: str, x: Any) -> Vector:
@@ -100,15 +101,26 @@ def mean(x: Vector, *, of: Sequence[Sequence[int]] | None = None, drawn: TakesPa
         return tape.add("random", _chance(drawn, tape.weights), (x.term(),))
     if of is None:
         return tape.add("mean", tape.weights[None], (x.term(),))
+    if not isinstance(of, (list, tuple, np.ndarray)) or not len(of):
+        refuse(f"mean(of={shown(of)}): there must be a set of clients at least")
     shares = np.zeros((len(of), tape.n_clients))
     for row, members in zip(shares, of, strict=True):
-        chosen = np.unique(np.asarray(list(members), dtype=np.int64))
-        if not len(chosen) or chosen[0] < 0 or chosen[-1] >= tape.n_clients:
-            refuse(f"mean(of={shown(of)}): each must be a set of clients 0 to {tape.n_clients - 1}")
+        chosen = _members(of, members, tape.n_clients)
         row[chosen] = tape.weights[chosen] / tape.weights[chosen].sum()
-    if not len(shares):
-        refuse("mean(of=[]): there must be a set at least")
     return tape.add("mean", shares, (x.term(),))
+
+
+def _members(of: Any, members: Any, n_clients: int) -> np.ndarray:
+    """The numbers of a set of clients, in ascending order."""
+    try:
+        given = np.array(list(members))
+        chosen = np.unique(given.astype(np.int64))
+        if (given.dtype.kind in "iuf" and (given == given.astype(np.int64)).all() and len(chosen)
+                and chosen[0] >= 0 and chosen[-1] < n_clients):
+            return chosen
+    except (TypeError, ValueError, OverflowError):
+        pass
+    refuse(f"mean(of={shown(of)}): each must be a set of clients 0 to {n_clients - 1}")
 
 
 def _chance(drawn: TakesPart, weights: Array) -> Chance:

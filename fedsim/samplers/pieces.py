@@ -24,8 +24,8 @@ from ..settings.validation import Array
 from .blocks import Blocks, Value
 from .clients import Clients, Round
 from .loops import whole_key
+from .nodes import Node
 from .rounds import aparts
-from .tape import Node
 from .trace import Trace, evaluate, shared_nodes, shared_parts
 
 MOST_NODES = 50_000
@@ -155,13 +155,13 @@ class Pieces:
         M, v, others = _tables(blocks, kinds, evaluate(nodes, wanted, blocks), shared)
         Q, kicks, points = np.zeros((len(v), len(v))), [], []
         for source, table in others.items():
-            if source[0] == "noise":
+            if source[:2] == ("a", "noise"):
                 Q += table @ table.T
         for node, at in blocks.points.items():
             rows, shift, _ = _tables(blocks, kinds, [at], [False])
             points.append((rows.reshape(self.trace.n_clients, -1, M.shape[1]),
                            shift.reshape(self.trace.n_clients, -1)))
-            table = others.get(("gradient noise", node), np.zeros((len(v), shift.size)))
+            table = others.get(("a", "gradient noise", node), np.zeros((len(v), shift.size)))
             kicks.append(table.reshape(len(v), self.trace.n_clients, -1))
         roots = [_tables(apart, kinds, evaluate(nodes, wanted, apart), shared)[:2]
                  for apart in aparts(blocks)]

@@ -15,9 +15,9 @@ from ..settings.network import RandomMixing
 from ..settings.participation import Participation
 from ..settings.validation import Array
 from . import operations as ops
+from .nodes import Each
 from .operations import Program
 from .stages import Layout, Loop, Part, Values, scaled, unit
-from .tape import Each
 from .trace import Trace
 
 

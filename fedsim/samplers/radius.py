@@ -44,7 +44,7 @@ def radius_of_rounds(rounds: Rounds) -> float:
     if not all(np.isfinite(table).all() for table in whole if table is not None):
         return float("inf")
     alone = kept(whole)[0]
-    if alone.spread is not None:
+    if alone.spread is not None and alone.deviation.size:
         parts: Any = alone.deviation, alone.spread
         return random_radius(*((parts[0][0], parts[1][:, 0]) if len(parts[0]) == 1 else parts))
     changes = alone.deviation
@@ -114,7 +114,7 @@ def batch_radius(problem: Any, follows: str, trace: Trace) -> float | None:
     """
     followed = problem.pooled() if follows == "global" else problem
     response = batch_response(followed)[0]
-    if response is None:
+    if response is None or not trace.how_many("grad"):
         return None
     pieces = pieces_of(followed, follows, trace)
     n = sum(pieces.sizes())

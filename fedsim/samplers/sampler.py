@@ -61,7 +61,7 @@ class Sampled(ByValue, AlgorithmParts):
         self._normalise_step()
         for name, value in self._fields().items():
             if isinstance(value, (list, np.ndarray)) and name != "step_size":
-                object.__setattr__(self, name, _plain(value))
+                object.__setattr__(self, name, _plain(name, value))
         object.__setattr__(self, "_told", digest_of(type(self)._function))
 
     def __repr__(self) -> str:
@@ -307,14 +307,14 @@ def _traced(one: Sampled, n_clients: int, weights: bytes, exact: bool, n_rounds:
                  n_clients, np.frombuffer(weights), exact)
 
 
-def _plain(value: Any) -> Any:
+def _plain(name: str, value: Any) -> Any:
     """An array that nobody can change, where the value is one of numbers."""
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         return tuple(value)
     if not np.isfinite(array).all():
-        raise ValueError(f"{shown(value)} must be finite")
+        raise ValueError(f"{name}={shown(value)} must be finite")
     array.setflags(write=False)
     return array
 
@@ -372,8 +372,10 @@ def sampler(function: Callable[..., Any] | None = None, *, follows: str = "clien
                                  "arguments are the state; parameters stand after a *")
             state.append(part.name)
         elif part.kind == part.KEYWORD_ONLY:
-            fields.append((part.name, Any, dataclasses.field(kw_only=True, **(
-                {} if part.default is part.empty else {"default": part.default}))))
+            given: dict[str, Any] = {} if part.default is part.empty else (
+                {"default": part.default} if getattr(type(part.default), "__hash__", None) is not None else
+                {"default_factory": lambda default=part.default: default})
+            fields.append((part.name, Any, dataclasses.field(kw_only=True, **given)))
         else:
             raise ValueError(f"{name} must take neither *{part.name} nor **{part.name}: every part of the "
                              "state and every parameter has a name")

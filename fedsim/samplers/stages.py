@@ -14,7 +14,7 @@ import numpy as np
 
 from ..settings.validation import Array
 from .loops import Body
-from .tape import Chance, Node
+from .nodes import Chance, Node
 from .trace import Past, Trace, shared_parts
 
 MEETING = ("mix", "mean", "random")

@@ -10,24 +10,35 @@ import functools
 import linecache
 import operator
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from ..hints import shown
 from ..settings.network import RandomMixing
 from ..settings.validation import Array
+from .nodes import Chance, Node
 
 F = TypeVar("F", bound=Callable[..., Any])
 HERE = str(Path(__file__).parent)
 KNOWN = "only + - * / by numbers, W @ x, grad, noise, mean, past, weights, sqrt and exp are known"
 LONGEST = 2**18
 """Operations of a round, at most: more take minutes to read."""
-_OPEN: list[Tape] = []
+
+
+class _Open(threading.local):
+    """The tapes that this thread writes on, one within another."""
+
+    def __init__(self) -> None:
+        self.tapes: list[Tape] = []
+
+
+_OPEN = _Open()
 
 
 class NotationError(TypeError):
@@ -59,38 +70,6 @@ def refuse(what: str) -> NoReturn:
     raise NotationError(f"{where}{what}")
 
 
-class Node(NamedTuple):
-    """The result of one operation: kind, payload, and the terms (node, coefficient) of its argument."""
-
-    kind: str
-    payload: Any = None
-    terms: tuple[tuple[int, Any], ...] = ()
-
-
-class Chance(NamedTuple):
-    """A matrix (n, N) that is drawn anew for each round: its mean, and roots (k, n, N) of what it varies by.
-
-    It is mean + sum_k z_k roots_k for uncorrelated z_k, as far as second moments see; `of` names it.
-    """
-
-    mean: Array
-    roots: Array
-    of: Any
-
-
-class Each(NamedTuple):
-    """A function of vectors (d,), uniform numbers (n,) if there are any, and the vector that it writes.
-
-    `text` tells it from all others.
-    """
-
-    name: str
-    text: str
-    function: Callable[..., Any]
-    n_vectors: int
-    uniforms: int
-
-
 @dataclass
 class Tape:
     """Nodes in the order in which they were written, for so many clients."""
@@ -110,18 +89,18 @@ class Tape:
 @contextmanager
 def recording(tape: Tape) -> Iterator[None]:
     """Inside it, operations are written on this tape."""
-    _OPEN.append(tape)
+    _OPEN.tapes.append(tape)
     try:
         yield
     finally:
-        _OPEN.pop()
+        _OPEN.tapes.pop()
 
 
 def open_tape(what: str) -> Tape:
     """The tape that is written on; `NotationError` where there is none."""
-    if not _OPEN:
+    if not _OPEN.tapes:
         raise NotationError(f"{what} is known only inside a function of fs.sampler, while it is traced")
-    return _OPEN[-1]
+    return _OPEN.tapes[-1]
 
 
 def is_number(value: Any) -> bool:
@@ -259,7 +238,7 @@ class Vector(Refusing):
 
     def term(self, factor: Any = 1.0) -> tuple[int, Any]:
         """This node times a coefficient; refused for a vector of another tape."""
-        if not _OPEN or self.tape is not _OPEN[-1]:
+        if not _OPEN.tapes or self.tape is not _OPEN.tapes[-1]:
             refuse("a vector of another call of a sampler was kept; each call has its own")
         return self.node, factor
 
@@ -287,6 +266,8 @@ class Vector(Refusing):
         if isinstance(factor, Vector):
             refuse("x * x: the product of two vectors is not linear")
         if isinstance(factor, Coefficient):
+            if not np.isfinite(factor.table).all():
+                refuse(f"* {shown(factor.table.ravel().tolist())}: factors must be finite")
             return self.tape.add("lin", None, (self.term(factor.table),))
         if not is_number(factor):
             refuse(f"* {shown(factor)}: a factor is a number, a parameter, or weights(); matrices act by "
@@ -317,6 +298,8 @@ class Vector(Refusing):
             centre = np.tensordot(matrix.chances, matrix.matrices, axes=1)
             roots = np.sqrt(matrix.chances)[:, None, None] * (matrix.matrices - centre)
             return self.tape.add("random", Chance(centre, roots, matrix), (self.term(),))
+        if np.iscomplexobj(matrix):
+            refuse("W @: W must be real")
         try:
             given = np.ascontiguousarray(matrix, dtype=np.float64)
         except (TypeError, ValueError):

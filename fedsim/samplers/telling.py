@@ -11,6 +11,7 @@ import numpy as np
 
 from ..fingerprints import fingerprint
 from ..interfaces import Problem
+from ..settings.network import RandomMixing
 from .trace import Trace, shared_parts
 from .words import SamplerWarning, aim_of, complaints, conserved_words, groups_of, words_of
 
@@ -74,7 +75,7 @@ def prices(one: Any, problem: Problem) -> dict[str, float]:
             links = np.count_nonzero(node.payload, axis=(1, 2)) - np.count_nonzero(
                 np.diagonal(node.payload, axis1=1, axis2=2), axis=1)
             sent += times * float(links.mean())
-        elif node.kind == "mean" or (node.kind == "random" and len(node.payload.mean) == 1):
+        elif node.kind == "mean" or (node.kind == "random" and not isinstance(node.payload.of, RandomMixing)):
             sent += times * 2.0 * (found.n_clients if node.kind == "mean"
                                    else node.payload.of._total_active(found.n_clients, 1))
         elif node.kind == "random":

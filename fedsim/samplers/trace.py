@@ -13,8 +13,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from .loops import Body, rolled, whole_key
-from .tape import Chance, Each, Node, NotationError, Tape, Vector, Word, recording
+from .loops import Body, key_of, rolled, whole_key
+from .nodes import Chance, Each, Node
+from .tape import NotationError, Tape, Vector, Word, recording
 
 Past = tuple[str, int]
 V = TypeVar("V")
@@ -89,6 +90,27 @@ def trace(name: str, function: Callable[..., Any], state: Sequence[str], paramet
     NotationError
         For anything that the notation does not have.
     """
+    tape, made = _written(name, function, state, parameters, n_clients, weights)
+    again, others = _written(name, function, state, parameters, n_clients, weights)
+    if made != others or list(map(_said, tape.nodes)) != list(map(_said, again.nodes)):
+        raise NotationError(f"{name} is another round each time that it is called: a number that it draws, "
+                            "as by np.random, is drawn once for all rounds; noise() is drawn anew in each")
+    names, nodes, out = _with_past(list(state), list(tape.nodes), made)
+    nodes, out = _merged(nodes, out, exact_gradients)
+    nodes, out = rolled(nodes, out)
+    lengths = {len(c) for node, _ in _every(nodes, 1) for _, c in node.terms
+               if isinstance(c, np.ndarray) and len(c) > 1}
+    if len(lengths) > 1:
+        told = " and ".join(map(str, sorted(lengths)))
+        raise NotationError(f"{name}: schedules of {told} rounds do not fit")
+    turns = [len(node.payload) for node, _ in _every(nodes, 1) if isinstance(node.payload, np.ndarray)]
+    return Trace(tuple(names), tuple(nodes), tuple(out), n_clients, tape.weights,
+                 int(np.lcm.reduce(turns or [1])), next(iter(lengths), None))
+
+
+def _written(name: str, function: Callable[..., Any], state: Sequence[str], parameters: Mapping[str, Any],
+             n_clients: int, weights: np.ndarray) -> tuple[Tape, list[int]]:
+    """The tape of a call of the function, and the nodes that it returns."""
     tape = Tape(n_clients, np.asarray(weights, dtype=np.float64))
     with recording(tape):
         given = [tape.add("state", part) for part in state]
@@ -104,17 +126,15 @@ def trace(name: str, function: Callable[..., Any], state: Sequence[str], paramet
                 f"{', '.join('a vector' if isinstance(one, Vector) else repr(one) for one in made)}")
         if any(one.tape is not tape for one in made):
             raise NotationError(f"{name} returns a vector of another call; each call has its own")
-    names, nodes, out = _with_past(list(state), list(tape.nodes), [one.node for one in made])
-    nodes, out = _merged(nodes, out, exact_gradients)
-    nodes, out = rolled(nodes, out)
-    lengths = {len(c) for node, _ in _every(nodes, 1) for _, c in node.terms
-               if isinstance(c, np.ndarray) and len(c) > 1}
-    if len(lengths) > 1:
-        told = " and ".join(map(str, sorted(lengths)))
-        raise NotationError(f"{name}: schedules of {told} rounds do not fit")
-    turns = [len(node.payload) for node, _ in _every(nodes, 1) if isinstance(node.payload, np.ndarray)]
-    return Trace(tuple(names), tuple(nodes), tuple(out), n_clients, tape.weights,
-                 int(np.lcm.reduce(turns or [1])), next(iter(lengths), None))
+    return tape, [one.node for one in made]
+
+
+def _said(node: Node) -> Any:
+    """What a node is, but for objects that each call makes anew."""
+    payload = node.payload
+    told = (payload.mean.tobytes() if isinstance(payload, Chance) else
+            payload[:2] + payload[3:] if isinstance(payload, Each) else key_of(payload))
+    return node.kind, told, tuple((m, key_of(c)) for m, c in node.terms)
 
 
 def _with_past(names: list[Any], nodes: list[Node],

@@ -13,8 +13,8 @@ from ..random.streams import EACH, GRADIENT_NOISE, OWN_NOISE, SHARED_NOISE
 from ..settings.network import RandomMixing
 from ..settings.participation import Participation
 from ..settings.validation import Array
+from .nodes import Chance, Each
 from .stages import Layout, Part, Values
-from .tape import Chance, Each
 from .trace import Trace
 
 
@@ -137,7 +137,7 @@ class Twin:
     def _applied(self, n: int, function: Each, vectors: list[Array]) -> Array:
         """The images of vectors (N or 1, R, d) under a function."""
         R, d = vectors[0].shape[1:]
-        made = np.zeros((1 if self.values.shared[n] else self.trace.n_clients, R, d))
+        made = np.full((1 if self.values.shared[n] else self.trace.n_clients, R, d), np.nan)
         position = self.number * self.chances + self.calls + self.layout.numbers.get(n, 0)
         for client in range(len(made)):
             own = [np.ascontiguousarray(one[client if len(one) > 1 else 0]) for one in vectors]

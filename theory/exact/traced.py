@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.samplers.rounds import Rounds, kept
+from fedsim.samplers.clients import Round
+from fedsim.samplers.rounds import Rounds, conserved, kept
 from fedsim.samplers.sampler import Sampled
 from fedsim.settings.validation import Array
 
@@ -135,7 +136,9 @@ class TracedFamily(ExactFamily):
             mean, cov = found.stationary()
         else:
             found = algorithm.rounds(problem, None, self._dense(problem, algorithm, None, True))
-            whole, basis = kept(found.round())
+            whole = found.round()
+            _require_one_limit(type(algorithm).__name__, found, whole)
+            whole, basis = kept(whole)
             mean, cov = AffineMap(*whole).stationary()
             mean, cov = mean @ basis.T, basis @ cov @ basis.T
         means, covs = self._views(found, algorithm._clients_differ(problem), mean, cov)
@@ -193,6 +196,24 @@ def _require_linear(problem: Any, algorithm: Any) -> None:
         if node.kind == "each":
             raise NoExactLaw(f"{type(algorithm).__name__} has each({node.payload.name}, ...), which need not "
                              "be linear: it has no law here; use fedsim.simulate")
+
+
+def _require_one_limit(name: str, found: Rounds, whole: Round) -> None:
+    """Raise `NoExactLaw` where a sum that a round conserves carries the start into the limit of the first
+    part."""
+    fixed, (_, _, e, _) = conserved(whole), found.clients.hessians.shape
+    first = found.trace.names[0]
+    marks = [float((part[0] if isinstance(part, tuple) else part) == first)
+             for part, size in zip(found.trace.names, found.sizes(), strict=True) for _ in range(size // e)]
+    given = fixed.T @ np.kron(np.array(marks)[:, None], np.eye(e))
+    if np.abs(given).max(initial=0.0) <= 1e-8:
+        return
+    rest, basis = kept(whole)
+    pulled = basis.T @ whole.deviation @ fixed @ given
+    moved = fixed @ given - basis @ np.linalg.solve(rest.deviation, pulled)
+    if np.abs(moved[:, :found.sizes()[0]]).max() > 1e-8:
+        raise NoExactLaw(f"{name} conserves a sum by which the law at the end depends on the start: there is "
+                         "no one stationary law; use exact_law")
 
 
 def _refuse_steps(first: AffineMap, rounds: np.ndarray) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.problems.quadratic import Quadratic
-from fedsim.samplers.tape import Node
+from fedsim.samplers.nodes import Node
 from fedsim.samplers.trace import Trace
 from fedsim.settings.participation import Participation
 from fedsim.settings.validation import Array

@@ -104,8 +104,9 @@ def _a_round(problem: Problem, algorithm: Algorithm) -> str:
     try:
         found = declared(algorithm)
         steps = getattr(found, "local_steps", 1) * getattr(found, "leapfrog_steps", 1)
-        if steps > MOST_STEPS:
-            raise ValueError(f"its {steps} steps are more than the {MOST_STEPS} that are followed here")
+        for count, of in ((steps, "steps"), (getattr(found, "age", 0), "rounds back")):
+            if count > MOST_STEPS:
+                raise ValueError(f"its {count} {of} are more than the {MOST_STEPS} that are followed here")
         lines = found.words(problem).splitlines()
     except ValueError as error:
         return f"not said: {error}"

@@ -195,3 +195,15 @@ def test_a_parameter_that_is_not_finite_is_named():
 
     with pytest.raises(ValueError, match=r"W=.* must be finite"):
         made(step_size=0.1, W=np.full((2, 2), np.nan))
+
+
+def test_a_past_without_end_is_refused():
+    """And told by `explain` of a shipped algorithm."""
+    @fs.sampler(follows="global")
+    def stale(x, *, step_size, age):
+        return x - step_size * grad(past(x, age)) + sqrt(2 * step_size) * noise()
+
+    with pytest.raises(NotationError, match=r"past\(age=1000000000\): at most 10000 rounds are kept"):
+        stale(step_size=1e-11, age=10**9).trace(PROBLEM)
+    told = fs.explain(PROBLEM, fs.StaleSGLD(1e-11, 10**9))["a round"]
+    assert told == "not said: its 1000000000 rounds back are more than the 1000 that are followed here"

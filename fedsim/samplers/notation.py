@@ -14,6 +14,9 @@ from ..settings.validation import Array, shown
 from .nodes import Chance
 from .tape import KNOWN, Coefficient, Vector, Word, is_number, open_tape, refuse, word
 
+MOST_AGE = 10_000
+"""Rounds that a past vector may be old: each is a part of the state."""
+
 
 def _vector(what: str, x: Any) -> Vector:
     if isinstance(x, Word):
@@ -160,6 +163,9 @@ def past(x: Vector, age: int) -> Vector:
         refuse("past(): it takes one of the state's own vectors, and no other")
     if isinstance(age, bool) or not isinstance(age, (int, np.integer)) or age < 0:
         refuse(f"past(age={shown(age)}): the age must be a whole number of rounds, at least 0")
+    if age > MOST_AGE:
+        refuse(f"past(age={age}): at most {MOST_AGE} rounds are kept; fs.StaleSGLD and fs.StaleSGHMC keep "
+               "any number")
     return x if age == 0 else tape.add("past", (node.payload, int(age)))
 
 

@@ -175,7 +175,8 @@ def _(algorithms, ends, kind, problem):
     _rounds = np.unique(np.geomspace(1, 300, 60).astype(int))
     law = theory.exact_law(problem, algorithms[kind.value], 300, record=_rounds)
     worst = max((one.w2()[-1], number) for number, one in enumerate(law.clients))[1] if law.clients else None
-    _names, _places = list(ends), np.arange(1.0, len(ends) + 1)
+    _names, _ranks = sorted(ends, key=ends.get), np.arange(1.0, len(ends) + 1)
+    _values = np.array([ends[name] for name in _names])
     picture = together(
         chart(
             line("average of the clients", law.rounds, law.w2(), COLOURS[0]),
@@ -183,11 +184,14 @@ def _(algorithms, ends, kind, problem):
                 line(f"worst client ({worst})", law.rounds, law.clients[worst].w2(), COLOURS[1], dash=DASHED)
             ]),
             x="rounds", y="W2 to the posterior", log="y", title=f"{kind.value}: exact law, round by round",
+            width=290, height=330,
         ),
         chart(
-            line("average", _places, [ends[name] for name in _names], COLOURS[0], joined=False),
-            words(_names, _places, [ends[name] for name in _names], bold=[kind.value]),
-            x="algorithm", y="W2 in the end", log="y", title="all ten, at the same size of a Langevin step",
+            line("average of the clients", _values, _ranks, COLOURS[0], joined=False),
+            words(_names, _values, _ranks, bold=[kind.value]),
+            x="W2 to the posterior in the end", y="rank, the nearest first", log="x",
+            title="all ten, at the same size of step", width=290, height=330,
+            x_domain=(_values.min() / 3, 3 * _values.max()), y_domain=(0.5, len(_names) + 1),
         ),
     )
     picture

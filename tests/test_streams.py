@@ -108,7 +108,7 @@ NOISY = fs.Quadratic([1.0, 2.0], [[0.0], [1.0]], gradient_noise=1.0)
 
 @pytest.mark.parametrize("unstable", [False, True])
 def test_more_evaluations_in_a_step_than_tags_are_refused(unstable):
-    message = (f"leapfrog_steps={LONG.leapfrog_steps}.*draws for {MAX_EVALUATIONS + 1} gradients in a step; "
+    message = (f"FAHMC.*draws for {MAX_EVALUATIONS + 1} gradients in a step; "
                f"the random streams number {MAX_EVALUATIONS}")
     for problem in (NOISY, posterior("linear", 1, batch_size=2)):
         with pytest.raises(ValueError, match=message):

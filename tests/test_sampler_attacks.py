@@ -158,7 +158,7 @@ def test_a_number_that_is_drawn_in_the_function_is_refused():
 
 def test_a_default_may_be_an_array_or_a_list():
     @fs.sampler(follows="components")
-    def gossip(x, *, step_size, W=PAIR, sets=[[0], [1]]):  # noqa: B006
+    def gossip(x, *, step_size, W=PAIR, sets=[[0], [1]]):  # noqa: B006 (as users write it)
         x = 0.9 * W @ x + 0.1 * mean(x, of=sets)
         return x - step_size * grad(x) + sqrt(2 * step_size) * noise()
 

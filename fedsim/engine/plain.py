@@ -10,7 +10,7 @@ import numpy as np
 from ..random.plain import PlainStreams
 from ..random.streams import START
 from ..settings.support import outside
-from ..settings.validation import Array
+from ..settings.validation import Array, shown
 from .block import BlockResult
 from .divergence import RADIUS, DivergedError
 from .job import Job
@@ -22,8 +22,8 @@ def refuse_plain(noise: str, executor: object, checkpoint: object) -> None:
     for name, value, wanted in (("noise", noise, "double"), ("executor", executor, None),
                                 ("checkpoint", checkpoint, None)):
         if value != wanted:
-            raise ValueError(f"{name}={value!r} must be {wanted!r} with compiled=False, whose numbers are "
-                             "the same to rounding and not to the last bit")
+            raise ValueError(f"{name}={shown(value)} must be {wanted!r} with compiled=False, whose numbers "
+                             "are the same to rounding and not to the last bit")
 
 
 def run_plainly(job: Job, blocks: Iterable[tuple[int, int]], take: Callable[[BlockResult], None],

@@ -113,11 +113,6 @@ class _Writer:
             user < 0 or nodes[user].kind != "lin" for user in self.values.users[n])}
         """Gradients that are read by other things than sums, where they are multiplied by their factor."""
         self._write()
-        own, shared = (sum(times for node, times in trace.every()
-                           if node.kind == "noise" and bool(node.payload) == common)
-                       for common in (False, True))
-        by_chance = sum(times for node, times in trace.every()
-                        if node.kind == "each" and node.payload.uniforms)
         rows = self.tables.rows
         self.program = Program(
             _table(self.code, 10), _table(self.steps, 6), _table(self.tables.coefficients, 4),
@@ -127,7 +122,7 @@ class _Writer:
             np.concatenate([np.zeros(0), *(weights for _, weights in rows)]),
             _table(self.tables.draws, 4), np.array(self.widths, dtype=np.int64),
             np.array([one.uniforms for one in self.functions], dtype=np.int64),
-            np.array([own, shared, self.layout.marks, not self.values.shared[0], by_chance,
+            np.array([*trace.noises, self.layout.marks, not self.values.shared[0], trace.calls_by_chance,
                       *self._starts(trace)], dtype=np.int64))
 
     def _starts(self, trace: Trace) -> list[int]:

@@ -194,11 +194,7 @@ class Sampled(ByValue, AlgorithmParts):
 
     def _numbered(self, problem: Problem, n_rounds: int) -> int:
         """Steps that have random numbers of their own: noises, of the clients or shared."""
-        noises = [0, 0]
-        for node, times in self.trace(problem).every():
-            if node.kind == "noise":
-                noises[bool(node.payload)] += times
-        return n_rounds * max(*noises, 1)
+        return n_rounds * max(*self.trace(problem).noises, 1)
 
     def _gradients_per_step(self, problem: Problem) -> int:
         """Gradients of a round, at most so many of which are evaluated in a step."""

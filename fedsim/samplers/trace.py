@@ -52,6 +52,18 @@ class Trace:
         """Every node, in loops too, with how often it is computed in a round."""
         yield from _every(self.nodes, 1)
 
+    @property
+    def noises(self) -> tuple[int, int]:
+        """How many noises a round draws for each client, and for all together."""
+        return tuple(sum(times for node, times in self.every()  # type: ignore[return-value]
+                         if node.kind == "noise" and bool(node.payload) == common)
+                     for common in (False, True))
+
+    @property
+    def calls_by_chance(self) -> int:
+        """How often a round calls a function with uniform numbers."""
+        return sum(times for node, times in self.every() if node.kind == "each" and node.payload.uniforms)
+
     def how_many(self, kind: str) -> int:
         """How often a round computes nodes of a kind."""
         return sum(times for node, times in self.every() if node.kind == kind)

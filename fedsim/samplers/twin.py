@@ -40,11 +40,9 @@ class Twin:
         self.trace, self.problem, self.scale, self.streams = trace, problem, scale, streams
         self.values = Values(trace)
         self.layout = Layout(self.values)
-        own, shared = (sum(times for node, times in trace.every() if node.kind == "noise"
-                           and bool(node.payload) == common) for common in (False, True))
+        own, shared = trace.noises
         self.noises = max(own, 1), max(shared, 1)
-        self.chances = sum(times for node, times in trace.every()
-                           if node.kind == "each" and node.payload.uniforms)
+        self.chances = trace.calls_by_chance
         self.state: dict[int, Array] = {}
         for value, part in zip(self.values.states, trace.names, strict=True):
             root = part[0] if isinstance(part, tuple) else part

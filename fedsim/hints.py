@@ -65,8 +65,10 @@ def did_you_mean(value: object, choices: Iterable[object]) -> str:
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
-def choice(value: object, choices: Iterable[object]) -> str:
+def choice(value: object, choices: Iterable[object], longest: float = LONG) -> str:
     """What `value` must be, in words: the one choice, or one of several, of many only those that are close.
+
+    Lists of more characters than `longest` are not written.
 
     Examples
     --------
@@ -82,7 +84,7 @@ def choice(value: object, choices: Iterable[object]) -> str:
     if len(known) == 1:
         return repr(known[0])
     end, words = did_you_mean(value, known), ", ".join(map(repr, known))
-    if len(known) > MANY and (end or len(words) > LONG):
+    if len(known) > MANY and (end or len(words) > longest):
         return f"one of {len(known)} names{end or f', as {known[0]!r}'}"
     return f"one of {words}{end}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
 import re
 from collections.abc import Iterable
@@ -42,5 +43,5 @@ def chosen(ids: Iterable[str]) -> list[Figure]:
     names = list(dict.fromkeys(ids)) or list(known)
     for name in names:
         if name not in known:
-            raise ValueError(f"figure={name!r} must be {choice(name, known)}")
+            raise ValueError(f"figure={name!r} must be {choice(name, known, math.inf)}")
     return [known[name] for name in names]

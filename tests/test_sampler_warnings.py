@@ -81,7 +81,7 @@ WARNED = [
      "sqrt(2) = 1.41421 times as large would aim at it"),
     (pulled(step_size=0.01), "a round moves clients that agree, as if something pulled them to the origin"),
     (still(step_size=0.01), "still has no noise: it descends f, and samples no law"),
-    (apart(step_size=0.01), "its noise does not reach the average: it descends f"),
+    (apart(step_size=0.01), "has noise that does not reach the average: it descends f"),
     (momentum(step_size=0.01, b=1.0), "gradients add up in another part of the state, v, which is kept for "
      "ever: a momentum has to fade"),
     (zoo.de_sghmc(step_size=0.01, friction=0.0, W=fs.network.ring(3)), "another part of the state, v, which"),

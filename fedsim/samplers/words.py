@@ -130,7 +130,7 @@ def complaints(name: str, trace: Trace, follows: str, temperature: float) -> Ite
 def _misses(trace: Trace, aimed: float, wanted: float) -> str:
     """The law that a round aims at instead of its target, and the mend."""
     if not aimed > CLOSE:
-        why = "its noise does not reach the average" if trace.how_many("noise") else "has no noise"
+        why = "has noise that does not reach the average" if trace.how_many("noise") else "has no noise"
         return f"{why}: it descends f, and samples no law"
     ratio = wanted / aimed
     return (f"aims at exp(-f/{aimed:.6g}): noise and gradients fit temperature {aimed:.6g}, not {wanted:g}; "

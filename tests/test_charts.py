@@ -8,6 +8,7 @@ import charts
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from sampler_zoo import extra_sgld
 from test_notebooks import NAMES, controls, first_run, moved, notebooks
 
 import fedsim as fs
@@ -97,7 +98,8 @@ def test_curves_of_a_chart_differ_without_colour_too(name):
 ELSEWHERE = {"heterogeneity": {"shared_noise": 1.0, "local_steps": 5},
              "leapfrog": {"local_steps": 5, "dim": 100}, "staleness": {"staleness": 2, "noise": 4.0},
              "gossip": {"step_size": 0.01, "n_agents": 7},
-             "bound": {"local_steps": 2, "step_size": 1e-3, "n_rounds": 30}}
+             "bound": {"local_steps": 2, "step_size": 1e-3, "n_rounds": 30},
+             "own_algorithm": {"step_size": 0.05, "n_agents": 6}}
 
 
 def ends_by_hand(name, problem, at):
@@ -122,6 +124,12 @@ def ends_by_hand(name, problem, at):
         worst, best = int(np.argmax(in_the_end)), int(np.argmin(in_the_end))
         return {"average of all agents": law.w2()[-1], f"worst agent ({worst})": agents[worst],
                 f"best agent ({best})": agents[best]}
+    if name == "own_algorithm":
+        law = theory.exact_law(problem, extra_sgld(step_size=at["step_size"], W=fs.network.ring(
+            at["n_agents"])), 300)
+        agents = [one.w2()[-1] for one in law.clients]
+        worst = int(np.argmax(agents))
+        return {"average of the clients": law.w2()[-1], f"worst client ({worst})": agents[worst]}
     algorithm, n_rounds = fs.FALD(at["step_size"], at["local_steps"]), at["n_rounds"]
     constants = theory.constants(problem, algorithm)
     promises = {"the theorem": theory.fa_ld.w2_bound, "its argument, step by step": theory.fa_ld.w2_recursion}

@@ -134,7 +134,7 @@ NUMBER, LIST = Parameter("slope", 1.5, "ours", "x"), Parameter("sizes", [1, 2], 
 REFUSED = {
     "--set slope": "it must be name=value, as --set local_steps=50",
     "--set =5": "it must be name=value",
-    "--set slop=5": "'slop' must be a parameter of a_figure: one of 'slope'; did you mean 'slope'?; "
+    "--set slop=5": "'slop' must be a parameter of a_figure: 'slope'; "
                     "python -m reproduce --list a_figure shows them",
     "--set slope=[5]": "slope=[5] must be a finite number, as its own 1.0",
     "--set slope=Infinity": "slope=inf must be a finite number",

@@ -86,7 +86,7 @@ def test_a_declaration_that_contradicts_itself_is_refused(monkeypatch):
     for options, message in [
             ({"variants": "printed"}, "variants='printed' must be a tuple of names"),
             ({"variants": ()}, r"variants=\(\) of fa_ld.made must name at least one"),
-            ({"formerly": {"old": "gone"}}, r"formerly\['old'\] of fa_ld.made='gone' must be one of"),
+            ({"formerly": {"old": "gone"}}, r"formerly\['old'\] of fa_ld.made='gone' must be 'printed'"),
             ({"hypotheses": (Hypothesis("x", lambda zeta: None),)}, r"arguments \['zeta'\] of a hypothesis")]:
         with pytest.raises(ValueError, match=message):
             declared(made, monkeypatch, **options)

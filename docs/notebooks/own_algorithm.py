@@ -8,7 +8,7 @@ app = marimo.App(width="medium", app_title="An algorithm of your own")
 with app.setup:
     import marimo as mo
     import numpy as np
-    from charts import DASHED, chart, line, together, words
+    from charts import DASHED, DOTTED, PURPLE, chart, line, rule, together, words
 
     import fedsim as fs
     import theory
@@ -183,6 +183,7 @@ def _(algorithms, ends, kind, problem):
             *([] if worst is None else [
                 line(f"worst client ({worst})", law.rounds, law.clients[worst].w2(), COLOURS[1], dash=DASHED)
             ]),
+            rule("average, in the end", PURPLE, y=ends[kind.value], dash=DOTTED),
             x="rounds", y="W2 to the posterior", log="y", title=f"{kind.value}: exact law, round by round",
             width=290, height=330,
         ),

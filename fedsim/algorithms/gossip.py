@@ -58,21 +58,25 @@ def client_update(kernel: Any, work: Any, step: int, client: int, weight: float,
 
 
 @inner
-def mix(gossip, old, client, new):
-    """new = sum_j W_ij old_j"""
-    start, end = gossip.first[client], gossip.first[client + 1]
-    weights, columns = gossip.weights, gossip.columns
+def mix(first, columns, weights, rows, base, width, new):
+    """new = sum_j W_ij x_j for rows x_j = rows[base + width j]; entries of W_i from first[0] to first[1]."""
+    start, end = first[0], first[1]
     for i in range(new.shape[0]):
         if end - start == 3:  # a ring or a path: one pass
-            lanes.mix_three(new[i], weights[start], old[columns[start], i], weights[start + 1],
-                            old[columns[start + 1], i], weights[start + 2], old[columns[start + 2], i])
+            lanes.mix_three(new[i], weights[start], rows[base + width * columns[start], i],
+                            weights[start + 1], rows[base + width * columns[start + 1], i],
+                            weights[start + 2], rows[base + width * columns[start + 2], i])
             continue
-        lanes.scale(new[i], weights[start], old[columns[start], i])
+        if end == start:
+            lanes.fill(new[i], 0.0)
+            continue
+        lanes.scale(new[i], weights[start], rows[base + width * columns[start], i])
         whole = start + 1 + (end - start - 1) // 2 * 2
         for k in range(start + 1, whole, 2):
-            lanes.axpy_pair(new[i], weights[k], old[columns[k], i], weights[k + 1], old[columns[k + 1], i])
+            lanes.axpy_pair(new[i], weights[k], rows[base + width * columns[k], i],
+                            weights[k + 1], rows[base + width * columns[k + 1], i])
         if whole < end:
-            lanes.axpy(new[i], weights[whole], old[columns[whole], i])
+            lanes.axpy(new[i], weights[whole], rows[base + width * columns[whole], i])
 
 
 def gossip_round(kernel, problem, lane_set, work, round):
@@ -84,7 +88,8 @@ def gossip_round(kernel, problem, lane_set, work, round):
         own = draw(lane_set, work.own, OWN_NOISE, round // per_draw, Numbers(client), client, round, dim,
                    round % per_draw == 0)
         stochastic_gradient(problem, lane_set, client, round, 0, x, work.scratch, work.gradient)
-        mix(kernel.gossip, work.positions[turn], client, new)
+        mix(kernel.gossip.first[client:client + 2], kernel.gossip.columns, kernel.gossip.weights,
+            work.positions[turn], 0, 1, new)
         client_update(kernel, work, round, client, kernel.weights[client], own, new)
     work.turn[0] = 1 - turn
 

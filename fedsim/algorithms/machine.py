@@ -26,6 +26,7 @@ from ..vector.compile import inner, spliced
 from ..vector.memory import aligned
 from .bodies import advance, observe
 from .each_bodies import apply_each, draw_uniforms, functions_of
+from .gossip import mix
 
 
 class MachineKernel(NamedTuple):
@@ -69,27 +70,6 @@ class MachineWork(NamedTuple):
     uniforms: Array
     n_clients: Any
     stop: Any
-
-
-@inner
-def _mixed(first, columns, entries, rows, base, width, out):
-    start, end = first[0], first[1]
-    for i in range(rows.shape[1]):
-        if end - start == 3:
-            lanes.mix_three(rows[out, i], entries[start], rows[base + width * columns[start], i],
-                            entries[start + 1], rows[base + width * columns[start + 1], i],
-                            entries[start + 2], rows[base + width * columns[start + 2], i])
-            continue
-        if end == start:
-            lanes.fill(rows[out, i], 0.0)
-            continue
-        lanes.scale(rows[out, i], entries[start], rows[base + width * columns[start], i])
-        whole = start + 1 + (end - start - 1) // 2 * 2
-        for k in range(start + 1, whole, 2):
-            lanes.axpy_pair(rows[out, i], entries[k], rows[base + width * columns[k], i],
-                            entries[k + 1], rows[base + width * columns[k + 1], i])
-        if whole < end:
-            lanes.axpy(rows[out, i], entries[whole], rows[base + width * columns[whole], i])
 
 
 @inner
@@ -219,7 +199,8 @@ def _met(kernel, work, line, out, client, round):
     if line[0] == ops.MIX:
         matrix = kernel.matrices[line[7]]
         place = matrix[0] + (round % matrix[2]) * matrix[1] + client
-        _mixed(kernel.first[place:place + 2], kernel.columns, kernel.entries, work.rows, base, width, out)
+        mix(kernel.first[place:place + 2], kernel.columns, kernel.entries, work.rows, base, width,
+            work.rows[out])
     elif line[0] == ops.MEAN:
         shares = kernel.coefficients[line[4]]
         _averaged(kernel.numbers[shares[0] + (round % shares[1]) * shares[2]:], shares[3], kernel.n_clients,

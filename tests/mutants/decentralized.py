@@ -77,7 +77,8 @@ def _round(kernel, problem, lane_set, work, round):
         room = min(client // together, work.own.rows.shape[0] - 1)
         if round % per_draw == 0 and client % together == 0:
             normals(lane_set, OWN_NOISE, round // per_draw, Numbers(client), work.own.rows[room])
-        mix(kernel.gossip, work.positions[turn], client, new)
+        gossip = kernel.gossip
+        mix(gossip.first[client:client + 2], gossip.columns, gossip.weights, work.positions[turn], 0, 1, new)
         at = new if fault == AT_MIXED else work.positions[turn, 0] if fault == AT_NEIGHBOUR else x
         stochastic_gradient(problem, lane_set, client, round, 0, at, work.scratch, work.gradient)
         slot = 0 if fault == COMMON_NOISE else client % together

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from fedsim.engine import pool as pool_module
-from fedsim.engine.block import BlockResult
+from fedsim.engine.block import BlockResult, Stopped
 from fedsim.engine.moments import Tree
 from fedsim.engine.rounds import LEAF
 
@@ -61,8 +61,9 @@ class Runner:
 
     world = None
 
-    def __init__(self, job, first, last):
+    def __init__(self, job, first, last, stop=(0,)):
         self.job, self.first, self.last, self.done, self.state = job, first, last, 0, 1
+        self.stop = stop
 
     @property
     def finished(self):
@@ -70,6 +71,8 @@ class Runner:
 
     def advance(self):
         self.world.perhaps_die(self)
+        if self.stop[0]:  # a segment that was longer than anybody waits
+            raise Stopped
         rounds = self.world.rng.randint(1, self.job.n_rounds - self.done)
         for round in range(self.done, self.done + rounds):
             self.state = (self.state * 6364136223846793005 + round) % 2**53
@@ -219,7 +222,7 @@ class Schedule:
             return
         try:
             future.set_result(function(*args))
-        except Death as error:
+        except (Death, Stopped) as error:
             future.set_exception(error)
         self.log.append(f"task {future.number} ends")
 
@@ -228,11 +231,13 @@ class Schedule:
         while self.rng.random() < 0.4:
             self.step(self.threads)
 
-    def wait(self, futures, return_when=None):
-        """Stands for concurrent.futures.wait."""
+    def wait(self, futures, timeout=None, return_when=None):
+        """Stands for concurrent.futures.wait; with a timeout it may return before."""
         self.perhaps_interrupt("wait")
         enough = any if return_when == FIRST_COMPLETED else all
         while not enough(future.done() for future in futures):
+            if timeout is not None and self.rng.random() < 0.3:
+                break
             self.expect(self.tasks, "waits for what nobody runs")
             self.step(self.threads)
             self.progress()

@@ -43,7 +43,7 @@ def test_a_seed_replays_its_schedule(pool):
 
 TAKE = "                take(result)\n"
 HANDLED = "            pending.remove(future)\n", "            yield _result(pool, future)\n"
-OF_THREADS, OF_EXECUTORS = ("        give_up(pending, keep, patiently=True)\n",
+OF_THREADS, OF_EXECUTORS = ("        give_up(pending, keep, patiently=True, stop=stop)\n",
                             "        give_up(pending, take, patiently=False)\n")
 POPPED = ("                future = pending.pop()  # before it is kept: never twice\n"
           "                if future.done():\n                    keep(future.result())\n")
@@ -62,7 +62,7 @@ PLANTED = {
     "it gives up at the second Ctrl-C": ("    while pending:\n        with", "    if pending:\n        with"),
     "tasks are not cancelled": ("                    future.cancel()", "                    pass"),
     "begun blocks are lost": ("begun.append(runner)", "len(begun) < 2 and begun.append(runner)"),
-    "two threads have one block": ("begun.popleft())", "begun[0])"),
+    "two threads have one block": ("begun.popleft(), stop)", "begun[0], stop)"),
     "the error is hidden": (f"{OF_EXECUTORS}        raise", OF_EXECUTORS),
     "threads are left": ("        pool.shutdown(cancel_futures=True)", "        pass"),
     "coming blocks are lost": ("waiting.extend(islice(coming, 1))", "next(coming, None)"),

@@ -145,7 +145,7 @@ def give_up(pending: Pending, keep: Callable[[Any], None], *, patiently: bool,
             for future in pending:
                 with suppress(Exception):
                     future.cancel()
-            if patiently and wait(pending, PATIENCE).not_done and stop is not None:
+            if patiently and wait(pending, timeout=PATIENCE).not_done and stop is not None:
                 stop[0] = 1
             if patiently:
                 wait(pending)

@@ -23,6 +23,7 @@ FIRST = {"distance": 2.0, "curvature": 6.0, "local_steps": 20, "step_size": 0.01
 """Where the sliders of docs/notebooks/heterogeneity.py begin, in their order on the page."""
 LABELS = ("distance of the optima", "ratio of the curvatures", "local steps K", "step size",
           "shared part of the noise", "accuracy wanted, in W2")
+PIXELS = "() => document.querySelector('canvas')?.toDataURL()"
 
 
 def answers(address, server, log):
@@ -87,6 +88,12 @@ def shows(page, at):
     return page.locator(".paragraph", has_text="Measured.").inner_text()
 
 
+def stands(page):
+    """Wait until the page has its last words and its picture: nothing moves under a finger any more."""
+    page.get_by_role("heading", name="Where it stands").wait_for()
+    page.wait_for_function(f"() => ({PIXELS})()?.length > 10000")
+
+
 @pytest.fixture
 def notebook(visit, served):
     """The page, when it has computed."""
@@ -116,12 +123,11 @@ def test_sliders_move_the_measured_sentence(notebook):
 
 
 def test_a_slider_moves_the_picture(notebook):
-    pixels = "() => document.querySelector('canvas')?.toDataURL()"
-    notebook.wait_for_function(f"() => ({pixels})()?.length > 10000")
-    before = notebook.evaluate(pixels)
+    stands(notebook)
+    before = notebook.evaluate(PIXELS)
     notebook.get_by_role("slider").first.press("Home")
     shows(notebook, FIRST | {"distance": 0.0})
-    notebook.wait_for_function(f"(before) => ({pixels})() !== before", arg=before)
+    notebook.wait_for_function(f"(before) => ({PIXELS})() !== before", arg=before)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -144,6 +150,7 @@ def test_the_page_is_as_dark_as_the_readers_screen(visit, served, theme):
 def test_answers_unfold_on_every_screen(visit, served, size, theme):
     page = visit(served, home=served, size=SIZES[size], theme=theme)
     shows(page, FIRST)
+    stands(page)
     unfolded = page.get_by_text("How far the average ends from the posterior, in W2:").locator("visible=true")
     assert unfolded.count() == 0
     page.get_by_role("button", name="Answer 1").click()

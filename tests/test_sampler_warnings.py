@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -171,3 +172,18 @@ def test_explain_says_who_meets_and_that_nothing_is_stable():
     assert np.isnan(uphill(step_size=0.01).stability(one).max_step_size)
     with pytest.raises(fs.UnstableStepSize, match=r"step_size=0.01: no step size is stable"):
         theory.exact_law(one, uphill(step_size=0.01), 3)
+
+
+def test_many_clients_are_judged_in_little_memory():
+    """No matrix of clients by clients is made where the sampler has none."""
+    tracemalloc.start()
+    try:
+        for count in (1_000, 50_000):
+            problem = fs.Quadratic(np.ones((count, 1)), np.zeros((count, 1)))
+            zoo.fa_ld(step_size=0.1).check(problem)
+            assert tracemalloc.get_traced_memory()[1] < 5_000 * count + 1e7
+        with pytest.warns(SamplerWarning, match=r"never meet, \{0\}, \{1\}, \{2\}, \{3\}, \.\.\.:"):
+            langevin(step_size=0.01).check(problem)
+        assert tracemalloc.get_traced_memory()[1] < 5_000 * count + 1e7
+    finally:
+        tracemalloc.stop()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..settings.network import connected_components
 from ..settings.validation import Array
 from .clients import Clients
 from .loops import Body
@@ -139,26 +140,19 @@ def _misses(trace: Trace, aimed: float, wanted: float) -> str:
 
 def groups_of(trace: Trace) -> list[list[int]]:
     """The clients that a round joins, in any of its turns, by products with matrices or by averages."""
-    links = np.eye(trace.n_clients, dtype=bool)
+    links: list[Array] = []
     for node, _ in trace.every():
         if node.kind == "mean":
-            links[:] = True  # all get it
-        elif node.kind == "mix":
-            links |= (node.payload != 0.0).any(axis=0)
+            return [list(range(trace.n_clients))]  # all get it
+        if node.kind == "mix":
+            links.append((node.payload != 0.0).any(axis=0))
         elif node.kind == "random":  # the row of an average is for all
-            links |= (np.stack([node.payload.mean, *node.payload.roots]) != 0.0).any(axis=0)
-    groups: list[list[int]] = []
-    left = set(range(trace.n_clients))
-    while left:
-        group, new = set(), {min(left)}
-        while new:
-            group |= new
-            members = sorted(new)
-            near = links[members].any(axis=0) | links[:, members].any(axis=1)
-            new = set(np.flatnonzero(near).tolist()) - group
-        groups.append(sorted(group))
-        left -= group
-    return groups
+            links.append((np.stack([node.payload.mean, *node.payload.roots]) != 0.0).any(axis=0))
+    if not links:
+        return [[client] for client in range(trace.n_clients)]
+    shape = (trace.n_clients, trace.n_clients)
+    count, group = connected_components(np.broadcast_to(np.any(np.broadcast_arrays(*links), axis=0), shape))
+    return sorted(np.flatnonzero(group == one).tolist() for one in range(count))
 
 
 def conserved_words(rounds: Rounds) -> str:

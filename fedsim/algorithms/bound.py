@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from ..interfaces import AlgorithmParts, Problem, largest_noise
+from ..problems.quadratic import Quadratic
 from ..random.plain import PlainStreams
+from ..samplers import operations as ops
 from ..samplers.clients import Clients
 from ..samplers.nodes import Each
 from ..samplers.operations import Program
@@ -21,6 +23,7 @@ from ..samplers.trace import Trace
 from ..samplers.twin import Twin
 from ..settings.validation import Array
 from ..stability.search import Stability
+from ..vector.trajectories import NoModes, modes_of
 from .machine import MachineKernel, MachineWork, kernel_of, workspace_of
 
 DOUBLINGS = 64
@@ -107,7 +110,11 @@ class Bound(AlgorithmParts):
         return Twin(self.trace, problem, self.scale, streams, start)
 
     def _kernel(self, problem: Problem) -> MachineKernel:
-        return kernel_of(self.program, self.functions, self.trace.n_clients)
+        modes: Any = NoModes()
+        if _has_modes(problem):  # no work without use, and the same compiled code
+            used = len(problem.hessians) if (self.program.code[:, 0] >= ops.TURN).any() else 0
+            modes = modes_of(problem.hessians[:used], problem.minimizers[:used])
+        return kernel_of(self.program, self.functions, self.trace.n_clients, modes)
 
     def _workspace(self, problem: Problem, start: Array, dtype: Any) -> MachineWork:
         return workspace_of(self.program, self.program.marks[5:].tolist(), problem, start, dtype)
@@ -117,7 +124,13 @@ class Bound(AlgorithmParts):
 def bound(asked: Any, trace: Trace, problem: Problem) -> Bound:
     """A sampler whose round on this problem is `trace`."""
     scale = problem.weights if asked._follows == "components" else np.ones(trace.n_clients)
-    return Bound(trace, program_of(trace, scale), scale, asked._clients_differ(problem), asked)
+    return Bound(trace, program_of(trace, scale, _has_modes(problem)), scale, asked._clients_differ(problem),
+                 asked)
+
+
+def _has_modes(problem: Problem) -> TypeGuard[Quadratic]:
+    """True where clients have eigenvectors of their own, and exact gradients."""
+    return isinstance(problem, Quadratic) and problem.structure == "dense" and problem.gradient_noise is None
 
 
 def noise_growth(trace: Trace, gradient_noise: float) -> Array:

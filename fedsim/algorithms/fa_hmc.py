@@ -30,8 +30,8 @@ from ..stability.federated import Modes, powers_shift, turned_back
 from ..stability.leapfrog import leapfrog_shift, resonant
 from ..stability.search import Radius
 from ..vector.memory import TILE, aligned
-from ..vector.trajectories import modes_of
-from .fa_hmc_update import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel, NoModes
+from ..vector.trajectories import NoModes, modes_of
+from .fa_hmc_update import FIRST_ROUND, FRESH, STALE, FAHMCExtra, FAHMCKernel
 from .federated import COMMON, SCHEMES, Federated, FederatedWork
 
 MOST_STEPS = 10_000

@@ -10,18 +10,21 @@ from ..problems.gradients import drift, exact_gradient, is_exact, leapfrog, stoc
 from ..random.slots import Normals, normal_row
 from ..settings.validation import Array
 from ..vector import lanes
-from ..vector.compile import Nothing, dispatched, inner
-from ..vector.trajectories import Modes, from_modes, to_modes, trajectory_in_modes, trajectory_of_normals
+from ..vector.compile import dispatched, inner
+from ..vector.trajectories import (
+    Modes,
+    NoModes,
+    from_modes,
+    to_modes,
+    trajectory_in_modes,
+    trajectory_of_normals,
+)
 from .bodies import advance, step_size_at
 from .clients import local_update
 from .federated import begin_round, federated_round, receive, receive_value, send, send_value
 
 STALE, FRESH = 1, 2
 FIRST_ROUND = {"none": 0, "exact": 1, "printed": 2}
-
-
-class NoModes(Nothing):
-    """Trajectories in the given coordinates."""
 
 
 class FAHMCKernel(NamedTuple):

@@ -22,8 +22,9 @@ from ..samplers.nodes import Each
 from ..samplers.operations import Program
 from ..settings.validation import Array
 from ..vector import lanes
-from ..vector.compile import inner, spliced
+from ..vector.compile import dispatched, inner, spliced
 from ..vector.memory import aligned
+from ..vector.trajectories import Modes, NoModes, gradient_in_modes, leaps, turn
 from .bodies import advance, observe
 from .each_bodies import apply_each, draw_uniforms, functions_of
 from .gossip import mix
@@ -46,6 +47,7 @@ class MachineKernel(NamedTuple):
     marks: Any
     functions: Any
     n_clients: int
+    modes: Any
 
 
 class MachineWork(NamedTuple):
@@ -214,6 +216,27 @@ def _met(kernel, work, line, out, client, round):
                            out)
 
 
+@dispatched
+def along_modes(modes: Any, rows: Array, line: Any, client: int, out: int, a: int, b: int, c: int, k: float,
+                l: float, m: float) -> None:  # noqa: E741
+    """Turns, gradients and leaps along the eigenvectors of a client's curvature."""
+
+
+@along_modes.register(Modes)
+def _along_modes(modes, rows, line, client, out, a, b, c, k, l, m):  # noqa: E741
+    if line[0] == ops.LEAP:
+        leaps(modes, client, k, l, m, line[7], rows[out], rows[c], rows[a], rows[b])
+    elif line[0] == ops.MODES_GRAD:
+        gradient_in_modes(modes, client, rows[a], rows[out])
+    else:
+        turn(rows[out], modes.transposed if line[0] == ops.TURN else modes.vectors, rows[a], client)
+
+
+@along_modes.register(NoModes)
+def _no_modes(modes, rows, line, client, out, a, b, c, k, l, m):  # noqa: E741
+    pass
+
+
 @spliced
 def _operated(kernel, problem, lane_set, work, line, client, round, number, draws, calls, own,
               shared):
@@ -242,6 +265,10 @@ def _operated(kernel, problem, lane_set, work, line, client, round, number, draw
             lanes.fill(rows[out, i], np.nan)
         apply_each(kernel.functions, line[7], rows, a, work.base[line[3]] + work.widths[line[3]] * client,
                    work.base[line[9]] + work.widths[line[9]] * client, uniforms, out)
+    elif op >= ops.TURN:
+        along_modes(kernel.modes, rows, line, client, out, a,
+                    work.base[line[3]] + work.widths[line[3]] * client,
+                    work.base[line[9]] + work.widths[line[9]] * client, k, l, m)
     elif op >= ops.NOISE:
         for i in range(rows.shape[1]):
             if op == ops.KICK:
@@ -306,9 +333,9 @@ def _observe(work, view, out):
                 lanes.axpy(out[i], 1.0 / n_clients, rows[base + width * client, i])
 
 
-def kernel_of(program: Program, functions: Sequence[Each], n_clients: int) -> MachineKernel:
+def kernel_of(program: Program, functions: Sequence[Each], n_clients: int, modes: Any) -> MachineKernel:
     """The program as compiled code sees it."""
-    return MachineKernel(*program, functions_of(functions), n_clients)
+    return MachineKernel(*program, functions_of(functions), n_clients, modes)
 
 
 def workspace_of(program: Program, starts: Sequence[int], problem: Any, start: Array,

@@ -15,13 +15,14 @@ from ..settings.network import RandomMixing
 from ..settings.participation import Participation
 from ..settings.validation import Array
 from . import operations as ops
+from .leaps import TIMES, repeats, with_leaps
 from .nodes import Each
 from .operations import Program
 from .stages import Layout, Loop, Part, Values, scaled, unit
 from .trace import Trace
 
 
-def program_of(trace: Trace, scale: Array) -> Program:
+def program_of(trace: Trace, scale: Array, modes: bool = False) -> Program:
     """The program of a trace.
 
     Parameters
@@ -29,13 +30,25 @@ def program_of(trace: Trace, scale: Array) -> Program:
     trace : Trace
     scale : (N,)
         Factors of the clients' gradients: their weights, for components.
+    modes : bool
+        Whether gradients may be taken along the eigenvectors of the clients' curvatures, where that is less
+        work: with several gradients for each vector that is turned.
     """
-    return _Writer(trace, scale).program
+    if modes:
+        turned = Values(trace, modes=True)
+        counts = turned.counts
+        if counts["turn"] + counts["turn back"] < WORTH_A_TURN * counts["grad"]:
+            return _Writer(trace, scale, turned).program
+    return _Writer(trace, scale, Values(trace)).program
 
 
 def functions_in(trace: Trace) -> list[Each]:
     """The functions of `each`, in the order in which a program numbers them."""
     return list(dict.fromkeys(node.payload for node, _ in trace.every() if node.kind == "each"))
+
+
+WORTH_A_TURN = 0.7
+"""Turns of a vector for each gradient up to which they are less work than gradients of other coordinates."""
 
 
 class _Tables:
@@ -49,6 +62,7 @@ class _Tables:
         self.rows: list[tuple[np.ndarray, Array]] = []
         self.draws: list[tuple[int, int, int, int]] = []
         self._known: dict[Any, int] = {}
+        self._values: list[Array] = []
 
     def number(self, values: Array) -> int:
         """Where these numbers begin."""
@@ -63,7 +77,19 @@ class _Tables:
             rounds, clients = table.shape
             self._known[key] = len(self.coefficients)
             self.coefficients.append((self.number(table), rounds, clients, int(clients > 1)))
+            self._values.append(table)
         return self._known[key]
+
+    def values(self, coefficient: int) -> Array:
+        """The (rounds, clients) numbers at the place of a coefficient."""
+        return self._values[coefficient]
+
+    def ratio(self, above: int, below: int) -> int | None:
+        """The place of the coefficient that is one by the other; None where it is not finite."""
+        top, bottom = self.values(above), self.values(below)
+        if not bottom.all() or (len(top) - len(bottom) and 1 not in (len(top), len(bottom))):
+            return None
+        return self.coefficient(top / bottom)
 
     def matrix(self, matrices: Array) -> int:
         """The number of matrices (m, n, N) that take turns."""
@@ -95,9 +121,9 @@ class _Tables:
 class _Writer:
     """Writes the program, place by place of the layout."""
 
-    def __init__(self, trace: Trace, scale: Array) -> None:
+    def __init__(self, trace: Trace, scale: Array, values: Values) -> None:
         self.scale, self.N, self.weights = scale, trace.n_clients, trace.weights
-        self.values = Values(trace)
+        self.values = values
         self.layout = Layout(self.values)
         self.tables = _Tables(self.N)
         self.code: list[list[int]] = []
@@ -186,7 +212,12 @@ class _Writer:
 
     def _end(self, begin: int, loop: Loop, homes: list[int], place: int) -> None:
         self._hand_on(homes, loop.outputs)
-        self.steps.append([ops.END, begin, 0, 0, 0, 0])
+        size = len(self.code)
+        if self.steps[begin:] == [[ops.CLIENTS, size - 1, size, 0, 0, 0]] and repeats(self.code[-1]):
+            del self.steps[begin - 1]
+            self.code[-1][TIMES] *= loop.turns
+        else:
+            self.steps.append([ops.END, begin, 0, 0, 0, 0])
         self._forget(place)
         for value, home in zip(loop.results, homes, strict=True):
             if value in self.layout.last:
@@ -214,6 +245,7 @@ class _Writer:
         begin = len(self.code)
         for n in part.values:
             self._value(n, part, end)
+        self.code[begin:] = with_leaps(self.code[begin:], self.widths, self.tables)
         own, shared = part.draws
         self.steps.append([ops.CLIENTS, begin, len(self.code), int(part.once), int(own), int(shared)])
         self._forget(end)
@@ -235,11 +267,14 @@ class _Writer:
             source = self.where[terms[0][0]]
             out = self._new(wide)
             if kind == "grad":
-                self._emit(ops.GRAD, out, source, number=number)
+                op = ops.MODES_GRAD if self.values.modes else ops.GRAD
+                self._emit(op, out, source, number=number)
                 if n in self.stored:
                     self._emit(ops.SCALE, out, out, factors=(scaled(self.scale, 1.0),))
             elif kind == "mix":
                 self._emit(ops.MIX, out, source, extra=self.tables.matrix(payload))
+            elif kind in ("turn", "turn back"):
+                self._emit(ops.TURN if kind == "turn" else ops.TURN_BACK, out, source)
             elif kind == "each":
                 self._emit(ops.EACH, out, *(self.where[m] for m, _ in terms),
                            extra=self.functions.index(payload), number=number)

@@ -49,11 +49,14 @@ class Values:
     Parameters
     ----------
     trace : Trace
+    modes : bool
+        Whether gradients, and what is made of them, are along the eigenvectors of the client's curvature.
 
     Attributes
     ----------
     nodes : list of Node
         Gradients, mixings and averages have one operand, with factor one, that is no noise.
+        The kinds "turn" and "turn back" lead to those eigenvectors and from them.
     shared : list of bool
         Whether all clients have the same value.
     users : list of list
@@ -67,7 +70,14 @@ class Values:
         What the parts of the state become.
     """
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, modes: bool = False) -> None:
+        self.modes = modes
+        self._in_modes: set[int] = set()
+        self._homes: dict[int, tuple[list[Any], int]] = {}
+        self._turned: dict[int, int] = {}
+        self._times = 1
+        self.counts = {"grad": 0, "turn": 0, "turn back": 0}
+        """How often a round computes a value of these kinds, for each client."""
         self.nodes: list[Node] = []
         self.shared: list[bool] = []
         self.users: list[list[int]] = []
@@ -77,7 +87,8 @@ class Values:
         self.states = [self._add(Node("state", part), kinds[part]) for part in trace.names]
         self._parts: dict[str | Past, int] = dict(zip(trace.names, self.states, strict=True))
         self.entries: list[Any] = []
-        self.out = self._read(trace.nodes, [], trace.out, self.entries)
+        self._homes |= dict.fromkeys(self.states, (self.entries, 1))
+        self.out = [self._in(False, n) for n in self._read(trace.nodes, [], trace.out, self.entries)]
         self._hand_on(self.out)
 
     def _add(self, node: Node, shared: bool) -> int:
@@ -93,7 +104,38 @@ class Values:
             if value is not None:
                 self.users[value].append(_HANDED_ON)
 
+    def _in(self, modes: bool, value: int) -> int:
+        """The same value in these coordinates, computed where it is."""
+        if (value in self._in_modes) == modes:
+            return value
+        if value not in self._turned:
+            entries, times = self._homes[value]
+            kind, source = "turn" if modes else "turn back", ((self._kept(value, entries), 1.0),)
+            self._turned[value] = self._append(Node(kind, None, source), False, entries, times)
+            self._in_modes |= {self._turned[value]} if modes else set()
+        return self._turned[value]
+
+    def _append(self, node: Node, shared: bool, entries: list[Any], times: int) -> int:
+        entries.append(self._add(node, shared))
+        self._homes[entries[-1]] = entries, times
+        if node.kind in self.counts:
+            self.counts[node.kind] += times
+        return len(self.nodes) - 1
+
+    def _in_coordinates(self, node: Node, entries: list[Any]) -> tuple[Node, bool]:
+        """The node with its operands in the coordinates of the result, and whether these are the modes."""
+        inside = self.modes and (node.kind == "grad" or (
+            node.kind == "lin" and any(m in self._in_modes for m, _ in node.terms)))
+        terms = [(self._in(inside, m), c) for m, c in node.terms if self.nodes[m].kind != "noise"]
+        noises = tuple((m, c) for m, c in node.terms if self.nodes[m].kind == "noise")
+        if not inside:
+            return node._replace(terms=(*terms, *noises)), False
+        if noises:
+            terms.append((self._in(True, self._computed(Node("lin", None, noises), entries)), 1.0))
+        return node._replace(terms=tuple(terms)), True
+
     def _computed(self, node: Node, entries: list[Any]) -> int:
+        node, inside = self._in_coordinates(node, entries) if self.modes else (node, False)
         if node.kind == "lin":
             shared = all(self.shared[m] and not (isinstance(c, np.ndarray) and c.shape[1] > 1)
                          for m, c in node.terms)
@@ -106,8 +148,9 @@ class Values:
             same = [k for k, chance in enumerate(self.draws) if chance.of is node.payload.of]
             self.drawn[len(self.nodes)] = same[0] if same else len(self.draws)
             self.draws += [] if same else [node.payload]
-        entries.append(self._add(node, shared))
-        return len(self.nodes) - 1
+        value = self._append(node, shared, entries, self._times)
+        self._in_modes |= {value} if inside else set()
+        return value
 
     def _read(self, nodes: Sequence[Node], given: Sequence[Any], wanted: Sequence[int],
               entries: list[Any]) -> list[int]:
@@ -145,9 +188,16 @@ class Values:
         for i, value in zip(carried, inputs, strict=True):
             inside[i] = value
         within: list[Any] = []
-        outputs = self._read(body.nodes, inside, [body.outputs[i] for i in carried], within)
+        self._homes |= dict.fromkeys(inputs, (within, self._times * body.turns))
+        self._in_modes |= set(inputs) if self.modes else set()
+        self._times *= body.turns
+        outputs = [self._in(self.modes, n) for n in
+                   self._read(body.nodes, inside, [body.outputs[i] for i in carried], within)]
+        self._times //= body.turns
         results = [self._add(Node("result"), False) for _ in carried]
-        begins = [begin[i] for i in carried]
+        self._homes |= dict.fromkeys(results, (entries, self._times))
+        self._in_modes |= set(results) if self.modes else set()
+        begins = [None if one is None else self._in(self.modes, one) for one in (begin[i] for i in carried)]
         self._hand_on([*begins, *outputs])
         entries.append(Loop(within, inputs, begins, outputs, results, body.turns))
         after = list(begin)
@@ -166,12 +216,13 @@ class Values:
                 continue
             inside = [m for m, _ in terms if m in stage]
             stage[n] = max((stage[m] + (kind in MEETING and not self.shared[m]) for m in inside), default=0)
-            if any(self.nodes[m].kind == "noise" and not self.shared[m] for m in inside):
-                pinned.add(n)
+            if any((self.nodes[m].kind == "noise" and not self.shared[m])
+                   or (m in pinned and "turn" in (kind, self.nodes[m].kind)) for m in inside):
+                pinned.add(n)  # a noise is used where it is drawn, also in modes
         for n in reversed(piece):  # as late as who reads them allows: what is read at once needs less room
             users = self.users[n]
-            if (self.nodes[n].kind in ("lin", "grad") and not self.shared[n] and n not in pinned and users
-                    and all(user in stage for user in users)):
+            if (self.nodes[n].kind in ("lin", "grad", "turn") and not self.shared[n] and n not in pinned
+                    and users and all(user in stage for user in users)):
                 stage[n] = max(stage[n], min(stage[user] - (self.nodes[user].kind in MEETING)
                                              for user in users))
         for number in range(1 + max(stage.values(), default=-1)):

@@ -15,12 +15,16 @@ import numpy as np
 from ..settings.lazy_import import lazy
 from ..settings.validation import Array
 from . import lanes
-from .compile import inner, intrinsic, spliced
+from .compile import Nothing, inner, intrinsic, spliced
 from .memory import TILE
 
 cgutils, types = lazy("numba.core", "cgutils", "types")
 INDEX, Tiles, contiguous, minimum = lazy("fedsim.vector.tiles", "INDEX", "Tiles", "contiguous", "minimum")
 
+
+
+class NoModes(Nothing):
+    """Trajectories in the given coordinates."""
 
 
 class Modes(NamedTuple):
@@ -92,11 +96,12 @@ def _two_rows(builder: Any, row: Any, dim: Any) -> list[Any]:
 @intrinsic
 def _turn_two_rows(typingctx: Any, out: Any, matrices: Any, x: Any, starts: Any, client: Any, row: Any,
                    lane: Any) -> Any:
-    """`_turn` for coordinates row, row + 1 and one tile of lanes."""
+    """`_turn`, or without starts `turn`, for coordinates row, row + 1 and one tile of lanes."""
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         _, _, _, _, client, row, lane = args
-        out, matrices, x, starts = (
-            contiguous(context, builder, signature.args[i], args[i], 64) for i in range(4))
+        out, matrices, x = (contiguous(context, builder, signature.args[i], args[i], 64) for i in range(3))
+        moved = not isinstance(signature.args[3], types.NoneType)
+        starts = contiguous(context, builder, signature.args[3], args[3], 64) if moved else None
         dim, width = cgutils.unpack_tuple(builder, x.shape)
         tiles = Tiles(builder, width, lane)
         rows = _two_rows(builder, row, dim)
@@ -107,8 +112,10 @@ def _turn_two_rows(typingctx: Any, out: Any, matrices: Any, x: Any, starts: Any,
                 entry = tiles.spread(tiles.scalar(matrices, client, dim, here, dim, loop.index))
                 builder.store(tiles.fma(entry, column, builder.load(total)), total)
         for here, total in zip(rows, sums, strict=True):
-            start = tiles.spread(tiles.scalar(starts, client, dim, here))
-            tiles.store(builder.fadd(start, builder.load(total)), out, here)
+            value = builder.load(total)
+            if starts is not None:
+                value = builder.fadd(tiles.spread(tiles.scalar(starts, client, dim, here)), value)
+            tiles.store(value, out, here)
         return context.get_dummy_value()
 
     n = types.int64
@@ -121,6 +128,69 @@ def _turn(out, matrices, x, starts, client):
     for lane in range(0, out.shape[1], TILE):
         for row in range(0, out.shape[0], 2):
             _turn_two_rows(out, matrices, x, starts, client, row, lane)
+
+
+@intrinsic
+def _leap_two_rows(typingctx: Any, x_out: Any, v_out: Any, x: Any, v: Any, first: Any, drift: Any, kick: Any,
+                   curvatures: Any, origins: Any, client: Any, row: Any, n_steps: Any, lane: Any) -> Any:
+    """`leaps` for coordinates row, row + 1 and one tile of lanes."""
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _, _, _, _, first, drift, kick, _, _, client, row, n_steps, lane = args
+        x_out, v_out, x, v, curvatures, origins = (
+            contiguous(context, builder, signature.args[i], args[i], 64) for i in (0, 1, 2, 3, 7, 8))
+        dim, width = cgutils.unpack_tuple(builder, x.shape)
+        tiles = Tiles(builder, width, lane)
+        rows, drifts, made = _two_rows(builder, row, dim), tiles.spread(drift), []
+        for here in rows:
+            curvature = tiles.scalar(curvatures, client, dim, here)
+            origin = tiles.spread(tiles.scalar(origins, client, dim, here))
+            at = builder.fadd(tiles.load(x, here), origin)
+            moved = tiles.fma(tiles.spread(builder.fmul(first, curvature)), at, tiles.load(v, here))
+            made.append((tiles.spread(builder.fmul(kick, curvature)), origin,
+                         cgutils.alloca_once_value(builder, tiles.fma(drifts, moved, at)),
+                         cgutils.alloca_once_value(builder, moved)))
+        with cgutils.for_range(builder, builder.sub(n_steps, INDEX(1))):
+            for pull, _, place, speed in made:
+                at = builder.load(place)
+                moved = tiles.fma(pull, at, builder.load(speed))
+                builder.store(moved, speed)
+                builder.store(tiles.fma(drifts, moved, at), place)
+        for here, (_, origin, place, speed) in zip(rows, made, strict=True):
+            tiles.store(builder.load(speed), v_out, here)  # first: it is lost where both go to one place
+            tiles.store(builder.fsub(builder.load(place), origin), x_out, here)
+        return context.get_dummy_value()
+
+    n, real = types.int64, types.float64
+    return types.void(x_out, v_out, x, v, real, real, real, curvatures, origins, n, n, n, n), build
+
+
+@inner
+def leaps(modes, client, first, drift, kick, n_steps, x_out, v_out, x, v):
+    """v += kick a (x - Q' c), x += drift v, `n_steps` times, of x and v (d, B) in modes.
+
+    The first kick is by `first`. v is lost where v_out is x_out.
+    """
+    for lane in range(0, x.shape[1], TILE):
+        for row in range(0, x.shape[0], 2):
+            _leap_two_rows(x_out, v_out, x, v, first, drift, kick, modes.curvatures, modes.origins, client,
+                           row, n_steps, lane)
+
+
+@inner
+def gradient_in_modes(modes, client, x, out):
+    """out = a (x - Q' c), of x (d, B) in modes"""
+    for i in range(x.shape[0]):
+        a = modes.curvatures[client, i]
+        for b in range(x.shape[1]):
+            out[i, b] = a * (x[i, b] + modes.origins[client, i])
+
+
+@inner
+def turn(out, matrices, x, client):
+    """out (d, B) = M x, with the client's M (d, d)"""
+    for lane in range(0, out.shape[1], TILE):
+        for row in range(0, out.shape[0], 2):
+            _turn_two_rows(out, matrices, x, None, client, row, lane)
 
 
 @spliced

@@ -64,8 +64,8 @@ def _momentum_step(kernel, work, step, client, weight, own, new):
     size = np.sqrt(2.0 * kernel.friction * eta)
     for i in range(new.shape[0]):
         velocity = work.velocities[client, i]
-        lanes.damp(velocity, 1.0 - eta * kernel.friction)
-        lanes.langevin(velocity, eta * weight, work.gradient[i], size, 1.0, normal_row(own, i))
+        lanes.damped(velocity, 1.0 - eta * kernel.friction, eta * weight, work.gradient[i], size,
+                     normal_row(own, i))
         lanes.axpy(new[i], eta, velocity)
 
 

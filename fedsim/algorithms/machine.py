@@ -273,6 +273,8 @@ def _operated(kernel, problem, lane_set, work, line, client, round, number, draw
         for i in range(rows.shape[1]):
             if op == ops.KICK:
                 lanes.langevin(rows[out, i], k, rows[a, i], l, 1.0, normal_row(own, i))
+            elif op == ops.DAMPED_KICK:
+                lanes.damped(rows[out, i], m, k, rows[a, i], l, normal_row(own, i))
             elif op == ops.SHARED_KICK:
                 lanes.langevin_shared(rows[out, i], k, rows[a, i], l, 1.0, normal_row(own, i), m,
                                       normal_row(shared, i))

@@ -127,8 +127,8 @@ def _langevin_move(dynamics, work, own, h, old, new):
 def _hamiltonian_move(dynamics, work, own, h, old, new):
     size = np.sqrt(2.0 * dynamics.friction * h)
     for i in range(new.shape[0]):
-        lanes.damp(work.velocity[i], 1.0 - dynamics.friction * h)
-        lanes.langevin(work.velocity[i], h, work.gradient[i], size, 1.0, normal_row(own, i))
+        lanes.damped(work.velocity[i], 1.0 - dynamics.friction * h, h, work.gradient[i], size,
+                     normal_row(own, i))
         lanes.scale_pair(new[i], 1.0, old[i], h, work.velocity[i])
 
 

@@ -15,8 +15,8 @@ of further kicks, times, and v after.
 
 v is lost where it and x would go to the same register."""
 _READS = {ops.FILL: (), ops.ADD: (OUT, A), ops.ADD_PAIR: (OUT, A, B), ops.PAIR: (A, B), ops.NOISE: (OUT,),
-          ops.SHARED_NOISE: (OUT,), ops.KICK: (OUT, A), ops.SHARED_KICK: (OUT, A), ops.STEP: (OUT,),
-          ops.EACH: (A, B, C), ops.LEAP: (A, B)}
+          ops.SHARED_NOISE: (OUT,), ops.KICK: (OUT, A), ops.SHARED_KICK: (OUT, A),
+          ops.DAMPED_KICK: (OUT, A), ops.STEP: (OUT,), ops.EACH: (A, B, C), ops.LEAP: (A, B)}
 """Columns of the registers that an operation reads; (A,) for all others."""
 
 Line = list[int]

@@ -314,7 +314,7 @@ class _Writer:
         kicked = len(last) == 1 and len(own) == 1 and len(rest) > 1
         if kicked:
             rest.remove(last[0])
-        over = self._overwritten(rest, wide, part, layout.place[n])
+        over, damped = self._overwritten(rest, wide, part, layout.place[n]), False
         if over is None:
             out = self._new(wide)
             first, rest = rest[:2], rest[2:]
@@ -323,7 +323,8 @@ class _Writer:
             self._emit(op, out, *sources, factors=[c for _, c in first])
         else:
             out = self.where[over[0]]
-            if not unit(over[1]):
+            damped = kicked and rest == [over] and not shared and not unit(over[1])
+            if not unit(over[1]) and not damped:
                 self._emit(ops.SCALE, out, out, factors=(over[1],))
             rest.remove(over)
         for i in range(0, len(rest), 2):
@@ -335,8 +336,9 @@ class _Writer:
             self._emit(ops.STEP, out, factors=(-pull, own[0][1], shared[0][1] if shared else 0.0))
         elif kicked:
             m, pull = last[0]
-            self._emit(ops.SHARED_KICK if shared else ops.KICK, out, self.where[m],
-                       factors=(-pull, own[0][1], shared[0][1] if shared else 0.0))
+            op = ops.DAMPED_KICK if damped else ops.SHARED_KICK if shared else ops.KICK
+            further = over[1] if over and damped else shared[0][1] if shared else 0.0
+            self._emit(op, out, self.where[m], factors=(-pull, own[0][1], further))
         else:
             for op, some in ((ops.NOISE, own), (ops.SHARED_NOISE, shared)):
                 for _, c in some:

@@ -84,13 +84,6 @@ def add_squares(out, x):
 
 
 @inner
-def damp(x, a):
-    """x *= a"""
-    for b in range(x.shape[0]):
-        x[b] *= a
-
-
-@inner
 def scale_pair(out, a0, x0, a1, x1):
     """out = a0 x0 + a1 x1"""
     for b in range(out.shape[0]):
@@ -141,6 +134,13 @@ def langevin(x, step, gradient, size, private, noise):
     """x += -step gradient + size private noise"""
     for b in range(x.shape[0]):
         x[b] += size * per_lane(private, b) * noise[b] - step * gradient[b]
+
+
+@inner
+def damped(v, keep, step, gradient, size, noise):
+    """v = keep v - step gradient + size noise"""
+    for b in range(v.shape[0]):
+        v[b] = keep * v[b] + (size * noise[b] - step * gradient[b])
 
 
 @inner

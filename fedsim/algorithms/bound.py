@@ -21,6 +21,7 @@ from ..samplers.trace import Trace
 from ..samplers.twin import Twin
 from ..settings.validation import Array
 from ..stability.search import Stability
+from .each_bodies import uncompilable
 from .machine import MachineKernel, MachineWork, kernel_of, workspace_of
 
 DOUBLINGS = 64
@@ -105,6 +106,9 @@ class Bound(AlgorithmParts):
 
     def _twin(self, problem: Problem, streams: PlainStreams, start: Array) -> Twin:
         return Twin(self.trace, problem, self.scale, streams, start)
+
+    def _blamed(self, error: Exception) -> ValueError | None:
+        return uncompilable(self.functions, error)
 
     def _kernel(self, problem: Problem) -> MachineKernel:
         return kernel_of(self.program, self.functions, self.trace.n_clients)

@@ -25,7 +25,7 @@ from ..vector import lanes
 from ..vector.compile import inner, spliced
 from ..vector.memory import aligned
 from .bodies import advance, observe
-from .each_bodies import apply_each, draw_uniforms, functions_of
+from .each_bodies import apply_each, draw_uniforms, functions_of, read_potential
 from .gossip import mix
 
 
@@ -242,6 +242,8 @@ def _operated(kernel, problem, lane_set, work, line, client, round, number, draw
             lanes.fill(rows[out, i], np.nan)
         apply_each(kernel.functions, line[7], rows, a, work.base[line[3]] + work.widths[line[3]] * client,
                    work.base[line[9]] + work.widths[line[9]] * client, uniforms, out)
+    elif op == ops.POTENTIAL:
+        read_potential(kernel.functions, problem, client, rows[a], work.scratch, k, rows[out])
     elif op >= ops.NOISE:
         for i in range(rows.shape[1]):
             if op == ops.KICK:
@@ -308,7 +310,8 @@ def _observe(work, view, out):
 
 def kernel_of(program: Program, functions: Sequence[Each], n_clients: int) -> MachineKernel:
     """The program as compiled code sees it."""
-    return MachineKernel(*program, functions_of(functions), n_clients)
+    reads_potentials = bool((program.code[:, 0] == ops.POTENTIAL).any())
+    return MachineKernel(*program, functions_of(functions, reads_potentials), n_clients)
 
 
 def workspace_of(program: Program, starts: Sequence[int], problem: Any, start: Array,

@@ -9,11 +9,11 @@ import numpy as np
 from ..settings.validation import Array
 
 (FILL, SCALE, PAIR, ADD, ADD_PAIR, GRAD, MIX, MEAN, RANDOM, NOISE, SHARED_NOISE, KICK, SHARED_KICK,
- STEP, EACH) = range(15)
+ STEP, EACH, POTENTIAL) = range(16)
 """Row operations. With normals n of the client and s of all: out = k; k a; k a + l b; out += k a;
 out += k a + l b; gradient at a; a mixed; a averaged; either at random; out += k n; out += k s;
 out += l n - k a; out += l n + m s - k a; out += l n + m s - k gradient at out; a function of a, b
-and c."""
+and c; in every row k times the potential at a."""
 CLIENTS, LOOP, END, EXCHANGE, DRAW = range(5)
 """Steps: operations for some clients; begin and end of a loop; two registers change places; who is drawn."""
 REPLACED, UNREPLACED, ANSWERS, UNBIASED, MATRICES = range(5)

@@ -49,7 +49,7 @@ def _outside() -> int:
 
 
 def require_potential(one: Any, found: Trace, problem: Problem) -> None:
-    """Raise ValueError where a round reads potentials that the problem has not."""
+    """Raise ValueError where a round reads potentials and the problem has none."""
     missing = problem._without_potential() if found.how_many("potential") else ""
     if missing:
         raise ValueError(f"problem={shown(problem)} must have a potential that can be compiled: "
